@@ -1,0 +1,11 @@
+# C++ micro-benchmarks: each bench/*_bench.cpp is one program.
+find_package(benchmark REQUIRED)
+file(GLOB bench_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/*_bench.cpp)
+add_custom_target(longshore_benchmarks)
+foreach(source IN LISTS bench_sources)
+  cmake_path(GET source STEM name)
+  add_executable(${name} ${source})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(${name} PRIVATE longshore::core longshore_flags benchmark::benchmark benchmark::benchmark_main)
+  add_dependencies(longshore_benchmarks ${name})
+endforeach()

@@ -1,0 +1,22 @@
+# longshore::core: every room but movers/mpi. A new source file in a room is found by itself.
+find_package(Threads REQUIRED)
+file(GLOB_RECURSE core_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*.cpp)
+list(FILTER core_sources EXCLUDE REGEX "/src/movers/mpi/")
+
+if(core_sources)
+  add_library(longshore_core STATIC ${core_sources})
+  set(core_scope PUBLIC)
+else()
+  add_library(longshore_core INTERFACE)  # no source written yet
+  set(core_scope INTERFACE)
+endif()
+add_library(longshore::core ALIAS longshore_core)
+set_target_properties(longshore_core PROPERTIES EXPORT_NAME core)
+target_compile_features(longshore_core ${core_scope} cxx_std_20)
+target_include_directories(longshore_core ${core_scope} $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+                                                        $<INSTALL_INTERFACE:include>)
+target_link_libraries(longshore_core ${core_scope} Threads::Threads)
+if(core_sources)
+  target_include_directories(longshore_core PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(longshore_core PRIVATE $<BUILD_INTERFACE:longshore_flags>)
+endif()
