@@ -1,0 +1,52 @@
+/// Copy kernels: the loops at the bottom of every move, one table chosen by CPU at run time, each with a plain twin.
+///
+/// A kernel moves `block` bytes at a time. Strides are in bytes and may be negative; source and destination do not
+/// overlap. All kernels accept any alignment and any count including zero.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+#include "longshore/core/checked.hpp"
+
+namespace longshore {
+
+/// Two nested loops over blocks: for j < n1, for i < n0, copy `block` bytes from source + j*s1 + i*s0 to
+/// destination + j*d1 + i*d0.
+struct BlockLoops {
+  Index block = 0;
+  Index n0 = 1, s0 = 0, d0 = 0;
+  Index n1 = 1, s1 = 0, d1 = 0;
+};
+
+/// How a kernel should treat the destination's cache lines.
+enum class Stores {
+  cached,     ///< ordinary stores: somebody reads the destination soon, or it fits in cache
+  streaming,  ///< non-temporal stores where a whole line can be completed: the destination is beyond the cache
+};
+
+/// The kernels of one instruction set.
+struct KernelTable {
+  const char* name;  ///< "plain", "baseline" (SSE2), "avx2", "avx512"
+  /// n contiguous bytes.
+  void (*copy)(std::byte* destination, const std::byte* source, Index n, Stores stores);
+  /// Blocks in two loops, any strides; the caller has ordered the loops, n0 innermost. Specialised on block size and on
+  /// unit-to-strided, strided-to-unit and contiguous n0 loops.
+  void (*blocks)(std::byte* destination, const std::byte* source, const BlockLoops& loops, Stores stores);
+  /// Transposition, tiled: the n0 loop is (nearly) unit stride in the destination, the n1 loop (nearly) unit stride in the
+  /// source. Same meaning as `blocks`, other visiting order.
+  void (*transpose)(std::byte* destination, const std::byte* source, const BlockLoops& loops, Stores stores);
+  /// Makes streaming stores visible to other threads and processes; call once after a series of streaming kernels.
+  void (*fence)();
+};
+
+/// The plain twin: one memcpy a block, in loop order. Tests compare every other table with it.
+const KernelTable& plain_kernels();
+/// The fastest table this CPU can run. LONGSHORE_KERNELS=plain|baseline|avx2|avx512 in the environment asks for another
+/// (ignored where the CPU cannot run it).
+const KernelTable& kernels();
+/// Every table this CPU can run, for tests and benchmarks.
+std::vector<const KernelTable*> available_kernels();
+
+}  // namespace longshore

@@ -1,0 +1,318 @@
+/// Blocks in two loops: the loop nest is compiled for each block size and for each side that is contiguous.
+#pragma once
+
+#include "copy.hpp"
+
+namespace longshore {
+namespace {
+
+/// N bytes, N known: the fewest registers that hold them, all loaded before the first is stored.
+template <int W, int N>
+LONGSHORE_INLINE void copy_exact(std::byte* d, const std::byte* s) {
+  constexpr int piece = N >= W ? W : N >= 32 ? 32 : N >= 16 ? 16 : N >= 8 ? 8 : N >= 4 ? 4 : N >= 2 ? 2 : 1;
+  const auto v = load<piece>(s);
+  if constexpr (N > piece) copy_exact<W, N - piece>(d + piece, s + piece);
+  store<piece>(d, v);
+}
+
+// Movers: how to copy one block. `bytes` is a constant where the size is known when compiling.
+template <int W, int N>
+struct Exact {
+  static constexpr Index bytes(Index) { return N; }
+  LONGSHORE_INLINE static void move(std::byte* d, const std::byte* s, Index) { copy_exact<W, N>(d, s); }
+};
+template <int P>
+struct Overlapping {  // P to 2 P bytes
+  static constexpr Index bytes(Index block) { return block; }
+  LONGSHORE_INLINE static void move(std::byte* d, const std::byte* s, Index n) { copy_overlapping<P>(d, s, n); }
+};
+template <int W>
+struct Vectors {  // at least W bytes
+  static constexpr Index bytes(Index block) { return block; }
+  LONGSHORE_INLINE static void move(std::byte* d, const std::byte* s, Index n) { copy_vectors<W>(d, s, n); }
+};
+struct Library {
+  static constexpr Index bytes(Index block) { return block; }
+  LONGSHORE_INLINE static void move(std::byte* d, const std::byte* s, Index n) {
+    __builtin_memcpy(d, s, static_cast<std::size_t>(n));
+  }
+};
+template <int W>
+struct Streaming {
+  static constexpr Index bytes(Index block) { return block; }
+  LONGSHORE_INLINE static void move(std::byte* d, const std::byte* s, Index n) { copy_streaming<W>(d, s, n); }
+};
+
+/// Which side of the inner loop is contiguous.
+enum class Contiguous { neither, destination, source };
+
+/// How many destination lines ahead of the stores are claimed.
+constexpr Index write_ahead_lines = 32;
+
+/// Where the destination lines that the inner loop will need after write_ahead_lines others lie, relative to where it is:
+/// further along the row where rows are long, in a later row where they are short.
+inline Index write_ahead(const BlockLoops& l) {
+  const Index lines_a_row = l.n0 * lesser(magnitude(l.d0), line_bytes) / line_bytes + 1;
+  if (lines_a_row < 2 * write_ahead_lines && l.n1 > 1) return (write_ahead_lines / lines_a_row + 1) * l.d1;
+  const Index blocks_a_line = magnitude(l.d0) >= line_bytes ? 1 : line_bytes / (magnitude(l.d0) + (l.d0 == 0));
+  return write_ahead_lines * blocks_a_line * l.d0;
+}
+
+using Nest = void (*)(std::byte*, const std::byte*, const BlockLoops&);
+
+/// The loop nest. With Ahead, destination lines are claimed before the stores need them: strided stores that miss the
+/// cache otherwise wait for each line, the store buffer being too short to cover a memory access.
+template <class Mover, Contiguous side, bool Ahead>
+void nest(std::byte* d, const std::byte* s, const BlockLoops& l) {
+  const Index n = Mover::bytes(l.block);
+  const Index s0 = side == Contiguous::source ? n : l.s0;
+  const Index d0 = side == Contiguous::destination ? n : l.d0;
+  const Index ahead = Ahead ? write_ahead(l) : 0;
+  const Index span = magnitude(d0) < line_bytes ? 4 * d0 : 0;
+  for (Index j = 0; j < l.n1; ++j) {
+    std::byte* to = d + j * l.d1;
+    const std::byte* from = s + j * l.s1;
+    Index left = l.n0;
+    for (; left >= 4; left -= 4, to += 4 * d0, from += 4 * s0) {
+      if constexpr (Ahead) {
+        if (span != 0)
+          for (Index at = 0; at < magnitude(span); at += line_bytes) prefetch_write(to, ahead + (span < 0 ? -at : at));
+        else
+          for (Index k = 0; k < 4; ++k) prefetch_write(to, ahead + k * d0);
+      }
+      Mover::move(to, from, n);
+      Mover::move(to + d0, from + s0, n);
+      Mover::move(to + 2 * d0, from + 2 * s0, n);
+      Mover::move(to + 3 * d0, from + 3 * s0, n);
+    }
+    for (; left > 0; --left, to += d0, from += s0) Mover::move(to, from, n);
+  }
+}
+
+/// Every Ratio-th element of E bytes to a contiguous destination: contiguous loads and permutations.
+template <int W, int E, int Ratio>
+void nest_take(std::byte* d, const std::byte* s, const BlockLoops& l) {
+  for (Index j = 0; j < l.n1; ++j) {
+    std::byte* to = d + j * l.d1;
+    const std::byte* from = s + j * l.s1;
+    Index left = l.n0;
+    // One element must follow, or the loads would reach past the last one.
+    for (; left > W / E; left -= W / E, to += W, from += Ratio * W) store<W>(to, take<W, E, Ratio>(from));
+    for (; left > 0; --left, to += E, from += Ratio * E) copy_exact<16, E>(to, from);
+  }
+}
+
+/// A contiguous source to every Ratio-th element of E bytes: permutations and masked stores.
+template <int W, int E, int Ratio, bool Ahead>
+void nest_spread(std::byte* d, const std::byte* s, const BlockLoops& l) {
+  for (Index j = 0; j < l.n1; ++j) {
+    std::byte* to = d + j * l.d1;
+    const std::byte* from = s + j * l.s1;
+    Index left = l.n0;
+    for (; left > W / E; left -= W / E, to += Ratio * W, from += W) {
+      if constexpr (Ahead)
+        for (Index k = 0; k < Ratio; ++k) prefetch_write(to, (write_ahead_lines + k) * line_bytes);
+      spread<W, E, Ratio>(to, load<W>(from));
+    }
+    for (; left > 0; --left, to += Ratio * E, from += E) copy_exact<16, E>(to, from);
+  }
+}
+
+template <int W, Contiguous side, bool Ahead>
+Nest nest_for_size(Index block) {
+  switch (block) {
+#define LONGSHORE_EXACT(N) \
+  case N: \
+    return &nest<Exact<W, N>, side, Ahead>;
+    LONGSHORE_EXACT(1)
+    LONGSHORE_EXACT(2)
+    LONGSHORE_EXACT(3)
+    LONGSHORE_EXACT(4)
+    LONGSHORE_EXACT(8)
+    LONGSHORE_EXACT(12)
+    LONGSHORE_EXACT(16)
+    LONGSHORE_EXACT(24)
+    LONGSHORE_EXACT(32)
+    LONGSHORE_EXACT(40)
+    LONGSHORE_EXACT(48)
+    LONGSHORE_EXACT(64)
+    LONGSHORE_EXACT(128)
+    LONGSHORE_EXACT(256)
+#undef LONGSHORE_EXACT
+    default:
+      break;
+  }
+  if (block < 8) return &nest<Overlapping<4>, side, Ahead>;
+  if (block < 16) return &nest<Overlapping<8>, side, Ahead>;
+  if (block < 32) return &nest<Overlapping<16>, side, Ahead>;
+  if constexpr (W >= 32)
+    if (block < 64) return &nest<Overlapping<32>, side, Ahead>;
+  if constexpr (W >= 64)
+    if (block < 128) return &nest<Overlapping<64>, side, Ahead>;
+  if (block < library_bytes) return &nest<Vectors<W>, side, Ahead>;
+  return &nest<Library, side, false>;
+}
+
+template <int W, int E, bool Ahead>
+Nest nest_for_ratio(const BlockLoops& l, Contiguous side) {
+  if (side == Contiguous::destination) {
+    if constexpr (can_take<W, E, 2>)
+      if (l.s0 == 2 * E) return &nest_take<W, E, 2>;
+    if constexpr (can_take<W, E, 3>)
+      if (l.s0 == 3 * E) return &nest_take<W, E, 3>;
+    if constexpr (can_take<W, E, 4>)
+      if (l.s0 == 4 * E) return &nest_take<W, E, 4>;
+  } else if (side == Contiguous::source) {
+    if constexpr (can_spread<W, E, 2>) {
+      if (l.d0 == 2 * E) return &nest_spread<W, E, 2, Ahead>;
+      if (l.d0 == 3 * E) return &nest_spread<W, E, 3, Ahead>;
+      if (l.d0 == 4 * E) return &nest_spread<W, E, 4, Ahead>;
+    }
+  }
+  return nullptr;
+}
+
+/// The nest for these loops. `Ahead` where the destination is strided and too big for the cache.
+template <int W, bool Ahead>
+Nest choose_nest(const BlockLoops& l) {
+  const Contiguous side = l.d0 == l.block   ? Contiguous::destination
+                          : l.s0 == l.block ? Contiguous::source
+                                            : Contiguous::neither;
+  Nest by_ratio = nullptr;
+  if (l.block == 2) by_ratio = nest_for_ratio<W, 2, Ahead>(l, side);
+  if (l.block == 4) by_ratio = nest_for_ratio<W, 4, Ahead>(l, side);
+  if (l.block == 8) by_ratio = nest_for_ratio<W, 8, Ahead>(l, side);
+  if (l.block == 16) by_ratio = nest_for_ratio<W, 16, Ahead>(l, side);
+  if (by_ratio != nullptr) return by_ratio;
+  switch (side) {
+    case Contiguous::destination:
+      return nest_for_size<W, Contiguous::destination, false>(l.block);
+    case Contiguous::source:
+      return nest_for_size<W, Contiguous::source, Ahead>(l.block);
+    default:
+      return nest_for_size<W, Contiguous::neither, Ahead>(l.block);
+  }
+}
+
+/// The same blocks in fewer, longer loops: loops of one go, loops that continue the block or each other merge.
+inline BlockLoops merged(BlockLoops l) {
+  for (;;) {
+    if (l.n1 == 1) l.s1 = l.d1 = 0;
+    if (l.n0 == 1 || (l.n1 > 1 && l.s1 == l.block && l.d1 == l.block)) {
+      const BlockLoops was = l;
+      l.n0 = was.n1, l.s0 = was.s1, l.d0 = was.d1;
+      l.n1 = was.n0, l.s1 = was.s0, l.d1 = was.d0;
+      if (l.n0 == 1) return l;
+    }
+    if (l.s0 == l.block && l.d0 == l.block) {
+      l.block *= l.n0;
+      l.n0 = 1;
+      if (l.n1 == 1) return l;
+    } else if (l.n1 > 1 && l.s1 == l.n0 * l.s0 && l.d1 == l.n0 * l.d0) {
+      l.n0 *= l.n1;
+      l.n1 = 1;
+    } else {
+      return l;
+    }
+  }
+}
+
+/// A contiguous destination written in whole lines: what arrives is collected in a few KB that stay in the first-level
+/// cache, and leaves by non-temporal stores. The parts of lines at both ends are stored ordinarily.
+template <int W>
+class LineWriter {
+ public:
+  static constexpr Index chunk_bytes = 2048;
+
+  explicit LineWriter(std::byte* d) { restart(d); }
+  void restart(std::byte* d) {
+    to_ = d;
+    begin_ = fill_ = line_phase(d);
+  }
+  /// Room for chunk_bytes.
+  std::byte* room() { return buffer_ + fill_; }
+  void wrote(Index n) {
+    fill_ += n;
+    if (fill_ < line_bytes) return;
+    if (begin_ != 0) {
+      copy_part<W>(to_, buffer_ + begin_, line_bytes - begin_);
+      to_ += line_bytes - begin_;
+    }
+    const Index from = begin_ != 0 ? line_bytes : 0;
+    const Index whole = (fill_ - from) / line_bytes;
+    for (Index k = 0; k < whole; ++k) stream_line<W>(to_ + k * line_bytes, buffer_ + from + k * line_bytes);
+    to_ += whole * line_bytes;
+    const Index rest = from + whole * line_bytes;
+    copy_exact<W, line_bytes>(buffer_, buffer_ + rest);
+    fill_ -= rest;
+    begin_ = 0;
+  }
+  void finish() {
+    copy_part<W>(to_, buffer_ + begin_, fill_ - begin_);
+    fill_ = begin_;
+  }
+
+ private:
+  std::byte* to_;
+  Index begin_, fill_;  // what of buffer_ is to be written; buffer_ lies in its lines as to_ - begin_ does
+  alignas(64) std::byte buffer_[chunk_bytes + 2 * line_bytes];
+};
+
+/// Gathers short blocks into a contiguous destination (or contiguous rows), streaming.
+template <int W>
+void gather_streaming(std::byte* d, const std::byte* s, const BlockLoops& l, Nest gather) {
+  constexpr Index chunk = LineWriter<W>::chunk_bytes;
+  const Index row = l.n0 * l.block;
+  const bool joined = l.n1 == 1 || l.d1 == row;
+  LineWriter<W> lines(d);
+  if (joined && row <= chunk) {
+    const Index rows = chunk / row;
+    for (Index j = 0; j < l.n1; j += rows) {
+      BlockLoops part = l;
+      part.n1 = lesser(rows, l.n1 - j);
+      part.d1 = row;
+      gather(lines.room(), s + j * l.s1, part);
+      lines.wrote(part.n1 * row);
+    }
+  } else {
+    BlockLoops part = l;
+    part.n1 = 1;
+    for (Index j = 0; j < l.n1; ++j) {
+      if (!joined && j > 0) {
+        lines.finish();
+        lines.restart(d + j * l.d1);
+      }
+      for (Index i = 0; i < l.n0; i += part.n0) {
+        part.n0 = lesser(chunk / l.block, l.n0 - i);
+        gather(lines.room(), s + j * l.s1 + i * l.s0, part);
+        lines.wrote(part.n0 * l.block);
+      }
+    }
+  }
+  lines.finish();
+}
+
+/// Destinations whose lines are worth claiming ahead of the stores: those that do not fit in a second-level cache.
+inline bool far_destination(const BlockLoops& l) {
+  return l.n0 * l.n1 >= (Index{1} << 19) / lesser(line_bytes, magnitude(l.d0) + (l.d0 == 0));
+}
+
+template <int W>
+void copy_blocks(std::byte* d, const std::byte* s, const BlockLoops& loops, Stores stores) {
+  if (loops.block <= 0 || loops.n0 <= 0 || loops.n1 <= 0) return;
+  const BlockLoops l = merged(loops);
+  if (l.n0 == 1) return copy_bytes<W>(d, s, l.block, stores);
+  const bool gather = l.d0 == l.block;
+  if (stores == Stores::streaming) {
+    const Index row = l.n0 * l.block;
+    if (gather && l.block <= LineWriter<W>::chunk_bytes / 2 && (row >= 256 || (l.d1 == row && row * l.n1 >= 256)))
+      return gather_streaming<W>(d, s, l, choose_nest<W, false>(l));
+    const bool whole_lines = ((line_phase(d) | l.d0 | l.d1 | l.block) & (line_bytes - 1)) == 0;
+    if (l.block >= 2 * line_bytes || whole_lines) return nest<Streaming<W>, Contiguous::neither, false>(d, s, l);
+  }
+  const Nest run = !gather && far_destination(l) ? choose_nest<W, true>(l) : choose_nest<W, false>(l);
+  run(d, s, l);
+}
+
+}  // namespace
+}  // namespace longshore

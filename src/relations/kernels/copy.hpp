@@ -1,0 +1,114 @@
+/// Contiguous copies: short ones without a library call, long ones cached or streaming.
+#pragma once
+
+#include "vector.hpp"
+
+namespace longshore {
+namespace {
+
+/// n bytes with P <= n <= 2 P: two pieces that may overlap.
+template <int P>
+LONGSHORE_INLINE void copy_overlapping(std::byte* d, const std::byte* s, Index n) {
+  const auto first = load<P>(s);
+  const auto last = load<P>(s + n - P);
+  store<P>(d, first);
+  store<P>(d + n - P, last);
+}
+
+/// n bytes, n < 2 W, in at most two stores.
+template <int W>
+LONGSHORE_INLINE void copy_short(std::byte* d, const std::byte* s, Index n) {
+  if constexpr (W >= 64)
+    if (n >= 64) return copy_overlapping<64>(d, s, n);
+  if constexpr (W >= 32)
+    if (n >= 32) return copy_overlapping<32>(d, s, n);
+  if (n >= 16) return copy_overlapping<16>(d, s, n);
+  if (n >= 8) return copy_overlapping<8>(d, s, n);
+  if (n >= 4) return copy_overlapping<4>(d, s, n);
+  if (n >= 2) return copy_overlapping<2>(d, s, n);
+  if (n == 1) *d = *s;
+}
+
+/// n >= W bytes: vectors, the last of which overlaps the one before.
+template <int W>
+LONGSHORE_INLINE void copy_vectors(std::byte* d, const std::byte* s, Index n) {
+  const auto last = load<W>(s + n - W);
+  Index at = 0;
+  for (; at + 4 * W <= n; at += 4 * W) {
+    const auto a = load<W>(s + at), b = load<W>(s + at + W), c = load<W>(s + at + 2 * W), e = load<W>(s + at + 3 * W);
+    store<W>(d + at, a);
+    store<W>(d + at + W, b);
+    store<W>(d + at + 2 * W, c);
+    store<W>(d + at + 3 * W, e);
+  }
+  // At most three more; unrolled so that the compiler does not see a memcpy in it.
+  if (at + 2 * W <= n) {
+    const auto a = load<W>(s + at), b = load<W>(s + at + W);
+    store<W>(d + at, a);
+    store<W>(d + at + W, b);
+    at += 2 * W;
+  }
+  if (at + W <= n) store<W>(d + at, load<W>(s + at));
+  store<W>(d + n - W, last);
+}
+
+/// Any n, by the library from `library_bytes` on.
+constexpr Index library_bytes = 1024;
+
+template <int W>
+LONGSHORE_INLINE void copy_cached(std::byte* d, const std::byte* s, Index n) {
+  if (n < 2 * W) return copy_short<W>(d, s, n);
+  if (n < library_bytes) return copy_vectors<W>(d, s, n);
+  __builtin_memcpy(d, s, static_cast<std::size_t>(n));
+}
+
+/// One line to an aligned place.
+template <int W>
+LONGSHORE_INLINE void stream_line(std::byte* d, const std::byte* s) {
+  VectorType<W> v[line_bytes / W];
+  for (int k = 0; k < line_bytes / W; ++k) v[k] = load<W>(s + k * W);
+  for (int k = 0; k < line_bytes / W; ++k) stream<W>(d + k * W, v[k]);
+}
+
+/// Up to one line, with ordinary stores: a part of a line. Never non-temporal, for the rest of the line may be written by
+/// a later call, or by nobody, and a write-combining buffer that leaves half full costs a read of memory besides.
+template <int W>
+LONGSHORE_INLINE void copy_part(std::byte* d, const std::byte* s, Index n) {
+  if constexpr (W >= 32) return copy_short<32>(d, s, n);
+  if (n >= 32) return copy_vectors<16>(d, s, n);
+  return copy_short<16>(d, s, n);
+}
+
+/// How far ahead of the loads a long contiguous source is prefetched: the hardware stops at each page's end, this does not.
+constexpr Index read_ahead = 1024;
+
+/// `lines` whole lines to an aligned destination.
+template <int W>
+LONGSHORE_INLINE void stream_lines(std::byte* d, const std::byte* s, Index lines) {
+  for (; lines >= 4; lines -= 4, d += 4 * line_bytes, s += 4 * line_bytes) {
+    for (Index k = 0; k < 4; ++k) prefetch_read(s, read_ahead + k * line_bytes);
+    for (Index k = 0; k < 4; ++k) stream_line<W>(d + k * line_bytes, s + k * line_bytes);
+  }
+  for (; lines > 0; --lines, d += line_bytes, s += line_bytes) stream_line<W>(d, s);
+}
+
+/// Any n: whole lines streaming, the parts at both ends with ordinary stores.
+template <int W>
+LONGSHORE_INLINE void copy_streaming(std::byte* d, const std::byte* s, Index n) {
+  const Index head = lesser(-line_phase(d) & (line_bytes - 1), n);
+  copy_part<W>(d, s, head);
+  const Index lines = (n - head) / line_bytes;
+  stream_lines<W>(d + head, s + head, lines);
+  const Index done = head + lines * line_bytes;
+  copy_part<W>(d + done, s + done, n - done);
+}
+
+template <int W>
+void copy_bytes(std::byte* d, const std::byte* s, Index n, Stores stores) {
+  if (n <= 0) return;
+  if (stores == Stores::streaming && n >= 2 * line_bytes) return copy_streaming<W>(d, s, n);
+  copy_cached<W>(d, s, n);
+}
+
+}  // namespace
+}  // namespace longshore

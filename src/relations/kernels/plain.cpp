@@ -1,0 +1,28 @@
+// The plain twin: what every other table must agree with, so nothing clever here.
+#include <cstring>
+
+#include "tables.hpp"
+
+namespace longshore {
+namespace {
+
+void copy(std::byte* destination, const std::byte* source, Index n, Stores) {
+  if (n > 0) std::memcpy(destination, source, static_cast<std::size_t>(n));
+}
+
+void blocks(std::byte* destination, const std::byte* source, const BlockLoops& loops, Stores stores) {
+  for (Index j = 0; j < loops.n1; ++j)
+    for (Index i = 0; i < loops.n0; ++i)
+      copy(destination + j * loops.d1 + i * loops.d0, source + j * loops.s1 + i * loops.s0, loops.block, stores);
+}
+
+void fence() {}
+
+}  // namespace
+
+const KernelTable& plain_kernels() {
+  static constexpr KernelTable table{"plain", &copy, &blocks, &blocks, &fence};
+  return table;
+}
+
+}  // namespace longshore

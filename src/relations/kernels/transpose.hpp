@@ -1,0 +1,168 @@
+/// Transposition: squares of one cache line by one cache line, in registers where the elements are small powers of two.
+#pragma once
+
+#include "blocks.hpp"
+
+namespace longshore {
+namespace {
+
+/// Elements d[j * d1 + i * E] = s[i * s0 + j * E], both sides contiguous in one direction.
+struct Matrix {
+  std::byte* d;
+  const std::byte* s;
+  Index n0, n1, s0, d1;
+};
+
+/// A square as wide as a cache line: every source line is read once and whole, every destination line written once and
+/// whole, so neither side depends on the cache remembering anything.
+template <int W, int E, bool Stream>
+LONGSHORE_INLINE void transpose_square(std::byte* d, Index d1, const std::byte* s, Index s0) {
+  constexpr int side = line_bytes / E;  // elements
+  constexpr int step = W / E;           // elements that fit in a register: the square in registers
+#pragma GCC unroll 1
+  for (int j = 0; j < side; j += step) {
+#pragma GCC unroll 1
+    for (int i = 0; i < side; i += step) {
+      VectorType<W> r[step];
+      for (int k = 0; k < step; ++k) r[k] = load<W>(s + (i + k) * s0 + j * E);
+      transpose_registers<W, E>(r);
+      for (int k = 0; k < step; ++k) {
+        if constexpr (Stream)
+          stream<W>(d + (j + k) * d1 + i * E, r[k]);
+        else
+          store<W>(d + (j + k) * d1 + i * E, r[k]);
+      }
+    }
+  }
+}
+
+/// The widest registers of which W / E fit in the register file.
+template <int W, int E>
+constexpr int square_width = E == 1 ? 16 : E == 2 ? lesser(W, 32) : W;
+
+/// Any part of the matrix, one element at a time, in strips that fit in few lines.
+template <int E>
+void transpose_edge(const Matrix& m, Index i0, Index i1, Index j0, Index j1) {
+  constexpr Index strip = 16;
+  for (Index i = i0; i < i1; i += strip) {
+    const Index end = lesser(i + strip, i1);
+    for (Index j = j0; j < j1; ++j) {
+      std::byte* to = m.d + j * m.d1;
+      const std::byte* from = m.s + j * E;
+      for (Index k = i; k < end; ++k) copy_exact<16, E>(to + k * E, from + k * m.s0);
+    }
+  }
+}
+
+/// The part [i0, i1) x [j0, j1), whose sides are whole squares; with Stream, destination lines begin at i0.
+///
+/// Tiles of eight source lines by one page of destination: a strip of squares runs along the source rows, so that source
+/// lines are read in bursts, and the strips of a tile together write a page of each destination row, so that a tile needs
+/// few address translations on either side.
+template <int W, int E, bool Stream>
+void transpose_squares(const Matrix& m, Index i0, Index i1, Index j0, Index j1) {
+  constexpr Index side = line_bytes / E;
+  constexpr Index tile_i = 4096 / E, tile_j = 8 * side;
+  for (Index it = i0; it < i1; it += tile_i) {
+    const Index i_end = lesser(it + tile_i, i1);
+    for (Index jt = j0; jt < j1; jt += tile_j) {
+      const Index j_end = lesser(jt + tile_j, j1);
+      for (Index i = it; i < i_end; i += side) {
+        // The strip after this one: below, or at the top of the next tile.
+        const Index next = i + side < i_end ? side * m.s0 : (it - i) * m.s0 + tile_j * E;
+        for (Index j = jt; j < j_end; j += side) {
+          const std::byte* from = m.s + i * m.s0 + j * E;
+          for (Index k = 0; k < side; ++k) prefetch_read(from, next + k * m.s0);
+          transpose_square<square_width<W, E>, E, Stream>(m.d + j * m.d1 + i * E, m.d1, from, m.s0);
+        }
+      }
+    }
+  }
+}
+
+/// Streaming where the destination rows do not all begin at the same place in a line: squares go to a buffer in cache, and
+/// from there each row leaves by itself.
+template <int W, int E>
+void transpose_staged(const Matrix& m, Index i1, Index j1) {
+  constexpr Index side = line_bytes / E;
+  constexpr Index row_bytes = 16384 / side;  // the buffer holds `side` rows and leaves room in the cache for the source
+  constexpr Index tile_i = row_bytes / E, tile_j = 8 * side;
+  alignas(64) std::byte buffer[side * row_bytes];
+  for (Index it = 0; it < i1; it += tile_i) {
+    const Index i_count = lesser(tile_i, i1 - it);
+    for (Index jt = 0; jt < j1; jt += tile_j) {
+      const Index j_end = lesser(jt + tile_j, j1);
+      for (Index j = jt; j < j_end; j += side) {
+        for (Index i = 0; i < i_count; i += side)
+          transpose_square<square_width<W, E>, E, false>(buffer + i * E, row_bytes, m.s + (it + i) * m.s0 + j * E, m.s0);
+        for (Index k = 0; k < side; ++k)
+          copy_streaming<W>(m.d + (j + k) * m.d1 + it * E, buffer + k * row_bytes, i_count * E);
+      }
+    }
+  }
+}
+
+template <int W, int E>
+void transpose_elements(const Matrix& m, Stores stores) {
+  constexpr Index side = line_bytes / E;
+  const bool rows_alike = m.d1 % line_bytes == 0 && line_phase(m.d) % E == 0;
+  Index head = rows_alike ? (-line_phase(m.d) & (line_bytes - 1)) / E : 0;
+  if (stores == Stores::cached && m.n0 < 8 * side) head = 0;  // too short a row to be worth aligning
+  if (m.n0 < head + side || m.n1 < side) return transpose_edge<E>(m, 0, m.n0, 0, m.n1);
+  const Index i1 = m.n0 - (m.n0 - head) % side;
+  const Index j1 = m.n1 - m.n1 % side;
+  transpose_edge<E>(m, 0, head, 0, m.n1);
+  if (stores == Stores::cached)
+    transpose_squares<W, E, false>(m, head, i1, 0, j1);
+  else if (rows_alike)
+    transpose_squares<W, E, true>(m, head, i1, 0, j1);
+  else
+    transpose_staged<W, E>(m, i1, j1);
+  transpose_edge<E>(m, head, i1, j1, m.n1);
+  transpose_edge<E>(m, i1, m.n0, 0, m.n1);
+}
+
+/// Any strides and any block: tiles small enough that their lines stay in cache, even where the strides put them all in
+/// one set of it.
+template <int W>
+void transpose_tiles(std::byte* d, const std::byte* s, const BlockLoops& l) {
+  const auto blocks_a_line = [](Index stride) { return line_bytes / (magnitude(stride) + (stride == 0)); };
+  const Index tile_i = lesser(64, 8 > blocks_a_line(l.d0) ? 8 : blocks_a_line(l.d0));
+  const Index tile_j = lesser(64, 8 > blocks_a_line(l.s1) ? 8 : blocks_a_line(l.s1));
+  const Nest run = choose_nest<W, false>(l);
+  BlockLoops tile = l;
+  for (Index i = 0; i < l.n0; i += tile_i) {
+    tile.n0 = lesser(tile_i, l.n0 - i);
+    for (Index j = 0; j < l.n1; j += tile_j) {
+      tile.n1 = lesser(tile_j, l.n1 - j);
+      run(d + j * l.d1 + i * l.d0, s + j * l.s1 + i * l.s0, tile);
+    }
+  }
+}
+
+template <int W>
+void transpose_blocks(std::byte* d, const std::byte* s, const BlockLoops& l, Stores stores) {
+  if (l.block <= 0 || l.n0 <= 0 || l.n1 <= 0) return;
+  if (l.n0 == 1 || l.n1 == 1) return copy_blocks<W>(d, s, l, stores);
+  if (l.d0 == l.block && l.s1 == l.block) {
+    const Matrix m{d, s, l.n0, l.n1, l.s0, l.d1};
+    switch (l.block) {
+      case 1:
+        return transpose_elements<W, 1>(m, stores);
+      case 2:
+        return transpose_elements<W, 2>(m, stores);
+      case 4:
+        return transpose_elements<W, 4>(m, stores);
+      case 8:
+        return transpose_elements<W, 8>(m, stores);
+      case 16:
+        return transpose_elements<W, 16>(m, stores);
+      default:
+        break;
+    }
+  }
+  transpose_tiles<W>(d, s, l);
+}
+
+}  // namespace
+}  // namespace longshore
