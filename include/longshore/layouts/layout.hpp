@@ -1,0 +1,113 @@
+/// `Layout`: which rank owns which global indices of an array and where they sit in that rank's memory.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "longshore/layouts/distribution.hpp"
+#include "longshore/regions/section.hpp"
+
+namespace longshore {
+
+/// C: the last index varies fastest. F: the first.
+enum class Order : char { C = 'C', F = 'F' };
+
+/// The process grid of a layout: extents, which of them hold replicas, how ranks number it, and which world ranks they are.
+struct ProcessGrid {
+  std::vector<Index> extents;
+  std::vector<bool> replicated;  ///< same length; such a dimension distributes nothing: its coordinates hold copies
+  Order rank_order = Order::C;   ///< C: row-major numbering (BLACS 'R')
+  Index first_rank = 0;          ///< world ranks are first_rank, first_rank + 1, ... unless `ranks` says otherwise
+  std::vector<Index> ranks;      ///< world rank of each process, or empty
+
+  Index size() const;            ///< processes
+  Index world_rank(Index process) const;
+  std::vector<Index> coordinates(Index process) const;
+  Index process(const std::vector<Index>& coordinates) const;
+  bool operator==(const ProcessGrid&) const = default;
+};
+
+/// A distributed array's layout. A value: immutable, comparable, printable as text that parses back.
+class Layout {
+ public:
+  /// What may be said beside the text; each overrides the text's own option.
+  struct Options {
+    std::optional<Order> order, rank_order;
+    std::optional<std::vector<Index>> source, origin, ranks;
+    std::optional<Index> ld;
+  };
+  /// HPF's notation, e.g. "(BLOCK, *) on 4" or "(CYCLIC(64), CYCLIC(64)) on 2x2, order=F, source=1x0, ranks=4:8".
+  /// Throws `Error(layout)` with a caret under the place.
+  static Layout parse(std::string_view text, std::vector<Index> shape, const Options& options);
+  static Layout parse(std::string_view text, std::vector<Index> shape);
+
+  /// `dimensions` in array order; the grid's non-replicated extents belong, in order, to those that are not collapsed.
+  /// ld: allocated extent of the fastest dimension of every local array, or 0 for dense.
+  Layout(std::vector<Distribution> dimensions, ProcessGrid grid, Order order = Order::C, Index ld = 0);
+
+  std::size_t rank_of_array() const { return dimensions_.size(); }  ///< number of dimensions
+  const std::vector<Index>& shape() const { return shape_; }
+  Index size() const { return size_; }                              ///< elements of the whole array
+  const std::vector<Distribution>& dimensions() const { return dimensions_; }
+  const ProcessGrid& grid() const { return grid_; }
+  Order order() const { return order_; }
+  Index ld() const { return ld_; }
+  std::string to_string() const;
+
+  Index processes() const { return grid_.size(); }
+  Index world_size() const { return world_size_; }  ///< one more than the largest world rank
+  Index replicas() const { return replicas_; }
+
+  /// The process with a world rank, if it takes part. Constant or logarithmic time.
+  std::optional<Index> process_of(Index rank) const;
+  /// The grid coordinate of a process along array dimension d (0 if collapsed), for every d.
+  std::vector<Index> owner_coordinates(Index process) const;
+  /// Which replica a process is, in [0, replicas()).
+  Index replica(Index process) const;
+  /// The process that has these owner coordinates (one per array dimension) in replica r.
+  Index process_at(const std::vector<Index>& owner_coordinates, Index replica) const;
+
+  // By world rank; a rank that takes no part owns nothing.
+  std::vector<Index> local_shape(Index rank) const;
+  Index local_size(Index rank) const;                               ///< elements owned
+  Index allocated_size(Index rank) const;                           ///< elements of memory, `ld` counted
+  std::vector<Index> local_strides(Index rank, Index element_bytes) const;  ///< bytes
+  Section section(Index rank) const;                                ///< global indices owned
+  std::vector<Index> owners(const std::vector<Index>& index) const; ///< world ranks, first replica first
+  struct Place {
+    Index rank;
+    std::vector<Index> local;
+  };
+  Place global_to_local(const std::vector<Index>& index) const;     ///< in the first replica
+  std::vector<Index> local_to_global(Index rank, const std::vector<Index>& local) const;
+  /// Where the window starting at `first` begins in a rank's local array.
+  std::vector<Index> local_start(Index rank, const std::vector<Index>& first) const;
+  /// The layout of the sub-array [first, last): same owners, dense local arrays.
+  Layout window(const std::vector<Index>& first, const std::vector<Index>& last) const;
+
+  /// A 64-bit digest of everything that matters, equal on all machines: ranks compare it before they communicate.
+  std::uint64_t digest() const;
+  bool operator==(const Layout&) const = default;
+
+ private:
+  std::vector<Index> shape_;
+  std::vector<Distribution> dimensions_;
+  ProcessGrid grid_;
+  Order order_;
+  Index ld_;
+  Index size_ = 0, replicas_ = 1, world_size_ = 0;
+  std::vector<std::size_t> grid_dimension_;  ///< per array dimension: its grid dimension, or npos
+  std::vector<std::pair<Index, Index>> rank_to_process_;  ///< sorted; only where `grid_.ranks` is given
+};
+
+/// ScaLAPACK's array descriptor: DTYPE_, CTXT_, M_, N_, MB_, NB_, RSRC_, CSRC_, LLD_.
+using Descriptor = std::array<Index, 9>;
+/// The layout of a descriptor's matrix on a grid of rows x columns. Throws `Error(layout)` naming the entry that is wrong.
+Layout layout_from_descriptor(const Descriptor& descriptor, Index rows, Index columns, Order rank_order = Order::C);
+/// The descriptor of a 2-D block-cyclic layout as `rank` must give it. Throws `Error(layout)` for what a descriptor cannot say.
+Descriptor descriptor_of(const Layout& layout, Index rank, Index context = 0);
+
+}  // namespace longshore

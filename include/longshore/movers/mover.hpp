@@ -1,0 +1,57 @@
+/// movers: carry out a plan. A `Mover` is a plan bound to memory and to an engine: start(), wait(), again and again.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "longshore/plans/motion_plan.hpp"
+
+namespace longshore {
+
+/// A rank's local array as its owner gives it. `strides` in bytes. `keep_alive` is held by the mover.
+struct LocalArray {
+  std::byte* data = nullptr;
+  std::vector<Index> shape;
+  std::vector<Index> strides;
+  bool read_only = false;
+  std::shared_ptr<void> keep_alive;
+};
+
+/// How a plan is bound. `max_mem` bounds the bytes a mover may hold beyond the two arrays; 0 means no bound.
+struct MoveOptions {
+  Combine combine;
+  int threads = 0;  ///< 0: as many as the process may run on
+  Index max_mem = 0;
+};
+
+/// A plan bound to memory. Movable between threads, used by one at a time. Two movers may be in flight.
+class Mover {
+ public:
+  virtual ~Mover() = default;
+  /// Begins the move: the sources must not be written, the destinations not be touched, until wait() returns.
+  virtual void start() = 0;
+  /// Makes progress without blocking; true when the move is complete (then wait() returns at once).
+  virtual bool test() = 0;
+  /// Completes the move that start() began.
+  virtual void wait() = 0;
+  /// Bytes this mover holds beyond the two arrays.
+  virtual Index workspace_bytes() const = 0;
+  /// Bytes that one move writes into the destinations held here.
+  virtual Index moved_bytes() const = 0;
+  /// Which way the data takes, in words, one line a kind of path.
+  virtual std::string describe() const = 0;
+};
+
+/// Checks one local array against the layout: shape, strides, protection, and that it holds memory where it must. Throws
+/// `Error(buffer)` or `Error(shape)` that names the rank, the dimension and both values. `what` is "source" or "destination".
+void check_local_array(const LocalArray& array, const Layout& layout, Index rank, Index element_bytes, const char* what);
+/// Throws `Error(buffer)` when a source and a destination share memory.
+void check_no_overlap(const LocalArray& source, Index source_rank, const LocalArray& destination, Index destination_rank);
+
+/// The `threads` engine: every rank's array is in this process; data goes straight from source to destination.
+/// `sources[p]` belongs to process p of the source layout, `destinations[p]` to process p of the destination layout.
+std::unique_ptr<Mover> bind_threads(const MotionPlan& plan, std::vector<LocalArray> sources,
+                                    std::vector<LocalArray> destinations, const MoveOptions& options = {});
+
+}  // namespace longshore

@@ -1,0 +1,38 @@
+/// sequences: compact integer sequences. `Runs` is an ascending set of indices kept as periodic runs, never enumerated.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "longshore/core/checked.hpp"
+
+namespace longshore {
+
+/// `count` runs of `length` consecutive integers, `step` apart, the first starting at `first`.
+struct Run {
+  Index first = 0, length = 0, count = 1, step = 0;
+  bool operator==(const Run&) const = default;
+};
+
+/// An ascending sequence of disjoint runs.
+class Runs {
+ public:
+  Runs() = default;
+  explicit Runs(std::vector<Run> runs);
+  static Runs interval(Index first, Index last);
+
+  const std::vector<Run>& runs() const { return runs_; }
+  Index size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  bool contains(Index index) const;
+  /// The index at a position. Throws `Error(argument)` outside [0, size()).
+  Index at(Index position) const;
+  std::string to_string() const;  ///< "0:64, 256:320 by 256 x 3"
+  bool operator==(const Runs&) const = default;
+
+ private:
+  std::vector<Run> runs_;
+  Index size_ = 0;
+};
+
+}  // namespace longshore

@@ -1,0 +1,316 @@
+#include "longshore/layouts/layout.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace longshore {
+
+namespace {
+
+constexpr std::size_t npos = std::size_t(-1);
+
+std::string join(const std::vector<Index>& values, const char* separator) {
+  std::string text;
+  for (std::size_t i = 0; i < values.size(); ++i) text += (i ? separator : "") + std::to_string(values[i]);
+  return text;
+}
+
+}  // namespace
+
+// ---- ProcessGrid ----------------------------------------------------------------------------------------------------
+
+Index ProcessGrid::size() const {
+  Index n = 1;
+  for (const Index extent : extents) n = checked_mul(n, extent);
+  return n;
+}
+
+Index ProcessGrid::world_rank(Index process) const { return ranks.empty() ? first_rank + process : ranks[process]; }
+
+std::vector<Index> ProcessGrid::coordinates(Index process) const {
+  std::vector<Index> result(extents.size());
+  auto take = [&](std::size_t g) { result[g] = process % extents[g], process /= extents[g]; };
+  if (rank_order == Order::C)
+    for (std::size_t g = extents.size(); g-- > 0;) take(g);
+  else
+    for (std::size_t g = 0; g < extents.size(); ++g) take(g);
+  return result;
+}
+
+Index ProcessGrid::process(const std::vector<Index>& coordinates) const {
+  Index result = 0;
+  auto add = [&](std::size_t g) { result = result * extents[g] + coordinates[g]; };
+  if (rank_order == Order::C)
+    for (std::size_t g = 0; g < extents.size(); ++g) add(g);
+  else
+    for (std::size_t g = extents.size(); g-- > 0;) add(g);
+  return result;
+}
+
+// ---- Layout ---------------------------------------------------------------------------------------------------------
+
+Layout::Layout(std::vector<Distribution> dimensions, ProcessGrid grid, Order order, Index ld)
+    : dimensions_(std::move(dimensions)), grid_(std::move(grid)), order_(order), ld_(ld) {
+  auto fail = [](const std::string& message) { throw Error(ErrorKind::layout, message); };
+  if (dimensions_.empty()) fail("a layout needs at least one dimension");
+  if (grid_.extents.empty()) fail("a process grid needs at least one extent");
+  grid_.replicated.resize(grid_.extents.size(), false);
+
+  size_ = 1;
+  for (const auto& dimension : dimensions_) shape_.push_back(dimension.extent());
+  if (std::find(shape_.begin(), shape_.end(), 0) != shape_.end())
+    size_ = 0;
+  else
+    for (const Index extent : shape_) size_ = checked_mul(size_, extent);
+
+  for (std::size_t g = 0; g < grid_.extents.size(); ++g)
+    if (grid_.extents[g] < 1) fail("grid extent " + std::to_string(grid_.extents[g]) + " must be at least 1");
+  const Index processes = grid_.size();
+
+  std::vector<std::size_t> plain;  // grid dimensions that distribute
+  for (std::size_t g = 0; g < grid_.extents.size(); ++g)
+    if (grid_.replicated[g])
+      replicas_ = checked_mul(replicas_, grid_.extents[g]);
+    else
+      plain.push_back(g);
+  std::size_t used = 0;
+  const auto distributed =
+      std::size_t(std::count_if(dimensions_.begin(), dimensions_.end(),
+                                [](const auto& d) { return d.kind() != Distribution::Kind::collapsed; }));
+  const bool lone = distributed == 0 && plain.size() == 1 && grid_.extents[plain[0]] == 1;  // "(*, *) on 1"
+  if (plain.size() != distributed && !lone)
+    fail(std::to_string(distributed) + " distributed dimension" + (distributed == 1 ? "" : "s") + ", but the grid " +
+         join(grid_.extents, "x") + " has " + std::to_string(plain.size()) + " extent" + (plain.size() == 1 ? "" : "s") +
+         " to distribute them over; write one extent for each, and * for a dimension that stays whole");
+  for (std::size_t d = 0; d < dimensions_.size(); ++d) {
+    if (dimensions_[d].kind() == Distribution::Kind::collapsed) {
+      grid_dimension_.push_back(npos);
+      continue;
+    }
+    const std::size_t g = plain[used++];
+    grid_dimension_.push_back(g);
+    if (dimensions_[d].coordinates() != grid_.extents[g])
+      fail("dimension " + std::to_string(d) + ", " + dimensions_[d].to_string() + ", is dealt to " +
+           std::to_string(dimensions_[d].coordinates()) + " coordinates, but its grid extent is " +
+           std::to_string(grid_.extents[g]));
+  }
+
+  // Consecutive ranks are a range, however they were written: equal layouts must compare equal.
+  if (!grid_.ranks.empty() && Index(grid_.ranks.size()) == processes) {
+    Index run = 1;
+    while (run < processes && grid_.ranks[run - 1] < INT64_MAX && grid_.ranks[run] == grid_.ranks[run - 1] + 1) ++run;
+    if (run == processes) grid_.first_rank = grid_.ranks.front(), grid_.ranks.clear();
+  }
+  if (grid_.ranks.empty()) {
+    if (grid_.first_rank < 0) fail("first rank " + std::to_string(grid_.first_rank) + " is negative");
+    world_size_ = checked_add(grid_.first_rank, processes);
+  } else {
+    if (Index(grid_.ranks.size()) != processes)
+      fail(std::to_string(grid_.ranks.size()) + " ranks given for a grid of " + std::to_string(processes) + " processes");
+    for (Index p = 0; p < processes; ++p) rank_to_process_.emplace_back(grid_.ranks[p], p);
+    std::sort(rank_to_process_.begin(), rank_to_process_.end());
+    if (rank_to_process_.front().first < 0) fail("rank " + std::to_string(rank_to_process_.front().first) + " is negative");
+    for (std::size_t i = 1; i < rank_to_process_.size(); ++i)
+      if (rank_to_process_[i].first == rank_to_process_[i - 1].first)
+        fail("rank " + std::to_string(rank_to_process_[i].first) + " is given twice");
+    world_size_ = checked_add(rank_to_process_.back().first, 1);
+  }
+
+  if (ld_ < 0) fail("ld " + std::to_string(ld_) + " is negative");
+  if (ld_ > 0) {
+    const std::size_t fastest = order_ == Order::C ? dimensions_.size() - 1 : 0;
+    const Index largest = dimensions_[fastest].largest_count();
+    if (ld_ < largest)
+      fail("ld " + std::to_string(ld_) + " is smaller than the largest local extent " + std::to_string(largest) +
+           " of dimension " + std::to_string(fastest));
+  }
+}
+
+std::optional<Index> Layout::process_of(Index rank) const {
+  if (grid_.ranks.empty()) {
+    if (rank < grid_.first_rank || rank >= world_size_) return std::nullopt;
+    return rank - grid_.first_rank;
+  }
+  const auto found = std::lower_bound(rank_to_process_.begin(), rank_to_process_.end(), std::pair{rank, Index{0}});
+  if (found == rank_to_process_.end() || found->first != rank) return std::nullopt;
+  return found->second;
+}
+
+std::vector<Index> Layout::owner_coordinates(Index process) const {
+  const auto coordinates = grid_.coordinates(process);
+  std::vector<Index> result;
+  for (const std::size_t g : grid_dimension_) result.push_back(g == npos ? 0 : coordinates[g]);
+  return result;
+}
+
+Index Layout::replica(Index process) const {
+  const auto coordinates = grid_.coordinates(process);
+  Index result = 0;
+  for (std::size_t g = 0; g < coordinates.size(); ++g)
+    if (grid_.replicated[g]) result = result * grid_.extents[g] + coordinates[g];
+  return result;
+}
+
+Index Layout::process_at(const std::vector<Index>& owner_coordinates, Index replica) const {
+  std::vector<Index> coordinates(grid_.extents.size(), 0);
+  for (std::size_t d = 0; d < dimensions_.size(); ++d)
+    if (grid_dimension_[d] != npos) coordinates[grid_dimension_[d]] = owner_coordinates[d];
+  for (std::size_t g = coordinates.size(); g-- > 0;)
+    if (grid_.replicated[g]) coordinates[g] = replica % grid_.extents[g], replica /= grid_.extents[g];
+  return grid_.process(coordinates);
+}
+
+std::vector<Index> Layout::local_shape(Index rank) const {
+  std::vector<Index> result(shape_.size(), 0);
+  const auto process = process_of(rank);
+  if (!process) return result;
+  const auto coordinates = owner_coordinates(*process);
+  for (std::size_t d = 0; d < shape_.size(); ++d) result[d] = dimensions_[d].count(coordinates[d]);
+  return result;
+}
+
+Index Layout::local_size(Index rank) const {
+  Index n = 1;
+  for (const Index extent : local_shape(rank)) n *= extent;
+  return n;
+}
+
+Index Layout::allocated_size(Index rank) const {
+  auto extents = local_shape(rank);
+  if (ld_ > 0) (order_ == Order::C ? extents.back() : extents.front()) = ld_;
+  const bool empty = local_size(rank) == 0;
+  Index n = empty ? 0 : 1;
+  for (const Index extent : extents) n = checked_mul(n, extent);
+  return n;
+}
+
+std::vector<Index> Layout::local_strides(Index rank, Index element_bytes) const {
+  const auto extents = local_shape(rank);
+  const std::size_t n = extents.size();
+  std::vector<Index> strides(n);
+  Index stride = element_bytes;
+  for (std::size_t k = 0; k < n; ++k) {
+    const std::size_t d = order_ == Order::C ? n - 1 - k : k;
+    strides[d] = stride;
+    stride = checked_mul(stride, std::max<Index>(k == 0 && ld_ > 0 ? ld_ : extents[d], 1));
+  }
+  return strides;
+}
+
+Section Layout::section(Index rank) const {
+  std::vector<Runs> runs(shape_.size());
+  if (const auto process = process_of(rank)) {
+    const auto coordinates = owner_coordinates(*process);
+    for (std::size_t d = 0; d < shape_.size(); ++d) runs[d] = dimensions_[d].owned(coordinates[d]);
+  }
+  return Section(std::move(runs));
+}
+
+namespace {
+
+void require_index(const std::vector<Index>& index, const std::vector<Index>& extents, const char* what) {
+  if (index.size() != extents.size())
+    throw Error(ErrorKind::shape, std::string(what) + " index has " + std::to_string(index.size()) +
+                                      " dimensions, the array has " + std::to_string(extents.size()));
+  for (std::size_t d = 0; d < index.size(); ++d)
+    if (index[d] < 0 || index[d] >= extents[d])
+      throw Error(ErrorKind::argument, std::string(what) + " index " + std::to_string(index[d]) + " in dimension " +
+                                           std::to_string(d) + " is outside [0, " + std::to_string(extents[d]) + ")");
+}
+
+}  // namespace
+
+std::vector<Index> Layout::owners(const std::vector<Index>& index) const {
+  require_index(index, shape_, "global");
+  std::vector<Index> coordinates;
+  for (std::size_t d = 0; d < index.size(); ++d) coordinates.push_back(dimensions_[d].owner(index[d]));
+  std::vector<Index> result;
+  for (Index r = 0; r < replicas_; ++r) result.push_back(grid_.world_rank(process_at(coordinates, r)));
+  return result;
+}
+
+Layout::Place Layout::global_to_local(const std::vector<Index>& index) const {
+  require_index(index, shape_, "global");
+  std::vector<Index> coordinates, local;
+  for (std::size_t d = 0; d < index.size(); ++d) {
+    coordinates.push_back(dimensions_[d].owner(index[d]));
+    local.push_back(dimensions_[d].local(index[d]));
+  }
+  return {grid_.world_rank(process_at(coordinates, 0)), std::move(local)};
+}
+
+std::vector<Index> Layout::local_to_global(Index rank, const std::vector<Index>& local) const {
+  const auto process = process_of(rank);
+  if (!process)
+    throw Error(ErrorKind::argument, "rank " + std::to_string(rank) + " is not among the " + std::to_string(processes()) +
+                                         " ranks of the layout");
+  require_index(local, local_shape(rank), ("rank " + std::to_string(rank) + ": local").c_str());
+  const auto coordinates = owner_coordinates(*process);
+  std::vector<Index> result;
+  for (std::size_t d = 0; d < local.size(); ++d) result.push_back(dimensions_[d].global(coordinates[d], local[d]));
+  return result;
+}
+
+std::vector<Index> Layout::local_start(Index rank, const std::vector<Index>& first) const {
+  if (first.size() != shape_.size())
+    throw Error(ErrorKind::shape, "window corner has " + std::to_string(first.size()) + " dimensions, the array has " +
+                                      std::to_string(shape_.size()));
+  std::vector<Index> result(shape_.size(), 0);
+  const auto process = process_of(rank);
+  if (!process) return result;
+  const auto coordinates = owner_coordinates(*process);
+  for (std::size_t d = 0; d < shape_.size(); ++d) {
+    if (first[d] < 0 || first[d] > shape_[d])
+      throw Error(ErrorKind::argument, "window corner " + std::to_string(first[d]) + " in dimension " + std::to_string(d) +
+                                           " is outside [0, " + std::to_string(shape_[d]) + "]");
+    result[d] = dimensions_[d].count_below(coordinates[d], first[d]);
+  }
+  return result;
+}
+
+Layout Layout::window(const std::vector<Index>& first, const std::vector<Index>& last) const {
+  if (first.size() != shape_.size() || last.size() != shape_.size())
+    throw Error(ErrorKind::shape, "a window needs " + std::to_string(shape_.size()) + " bounds on each side");
+  std::vector<Distribution> dimensions;
+  for (std::size_t d = 0; d < shape_.size(); ++d) dimensions.push_back(dimensions_[d].window(first[d], last[d]));
+  return Layout(std::move(dimensions), grid_, order_);
+}
+
+std::string Layout::to_string() const {
+  std::string text = "(";
+  for (std::size_t d = 0; d < dimensions_.size(); ++d) text += (d ? ", " : "") + dimensions_[d].to_string();
+  text += ") on ";
+  for (std::size_t g = 0; g < grid_.extents.size(); ++g) {
+    const auto extent = std::to_string(grid_.extents[g]);
+    text += (g ? "x" : "") + (grid_.replicated[g] ? "REPLICATED(" + extent + ")" : extent);
+  }
+  if (order_ != Order::C) text += ", order=F";
+  if (grid_.rank_order != Order::C) text += ", rank_order=F";
+  std::vector<Index> sources, origins;
+  for (const auto& dimension : dimensions_) {
+    if (dimension.kind() != Distribution::Kind::collapsed) sources.push_back(dimension.source());
+    origins.push_back(dimension.origin());
+  }
+  auto any = [](const std::vector<Index>& v) { return std::any_of(v.begin(), v.end(), [](Index x) { return x != 0; }); };
+  if (any(sources)) text += ", source=" + join(sources, "x");
+  if (any(origins)) text += ", origin=" + join(origins, "x");
+  if (!grid_.ranks.empty())
+    text += ", ranks=[" + join(grid_.ranks, ",") + "]";
+  else if (grid_.first_rank != 0)
+    text += ", ranks=" + std::to_string(grid_.first_rank) + ":" + std::to_string(world_size_);
+  if (ld_ > 0) text += ", ld=" + std::to_string(ld_);
+  return text;
+}
+
+std::uint64_t Layout::digest() const {
+  // FNV-1a over the canonical text and the shape: the text says everything, and says it the same on every machine.
+  std::uint64_t hash = 14695981039346656037ull;
+  auto mix = [&hash](const std::string& text) {
+    for (const char c : text) hash = (hash ^ std::uint8_t(c)) * 1099511628211ull;
+  };
+  mix(to_string());
+  mix(" of " + join(shape_, "x"));
+  return hash;
+}
+
+}  // namespace longshore

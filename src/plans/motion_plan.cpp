@@ -1,0 +1,198 @@
+#include "longshore/plans/motion_plan.hpp"
+
+#include <numeric>
+
+namespace longshore {
+
+namespace {
+
+std::string text_of(const std::vector<Index>& values) {
+  std::string text;
+  for (std::size_t i = 0; i < values.size(); ++i) text += (i ? "x" : "") + std::to_string(values[i]);
+  return text;
+}
+
+/// The process of a (possibly replicated) source that serves a destination: the destination's own copy where it has one,
+/// else the replicas take turns. A pure function, so that sender and receiver agree without asking.
+Index serving_process(const Layout& source, const std::vector<Index>& coordinates, Index destination_rank,
+                      Index destination_process) {
+  if (const auto own = source.process_of(destination_rank); own && source.owner_coordinates(*own) == coordinates) return *own;
+  return source.process_at(coordinates, destination_process % source.replicas());
+}
+
+/// The coordinates of one dimension that share indices with a given one, and how many.
+struct Partners {
+  std::vector<Index> coordinates, counts;
+};
+
+/// Calls f(coordinates, elements) for every combination of partners.
+template <class F>
+void for_each_combination(const std::vector<Partners>& dimensions, F&& f) {
+  for (const auto& dimension : dimensions)
+    if (dimension.coordinates.empty()) return;
+  std::vector<std::size_t> at(dimensions.size(), 0);
+  std::vector<Index> coordinates(dimensions.size());
+  while (true) {
+    Index elements = 1;
+    for (std::size_t d = 0; d < dimensions.size(); ++d) {
+      coordinates[d] = dimensions[d].coordinates[at[d]];
+      elements *= dimensions[d].counts[at[d]];
+    }
+    f(coordinates, elements);
+    std::size_t d = dimensions.size();
+    while (d > 0 && ++at[d - 1] == dimensions[d - 1].coordinates.size()) at[--d] = 0;
+    if (d == 0) return;
+  }
+}
+
+}  // namespace
+
+MotionPlan::MotionPlan(Layout source, Layout destination, Index element_bytes, std::vector<std::size_t> axes)
+    : source_(std::move(source)), destination_(std::move(destination)), element_bytes_(element_bytes), axes_(std::move(axes)) {
+  const std::size_t n = source_.rank_of_array();
+  if (element_bytes_ < 1)
+    throw Error(ErrorKind::type, "an element of " + std::to_string(element_bytes_) + " bytes cannot be moved");
+  if (destination_.rank_of_array() != n)
+    throw Error(ErrorKind::shape, "the source has " + std::to_string(n) + " dimensions, the destination " +
+                                      std::to_string(destination_.rank_of_array()));
+  if (axes_.empty()) {
+    axes_.resize(n);
+    std::iota(axes_.begin(), axes_.end(), std::size_t{0});
+  }
+  std::vector<bool> used(n, false);
+  if (axes_.size() != n)
+    throw Error(ErrorKind::argument, "axes has " + std::to_string(axes_.size()) + " entries, the arrays have " +
+                                         std::to_string(n) + " dimensions");
+  for (std::size_t d = 0; d < n; ++d) {
+    if (axes_[d] >= n || used[axes_[d]])
+      throw Error(ErrorKind::argument, "axes entry " + std::to_string(d) + " is " + std::to_string(axes_[d]) +
+                                           (axes_[d] >= n ? ", outside [0, " + std::to_string(n) + ")" : ", given twice"));
+    used[axes_[d]] = true;
+  }
+  for (std::size_t d = 0; d < n; ++d)
+    if (destination_.shape()[d] != source_.shape()[axes_[d]])
+      throw Error(ErrorKind::shape, "destination dimension " + std::to_string(d) + " has extent " +
+                                        std::to_string(destination_.shape()[d]) + ", source dimension " +
+                                        std::to_string(axes_[d]) + " has " + std::to_string(source_.shape()[axes_[d]]) +
+                                        " (shapes " + text_of(source_.shape()) + " and " + text_of(destination_.shape()) + ")");
+  checked_mul(source_.size(), element_bytes_);
+}
+
+Index MotionPlan::world_size() const { return std::max(source_.world_size(), destination_.world_size()); }
+
+void MotionPlan::for_each_send(Index rank, const std::function<void(const Motion&)>& f) const {
+  const auto process = source_.process_of(rank);
+  if (!process) return;
+  Motion motion;
+  motion.source = rank;
+  motion.source_coordinates = source_.owner_coordinates(*process);
+  std::vector<Partners> dimensions(axes_.size());
+  for (std::size_t d = 0; d < axes_.size(); ++d) {
+    const auto& a = source_.dimensions()[axes_[d]];
+    const auto& b = destination_.dimensions()[d];
+    const Index ca = motion.source_coordinates[axes_[d]];
+    dimensions[d].coordinates = partners(a, ca, b);
+    for (const Index cb : dimensions[d].coordinates) dimensions[d].counts.push_back(intersect(a, ca, b, cb).elements());
+  }
+  for_each_combination(dimensions, [&](const std::vector<Index>& coordinates, Index elements) {
+    motion.destination_coordinates = coordinates;
+    motion.elements = elements;
+    for (Index replica = 0; replica < destination_.replicas(); ++replica) {
+      const Index q = destination_.process_at(coordinates, replica);
+      motion.destination = destination_.grid().world_rank(q);
+      if (source_.replicas() == 1 ||
+          serving_process(source_, motion.source_coordinates, motion.destination, q) == *process)
+        f(motion);
+    }
+  });
+}
+
+void MotionPlan::for_each_receive(Index rank, const std::function<void(const Motion&)>& f) const {
+  const auto process = destination_.process_of(rank);
+  if (!process) return;
+  Motion motion;
+  motion.destination = rank;
+  motion.destination_coordinates = destination_.owner_coordinates(*process);
+  std::vector<Partners> dimensions(axes_.size());  // in source order
+  for (std::size_t d = 0; d < axes_.size(); ++d) {
+    const auto& a = source_.dimensions()[axes_[d]];
+    const auto& b = destination_.dimensions()[d];
+    const Index cb = motion.destination_coordinates[d];
+    auto& mine = dimensions[axes_[d]];
+    mine.coordinates = partners(b, cb, a);
+    for (const Index ca : mine.coordinates) mine.counts.push_back(intersect(a, ca, b, cb).elements());
+  }
+  for_each_combination(dimensions, [&](const std::vector<Index>& coordinates, Index elements) {
+    motion.source_coordinates = coordinates;
+    motion.elements = elements;
+    motion.source = source_.grid().world_rank(serving_process(source_, coordinates, rank, *process));
+    f(motion);
+  });
+}
+
+std::vector<Motion> MotionPlan::sends(Index rank) const {
+  std::vector<Motion> result;
+  for_each_send(rank, [&](const Motion& motion) { result.push_back(motion); });
+  return result;
+}
+
+std::vector<Motion> MotionPlan::receives(Index rank) const {
+  std::vector<Motion> result;
+  for_each_receive(rank, [&](const Motion& motion) { result.push_back(motion); });
+  return result;
+}
+
+AddressRelation MotionPlan::relation(const Motion& motion) const {
+  return relation(motion, source_.local_strides(motion.source, element_bytes_),
+                  destination_.local_strides(motion.destination, element_bytes_));
+}
+
+AddressRelation MotionPlan::relation(const Motion& motion, const std::vector<Index>& source_strides,
+                                     const std::vector<Index>& destination_strides) const {
+  const std::size_t n = axes_.size();
+  std::vector<RelationAxis> relation;
+  for (std::size_t k = 0; k < n; ++k) {
+    const std::size_t d = destination_.order() == Order::C ? k : n - 1 - k;
+    const std::size_t s = axes_[d];
+    relation.push_back({intersect(source_.dimensions()[s], motion.source_coordinates[s], destination_.dimensions()[d],
+                                  motion.destination_coordinates[d]),
+                        source_strides[s], destination_strides[d]});
+  }
+  return AddressRelation(element_bytes_, std::move(relation)).canonical();
+}
+
+Section MotionPlan::section(const Motion& motion) const {
+  std::vector<Runs> dimensions(axes_.size());
+  for (std::size_t d = 0; d < axes_.size(); ++d) {
+    const std::size_t s = axes_[d];
+    const auto pairs = intersect(source_.dimensions()[s], motion.source_coordinates[s], destination_.dimensions()[d],
+                                 motion.destination_coordinates[d]);
+    std::vector<Run> runs;
+    for (const auto& period : pairs.periods())
+      for (Index k = 0; k < period.repeats; ++k)
+        for (const auto& run : period.runs)
+          runs.push_back({run.global + k * period.global_period, run.length, run.count, run.global_step});
+    dimensions[s] = Runs(std::move(runs));
+  }
+  return Section(std::move(dimensions));
+}
+
+std::string MotionPlan::to_string() const {
+  std::string text = "move " + text_of(source_.shape()) + " elements of " + std::to_string(element_bytes_) + " bytes from " +
+                     source_.to_string() + " to " + destination_.to_string();
+  bool permuted = false;
+  for (std::size_t d = 0; d < axes_.size(); ++d) permuted |= axes_[d] != d;
+  if (permuted) {
+    text += ", axes=";
+    for (std::size_t d = 0; d < axes_.size(); ++d) text += (d ? "x" : "") + std::to_string(axes_[d]);
+  }
+  return text;
+}
+
+std::uint64_t MotionPlan::digest() const {
+  std::uint64_t hash = 14695981039346656037ull;  // FNV-1a: the same on every machine
+  for (const char c : to_string()) hash = (hash ^ std::uint8_t(c)) * 1099511628211ull;
+  return hash;
+}
+
+}  // namespace longshore
