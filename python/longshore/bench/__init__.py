@@ -1,0 +1,35 @@
+"""Benchmarks that ship with the library: `longshore bench NAME` on the command line.
+
+Every bench takes `quick`, `json` and `plot`, prints a table and returns what it writes as JSON.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Callable
+
+from .harness import BenchError, machine
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A bench's one-line description and the function that runs it."""
+
+    description: str
+    run: Callable[..., dict[str, Any]]
+
+
+def _redistribute(*args: Any, **options: Any) -> dict[str, Any]:
+    from . import redistribute
+
+    return redistribute.run(*args, **options)
+
+
+BENCHES: dict[str, Bench] = {
+    "redistribute": Bench(
+        "time redistributions beside memory copies, MPI Alltoallw, hand-packed messages, ScaLAPACK and NumPy",
+        _redistribute,
+    ),
+}
+
+__all__ = ["BENCHES", "Bench", "BenchError", "machine"]
