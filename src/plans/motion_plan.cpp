@@ -142,13 +142,11 @@ std::vector<Motion> MotionPlan::receives(Index rank) const {
   return result;
 }
 
-AddressRelation MotionPlan::relation(const Motion& motion) const {
-  return relation(motion, source_.local_strides(motion.source, element_bytes_),
-                  destination_.local_strides(motion.destination, element_bytes_));
-}
+AddressRelation MotionPlan::relation(const Motion& motion) const { return relation_by_dimension(motion).canonical(); }
 
-AddressRelation MotionPlan::relation(const Motion& motion, const std::vector<Index>& source_strides,
-                                     const std::vector<Index>& destination_strides) const {
+AddressRelation MotionPlan::relation_by_dimension(const Motion& motion) const {
+  const auto source_strides = source_.local_strides(motion.source, element_bytes_);
+  const auto destination_strides = destination_.local_strides(motion.destination, element_bytes_);
   const std::size_t n = axes_.size();
   std::vector<RelationAxis> relation;
   for (std::size_t k = 0; k < n; ++k) {
@@ -158,7 +156,7 @@ AddressRelation MotionPlan::relation(const Motion& motion, const std::vector<Ind
                                   motion.destination_coordinates[d]),
                         source_strides[s], destination_strides[d]});
   }
-  return AddressRelation(element_bytes_, std::move(relation)).canonical();
+  return AddressRelation(element_bytes_, std::move(relation));
 }
 
 Section MotionPlan::section(const Motion& motion) const {

@@ -111,6 +111,18 @@ PairedRuns::Pair PairedRuns::at(Index position) const {
   throw Error(ErrorKind::argument, "unreachable: element count and runs disagree");
 }
 
+Index PairedRuns::position_of_destination(Index index) const {
+  Index low = 0, high = elements_;
+  while (low < high) {
+    const Index middle = low + (high - low) / 2;
+    if (at(middle).destination < index)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
 PairedRuns PairedRuns::restrict(Index first, Index last) const {
   if (first < 0 || last > elements_ || first > last)
     throw Error(ErrorKind::argument, "positions [" + std::to_string(first) + ", " + std::to_string(last) +

@@ -50,9 +50,9 @@ class MotionPlan {
   /// The motion as a relation between the two ranks' local arrays (byte offsets into them), in the destination's memory
   /// order, canonical. Sender and receiver compute the same.
   AddressRelation relation(const Motion& motion) const;
-  /// As above, for local arrays with these byte strides instead of the layouts' own.
-  AddressRelation relation(const Motion& motion, const std::vector<Index>& source_strides,
-                           const std::vector<Index>& destination_strides) const;
+  /// The same pairs with one axis a dimension, in the destination's memory order, nothing merged or dropped: what several
+  /// motions that are carried out together have in common shows only so.
+  AddressRelation relation_by_dimension(const Motion& motion) const;
   /// The global (source) indices that move.
   Section section(const Motion& motion) const;
 

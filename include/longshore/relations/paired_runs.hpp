@@ -48,6 +48,8 @@ class PairedRuns {
   };
   /// The pair at a position. Throws `Error(argument)` outside [0, elements()).
   Pair at(Index position) const;
+  /// The first position whose destination index is at least `index`, where destination indices ascend with the position.
+  Index position_of_destination(Index index) const;
   /// The pairs at positions [first, last).
   PairedRuns restrict(Index first, Index last) const;
   /// The same pairs with source and destination exchanged.

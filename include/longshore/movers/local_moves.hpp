@@ -1,0 +1,64 @@
+/// Moves between memories that one process can see, its own or mapped from its neighbours: which way to go, and the tasks.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "longshore/plans/motion_plan.hpp"
+#include "longshore/relations/joint_copy.hpp"
+
+namespace longshore {
+
+/// From this many bytes a destination part is taken to be beyond the cache, and written with streaming stores.
+inline constexpr Index streaming_bytes = Index{16} << 20;
+
+/// Who carries a motion between two visible memories, so that each is carried once.
+enum class Direction {
+  pull,  ///< the destination's owner: best where several sources share the destination's cache lines
+  push,  ///< the source's owner: best where several destinations share the source's cache lines
+};
+
+/// The better direction for a whole plan: a pure function, so that all ranks choose alike.
+Direction preferred_direction(const MotionPlan& plan);
+
+/// One part's memory as seen from here.
+struct VisiblePart {
+  Index rank;
+  std::byte* data;
+};
+
+/// Work that can be done by itself. Tasks of one list write disjoint memory.
+struct CopyTask {
+  struct Single {
+    CopyProgram program;
+    std::byte* destination;
+    const std::byte* source;
+  };
+  struct Joint {
+    JointCopy copy;
+    std::byte* shared;
+    std::vector<std::byte*> members;
+  };
+  std::variant<Single, Joint> work;
+  std::vector<Index> sources, destinations;  ///< the layout ranks whose memory is read and written
+  Index bytes = 0;
+
+  void run() const;
+  std::string describe() const;
+  Index workspace_bytes() const;
+};
+
+struct CopyTaskOptions {
+  Combine combine;
+  Index task_bytes = INT64_MAX;  ///< split into tasks of about this size
+};
+
+/// The tasks that carry every motion from one of `sources` to one of `destinations`. Each side may be part of the plan's
+/// ranks only. Joint copies are made where `direction` finds several parts sharing cache lines.
+std::vector<CopyTask> copy_tasks(const MotionPlan& plan, const std::vector<VisiblePart>& sources,
+                                 const std::vector<VisiblePart>& destinations, Direction direction,
+                                 const CopyTaskOptions& options = {});
+
+}  // namespace longshore

@@ -1,0 +1,63 @@
+#include <algorithm>
+#include <string_view>
+
+#include "longshore/movers/mover.hpp"
+
+namespace longshore {
+
+namespace {
+
+std::string text_of(const std::vector<Index>& values) {
+  std::string text = "(";
+  for (std::size_t i = 0; i < values.size(); ++i) text += (i ? ", " : "") + std::to_string(values[i]);
+  return text + (values.size() == 1 ? ",)" : ")");
+}
+
+}  // namespace
+
+void check_local_array(const LocalArray& array, const Layout& layout, Index rank, Index element_bytes, const char* what) {
+  const std::string who = "rank " + std::to_string(rank) + ": the " + what + " array ";
+  const auto shape = layout.local_shape(rank);
+  if (array.shape != shape) {
+    std::string where;
+    if (array.shape.size() == shape.size())
+      for (std::size_t d = 0; d < shape.size() && where.empty(); ++d)
+        if (array.shape[d] != shape[d])
+          where = "; dimension " + std::to_string(d) + " has " + std::to_string(array.shape[d]) + " instead of " +
+                  std::to_string(shape[d]);
+    throw Error(ErrorKind::shape, who + "has shape " + text_of(array.shape) + ", the layout " + layout.to_string() +
+                                      " gives this rank " + text_of(shape) + where);
+  }
+  if (layout.local_size(rank) == 0) return;
+  if (array.read_only && what == std::string_view("destination"))
+    throw Error(ErrorKind::buffer, who + "is read-only; give the move one that can be written");
+  if (array.data == nullptr) throw Error(ErrorKind::buffer, who + "has no memory");
+  if (array.strides.size() != shape.size())
+    throw Error(ErrorKind::buffer, who + "has " + std::to_string(array.strides.size()) + " strides for " +
+                                       std::to_string(shape.size()) + " dimensions");
+  const auto strides = layout.local_strides(rank, element_bytes);
+  for (std::size_t d = 0; d < shape.size(); ++d)
+    if (shape[d] > 1 && array.strides[d] != strides[d])
+      throw Error(ErrorKind::buffer, who + "has a stride of " + std::to_string(array.strides[d]) + " bytes in dimension " +
+                                         std::to_string(d) + ", the layout (order=" + char(layout.order()) +
+                                         (layout.ld() > 0 ? ", ld=" + std::to_string(layout.ld()) : "") + ") wants " +
+                                         std::to_string(strides[d]) +
+                                         "; make it contiguous, or say the order it has in the layout");
+}
+
+void check_no_overlap(const LocalArray& source, Index source_rank, const LocalArray& destination, Index destination_rank) {
+  auto last = [](const LocalArray& array) -> const std::byte* {  // the last element's first byte is enough to tell
+    const std::byte* end = array.data;
+    for (std::size_t d = 0; d < array.shape.size(); ++d) {
+      if (array.shape[d] == 0) return array.data;
+      end += (array.shape[d] - 1) * array.strides[d];
+    }
+    return end + 1;
+  };
+  if (std::max<const std::byte*>(source.data, destination.data) < std::min<const std::byte*>(last(source), last(destination)))
+    throw Error(ErrorKind::buffer, "the source array of rank " + std::to_string(source_rank) +
+                                       " and the destination array of rank " + std::to_string(destination_rank) +
+                                       " share memory; give the move a destination of its own");
+}
+
+}  // namespace longshore

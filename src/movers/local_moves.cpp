@@ -1,0 +1,215 @@
+#include "longshore/movers/local_moves.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+namespace longshore {
+
+namespace {
+
+/// Runs shorter than this share their cache lines and pages with their neighbours often enough to be moved jointly.
+constexpr Index joint_run_bytes = 2048;
+
+/// The destination dimension along which source and destination parts may interleave in memory: the fastest one that is not
+/// whole on both sides, provided both sides store it and everything inside it in the same order.
+struct Interleaved {
+  std::size_t dimension;  ///< of the destination
+  Index unit;             ///< bytes of one of its indices
+};
+
+std::optional<Interleaved> interleaved_dimension(const MotionPlan& plan) {
+  const std::size_t n = plan.axes().size();
+  auto nth_fastest = [n](const Layout& layout, std::size_t k) { return layout.order() == Order::C ? n - 1 - k : k; };
+  Index unit = plan.element_bytes();
+  for (std::size_t k = 0; k < n; ++k) {
+    const std::size_t d = nth_fastest(plan.destination(), k), s = plan.axes()[d];
+    if (s != nth_fastest(plan.source(), k)) return std::nullopt;
+    const auto &a = plan.source().dimensions()[s], &b = plan.destination().dimensions()[d];
+    if (a.coordinates() > 1 || b.coordinates() > 1) return Interleaved{d, unit};
+    // With padding the next dimension is not contiguous with this one, and rows end here.
+    if (k == 0 && (plan.source().ld() > 0 || plan.destination().ld() > 0)) return std::nullopt;
+    unit *= std::max<Index>(a.extent(), 1);
+  }
+  return std::nullopt;
+}
+
+bool short_blocks(const Distribution& d, Index unit) { return !d.intervals() && d.block() < joint_run_bytes / unit; }
+
+/// Which side's cache lines are shared, if any.
+std::optional<Direction> joint_direction(const MotionPlan& plan) {
+  const auto where = interleaved_dimension(plan);
+  if (!where) return std::nullopt;
+  const auto& a = plan.source().dimensions()[plan.axes()[where->dimension]];
+  const auto& b = plan.destination().dimensions()[where->dimension];
+  const bool a_short = short_blocks(a, where->unit), b_short = short_blocks(b, where->unit);
+  if (a_short && (!b_short || b.block() >= a.block())) return Direction::pull;
+  if (b_short) return Direction::push;
+  return std::nullopt;
+}
+
+Stores stores_for(const MotionPlan& plan, Index destination_rank) {
+  return plan.destination().local_size(destination_rank) * plan.element_bytes() >= streaming_bytes ? Stores::streaming
+                                                                                                    : Stores::cached;
+}
+
+/// Bounds of `parts` nearly equal slices of [0, n).
+std::vector<Index> bounds(Index n, Index parts) {
+  parts = std::clamp<Index>(parts, 1, std::max<Index>(n, 1));
+  std::vector<Index> result;
+  for (Index p = 0; p <= parts; ++p) result.push_back(Index(Wide(n) * p / parts));
+  return result;
+}
+
+class TaskMaker {
+ public:
+  TaskMaker(const MotionPlan& plan, const CopyTaskOptions& options, std::vector<CopyTask>& tasks)
+      : plan_(plan), options_(options), tasks_(tasks) {}
+
+  void single(const Motion& motion, std::byte* destination, const std::byte* source) {
+    const auto relation = plan_.relation(motion);
+    const CopyProgram::Options how{stores_for(plan_, motion.destination), nullptr, options_.combine};
+    auto add = [&](const AddressRelation& part) {
+      tasks_.push_back({CopyTask::Single{CopyProgram(part, how), destination, source},
+                        {motion.source},
+                        {motion.destination},
+                        part.bytes()});
+    };
+    const Index parts = ceil_div(relation.bytes(), options_.task_bytes);
+    if (parts <= 1 || relation.axes().empty()) return add(relation);
+    const auto cuts = bounds(relation.axes()[0].runs.elements(), parts);
+    for (std::size_t p = 0; p + 1 < cuts.size(); ++p) add(relation.restrict(0, cuts[p], cuts[p + 1]));
+  }
+
+  void joint(const std::vector<Motion>& motions, Direction direction, std::byte* shared,
+             const std::vector<std::byte*>& members) {
+    std::vector<AddressRelation> relations;
+    std::vector<Index> sources, destinations;
+    Index bytes = 0;
+    for (const auto& motion : motions) {
+      relations.push_back(plan_.relation_by_dimension(motion));
+      bytes += relations.back().bytes();
+      sources.push_back(motion.source), destinations.push_back(motion.destination);
+    }
+    const bool pull = direction == Direction::pull;
+    (pull ? destinations : sources).resize(1);
+    CopyProgram::Options how{stores_for(plan_, motions[0].destination), nullptr, {}};
+    auto add = [&](std::vector<AddressRelation> part, std::vector<std::byte*> pointers) {
+      JointCopy copy(std::move(part), pull ? JointCopy::Shared::destination : JointCopy::Shared::source, how);
+      const Index n = copy.bytes();
+      tasks_.push_back({CopyTask::Joint{std::move(copy), shared, std::move(pointers)}, sources, destinations, n});
+    };
+
+    // Slice the longest axis that the members have in common; failing that, the interleaved one by the shared side's indices.
+    const Index parts = ceil_div(bytes, options_.task_bytes);
+    std::optional<std::size_t> axis;
+    for (std::size_t k = 0; k < relations[0].axes().size(); ++k) {
+      const auto& runs = relations[0].axes()[k].runs;
+      const bool common = std::all_of(relations.begin(), relations.end(),
+                                      [&](const auto& relation) { return relation.axes()[k].runs == runs; });
+      if (common && (!axis || runs.elements() > relations[0].axes()[*axis].runs.elements())) axis = k;
+    }
+    if (parts > 1 && axis && relations[0].axes()[*axis].runs.elements() >= parts) {
+      const auto cuts = bounds(relations[0].axes()[*axis].runs.elements(), parts);
+      for (std::size_t p = 0; p + 1 < cuts.size(); ++p) {
+        std::vector<AddressRelation> part;
+        for (const auto& relation : relations) part.push_back(relation.restrict(*axis, cuts[p], cuts[p + 1]));
+        add(std::move(part), members);
+      }
+    } else if (parts > 1 && relations[0].axes().size() == 1) {
+      auto seen = [&](const AddressRelation& r) { return pull ? r.axes()[0].runs : r.axes()[0].runs.inverse(); };
+      Index last = 0;
+      for (const auto& relation : relations) {
+        const auto runs = seen(relation);
+        last = std::max(last, runs.at(runs.elements() - 1).destination + 1);
+      }
+      const auto cuts = bounds(last, parts);
+      for (std::size_t p = 0; p + 1 < cuts.size(); ++p) {
+        std::vector<AddressRelation> part;
+        std::vector<std::byte*> pointers;
+        for (std::size_t m = 0; m < relations.size(); ++m) {
+          const auto runs = seen(relations[m]);
+          const Index low = runs.position_of_destination(cuts[p]), high = runs.position_of_destination(cuts[p + 1]);
+          if (low == high) continue;
+          part.push_back(relations[m].restrict(0, low, high));
+          pointers.push_back(members[m]);
+        }
+        if (!part.empty()) add(std::move(part), std::move(pointers));
+      }
+    } else {
+      add(std::move(relations), members);
+    }
+  }
+
+ private:
+  const MotionPlan& plan_;
+  const CopyTaskOptions& options_;
+  std::vector<CopyTask>& tasks_;
+};
+
+}  // namespace
+
+Direction preferred_direction(const MotionPlan& plan) { return joint_direction(plan).value_or(Direction::pull); }
+
+std::vector<CopyTask> copy_tasks(const MotionPlan& plan, const std::vector<VisiblePart>& sources,
+                                 const std::vector<VisiblePart>& destinations, Direction direction,
+                                 const CopyTaskOptions& options) {
+  std::vector<CopyTask> tasks;
+  TaskMaker maker(plan, options, tasks);
+  const bool pull = direction == Direction::pull;
+  const bool joint = options.combine.is_copy() && joint_direction(plan) == direction;
+  const std::size_t along = joint ? interleaved_dimension(plan)->dimension : 0;
+
+  std::map<Index, std::byte*> others;
+  for (const auto& part : pull ? sources : destinations) others[part.rank] = part.data;
+  for (const auto& part : pull ? destinations : sources) {
+    // Motions that differ in nothing but the interleaved coordinate of the other side go together.
+    std::map<std::vector<Index>, std::vector<Motion>> together;
+    auto visit = [&](const Motion& motion) {
+      const auto other = others.find(pull ? motion.source : motion.destination);
+      if (other == others.end()) return;
+      if (!joint)
+        return pull ? maker.single(motion, part.data, other->second) : maker.single(motion, other->second, part.data);
+      auto key = pull ? motion.source_coordinates : motion.destination_coordinates;
+      key[pull ? plan.axes()[along] : along] = pull ? 0 : plan.destination().replica(*plan.destination().process_of(motion.destination));
+      together[std::move(key)].push_back(motion);
+    };
+    pull ? plan.for_each_receive(part.rank, visit) : plan.for_each_send(part.rank, visit);
+    for (const auto& [key, motions] : together) {
+      std::vector<std::byte*> members;
+      for (const auto& motion : motions) members.push_back(others[pull ? motion.source : motion.destination]);
+      if (motions.size() == 1)
+        pull ? maker.single(motions[0], part.data, members[0]) : maker.single(motions[0], members[0], part.data);
+      else
+        maker.joint(motions, direction, part.data, members);
+    }
+  }
+  return tasks;
+}
+
+void CopyTask::run() const {
+  if (const auto* single = std::get_if<Single>(&work))
+    single->program.run(single->destination, single->source);
+  else
+    std::get<Joint>(work).copy.run(std::get<Joint>(work).shared, std::get<Joint>(work).members);
+}
+
+std::string CopyTask::describe() const {
+  return std::visit([](const auto& w) {
+    if constexpr (std::is_same_v<std::decay_t<decltype(w)>, Single>)
+      return w.program.describe();
+    else
+      return w.copy.describe();
+  }, work);
+}
+
+Index CopyTask::workspace_bytes() const {
+  return Index(sizeof(CopyTask)) + std::visit([](const auto& w) {
+    if constexpr (std::is_same_v<std::decay_t<decltype(w)>, Single>)
+      return w.program.workspace_bytes();
+    else
+      return w.copy.workspace_bytes();
+  }, work);
+}
+
+}  // namespace longshore

@@ -1,0 +1,254 @@
+#include "longshore/relations/joint_copy.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace longshore {
+
+namespace {
+
+/// Of the shared array, what is worked on at a time: it and as much of the members' data fit in the first-level cache.
+constexpr Index chunk_bytes = 16 * 1024;
+/// Shorter runs are put together in cached staging before they are streamed; longer ones are streamed where they are.
+constexpr Index staged_run_bytes = 512;
+
+/// Two nested block loops with the offsets of both sides.
+struct Piece {
+  Index shared, member, block, n0, shared0, member0, n1, shared1, member1;
+};
+
+/// A stretch of the shared array's interleaved axis and what each member has in it.
+struct Chunk {
+  Index first, bytes;  ///< in the shared row
+  std::vector<Piece> pieces;
+  std::vector<std::size_t> begin;  ///< member k's pieces are [begin[k], begin[k + 1])
+};
+
+/// Chunks repeated along the row.
+struct Stretch {
+  std::vector<Chunk> chunks;
+  Index repeats = 1, shared_advance = 0;
+  std::vector<Index> member_advance;
+};
+
+/// The destination period with which a relation repeats from its very beginning, and how often.
+struct Periodic {
+  Index period = 0, repeats = 0, source_period = 0;
+};
+
+Periodic periodicity(const PairedRuns& runs) {
+  if (runs.empty()) return {};
+  const auto& first = runs.periods()[0];
+  if (first.repeats > 1) return {first.destination_period, first.repeats, first.source_period};
+  const auto& run = first.runs[0];
+  if (run.count > 1) return {run.destination_step, run.count, run.source_step};
+  return {};
+}
+
+}  // namespace
+
+struct JointCopy::Implementation {
+  Shared shared;
+  CopyProgram::Options options;
+  const KernelTable* table;
+  Index unit = 0;   ///< bytes of one index of the interleaved axis
+  Index bytes = 0;
+  bool staged = false;
+  Index shared_base = 0;
+  std::vector<Index> member_base;
+  struct Outer {
+    PairedRuns runs;  ///< source = member side, destination = shared side
+    Index shared_stride;
+    std::vector<Index> member_stride;
+  };
+  std::vector<Outer> outer;
+  std::vector<Stretch> row;
+
+  Implementation(std::vector<AddressRelation> members, Shared shared_, const CopyProgram::Options& options_)
+      : shared(shared_), options(options_), table(options_.table ? options_.table : &kernels()) {
+    if (!options.combine.is_copy()) fail("can only copy");
+    if (members.empty()) fail("needs members");
+    for (const auto& member : members) {
+      if (member.empty()) fail("needs members that move something");
+      bytes += member.bytes();
+    }
+    if (shared == Shared::source)
+      for (auto& member : members) member = member.inverse();
+    merge_whole_axes(members);
+    const std::size_t last = members[0].axes().size() - 1;
+    for (const auto& member : members) {
+      member_base.push_back(member.source_base());
+      if (member.axes()[last].source_stride != unit || member.axes()[last].destination_stride != unit)
+        fail("needs members whose innermost axis is contiguous on both sides");
+    }
+    shared_base = members[0].destination_base();
+    for (std::size_t k = 0; k < last; ++k) {
+      const auto& axis = members[0].axes()[k];
+      Outer o{axis.runs, axis.destination_stride, {}};
+      for (const auto& member : members) {
+        if (!(member.axes()[k].runs == axis.runs) || member.axes()[k].destination_stride != axis.destination_stride)
+          fail("needs members that differ in the innermost axis only");
+        o.member_stride.push_back(member.axes()[k].source_stride);
+      }
+      outer.push_back(std::move(o));
+    }
+    std::vector<PairedRuns> inner;
+    for (const auto& member : members) inner.push_back(member.axes()[last].runs);
+    cut_row(inner);
+  }
+
+  [[noreturn]] static void fail(const std::string& what) { throw Error(ErrorKind::argument, "a joint copy " + what); }
+
+  /// Trailing axes that are whole and contiguous in all members become the unit of the axis outside them.
+  void merge_whole_axes(std::vector<AddressRelation>& members) {
+    unit = members[0].element_bytes();
+    const std::size_t n = members[0].axes().size();
+    for (const auto& member : members)
+      if (member.axes().size() != n || n == 0) fail("needs members with the same axes");
+    std::size_t keep = n;
+    Index length = 1;  // elements merged so far
+    while (keep > 1) {
+      const std::size_t k = keep - 1;
+      const bool whole = std::all_of(members.begin(), members.end(), [&](const auto& member) {
+        const auto& axis = member.axes()[k];
+        const auto& above = member.axes()[k - 1];
+        return axis.runs.single_run() && axis.runs.elements() == members[0].axes()[k].runs.elements() &&
+               axis.source_stride == unit && axis.destination_stride == unit &&
+               above.source_stride == unit * axis.runs.elements() && above.destination_stride == unit * axis.runs.elements();
+      });
+      if (!whole) break;
+      const Index elements = members[0].axes()[k].runs.elements();
+      unit *= elements, length *= elements;
+      --keep;
+    }
+    if (keep == n) return;
+    for (auto& member : members)
+      member = AddressRelation(member.element_bytes() * length,
+                               {member.axes().begin(), member.axes().begin() + Index(keep)}, member.source_base(),
+                               member.destination_base());
+  }
+
+  /// Cuts the interleaved axis into chunks. Where all members repeat with one period, only that much is cut, and repeated.
+  void cut_row(const std::vector<PairedRuns>& inner) {
+    Index first = INT64_MAX, last = 0, runs = 0, elements = 0;
+    for (const auto& member : inner) {
+      first = std::min(first, member.at(0).destination);
+      last = std::max(last, member.at(member.elements() - 1).destination + 1);
+      runs += member.run_count();
+      elements += member.elements();
+    }
+    staged = shared == Shared::destination && options.stores == Stores::streaming &&
+             elements * unit / runs < staged_run_bytes && elements == last - first;
+    const Index chunk = std::max<Index>(chunk_bytes / unit, 1);
+
+    Periodic common = periodicity(inner[0]);
+    for (const auto& member : inner) {
+      const auto own = periodicity(member);
+      common.repeats = own.period == common.period ? std::min(own.repeats, common.repeats) : 0;
+    }
+    Index done = first;
+    if (common.repeats > 1 && common.period > 0) {
+      const Index periods = std::max<Index>(chunk / common.period, 1), length = periods * common.period;
+      const Index repeats = common.repeats / periods;
+      if (repeats > 1) {
+        Stretch body = cut(inner, first, first + length, chunk);
+        body.repeats = repeats, body.shared_advance = length * unit;
+        for (const auto& member : inner) body.member_advance.push_back(periodicity(member).source_period * periods * unit);
+        row.push_back(std::move(body));
+        done = first + repeats * length;
+      }
+    }
+    if (done < last) row.push_back(cut(inner, done, last, chunk));
+  }
+
+  Stretch cut(const std::vector<PairedRuns>& inner, Index first, Index last, Index chunk) const {
+    Stretch stretch;
+    stretch.member_advance.assign(inner.size(), 0);
+    for (Index low = first; low < last; low += chunk) {
+      const Index high = std::min(low + chunk, last);
+      Chunk part{low * unit, (high - low) * unit, {}, {0}};
+      for (const auto& member : inner) {
+        const auto here = member.restrict(member.position_of_destination(low), member.position_of_destination(high));
+        for (const auto& period : here.periods())
+          for (Index k = 0; k < period.repeats; ++k)
+            for (const auto& run : period.runs)
+              part.pieces.push_back({(run.destination + k * period.destination_period) * unit,
+                                     (run.source + k * period.source_period) * unit, run.length * unit, run.count,
+                                     run.destination_step * unit, run.source_step * unit, 1, 0, 0});
+        part.begin.push_back(part.pieces.size());
+      }
+      stretch.chunks.push_back(std::move(part));
+    }
+    return stretch;
+  }
+
+  void sweep_row(std::byte* shared_row, const std::vector<std::byte*>& member_row, std::byte* staging) const {
+    for (const auto& stretch : row)
+      for (Index r = 0; r < stretch.repeats; ++r)
+        for (const auto& chunk : stretch.chunks) {
+          std::byte* const at = shared_row + r * stretch.shared_advance;
+          // Staging keeps the destination's place within a cache line, so that whole lines are copied to whole lines.
+          std::byte* const stage = staging + std::size_t(at + chunk.first) % 64 - chunk.first;
+          for (std::size_t k = 0; k < member_row.size(); ++k) {
+            std::byte* const member = member_row[k] + r * stretch.member_advance[k];
+            for (std::size_t p = chunk.begin[k]; p < chunk.begin[k + 1]; ++p) {
+              const Piece& x = chunk.pieces[p];
+              if (shared == Shared::source)
+                table->blocks(member + x.member, at + x.shared,
+                              {x.block, x.n0, x.shared0, x.member0, x.n1, x.shared1, x.member1}, options.stores);
+              else
+                table->blocks((staged ? stage : at) + x.shared, member + x.member,
+                              {x.block, x.n0, x.member0, x.shared0, x.n1, x.member1, x.shared1},
+                              staged ? Stores::cached : options.stores);
+            }
+          }
+          if (staged) table->copy(at + chunk.first, stage + chunk.first, chunk.bytes, options.stores);
+        }
+  }
+
+  void walk(std::size_t k, std::byte* shared_at, std::vector<std::vector<std::byte*>>& member_at, std::byte* staging) const {
+    if (k == outer.size()) return sweep_row(shared_at, member_at[k], staging);
+    const auto& axis = outer[k];
+    axis.runs.for_each_run([&](Index, Index s, Index d, Index length) {
+      for (Index e = 0; e < length; ++e) {
+        for (std::size_t m = 0; m < member_at[k].size(); ++m)
+          member_at[k + 1][m] = member_at[k][m] + (s + e) * axis.member_stride[m];
+        walk(k + 1, shared_at + (d + e) * axis.shared_stride, member_at, staging);
+      }
+    });
+  }
+};
+
+JointCopy::JointCopy(std::vector<AddressRelation> members, Shared shared, const CopyProgram::Options& options)
+    : implementation_(std::make_unique<const Implementation>(std::move(members), shared, options)) {}
+JointCopy::~JointCopy() = default;
+JointCopy::JointCopy(JointCopy&&) noexcept = default;
+JointCopy& JointCopy::operator=(JointCopy&&) noexcept = default;
+
+void JointCopy::run(std::byte* shared, const std::vector<std::byte*>& members) const {
+  const auto& self = *implementation_;
+  std::vector<std::vector<std::byte*>> at(self.outer.size() + 1, members);
+  for (std::size_t m = 0; m < members.size(); ++m) at[0][m] += self.member_base[m];
+  alignas(64) std::byte staging[chunk_bytes + 64];
+  self.walk(0, shared + self.shared_base, at, staging);
+  if (self.options.stores == Stores::streaming) self.table->fence();
+}
+
+Index JointCopy::bytes() const { return implementation_->bytes; }
+
+std::string JointCopy::describe() const {
+  const auto& self = *implementation_;
+  return std::to_string(self.member_base.size()) + " parts together along a " +
+         (self.shared == Shared::destination ? "destination" : "source") + " row" + (self.staged ? ", staged in cache" : "") +
+         (self.options.stores == Stores::streaming ? ", streaming" : "");
+}
+
+Index JointCopy::workspace_bytes() const {
+  Index bytes = sizeof(Implementation) + chunk_bytes + 64;
+  for (const auto& stretch : implementation_->row)
+    for (const auto& chunk : stretch.chunks)
+      bytes += Index(sizeof(Chunk) + chunk.pieces.size() * sizeof(Piece) + chunk.begin.size() * sizeof(std::size_t));
+  return bytes;
+}
+
+}  // namespace longshore
