@@ -59,7 +59,8 @@ def run(
     plans, missing = planning.measure(5 if quick else 21)
     launcher, mpi, why = _launcher(mpiexec)
     if launcher is None:
-        missing += [{"contender": c.name, "why": why, "cases": []} for c in CONTENDERS if c.needs_mpi and c.name in chosen]
+        without = [c.name for c in CONTENDERS if c.needs_mpi and c.name in chosen]
+        missing += [{"contender": name, "why": why, "cases": []} for name in without]
         chosen = [c.name for c in CONTENDERS if not c.needs_mpi and c.name in chosen]
     wanted = []
     for n in extents:
@@ -88,7 +89,12 @@ def run(
 
 
 def _check(
-    keys: list[str], sizes: list[int], repeats: int | None, ranks: int, contenders: Iterable[str] | None, names: list[str]
+    keys: list[str],
+    sizes: list[int],
+    repeats: int | None,
+    ranks: int,
+    contenders: Iterable[str] | None,
+    names: list[str],
 ) -> None:
     for key in keys:
         if key not in CASE_TITLES:

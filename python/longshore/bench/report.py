@@ -132,16 +132,18 @@ class Screen:
         plans = [r for r in result["rows"] if r["payload_bytes"] == 0]
         if not plans:
             return
-        table = _table("planning by itself (one rank's motions)", "plan", ("median", "spread", "peak memory"), "of")
+        wide = "of" if self._console.width >= 120 else None
+        table = _table("planning by itself (one rank's motions)", "plan", ("median", "spread", "peak"), wide)
         for row in plans:
             peak = row.get("peak_bytes")
-            table.add_row(
+            cells = [
                 Text(row["case"].removeprefix("planning ")),
                 duration(row["seconds_median"]),
                 _spread(row),
                 "" if peak is None else f"{peak / 1e6:.1f} MB",
                 Text(f"{' × '.join(map(str, row['shape']))}, {row['detail']}"),
-            )
+            ]
+            table.add_row(*cells[: len(table.columns)])
         self._console.print(table)
         for note in result.get("notes", ()):
             self._console.print(Text(note, style="dim"))
@@ -153,7 +155,7 @@ def _table(title: str, first: str, numbers: tuple[str, ...], last: str | None) -
     from rich.text import Text
 
     table = Table(title=Text(title), title_justify="left", caption_justify="left", box=SIMPLE)
-    table.add_column(first, no_wrap=True)
+    table.add_column(first, min_width=12, overflow="fold")
     for heading in numbers:
         table.add_column(heading, justify="right", no_wrap=True)
     if last is not None:
@@ -194,6 +196,10 @@ def _draw(result: Mapping[str, Any], titles: Mapping[str, str], form: str) -> by
     keys = list(dict.fromkeys(k for k, _ in groups))
     sizes = sorted({n for _, n in groups})
     names = list(dict.fromkeys(r["contender"] for rows in groups.values() for r in rows))
+    names += [m["contender"] for m in result["missing"] if m["contender"] not in (*names, "longshore plan", "all")]
+    names = list(dict.fromkeys(names))
+    every = [f"{key} {n}" for key, n in groups]
+    missing = {(m["contender"], case) for m in result["missing"] for case in m["cases"] or every}
     down, across = max(1, len(keys)), max(1, len(sizes))
     figure, panels = pyplot.subplots(
         down, across, figsize=(5.2 * across + 1.5, 0.27 * len(names) * down + 0.9 * down + 0.6), squeeze=False
@@ -201,7 +207,8 @@ def _draw(result: Mapping[str, Any], titles: Mapping[str, str], form: str) -> by
     for y, key in enumerate(keys):
         for x, n in enumerate(sizes):
             panel = panels[y][x]
-            _panel(panel, groups.get((key, n), []), names, show_names=x == 0)
+            absent = {name for name, case in missing if case == f"{key} {n}"}
+            _panel(panel, groups.get((key, n), []), names, absent, show_names=x == 0)
             panel.set_title(f"{titles.get(key, key)}, {n}²", fontsize=9, loc="left")
     for x in range(across):
         panels[-1][x].set_xlabel("multiples of the best memory copy", fontsize=8)
@@ -215,12 +222,13 @@ def _draw(result: Mapping[str, Any], titles: Mapping[str, str], form: str) -> by
     return out.getvalue()
 
 
-def _panel(panel: Any, rows: list[dict[str, Any]], names: list[str], show_names: bool) -> None:
+def _panel(panel: Any, rows: list[dict[str, Any]], names: list[str], absent: set[str], show_names: bool) -> None:
     by_name = {r["contender"]: r for r in rows if r.get("copy_ratio")}
     for at, name in enumerate(names):
         row = by_name.get(name)
         if row is None:
-            panel.text(1.0, at, " missing", va="center", fontsize=7, color="#999999")
+            words = " missing" if name in absent else " not for this case"
+            panel.text(1.0, at, words, va="center", fontsize=7, color="#999999")
             continue
         ratio, copy = row["copy_ratio"], row["seconds_median"] / row["copy_ratio"]
         colour = _OURS if name.startswith("longshore") else _COPY if name.startswith("copy") else _PEER

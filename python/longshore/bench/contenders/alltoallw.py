@@ -25,7 +25,7 @@ class Alltoallw(Contender):
             persistent = _persistent(context.comm, send, receive, held)
             if persistent is not None:
                 options.append((described + ", persistent", persistent))
-        detail, run = fastest(context, options)
+        detail, run = fastest(context, case, options)
 
         def close() -> None:
             for handle in reversed(held):

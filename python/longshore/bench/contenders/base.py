@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from dataclasses import dataclass, field
 from typing import Any, Callable, Iterator
 
@@ -164,12 +165,13 @@ def strided_pieces(
         yield views[0], views[1], shape
 
 
-def fastest(context: Context, options: list[tuple[str, Callable[[], Any]]], trials: int = 2) -> tuple[str, Callable[[], Any]]:
+def fastest(
+    context: Context, case: Case, options: list[tuple[str, Callable[[], Any]]]
+) -> tuple[str, Callable[[], Any]]:
     """Tries each way of doing the same thing and keeps the one whose slowest rank is fastest. Collective."""
-    import time
-
     if len(options) == 1:
         return options[0]
+    trials = 20 if case.n <= 256 else 2
     costs = []
     for _, run in options:
         best = float("inf")

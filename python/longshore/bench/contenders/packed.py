@@ -24,12 +24,13 @@ class HandPacked(Contender):
             for in_destination_order in orders
             for tile in tiles
         ]
-        detail, run = fastest(context, options)
+        detail, run = fastest(context, case, options)
         return Prepared(run, arrays, detail=detail)
 
 
 def _describe(in_destination_order: bool, tile: int) -> str:
-    return ("turned while packing" if in_destination_order else "in source order") + (f", tiles of {tile}" if tile else "")
+    words = "turned while packing" if in_destination_order else "in source order"
+    return words + (f", tiles of {tile}" if tile else "")
 
 
 def _exchange(context: Context, case: Case, in_destination_order: bool, tile: int) -> Callable[[], Any]:
@@ -44,9 +45,10 @@ def _exchange(context: Context, case: Case, in_destination_order: bool, tile: in
         if peer == me:
             continue
         for box, sending in ((out, True), (into, False)):
-            pieces = list(
-                strided_pieces(case, me, peer, source, None) if sending else strided_pieces(case, peer, me, None, destination)
-            )
+            if sending:
+                pieces = list(strided_pieces(case, me, peer, source, None))
+            else:
+                pieces = list(strided_pieces(case, peer, me, None, destination))
             total = sum(int(np.prod(shape)) for _, _, shape in pieces)
             if total == 0:
                 continue
