@@ -4,8 +4,11 @@ include(GNUInstallDirs)
 set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/longshore)
 
 install(TARGETS longshore_core EXPORT longshore-core ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
+add_custom_target(longshore_development)  # what an installation needs built
+add_dependencies(longshore_development longshore_core)
 install(EXPORT longshore-core NAMESPACE longshore:: DESTINATION ${config_dir} COMPONENT development)
 if(TARGET longshore_mpi)
+  add_dependencies(longshore_development longshore_mpi)
   install(TARGETS longshore_mpi EXPORT longshore-mpi ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
   install(EXPORT longshore-mpi NAMESPACE longshore:: DESTINATION ${config_dir} COMPONENT development)
 endif()

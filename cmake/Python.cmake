@@ -24,9 +24,10 @@ list(FILTER binding_sources EXCLUDE REGEX "/mpi[^/]*\\.cpp$")
 longshore_python_module(_core ${binding_sources})
 
 nanobind_add_stub(_core_stub MODULE _core OUTPUT ${PROJECT_BINARY_DIR}/_core.pyi
+                  MARKER_FILE ${PROJECT_BINARY_DIR}/py.typed
                   PYTHON_PATH $<TARGET_FILE_DIR:_core> DEPENDS _core)
 add_dependencies(longshore_python _core_stub)
-install(FILES ${PROJECT_BINARY_DIR}/_core.pyi DESTINATION longshore COMPONENT python)
+install(FILES ${PROJECT_BINARY_DIR}/_core.pyi ${PROJECT_BINARY_DIR}/py.typed DESTINATION longshore COMPONENT python)
 
 # One source, once per family, linked by soname: at run time the process's own MPI is already there.
 file(GLOB mpi_binding_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bindings/mpi*.cpp
