@@ -1,0 +1,108 @@
+/// movers/mpi: the `mpi` engine. Same-node data goes through shared memory, the rest in one message a peer.
+///
+/// This header names no MPI type, so that it can be included without mpi.h: hand over your `MPI_Comm` as it is.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "longshore/movers/mover.hpp"
+
+namespace longshore::mpi {
+
+/// An `MPI_Comm` of any MPI (an int in MPICH's ABI, a pointer in Open MPI's and in the standard ABI), kept as its bits.
+class CommHandle {
+ public:
+  template <class Comm>
+  CommHandle(Comm comm) {  // NOLINT: implicit, so that bind(plan, MPI_COMM_WORLD, ...) reads as it should
+    static_assert(std::is_trivially_copyable_v<Comm> && sizeof(Comm) <= sizeof bits_, "not an MPI communicator");
+    std::memcpy(&bits_, &comm, sizeof comm);
+  }
+  /// From the bits, as another language gives them.
+  static CommHandle from_bits(std::uint64_t bits) { return CommHandle(bits); }
+  template <class Comm>
+  Comm get() const {
+    Comm comm;
+    std::memcpy(&comm, &bits_, sizeof comm);
+    return comm;
+  }
+
+ private:
+  std::uint64_t bits_ = 0;
+};
+
+/// Memory that the other processes of this node can map: an array here is moved with a single copy. It has no name in any
+/// file system, so a killed process leaves nothing behind. Not collective; freed when the last owner lets go.
+class SharedSegment {
+ public:
+  /// Null where the machine forbids such memory; throws `std::bad_alloc` where there is not enough of it. Holds zeros.
+  static std::shared_ptr<SharedSegment> create(Index bytes);
+  ~SharedSegment();
+  SharedSegment(const SharedSegment&) = delete;
+  SharedSegment& operator=(const SharedSegment&) = delete;
+
+  std::byte* data() const { return data_; }
+  Index bytes() const { return bytes_; }
+  bool contains(const std::byte* first, Index bytes) const;
+
+  /// Where another process finds it, and how it knows that it found the right one.
+  struct Address {
+    std::int64_t process = 0, descriptor = -1, bytes = 0;
+    std::uint64_t token[2] = {0, 0};
+  };
+  const Address& address() const { return address_; }
+
+ private:
+  SharedSegment() = default;
+  std::byte* data_ = nullptr;
+  Index bytes_ = 0, mapped_bytes_ = 0;
+  Address address_;
+};
+
+/// One rank's array of one layout, held by this process. `segment`: where the array lies, if in shared memory.
+struct Part {
+  Index rank = 0;  ///< of the layout
+  LocalArray array;
+  std::shared_ptr<const SharedSegment> segment;
+};
+
+/// An uninitialised array for `rank` of a layout, where the engine moves fastest (ordinary memory where that is forbidden).
+Part allocate(const Layout& layout, Index rank, Index element_bytes);
+
+/// Which process of the communicator holds a layout rank: the one of the same number, or rank modulo the size.
+enum class Placement { direct, wrap };
+
+/// How data moves between processes of one node. `automatic`: the fastest that is possible. The others are for tests and
+/// benchmarks: `direct` copies straight between arrays where one of them is shared (messages otherwise), `ring` stages
+/// through a small shared ring, `messages` treats the peer as if it were on another node.
+enum class NodePath { automatic, direct, ring, messages };
+
+struct Options {
+  Combine combine;
+  Index max_mem = 0;  ///< bytes of staging a process may hold; 0: no bound. The smallest given on any rank counts.
+  Placement placement = Placement::direct;
+  NodePath node = NodePath::automatic;
+  std::string element;  ///< what an element is ("<f8"), compared between the ranks; may be empty
+};
+
+/// Binds a plan to the parts that this process holds. Collective over `comm`: every process must call it, with equal plans
+/// and options, and gets either a mover or the same error as all others. The layouts' world ranks are ranks of `comm`.
+/// Keeps a private duplicate of the communicator as its attribute; free the communicator after the movers.
+std::unique_ptr<Mover> bind(const MotionPlan& plan, CommHandle comm, std::vector<Part> sources,
+                            std::vector<Part> destinations, const Options& options = {});
+
+/// For a process that cannot get as far as bind(): takes part in the others' bind() so that it fails everywhere with this
+/// error. Collective: pairs with one bind(). Always throws.
+[[noreturn]] void fail(CommHandle comm, ErrorKind kind, const std::string& message);
+
+/// The communicator as this library sees it, to compare with what the caller knows. Throws where it is not usable.
+struct CommFacts {
+  int rank = -1, size = 0;
+};
+CommFacts comm_facts(CommHandle comm);
+
+}  // namespace longshore::mpi

@@ -1,0 +1,128 @@
+#include "movers/mpi/agreement.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <map>
+#include <numeric>
+
+namespace longshore::mpi {
+
+namespace {
+
+constexpr std::size_t longest_text = 4000;  // a layout of a million ranks must not flood the others
+constexpr int most_listed = 8;
+
+/// Every rank's text, on every rank. Only on the way to an error.
+std::vector<std::string> gather_texts(const Communicator& communicator, std::string text) {
+  if (text.size() > longest_text) text = text.substr(0, longest_text) + "...";
+  const int length = int(text.size());
+  std::vector<int> lengths(std::size_t(communicator.size())), places(lengths.size());
+  check_mpi(MPI_Allgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, communicator.world()), "MPI_Allgather");
+  // One rank may bring megabytes when thousands fail alike: cut everybody so that the whole stays addressable.
+  const int share = std::max(1, int((Index(1) << 28) / communicator.size()));
+  for (auto& l : lengths) l = std::min(l, share);
+  std::exclusive_scan(lengths.begin(), lengths.end(), places.begin(), 0);
+  std::string all(std::size_t(places.back() + lengths.back()), '\0');
+  check_mpi(MPI_Allgatherv(text.data(), lengths[std::size_t(communicator.rank())], MPI_CHAR, all.data(), lengths.data(),
+                           places.data(), MPI_CHAR, communicator.world()),
+            "MPI_Allgatherv");
+  std::vector<std::string> texts;
+  for (std::size_t r = 0; r < lengths.size(); ++r)
+    texts.push_back(all.substr(std::size_t(places[r]), std::size_t(lengths[r])));
+  return texts;
+}
+
+/// "ranks 0, 1, 5-7", at most a few.
+std::string name_ranks(const std::vector<int>& ranks) {
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  int listed = 0;
+  for (std::size_t i = 0; i < ranks.size();) {
+    std::size_t j = i;
+    while (j + 1 < ranks.size() && ranks[j + 1] == ranks[j] + 1) ++j;
+    if (listed++) text += ", ";
+    if (listed > most_listed) return text + "...";
+    text += std::to_string(ranks[i]);
+    if (j > i) text += (j == i + 1 ? ", " : "-") + std::to_string(ranks[j]);
+    i = j + 1;
+  }
+  return text;
+}
+
+/// The ranks that brought the same text, in order of the first of them.
+std::vector<std::pair<std::vector<int>, std::string>> group(const std::vector<std::string>& texts) {
+  std::vector<std::pair<std::vector<int>, std::string>> groups;
+  std::map<std::string_view, std::size_t> seen;
+  for (std::size_t r = 0; r < texts.size(); ++r) {
+    if (texts[r].empty()) continue;
+    const auto [place, fresh] = seen.try_emplace(texts[r], groups.size());
+    if (fresh) groups.emplace_back(std::vector<int>{}, texts[r]);
+    groups[place->second].first.push_back(int(r));
+  }
+  return groups;
+}
+
+[[noreturn]] void throw_failures(const Communicator& communicator, const Submission& mine) {
+  // The kind travels as the first character.
+  std::string text;
+  if (mine.failure) text = char('A' + int(mine.failure->kind())) + std::string(mine.failure->what());
+  const auto groups = group(gather_texts(communicator, text));
+  std::string message;
+  auto kind = ErrorKind::argument;
+  int listed = 0;
+  for (const auto& [ranks, what] : groups) {
+    if (!listed) kind = ErrorKind(what[0] - 'A');
+    if (listed++ == most_listed) {
+      message += "\n...";
+      break;
+    }
+    if (listed > 1) message += "\n";
+    // What all ranks did wrong alike needs no rank.
+    if (int(ranks.size()) < communicator.size()) message += name_ranks(ranks) + ": ";
+    message += what.substr(1);
+  }
+  throw Error(kind, message);
+}
+
+[[noreturn]] void throw_disagreement(const Communicator& communicator, const Submission& mine) {
+  const auto groups = group(gather_texts(communicator, mine.text));
+  std::string message = "ranks were given different things to move";
+  int listed = 0;
+  for (const auto& [ranks, what] : groups) {
+    if (listed++ == most_listed) {
+      message += "\n  ...";
+      break;
+    }
+    message += "\n  " + name_ranks(ranks) + ": " + what;
+  }
+  throw Error(ErrorKind::disagreement, message);
+}
+
+}  // namespace
+
+Index agree(const Communicator& communicator, const Submission& mine, Index value) {
+  // The smallest and the largest of the digest's halves are equal where all agree; one reduction finds both.
+  const auto high = Index(mine.digest >> 32), low = Index(mine.digest & 0xffffffffu);
+  std::array<Index, 6> ours = {mine.failure ? 0 : 1, high, -high, low, -low, value}, all{};
+  check_mpi(MPI_Allreduce(ours.data(), all.data(), int(ours.size()), MPI_INT64_T, MPI_MIN, communicator.world()),
+            "MPI_Allreduce");
+  if (!all[0]) throw_failures(communicator, mine);
+  if (all[1] != -all[2] || all[3] != -all[4]) throw_disagreement(communicator, mine);
+  return all[5];
+}
+
+std::uint64_t digest_bytes(const void* data, std::size_t bytes, std::uint64_t seed) {
+  const auto* first = static_cast<const unsigned char*>(data);
+  for (std::size_t i = 0; i < bytes; ++i) seed = (seed ^ first[i]) * 0x100000001b3u;
+  return seed;
+}
+
+void fail(CommHandle comm, ErrorKind kind, const std::string& message) {
+  const auto communicator = Communicator::of(comm);
+  Submission mine;
+  mine.failure = Error(kind, message);
+  agree(*communicator, mine, 0);
+  throw *mine.failure;  // not reached: somebody failed
+}
+
+}  // namespace longshore::mpi

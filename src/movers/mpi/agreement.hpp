@@ -1,0 +1,40 @@
+/// movers/mpi: agreement. Ranks compare what they were given before any data moves; all succeed or all throw.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "movers/mpi/communicator.hpp"
+
+namespace longshore::mpi {
+
+/// What one rank brings: its own error if it has one, a digest of what it was given, and that in words.
+struct Submission {
+  std::optional<Error> failure;
+  std::uint64_t digest = 0;
+  std::string text;
+};
+
+/// Collective. Returns the smallest `value` of any rank. Throws on every rank where one has failed (with the failing ranks'
+/// messages) or where digests differ (`Error(disagreement)` telling who was given what).
+Index agree(const Communicator& communicator, const Submission& mine, Index value);
+
+/// Runs `work`, keeping its error to be submitted.
+template <class Work>
+std::optional<Error> attempt(Work&& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return error;
+  } catch (const std::bad_alloc&) {
+    return Error(ErrorKind::memory_limit, "not enough memory to bind this move");
+  } catch (const std::exception& error) {
+    return Error(ErrorKind::argument, error.what());
+  }
+  return std::nullopt;
+}
+
+/// FNV-1a, for digests that are compared between machines.
+std::uint64_t digest_bytes(const void* data, std::size_t bytes, std::uint64_t seed = 0xcbf29ce484222325u);
+
+}  // namespace longshore::mpi

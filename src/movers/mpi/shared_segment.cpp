@@ -1,0 +1,130 @@
+#include "movers/mpi/shared_segment.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23  // Linux 5.14
+#endif
+
+namespace longshore::mpi {
+
+namespace {
+
+constexpr const char* segment_name = "longshore";
+
+/// A file descriptor that is closed again unless somebody takes it.
+struct Descriptor {
+  int number;
+  ~Descriptor() {
+    if (number >= 0) close(number);
+  }
+  int take() { return std::exchange(number, -1); }
+};
+
+bool out_of_memory(int error) { return error == ENOMEM || error == ENOSPC || error == EFAULT || error == EFBIG; }
+
+/// Really gives the pages, so that running out of memory is an error here and not a signal later. Populating through the
+/// mapping comes first because it honours huge pages; kernels before 5.14 do not know it.
+bool provide_pages(int descriptor, std::byte* data, Index bytes) {
+  madvise(data, std::size_t(bytes), MADV_HUGEPAGE);
+  if (madvise(data, std::size_t(bytes), MADV_POPULATE_WRITE) == 0) return true;
+  if (out_of_memory(errno)) return false;
+  if (fallocate(descriptor, 0, 0, bytes) != 0) return !out_of_memory(errno);
+  return true;
+}
+
+}  // namespace
+
+std::shared_ptr<SharedSegment> SharedSegment::create(Index bytes) {
+  const Index page = sysconf(_SC_PAGESIZE);
+  // One page more, which holds the token.
+  const Index data_bytes = checked_mul(ceil_div(bytes, page), page), mapped = checked_add(data_bytes, page);
+  Descriptor descriptor{memfd_create(segment_name, MFD_CLOEXEC)};
+  if (descriptor.number < 0) return nullptr;
+  if (ftruncate(descriptor.number, mapped) != 0) {
+    if (out_of_memory(errno)) throw std::bad_alloc();
+    return nullptr;
+  }
+  void* address = mmap(nullptr, std::size_t(mapped), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor.number, 0);
+  if (address == MAP_FAILED) {
+    if (out_of_memory(errno)) throw std::bad_alloc();
+    return nullptr;
+  }
+  std::shared_ptr<SharedSegment> segment(new SharedSegment);
+  segment->data_ = static_cast<std::byte*>(address);
+  segment->bytes_ = bytes;
+  segment->mapped_bytes_ = mapped;
+  if (!provide_pages(descriptor.number, segment->data_, mapped)) throw std::bad_alloc();
+
+  auto& where = segment->address_;
+  if (getrandom(where.token, sizeof where.token, 0) != ssize_t(sizeof where.token)) return nullptr;
+  std::memcpy(segment->data_ + data_bytes, where.token, sizeof where.token);
+  where.process = getpid();
+  where.bytes = mapped;
+  where.descriptor = descriptor.take();
+  return segment;
+}
+
+SharedSegment::~SharedSegment() {
+  if (data_) munmap(data_, std::size_t(mapped_bytes_));
+  // A forked child that lets go of its copy must close its own descriptor only, which this is.
+  if (address_.descriptor >= 0) close(int(address_.descriptor));
+}
+
+bool SharedSegment::contains(const std::byte* first, Index bytes) const {
+  return first >= data_ && bytes <= bytes_ && first - data_ <= bytes_ - bytes;
+}
+
+std::shared_ptr<SegmentView> SegmentView::map(const SharedSegment::Address& address, bool writable) {
+  char path[64], target[64];
+  std::snprintf(path, sizeof path, "/proc/%lld/fd/%lld", static_cast<long long>(address.process),
+                static_cast<long long>(address.descriptor));
+  // Look before opening: in another process namespace the path may lead to anything.
+  const ssize_t length = readlink(path, target, sizeof target - 1);
+  if (length < 0) return nullptr;
+  target[length] = '\0';
+  if (std::strncmp(target, "/memfd:longshore", 16) != 0) return nullptr;
+  Descriptor descriptor{open(path, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK)};
+  struct stat facts {};
+  if (descriptor.number < 0 || fstat(descriptor.number, &facts) != 0 || facts.st_size != address.bytes) return nullptr;
+  void* data = mmap(nullptr, std::size_t(address.bytes), writable ? PROT_READ | PROT_WRITE : PROT_READ,
+                    MAP_SHARED | MAP_POPULATE, descriptor.number, 0);
+  if (data == MAP_FAILED) return nullptr;
+  std::shared_ptr<SegmentView> view(new SegmentView(static_cast<std::byte*>(data), address.bytes));
+  const Index page = sysconf(_SC_PAGESIZE);
+  if (std::memcmp(view->data_ + address.bytes - page, address.token, sizeof address.token) != 0) return nullptr;
+  return view;
+}
+
+SegmentView::~SegmentView() { munmap(data_, std::size_t(mapped_bytes_)); }
+
+Part allocate(const Layout& layout, Index rank, Index element_bytes) {
+  Part part;
+  part.rank = rank;
+  part.array.shape = layout.local_shape(rank);
+  part.array.strides = layout.local_strides(rank, element_bytes);
+  const Index bytes = checked_mul(layout.allocated_size(rank), element_bytes);
+  if (auto segment = SharedSegment::create(bytes)) {
+    part.array.data = segment->data();
+    part.array.keep_alive = segment;
+    part.segment = segment;
+  } else {
+    auto memory = std::shared_ptr<std::byte[]>(new std::byte[std::size_t(std::max<Index>(bytes, 1))]);
+    part.array.data = memory.get();
+    part.array.keep_alive = memory;
+  }
+  return part;
+}
+
+}  // namespace longshore::mpi
