@@ -1,0 +1,259 @@
+"""Sub-boxes of arrays in files: read and written with few, large system calls into buffers that the caller holds.
+
+No memory maps: their resident pages would count against the caller's memory ceiling. The page cache does not.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import StoreError
+
+_PIECE_BYTES = 4 << 20  # what one thread takes at a time
+_OFFSETS_AT_ONCE = 2048
+_MAX_CALL_BYTES = 1 << 30  # Linux moves at most 2^31 - 4096 bytes a call
+
+
+@dataclass(frozen=True)
+class FileArray:
+    """A dense array in a file: where its data starts and how it lies there."""
+
+    path: str
+    data_offset: int
+    shape: tuple
+    order: str
+    itemsize: int
+
+
+class Box:
+    """A sub-box of a `FileArray` as runs of contiguous bytes: `runs` of `run_bytes` each, offsets on demand."""
+
+    __slots__ = ("array", "run_bytes", "runs", "_base", "_outer", "_strides")
+
+    def __init__(self, array, start, shape):
+        self.array = array
+        axes = list(range(len(array.shape)))
+        if array.order == "F":
+            axes.reverse()
+        stride, run, outer, strides = array.itemsize, array.itemsize, [], []
+        base, contiguous = array.data_offset, True
+        for d in reversed(axes):  # from the fastest
+            base += start[d] * stride
+            if contiguous:
+                run *= shape[d]
+                contiguous = shape[d] == array.shape[d]
+            elif shape[d] != 1:
+                outer.append(shape[d])
+                strides.append(stride)
+            stride *= array.shape[d]
+        outer.reverse()
+        strides.reverse()
+        self.run_bytes, self._base, self._outer, self._strides = run, base, outer, strides
+        self.runs = 1
+        for extent in outer:
+            self.runs *= extent
+        if run == 0:
+            self.runs = 0
+
+    @property
+    def nbytes(self):
+        return self.runs * self.run_bytes
+
+    def offsets(self, first, last):
+        """The file offsets of the runs [first, last), in the order of the buffer."""
+        positions = np.arange(first, last, dtype=np.int64)
+        offsets = np.full(last - first, self._base, dtype=np.int64)
+        for extent, stride in zip(reversed(self._outer), reversed(self._strides)):
+            positions, index = np.divmod(positions, extent)
+            offsets += index * stride
+        return offsets.tolist()
+
+
+class Files:
+    """Open descriptors of many files, the oldest closed first, and the threads that read and write them."""
+
+    def __init__(self, threads=1, limit=512):
+        self.threads = max(1, threads)
+        self._limit = limit
+        self._open = OrderedDict()
+        self._pool = None
+
+    def descriptor(self, path, writing):
+        key = (path, writing)
+        fd = self._open.get(key)
+        if fd is not None:
+            self._open.move_to_end(key)
+            return fd
+        if len(self._open) >= self._limit:
+            os.close(self._open.popitem(last=False)[1])
+        try:
+            fd = os.open(path, (os.O_RDWR if writing else os.O_RDONLY) | os.O_CLOEXEC)
+        except OSError as error:
+            raise StoreError(error.errno, f"cannot open {path}: {error.strerror}") from None
+        self._open[key] = fd
+        return fd
+
+    def close(self):
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None
+        while self._open:
+            os.close(self._open.popitem()[1])
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.close()
+
+    def read(self, work):
+        """Reads (Box, memoryview of bytes) pairs."""
+        self._transfer(work, False)
+
+    def write(self, work):
+        self._transfer(work, True)
+
+    def _transfer(self, work, writing):
+        batch, batch_bytes = [], 0
+        for box, view in work:
+            if not box.runs:
+                continue
+            # A descriptor may be closed when many more are opened, so a batch holds fewer files than may be open.
+            if len(batch) >= self._limit // 2:
+                self._run(batch, batch_bytes, writing)
+                batch, batch_bytes = [], 0
+            batch.append((self.descriptor(box.array.path, writing), box, view))
+            batch_bytes += box.nbytes
+        if batch:
+            self._run(batch, batch_bytes, writing)
+
+    def _run(self, batch, batch_bytes, writing):
+        move = _write_runs if writing else _read_runs
+        if self.threads == 1 or batch_bytes <= _PIECE_BYTES // 4:
+            for fd, box, view in batch:
+                _each_run(move, fd, box, view, 0, box.runs)
+            return
+        pieces = _pieces(batch)
+        lock = threading.Lock()
+        stop = threading.Event()
+
+        def drain():
+            while not stop.is_set():
+                with lock:
+                    piece = next(pieces, None)
+                if piece is None:
+                    return
+                try:
+                    if len(piece) == 4:
+                        move(piece[0], piece[1], [piece[3]], piece[2])
+                    else:
+                        fd, box, view, first, last, _ = piece
+                        _each_run(move, fd, box, view, first, last)
+                except BaseException:
+                    stop.set()
+                    raise
+
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self.threads - 1, "longshore-files")
+        helpers = [self._pool.submit(drain) for _ in range(self.threads - 1)]
+        try:
+            drain()
+        finally:
+            errors = [helper.exception() for helper in helpers]
+        for error in errors:
+            if error is not None:
+                raise error
+
+
+def _pieces(batch):
+    """Cuts boxes into pieces for the threads: ranges of runs, or parts of one long run."""
+    for fd, box, view in batch:
+        if box.run_bytes >= 2 * _PIECE_BYTES:
+            for run in range(box.runs):
+                (offset,) = box.offsets(run, run + 1)
+                place = run * box.run_bytes
+                for start in range(0, box.run_bytes, _PIECE_BYTES):
+                    stop = min(start + _PIECE_BYTES, box.run_bytes)
+                    yield fd, box.array.path, view[place + start : place + stop], offset + start
+        else:
+            step = max(1, _PIECE_BYTES // box.run_bytes)
+            for first in range(0, box.runs, step):
+                yield fd, box, view, first, min(first + step, box.runs), None
+
+
+def _each_run(move, fd, box, view, first, last):
+    for start in range(first, last, _OFFSETS_AT_ONCE):
+        stop = min(start + _OFFSETS_AT_ONCE, last)
+        move(fd, box.array.path, box.offsets(start, stop), view[start * box.run_bytes : stop * box.run_bytes])
+
+
+def _read_runs(fd, path, offsets, view):
+    size = len(view) // len(offsets)
+    place = 0
+    try:
+        for offset in offsets:
+            stop = place + size
+            done = os.preadv(fd, (view[place:stop],), offset)
+            while done < size:
+                part = os.preadv(fd, (view[place + done : min(stop, place + done + _MAX_CALL_BYTES)],), offset + done)
+                if part == 0:
+                    raise StoreError(f"{path} has become shorter while it was read")
+                done += part
+            place = stop
+    except StoreError:
+        raise
+    except OSError as error:
+        raise StoreError(error.errno, f"cannot read {path}: {error.strerror}") from None
+
+
+def _write_runs(fd, path, offsets, view):
+    size = len(view) // len(offsets)
+    place = 0
+    try:
+        for offset in offsets:
+            stop = place + size
+            done = os.pwrite(fd, view[place:stop], offset)
+            while done < size:
+                done += os.pwrite(fd, view[place + done : min(stop, place + done + _MAX_CALL_BYTES)], offset + done)
+            place = stop
+    except OSError as error:
+        raise StoreError(error.errno, f"cannot write {path}: {error.strerror}") from None
+
+
+def create_array_file(path, header, data_bytes, *, exclusive=True):
+    """A file with its header and room for its data, found lacking now rather than in the middle of the move."""
+    flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT | os.O_EXCL if exclusive else 0)
+    try:
+        fd = os.open(path, flags, 0o666)
+        try:
+            if hasattr(os, "posix_fallocate") and data_bytes:
+                os.posix_fallocate(fd, 0, len(header) + data_bytes)
+            else:
+                os.ftruncate(fd, len(header) + data_bytes)
+            done = 0
+            while done < len(header):
+                done += os.pwrite(fd, header[done:], done)
+        finally:
+            os.close(fd)
+    except OSError as error:
+        raise StoreError(error.errno, f"cannot make {path} of {len(header) + data_bytes} bytes: {error.strerror}") from None
+
+
+def sync_file(path, *, forget=False):
+    """Brings a file to the disk. `forget` drops it from the page cache, so that the next read comes from the disk."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+            if forget and hasattr(os, "posix_fadvise"):
+                os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+        finally:
+            os.close(fd)
+    except OSError as error:
+        raise StoreError(error.errno, f"cannot bring {path} to the disk: {error.strerror}") from None

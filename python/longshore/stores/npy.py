@@ -1,0 +1,297 @@
+"""The header of a `.npy` file, read from an untrusted hand and written: format versions 1, 2 and 3, any fixed-size dtype.
+
+NumPy's own reader evaluates the header with `ast.literal_eval`, whose depth is bounded only by the C stack, and maps
+mistakes to many kinds of error. This one knows the few things a header may hold and says what is wrong in one sentence.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import stat
+import struct
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import StoreError
+
+MAGIC = b"\x93NUMPY"
+MAX_HEADER_BYTES = 1 << 20
+MAX_DIMENSIONS = 32
+MAX_INDEX = 2**63 - 1
+_MAX_DEPTH = 24
+_MAX_FIELDS = 4096
+_TYPE = re.compile(r"[<>|=]?([biufcSUVmM])(\d{1,18})(\[[A-Za-z0-9/]{1,32}\])?\Z|[<>|=]?[?]\Z")
+_TOKEN = re.compile(
+    r"""[ \t\r\n]*(?:(?P<string>[bu]?'(?:[^'\\]|\\.)*'|[bu]?"(?:[^"\\]|\\.)*")|(?P<number>-?\d+)L?|(?P<name>[A-Za-z]+)"""
+    r"""|(?P<sign>[(){}\[\]:,]))""",
+    re.DOTALL,
+)
+
+
+@dataclass(frozen=True)
+class NpyHeader:
+    shape: tuple
+    dtype: np.dtype
+    order: str  # "C" or "F"
+    data_offset: int
+
+    @property
+    def data_bytes(self):
+        size = self.dtype.itemsize
+        for extent in self.shape:
+            size *= extent
+        return size
+
+
+def parse_descr(descr):
+    """A dtype from a header's `descr`: a string, or a list of (name, descr[, shape]). Refuses objects and zero bytes."""
+    fields = 0
+
+    def build(node, depth):
+        nonlocal fields
+        if depth > _MAX_DEPTH:
+            raise StoreError(f"the element type nests deeper than {_MAX_DEPTH}")
+        if isinstance(node, str):
+            if node.lstrip("<>|=").startswith("O"):
+                raise StoreError("it holds Python objects, which have no fixed size and may run code when they are read")
+            if not _TYPE.match(node):
+                raise StoreError(f"{_short(node)} is no element type of fixed size")
+            return node
+        if not isinstance(node, (list, tuple)):
+            raise StoreError(f"{_short(node)} is no element type")
+        if isinstance(node, tuple):  # a base type and its own shape
+            if len(node) != 2:
+                raise StoreError(f"{_short(node)} is no element type")
+            return np.dtype((build(node[0], depth + 1), subshape(node[1])))
+        if not node:
+            raise StoreError("the element type has no fields")
+        parts = []
+        for entry in node:
+            fields += 1
+            if fields > _MAX_FIELDS:
+                raise StoreError(f"the element type has more than {_MAX_FIELDS} fields")
+            if not isinstance(entry, (list, tuple)) or len(entry) not in (2, 3):
+                raise StoreError(f"{_short(entry)} is no field: (name, type) or (name, type, shape) is one")
+            name = entry[0]
+            if isinstance(name, (list, tuple)):
+                if len(name) != 2 or not all(isinstance(part, str) for part in name):
+                    raise StoreError(f"{_short(name)} is no field name")
+                name = tuple(name)
+            elif not isinstance(name, str):
+                raise StoreError(f"{_short(name)} is no field name")
+            part = (name, build(entry[1], depth + 1))
+            parts.append(part + (subshape(entry[2]),) if len(entry) == 3 else part)
+        return parts
+
+    def subshape(node):
+        extents = node if isinstance(node, (list, tuple)) else [node]
+        if len(extents) > MAX_DIMENSIONS:
+            raise StoreError("a field has too many dimensions")
+        for extent in extents:
+            if type(extent) is not int or not 0 <= extent < 2**31:
+                raise StoreError(f"{_short(extent)} is no extent of a field")
+        return tuple(extents)
+
+    try:
+        dtype = np.lib.format.descr_to_dtype(build(descr, 0))
+    except StoreError:
+        raise
+    except Exception as error:  # NumPy refuses in many ways: clashing names, sizes beyond int, unknown units
+        raise StoreError(f"NumPy does not accept its element type: {_first_line(error)}") from None
+    if dtype.hasobject:
+        raise StoreError("it holds Python objects, which have no fixed size and may run code when they are read")
+    if dtype.itemsize == 0:
+        raise StoreError("its elements have no bytes: there is nothing to move")
+    return dtype
+
+
+def check_shape(shape, itemsize):
+    """A tuple of extents from an untrusted list; refuses what 64 bits cannot count."""
+    if not isinstance(shape, (list, tuple)):
+        raise StoreError(f"its shape is {_short(shape)}, not a list of extents")
+    if len(shape) > MAX_DIMENSIONS:
+        raise StoreError(f"it has {len(shape)} dimensions; at most {MAX_DIMENSIONS} are supported")
+    size = itemsize
+    empty = False
+    for d, extent in enumerate(shape):
+        if type(extent) is not int:
+            raise StoreError(f"extent {d} of its shape is {_short(extent)}, not an integer")
+        if not 0 <= extent <= MAX_INDEX:
+            raise StoreError(f"extent {d} of its shape is {_short(extent)}; it must lie in [0, 2^63)")
+        empty = empty or extent == 0
+        size *= extent or 1
+    if size > MAX_INDEX and not empty:
+        raise StoreError("its shape has more bytes than 64 bits can count")
+    return tuple(shape)
+
+
+def read_header(fd):
+    """The header of an open `.npy` file. Raises StoreError with the reason; the caller knows the file's name."""
+    start = os.pread(fd, 12, 0)
+    if len(start) < 10 or start[:6] != MAGIC:
+        if start[:2] in (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"):
+            raise StoreError("it is a Python pickle, which may run code when it is read")
+        if start[:4] == b"PK\x03\x04":
+            raise StoreError("it is a .npz archive; take the array you want out of it first, with numpy.load and numpy.save")
+        raise StoreError("it does not start as a .npy file does" if start else "it is empty")
+    major = start[6]
+    if (major, start[7]) not in ((1, 0), (2, 0), (3, 0)):
+        raise StoreError(f".npy format version {start[6]}.{start[7]} is unknown; 1.0, 2.0 and 3.0 are supported")
+    prefix = 10 if major == 1 else 12
+    if len(start) < prefix:
+        raise StoreError("it ends inside its header")
+    (length,) = struct.unpack("<H", start[8:10]) if major == 1 else struct.unpack("<I", start[8:12])
+    if length > MAX_HEADER_BYTES:
+        raise StoreError(f"its header claims {length} bytes; at most {MAX_HEADER_BYTES} are read")
+    raw = os.pread(fd, length, prefix)
+    if len(raw) != length:
+        raise StoreError("it ends inside its header")
+    try:
+        text = raw.decode("utf-8" if major == 3 else "latin-1")
+    except UnicodeDecodeError:
+        raise StoreError("its header is not UTF-8") from None
+    values = _parse_literal(text)
+    if not isinstance(values, dict) or set(values) != {"descr", "fortran_order", "shape"}:
+        raise StoreError("its header must say descr, fortran_order and shape, and nothing else")
+    if type(values["fortran_order"]) is not bool:
+        raise StoreError(f"fortran_order is {_short(values['fortran_order'])}, not True or False")
+    dtype = parse_descr(values["descr"])
+    shape = check_shape(values["shape"], dtype.itemsize)
+    return NpyHeader(shape, dtype, "F" if values["fortran_order"] else "C", prefix + length)
+
+
+def open_npy(path, *, follow_links=True):
+    """Opens a `.npy` file for reading and checks it: (descriptor, header). The size must be what the header promises."""
+    # O_NONBLOCK: a FIFO in the file's place must not make us wait for ever.
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (0 if follow_links else os.O_NOFOLLOW)
+    name = os.fspath(path)
+    try:
+        fd = os.open(path, flags)
+    except FileNotFoundError:
+        raise StoreError(f"{name} is missing") from None
+    except OSError as error:
+        if not follow_links and os.path.islink(path):
+            raise StoreError(f"{name} is a symbolic link; shards must be plain files") from None
+        raise StoreError(error.errno, f"cannot open {name}: {error.strerror}") from None
+    try:
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode):
+            raise StoreError("it is not a plain file")
+        header = read_header(fd)
+        expected = header.data_offset + header.data_bytes
+        if status.st_size < expected:
+            raise StoreError(f"it is truncated: its header promises {expected} bytes, the file has {status.st_size}")
+        if status.st_size > expected:
+            raise StoreError(f"{status.st_size - expected} bytes follow the array; a file that holds one array has none")
+    except StoreError as error:
+        os.close(fd)
+        raise StoreError(f"{name} cannot be used: {error}") from None
+    except OSError as error:
+        os.close(fd)
+        raise StoreError(error.errno, f"cannot read {name}: {error.strerror}") from None
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd, header
+
+
+def encode_header(shape, dtype, order):
+    """The bytes of a header, padded so that the data starts at a multiple of 64."""
+    descr = np.lib.format.dtype_to_descr(dtype)
+    text = f"{{'descr': {descr!r}, 'fortran_order': {order == 'F'}, 'shape': {tuple(int(n) for n in shape)!r}, }}"
+    try:
+        raw, version = text.encode("latin-1"), 1
+    except UnicodeEncodeError:
+        raw, version = text.encode("utf-8"), 3
+    if version == 1 and len(raw) + 64 + 10 > 0xFFFF:
+        version = 2
+    prefix = 10 if version == 1 else 12
+    raw += b" " * (-(prefix + len(raw) + 1) % 64) + b"\n"
+    length = struct.pack("<H" if version == 1 else "<I", len(raw))
+    return MAGIC + bytes([version, 0]) + length + raw
+
+
+def _parse_literal(text):
+    """A Python literal of dicts, lists, tuples, strings, integers and booleans; bounded in depth, nothing else accepted."""
+    place = 0
+
+    def token():
+        nonlocal place
+        match = _TOKEN.match(text, place)
+        if not match:
+            return "end", None
+        place = match.end()
+        return match.lastgroup, match.group(match.lastgroup)
+
+    def peek():
+        match = _TOKEN.match(text, place)
+        return match.group("sign") if match else None
+
+    def value(depth):
+        if depth > _MAX_DEPTH:
+            raise StoreError(f"its header nests deeper than {_MAX_DEPTH}")
+        kind, word = token()
+        if kind == "string":
+            try:
+                read = ast.literal_eval(word)
+            except (ValueError, SyntaxError):
+                raise StoreError("its header has a string that cannot be read") from None
+            return read.decode("latin-1") if isinstance(read, bytes) else read
+        if kind == "number":
+            if len(word) > 20:
+                raise StoreError(f"its header has a number of {len(word)} digits")
+            return int(word)
+        if kind == "name" and word in ("True", "False"):
+            return word == "True"
+        if kind == "sign" and word in "([":
+            return sequence(depth, ")" if word == "(" else "]")
+        if kind == "sign" and word == "{":
+            return mapping(depth)
+        raise StoreError("its header cannot be read" if word is None else f"its header has {_short(word)} where a value belongs")
+
+    def sequence(depth, closing):
+        items, commas = [], 0
+        while peek() != closing:
+            items.append(value(depth + 1))
+            if peek() != ",":
+                break
+            token()
+            commas += 1
+        if token()[1] != closing:
+            raise StoreError("its header has a bracket that is not closed")
+        if closing == "]":
+            return items
+        return items[0] if len(items) == 1 and not commas else tuple(items)
+
+    def mapping(depth):
+        items = {}
+        while peek() != "}":
+            key = value(depth + 1)
+            if not isinstance(key, str) or token()[1] != ":":
+                raise StoreError("its header cannot be read")
+            if key in items:
+                raise StoreError(f"its header says {_short(key)} twice")
+            items[key] = value(depth + 1)
+            if peek() != ",":
+                break
+            token()
+        if token()[1] != "}":
+            raise StoreError("its header has a bracket that is not closed")
+        return items
+
+    result = value(0)
+    if text[place:].strip(" \t\r\n\0"):
+        raise StoreError("its header goes on after its end")
+    return result
+
+
+def _short(value):
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _first_line(error):
+    return (str(error).splitlines() or [type(error).__name__])[0][:200]
