@@ -6,6 +6,8 @@
     def test_something(family):
         done = launch(family, 4, "tests/mpi/programs/something.py", "--an-option")
         assert done.returncode == 0, done.stderr
+
+The lines of several ranks may come out mixed within a line: let one rank print, or let each write a file of its own.
 """
 
 from __future__ import annotations

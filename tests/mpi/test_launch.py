@@ -1,0 +1,70 @@
+"""The launcher itself: as many ranks as asked, on the MPI asked for, and never longer than allowed."""
+
+import subprocess
+import time
+
+import pytest
+
+from launch import RANKS, families, launch
+
+COUNTS_RANKS = """
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+total = world.allreduce(1)
+if world.rank == 0:
+    print(total, MPI.Get_library_version().split()[0])
+"""
+
+HANGS = """
+import os, pathlib, sys, time
+from mpi4py import MPI
+(pathlib.Path(sys.argv[1]) / str(os.getpid())).touch()
+if MPI.COMM_WORLD.rank == 0:
+    MPI.COMM_WORLD.recv(source=1)  # never sent
+time.sleep(600)
+"""
+
+
+@pytest.fixture
+def program(tmp_path):
+    def write(text):
+        (tmp_path / "program.py").write_text(text)
+        return tmp_path / "program.py"
+
+    return write
+
+
+@pytest.mark.parametrize("family", families())
+@pytest.mark.parametrize("ranks", RANKS)
+def test_as_many_ranks_as_asked(family, ranks, program):
+    done = launch(family, ranks, program(COUNTS_RANKS))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == [str(ranks), {"mpich": "MPICH", "openmpi": "Open"}[family]]
+
+
+@pytest.mark.parametrize("family", families())
+def test_a_hang_ends_at_the_time_limit_and_takes_its_ranks_along(family, program, tmp_path):
+    pids = tmp_path / "pids"
+    pids.mkdir()
+    with pytest.raises(subprocess.TimeoutExpired):
+        launch(family, 3, program(HANGS), pids, timeout=8)
+    ranks = [path.name for path in pids.iterdir()]
+    assert len(ranks) == 3
+    deadline = time.monotonic() + 10
+    while alive := [pid for pid in ranks if running(pid)]:
+        assert time.monotonic() < deadline, f"still running: {alive}"
+        time.sleep(0.1)
+
+
+def running(pid):
+    """Whether a process is there and has not ended (a zombie has)."""
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            return stat.read().rpartition(")")[2].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
+def test_a_failing_rank_fails_the_run(program):
+    for family in families():
+        assert launch(family, 2, program("import mpi4py.MPI, sys; sys.exit(3)")).returncode != 0
