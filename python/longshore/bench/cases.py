@@ -94,16 +94,15 @@ class Case:
         return tuple(_fold(source[d], destination[self.axes.index(d)]) for d in range(len(self.axes)))
 
     def source_values(self, rank: int, rows: slice = slice(None)) -> np.ndarray:
-        """What the source array of a rank holds: global element (i, j) is i·n + j."""
+        """What the source array of a rank holds: global element (i, j) is i·n + j, exact in a double."""
         i, j = self.source.indices(rank)
-        return (i[rows, None] * self.n + j[None, :]).astype(np.float64)
+        return np.add.outer(i[rows] * float(self.n), j.astype(np.float64))
 
     def destination_values(self, rank: int, rows: slice = slice(None)) -> np.ndarray:
         """What the destination array of a rank must hold afterwards, by the owner formula."""
         a, b = self.destination.indices(rank)
-        a = a[rows]
-        i, j = (b[None, :], a[:, None]) if self.transposed else (a[:, None], b[None, :])
-        return np.broadcast_to(i * self.n + j, (len(a), len(b))).astype(np.float64)
+        of_row, of_column = (1.0, float(self.n)) if self.transposed else (float(self.n), 1.0)
+        return np.add.outer(a[rows] * of_row, b * of_column)
 
 
 def _fold(source: np.ndarray, destination: np.ndarray) -> list[Fold]:

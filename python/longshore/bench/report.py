@@ -99,22 +99,19 @@ class Screen:
         for (key, n), rows in _groups(result).items():
             first = rows[0]
             turn = ", transposed" if first["axes"] != sorted(first["axes"]) else ""
+            narrow, wide = self._console.width < 72, self._console.width >= 120
             table = _table(
                 f"{titles.get(key, key)}, {n} × {n} doubles\n{first['from']} → {first['to']}{turn}",
                 "contender",
-                ("median", "spread", "GB/s", "× copy"),
-                "how" if self._console.width >= 120 else None,
+                ("median", "× copy") if narrow else ("median", "spread", "GB/s", "× copy"),
+                "how" if wide else None,
             )
             for row in rows:
                 ratio = row.get("copy_ratio")
-                cells = [
-                    Text(row["contender"]),
-                    duration(row["seconds_median"]),
-                    _spread(row),
-                    f"{row['payload_bytes'] / row['seconds_median'] / 1e9:.2f}",
-                    "" if ratio is None else f"{ratio:.2f}",
-                    Text(_how(row)),
-                ]
+                rate = row["payload_bytes"] / row["seconds_median"] / 1e9
+                numbers = [duration(row["seconds_median"]), _spread(row), f"{rate:.2f}"]
+                numbers = (numbers[:1] if narrow else numbers) + ["" if ratio is None else f"{ratio:.2f}"]
+                cells = [Text(row["contender"]), *numbers, Text(_how(row))]
                 ours = row["contender"].startswith("longshore")
                 table.add_row(*cells[: len(table.columns)], style="bold" if ours else None)
             absent = [m for m in result["missing"] if f"{key} {n}" in m["cases"] or not m["cases"]]
@@ -155,7 +152,7 @@ def _table(title: str, first: str, numbers: tuple[str, ...], last: str | None) -
     from rich.text import Text
 
     table = Table(title=Text(title), title_justify="left", caption_justify="left", box=SIMPLE)
-    table.add_column(first, min_width=12, overflow="fold")
+    table.add_column(first, no_wrap=first != "plan", overflow="fold")
     for heading in numbers:
         table.add_column(heading, justify="right", no_wrap=True)
     if last is not None:

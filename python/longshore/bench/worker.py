@@ -69,11 +69,10 @@ class Bench:
             if prepared is not None:
                 prepared.close()
             return why
-        for _ in range(2):  # the second time with what the first one left warm
-            why = self._verify(contender, prepared)
-            if why:
-                prepared.close()
-                return why
+        why = self._verify(contender, prepared)
+        if why:
+            prepared.close()
+            return why
         return prepared
 
     def _verify(self, contender: Contender, prepared: Prepared) -> str:
