@@ -13,7 +13,8 @@ from longshore.bench.contenders import CONTENDERS, COPY_NAMES
 from longshore.bench.contenders.base import Arrays, Contender, Context, Prepared, ordinary
 from longshore.bench.worker import Bench, Recorder
 
-FIELDS = {"case", "contender", "seconds_median", "seconds_min", "seconds_max", "repeats", "payload_bytes", "ranks", "threads"}
+SECONDS = {"seconds_median", "seconds_min", "seconds_max"}
+FIELDS = SECONDS | {"case", "contender", "repeats", "payload_bytes", "ranks", "threads"}
 
 
 def _run(**options):
@@ -48,7 +49,8 @@ def _check(result, sizes):
                     continue
                 rows = [r for r in result["rows"] if (r["case"], r["n"], r["contender"]) == (key, n, contender.name)]
                 reasons = [
-                    m for m in result["missing"]
+                    m
+                    for m in result["missing"]
                     if m["contender"] == contender.name and (f"{key} {n}" in m["cases"] or not m["cases"])
                 ]
                 assert len(rows) + len(reasons) == 1, (contender.name, key, n, rows, reasons)
@@ -150,7 +152,8 @@ def test_a_contender_that_takes_the_run_down_is_named_and_the_others_go_on(monke
     def run_child(module, spec, **options):
         calls.append(spec)
         if "numpy" in spec["contenders"]:
-            return harness.ChildEnd({"done": ["transpose 8"]}, "transpose 16/numpy/1 of 3", "ended with code -11: gone")
+            step, trouble = "transpose 16/numpy/1 of 3", "ended with code -11: gone"
+            return harness.ChildEnd({"done": ["transpose 8"]}, step, trouble)
         return harness.ChildEnd({"done": [f"{k} {n}" for k, n, _ in spec["cases"]], "finished": True}, "", None)
 
     monkeypatch.setattr(redistribute, "run_child", run_child)

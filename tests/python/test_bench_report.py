@@ -12,15 +12,16 @@ from longshore.bench.cases import CASE_TITLES
 
 
 def _row(contender, seconds, case="transpose", n=64, **more):
-    row = {"case": case, "n": n, "shape": [n, n], "dtype": "float64", "from": "(BLOCK, *) on 2", "to": "(BLOCK, *) on 2"}
-    row |= {"axes": [1, 0], "contender": contender, "seconds_median": seconds, "seconds_min": seconds * 0.9}
-    row |= {"seconds_max": seconds * 1.2, "repeats": 3, "payload_bytes": 8 * n * n, "ranks": 2, "processes": 2}
+    row = {"case": case, "n": n, "shape": [n, n], "dtype": "float64"}
+    row |= {"from": "(BLOCK, *) on 2", "to": "(BLOCK, *) on 2", "axes": [1, 0], "contender": contender, "seconds_median": seconds}
+    row |= {"seconds_min": seconds * 0.9, "seconds_max": seconds * 1.2, "repeats": 3, "payload_bytes": 8 * n * n, "ranks": 2, "processes": 2}
     return row | {"threads": 1, "detail": "", "verified": True, "copy_ratio": seconds / 1e-3} | more
 
 
 def _result():
     rows = [_row("copy, temporal", 1e-3), _row("longshore mpi", 1.1e-3), _row("<peer> [red]", 5e-3)]
-    rows.append(_row("longshore plan", 2e-5, "planning giant", 1 << 20, payload_bytes=0, copy_ratio=None, peak_bytes=10**6))
+    planned = {"payload_bytes": 0, "copy_ratio": None, "peak_bytes": 10**6}
+    rows.append(_row("longshore plan", 2e-5, "planning giant", 1 << 20, **planned))
     return {
         "bench": "redistribute",
         "version": "1.2.3",
@@ -62,7 +63,8 @@ def test_the_table_names_everybody_and_the_missing(width):
     out = io.StringIO()
     report.Screen(Console(file=out, width=width)).print_result(_result(), CASE_TITLES)
     text = out.getvalue()
-    for words in ("longshore mpi", "<peer> [red]", "1.10", "5.00", "COSTA", "no <library>", "giant", "1.0 MB", "a note"):
+    wanted = ("longshore mpi", "<peer> [red]", "1.10", "5.00", "COSTA", "no <library>", "giant", "1.0 MB", "a note")
+    for words in wanted:
         assert words in text
 
 

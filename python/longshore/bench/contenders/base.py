@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import time
 from dataclasses import dataclass, field
 from typing import Any, Callable, Iterator
@@ -79,6 +80,15 @@ class Context:
     rank: int
     mpi_family: str = ""
     _shared: dict[str, Arrays] = field(default_factory=dict)
+    _pool: dict[tuple[str, int], np.ndarray] = field(default_factory=dict)
+
+    def _pooled(self, side: str, rank: int, shape: tuple[int, ...]) -> np.ndarray:
+        """Memory of the last case over again: the first touch of half a gigabyte takes longer than all its moves."""
+        size = math.prod(shape)
+        memory = self._pool.get((side, rank))
+        if memory is None or memory.size < size:
+            memory = self._pool[side, rank] = np.empty(size + size // 16, dtype=np.float64)
+        return memory[:size].reshape(shape)
 
     @property
     def is_root(self) -> bool:
@@ -87,13 +97,14 @@ class Context:
     def local_arrays(self, case: Case) -> Arrays:
         """This rank's ordinary NumPy arrays, shared by all contenders that take any array."""
         if "local" not in self._shared:
-            self._shared["local"] = Arrays.make(case, [self.rank], ordinary)
+            self._shared["local"] = Arrays.make(case, [self.rank], self._pooled)
         return self._shared["local"]
 
     def all_arrays(self, case: Case) -> Arrays:
         """Every rank's arrays in this one process, shared by the contenders that need no MPI; empty off the root."""
         if "all" not in self._shared:
-            self._shared["all"] = Arrays.make(case, list(range(self.ranks)) if self.is_root else [], ordinary)
+            ranks = list(range(self.ranks)) if self.is_root else []
+            self._shared["all"] = Arrays.make(case, ranks, lambda side, *rest: self._pooled("all " + side, *rest))
         return self._shared["all"]
 
     def forget_arrays(self) -> None:
