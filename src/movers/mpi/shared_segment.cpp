@@ -79,7 +79,11 @@ std::shared_ptr<SharedSegment> SharedSegment::create(Index bytes) {
 SharedSegment::~SharedSegment() {
   if (data_) munmap(data_, std::size_t(mapped_bytes_));
   // A forked child that lets go of its copy must close its own descriptor only, which this is.
-  if (address_.descriptor >= 0) close(int(address_.descriptor));
+  seal();
+}
+
+void SharedSegment::seal() {
+  if (address_.descriptor >= 0) close(int(std::exchange(address_.descriptor, -1)));
 }
 
 bool SharedSegment::contains(const std::byte* first, Index bytes) const {

@@ -43,8 +43,8 @@ class Crew {
   void begin() {
     {
       std::lock_guard lock(mutex_);
-      next_.store(0, std::memory_order_relaxed);
-      left_.store(tasks_.size(), std::memory_order_release);
+      left_.store(tasks_.size(), std::memory_order_relaxed);
+      next_.store(0, std::memory_order_release);  // last: a helper still leaving the round before may take a task at once
       ++round_;
     }
     wake_.notify_all();
@@ -52,7 +52,7 @@ class Crew {
   bool done() const { return left_.load(std::memory_order_acquire) == 0; }
   /// Runs one task of this round; false when none is left to take.
   bool run_one() {
-    const std::size_t task = next_.fetch_add(1, std::memory_order_relaxed);
+    const std::size_t task = next_.fetch_add(1, std::memory_order_acq_rel);
     if (task >= tasks_.size()) return false;
     tasks_[task].run();
     if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) {

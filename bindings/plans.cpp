@@ -1,0 +1,37 @@
+#include "longshore/plans/motion_plan.hpp"
+
+#include "rooms.hpp"
+
+namespace longshore::python {
+
+void bind_plans(nb::module_& module) {
+  nb::class_<Motion>(module, "Motion", "Everything one rank sends to another, or keeps (source == destination).")
+      .def_ro("source", &Motion::source, "World rank it comes from.")
+      .def_ro("destination", &Motion::destination, "World rank it goes to.")
+      .def_ro("elements", &Motion::elements, "Elements that move.")
+      .def("__repr__", [](const Motion& m) {
+        return "Motion(source=" + std::to_string(m.source) + ", destination=" + std::to_string(m.destination) +
+               ", elements=" + std::to_string(m.elements) + ")";
+      });
+
+  nb::class_<MotionPlan>(module, "MotionPlan", "The C++ plan under longshore.MotionPlan.")
+      .def(nb::init<Layout, Layout, Index, std::vector<std::size_t>>(), nb::arg("source"), nb::arg("destination"),
+           nb::arg("itemsize"), nb::arg("axes"))
+      .def_prop_ro("source", &MotionPlan::source, "The layout the array is in.")
+      .def_prop_ro("destination", &MotionPlan::destination, "The layout it is wanted in.")
+      .def_prop_ro("axes", [](const MotionPlan& p) { return nb::tuple(nb::cast(p.axes())); },
+                   "Destination dimension d is source dimension axes[d].", nb::sig("def axes(self) -> tuple[int, ...]"))
+      .def_prop_ro("itemsize", &MotionPlan::element_bytes, "Bytes of one element.")
+      .def_prop_ro("world_size", &MotionPlan::world_size, "Ranks [0, world_size) may take part.")
+      .def("sends", &MotionPlan::sends, nb::arg("rank"), "The motions that leave a rank, the one to itself included.")
+      .def("receives", &MotionPlan::receives, nb::arg("rank"), "The motions that arrive at a rank, the one from itself included.")
+      .def("relation_of", &MotionPlan::relation, nb::arg("motion"), "A motion as offsets between the two local arrays.")
+      .def_prop_ro("digest", &MotionPlan::digest, "64 bits that agree on all machines for equal plans.")
+      .def("__eq__", [](const MotionPlan& a, nb::object b) {
+             return nb::isinstance<MotionPlan>(b) && a == nb::cast<const MotionPlan&>(b);
+           }, nb::arg("other"), nb::sig("def __eq__(self, other: object, /) -> bool"))
+      .def("__hash__", [](const MotionPlan& p) { return Py_hash_t(p.digest() & 0x7fffffffffffffff); })
+      .def("__str__", &MotionPlan::to_string);
+}
+
+}  // namespace longshore::python

@@ -1,0 +1,23 @@
+/// One file a room: each binds what its room offers to Python.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include "longshore/core/checked.hpp"
+
+namespace longshore::python {
+
+namespace nb = nanobind;
+
+void bind_layouts(nb::module_& module);
+void bind_relations(nb::module_& module);
+void bind_plans(nb::module_& module);
+void bind_movers(nb::module_& module);
+
+inline nb::tuple to_tuple(const std::vector<Index>& values) { return nb::tuple(nb::cast(values)); }
+
+}  // namespace longshore::python

@@ -1,0 +1,342 @@
+"""Describe, plan, move: the functions and classes of `import longshore`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from . import _arrays, _core
+from ._core import AddressRelation, Layout, Motion, Mover
+from .errors import ArgumentError, LayoutError, ShapeError
+
+__all__ = ["AddressRelation", "Layout", "Motion", "MotionPlan", "Mover", "empty", "gather", "plan", "redistribute", "scatter"]
+
+T = TypeVar("T")
+
+
+class MotionPlan(_core.MotionPlan):
+    """What moves from whom to whom to bring an array from one layout to another.
+
+    A value: immutable, comparable, hashable, picklable, and it travels as JSON. Built by `plan`; building it needs no
+    communicator and costs nothing, for motions are derived when they are asked for. Not collective.
+
+    Attributes: source, destination (Layout); dtype; itemsize (bytes); axes, where destination dimension d is source dimension
+    axes[d], as in numpy.transpose; world_size.
+    """
+
+    def __init__(self, source: Layout, destination: Layout, dtype: Any, axes: Sequence[int] | None = None):
+        self.dtype = _arrays.fixed_dtype(dtype)
+        super().__init__(source, destination, self.dtype.itemsize, _axes(axes, source.ndim))
+
+    def relation(self, source: int, destination: int) -> AddressRelation | None:
+        """The pairs of byte offsets that go from one rank's local array to another's, or None if nothing does."""
+        for motion in self.sends(source):
+            if motion.destination == destination:
+                return self.relation_of(motion)
+        return None
+
+    def explain(self, rank: int | None = None) -> str:
+        """The move in plain words: both layouts drawn, who sends how much to whom, how memory is read and written."""
+        from . import explain
+
+        return explain.render(self) if rank is None else explain.render(self, rank=rank)
+
+    def bind(
+        self,
+        source: Any,
+        destination: Any,
+        *,
+        comm: Any = None,
+        threads: int | None = None,
+        max_mem: int | str | None = None,
+        alpha: Any = None,
+        beta: Any = None,
+        conjugate: bool = False,
+        placement: str | None = None,
+        node: str = "auto",
+    ) -> Mover:
+        """Ties the plan to memory: a Mover with start(), test() and wait(), to be used again and again.
+
+        Without `comm`, `source` and `destination` hold one array for each rank of their layouts (a sequence in the order of
+        `layout.ranks`, or a mapping from rank) and the threads engine moves them on `threads` threads (default: as many as the
+        process may use). With an mpi4py communicator the call is collective, rank r of the communicator gives its own local
+        arrays (None where it owns nothing), and the mpi engine moves them.
+
+        Arrays are NumPy's, or anything with a buffer or DLPack; they must have the layout's local shape, order and dtype, and
+        are kept alive by the mover. destination = beta * destination + alpha * op(source), where op conjugates if
+        `conjugate`. `max_mem`: bytes (or "64MiB") the move may take beyond its arrays on this rank.
+        `placement="wrap"` (mpi): layout rank r lives in process r % size, and processes give mappings from layout rank.
+        `node` (mpi): how ranks of one node exchange data: "auto", "direct", "ring" or "messages".
+
+        Raises, on every rank alike and before anything moves: ShapeError, DTypeError, LocalArrayError, MemoryLimitError,
+        DisagreementError, ArgumentError.
+        """
+        limit = _bytes(max_mem)
+        if comm is None:
+            if placement is not None:
+                raise ArgumentError("placement= needs comm=")
+            sources = _arrays.by_rank(source, self.source.ranks, "source")
+            destinations = _arrays.by_rank(destination, self.destination.ranks, "destination")
+            self._check_ranks(sources, self.source, "source")
+            self._check_ranks(destinations, self.destination, "destination")
+            _arrays.check_dtype(sources, self.dtype, "source")
+            _arrays.check_dtype(destinations, self.dtype, "destination")
+            return _core.bind_threads(
+                self,
+                [_arrays.local_array(sources[rank]) for rank in self.source.ranks],
+                [_arrays.local_array(destinations[rank]) for rank in self.destination.ranks],
+                _arrays.combine(self.dtype, alpha, beta, conjugate),
+                threads or 0,
+                limit,
+            )
+
+        from . import _mpi
+
+        def prepare() -> tuple[dict[int, np.ndarray], dict[int, np.ndarray], _core.Combine]:
+            rank = comm.Get_rank()
+            sources = _local_parts(source, rank, self.source, self.dtype)
+            destinations = _local_parts(destination, rank, self.destination, self.dtype)
+            _arrays.check_dtype(sources, self.dtype, "source")
+            _arrays.check_dtype(destinations, self.dtype, "destination")
+            return sources, destinations, _arrays.combine(self.dtype, alpha, beta, conjugate)
+
+        sources, destinations, combine = _mpi.together(comm, prepare)
+        return _mpi.bind(
+            self, sources, destinations, comm, combine=combine, max_mem=limit, placement=placement, node=node
+        )
+
+    @staticmethod
+    def _check_ranks(arrays: Mapping[int, np.ndarray], layout: Layout, what: str) -> None:
+        wanted = set(layout.ranks)
+        if missing := sorted(wanted - arrays.keys()):
+            raise ArgumentError(f"no {what} array for rank {missing[0]} of the layout {layout}")
+        if surplus := sorted(arrays.keys() - wanted):
+            raise ArgumentError(f"a {what} array for rank {surplus[0]}, which is not in the layout {layout}")
+
+    def to_json(self) -> str:
+        """The plan as JSON text: a format name, a version, the two layouts with their shapes, the dtype and the axes."""
+        return json.dumps(
+            {
+                "format": "longshore-plan",
+                "version": 1,
+                "source": {"layout": str(self.source), "shape": list(self.source.shape)},
+                "destination": {"layout": str(self.destination), "shape": list(self.destination.shape)},
+                "dtype": np.lib.format.dtype_to_descr(self.dtype),
+                "axes": list(self.axes),
+            }
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> MotionPlan:
+        """The plan that to_json() wrote. Raises LayoutError for text that is not one."""
+        try:
+            data = json.loads(text)
+            if data["format"] != "longshore-plan" or data["version"] != 1:
+                raise LayoutError(f"format {data['format']!r} version {data['version']!r} is not longshore-plan version 1")
+            source, destination = (
+                Layout(str(data[side]["layout"]), [int(n) for n in data[side]["shape"]]) for side in ("source", "destination")
+            )
+            dtype = np.lib.format.descr_to_dtype(_as_descr(data["dtype"]))
+            return cls(source, destination, dtype, [int(a) for a in data["axes"]])
+        except (KeyError, TypeError, RecursionError, json.JSONDecodeError) as error:
+            raise LayoutError(f"not a plan: {type(error).__name__}: {error}") from None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, MotionPlan) and super().__eq__(other) and self.dtype == other.dtype
+
+    __hash__ = _core.MotionPlan.__hash__
+
+    def __repr__(self) -> str:
+        return f"<longshore.MotionPlan: {self}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return MotionPlan, (self.source, self.destination, self.dtype, tuple(self.axes))
+
+
+def plan(source: Layout, destination: Layout, dtype: Any, axes: Sequence[int] | None = None) -> MotionPlan:
+    """The plan that brings an array of `dtype` elements from one layout to the other.
+
+    `axes` permutes dimensions as numpy.transpose does: destination.shape[d] == source.shape[axes[d]]. Raises ShapeError naming
+    the dimension where the layouts disagree, DTypeError for elements that are not plain bytes. Not collective.
+    """
+    return MotionPlan(source, destination, dtype, axes)
+
+
+def scatter(array: Any, layout: Layout) -> list[np.ndarray]:
+    """Deals a whole array to a layout: one new local array for each of its ranks, in the order of `layout.ranks`."""
+    array = _arrays.as_array(array)
+    if array.shape != layout.shape:
+        raise ShapeError(f"the array has shape {array.shape}, the layout {layout.shape}")
+    array, whole = _whole(array, layout.shape)
+    parts = empty(layout, array.dtype)
+    plan(whole, layout, array.dtype).bind([array], parts)()
+    return parts
+
+
+def gather(parts: Any, layout: Layout, out: np.ndarray | None = None) -> np.ndarray:
+    """The whole array again from one local array for each rank of the layout (a sequence or a mapping from rank)."""
+    arrays = _arrays.by_rank(parts, layout.ranks, "source")
+    dtype = next(iter(arrays.values())).dtype
+    if out is None:
+        out = np.empty(layout.shape, dtype, order=layout.order)
+    elif out.shape != layout.shape:
+        raise ShapeError(f"out has shape {out.shape}, the layout {layout.shape}")
+    target, whole = _whole(out, layout.shape, copy=False)
+    plan(layout, whole, dtype).bind(arrays, [target])()
+    return out
+
+
+def redistribute(
+    source: Any,
+    source_layout: Layout,
+    destination_layout: Layout,
+    *,
+    axes: Sequence[int] | None = None,
+    out: Any = None,
+    comm: Any = None,
+    alpha: Any = None,
+    beta: Any = None,
+    conjugate: bool = False,
+    threads: int | None = None,
+    max_mem: int | str | None = None,
+) -> Any:
+    """Moves an array from one layout to another, once: plan, bind, start, wait. For repeated moves keep the Mover of `bind`.
+
+    Without `comm`: `source` and the result hold one array for each rank of their layouts. With an mpi4py communicator
+    (collective): this rank's local array (None where it owns nothing), and the result is this rank's new local array.
+    `out` receives the result instead of new memory. The other arguments are MotionPlan.bind's.
+
+    >>> src, dst = Layout("(BLOCK, *) on 2", (4, 4)), Layout("(*, CYCLIC) on 2", (4, 4))
+    >>> parts = scatter(np.arange(16).reshape(4, 4), src)
+    >>> redistribute(parts, src, dst)[1]
+    array([[ 1,  3],
+           [ 5,  7],
+           [ 9, 11],
+           [13, 15]])
+    """
+    options = dict(alpha=alpha, beta=beta, conjugate=conjugate, threads=threads, max_mem=max_mem)
+
+    def prepare() -> tuple[MotionPlan, Any]:
+        dtype = _dtype_of(source, destination_layout, out)
+        if beta is not None and out is None:
+            raise ArgumentError("beta needs out=: there is no old destination to keep a part of")
+        return plan(source_layout, destination_layout, dtype, axes), dtype
+
+    if comm is None:
+        motion_plan, dtype = prepare()
+        result = empty(destination_layout, dtype) if out is None else out
+        motion_plan.bind(source, result, **options)()
+        return result
+
+    from . import _mpi
+
+    rank = comm.Get_rank()
+
+    def local_dtype() -> np.dtype | None:
+        array = source if source is not None else out
+        return None if array is None else _arrays.as_array(array).dtype
+
+    # A rank that owns nothing need not know the element type: the others tell it.
+    dtype = _mpi.common_dtype(comm, local_dtype)
+    motion_plan = _mpi.together(comm, lambda: _checked(plan, source_layout, destination_layout, dtype, axes, beta=beta, out=out))
+    result = empty(destination_layout, dtype, rank=rank) if out is None else out
+    motion_plan.bind(source, result, comm=comm, **options)()
+    return result
+
+
+def empty(layout: Layout, dtype: Any, comm: Any = None, *, rank: int | None = None) -> Any:
+    """Uninitialised local arrays as a layout wants them, where the engine moves them fastest.
+
+    With an mpi4py communicator: this rank's local array, in memory that ranks of the same node can share (each call allocates
+    for itself; not collective). With `rank`: that rank's array in ordinary memory. With neither: a list, one array for each
+    rank of the layout.
+    """
+    dtype = _arrays.fixed_dtype(dtype)
+    if comm is not None:
+        from . import _mpi
+
+        rank = comm.Get_rank()
+        bytes_ = layout.allocated_size(rank) * dtype.itemsize
+        return _arrays.empty_local(layout, rank, dtype, _mpi.shared_memory(bytes_, comm) if bytes_ else None)
+    if rank is not None:
+        return _arrays.empty_local(layout, rank, dtype)
+    return [_arrays.empty_local(layout, r, dtype) for r in layout.ranks]
+
+
+def _checked(make: Callable[..., T], *args: Any, beta: Any, out: Any) -> T:
+    if beta is not None and out is None:
+        raise ArgumentError("beta needs out=: there is no old destination to keep a part of")
+    return make(*args)
+
+
+def _dtype_of(source: Any, layout: Layout, out: Any) -> np.dtype:
+    parts = list(source.values()) if isinstance(source, Mapping) else source
+    if isinstance(parts, np.ndarray) or not isinstance(parts, Sequence) or not parts:
+        raise ArgumentError(f"without comm= give one source array for each rank, got {type(source).__name__}")
+    return _arrays.as_array(parts[0]).dtype
+
+
+def _local_parts(arrays: Any, rank: int, layout: Layout, dtype: np.dtype) -> dict[int, np.ndarray]:
+    """This process's arrays by layout rank: a mapping as given, an array for the rank itself, nothing for None."""
+    if isinstance(arrays, Mapping):
+        return {int(r): _arrays.as_array(a) for r, a in arrays.items()}
+    if arrays is None:
+        return {rank: np.empty(layout.local_shape(rank), dtype)} if layout.local_size(rank) == 0 else {}
+    return {rank: _arrays.as_array(arrays)}
+
+
+def _whole(array: np.ndarray, shape: tuple[int, ...], *, copy: bool = True) -> tuple[np.ndarray, Layout]:
+    """An array as the single part of a layout that keeps it whole."""
+    stars = "(" + ", ".join("*" * max(len(shape), 1)) + ") on 1"
+    if not shape:
+        raise ShapeError("an array without dimensions has nothing to distribute; reshape it to (1,)")
+    for order in "CF":
+        if array.flags[f"{order}_CONTIGUOUS"]:
+            return array, Layout(stars, shape, order=order)
+    if not copy:
+        raise ArgumentError("out must be contiguous, in C or Fortran order")
+    return np.ascontiguousarray(array), Layout(stars, shape)
+
+
+def _axes(axes: Sequence[int] | None, ndim: int) -> list[int]:
+    if axes is None:
+        return list(range(ndim))
+    wrapped = [int(a) for a in axes]
+    for d, a in enumerate(wrapped):
+        if not -ndim <= a < ndim:
+            raise ArgumentError(f"axes entry {d} is {a}, outside [{-ndim}, {ndim})")
+    return [a % ndim for a in wrapped]
+
+
+def _as_descr(value: Any) -> Any:
+    """NumPy's dtype description, whose pairs JSON turned into lists."""
+    if isinstance(value, list):
+        return [tuple(tuple(x) if isinstance(x, list) and i == 2 else _as_descr(x) for i, x in enumerate(field)) for field in value]
+    return value
+
+
+_UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12, "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
+
+
+def _bytes(value: int | str | None) -> int:
+    """A memory size in bytes from a number or words such as "256MiB"; 0 for None."""
+    if value is None:
+        return 0
+    if isinstance(value, str):
+        text = value.strip().lower()
+        digits = text.rstrip("abcdefghijklmnopqrstuvwxyz ")
+        unit = text[len(digits) :].strip()
+        try:
+            return int(float(digits) * _UNITS[unit]) or _refuse_zero(value)
+        except (ValueError, KeyError, OverflowError):
+            raise ArgumentError(f"max_mem {value!r} is not a size; write bytes, or a number with KiB, MiB or GiB") from None
+    if value <= 0:
+        _refuse_zero(value)
+    return int(value)
+
+
+def _refuse_zero(value: Any) -> int:
+    raise ArgumentError(f"max_mem is {value!r}; it must be at least one byte")

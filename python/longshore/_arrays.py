@@ -1,0 +1,107 @@
+"""Arrays at the boundary: anything with a buffer or DLPack becomes a NumPy view, and a scalar becomes an element's bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import _core
+from .errors import ArgumentError, DTypeError
+
+_ELEMENT_TYPES = {
+    np.dtype(name): getattr(_core.ElementType, name)
+    for name in (
+        "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128"
+    ).split()
+}
+
+
+def fixed_dtype(dtype: Any) -> np.dtype:
+    """The NumPy dtype, if its elements are plain bytes of a fixed size."""
+    try:
+        dtype = np.dtype(dtype)
+    except TypeError as error:
+        raise DTypeError(f"{dtype!r} is not a NumPy dtype: {error}") from None
+    if dtype.hasobject:
+        raise DTypeError(f"dtype {dtype} holds Python objects, which are addresses of this process and cannot be moved")
+    if dtype.itemsize == 0:
+        raise DTypeError(f"dtype {dtype} has elements of 0 bytes; give it a size, as in 'S8'")
+    return dtype
+
+
+def as_array(value: Any) -> np.ndarray:
+    """A NumPy view of an array, a buffer or a DLPack capsule's owner; never a copy."""
+    if isinstance(value, np.ndarray):
+        return value
+    if hasattr(value, "__dlpack__"):
+        return np.from_dlpack(value)
+    try:
+        return np.asarray(memoryview(value))
+    except TypeError:
+        raise ArgumentError(
+            f"expected an array, a buffer or a DLPack tensor, got {type(value).__name__}"
+        ) from None
+
+
+def local_array(array: np.ndarray) -> _core.LocalArray:
+    """What the engines need to know of an array. They keep it alive."""
+    return _core.LocalArray(
+        array.__array_interface__["data"][0], list(array.shape), list(array.strides), not array.flags.writeable, array
+    )
+
+
+def by_rank(parts: Any, ranks: Sequence[int], what: str) -> dict[int, np.ndarray]:
+    """Arrays by layout rank, from a mapping or from a sequence in the order of the layout's ranks."""
+    if isinstance(parts, Mapping):
+        return {int(rank): as_array(part) for rank, part in parts.items()}
+    if isinstance(parts, np.ndarray) or not isinstance(parts, Sequence):
+        raise ArgumentError(
+            f"the {what} is one {type(parts).__name__}; without comm= give one array for each of the {len(ranks)} ranks"
+        )
+    if len(parts) != len(ranks):
+        raise ArgumentError(f"{len(parts)} {what} arrays for a layout of {len(ranks)} ranks")
+    return {rank: as_array(part) for rank, part in zip(ranks, parts)}
+
+
+def check_dtype(arrays: Mapping[int, np.ndarray], dtype: np.dtype, what: str) -> None:
+    """Raises DTypeError naming the first rank whose array has other elements."""
+    for rank, array in arrays.items():
+        if array.dtype != dtype:
+            raise DTypeError(f"rank {rank}: the {what} array has dtype {array.dtype}, the plan moves {dtype}")
+
+
+def combine(dtype: np.dtype, alpha: Any, beta: Any, conjugate: bool) -> _core.Combine:
+    """alpha, beta and conjugate for elements of a dtype; None means 1 and 0."""
+    if alpha is None and beta is None and not conjugate:
+        return _core.Combine()
+    element_type = _ELEMENT_TYPES.get(dtype, _core.ElementType.bytes)
+    if element_type == _core.ElementType.bytes:
+        raise DTypeError(f"alpha, beta and conjugate need a number that this machine computes with; dtype {dtype} can only be copied")
+
+    def scalar(value: Any, default: int, name: str) -> bytes:
+        given = np.asarray(default if value is None else value)
+        if given.ndim:
+            raise ArgumentError(f"{name} has shape {given.shape}; it must be one number")
+        converted = given.astype(dtype)
+        if not np.can_cast(given.dtype, dtype, "same_kind") and converted != given:
+            raise DTypeError(f"{name} = {given} does not fit in dtype {dtype}")
+        return converted.tobytes()
+
+    return _core.Combine(element_type, scalar(alpha, 1, "alpha"), scalar(beta, 0, "beta"), bool(conjugate))
+
+
+def empty_local(layout: _core.Layout, rank: int, dtype: np.dtype, memory: Any = None) -> np.ndarray:
+    """A rank's uninitialised local array as the layout wants it, in given memory (a flat uint8 array) or new."""
+    shape = layout.local_shape(rank)
+    count = layout.allocated_size(rank)
+    flat = np.empty(count, dtype) if memory is None else memory[: count * dtype.itemsize].view(dtype)
+    if layout.local_size(rank) == 0:
+        return np.empty(shape, dtype, order=layout.order)
+    fastest = -1 if layout.order == "C" else 0
+    allocated = list(shape)
+    if layout.ld:
+        allocated[fastest] = layout.ld
+    whole = flat.reshape(allocated, order=layout.order)
+    return whole[..., : shape[-1]] if layout.order == "C" else whole[: shape[0]]

@@ -1,0 +1,59 @@
+"""What can go wrong, one class a kind. Messages name the rank, the dimension, the index and the bound where there are any."""
+
+__all__ = [
+    "ArgumentError",
+    "DTypeError",
+    "DisagreementError",
+    "LayoutError",
+    "LocalArrayError",
+    "LongshoreError",
+    "MemoryLimitError",
+    "ShapeError",
+    "SizeOverflowError",
+    "StoreError",
+    "TransportError",
+]
+
+
+class LongshoreError(Exception):
+    """Everything that Longshore raises on purpose."""
+
+
+class ArgumentError(LongshoreError, ValueError):
+    """An argument outside its range."""
+
+
+class LayoutError(LongshoreError, ValueError):
+    """A layout that cannot be read or does not hold together. The caret in the message is under the place."""
+
+
+class ShapeError(LongshoreError, ValueError):
+    """Extents that disagree."""
+
+
+class DTypeError(LongshoreError, TypeError):
+    """Element types that disagree, or that cannot be computed with."""
+
+
+class LocalArrayError(LongshoreError, ValueError):
+    """A local array with the wrong order or strides, that overlaps another, or that cannot be written."""
+
+
+class MemoryLimitError(LongshoreError, MemoryError):
+    """A move that cannot be done within the memory allowed; nothing has been moved."""
+
+
+class SizeOverflowError(LongshoreError, OverflowError):
+    """A size, count or offset that does not fit in 64 bits."""
+
+
+class DisagreementError(LongshoreError, RuntimeError):
+    """Ranks were given different things. Raised on every rank; nothing has been moved."""
+
+
+class TransportError(LongshoreError, RuntimeError):
+    """The engine under the move failed."""
+
+
+class StoreError(LongshoreError, OSError):
+    """A file or folder that cannot be read or written as asked."""

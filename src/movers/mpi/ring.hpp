@@ -1,0 +1,94 @@
+/// movers/mpi: `Ring`, a few slots of shared memory through which one process of a node streams packets to another. The slots
+/// stay in cache, so that staging costs little more than copying once.
+#pragma once
+
+#include <atomic>
+#include <vector>
+
+#include "longshore/relations/address_relation.hpp"
+
+namespace longshore::mpi {
+
+/// A cache line of its own for one counter, so that two writers never share one.
+struct alignas(64) Flag {
+  std::atomic<std::uint64_t> value{0};
+};
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "flags are shared between processes");
+
+/// How a ring lies in its receiver's segment. No slots: the receiver has no ring for this sender.
+struct RingShape {
+  Index offset = 0, slot_bytes = 0, slots = 0;
+  Index bytes() const { return 2 * Index(sizeof(Flag)) + slot_bytes * slots; }
+};
+
+/// One end's view of a ring.
+struct Ring {
+  Flag* head = nullptr;  ///< packets published, written by the sender
+  Flag* tail = nullptr;  ///< packets taken, written by the receiver
+  std::byte* slots = nullptr;
+  Index slot_bytes = 0;
+  std::uint64_t slot_count = 0;
+  Ring() = default;
+  Ring(std::byte* segment, const RingShape& shape);
+};
+
+/// A motion's message, packet by packet, and the array at this end.
+struct RingMessage {
+  std::vector<PacketedMessage> parts;
+  std::byte* data = nullptr;
+  Index packets = 0;
+};
+/// Cuts a relation for a ring. Where source and destination run across each other (transposes), packets are tiles, so that
+/// neither side sweeps its array with a large stride. Both ends cut alike.
+RingMessage ring_message(const AddressRelation& relation, Index slot_bytes, PacketedMessage::Halves halves,
+                         const CopyProgram::Options& options, std::byte* data);
+
+/// The messages of one pair of processes, in order, and how far this end has come.
+class RingEnd {
+ public:
+  RingEnd(const Ring& ring, std::vector<RingMessage> messages) : ring_(ring), messages_(std::move(messages)) {
+    message_ = messages_.size();
+  }
+  void restart() { message_ = 0, part_ = 0, packet_ = 0, skip_empty(); }
+  bool done() const { return message_ == messages_.size(); }
+
+ protected:
+  const PacketedMessage& part() const { return messages_[message_].parts[part_]; }
+  std::byte* data() const { return messages_[message_].data; }
+  std::byte* slot() const { return ring_.slots + Index(count_ % ring_.slot_count) * ring_.slot_bytes; }
+  Index packet() const { return packet_; }
+  void next() { ++count_, ++packet_, skip_empty(); }
+
+  Ring ring_;
+  std::uint64_t count_ = 0;  ///< packets this end has put or taken since the ring was made
+  std::uint64_t seen_ = 0;   ///< the other end's count when it was last looked at
+
+ private:
+  void skip_empty() {
+    while (message_ < messages_.size()) {
+      auto& message = messages_[message_];
+      for (; part_ < message.parts.size(); ++part_, packet_ = 0)
+        if (packet_ < message.parts[part_].packets()) return;
+      ++message_, part_ = 0, packet_ = 0;
+    }
+  }
+  std::vector<RingMessage> messages_;
+  std::size_t message_ = 0, part_ = 0;
+  Index packet_ = 0;
+};
+
+class RingSender : public RingEnd {
+ public:
+  using RingEnd::RingEnd;
+  /// Packs one packet if there is one left and room for it.
+  bool advance();
+};
+
+class RingReceiver : public RingEnd {
+ public:
+  using RingEnd::RingEnd;
+  /// Unpacks one packet if there is one.
+  bool advance();
+};
+
+}  // namespace longshore::mpi
