@@ -171,6 +171,7 @@ def test_a_child_that_fails_tells_its_last_words():
 
 def test_a_child_that_hangs_is_ended():
     start = time.monotonic()
-    end = harness.run_child("this", {}, launcher=harness.Launcher(("sh", "-c", "sleep 60"), "unknown"), stall_seconds=0.3)
+    sleeper = harness.Launcher(("sh", "-c", "sleep 60"), "unknown")
+    end = harness.run_child("this", {}, launcher=sleeper, stall_seconds=0.3)
     assert end.trouble is not None and "no progress" in end.trouble
     assert time.monotonic() - start < 30
