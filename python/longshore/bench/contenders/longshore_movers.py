@@ -24,9 +24,7 @@ def _plan(ls: Any, case: Case) -> Any:
 
 
 def _describe(mover: Any) -> str:
-    path = getattr(mover, "path", "")
-    path = path() if callable(path) else path
-    return path if isinstance(path, str) else "; ".join(dict.fromkeys(str(p) for p in path))
+    return "; ".join(line.strip() for line in str(mover.path).splitlines() if line.strip())
 
 
 class LongshoreThreads(Contender):
