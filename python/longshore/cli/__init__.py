@@ -1,0 +1,129 @@
+"""The command `longshore`: explain a redistribution, move a real array, run the benches."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+
+import click
+
+from .. import __version__, errors
+
+FINE, FAILED, WRONG_INPUT, MEMORY, IO = 0, 1, 2, 3, 4
+
+_EPILOG = """\b
+Exit codes:
+  0  fine
+  1  the move or its verification failed; nothing was published
+  2  wrong usage or wrong input
+  3  the memory ceiling is impossible
+  4  the disk or file system failed (full, no permission)
+"""
+
+
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}, epilog=_EPILOG,
+    no_args_is_help=True,
+)
+@click.version_option(__version__, "--version", message="longshore %(version)s")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+def command(debug):
+    """Move distributed arrays from the layout they are in to the layout they are wanted in.
+
+    Layouts are written as HPF writes them: "(BLOCK, *) on 4", "(CYCLIC(64), CYCLIC(64)) on 2x2".
+    """
+
+
+def _commands():
+    from .bench import bench
+    from .explain import explain
+    from .move import move
+
+    for subcommand in (explain, move, bench):
+        subcommand.epilog = subcommand.epilog or _EPILOG
+        command.add_command(subcommand)
+
+
+_commands()
+
+
+def main(arguments=None):
+    """Runs the command line; returns nothing, exits with one of the codes in `--help`."""
+    sys.exit(run(sys.argv[1:] if arguments is None else list(arguments)))
+
+
+def run(arguments):
+    """Runs the command line and returns the exit code. Every error becomes words on stderr."""
+    debug = "--debug" in arguments
+    arguments = [word for word in arguments if word != "--debug"]
+    try:
+        result = command.main(args=arguments, prog_name="longshore", standalone_mode=False)
+        sys.stdout.flush()
+        return result if isinstance(result, int) else FINE
+    except getattr(click.exceptions, "NoArgsIsHelpError", ()) as error:  # click 8.2 and later
+        _tell(error.format_message())
+        return WRONG_INPUT
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.UsageError as error:
+        usage = error.ctx.get_usage() + "\n" if error.ctx is not None else ""
+        where = f"; see '{error.ctx.command_path} --help'" if error.ctx is not None else ""
+        _tell(f"{usage}longshore: {error.format_message()}{where}")
+        return WRONG_INPUT
+    except click.ClickException as error:
+        _tell(f"longshore: {error.format_message()}")
+        return WRONG_INPUT
+    except (click.Abort, KeyboardInterrupt):
+        _tell("longshore: interrupted; nothing was published")
+        return _leave(130)
+    except BrokenPipeError:
+        # Whoever read our output went away, as `head` does. Python would complain once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FINE
+    except Exception as error:
+        if debug:
+            traceback.print_exc()
+        code, text = judge(error)
+        _tell(f"longshore: {text}")
+        # An error that the processes did not agree on would leave the others waiting.
+        return code if isinstance(error, (errors.LongshoreError, OSError, MemoryError)) else _leave(code)
+
+
+def judge(error):
+    """The exit code of an error and its words."""
+    from ..bench import BenchError
+    from ..stores import VerificationError
+
+    text = str(error)
+    if isinstance(error, VerificationError):
+        return FAILED, text
+    if isinstance(error, errors.MemoryLimitError):
+        return MEMORY, text
+    if isinstance(error, errors.StoreError):
+        return (WRONG_INPUT, text) if error.errno is None else (IO, error.strerror or text)
+    if isinstance(error, (errors.DisagreementError, errors.TransportError, BenchError)):
+        return FAILED, text
+    if isinstance(error, errors.LongshoreError):
+        return WRONG_INPUT, text
+    if isinstance(error, MemoryError):
+        return MEMORY, "out of memory; set a lower --max-mem"
+    if isinstance(error, OSError):
+        return IO, f"{error.filename}: {error.strerror}" if error.filename else text
+    return FAILED, f"internal error, {type(error).__name__}: {text} (run again with --debug for the place, and please report it)"
+
+
+def _tell(text):
+    """Says something on stderr, once in a job of many processes."""
+    from ..stores.team import launched_rank
+
+    if launched_rank() == 0:
+        print(text.rstrip("\n"), file=sys.stderr)
+
+
+def _leave(code):
+    """Ends the whole MPI job, if there is one: the other processes may be waiting for this one."""
+    mpi = sys.modules.get("mpi4py.MPI")
+    if mpi is not None and mpi.Is_initialized() and not mpi.Is_finalized() and mpi.COMM_WORLD.Get_size() > 1:
+        mpi.COMM_WORLD.Abort(code)
+    return code

@@ -1,0 +1,5 @@
+"""`python -m longshore.cli`."""
+
+from . import main
+
+main()

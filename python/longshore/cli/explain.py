@@ -1,0 +1,49 @@
+"""`longshore explain`: what a redistribution will do, without data, MPI or a cluster."""
+
+from __future__ import annotations
+
+import json as json_module
+import sys
+
+import click
+
+from .words import Axes, ElementType, Shape
+
+
+@click.command(short_help="Show what a redistribution will do. Needs no data.")
+@click.option("--shape", type=Shape(), required=True, metavar="NxM...", help="Extents of the whole array, such as 8192x8192.")
+@click.option("--dtype", type=ElementType(), default="float64", show_default=True, help="Element type, as NumPy names it.")
+@click.option("--from", "source", required=True, metavar="LAYOUT", help="The layout the array is in.")
+@click.option("--to", "destination", required=True, metavar="LAYOUT", help="The layout it is wanted in.")
+@click.option("--axes", type=Axes(), metavar="A,B...",
+              help="Permute dimensions, as numpy.transpose does: destination dimension d is source dimension AXES[d].")
+@click.option("--rank", type=click.IntRange(min=0), help="Tell it from this rank's view only.")
+@click.option("--json", "as_json", is_flag=True, help="Write JSON for programs.")
+def explain(shape, dtype, source, destination, axes, rank, as_json):
+    """Show what a redistribution will do: who sends how many bytes to whom, what stays where it is, and how each side's
+    memory is read and written. Needs no data, no MPI and no cluster, and plans of millions of ranks are no trouble.
+
+    \b
+    longshore explain --shape 8192x8192 --from "(BLOCK, *) on 4" --to "(CYCLIC(64), CYCLIC(64)) on 2x2"
+    """
+    from .. import Layout, plan
+    from ..explain import describe, print_to, render
+    from ..stores.team import launched_rank
+
+    if axes is not None and len(axes) != len(shape):
+        raise click.UsageError(f"--axes names {len(axes)} dimensions, --shape {len(shape)}")
+    if launched_rank() != 0:
+        return  # under mpiexec one process is enough
+    from_layout = Layout(source, shape)
+    to_layout = Layout(destination, shape if axes is None else tuple(shape[a] for a in axes))
+    made = plan(from_layout, to_layout, dtype, axes=axes)
+    if as_json:
+        json_module.dump({"dtype": str(dtype), **describe(made, rank=rank)}, sys.stdout)
+        print()
+        return
+    if not sys.stdout.isatty():
+        click.echo(render(made, element=str(dtype), rank=rank), nl=False)
+        return
+    from rich.console import Console
+
+    print_to(Console(highlight=False), made, element=str(dtype), rank=rank)

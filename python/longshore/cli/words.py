@@ -1,0 +1,86 @@
+"""What people type on a command line, turned into values; mistakes become click's usage errors."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import click
+import numpy as np
+
+_UNITS = {"": 1, "b": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+_UNITS |= {f"{letter}ib": 2**power for letter, power in zip("kmgt", (10, 20, 30, 40))}
+_UNITS |= {f"{letter}b": 10**power for letter, power in zip("kmgt", (3, 6, 9, 12))}
+
+
+class Shape(click.ParamType):
+    """8192x8192"""
+
+    name = "shape"
+
+    def convert(self, value, param, context):
+        if isinstance(value, tuple):
+            return value
+        words = re.split(r"[x,]", value.strip().lower().strip("()").rstrip(","))
+        if not all(re.fullmatch(r"\s*\d{1,20}\s*", word) for word in words):
+            self.fail(f"{value!r} is no shape; write the extents with x between them, such as 8192x8192", param, context)
+        shape = tuple(int(word) for word in words)
+        if max(shape) >= 2**63:
+            self.fail(f"{max(shape)} does not fit in 63 bits", param, context)
+        return shape
+
+
+class Axes(click.ParamType):
+    """1,0"""
+
+    name = "axes"
+
+    def convert(self, value, param, context):
+        if isinstance(value, tuple):
+            return value
+        words = value.strip().strip("()").split(",")
+        if not all(re.fullmatch(r"\s*\d{1,3}\s*", word) for word in words):
+            self.fail(f"{value!r} is no list of axes; write them with commas, such as 1,0", param, context)
+        axes = tuple(int(word) for word in words)
+        if sorted(axes) != list(range(len(axes))):
+            self.fail(f"{value!r} is no permutation of 0 to {len(axes) - 1}", param, context)
+        return axes
+
+
+class Size(click.ParamType):
+    """256MiB"""
+
+    name = "size"
+
+    def convert(self, value, param, context):
+        if isinstance(value, int):
+            return value
+        match = re.fullmatch(r"\s*(\d{1,18}(?:\.\d{1,9})?)\s*([A-Za-z]{0,3})\s*", value)
+        if not match or match.group(2).lower() not in _UNITS:
+            self.fail(f"{value!r} is no size; write a number with KiB, MiB or GiB, such as 256MiB", param, context)
+        size = int(float(match.group(1)) * _UNITS[match.group(2).lower()])
+        if not 0 < size < 2**63:
+            self.fail(f"{value!r} is not a usable size", param, context)
+        return size
+
+
+class ElementType(click.ParamType):
+    """float64"""
+
+    name = "dtype"
+
+    def convert(self, value, param, context):
+        if isinstance(value, np.dtype):
+            return value
+        try:
+            if value.lstrip().startswith("["):
+                fields = json.loads(value)
+                dtype = np.dtype([tuple(tuple(x) if isinstance(x, list) else x for x in field) for field in fields])
+            else:
+                dtype = np.dtype(value)
+        except Exception:
+            self.fail(f'{value!r} is no element type NumPy knows; float64, ">i4", S10 and [["x", "<f4"], ["n", "<i8"]] are some',
+                      param, context)
+        if dtype.hasobject or dtype.itemsize == 0:
+            self.fail(f"{value!r} has no fixed size in bytes", param, context)
+        return dtype

@@ -1,0 +1,479 @@
+"""What a plan will do, said before it is done: as a dict for programs (`describe`) and as text for people (`render`).
+
+Nothing here looks at elements. Plans with too many motions to list are told from one rank's view; plans where even one rank
+has too many peers are told by bounds.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+
+from .errors import ArgumentError
+from .stores.dense import DenseLayout
+
+_MOTIONS_AT_MOST = 1 << 16  # that are listed
+_MATRIX_RANKS = 64  # that the matrix of `describe` covers
+_MATRIX_SHOWN = 16  # that the matrix of `render` shows
+_RELATIONS_AT_MOST = 256  # that access patterns are taken from
+_MAP_CELLS = 8
+
+
+def describe(plan, rank=None):
+    """The facts of a plan as a dict of numbers, lists and words (JSON can hold it).
+
+    `view` says what the counts cover: "all" motions; those of "one rank" (`rank`), where there are too many to list; or
+    "bounds" for one rank, where even its motions are too many: `messages_sent` is then an upper bound.
+    """
+    source, destination = DenseLayout.of(plan.source), DenseLayout.of(plan.destination)
+    itemsize = plan.itemsize
+    array_bytes = itemsize
+    for extent in source.shape:
+        array_bytes *= extent
+    told = {
+        "source": _describe_layout(plan.source, source),
+        "destination": _describe_layout(plan.destination, destination),
+        "axes": [int(a) for a in plan.axes],
+        "itemsize": itemsize,
+        "array_bytes": array_bytes,
+        "moved_bytes": array_bytes * destination.replicas,
+    }
+    peers = [_peers_bound(source, destination, plan.axes), _peers_bound(destination, source, _inverse(plan.axes))]
+    if rank is None and source.processes * peers[0] <= _MOTIONS_AT_MOST:
+        _describe_all(told, plan, source, destination)
+    else:
+        rank = source.rank_of_process(0) if rank is None else int(rank)
+        if not 0 <= rank < plan.world_size:
+            raise ArgumentError(f"rank {rank} takes no part; the ranks of this plan lie in [0, {plan.world_size})")
+        told["rank"] = rank
+        if max(peers) <= _MOTIONS_AT_MOST:
+            _describe_rank(told, plan, rank)
+        else:
+            _describe_bounds(told, plan, rank, peers)
+    return told
+
+
+def render(plan, *, rank=None, width=100, colour=False, element=None):
+    """The same facts for people, from one rank's view if `rank` is given. `colour` adds terminal colours."""
+    from rich.console import Console
+
+    file = io.StringIO()
+    console = Console(file=file, width=width, force_terminal=colour, no_color=not colour, legacy_windows=False,
+                      color_system="standard" if colour else None, highlight=False)
+    print_to(console, plan, element=element, rank=rank)
+    return "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
+
+
+def print_to(console, plan, *, element=None, rank=None):
+    """Prints the explanation on a rich console."""
+    from rich.text import Text
+
+    told = describe(plan, rank)
+    shape = " x ".join(f"{n:,}" for n in told["source"]["shape"])
+    element = element or str(plan.dtype)
+    axes = told["axes"]
+    print_ = lambda line="", style=None: console.print(Text(line, style=style or ""), soft_wrap=True)
+    print_(f"array {shape} of {element}, {bytes_of(told['array_bytes'])}"
+           + ("" if axes == sorted(axes) else f"; axes permuted to {', '.join(map(str, axes))}"))
+    print_()
+    _print_maps(console, plan)
+    print_()
+    _print_counts(console, print_, told)
+    _print_access(print_, told)
+
+
+# -- facts ------------------------------------------------------------------------------------------------------------
+
+
+def _describe_layout(layout, dense):
+    locals_ = layout.local_shape(dense.rank_of_process(0))
+    return {
+        "layout": str(layout),
+        "shape": [int(n) for n in dense.shape],
+        "grid": [int(n) for n in dense.extents],
+        "ranks": dense.processes,
+        "first_rank": dense.rank_of_process(0),
+        "order": dense.order,
+        "replicas": dense.replicas,
+        "first_local_shape": [int(n) for n in locals_],
+    }
+
+
+def _inverse(axes):
+    inverse = [0] * len(axes)
+    for d, a in enumerate(axes):
+        inverse[a] = d
+    return inverse
+
+
+def _peers_bound(a, b, axes):
+    """At most how many ranks of `b` one rank of `a` shares elements with; b's dimension d is a's dimension axes[d]."""
+    peers = 1
+    for d, to in enumerate(b.dimensions):
+        of = a.dimensions[axes[d]]
+        if to.coordinates == 1:
+            continue
+        owned = _most_owned(of)
+        if to.kind == "GEN_BLOCK" or of.kind == "GEN_BLOCK":
+            peers *= min(to.coordinates, owned)
+            continue
+        run = min(of.block, owned) if of.coordinates > 1 else owned
+        runs = -(-owned // max(run, 1))
+        peers *= max(1, min(to.coordinates, owned, runs * (-(-run // to.block) + 1)))
+    return peers * max(1, b.replicas)
+
+
+def _most_owned(dim):
+    if dim.coordinates == 1:
+        return dim.extent
+    if dim.kind == "GEN_BLOCK":
+        return max(dim.sizes)
+    if dim.kind == "BLOCK":
+        return min(dim.block, dim.extent)
+    return min(dim.extent, (-(-dim.extent // (dim.block * dim.coordinates)) + 1) * dim.block)
+
+
+def _describe_all(told, plan, source, destination):
+    size = plan.itemsize
+    messages = local = 0
+    largest = None
+    out, into = {}, {}
+    cells = {}
+    sample = []
+    for p in range(source.processes):
+        rank = source.rank_of_process(p)
+        for motion in plan.sends(rank):
+            n = motion.elements * size
+            cells[motion.source, motion.destination] = n
+            if len(sample) < _RELATIONS_AT_MOST:
+                sample.append(motion)
+            if motion.source == motion.destination:
+                local += n
+                continue
+            messages += 1
+            out[motion.source] = out.get(motion.source, 0) + n
+            into[motion.destination] = into.get(motion.destination, 0) + n
+            if largest is None or n > largest["bytes"]:
+                largest = {"source": motion.source, "destination": motion.destination, "bytes": n}
+    told.update(view="all", messages=messages, message_bytes=sum(out.values()), local_bytes=local, largest_message=largest)
+    ranks = set(out) | set(into)
+    busiest = max(sorted(ranks), key=lambda r: out.get(r, 0) + into.get(r, 0), default=None)
+    told["extra_memory"] = _extra(out.get(busiest, 0), into.get(busiest, 0), busiest)
+    rows = [source.rank_of_process(p) for p in range(source.processes)]
+    columns = [destination.rank_of_process(p) for p in range(destination.processes)]
+    told["matrix"] = None
+    if max(len(rows), len(columns)) <= _MATRIX_RANKS:
+        told["matrix"] = {
+            "source_ranks": rows,
+            "destination_ranks": columns,
+            "bytes": [[cells.get((r, c), 0) for c in columns] for r in rows],
+        }
+    told["access"] = _access(plan, sample)
+
+
+def _describe_rank(told, plan, rank):
+    size = plan.itemsize
+    sends, receives = list(plan.sends(rank)), list(plan.receives(rank))
+    away = [m for m in sends if m.destination != rank]
+    here = [m for m in receives if m.source != rank]
+    largest = max(away + here, key=lambda m: m.elements, default=None)
+    sent, received = (sum(m.elements for m in motions) * size for motions in (away, here))
+    told.update(
+        view="one rank",
+        messages_sent=len(away),
+        messages_received=len(here),
+        bytes_sent=sent,
+        bytes_received=received,
+        local_bytes=sum(m.elements for m in sends if m.destination == rank) * size,
+        largest_message=largest
+        and {"source": largest.source, "destination": largest.destination, "bytes": largest.elements * size},
+        extra_memory=_extra(sent, received, rank),
+        peers=[{"destination": m.destination, "bytes": m.elements * size} for m in sends[:_MATRIX_RANKS]],
+        access=_access(plan, sends[:16]),
+    )
+
+
+def _describe_bounds(told, plan, rank, peers):
+    size = plan.itemsize
+    sent, received = plan.source.local_size(rank) * size, plan.destination.local_size(rank) * size
+    told.update(view="bounds", messages_sent=peers[0], messages_received=peers[1], bytes_sent=sent, bytes_received=received,
+                extra_memory=_extra(sent, received, rank), access=[])
+
+
+def _extra(sent, received, rank):
+    """`threads` copies straight from array to array. `mpi` packs what is not contiguous: at most everything a rank sends
+    and receives, all at once; `max_mem` bounds it."""
+    return {"threads_bytes": 0, "mpi_bytes_at_most": sent + received, "rank": rank}
+
+
+def _access(plan, motions):
+    """The patterns of these motions, equal ones together, most bytes first."""
+    groups = {}
+    for motion in motions:
+        relation = plan.relation_of(motion)
+        read, written = relation.source_pattern, relation.destination_pattern
+        key = repr((read, written))
+        if key not in groups:
+            groups[key] = {
+                "motions": 0,
+                "bytes": 0,
+                "example": [motion.source, motion.destination],
+                "source": _plain(read),
+                "destination": _plain(written),
+                "source_words": pattern_words(read, plan.itemsize),
+                "destination_words": pattern_words(written, plan.itemsize),
+            }
+        groups[key]["motions"] += 1
+        groups[key]["bytes"] += motion.elements * plan.itemsize
+    return sorted(groups.values(), key=lambda group: -group["bytes"])
+
+
+def _plain(pattern):
+    return {"block_bytes": pattern["block_bytes"], "loops": [list(loop) for loop in pattern["loops"]],
+            "regular": bool(pattern["regular"])}
+
+
+def pattern_words(pattern, itemsize):
+    """An access pattern in plain words, innermost first."""
+    block, loops = pattern["block_bytes"], [loop for loop in pattern["loops"] if loop[0] != 1]
+    usual = "" if pattern["regular"] else "mostly "
+    if not loops:
+        return f"{usual}contiguous, {bytes_of(block)}"
+    count, stride = loops[0]
+    if block == itemsize and stride % itemsize == 0:
+        words = f"single elements strided by {stride // itemsize:,}, {count:,} times"
+    elif block == itemsize:
+        words = f"single elements, one every {bytes_of(stride)}, {count:,} times"
+    else:
+        words = f"runs of {bytes_of(block)}, one every {bytes_of(stride)}, {count:,} times"
+    for count, stride in loops[1:]:
+        words += f"; that every {bytes_of(stride)}, {count:,} times"
+    levels = len(loops)
+    return usual + words + (f" ({levels} levels)" if levels > 1 else "")
+
+
+# -- words ------------------------------------------------------------------------------------------------------------
+
+
+def bytes_of(n):
+    """A number of bytes for people: "512 MiB", "1.5 KiB", "17 B"."""
+    n = int(n)
+    for power, unit in ((40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")):
+        if abs(n) >= 1 << power:
+            if power == 40 and n >= 1 << 50:
+                return f"{n / (1 << power):,.0f} {unit}"
+            value = f"{n / (1 << power):.1f}"
+            return f"{value.removesuffix('.0')} {unit}"
+    return f"{n} B"
+
+
+def count_of(n, word):
+    return f"{n:,} {word}" + ("" if n == 1 else "s")
+
+
+# -- owner maps -------------------------------------------------------------------------------------------------------
+
+_COLOURS = ("cyan", "yellow", "green", "magenta", "bright_blue", "bright_red", "white", "bright_green")
+
+
+def _print_maps(console, plan):
+    from rich.table import Table
+
+    source, destination = DenseLayout.of(plan.source), DenseLayout.of(plan.destination)
+    shown = _interesting(source, destination, plan.axes)
+    inverse = _inverse(plan.axes)
+    left = _map(source, sorted(shown), "from", str(plan.source))
+    right = _map(destination, sorted(inverse[d] for d in shown), "to", str(plan.destination))
+    widths = [max((line.cell_len for line in side), default=0) for side in (left, right)]
+    if sum(widths) + 4 <= console.width:
+        table = Table.grid(padding=(0, 4, 0, 0))
+        from rich.text import Text
+
+        table.add_row(Text("\n").join(left), Text("\n").join(right))
+        console.print(table)
+        return
+    for line in left + [""] + right:
+        console.print(line, soft_wrap=True)
+
+
+def _interesting(source, destination, axes):
+    """The (at most two) source dimensions worth drawing: those that are dealt to more than one coordinate, then the last."""
+    n = len(source.shape)
+    inverse = _inverse(axes)
+
+    def weight(d):
+        a, b = source.dimensions[d], destination.dimensions[inverse[d]]
+        return ((a.coordinates > 1) + (b.coordinates > 1), source.shape[d] > 1, d)
+
+    return sorted(sorted(range(n), key=weight, reverse=True)[:2])
+
+
+def _map(dense, dims, word, text):
+    """Lines of text: rank numbers by the runs of indices that one coordinate owns, along one or two dimensions."""
+    from rich.text import Text
+
+    lines = [Text(f"{word}  ", style="bold").append(text, style="bold")]
+    if 0 in dense.shape:
+        return lines + [Text("  no elements")]
+    runs = [_scaled(dense.dimensions[d]) for d in dims]
+    rows = runs[0] if len(dims) == 2 else ([0], 1, True)
+    columns = runs[-1]
+    fixed = [0] * len(dense.shape)
+    labels, cells = [], []
+    for r, i in enumerate(rows[0]):
+        line = []
+        for j in columns[0]:
+            index = list(fixed)
+            index[dims[-1]] = j
+            if len(dims) == 2:
+                index[dims[0]] = i
+            owner = [int(dim.owner(x)) for dim, x in zip(dense.dimensions, index)]
+            line.append(dense.rank_of_process(dense.process_at(owner)))
+        cells.append(line)
+        labels.append(str(i) if r == 0 or rows[0][r - 1] != i else "")
+    heads = [str(j) if k == 0 or columns[0][k - 1] != j else "" for k, j in enumerate(columns[0])]
+    wide = max(len(str(rank)) for line in cells for rank in line)
+    cell = max(wide, max(map(len, heads))) + 1
+    margin = max(map(len, labels)) if len(dims) == 2 else 0
+    indent = "  " + " " * margin + " "
+    more = " …" if not columns[2] else ""
+    lines.append(Text(indent + "".join(f"{head:>{cell}}" for head in heads) + more, style="dim"))
+    for label, line in zip(labels, cells):
+        text_line = Text().append(f"  {label if len(dims) == 2 else '':>{margin}} ", style="dim")
+        for rank in line:
+            text_line.append(f"{rank:>{cell}}", style=f"black on {_COLOURS[rank % len(_COLOURS)]}")
+        lines.append(text_line.append(more, style="dim"))
+    if not rows[2]:
+        lines.append(Text(f"  {'…':>{margin}}", style="dim"))
+    notes = []
+    if len(dense.shape) > len(dims):
+        notes.append(f"dimensions {' and '.join(map(str, dims))}; the others at index 0")
+    if dense.replicas > 1:
+        notes.append(f"the first of {dense.replicas} replicas")
+    if notes:
+        lines.append(Text("  (" + "; ".join(notes) + ")", style="dim"))
+    return lines
+
+
+def _scaled(dim):
+    """Where the map's cells begin: runs repeated in proportion where all fit, else the first ones. (starts, _, complete)."""
+    starts, complete = dim.boundaries(_MAP_CELLS)
+    if not complete:
+        return starts, len(starts), False
+    stops = starts[1:] + [dim.extent]
+    cells = min(_MAP_CELLS, dim.extent)
+    repeated = []
+    for start, stop in zip(starts, stops):
+        repeated += [start] * max(1, round(cells * (stop - start) / dim.extent))
+    return repeated, len(starts), True
+
+
+# -- counts -----------------------------------------------------------------------------------------------------------
+
+
+def _print_counts(console, print_, told):
+    if told["view"] == "all":
+        if told["matrix"] is not None:
+            _print_matrix(console, print_, told["matrix"])
+            print_()
+        ranks = f"{told['source']['ranks']:,} to {told['destination']['ranks']:,} ranks"
+        print_(f"messages         {told['messages']:,}, {bytes_of(told['message_bytes'])} in all ({ranks})")
+        print_(f"stays local      {bytes_of(told['local_bytes'])} of {bytes_of(told['moved_bytes'])}"
+               + _share(told["local_bytes"], told["moved_bytes"]))
+        _print_largest(print_, told)
+        _print_extra(print_, told)
+        return
+    rank = told["rank"]
+    print_(f"{told['source']['ranks']:,} to {told['destination']['ranks']:,} ranks; the view of rank {rank} alone:")
+    bound = "at most " if told["view"] == "bounds" else ""
+    print_(f"sends            {bound}{count_of(told['messages_sent'], 'message')}, {bound}{bytes_of(told['bytes_sent'])}")
+    print_(f"receives         {bound}{count_of(told['messages_received'], 'message')}, "
+           f"{bound}{bytes_of(told['bytes_received'])}")
+    if told["view"] == "one rank":
+        print_(f"stays local      {bytes_of(told['local_bytes'])}")
+        _print_largest(print_, told)
+        peers = ", ".join(f"{peer['destination']}: {bytes_of(peer['bytes'])}" for peer in told["peers"][:8])
+        print_(f"goes to          {peers}" + (", …" if len(told["peers"]) > 8 else ""))
+    _print_extra(print_, told)
+
+
+def _share(part, whole):
+    return f" ({100 * part / whole:.3g} %)" if whole else ""
+
+
+def _print_largest(print_, told):
+    largest = told["largest_message"]
+    words = f"{bytes_of(largest['bytes'])}, rank {largest['source']} to rank {largest['destination']}" if largest else "none"
+    print_(f"largest message  {words}")
+
+
+def _print_extra(print_, told):
+    extra = told["extra_memory"]
+    print_("extra memory     threads engine: none, it copies from array to array")
+    if extra["rank"] is not None and extra["mpi_bytes_at_most"]:
+        print_(f"                 mpi engine: at most {bytes_of(extra['mpi_bytes_at_most'])}, on rank {extra['rank']}, "
+               "if every message is packed; max_mem= bounds it")
+    else:
+        print_("                 mpi engine: none")
+
+
+def _print_matrix(console, print_, matrix):
+    from rich.table import Table
+
+    rows, columns, cells = matrix["source_ranks"], matrix["destination_ranks"], matrix["bytes"]
+    unit, power = _unit(max(itertools.chain.from_iterable(cells), default=0))
+    shown_rows, shown_columns = rows[:_MATRIX_SHOWN], columns[:_MATRIX_SHOWN]
+    if len(shown_rows) == len(rows) - 1:
+        shown_rows = rows
+    if len(shown_columns) == len(columns) - 1:
+        shown_columns = columns
+
+    def cell(n, local=False):
+        if not n:
+            return "·"
+        text = f"{n / (1 << power):.1f}".removesuffix(".0") if power else str(n)
+        return f"[{text}]" if local else text
+
+    from rich.text import Text
+
+    print_(f"{unit} from rank (row) to rank (column); [what stays on its rank]")
+    table = Table(box=None, pad_edge=False, padding=(0, 0, 0, 2), show_header=True, header_style="dim")
+    table.add_column("", justify="right", style="dim", no_wrap=True)
+    for c in shown_columns:
+        table.add_column(str(c), justify="right", no_wrap=True)
+    elided = len(shown_columns) < len(columns)
+    if elided:
+        table.add_column("…", no_wrap=True)
+    table.add_column("total", justify="right", style="dim", no_wrap=True)
+    for r, line in zip(shown_rows, cells):
+        table.add_row(str(r), *[Text(cell(n, r == c)) for c, n in zip(shown_columns, line)], *(["…"] if elided else []),
+                      cell(sum(line)))
+    if len(shown_rows) < len(rows):
+        table.add_row("…")
+    sums = [sum(line[k] for line in cells) for k in range(len(shown_columns))]
+    table.add_row("total", *map(cell, sums), *(["…"] if elided else []), cell(sum(map(sum, cells))), style="dim")
+    table.show_edge = False
+    console.print(table, soft_wrap=True)
+
+
+def _unit(n):
+    for power, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
+        if n >= 1 << power:
+            return unit, power
+    return "bytes", 0
+
+
+def _print_access(print_, told):
+    groups = told["access"]
+    if not groups:
+        return
+    print_()
+    print_("access patterns")
+    for group in groups[:6]:
+        example = group["example"]
+        which = f"rank {example[0]} to rank {example[1]}" + (f" and {group['motions'] - 1} like it" if group["motions"] > 1 else "")
+        print_(f"  {which} ({bytes_of(group['bytes'])})")
+        print_(f"    reads   {group['source_words']}")
+        print_(f"    writes  {group['destination_words']}")
+    if len(groups) > 6:
+        print_(f"  … and {len(groups) - 6} more kinds")
