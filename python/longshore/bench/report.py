@@ -146,15 +146,19 @@ class Screen:
             self._console.print(Text(note, style="dim"))
 
 
+_WIDTHS = {"spread": 17, "GB/s": 5, "× copy": 6}
+
+
 def _table(title: str, first: str, numbers: tuple[str, ...], last: str | None) -> Any:
     from rich.box import SIMPLE
     from rich.table import Table
     from rich.text import Text
 
     table = Table(title=Text(title), title_justify="left", caption_justify="left", box=SIMPLE)
-    table.add_column(first, no_wrap=first != "plan", overflow="fold")
+    # The numbers are what the table is for: only the words give way where the terminal is narrow.
+    table.add_column(first, no_wrap=first != "plan", min_width=25 if first != "plan" else None, overflow="fold")
     for heading in numbers:
-        table.add_column(heading, justify="right", no_wrap=True)
+        table.add_column(heading, justify="right", no_wrap=True, min_width=_WIDTHS.get(heading, 7))
     if last is not None:
         table.add_column(last, style="dim", no_wrap=True, overflow="ellipsis")
     return table
