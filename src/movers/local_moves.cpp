@@ -100,24 +100,28 @@ class TaskMaker {
       tasks_.push_back({CopyTask::Joint{std::move(copy), shared, std::move(pointers)}, sources, destinations, n});
     };
 
-    // Slice the longest axis that the members have in common; failing that, the interleaved one by the shared side's indices.
+    // Slice the longest axis outside the interleaved one; failing that, the interleaved one by the shared side's indices.
     const Index parts = ceil_div(bytes, options_.task_bytes);
-    std::optional<std::size_t> axis;
-    for (std::size_t k = 0; k < relations[0].axes().size(); ++k) {
-      const auto& runs = relations[0].axes()[k].runs;
-      const bool common = std::all_of(relations.begin(), relations.end(),
-                                      [&](const auto& relation) { return relation.axes()[k].runs == runs; });
-      if (common && (!axis || runs.elements() > relations[0].axes()[*axis].runs.elements())) axis = k;
-    }
-    if (parts > 1 && axis && relations[0].axes()[*axis].runs.elements() >= parts) {
-      const auto cuts = bounds(relations[0].axes()[*axis].runs.elements(), parts);
+    const std::size_t n = relations[0].axes().size(), d = interleaved_dimension(plan_)->dimension;
+    const std::size_t interleaved = plan_.destination().order() == Order::C ? d : n - 1 - d;
+    std::size_t axis = 0;
+    auto positions = [&](std::size_t k) { return k < interleaved ? relations[0].axes()[k].runs.elements() : 0; };
+    for (std::size_t k = 1; k < interleaved; ++k)
+      if (positions(k) > positions(axis)) axis = k;
+    if (parts <= 1) {
+      add(std::move(relations), members);
+    } else if (positions(axis) >= parts) {
+      const auto cuts = bounds(positions(axis), parts);
       for (std::size_t p = 0; p + 1 < cuts.size(); ++p) {
         std::vector<AddressRelation> part;
-        for (const auto& relation : relations) part.push_back(relation.restrict(*axis, cuts[p], cuts[p + 1]));
+        for (const auto& relation : relations) part.push_back(relation.restrict(axis, cuts[p], cuts[p + 1]));
         add(std::move(part), members);
       }
-    } else if (parts > 1 && relations[0].axes().size() == 1) {
-      auto seen = [&](const AddressRelation& r) { return pull ? r.axes()[0].runs : r.axes()[0].runs.inverse(); };
+    } else {
+      auto seen = [&](const AddressRelation& r) {
+        const auto& runs = r.axes()[interleaved].runs;
+        return pull ? runs : runs.inverse();
+      };
       Index last = 0;
       for (const auto& relation : relations) {
         const auto runs = seen(relation);
@@ -131,13 +135,11 @@ class TaskMaker {
           const auto runs = seen(relations[m]);
           const Index low = runs.position_of_destination(cuts[p]), high = runs.position_of_destination(cuts[p + 1]);
           if (low == high) continue;
-          part.push_back(relations[m].restrict(0, low, high));
+          part.push_back(relations[m].restrict(interleaved, low, high));
           pointers.push_back(members[m]);
         }
         if (!part.empty()) add(std::move(part), std::move(pointers));
       }
-    } else {
-      add(std::move(relations), members);
     }
   }
 
