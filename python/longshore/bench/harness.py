@@ -18,12 +18,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, Iterator, Mapping
 
+from ..errors import ArgumentError
+
 STALL_SECONDS = 180.0
 _POLL_SECONDS = 0.05
 _NAP_SECONDS = 0.0003
 
 
-class BenchError(RuntimeError):
+class BenchError(ArgumentError):
     """The bench cannot run as asked."""
 
 

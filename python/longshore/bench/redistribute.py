@@ -27,7 +27,7 @@ def _repeats(n: int, quick: bool) -> int:
     for limit, thorough, brief in ((128, 201, 41), (2048, 31, 7)):
         if n <= limit:
             return brief if quick else thorough
-    return 3 if quick else 9
+    return 3 if quick else 7
 
 
 def run(

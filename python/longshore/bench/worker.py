@@ -205,7 +205,7 @@ def _describe(comm: Any, family: str) -> dict[str, Any]:
 
     lines = [x.strip() for x in MPI.Get_library_version().replace("\x00", "").splitlines() if x.strip()]
     # Open MPI's line goes on with who built it, and where: no host's name belongs into a result.
-    words = " ".join(lines[0].split(", package:")[0].split())
+    words = " ".join(lines[0].split(", package:")[0].replace("Version:", "").split())
     return {
         "library": words,
         "family": family,
