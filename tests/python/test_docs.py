@@ -1,0 +1,43 @@
+"""The documentation's examples are true."""
+
+import doctest
+import re
+from pathlib import Path
+
+import pytest
+
+import longshore
+import longshore._api
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run_doctests(tests):
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    for test in tests:
+        runner.run(test)
+    result = runner.summarize(verbose=False)
+    assert result.attempted > 0
+    assert result.failed == 0
+
+
+def test_tutorial():
+    text = (ROOT / "docs" / "tutorial.md").read_text().replace("```python", "").replace("```", "")
+    run_doctests([doctest.DocTestParser().get_doctest(text, {}, "tutorial.md", "docs/tutorial.md", 0)])
+
+
+@pytest.mark.parametrize("place", [longshore._api, longshore.Layout], ids=["functions", "Layout"])
+def test_docstrings(place):
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    import numpy as np
+
+    found = [test for test in finder.find(place, globs={**vars(longshore), "np": np}) if test.examples]
+    run_doctests(found)
+
+
+def readme_examples():
+    return re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+
+
+def test_readme_example():
+    exec(compile(readme_examples()[0], "README.md", "exec"), {})
