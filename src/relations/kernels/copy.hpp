@@ -103,9 +103,27 @@ LONGSHORE_INLINE void copy_streaming(std::byte* d, const std::byte* s, Index n) 
   copy_part<W>(d + done, s + done, n - done);
 }
 
+/// From here on a copy is taken to be far beyond every cache.
+constexpr Index far_bytes = Index{32} << 20;
+
+/// Many pages, four at a time: a single sequence of lines leaves memory channels idle that four sequences use.
+template <int W>
+void copy_far(std::byte* d, const std::byte* s, Index n) {
+  constexpr Index page = 4096, pages = 4, burst = 4 * line_bytes;
+  const Index head = -line_phase(d) & (line_bytes - 1);
+  copy_part<W>(d, s, head);
+  Index at = head;
+  for (; at + pages * page <= n; at += pages * page)
+    for (Index in_page = at; in_page < at + page; in_page += burst)
+      for (Index k = in_page; k < in_page + pages * page; k += page)
+        for (Index l = k; l < k + burst; l += line_bytes) stream_line<W>(d + l, s + l);
+  copy_streaming<W>(d + at, s + at, n - at);
+}
+
 template <int W>
 void copy_bytes(std::byte* d, const std::byte* s, Index n, Stores stores) {
   if (n <= 0) return;
+  if (stores == Stores::streaming && n >= far_bytes) return copy_far<W>(d, s, n);
   if (stores == Stores::streaming && n >= 2 * line_bytes) return copy_streaming<W>(d, s, n);
   copy_cached<W>(d, s, n);
 }

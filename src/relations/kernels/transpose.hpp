@@ -56,48 +56,73 @@ void transpose_edge(const Matrix& m, Index i0, Index i1, Index j0, Index j1) {
 
 /// The part [i0, i1) x [j0, j1), whose sides are whole squares; with Stream, destination lines begin at i0.
 ///
-/// Tiles of eight source lines by one page of destination: a strip of squares runs along the source rows, so that source
-/// lines are read in bursts, and the strips of a tile together write a page of each destination row, so that a tile needs
-/// few address translations on either side.
+/// Strips of squares run along the source rows, so that source lines are read in bursts; a tile is as high as its strips
+/// write a page of each destination row, and as wide as the processor keeps address translations for that many rows.
 template <int W, int E, bool Stream>
 void transpose_squares(const Matrix& m, Index i0, Index i1, Index j0, Index j1) {
   constexpr Index side = line_bytes / E;
-  constexpr Index tile_i = 4096 / E, tile_j = 8 * side;
+  constexpr Index tile_i = 4096 / E, tile_j = 32 * side;
+  // Ordinary stores want their lines claimed ahead: those of the next strip, or, where the rows' lines compete for a few
+  // sets of the cache and would be gone by then, those of the next square.
+  const Index ahead = m.d1 % 4096 == 0 ? side * m.d1 : line_bytes;
   for (Index it = i0; it < i1; it += tile_i) {
     const Index i_end = lesser(it + tile_i, i1);
     for (Index jt = j0; jt < j1; jt += tile_j) {
       const Index j_end = lesser(jt + tile_j, j1);
       for (Index i = it; i < i_end; i += side) {
-        // The strip after this one: below, or at the top of the next tile.
-        const Index next = i + side < i_end ? side * m.s0 : (it - i) * m.s0 + tile_j * E;
         for (Index j = jt; j < j_end; j += side) {
-          const std::byte* from = m.s + i * m.s0 + j * E;
-          for (Index k = 0; k < side; ++k) prefetch_read(from, next + k * m.s0);
-          transpose_square<square_width<W, E>, E, Stream>(m.d + j * m.d1 + i * E, m.d1, from, m.s0);
+          std::byte* to = m.d + j * m.d1 + i * E;
+          if constexpr (!Stream)
+            for (Index k = 0; k < side; ++k) prefetch_write(to, ahead + k * m.d1);
+          transpose_square<square_width<W, E>, E, Stream>(to, m.d1, m.s + i * m.s0 + j * E, m.s0);
         }
       }
     }
   }
 }
 
-/// Streaming where the destination rows do not all begin at the same place in a line: squares go to a buffer in cache, and
-/// from there each row leaves by itself.
+/// Sends the whole lines of a row's segment of n bytes from buffer to destination, which lie alike in their lines. What is
+/// left of the segment before stands in front of it, and what is left of it is put there.
+template <int W>
+LONGSHORE_INLINE void empty_row(std::byte* d, std::byte* segment, Index n, bool first, bool last) {
+  const Index phase = line_phase(segment);
+  std::byte* const lines = segment - phase;
+  Index at = 0;
+  if (first && phase != 0) {
+    copy_part<W>(d, segment, line_bytes - phase);
+    at = line_bytes;
+  }
+  for (; at < n; at += line_bytes) stream_line<W>(d + (at - phase), lines + at);
+  if (phase == 0) return;
+  if (last)
+    copy_part<W>(d + (n - phase), lines + n, phase);
+  else
+    copy_exact<W, line_bytes>(lines, lines + n);
+}
+
+/// Streams the part [0, i1) x [0, j1), whose sides are whole squares, by way of a buffer in cache. For registers narrower
+/// than a line, whose stores would leave too many lines half done at once, and for rows that do not all begin at the same
+/// place in a line: in the buffer each row lies in its lines as in the destination, and what does not fill a line stays
+/// there until more of the row arrives.
 template <int W, int E>
 void transpose_staged(const Matrix& m, Index i1, Index j1) {
   constexpr Index side = line_bytes / E;
-  constexpr Index row_bytes = 16384 / side;  // the buffer holds `side` rows and leaves room in the cache for the source
-  constexpr Index tile_i = row_bytes / E, tile_j = 8 * side;
-  alignas(64) std::byte buffer[side * row_bytes];
-  for (Index it = 0; it < i1; it += tile_i) {
-    const Index i_count = lesser(tile_i, i1 - it);
-    for (Index jt = 0; jt < j1; jt += tile_j) {
-      const Index j_end = lesser(jt + tile_j, j1);
-      for (Index j = jt; j < j_end; j += side) {
-        for (Index i = 0; i < i_count; i += side)
-          transpose_square<square_width<W, E>, E, false>(buffer + i * E, row_bytes, m.s + (it + i) * m.s0 + j * E, m.s0);
-        for (Index k = 0; k < side; ++k)
-          copy_streaming<W>(m.d + (j + k) * m.d1 + it * E, buffer + k * row_bytes, i_count * E);
-      }
+  constexpr Index tile_j = 128;                 // rows in the buffer
+  constexpr Index segment = 2 * line_bytes / E;  // of a row, in elements, between two times the buffer is emptied
+  const Index pitch = 3 * line_bytes + (m.d1 & (line_bytes - 1));
+  alignas(64) std::byte buffer[tile_j * 4 * line_bytes];
+  for (Index jt = 0; jt < j1; jt += tile_j) {
+    const Index rows = lesser(tile_j, j1 - jt);
+    std::byte* const d = m.d + jt * m.d1;
+    std::byte* const staged = buffer + line_phase(d);
+    for (Index i = 0; i < i1; i += segment) {
+      const Index i_end = lesser(i + segment, i1);
+      for (Index at = i; at < i_end; at += side)
+        for (Index j = 0; j < rows; j += side)
+          transpose_square<square_width<W, E>, E, false>(staged + j * pitch + (at - i) * E, pitch,
+                                                         m.s + at * m.s0 + (jt + j) * E, m.s0);
+      for (Index j = 0; j < rows; ++j)
+        empty_row<W>(d + j * m.d1 + i * E, staged + j * pitch, (i_end - i) * E, i == 0, i_end == i1);
     }
   }
 }
@@ -106,18 +131,20 @@ template <int W, int E>
 void transpose_elements(const Matrix& m, Stores stores) {
   constexpr Index side = line_bytes / E;
   const bool rows_alike = m.d1 % line_bytes == 0 && line_phase(m.d) % E == 0;
-  Index head = rows_alike ? (-line_phase(m.d) & (line_bytes - 1)) / E : 0;
-  if (stores == Stores::cached && m.n0 < 8 * side) head = 0;  // too short a row to be worth aligning
+  const bool staged = stores == Stores::streaming && (!rows_alike || square_width<W, E> < line_bytes);
+  // Squares start where lines do; where ordinary stores fill short rows that is not worth an edge.
+  const bool align = rows_alike && !staged && (stores == Stores::streaming || m.n0 >= 8 * side);
+  const Index head = align ? (-line_phase(m.d) & (line_bytes - 1)) / E : 0;
   if (m.n0 < head + side || m.n1 < side) return transpose_edge<E>(m, 0, m.n0, 0, m.n1);
   const Index i1 = m.n0 - (m.n0 - head) % side;
   const Index j1 = m.n1 - m.n1 % side;
   transpose_edge<E>(m, 0, head, 0, m.n1);
-  if (stores == Stores::cached)
-    transpose_squares<W, E, false>(m, head, i1, 0, j1);
-  else if (rows_alike)
-    transpose_squares<W, E, true>(m, head, i1, 0, j1);
-  else
+  if (staged)
     transpose_staged<W, E>(m, i1, j1);
+  else if (stores == Stores::cached)
+    transpose_squares<W, E, false>(m, head, i1, 0, j1);
+  else if constexpr (square_width<W, E> == line_bytes)
+    transpose_squares<W, E, true>(m, head, i1, 0, j1);
   transpose_edge<E>(m, head, i1, j1, m.n1);
   transpose_edge<E>(m, i1, m.n0, 0, m.n1);
 }
