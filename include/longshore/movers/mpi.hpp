@@ -55,6 +55,8 @@ class SharedSegment {
     std::uint64_t token[2] = {0, 0};
   };
   const Address& address() const { return address_; }
+  /// Gives the descriptor back: those who have mapped it keep it, nobody else can.
+  void seal();
 
  private:
   SharedSegment() = default;
@@ -95,9 +97,12 @@ struct Options {
 std::unique_ptr<Mover> bind(const MotionPlan& plan, CommHandle comm, std::vector<Part> sources,
                             std::vector<Part> destinations, const Options& options = {});
 
-/// For a process that cannot get as far as bind(): takes part in the others' bind() so that it fails everywhere with this
-/// error. Collective: pairs with one bind(). Always throws.
-[[noreturn]] void fail(CommHandle comm, ErrorKind kind, const std::string& message);
+/// Turns an error of one process into the same error on all, so that nobody goes on to wait for it. Collective. Null: nothing
+/// went wrong here; returns if that is so everywhere.
+void agree(CommHandle comm, const Error* failure);
+
+/// Every process's text, in order of rank. Collective. For short texts, such as the name of an element type.
+std::vector<std::string> gather_texts(CommHandle comm, const std::string& text);
 
 /// The communicator as this library sees it, to compare with what the caller knows. Throws where it is not usable.
 struct CommFacts {

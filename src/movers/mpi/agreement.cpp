@@ -100,15 +100,16 @@ std::vector<std::pair<std::vector<int>, std::string>> group(const std::vector<st
 
 }  // namespace
 
-Index agree(const Communicator& communicator, const Submission& mine, Index value) {
+std::array<Index, 2> agree(const Communicator& communicator, const Submission& mine,
+                           const std::array<Index, 2>& values) {
   // The smallest and the largest of the digest's halves are equal where all agree; one reduction finds both.
   const auto high = Index(mine.digest >> 32), low = Index(mine.digest & 0xffffffffu);
-  std::array<Index, 6> ours = {mine.failure ? 0 : 1, high, -high, low, -low, value}, all{};
+  std::array<Index, 7> ours = {mine.failure ? 0 : 1, high, -high, low, -low, values[0], values[1]}, all{};
   check_mpi(MPI_Allreduce(ours.data(), all.data(), int(ours.size()), MPI_INT64_T, MPI_MIN, communicator.world()),
             "MPI_Allreduce");
   if (!all[0]) throw_failures(communicator, mine);
   if (all[1] != -all[2] || all[3] != -all[4]) throw_disagreement(communicator, mine);
-  return all[5];
+  return {all[5], all[6]};
 }
 
 std::uint64_t digest_bytes(const void* data, std::size_t bytes, std::uint64_t seed) {
@@ -117,12 +118,14 @@ std::uint64_t digest_bytes(const void* data, std::size_t bytes, std::uint64_t se
   return seed;
 }
 
-void fail(CommHandle comm, ErrorKind kind, const std::string& message) {
-  const auto communicator = Communicator::of(comm);
+void agree(CommHandle comm, const Error* failure) {
   Submission mine;
-  mine.failure = Error(kind, message);
-  agree(*communicator, mine, 0);
-  throw *mine.failure;  // not reached: somebody failed
+  if (failure) mine.failure = *failure;
+  agree(*Communicator::of(comm), mine);
+}
+
+std::vector<std::string> gather_texts(CommHandle comm, const std::string& text) {
+  return gather_texts(*Communicator::of(comm), text);
 }
 
 }  // namespace longshore::mpi

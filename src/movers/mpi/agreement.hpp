@@ -1,6 +1,7 @@
 /// movers/mpi: agreement. Ranks compare what they were given before any data moves; all succeed or all throw.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 
@@ -15,9 +16,10 @@ struct Submission {
   std::string text;
 };
 
-/// Collective. Returns the smallest `value` of any rank. Throws on every rank where one has failed (with the failing ranks'
+/// Collective. Returns the smallest of each of the `values` of any rank. Throws on every rank where one has failed (with the failing ranks'
 /// messages) or where digests differ (`Error(disagreement)` telling who was given what).
-Index agree(const Communicator& communicator, const Submission& mine, Index value);
+std::array<Index, 2> agree(const Communicator& communicator, const Submission& mine,
+                           const std::array<Index, 2>& values = {0, 0});
 
 /// Runs `work`, keeping its error to be submitted.
 template <class Work>

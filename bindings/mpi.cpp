@@ -1,0 +1,108 @@
+/// The `mpi` engine for Python: one source, built once for each MPI ABI family. `longshore._mpi` chooses among the modules.
+#include "longshore/movers/mpi.hpp"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include "errors.hpp"
+
+namespace longshore::python {
+
+namespace nb = nanobind;
+
+namespace {
+
+/// A layout rank, its array, and the segment that the array lies in.
+using PythonPart = std::tuple<Index, LocalArray, std::shared_ptr<mpi::SharedSegment>>;
+
+std::vector<mpi::Part> to_parts(std::vector<PythonPart> given) {
+  std::vector<mpi::Part> parts;
+  for (auto& [rank, array, segment] : given) parts.push_back({rank, std::move(array), std::move(segment)});
+  return parts;
+}
+
+mpi::NodePath to_path(const std::string& name) {
+  if (name == "auto") return mpi::NodePath::automatic;
+  if (name == "direct") return mpi::NodePath::direct;
+  if (name == "ring") return mpi::NodePath::ring;
+  if (name == "messages") return mpi::NodePath::messages;
+  throw Error(ErrorKind::argument, "node is '" + name + "'; it can be 'auto', 'direct', 'ring' or 'messages'");
+}
+
+mpi::Placement to_placement(const std::string& name) {
+  if (name == "direct") return mpi::Placement::direct;
+  if (name == "wrap") return mpi::Placement::wrap;
+  throw Error(ErrorKind::argument, "placement is '" + name + "'; it can be 'direct' or 'wrap'");
+}
+
+ErrorKind to_kind(const std::string& class_name) {
+  for (int kind = 0; kind <= int(ErrorKind::transport); ++kind)
+    if (class_name == class_of(ErrorKind(kind))) return ErrorKind(kind);
+  return ErrorKind::argument;
+}
+
+int get_buffer(PyObject* self, Py_buffer* view, int flags) {
+  auto* segment = nb::inst_ptr<mpi::SharedSegment>(nb::handle(self));
+  return PyBuffer_FillInfo(view, self, segment->data(), Py_ssize_t(segment->bytes()), 0, flags);
+}
+
+PyType_Slot segment_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)}, {0, nullptr}};
+
+}  // namespace
+
+NB_MODULE(LONGSHORE_MPI_MODULE, module) {
+  module.doc() = "Longshore's mpi engine for one MPI family. Use it through `longshore`.";
+  nb::module_::import_("longshore._core");  // MotionPlan, Combine, LocalArray and Mover are bound there
+  register_errors();
+
+  nb::class_<mpi::SharedSegment>(module, "SharedSegment", nb::type_slots(segment_slots),
+                                 "Memory that the other processes of this node can map. Supports the buffer protocol.")
+      .def_static("create", &mpi::SharedSegment::create, nb::arg("bytes"), nb::call_guard<nb::gil_scoped_release>(),
+                  "A new segment of so many bytes, all zero; None where the machine forbids it.")
+      .def_prop_ro("bytes", &mpi::SharedSegment::bytes, "Its size.")
+      .def_prop_ro("address", [](const mpi::SharedSegment& segment) { return std::uintptr_t(segment.data()); },
+                   "Where it is mapped in this process.");
+
+  module.def("comm_facts",
+             [](std::uint64_t comm) {
+               const auto facts = mpi::comm_facts(mpi::CommHandle::from_bits(comm));
+               return std::pair(facts.rank, facts.size);
+             },
+             nb::arg("comm"), "(rank, size) of a communicator as this module's MPI library sees it.");
+
+  module.def("agree",
+             [](std::uint64_t comm, const std::optional<std::string>& error_class, const std::string& message) {
+               const Error error(to_kind(error_class.value_or("")), message);
+               nb::gil_scoped_release unlocked;
+               mpi::agree(mpi::CommHandle::from_bits(comm), error_class ? &error : nullptr);
+             },
+             nb::arg("comm"), nb::arg("error_class").none(), nb::arg("message"),
+             "Collective: raises on every process if one of them brings an error.");
+
+  module.def("gather_texts",
+             [](std::uint64_t comm, const std::string& text) {
+               nb::gil_scoped_release unlocked;
+               return mpi::gather_texts(mpi::CommHandle::from_bits(comm), text);
+             },
+             nb::arg("comm"), nb::arg("text"), "Collective: every process's text, in order of rank.");
+
+  module.def("bind",
+             [](const MotionPlan& plan, std::uint64_t comm, std::vector<PythonPart> sources,
+                std::vector<PythonPart> destinations, const Combine& combine, Index max_mem, const std::string& placement,
+                const std::string& node, std::string element) {
+               mpi::Options options{combine, max_mem, to_placement(placement), to_path(node), std::move(element)};
+               auto from = to_parts(std::move(sources)), to = to_parts(std::move(destinations));
+               nb::gil_scoped_release unlocked;
+               return mpi::bind(plan, mpi::CommHandle::from_bits(comm), std::move(from), std::move(to), options);
+             },
+             nb::arg("plan"), nb::arg("comm"), nb::arg("sources"), nb::arg("destinations"), nb::arg("combine"),
+             nb::arg("max_mem"), nb::arg("placement"), nb::arg("node"), nb::arg("element"),
+             "Collective: binds a plan to the parts of all processes. Parts are (layout rank, LocalArray, segment or None).");
+}
+
+}  // namespace longshore::python

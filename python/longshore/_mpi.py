@@ -1,0 +1,194 @@
+"""The way to the mpi engine: which of its modules fits the MPI that mpi4py runs on, and the communicator's handle for it.
+
+Two MPI libraries in one process would answer with rank -1 and no error, so the module's view of a communicator is compared
+with mpi4py's before it is used.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from collections.abc import Callable, Mapping
+from types import ModuleType
+from typing import Any, TypeVar
+
+import numpy as np
+
+from . import _arrays, _core
+from .errors import ArgumentError, DisagreementError, LongshoreError, MemoryLimitError, TransportError
+
+T = TypeVar("T")
+
+_SONAMES = {"mpich": "libmpi.so.12", "openmpi": "libmpi.so.40", "abi": "libmpi_abi.so.1"}
+
+
+def _mpi4py() -> ModuleType:
+    try:
+        from mpi4py import MPI
+    except ImportError as error:
+        raise ArgumentError(f"comm= needs mpi4py, which cannot be imported ({error}); pip install 'longshore[mpi]'") from None
+    return MPI
+
+
+def _family(MPI: ModuleType) -> str:
+    """The MPI family that mpi4py is linked with: what an MPI_Comm is there, and which libraries this process has loaded."""
+    handle_bytes = MPI._sizeof(MPI.Comm)
+    if handle_bytes == 4:
+        return "mpich"  # an int: MPICH and what shares its ABI
+    try:
+        with open("/proc/self/maps") as maps:
+            loaded = maps.read()
+    except OSError:
+        loaded = ""
+    if "/libmpi_abi.so" in loaded:
+        return "abi"
+    if "/libmpi.so.40" in loaded or "Open MPI" in MPI.Get_library_version():
+        return "openmpi"
+    raise TransportError(
+        f"Longshore has no module for this MPI: {MPI.Get_library_version().splitlines()[0].strip()!r}; it knows MPICH's ABI "
+        "(libmpi.so.12), Open MPI's (libmpi.so.40) and the standard one (libmpi_abi.so.1)"
+    )
+
+
+def _module(MPI: ModuleType) -> ModuleType:
+    family = _family(MPI)
+    try:
+        return importlib.import_module(f"longshore._mpi_{family}")
+    except ModuleNotFoundError:
+        raise TransportError(
+            f"this Longshore was built without its module for {family} ({_SONAMES[family]}), which mpi4py runs on; build it "
+            f"where the headers of that MPI are"
+        ) from None
+    except ImportError as error:
+        raise TransportError(f"the module for {family} cannot be loaded: {error}") from None
+
+
+def _open(comm: Any) -> tuple[ModuleType, int]:
+    """The module for a communicator of mpi4py's, and the communicator's handle as bits."""
+    MPI = _mpi4py()
+    if not isinstance(comm, MPI.Comm):
+        raise ArgumentError(f"comm must be a communicator of mpi4py, not {type(comm).__name__}")
+    if not MPI.Is_initialized():
+        raise ArgumentError("MPI is not initialised: call MPI.Init() before")
+    if MPI.Is_finalized():
+        raise ArgumentError("MPI is finalised already")
+    if comm == MPI.COMM_NULL:
+        raise ArgumentError("the communicator is COMM_NULL")
+    module = _module(MPI)
+    # The handle lies in the mpi4py object; its first bytes are the MPI_Comm.
+    size = MPI._sizeof(comm)
+    bits = int.from_bytes(_memory(MPI._addressof(comm), size), "little")
+    seen, expected = module.comm_facts(bits), (comm.Get_rank(), comm.Get_size())
+    if seen != expected:
+        raise TransportError(
+            f"mpi4py says rank {expected[0]} of {expected[1]}, Longshore's module {module.__name__} says rank {seen[0]} of "
+            f"{seen[1]}: there are two MPI libraries in this process"
+        )
+    return module, bits
+
+
+def _memory(address: int, size: int) -> bytes:
+    import ctypes
+
+    return ctypes.string_at(address, size)
+
+
+def together(comm: Any, work: Callable[[], T]) -> T:
+    """Runs `work` on every rank; an exception on one becomes an error on all. Collective."""
+    module, handle = _open(comm)
+    try:
+        result = work()
+    except LongshoreError as error:
+        module.agree(handle, type(error).__name__, str(error))
+        raise  # not reached: agree() raises
+    except MemoryError as error:
+        module.agree(handle, MemoryLimitError.__name__, f"not enough memory: {error}")
+        raise
+    except Exception as error:
+        module.agree(handle, ArgumentError.__name__, f"{type(error).__name__}: {error}")
+        raise
+    module.agree(handle, None, "")
+    return result
+
+
+def common_dtype(comm: Any, local_dtype: Callable[[], np.dtype | None]) -> np.dtype:
+    """The element type that all ranks which know one agree on. Collective."""
+
+    def text() -> str:
+        dtype = local_dtype()
+        return "" if dtype is None else repr(np.lib.format.dtype_to_descr(_arrays.fixed_dtype(dtype)))
+
+    mine = together(comm, text)
+    module, handle = _open(comm)
+    texts = module.gather_texts(handle, mine)
+    ranks: dict[str, list[int]] = {}
+    for rank, what in enumerate(texts):
+        if what:
+            ranks.setdefault(what, []).append(rank)
+    if not ranks:
+        raise ArgumentError("no rank has an array to move: nobody knows the element type")
+    if len(ranks) > 1:
+        told = "; ".join(f"{np.dtype(_descr(what))} on rank{'s' if len(who) > 1 else ''} {_few(who)}" for what, who in ranks.items())
+        raise DisagreementError(f"ranks have arrays of different dtypes: {told}")
+    return np.lib.format.descr_to_dtype(_descr(next(iter(ranks))))
+
+
+def _descr(text: str) -> Any:
+    return ast.literal_eval(text)
+
+
+def _few(ranks: list[int]) -> str:
+    return ", ".join(map(str, ranks[:8])) + (", ..." if len(ranks) > 8 else "")
+
+
+def bind(
+    plan: _core.MotionPlan,
+    sources: Mapping[int, np.ndarray],
+    destinations: Mapping[int, np.ndarray],
+    comm: Any,
+    *,
+    combine: _core.Combine | None = None,
+    max_mem: int | None = None,
+    placement: str | None = None,
+    node: str | None = None,
+) -> _core.Mover:
+    """A mover over MPI for this process's arrays, by layout rank. Collective."""
+    module, handle = _open(comm)
+    dtype = getattr(plan, "dtype", None)
+    element = "" if dtype is None else str(np.lib.format.dtype_to_descr(dtype))
+
+    def prepare() -> tuple[list[Any], list[Any]]:
+        for name, value, known in (
+            ("placement", placement or "direct", ("direct", "wrap")),
+            ("node", node or "auto", ("auto", "direct", "ring", "messages")),
+        ):
+            if value not in known:
+                raise ArgumentError(f"{name} is {value!r}; it can be " + " or ".join(map(repr, known)))
+        return _parts(sources, module), _parts(destinations, module)
+
+    parts = together(comm, prepare)
+    return module.bind(
+        plan, handle, *parts, combine or _core.Combine(), max_mem or 0, placement or "direct", node or "auto", element
+    )
+
+
+def _parts(arrays: Mapping[int, np.ndarray], module: ModuleType) -> list[tuple[int, _core.LocalArray, Any]]:
+    return [(int(rank), _arrays.local_array(a), _segment(a, module)) for rank, a in arrays.items()]
+
+
+def _segment(array: Any, module: ModuleType) -> Any:
+    """The shared segment that an array's memory belongs to: the end of its chain of bases."""
+    while array is not None:
+        if isinstance(array, module.SharedSegment):
+            return array
+        array = array.obj if isinstance(array, memoryview) else getattr(array, "base", None)
+    return None
+
+
+def shared_memory(size: int, comm: Any) -> np.ndarray | None:
+    """Bytes that the other ranks of this node can reach, or None where the machine forbids that. Not collective."""
+    module, _ = _open(comm)
+    if comm.Get_size() == 1:
+        return None
+    segment = module.SharedSegment.create(size)
+    return None if segment is None else np.frombuffer(segment, np.uint8)

@@ -1,0 +1,54 @@
+/// movers/mpi: the motions that go through MPI. Whole: one message a motion, all in flight at once. Packets: where memory is
+/// short, packets through a few slots in an order that cannot deadlock.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "movers/mpi/communicator.hpp"
+#include "movers/mpi/parts.hpp"
+
+namespace longshore::mpi {
+
+/// How messages are staged. All ranks choose alike: both ends of a message must cut it in the same way.
+struct Staging {
+  bool whole = true;
+  Index packet_bytes = 0;  ///< not whole: the largest packet
+};
+
+class Messages {
+ public:
+  virtual ~Messages() = default;
+  virtual void start() = 0;
+  /// Bounded work: at most a few packets. True if anything was done.
+  virtual bool advance() = 0;
+  virtual bool done() const = 0;
+  virtual Index staging_bytes() const = 0;
+  /// Gives up what is in flight, for a mover that is destroyed before wait().
+  virtual void abandon() = 0;
+};
+
+/// The staging that whole messages of these motions need here.
+Index whole_staging_bytes(const MotionPlan& plan, const std::vector<HeldMotion>& outgoing,
+                          const std::vector<HeldMotion>& incoming, const Combine& combine);
+
+/// `bytes`: what all slots together may take, for packets. Not collective.
+std::unique_ptr<Messages> make_messages(std::shared_ptr<Communicator> communicator, int tag, const MotionPlan& plan,
+                                        const std::vector<HeldMotion>& outgoing, const std::vector<HeldMotion>& incoming,
+                                        const Combine& combine, const Staging& staging, Index bytes);
+
+/// The requests of one transfer of any size, split into messages of at most 1 GiB so that every count fits an int.
+class Transfer {
+ public:
+  void send(MPI_Comm comm, int peer, int tag, const std::byte* data, Index bytes);
+  void receive(MPI_Comm comm, int peer, int tag, std::byte* data, Index bytes);
+  bool test();  ///< true once, when all of it has arrived or left; false when idle
+  bool active() const { return !requests_.empty(); }
+  void abandon();
+
+ private:
+  std::vector<MPI_Request> requests_;
+  bool sending_ = false;
+};
+
+}  // namespace longshore::mpi
