@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.exceptions import ComplexWarning
 
 from . import _core
 from .errors import ArgumentError, DTypeError
@@ -84,7 +86,9 @@ def combine(dtype: np.dtype, alpha: Any, beta: Any, conjugate: bool) -> _core.Co
         given = np.asarray(default if value is None else value)
         if given.ndim:
             raise ArgumentError(f"{name} has shape {given.shape}; it must be one number")
-        converted = given.astype(dtype)
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", ComplexWarning)
+            converted = given.astype(dtype)
         if not np.can_cast(given.dtype, dtype, "same_kind") and converted != given:
             raise DTypeError(f"{name} = {given} does not fit in dtype {dtype}")
         return converted.tobytes()

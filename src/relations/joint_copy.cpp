@@ -153,7 +153,8 @@ struct JointCopy::Implementation {
       if (repeats > 1) {
         Stretch body = cut(inner, first, first + length, chunk);
         body.repeats = repeats, body.shared_advance = length * unit;
-        for (const auto& member : inner) body.member_advance.push_back(periodicity(member).source_period * periods * unit);
+        for (std::size_t k = 0; k < inner.size(); ++k)
+          body.member_advance[k] = periodicity(inner[k]).source_period * periods * unit;
         row.push_back(std::move(body));
         done = first + repeats * length;
       }

@@ -1,0 +1,142 @@
+"""Wrong input gets a clear error, and nothing is written."""
+
+import numpy as np
+import pytest
+
+import longshore as ls
+
+SOURCE = ls.Layout("(BLOCK, *) on 2", (6, 4))
+DESTINATION = ls.Layout("(*, BLOCK) on 2", (6, 4))
+
+
+def bind(parts=None, out=None, dtype="f8", **options):
+    parts = ls.scatter(np.arange(24.0).reshape(6, 4), SOURCE) if parts is None else parts
+    out = ls.empty(DESTINATION, "f8") if out is None else out
+    return ls.plan(SOURCE, DESTINATION, dtype).bind(parts, out, **options)
+
+
+@pytest.mark.parametrize(
+    "text, shape, words",
+    [
+        ("(BLOK, *) on 4", (4, 4), ["expected *, BLOCK", "\n   ^"]),
+        ("(BLOCK, * on 4", (4, 4), ["','", "^"]),
+        ("(BLOCK, *) on 2x2", (4, 4), ["1 distributed dimension", "2 grid extents"]),
+        ("(BLOCK, *) on 0", (4, 4), ["at least 1"]),
+        ("(BLOCK(1), *) on 2", (4, 4), ["dimension 0", "holds 2 of 4"]),
+        ("(GEN_BLOCK(1, 2), *) on 2", (4, 4), ["dimension 0", "add up to 3", "4"]),
+        ("(CYCLIC(99999999999999999999), *) on 2", (4, 4), ["64 bits"]),
+        ("(BLOCK, *) on 2, order=X", (4, 4), ["C or F"]),
+        ("(BLOCK, *) on 2, ranks=[0,0]", (4, 4), ["rank 0 is given twice"]),
+        ("(BLOCK, *) on 2, source=2", (4, 4), ["source offset 2", "[0, 2)"]),
+        ("(BLOCK, *) on 2, ld=1", (4, 4), ["ld 1", "dimension 1"]),
+        ("", (4,), ["begins with"]),
+    ],
+)
+def test_layout_errors_point_at_the_place(text, shape, words):
+    with pytest.raises(ls.LayoutError) as caught:
+        ls.Layout(text, shape)
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_dimensions_and_shape():
+    with pytest.raises(ls.ShapeError, match="2 dimensions, the shape has 1"):
+        ls.Layout("(BLOCK, *) on 2", 4)
+    with pytest.raises(ls.ShapeError, match="extent -1 of dimension 1"):
+        ls.Layout("(BLOCK, *) on 2", (4, -1))
+    with pytest.raises(ls.ShapeError, match="destination dimension 1 has extent 5, source dimension 1 has 4"):
+        ls.plan(SOURCE, ls.Layout("(*, BLOCK) on 2", (6, 5)), "f8")
+    with pytest.raises(ls.SizeOverflowError):
+        ls.Layout("(BLOCK, *) on 2", (2**40, 2**40))
+    with pytest.raises(ls.ArgumentError, match="axes entry 1"):
+        ls.plan(SOURCE, DESTINATION, "f8", axes=(0, 0))
+
+
+def test_indices():
+    with pytest.raises(ls.ArgumentError, match=r"index 6 in dimension 0 is outside \[0, 6\)"):
+        SOURCE.owner((6, 0))
+    with pytest.raises(ls.ArgumentError, match="rank 7 is not among the 2 ranks"):
+        SOURCE.local_to_global(7, (0, 0))
+    with pytest.raises(ls.ArgumentError, match=r"rank 1: local index 3 in dimension 0 is outside \[0, 3\)"):
+        SOURCE.local_to_global(1, (3, 0))
+
+
+def test_shape_of_a_local_array():
+    parts = [np.zeros((3, 4)), np.zeros((2, 4))]
+    with pytest.raises(ls.ShapeError, match=r"rank 1: the source array .*dimension 0 has 2 instead of 3"):
+        bind(parts)
+    with pytest.raises(ls.ArgumentError, match="1 source arrays for a layout of 2 ranks"):
+        bind([np.zeros((3, 4))])
+    with pytest.raises(ls.ArgumentError, match="no source array for rank 1"):
+        bind({0: np.zeros((3, 4))})
+    with pytest.raises(ls.ArgumentError, match="source array for rank 2"):
+        bind({0: np.zeros((3, 4)), 1: np.zeros((3, 4)), 2: np.zeros((3, 4))})
+
+
+def test_dtype():
+    with pytest.raises(ls.DTypeError, match="rank 1: the source array has dtype float32, the plan moves float64"):
+        bind([np.zeros((3, 4)), np.zeros((3, 4), "f4")])
+    with pytest.raises(ls.DTypeError, match="Python objects"):
+        ls.plan(SOURCE, DESTINATION, object)
+    with pytest.raises(ls.DTypeError, match="alpha"):
+        ls.plan(SOURCE, DESTINATION, "S8").bind([np.zeros((3, 4), "S8")] * 2, ls.empty(DESTINATION, "S8"), alpha=2)
+    with pytest.raises(ls.DTypeError, match="does not fit"):
+        bind(alpha=1 + 2j)
+
+
+def test_order_and_strides():
+    with pytest.raises(ls.LocalArrayError, match=r"rank 0: the source array has a stride of 8 bytes in dimension 0.*wants 32"):
+        bind([np.zeros((3, 4), order="F"), np.zeros((3, 4))])
+    with pytest.raises(ls.LocalArrayError, match="stride"):
+        bind([np.zeros((3, 8))[:, ::2], np.zeros((3, 4))])
+
+
+def test_protection_and_overlap():
+    out = ls.empty(DESTINATION, "f8")
+    out[1].flags.writeable = False
+    with pytest.raises(ls.LocalArrayError, match="rank 1: the destination array is read-only"):
+        bind(out=out)
+    memory = np.zeros(24)
+    with pytest.raises(ls.LocalArrayError, match="share memory"):
+        bind([memory[:12].reshape(3, 4), memory[12:].reshape(3, 4)], [memory[6:18].reshape(6, 2), np.zeros((6, 2))])
+    with pytest.raises(ls.LocalArrayError, match="share memory"):
+        bind(out=[memory[:12].reshape(6, 2), memory[6:18].reshape(6, 2)])
+
+
+def test_memory_limit():
+    with pytest.raises(ls.MemoryLimitError, match="max_mem allows 10"):
+        bind(max_mem=10)
+    with pytest.raises(ls.ArgumentError, match="not a size"):
+        bind(max_mem="a lot")
+    with pytest.raises(ls.ArgumentError, match="at least one byte"):
+        bind(max_mem=0)
+    bind(max_mem="1 MiB")()
+
+
+def test_nothing_is_written_on_error():
+    out = [np.full((6, 2), -1.0), np.full((6, 2), -1.0)]
+    with pytest.raises(ls.DTypeError):
+        bind([np.zeros((3, 4)), np.zeros((3, 4), "f4")], out)
+    assert all((part == -1).all() for part in out)
+
+
+def test_start_twice():
+    mover = bind()
+    mover.start()
+    with pytest.raises(ls.ArgumentError, match="before wait"):
+        mover.start()
+    mover.wait()
+    mover.wait()
+
+
+def test_descriptors():
+    good = [1, 0, 100, 80, 16, 8, 0, 0, 52]
+    layout = ls.Layout.from_descriptor(good, grid=(2, 2))
+    assert layout.to_descriptor(0) == tuple(good)
+    for entry, value, name in [(0, 2, "DTYPE_"), (2, -1, "M_"), (4, 0, "MB_"), (6, 2, "RSRC_"), (8, 0, "LLD_")]:
+        bad = list(good)
+        bad[entry] = value
+        with pytest.raises(ls.LayoutError, match=name):
+            ls.Layout.from_descriptor(bad, grid=(2, 2))
+    with pytest.raises(ls.LayoutError, match="order=F"):
+        SOURCE.to_descriptor(0)

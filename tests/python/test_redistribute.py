@@ -1,0 +1,208 @@
+"""The threads engine against NumPy."""
+
+import gc
+import pickle
+import weakref
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import DTYPES, distinct, layouts, redistributions, same
+
+import longshore as ls
+
+
+def deal(array, layout):
+    """A layout's local arrays by the plainest means: one element at a time, owner by owner."""
+    parts = ls.empty(layout, array.dtype)
+    by_rank = dict(zip(layout.ranks, parts))
+    for index in np.ndindex(array.shape):
+        local = layout.global_to_local(index)[1]
+        for rank in layout.owners(index):
+            by_rank[rank][local] = array[index]
+    return parts
+
+
+@given(redistributions(), DTYPES, st.integers(1, 3))
+@settings(max_examples=300, deadline=None)
+def test_every_element_arrives(case, dtype, threads):
+    source, destination, axes = case
+    a = distinct(source.shape, dtype)
+    moved = ls.redistribute(ls.scatter(a, source), source, destination, axes=axes, threads=threads)
+    assert [part.shape for part in moved] == [destination.local_shape(rank) for rank in destination.ranks]
+    assert same(ls.gather(moved, destination), a.transpose(axes))
+
+
+@given(redistributions(max_ndim=3))
+@settings(max_examples=60, deadline=None)
+def test_against_owners_element_by_element(case):
+    source, destination, axes = case
+    a = distinct(source.shape, "i4")
+    moved = ls.redistribute(deal(a, source), source, destination, axes=axes)
+    for got, wanted in zip(moved, deal(a.transpose(axes), destination)):
+        assert same(got, wanted)
+
+
+@given(redistributions(max_ndim=3), st.sampled_from(["f8", "f4", "c16", "c8", "i4", "u1"]), st.booleans())
+@settings(max_examples=100, deadline=None)
+def test_alpha_beta_conjugate(case, dtype, conjugate):
+    source, destination, axes = case
+    dtype = np.dtype(dtype)
+    a = np.arange(int(np.prod(source.shape))).reshape(source.shape).astype(dtype)
+    b = np.full(destination.shape, 7, dtype)
+    if dtype.kind == "c":
+        a += 1j * a
+    alpha, beta = dtype.type(3), dtype.type(2)
+    out = ls.scatter(b, destination)
+    parts = ls.scatter(a, source)
+    ls.redistribute(parts, source, destination, axes=axes, out=out, alpha=alpha, beta=beta, conjugate=conjugate)
+    op = a.conj() if conjugate else a
+    np.testing.assert_allclose(ls.gather(out, destination), beta * b + alpha * op.transpose(axes), rtol=1e-6)
+
+
+def test_beta_zero_ignores_what_was_there():
+    source, destination = ls.Layout("(BLOCK) on 2", 8), ls.Layout("(CYCLIC) on 2", 8)
+    out = [np.full(4, np.nan), np.full(4, np.nan)]
+    ls.redistribute(ls.scatter(np.arange(8.0), source), source, destination, out=out, alpha=2, beta=0)
+    assert ls.gather(out, destination).tolist() == [0, 2, 4, 6, 8, 10, 12, 14]
+
+
+@given(st.data())
+@settings(max_examples=100, deadline=None)
+def test_windows(data):
+    shape = tuple(data.draw(st.lists(st.integers(1, 20), min_size=1, max_size=3)))
+    layout = data.draw(layouts(shape, disjoint=False))
+    lo = tuple(data.draw(st.integers(0, n)) for n in shape)
+    hi = tuple(data.draw(st.integers(a, n)) for a, n in zip(lo, shape))
+    a = distinct(shape, "i8")
+    window = layout.window(lo, hi)
+    box = a[tuple(slice(x, y) for x, y in zip(lo, hi))]
+    for rank, part, wanted in zip(layout.ranks, ls.scatter(a, layout), ls.scatter(box, window)):
+        start = layout.local_start(rank, lo)
+        assert same(part[tuple(slice(s, s + n) for s, n in zip(start, window.local_shape(rank)))], wanted)
+
+
+@pytest.mark.parametrize("n", [2053, 6144])
+@pytest.mark.parametrize(
+    "words, axes",
+    [
+        (("(BLOCK, *) on 2", "(*, BLOCK) on 2"), (0, 1)),
+        (("(CYCLIC(32), CYCLIC(32)) on 1x2", "(CYCLIC(100), CYCLIC(100)) on 2x1"), (0, 1)),
+        (("(*, CYCLIC) on 2", "(*, BLOCK) on 2"), (0, 1)),
+        (("(*, BLOCK) on 3", "(*, CYCLIC) on 3"), (0, 1)),
+        (("(*, CYCLIC(3)) on 5", "(*, CYCLIC(7)) on 4"), (0, 1)),
+        (("(BLOCK, *) on 2", "(BLOCK, *) on 2"), (1, 0)),
+        (("(CYCLIC(64), CYCLIC(64)) on 1x2", "(CYCLIC(64), CYCLIC(64)) on 2x1"), (1, 0)),
+    ],
+)
+def test_beyond_the_cache(n, words, axes):
+    """Large enough for streaming stores, joint copies and several tasks a thread."""
+    source, destination = (ls.Layout(text, (n, n)) for text in words)
+    a = np.arange(n * n, dtype="f8").reshape(n, n)
+    moved = ls.redistribute(ls.scatter(a, source), source, destination, axes=axes, threads=2)
+    assert (ls.gather(moved, destination) == a.transpose(axes)).all()
+
+
+@pytest.mark.parametrize("words", [("(BLOCK) on 2", "(CYCLIC) on 2"), ("(CYCLIC) on 3", "(BLOCK) on 2"), ("(CYCLIC(5)) on 2", "(CYCLIC(3)) on 3")])
+@pytest.mark.parametrize("dtype", ["f8", "u1", "S24"])
+def test_one_long_dimension(words, dtype):
+    n = 6_000_011
+    source, destination = (ls.Layout(text, n) for text in words)
+    a = distinct((n,), dtype)
+    moved = ls.redistribute(ls.scatter(a, source), source, destination, threads=2)
+    assert same(ls.gather(moved, destination), a)
+
+
+def test_eight_dimensions():
+    shape = (2, 3, 2, 3, 2, 3, 2, 3)
+    source = ls.Layout("(BLOCK, *, CYCLIC, *, *, BLOCK, *, CYCLIC) on 2x2x3x2", shape)
+    destination = ls.Layout("(*, CYCLIC, *, BLOCK, *, *, CYCLIC(2), *) on 2x3x1, order=F", shape)
+    a = distinct(shape, "i2")
+    assert same(ls.gather(ls.redistribute(ls.scatter(a, source), source, destination), destination), a)
+
+
+def test_a_mover_is_reusable_and_two_may_fly():
+    source, destination = ls.Layout("(BLOCK, *) on 2", (500, 300)), ls.Layout("(*, BLOCK) on 3", (500, 300))
+    plan = ls.plan(source, destination, "f8")
+    parts, more = (ls.scatter(np.random.rand(500, 300), source) for _ in range(2))
+    out, other = ls.empty(destination, "f8"), ls.empty(destination, "f8")
+    first, second = plan.bind(parts, out), plan.bind(more, other, threads=1)
+    for _ in range(3):
+        for part in parts + more:
+            part += 1
+        first.start()
+        second.start()
+        while not first.test():
+            pass
+        second.wait()
+        first.wait()
+        assert (ls.gather(out, destination) == ls.gather(parts, source)).all()
+        assert (ls.gather(other, destination) == ls.gather(more, source)).all()
+    assert first.moved_bytes == 500 * 300 * 8
+
+
+def test_a_mover_keeps_its_arrays_alive_and_lets_go_of_them():
+    source, destination = ls.Layout("(BLOCK) on 2", 100), ls.Layout("(CYCLIC) on 2", 100)
+    parts, out = ls.scatter(np.arange(100), source), ls.empty(destination, "i8")
+    alive = [weakref.ref(a) for a in parts]
+    mover = ls.plan(source, destination, "i8").bind(parts, out)
+    del parts
+    gc.collect()
+    assert all(ref() is not None for ref in alive)
+    mover()
+    assert ls.gather(out, destination).tolist() == list(range(100))
+    del mover
+    gc.collect()
+    assert all(ref() is None for ref in alive)
+
+
+def test_buffers_and_dlpack():
+    class Tensor:  # nothing but DLPack
+        def __init__(self, array):
+            self.array = array
+
+        def __dlpack__(self, **options):
+            return self.array.__dlpack__(**options)
+
+        def __dlpack_device__(self):
+            return self.array.__dlpack_device__()
+
+    source, destination = ls.Layout("(BLOCK) on 2", 8), ls.Layout("(CYCLIC) on 2", 8)
+    parts = [memoryview(np.arange(4.0)), Tensor(np.arange(4.0, 8.0))]
+    out = [np.zeros(4), bytearray(32)]
+    out[1] = memoryview(out[1]).cast("d")
+    ls.plan(source, destination, "f8").bind(parts, out)()
+    assert out[0].tolist() == [0, 2, 4, 6] and list(out[1]) == [1, 3, 5, 7]
+
+
+def test_padding_is_left_alone():
+    source = ls.Layout("(BLOCK, *) on 2", (10, 6))
+    destination = ls.Layout("(CYCLIC(2), CYCLIC(2)) on 2x2, order=F, ld=9", (10, 6))
+    a = distinct((10, 6), "i8")
+    out = ls.empty(destination, "i8")
+    for part in out:
+        part.base[...] = -1
+    ls.redistribute(ls.scatter(a, source), source, destination, out=out)
+    assert same(ls.gather(out, destination), a)
+    for rank, part in zip(destination.ranks, out):
+        assert part.strides == (8, 72)
+        padding = np.lib.stride_tricks.as_strided(part, (9, part.shape[1]))[part.shape[0] :]
+        assert (padding == -1).all()
+
+
+def test_plans_are_values():
+    source, destination = ls.Layout("(BLOCK, *) on 2", (4, 6)), ls.Layout("(BLOCK, CYCLIC) on 2x2", (6, 4))
+    plan = ls.plan(source, destination, "i4,f8", axes=(1, 0))
+    again = pickle.loads(pickle.dumps(plan))
+    assert again == plan == ls.MotionPlan.from_json(plan.to_json()) and hash(again) == hash(plan)
+    assert plan.dtype == again.dtype
+    assert plan != ls.plan(source, destination, "S12", axes=(-1, 0))
+    assert plan.axes == ls.plan(source, destination, "S12", axes=(-1, 0)).axes
+    assert pickle.loads(pickle.dumps(source)) == source and len({source, ls.Layout(str(source), source.shape)}) == 1
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": "longshore-plan", "version": 2}', "[" * 100000, '{"format": 1e999}'])
+def test_not_a_plan(text):
+    with pytest.raises(ls.LayoutError):
+        ls.MotionPlan.from_json(text)
