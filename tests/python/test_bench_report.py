@@ -20,7 +20,7 @@ def _row(contender, seconds, case="transpose", n=64, **more):
 
 
 def _result():
-    rows = [_row("copy, temporal", 1e-3), _row("longshore mpi", 1.1e-3), _row("<peer> [red]", 5e-3)]
+    rows = [_row("copy, temporal", 1e-3), _row("longshore mpi (any array)", 1.1e-3), _row("<peer> [red]", 5e-3)]
     planned = {"payload_bytes": 0, "copy_ratio": None, "peak_bytes": 10**6}
     rows.append(_row("longshore plan", 2e-5, "planning giant", 1 << 20, **planned))
     return {
@@ -59,12 +59,17 @@ def test_summaries_hold_median_and_spread():
     assert told == {"seconds_median": 2.5, "seconds_min": 1.0, "seconds_max": 10.0, "repeats": 4}
 
 
-@pytest.mark.parametrize("width", (60, 80, 160))
+@pytest.mark.parametrize("width", (60, 80, 119, 120, 160))
 def test_the_table_names_everybody_and_the_missing(width):
     out = io.StringIO()
-    report.Screen(Console(file=out, width=width)).print_result(_result(), CASE_TITLES)
+    result = _result()
+    for row in result["rows"]:  # the longest that occur: no number may be lost for them
+        row["detail"] = "words without end " * 20
+        row["seconds_min"], row["seconds_max"] = 0.999e-3, 0.9994e-6
+    report.Screen(Console(file=out, width=width)).print_result(result, CASE_TITLES)
     text = out.getvalue()
-    wanted = ("longshore mpi", "<peer> [red]", "1.10", "5.00", "COSTA", "no <library>", "giant", "1.0 MB", "a note")
+    assert width < 80 or "999 µs … 0.999 µs" in text
+    wanted = ("longshore mpi (any array)", "<peer> [red]", "1.10", "5.00", "COSTA", "no <library>", "giant", "1.0 MB", "a note")
     for words in wanted:
         assert words in text
 

@@ -111,7 +111,7 @@ class Screen:
                 rate = row["payload_bytes"] / row["seconds_median"] / 1e9
                 numbers = [duration(row["seconds_median"]), _spread(row), f"{rate:.2f}"]
                 numbers = (numbers[:1] if narrow else numbers) + ["" if ratio is None else f"{ratio:.2f}"]
-                cells = [Text(row["contender"]), *numbers, Text(_how(row))]
+                cells = [Text(row["contender"]), *numbers, _cut(_how(row), self._console.width)]
                 ours = row["contender"].startswith("longshore")
                 table.add_row(*cells[: len(table.columns)], style="bold" if ours else None)
             absent = [m for m in result["missing"] if f"{key} {n}" in m["cases"] or not m["cases"]]
@@ -138,7 +138,7 @@ class Screen:
                 duration(row["seconds_median"]),
                 _spread(row),
                 "" if peak is None else f"{peak / 1e6:.1f} MB",
-                Text(f"{' × '.join(map(str, row['shape']))}, {row['detail']}"),
+                _cut(f"{' × '.join(map(str, row['shape']))}, {row['detail']}", self._console.width),
             ]
             table.add_row(*cells[: len(table.columns)])
         self._console.print(table)
@@ -146,7 +146,8 @@ class Screen:
             self._console.print(Text(note, style="dim"))
 
 
-_WIDTHS = {"spread": 17, "GB/s": 5, "× copy": 6}
+_WIDTHS = {"spread": 19, "GB/s": 5, "× copy": 6}
+_NUMBERS_WIDTH = 88  # contender and numbers with their padding; what is left of the terminal is for words
 
 
 def _table(title: str, first: str, numbers: tuple[str, ...], last: str | None) -> Any:
@@ -155,13 +156,21 @@ def _table(title: str, first: str, numbers: tuple[str, ...], last: str | None) -
     from rich.text import Text
 
     table = Table(title=Text(title), title_justify="left", caption_justify="left", box=SIMPLE)
-    # The numbers are what the table is for: only the words give way where the terminal is narrow.
+    # The numbers are what the table is for: only the words give way where the terminal is narrow, and rich would have
+    # every column give way.
     table.add_column(first, no_wrap=first != "plan", min_width=25 if first != "plan" else None, overflow="fold")
     for heading in numbers:
         table.add_column(heading, justify="right", no_wrap=True, min_width=_WIDTHS.get(heading, 7))
     if last is not None:
         table.add_column(last, style="dim", no_wrap=True, overflow="ellipsis")
     return table
+
+
+def _cut(words: str, console_width: int) -> Any:
+    from rich.text import Text
+
+    room = max(10, console_width - _NUMBERS_WIDTH)
+    return Text(words if len(words) <= room else words[: room - 1] + "…")
 
 
 def _spread(row: Mapping[str, Any]) -> str:
