@@ -69,7 +69,7 @@ class WholeMessages final : public Messages {
     for (std::size_t i = 0; i < out_.size(); ++i) {
       auto& end = out_[(first + i) % out_.size()];
       if (!end.lies) end.message.pack(0, end.stage, end.data);
-      end.transfer.send(comm, end.peer, tag_, end.lies ? end.lies : end.stage, end.bytes);
+      end.transfer.send(comm, end.peer, tag_, end.lies ? end.lies : end.stage, end.bytes, Transfer::Mode::eager);
     }
     left_ = in_.size() + out_.size();
   }
@@ -169,7 +169,7 @@ class PacketStream {
         slot.transfer.receive(comm, m.peer, tag, slot.lies ? slot.lies : slot.stage, bytes);
       } else {
         if (!slot.lies) m.message.pack(packet_, slot.stage, m.data);
-        slot.transfer.send(comm, m.peer, tag, slot.lies ? slot.lies : slot.stage, bytes);
+        slot.transfer.send(comm, m.peer, tag, slot.lies ? slot.lies : slot.stage, bytes, Transfer::Mode::synchronous);
       }
       ++posted_, ++pending_, ++packet_, progress = true;
       skip_empty();
@@ -266,12 +266,13 @@ std::unique_ptr<Messages> make_messages(std::shared_ptr<Communicator> communicat
 
 // ---- Transfer -------------------------------------------------------------------------------------------------------
 
-void Transfer::send(MPI_Comm comm, int peer, int tag, const std::byte* data, Index bytes) {
+void Transfer::send(MPI_Comm comm, int peer, int tag, const std::byte* data, Index bytes, Mode mode) {
+  const auto isend = mode == Mode::eager ? MPI_Isend : MPI_Issend;
   sending_ = true;
   for (Index first = 0; first < bytes; first += longest_message) {
     requests_.push_back(MPI_REQUEST_NULL);
-    check_mpi(MPI_Isend(data + first, int(std::min(longest_message, bytes - first)), MPI_BYTE, peer, tag, comm,
-                        &requests_.back()),
+    check_mpi(isend(data + first, int(std::min(longest_message, bytes - first)), MPI_BYTE, peer, tag, comm,
+                    &requests_.back()),
               "MPI_Isend");
   }
 }

@@ -40,7 +40,9 @@ std::unique_ptr<Messages> make_messages(std::shared_ptr<Communicator> communicat
 /// The requests of one transfer of any size, split into messages of at most 1 GiB so that every count fits an int.
 class Transfer {
  public:
-  void send(MPI_Comm comm, int peer, int tag, const std::byte* data, Index bytes);
+  enum class Mode { eager, synchronous };
+  /// Synchronous: complete only when the receiver has taken it, so that a fast sender cannot fill the receiver's MPI library.
+  void send(MPI_Comm comm, int peer, int tag, const std::byte* data, Index bytes, Mode mode);
   void receive(MPI_Comm comm, int peer, int tag, std::byte* data, Index bytes);
   bool test();  ///< true once, when all of it has arrived or left; false when idle
   bool active() const { return !requests_.empty(); }
