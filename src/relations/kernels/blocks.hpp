@@ -194,6 +194,31 @@ Nest choose_nest(const BlockLoops& l) {
   }
 }
 
+/// How to run loops of this shape: in the order given, or exchanged, a few rows at a time.
+struct NestPlan {
+  Nest run;
+  Index exchanged_rows;  // 0: not exchanged
+};
+
+/// Inner loops of a few small blocks cost more in loops than in copying, and their long outer loop may be one that has
+/// permutations of its own. Exchanging the two helps, in pieces that stay in the first-level cache on both sides, provided
+/// that destination rows share lines: otherwise each pass would touch every line again.
+template <int W, bool Ahead>
+NestPlan plan_nest(const BlockLoops& l) {
+  const auto lines = [](Index stride) { return magnitude(stride) / line_bytes + 1; };
+  const Index rows = 256 / (lines(l.s1) + lines(l.d1));
+  if (l.n0 >= 8 || l.block > line_bytes || magnitude(l.d1) > line_bytes || rows < 16 || l.n1 < 16)
+    return {choose_nest<W, Ahead>(l), 0};
+  return {choose_nest<W, Ahead>({l.block, l.n1, l.s1, l.d1, l.n0, l.s0, l.d0}), rows};
+}
+
+inline void run_nest(const NestPlan& plan, std::byte* d, const std::byte* s, const BlockLoops& l) {
+  if (plan.exchanged_rows == 0) return plan.run(d, s, l);
+  for (Index j = 0; j < l.n1; j += plan.exchanged_rows)
+    plan.run(d + j * l.d1, s + j * l.s1,
+             {l.block, lesser(plan.exchanged_rows, l.n1 - j), l.s1, l.d1, l.n0, l.s0, l.d0});
+}
+
 /// The same blocks in fewer, longer loops: loops of one go, loops that continue the block or each other merge.
 inline BlockLoops merged(BlockLoops l) {
   for (;;) {
@@ -260,23 +285,25 @@ class LineWriter {
 
 /// Gathers short blocks into a contiguous destination (or contiguous rows), streaming.
 template <int W>
-void gather_streaming(std::byte* d, const std::byte* s, const BlockLoops& l, Nest gather) {
+void gather_streaming(std::byte* d, const std::byte* s, const BlockLoops& l) {
   constexpr Index chunk = LineWriter<W>::chunk_bytes;
   const Index row = l.n0 * l.block;
   const bool joined = l.n1 == 1 || l.d1 == row;
   LineWriter<W> lines(d);
   if (joined && row <= chunk) {
     const Index rows = chunk / row;
+    const NestPlan gather = plan_nest<W, false>(l);
     for (Index j = 0; j < l.n1; j += rows) {
       BlockLoops part = l;
       part.n1 = lesser(rows, l.n1 - j);
       part.d1 = row;
-      gather(lines.room(), s + j * l.s1, part);
+      run_nest(gather, lines.room(), s + j * l.s1, part);
       lines.wrote(part.n1 * row);
     }
   } else {
     BlockLoops part = l;
     part.n1 = 1;
+    const Nest gather = choose_nest<W, false>(l);
     for (Index j = 0; j < l.n1; ++j) {
       if (!joined && j > 0) {
         lines.finish();
@@ -306,12 +333,11 @@ void copy_blocks(std::byte* d, const std::byte* s, const BlockLoops& loops, Stor
   if (stores == Stores::streaming) {
     const Index row = l.n0 * l.block;
     if (gather && l.block <= LineWriter<W>::chunk_bytes / 2 && (row >= 256 || (l.d1 == row && row * l.n1 >= 256)))
-      return gather_streaming<W>(d, s, l, choose_nest<W, false>(l));
+      return gather_streaming<W>(d, s, l);
     const bool whole_lines = ((line_phase(d) | l.d0 | l.d1 | l.block) & (line_bytes - 1)) == 0;
     if (l.block >= 2 * line_bytes || whole_lines) return nest<Streaming<W>, Contiguous::neither, false>(d, s, l);
   }
-  const Nest run = !gather && far_destination(l) ? choose_nest<W, true>(l) : choose_nest<W, false>(l);
-  run(d, s, l);
+  run_nest(!gather && far_destination(l) ? plan_nest<W, true>(l) : plan_nest<W, false>(l), d, s, l);
 }
 
 }  // namespace

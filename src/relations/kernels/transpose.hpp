@@ -127,6 +127,17 @@ void transpose_staged(const Matrix& m, Index i1, Index j1) {
   }
 }
 
+/// Matrices narrower than a square: arrays of short structures, and the other way round.
+template <int W, int E>
+void transpose_narrow(const Matrix& m, Stores stores) {
+  if (m.n0 < 8) return copy_blocks<W>(m.d, m.s, {E, m.n0, m.s0, E, m.n1, E, m.d1}, stores);
+  if (m.n1 >= 8 || magnitude(m.s0) > 2 * line_bytes) return transpose_edge<E>(m, 0, m.n0, 0, m.n1);
+  // As many structures at a time as stay in the first-level cache.
+  const Index some = 16384 / (magnitude(m.s0) + (m.s0 == 0));
+  for (Index i = 0; i < m.n0; i += some)
+    copy_blocks<W>(m.d + i * E, m.s + i * m.s0, {E, lesser(some, m.n0 - i), m.s0, E, m.n1, E, m.d1}, stores);
+}
+
 template <int W, int E>
 void transpose_elements(const Matrix& m, Stores stores) {
   constexpr Index side = line_bytes / E;
@@ -135,7 +146,7 @@ void transpose_elements(const Matrix& m, Stores stores) {
   // Squares start where lines do; where ordinary stores fill short rows that is not worth an edge.
   const bool align = rows_alike && !staged && (stores == Stores::streaming || m.n0 >= 8 * side);
   const Index head = align ? (-line_phase(m.d) & (line_bytes - 1)) / E : 0;
-  if (m.n0 < head + side || m.n1 < side) return transpose_edge<E>(m, 0, m.n0, 0, m.n1);
+  if (m.n0 < head + side || m.n1 < side) return transpose_narrow<W, E>(m, stores);
   const Index i1 = m.n0 - (m.n0 - head) % side;
   const Index j1 = m.n1 - m.n1 % side;
   transpose_edge<E>(m, 0, head, 0, m.n1);
@@ -145,26 +156,43 @@ void transpose_elements(const Matrix& m, Stores stores) {
     transpose_squares<W, E, false>(m, head, i1, 0, j1);
   else if constexpr (square_width<W, E> == line_bytes)
     transpose_squares<W, E, true>(m, head, i1, 0, j1);
-  transpose_edge<E>(m, head, i1, j1, m.n1);
-  transpose_edge<E>(m, i1, m.n0, 0, m.n1);
+  // What is left at the far sides: squares again, which overlap those before.
+  if (j1 < m.n1) transpose_squares<W, E, false>(m, head, i1, m.n1 - side, m.n1);
+  if (i1 < m.n0) transpose_squares<W, E, false>(m, m.n0 - side, m.n0, 0, j1);
+  if (i1 < m.n0 && j1 < m.n1) transpose_squares<W, E, false>(m, m.n0 - side, m.n0, m.n1 - side, m.n1);
 }
 
 /// Any strides and any block: tiles small enough that their lines stay in cache, even where the strides put them all in
-/// one set of it.
+/// one set of it, and at least a line wide on either side.
 template <int W>
-void transpose_tiles(std::byte* d, const std::byte* s, const BlockLoops& l) {
-  const auto blocks_a_line = [](Index stride) { return line_bytes / (magnitude(stride) + (stride == 0)); };
-  const Index tile_i = lesser(64, 8 > blocks_a_line(l.d0) ? 8 : blocks_a_line(l.d0));
-  const Index tile_j = lesser(64, 8 > blocks_a_line(l.s1) ? 8 : blocks_a_line(l.s1));
-  const Nest run = choose_nest<W, false>(l);
+void transpose_tiles(std::byte* d, const std::byte* s, const BlockLoops& l, Stores stores) {
+  const auto blocks_in = [](Index bytes, Index stride) {
+    const Index blocks = bytes / (magnitude(stride) + (stride == 0));
+    return blocks < 8 ? 8 : lesser(blocks, 64) / 8 * 8;  // eights, so that most blocks make whole lines
+  };
+  // Whole destination lines, where rows are contiguous and lines are asked for: then some of them in a row.
+  const bool lines = stores == Stores::streaming && l.d0 == l.block;
+  const Index tile_i = blocks_in(lines ? 1024 : line_bytes, l.d0);
+  const Index tile_j = blocks_in(line_bytes, l.s1);
+  // Tiles of tiles, for the sake of address translations: a page of each destination row, some lines of each source row.
+  const Index page_i = tile_i * blocks_in(4096, tile_i * l.d0);
+  const Index page_j = tile_j * blocks_in(2048, tile_j * l.s1);
+  const Nest run = far_destination(l) ? choose_nest<W, true>(l) : choose_nest<W, false>(l);
   BlockLoops tile = l;
-  for (Index i = 0; i < l.n0; i += tile_i) {
-    tile.n0 = lesser(tile_i, l.n0 - i);
-    for (Index j = 0; j < l.n1; j += tile_j) {
-      tile.n1 = lesser(tile_j, l.n1 - j);
-      run(d + j * l.d1 + i * l.d0, s + j * l.s1 + i * l.s0, tile);
-    }
-  }
+  for (Index ip = 0; ip < l.n0; ip += page_i)
+    for (Index jp = 0; jp < l.n1; jp += page_j)
+      for (Index i = ip; i < lesser(ip + page_i, l.n0); i += tile_i) {
+        tile.n0 = lesser(tile_i, l.n0 - i);
+        for (Index j = jp; j < lesser(jp + page_j, l.n1); j += tile_j) {
+          tile.n1 = lesser(tile_j, l.n1 - j);
+          std::byte* const to = d + j * l.d1 + i * l.d0;
+          const std::byte* const from = s + j * l.s1 + i * l.s0;
+          if (lines)
+            copy_blocks<W>(to, from, tile, stores);
+          else
+            run(to, from, tile);
+        }
+      }
 }
 
 template <int W>
@@ -188,7 +216,7 @@ void transpose_blocks(std::byte* d, const std::byte* s, const BlockLoops& l, Sto
         break;
     }
   }
-  transpose_tiles<W>(d, s, l);
+  transpose_tiles<W>(d, s, l, stores);
 }
 
 }  // namespace
