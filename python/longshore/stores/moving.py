@@ -178,7 +178,7 @@ class _Job:
         for p in range(ranks):
             for motion in self.plan.sends(self.source.dense.rank_of_process(p)):
                 if motion.source == motion.destination:
-                    local += motion.bytes
+                    local += motion.elements * self.dtype.itemsize
                 else:
                     messages += 1
         return messages, local
