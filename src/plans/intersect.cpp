@@ -5,7 +5,7 @@
 /// whichever way has the least to look at: the blocks of one side, the blocks of the other, or the solutions of the linear
 /// congruence that says when two blocks overlap.
 #include <algorithm>
-#include <numeric>
+#include <tuple>
 
 #include "longshore/plans/motion_plan.hpp"
 
@@ -91,6 +91,11 @@ void clip(const Family& f, Interval interval, Collector& out) {
   if (start < last) out.add(Index(start), Index(last - start));
 }
 
+Wide greatest_common_divisor(Wide a, Wide b) {
+  while (b != 0) std::tie(a, b) = std::pair{b, a % b};
+  return a;
+}
+
 /// The inverse of a modulo m, coprime (extended Euclid).
 Wide inverse_modulo(Wide a, Wide m) {
   Wide r0 = m, r1 = floor_mod(a, m), t0 = 0, t1 = 1;
@@ -147,10 +152,7 @@ PairedRuns intersect(const Distribution& a, Index ca, const Distribution& b, Ind
   }
 
   const Family f = family(a, ca), g = family(b, cb);
-  const Wide gcd = [](Wide x, Wide y) {
-    while (y != 0) std::tie(x, y) = std::pair{y, x % y};
-    return x;
-  }(f.cycle, g.cycle);
+  const Wide gcd = greatest_common_divisor(f.cycle, g.cycle);
   const Wide period = f.cycle / gcd * g.cycle;
   auto collect = [&](Index first, Index last) {
     const Wide by_f = blocks_in(f, last - first), by_g = blocks_in(g, last - first);
@@ -179,36 +181,38 @@ std::vector<Index> partners(const Distribution& a, Index coordinate, const Distr
   std::vector<Index> result;
   if (a.count(coordinate) == 0) return result;
   if (b.coordinates() == 1) return {0};
-  const Index extent = a.extent();
-
   if (b.kind() == Distribution::Kind::general_block) {
     for (Index c = 0; c < b.coordinates(); ++c)
       if (!intersect(a, coordinate, b, c).empty()) result.push_back(c);
     return result;
   }
 
-  // Mark what each of a's intervals covers, until everything is marked or the pattern repeats.
+  auto block_of = [&](Wide index) { return Index((index + b.origin()) / b.block()); };
+  auto coordinate_of = [&](Wide block) { return Index((block + b.source()) % b.coordinates()); };
+  const Index first = a.global(coordinate, 0), last = a.global(coordinate, a.count(coordinate) - 1) + 1;
+  const Family f = family(a, coordinate);
+  if (a.intervals() || b.block() > f.cycle - f.block) {
+    // No block of b fits between two of a's: every one from the first index to the last is met.
+    const Index low = block_of(first), count = std::min(block_of(last - 1) - low + 1, b.coordinates());
+    for (Index k = 0; k < count; ++k) result.push_back(coordinate_of(Wide(low) + k));
+    std::sort(result.begin(), result.end());
+    return result;
+  }
+
+  // Mark what each of a's blocks meets, until everything is marked or the pattern repeats, after lcm(f.cycle, cycle). The
+  // first block may be cut short, so it is seen again.
+  const Wide cycle = Wide(b.block()) * b.coordinates();
   std::vector<bool> marked(b.coordinates(), false);
   Index left = b.coordinates();
-  auto mark = [&](Interval interval) {
-    const Index low = (interval.first + b.origin()) / b.block(), high = (interval.last - 1 + b.origin()) / b.block();
-    const Index count = std::min(high - low + 1, b.coordinates());
-    for (Index k = 0; k < count && left > 0; ++k) {
-      const Index c = Index((Wide(low) + k + b.source()) % b.coordinates());
+  Wide blocks = cycle / greatest_common_divisor(f.cycle, cycle) + 1;
+  Wide start = f.start + floor_div(Wide(first) - f.start, f.cycle) * f.cycle;
+  for (; start < last && left > 0 && blocks > 0; start += f.cycle, --blocks) {
+    const Index low = block_of(std::max<Wide>(start, first));
+    const Index count = std::min(block_of(std::min<Wide>(start + f.block, last) - 1) - low + 1, b.coordinates());
+    for (Index k = 0; k < count; ++k) {
+      const Index c = coordinate_of(Wide(low) + k);
       if (!marked[c]) marked[c] = true, --left;
     }
-  };
-  if (a.intervals()) {
-    mark({a.interval(coordinate).first, a.interval(coordinate).last});
-  } else {
-    const Family f = family(a, coordinate);
-    const Wide cycle = Wide(b.block()) * b.coordinates();
-    // The pattern of marks repeats after lcm(f.cycle, cycle); one more block covers a first block cut short.
-    Wide blocks = cycle / Wide(std::gcd(Index(f.cycle % cycle), Index(cycle))) + 1;
-    Wide start = f.start;
-    if (start + f.block <= 0) start += f.cycle;
-    for (; start < extent && left > 0 && blocks > 0; start += f.cycle, --blocks)
-      mark({Index(std::max<Wide>(start, 0)), Index(std::min<Wide>(start + f.block, extent))});
   }
   for (Index c = 0; c < b.coordinates(); ++c)
     if (marked[c]) result.push_back(c);
