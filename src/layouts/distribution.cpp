@@ -32,9 +32,11 @@ Distribution Distribution::collapsed(Index extent) {
 Distribution Distribution::block(Index extent, Index coordinates, Index block, Index source, Index origin) {
   Distribution d;
   d.kind_ = Kind::block;
-  d.explicit_block_ = block >= 0;
-  if (!d.explicit_block_ && coordinates >= 1 && extent >= 0 && origin >= 0)
-    block = std::max<Index>(ceil_div(checked_add(extent, origin), coordinates), 1);
+  const Index ceiling = coordinates >= 1 && extent >= 0 && origin >= 0
+                            ? std::max<Index>(ceil_div(checked_add(extent, origin), coordinates), 1)
+                            : 1;  // one of them is wrong, and refused below
+  if (block < 0) block = ceiling;
+  d.explicit_block_ = block != ceiling;  // BLOCK(25) of 100 on 4 is BLOCK: equal dealings compare equal
   require_dealing(extent, coordinates, block, source, origin);
   if (Wide(block) * coordinates < Wide(extent) + origin)
     fail("BLOCK(" + std::to_string(block) + ") on " + std::to_string(coordinates) + " holds " +
@@ -168,16 +170,11 @@ Distribution Distribution::window(Index first, Index last) const {
     for (Index c = 0; c < coordinates_; ++c) sizes.push_back(count_below(c, last) - count_below(c, first));
     return general_block(last - first, std::move(sizes));
   }
-  Distribution d = *this;
-  d.extent_ = last - first;
-  if (kind_ == Kind::collapsed) {
-    d.block_ = std::max<Index>(d.extent_, 1);
-    return d;
-  }
-  d.explicit_block_ = true;
+  if (kind_ == Kind::collapsed) return collapsed(last - first);
   // Whole cycles in front of the window change nothing: a small origin keeps the arithmetic far from overflow.
-  d.origin_ = Index(Wide(origin_ + first) % (Wide(block_) * coordinates_));
-  return d;
+  const Index origin = Index(Wide(origin_ + first) % (Wide(block_) * coordinates_));
+  return kind_ == Kind::block ? block(last - first, coordinates_, block_, source_, origin)
+                              : cyclic(last - first, coordinates_, block_, source_, origin);
 }
 
 std::string Distribution::to_string() const {

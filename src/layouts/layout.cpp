@@ -1,6 +1,7 @@
 #include "longshore/layouts/layout.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 namespace longshore {
@@ -170,9 +171,9 @@ std::vector<Index> Layout::local_shape(Index rank) const {
 }
 
 Index Layout::local_size(Index rank) const {
-  Index n = 1;
-  for (const Index extent : local_shape(rank)) n *= extent;
-  return n;
+  const auto extents = local_shape(rank);
+  if (std::find(extents.begin(), extents.end(), 0) != extents.end()) return 0;  // however large the others are
+  return std::accumulate(extents.begin(), extents.end(), Index{1}, std::multiplies<>());
 }
 
 Index Layout::allocated_size(Index rank) const {

@@ -16,8 +16,10 @@ class Section {
 
   const std::vector<Runs>& dimensions() const { return dimensions_; }
   Index size() const {
+    for (const auto& runs : dimensions_)
+      if (runs.empty()) return 0;  // however large the others are
     Index n = 1;
-    for (const auto& runs : dimensions_) n = runs.empty() ? 0 : (n == 0 ? 0 : checked_mul(n, runs.size()));
+    for (const auto& runs : dimensions_) n = checked_mul(n, runs.size());
     return n;
   }
   bool empty() const { return size() == 0; }
