@@ -1,7 +1,9 @@
 /// Copy kernels: the loops at the bottom of every move, one table chosen by CPU at run time, each with a plain twin.
 ///
 /// A kernel moves `block` bytes at a time. Strides are in bytes and may be negative; source and destination do not
-/// overlap. All kernels accept any alignment and any count including zero.
+/// overlap. All kernels accept any alignment and any count including zero. Destination blocks do not overlap each other
+/// either, and are written in any order; nothing between them is touched. Source blocks may; what lies between two source
+/// blocks of the inner loop may be read (and is discarded), nothing outside the first and the last.
 #pragma once
 
 #include <cstddef>

@@ -108,8 +108,10 @@ struct Interleave {
 /// Lanes of 16 bytes, picked by number from a (0, 1, ...) and then b.
 template <int... Lanes>
 struct PickLanes {
-  static constexpr int lanes[] = {Lanes...};
-  static constexpr int index(int k) { return lanes[k / 2] * 2 + k % 2; }
+  static constexpr int index(int k) {
+    constexpr int lanes[] = {Lanes...};
+    return lanes[k / 2] * 2 + k % 2;
+  }
 };
 
 /// Transposes the lanes of W / 16 registers that lie `Step` apart.
