@@ -23,13 +23,11 @@ target_link_libraries(plain PRIVATE longshore::core)
 """
 
 
-@pytest.fixture(scope="session")
-def example(prefix, tmp_path_factory):
+def build_example(prefix, source, *options):
     """The build directory of examples/cpp, which knows the library only by its installed package."""
-    source = tmp_path_factory.mktemp("example")
     shutil.copytree(EXAMPLE, source, dirs_exist_ok=True)
     build = source / "build"
-    run("cmake", "-S", source, "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", f"-DCMAKE_PREFIX_PATH={prefix}")
+    run("cmake", "-S", source, "-B", build, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}", *options)
     run("cmake", "--build", build, timeout=600)
     return build
 
@@ -43,13 +41,17 @@ def test_core_without_a_look_for_mpi(prefix, tmp_path):
     run(tmp_path / "build" / "plain")
 
 
-def test_the_example_runs(example):
-    assert run(example / "redistribute")
+def test_the_example_runs(prefix, tmp_path):
+    assert run(build_example(prefix, tmp_path) / "redistribute")
+
+
+@pytest.fixture(scope="session")
+def mpi_example(prefix, tmp_path_factory):
+    return build_example(prefix, tmp_path_factory.mktemp("example"), "-DWITH_MPI=ON") / "redistribute_mpi"
 
 
 @pytest.mark.skipif("mpich" not in families(), reason="no MPICH here")
 @pytest.mark.parametrize("ranks", [1, 4])
-def test_the_mpi_example_runs(example, ranks):
-    mpiexec = "mpiexec"  # the environment's own, which built it
-    done = run_under([mpiexec, "-n", ranks, example / "redistribute_mpi"], "mpich")
+def test_the_mpi_example_runs(mpi_example, ranks):
+    done = run_under(["mpiexec", "-n", ranks, mpi_example], "mpich")
     assert done.returncode == 0, done.stdout + done.stderr
