@@ -1,7 +1,8 @@
 // What the copy kernels reach, as a multiple of memcpy's rate over the same number of bytes.
 //
 // Every iteration times one memcpy and one kernel, so that both see the same weather; the counters are medians over the
-// iterations: `of_memcpy` is kernel rate / memcpy rate (1 = as fast), `GB/s` and `memcpy_GB/s` count payload bytes once.
+// iterations: `of_memcpy` is kernel rate / memcpy rate (1 = as fast), `GB/s` and `memcpy_GB/s` count payload bytes
+// once.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -137,11 +138,14 @@ int main(int argc, char** argv) {
       for (Stores stores : {Stores::cached, Stores::streaming})
         for (Index phase : {0, 16}) {
           if (table == &longshore::plain_kernels() && (stores == Stores::streaming || phase != 0)) continue;
-          const std::string name = c.name + "/" + table->name + (stores == Stores::streaming ? "/streaming" : "/cached") +
+          const std::string name = c.name + "/" + table->name +
+                                   (stores == Stores::streaming ? "/streaming" : "/cached") +
                                    "/phase:" + std::to_string(phase);
-          benchmark::RegisterBenchmark(name.c_str(), [c, table, stores, phase](benchmark::State& state) {
-            run(state, c, *table, stores, phase);
-          })->UseManualTime()->MinTime(0.15);
+          benchmark::RegisterBenchmark(
+              name.c_str(),
+              [c, table, stores, phase](benchmark::State& state) { run(state, c, *table, stores, phase); })
+              ->UseManualTime()
+              ->MinTime(0.15);
         }
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;

@@ -44,8 +44,8 @@ std::string describe(const KernelTable& table, const char* kernel, const BlockLo
 
 std::byte noise(Index i) { return static_cast<std::byte>((static_cast<std::uint64_t>(i) * 0x9E3779B97F4A7C15u) >> 56); }
 
-/// Runs one kernel of one table and the plain twin on destinations filled alike, and compares every byte, gaps and guards
-/// included.
+/// Runs one kernel of one table and the plain twin on destinations filled alike, and compares every byte, gaps and
+/// guards included.
 void expect_like_plain(const KernelTable& table, bool transpose, const BlockLoops& l, Stores stores, Index source_phase,
                        Index destination_phase) {
   constexpr Index guard = 192;
@@ -64,9 +64,9 @@ void expect_like_plain(const KernelTable& table, bool transpose, const BlockLoop
   table.fence();
   if (std::memcmp(expected.data(), found.data(), expected.size()) != 0) {
     const auto at = std::mismatch(expected.begin(), expected.end(), found.begin()).first - expected.begin();
-    ADD_FAILURE() << describe(table, transpose ? "transpose" : "blocks", l, stores) << " phases " << source_phase << ", "
-                  << destination_phase << ": first wrong byte at " << at - first << " in [" << to.low << ", " << to.high
-                  << ")";
+    ADD_FAILURE() << describe(table, transpose ? "transpose" : "blocks", l, stores) << " phases " << source_phase
+                  << ", " << destination_phase << ": first wrong byte at " << at - first << " in [" << to.low << ", "
+                  << to.high << ")";
   }
 }
 
@@ -203,7 +203,8 @@ TEST_P(EveryTable, Transposes) {
       if (any(0, 7) == 0) l.d1 = -l.d1;
       if (any(0, 7) == 0) l.d0 = 3 * e, l.d1 = 3 * e * l.n0 + 16;
       if (any(0, 7) == 0) l.s1 = 2 * e, l.s0 = 2 * e * l.n1;
-      expect_like_plain(table(), true, l, any_stores(), any(0, 8) * (any(0, 2) ? e : 1), any(0, 8) * (any(0, 2) ? e : 1));
+      expect_like_plain(table(), true, l, any_stores(), any(0, 8) * (any(0, 2) ? e : 1),
+                        any(0, 8) * (any(0, 2) ? e : 1));
     }
 }
 

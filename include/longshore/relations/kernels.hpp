@@ -2,8 +2,8 @@
 ///
 /// A kernel moves `block` bytes at a time. Strides are in bytes and may be negative; source and destination do not
 /// overlap. All kernels accept any alignment and any count including zero. Destination blocks do not overlap each other
-/// either, and are written in any order; nothing between them is touched. Source blocks may; what lies between two source
-/// blocks of the inner loop may be read (and is discarded), nothing outside the first and the last.
+/// either, and are written in any order; nothing between them is touched. Source blocks may overlap; what lies between
+/// two of them may be read (and is discarded), nothing before the first or after the last.
 #pragma once
 
 #include <cstddef>
@@ -36,8 +36,8 @@ struct KernelTable {
   /// Blocks in two loops, any strides; the caller has ordered the loops, n0 innermost. Specialised on block size and on
   /// unit-to-strided, strided-to-unit and contiguous n0 loops.
   void (*blocks)(std::byte* destination, const std::byte* source, const BlockLoops& loops, Stores stores);
-  /// Transposition, tiled: the n0 loop is (nearly) unit stride in the destination, the n1 loop (nearly) unit stride in the
-  /// source. Same meaning as `blocks`, other visiting order.
+  /// Transposition, tiled: the n0 loop is (nearly) unit stride in the destination, the n1 loop (nearly) unit stride in
+  /// the source. Same meaning as `blocks`, other visiting order.
   void (*transpose)(std::byte* destination, const std::byte* source, const BlockLoops& loops, Stores stores);
   /// Makes streaming stores visible to other threads and processes; call once after a series of streaming kernels.
   void (*fence)();

@@ -1,13 +1,15 @@
-// Kernels with 32-byte registers. The instruction set is raised here, by pragma, so that the build needs no flags.
+// Kernels with 32-byte registers.
+// The instruction set is raised here, by pragma, so that the build needs no flags. prefetchw does nothing where a CPU
+// does not have it.
 #include "body_includes.hpp"
 
 #if LONGSHORE_KERNELS_X86
 
 #if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2,bmi,bmi2,prfchw"))), apply_to = function)
+#pragma clang attribute push(__attribute__((target("avx2,prfchw"))), apply_to = function)
 #else
 #pragma GCC push_options
-#pragma GCC target("avx2,bmi,bmi2,prfchw")
+#pragma GCC target("avx2,prfchw")
 #endif
 
 #include "body.hpp"

@@ -1,13 +1,16 @@
-// Kernels with 64-byte registers, which are whole cache lines, and masked stores. The instruction set is raised here, by pragma, so that the build needs no flags.
+// Kernels with 64-byte registers, which are whole cache lines, and masked stores.
+// The instruction set is raised here, by pragma, so that the build needs no flags. prefetchw does nothing where a CPU
+// does not have it.
 #include "body_includes.hpp"
 
 #if LONGSHORE_KERNELS_X86
 
 #if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi,bmi2,prfchw"))), apply_to = function)
+#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,prfchw"))), \
+                             apply_to = function)
 #else
 #pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi,bmi2,prfchw")
+#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx2,prfchw")
 #endif
 
 #include "body.hpp"

@@ -49,8 +49,8 @@ enum class Contiguous { neither, destination, source };
 /// How many destination lines ahead of the stores are claimed.
 constexpr Index write_ahead_lines = 32;
 
-/// Where the destination lines that the inner loop will need after write_ahead_lines others lie, relative to where it is:
-/// further along the row where rows are long, in a later row where they are short.
+/// Where the destination lines that the inner loop will need after write_ahead_lines others lie, relative to where it
+/// is: further along the row where rows are long, in a later row where they are short.
 inline Index write_ahead(const BlockLoops& l) {
   const Index lines_a_row = l.n0 * lesser(magnitude(l.d0), line_bytes) / line_bytes + 1;
   if (lines_a_row < 2 * write_ahead_lines && l.n1 > 1) return (write_ahead_lines / lines_a_row + 1) * l.d1;
@@ -122,7 +122,7 @@ template <int W, Contiguous side, bool Ahead>
 Nest nest_for_size(Index block) {
   switch (block) {
 #define LONGSHORE_EXACT(N) \
-  case N: \
+  case N:                  \
     return &nest<Exact<W, N>, side, Ahead>;
     LONGSHORE_EXACT(1)
     LONGSHORE_EXACT(2)
@@ -201,8 +201,8 @@ struct NestPlan {
 };
 
 /// Inner loops of a few small blocks cost more in loops than in copying, and their long outer loop may be one that has
-/// permutations of its own. Exchanging the two helps, in pieces that stay in the first-level cache on both sides, provided
-/// that destination rows share lines: otherwise each pass would touch every line again.
+/// permutations of its own. Exchanging the two helps, in pieces that stay in the first-level cache on both sides,
+/// provided that destination rows share lines: otherwise each pass would touch every line again.
 template <int W, bool Ahead>
 NestPlan plan_nest(const BlockLoops& l) {
   const auto lines = [](Index stride) { return magnitude(stride) / line_bytes + 1; };

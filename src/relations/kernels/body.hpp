@@ -1,7 +1,8 @@
 /// A kernel table from register width: the one body behind baseline, AVX2 and AVX-512.
 ///
-/// Everything included here lives in an unnamed namespace, because each including file compiles it for another instruction
-/// set: the linker must never merge the copies. For the same reason the bodies call nothing from the standard library.
+/// Everything included here lives in an unnamed namespace, because each including file compiles it for another
+/// instruction set: the linker must never merge the copies. For the same reason the bodies call nothing from the
+/// standard library.
 #pragma once
 
 #include "blocks.hpp"

@@ -70,8 +70,8 @@ LONGSHORE_INLINE void stream_line(std::byte* d, const std::byte* s) {
   for (int k = 0; k < line_bytes / W; ++k) stream<W>(d + k * W, v[k]);
 }
 
-/// Up to one line, with ordinary stores: a part of a line. Never non-temporal, for the rest of the line may be written by
-/// a later call, or by nobody, and a write-combining buffer that leaves half full costs a read of memory besides.
+/// Up to one line, with ordinary stores: a part of a line. Never non-temporal, for the rest of the line may be written
+/// by a later call, or by nobody, and a write-combining buffer that leaves half full costs a read of memory besides.
 template <int W>
 LONGSHORE_INLINE void copy_part(std::byte* d, const std::byte* s, Index n) {
   if constexpr (W >= 32) return copy_short<32>(d, s, n);
@@ -79,7 +79,8 @@ LONGSHORE_INLINE void copy_part(std::byte* d, const std::byte* s, Index n) {
   return copy_short<16>(d, s, n);
 }
 
-/// How far ahead of the loads a long contiguous source is prefetched: the hardware stops at each page's end, this does not.
+/// How far ahead of the loads a long contiguous source is prefetched: the hardware stops at each page's end, this does
+/// not.
 constexpr Index read_ahead = 1024;
 
 /// `lines` whole lines to an aligned destination.

@@ -38,7 +38,9 @@ LONGSHORE_INLINE void transpose_square(std::byte* d, Index d1, const std::byte* 
 
 /// The widest registers of which W / E fit in the register file.
 template <int W, int E>
-constexpr int square_width = E == 1 ? 16 : E == 2 ? lesser(W, 32) : W;
+constexpr int square_width = E == 1   ? 16
+                             : E == 2 ? lesser(W, 32)
+                                      : W;
 
 /// Any part of the matrix, one element at a time, in strips that fit in few lines.
 template <int E>
@@ -56,14 +58,15 @@ void transpose_edge(const Matrix& m, Index i0, Index i1, Index j0, Index j1) {
 
 /// The part [i0, i1) x [j0, j1), whose sides are whole squares; with Stream, destination lines begin at i0.
 ///
-/// Strips of squares run along the source rows, so that source lines are read in bursts; a tile is as high as its strips
-/// write a page of each destination row, and as wide as the processor keeps address translations for that many rows.
+/// Strips of squares run along the source rows, so that source lines are read in bursts; a tile is as high as its
+/// strips write a page of each destination row, and as wide as the processor keeps address translations for that many
+/// rows.
 template <int W, int E, bool Stream>
 void transpose_squares(const Matrix& m, Index i0, Index i1, Index j0, Index j1) {
   constexpr Index side = line_bytes / E;
   constexpr Index tile_i = 4096 / E, tile_j = 32 * side;
-  // Ordinary stores want their lines claimed ahead: those of the next strip, or, where the rows' lines compete for a few
-  // sets of the cache and would be gone by then, those of the next square.
+  // Ordinary stores want their lines claimed ahead: those of the next strip, or, where the rows' lines compete for a
+  // few sets of the cache and would be gone by then, those of the next square.
   const Index ahead = m.d1 % 4096 == 0 ? side * m.d1 : line_bytes;
   for (Index it = i0; it < i1; it += tile_i) {
     const Index i_end = lesser(it + tile_i, i1);
@@ -81,8 +84,8 @@ void transpose_squares(const Matrix& m, Index i0, Index i1, Index j0, Index j1) 
   }
 }
 
-/// Sends the whole lines of a row's segment of n bytes from buffer to destination, which lie alike in their lines. What is
-/// left of the segment before stands in front of it, and what is left of it is put there.
+/// Sends the whole lines of a row's segment of n bytes from buffer to destination, which lie alike in their lines. What
+/// is left of the segment before stands in front of it, and what is left of it is put there.
 template <int W>
 LONGSHORE_INLINE void empty_row(std::byte* d, std::byte* segment, Index n, bool first, bool last) {
   const Index phase = line_phase(segment);
@@ -100,14 +103,14 @@ LONGSHORE_INLINE void empty_row(std::byte* d, std::byte* segment, Index n, bool 
     copy_exact<W, line_bytes>(lines, lines + n);
 }
 
-/// Streams the part [0, i1) x [0, j1), whose sides are whole squares, by way of a buffer in cache. For registers narrower
-/// than a line, whose stores would leave too many lines half done at once, and for rows that do not all begin at the same
-/// place in a line: in the buffer each row lies in its lines as in the destination, and what does not fill a line stays
-/// there until more of the row arrives.
+/// Streams the part [0, i1) x [0, j1), whose sides are whole squares, by way of a buffer in cache. For registers
+/// narrower than a line, whose stores would leave too many lines half done at once, and for rows that do not all begin
+/// at the same place in a line: in the buffer each row lies in its lines as in the destination, and what does not fill
+/// a line stays there until more of the row arrives.
 template <int W, int E>
 void transpose_staged(const Matrix& m, Index i1, Index j1) {
   constexpr Index side = line_bytes / E;
-  constexpr Index tile_j = 128;                 // rows in the buffer
+  constexpr Index tile_j = 128;                  // rows in the buffer
   constexpr Index segment = 2 * line_bytes / E;  // of a row, in elements, between two times the buffer is emptied
   const Index pitch = 3 * line_bytes + (m.d1 & (line_bytes - 1));
   alignas(64) std::byte buffer[tile_j * 4 * line_bytes];
@@ -174,7 +177,8 @@ void transpose_tiles(std::byte* d, const std::byte* s, const BlockLoops& l, Stor
   const bool lines = stores == Stores::streaming && l.d0 == l.block;
   const Index tile_i = blocks_in(lines ? 1024 : line_bytes, l.d0);
   const Index tile_j = blocks_in(line_bytes, l.s1);
-  // Tiles of tiles, for the sake of address translations: a page of each destination row, some lines of each source row.
+  // Tiles of tiles, for the sake of address translations: a page of each destination row, some lines of each source
+  // row.
   const Index page_i = tile_i * blocks_in(4096, tile_i * l.d0);
   const Index page_j = tile_j * blocks_in(2048, tile_j * l.s1);
   const Nest run = far_destination(l) ? choose_nest<W, true>(l) : choose_nest<W, false>(l);

@@ -1,7 +1,7 @@
 /// Registers of W bytes: loads, stores of three kinds, and the few permutations the kernels are made of.
 ///
-/// Written with the compilers' vector types, so that one text serves every instruction set; only what the language has no
-/// word for (non-temporal and masked stores) names an instruction.
+/// Written with the compilers' vector types, so that one text serves every instruction set; only what the language has
+/// no word for (non-temporal and masked stores) names an instruction.
 #pragma once
 
 #include "body_includes.hpp"
@@ -23,19 +23,31 @@ LONGSHORE_INLINE Index line_phase(const std::byte* p) {
 LONGSHORE_INLINE const void* address_after(const void* p, Index offset) {
   return reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(p) + static_cast<std::uintptr_t>(offset));
 }
-LONGSHORE_INLINE void prefetch_read(const std::byte* p, Index offset) { __builtin_prefetch(address_after(p, offset), 0, 3); }
-LONGSHORE_INLINE void prefetch_write(const std::byte* p, Index offset) { __builtin_prefetch(address_after(p, offset), 1, 3); }
+LONGSHORE_INLINE void prefetch_read(const std::byte* p, Index offset) {
+  __builtin_prefetch(address_after(p, offset), 0, 3);
+}
+LONGSHORE_INLINE void prefetch_write(const std::byte* p, Index offset) {
+  __builtin_prefetch(address_after(p, offset), 1, 3);
+}
 
 template <int Bytes>
 struct UnsignedOf;
 template <>
-struct UnsignedOf<1> { using type = std::uint8_t; };
+struct UnsignedOf<1> {
+  using type = std::uint8_t;
+};
 template <>
-struct UnsignedOf<2> { using type = std::uint16_t; };
+struct UnsignedOf<2> {
+  using type = std::uint16_t;
+};
 template <>
-struct UnsignedOf<4> { using type = std::uint32_t; };
+struct UnsignedOf<4> {
+  using type = std::uint32_t;
+};
 template <>
-struct UnsignedOf<8> { using type = std::uint64_t; };
+struct UnsignedOf<8> {
+  using type = std::uint64_t;
+};
 
 /// A register of W bytes seen as elements of E bytes. Sixteen-byte elements are pairs of eight.
 template <int W, int E>
@@ -48,10 +60,22 @@ struct Vector {
   using Type = typename ElementsOf<W, 8>::type;
 };
 /// Registers narrower than a vector.
-template <> struct Vector<1> { using Type = std::uint8_t; };
-template <> struct Vector<2> { using Type = std::uint16_t; };
-template <> struct Vector<4> { using Type = std::uint32_t; };
-template <> struct Vector<8> { using Type = std::uint64_t; };
+template <>
+struct Vector<1> {
+  using Type = std::uint8_t;
+};
+template <>
+struct Vector<2> {
+  using Type = std::uint16_t;
+};
+template <>
+struct Vector<4> {
+  using Type = std::uint32_t;
+};
+template <>
+struct Vector<8> {
+  using Type = std::uint64_t;
+};
 
 template <int W>
 using VectorType = typename Vector<W>::Type;
@@ -80,8 +104,8 @@ LONGSHORE_INLINE void stream(std::byte* p, VectorType<W> v) {
 #endif
 }
 
-/// A permutation of the elements of two registers, written as a rule: Rule::index(k) is the element (of a, then of b) that
-/// comes k-th, or -1 where it does not matter.
+/// A permutation of the elements of two registers, written as a rule: Rule::index(k) is the element (of a, then of b)
+/// that comes k-th, or -1 where it does not matter.
 template <int W, int E, class Rule, int... K>
 LONGSHORE_INLINE VectorType<W> permute(VectorType<W> a, VectorType<W> b, std::integer_sequence<int, K...>) {
   using Elements = typename ElementsOf<W, E>::type;
@@ -157,8 +181,8 @@ LONGSHORE_INLINE void transpose_registers(VectorType<W> (&r)[W / E]) {
 /// Every Ratio-th element of the flat array a ++ b, as far as it goes; then (second step) continued from c.
 template <int W, int E, int Ratio>
 struct Take {
-  static constexpr int unit = E == 16 ? 8 : E;    // what is permuted
-  static constexpr int pieces = E / unit;         // units an element
+  static constexpr int unit = E == 16 ? 8 : E;  // what is permuted
+  static constexpr int pieces = E / unit;       // units an element
   static constexpr int count = W / unit;
   static constexpr int flat(int k) { return (k / pieces) * Ratio * pieces + k % pieces; }
   /// From registers 0 and 1.
@@ -192,7 +216,7 @@ constexpr bool can_take = W == 64 ? E >= 2 : Ratio == 2 && (E == 4 || E == 8 || 
 
 /// Spreads the elements of v to places Ratio elements apart, leaving what lies between alone.
 template <int W, int E, int Ratio>
-constexpr bool can_spread = W == 64 && LONGSHORE_KERNELS_X86 && E >= 4;
+constexpr bool can_spread = W == 64 && LONGSHORE_KERNELS_X86&& E >= 4;
 
 template <int E, int Ratio, int Part>
 struct Spread {
