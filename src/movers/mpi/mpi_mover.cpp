@@ -9,9 +9,6 @@ namespace longshore::mpi {
 
 namespace {
 
-// Arrays smaller than this a process go through a ring even where they could be copied straight: a packet needs one signal,
-// a copy from a peer's array needs two.
-constexpr Index least_direct_bytes = Index{8} << 10;
 /// Looks at the flags this often before giving the processor away.
 constexpr int patient_spins = 1000;
 
@@ -145,14 +142,6 @@ void check_options(const MotionPlan& plan, const Options& options) {
                                      ", the plan's elements have " + std::to_string(plan.element_bytes()) + " bytes");
 }
 
-/// Arrays large enough that copying straight pays for the second signal. A pure function of what all ranks agreed on.
-bool wants_direct(const MotionPlan& plan, NodePath path) {
-  if (path == NodePath::direct) return true;
-  if (path != NodePath::automatic) return false;
-  const Index processes = std::max<Index>(1, std::min(plan.source().processes(), plan.destination().processes()));
-  return Wide(plan.destination().size()) * plan.element_bytes() / processes >= least_direct_bytes;
-}
-
 }  // namespace
 
 std::unique_ptr<Mover> bind(const MotionPlan& plan, CommHandle comm, std::vector<Part> sources,
@@ -184,7 +173,9 @@ std::unique_ptr<Mover> bind(const MotionPlan& plan, CommHandle comm, std::vector
   const bool rings = options.node == NodePath::automatic || options.node == NodePath::ring;
   const bool both = off_node(parts->outgoing()) || off_node(parts->incoming());
   const Index ring_budget = max_mem == unbounded ? unbounded : both ? max_mem / 2 : max_mem - std::min(max_mem, 2 * element);
-  SharedParts shared(*communicator, plan, *parts, wants_direct(plan, options.node));
+  // Straight copies are the fastest from the smallest arrays on, although they need two signals and a packet needs one.
+  const bool direct = options.node == NodePath::automatic || options.node == NodePath::direct;
+  SharedParts shared(*communicator, plan, *parts, direct);
   mover->node_ = std::make_unique<NodeTraffic>(*communicator, plan, *parts, std::move(shared), rings, ring_budget);
   const auto& outgoing = mover->node_->outgoing_left();
   const auto& incoming = mover->node_->incoming_left();

@@ -8,13 +8,11 @@ namespace longshore::mpi {
 
 namespace {
 
-// Rings stay in the caches of the two processes: four slots of 64 KB. All of a node's together are bounded, so that a node
-// of hundreds of processes does not spend its memory on them.
-constexpr Index largest_slot = Index{64} << 10, smallest_slot = Index{4} << 10;
+// Rings stay in the caches of the two processes: four slots of 128 KB (smaller ones make the tiles of a transpose too small).
+// All of a node's together are bounded, so that a node of hundreds of processes does not spend its memory on them.
+constexpr Index largest_slot = Index{128} << 10, smallest_slot = Index{4} << 10;
 constexpr Index most_slots = 4, fewest_slots = 2;
 constexpr Index node_ring_bytes = Index{64} << 20;
-/// Pulled and pushed in pieces of this size, so that other work gets its turn.
-constexpr Index task_bytes = Index{8} << 20;
 
 struct PartRecord {
   Index side = 0, rank = 0, offset = 0;
@@ -101,7 +99,8 @@ Carrier SharedParts::carrier(const Motion& motion) const {
   return destination ? Carrier::push : source ? Carrier::pull : Carrier::ring;
 }
 
-std::vector<CopyTask> SharedParts::tasks(const MotionPlan& plan, const HeldParts& parts, const Combine& combine) const {
+std::vector<CopyTask> SharedParts::tasks(const MotionPlan& plan, const HeldParts& parts, const Combine& combine,
+                                         Index task_bytes) const {
   const bool pull = direction_ == Direction::pull;
   auto visible = [](const std::vector<Part>& held, auto&& filter) {
     std::vector<VisiblePart> list;
@@ -114,7 +113,7 @@ std::vector<CopyTask> SharedParts::tasks(const MotionPlan& plan, const HeldParts
       if (m.data) list.push_back({rank, m.data});
   };
   auto everything = [](Index) { return true; };
-  const CopyTaskOptions how{combine, std::max(task_bytes, parts.moved_bytes() / 128)};
+  const CopyTaskOptions how{combine, task_bytes};
 
   // The preferred direction takes local motions too. The other one takes what only it can reach.
   auto sources = visible(parts.sources(), everything), destinations = visible(parts.destinations(), everything);

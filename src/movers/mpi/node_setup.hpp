@@ -29,7 +29,8 @@ class SharedParts {
   /// The same answer on both ends.
   Carrier carrier(const Motion& motion) const;
   /// The tasks of this process: local motions, and those that it pulls and pushes.
-  std::vector<CopyTask> tasks(const MotionPlan& plan, const HeldParts& parts, const Combine& combine) const;
+  std::vector<CopyTask> tasks(const MotionPlan& plan, const HeldParts& parts, const Combine& combine,
+                              Index task_bytes) const;
 
  private:
   struct Mapped {

@@ -6,6 +6,9 @@ namespace longshore::mpi {
 
 namespace {
 
+// Copies run in pieces, so that other work gets its turn: small pieces where a peer may wait for a ring meanwhile.
+constexpr Index alone_bytes = Index{8} << 20, beside_rings_bytes = Index{256} << 10, most_pieces = 512;
+
 Index bytes_of(const MotionPlan& plan, const HeldMotion& m) { return checked_mul(m.motion.elements, plan.element_bytes()); }
 
 }  // namespace
@@ -72,7 +75,8 @@ void NodeTraffic::compile_copies(const MotionPlan& plan, const HeldParts& parts,
     touched.insert(place->second);
     return true;
   };
-  for (auto& copy : shared_.tasks(plan, parts, combine)) {
+  const Index piece = ring_out_.empty() && ring_in_.empty() ? alone_bytes : beside_rings_bytes;
+  for (auto& copy : shared_.tasks(plan, parts, combine, std::max(piece, parts.moved_bytes() / most_pieces))) {
     Task task{std::move(copy), {}};
     std::set<std::size_t> touched;
     bool pulls = false, pushes = false;

@@ -1,0 +1,360 @@
+"""What the mpi engine does besides moving data: disagreement, wrong input, lifetimes, movers in flight.
+
+    mpiexec -n P python behaviour.py
+
+Every check is collective; a rank that fails aborts all. Prints one line for each check.
+"""
+
+import gc
+import os
+import sys
+import time
+import traceback
+
+import numpy as np
+from mpi4py import MPI
+
+import longshore as ls
+
+WORLD = MPI.COMM_WORLD
+P, ME = WORLD.size, WORLD.rank
+SHAPE = (24, 18)
+CHECKS = []
+
+
+def check(f):
+    CHECKS.append(f)
+    return f
+
+
+def layouts(p=P, shape=SHAPE):
+    return ls.Layout(f"(BLOCK, *) on {p}", shape), ls.Layout(f"(*, CYCLIC(2)) on {p}", shape)
+
+
+def arrays(src, dst, dtype="f8", comm=WORLD, shared=False):
+    how = dict(comm=comm) if shared else dict(rank=comm.rank)
+    a, b = ls.empty(src, dtype, **how), ls.empty(dst, dtype, **how)
+    a[...] = np.arange(src.size).reshape(src.shape)[_owned(src, comm.rank)]
+    b[...] = 0
+    return a, b
+
+
+def _owned(layout, rank):
+    """The rectangle of (BLOCK, *) or the columns of (*, CYCLIC(2)) that a rank owns."""
+    n, m = layout.shape
+    p = layout.rank_count
+    if "BLOCK" in str(layout).split(",")[0]:
+        b = -(-n // p)
+        return np.ix_(np.arange(min(rank * b, n), min((rank + 1) * b, n)), np.arange(m))
+    return np.ix_(np.arange(n), np.flatnonzero((np.arange(m) // 2) % p == rank))
+
+
+def right(layout, array, comm=WORLD, factor=1):
+    return np.array_equal(array, factor * np.arange(layout.size).reshape(layout.shape)[_owned(layout, comm.rank)])
+
+
+def raises_everywhere(kind, work, *words, comm=WORLD):
+    """All ranks must see the same error, soon."""
+    begin = time.monotonic()
+    try:
+        work()
+    except kind as error:
+        text = str(error)
+    else:
+        raise AssertionError(f"no {kind.__name__}")
+    assert time.monotonic() - begin < 20, "the error took too long"
+    for word in words:
+        assert word in text, (word, text)
+    texts = comm.allgather(text)
+    assert len(set(texts)) == 1, texts
+    return text
+
+
+@check
+def disagreements():
+    if P == 1:
+        return
+    last = P - 1
+    src, dst = layouts()
+    a, b = arrays(src, dst)
+    other = ls.Layout(f"(*, CYCLIC) on {P}", SHAPE) if ME == last else dst
+    c = np.empty(other.local_shape(ME))
+    text = raises_everywhere(ls.DisagreementError, lambda: ls.plan(src, other, "f8").bind(a, c, comm=WORLD), f"rank {last}")
+    assert "CYCLIC(2)" in text
+    # Elements of the same size that are not the same.
+    kind = np.dtype("i8" if ME == last else "f8")
+    raises_everywhere(ls.DisagreementError, lambda: ls.plan(src, dst, kind).bind(a.view(kind), b.view(kind), comm=WORLD), "i8")
+    # Another shape, on one rank only.
+    shape = (SHAPE[0] + 1, SHAPE[1]) if ME == last else SHAPE
+    s, d = layouts(shape=shape)
+    x, y = arrays(s, d)
+    raises_everywhere(ls.DisagreementError, lambda: ls.plan(s, d, "f8").bind(x, y, comm=WORLD), "25x18")
+    # alpha on one rank only, and another path.
+    raises_everywhere(ls.DisagreementError, lambda: ls.plan(src, dst, "f8").bind(a, b, comm=WORLD, alpha=2 if ME == last else None))
+    raises_everywhere(ls.DisagreementError, lambda: ls.plan(src, dst, "f8").bind(a, b, comm=WORLD, node="ring" if ME == last else "auto"))
+    assert not b.any(), "data was touched"
+    ls.plan(src, dst, "f8").bind(a, b, comm=WORLD)()
+    assert right(dst, b)
+
+
+@check
+def wrong_arrays():
+    src, dst = layouts()
+    plan = ls.plan(src, dst, "f8")
+    a, b = arrays(src, dst)
+    last = P - 1
+
+    def bad(wrong, fine):
+        return wrong() if ME == last else fine
+
+    raises_everywhere(ls.LongshoreError, lambda: plan.bind(bad(lambda: np.empty((3, 3)), a), b, comm=WORLD), f"rank {last}")
+    raises_everywhere(ls.LongshoreError, lambda: plan.bind(bad(lambda: np.asfortranarray(a), a), b, comm=WORLD))
+    raises_everywhere(ls.LongshoreError, lambda: plan.bind(bad(lambda: a.astype("f4"), a), b, comm=WORLD))
+    raises_everywhere(ls.LongshoreError, lambda: plan.bind(bad(lambda: None, a), b, comm=WORLD))
+    raises_everywhere(ls.LongshoreError, lambda: plan.bind(bad(lambda: "words", a), b, comm=WORLD))
+    frozen = b.copy()
+    frozen.flags.writeable = False
+    raises_everywhere(ls.LocalArrayError, lambda: plan.bind(a, bad(lambda: frozen, b), comm=WORLD), "read-only")
+    flat = np.zeros(a.size + b.size)
+    over = flat[: a.size].reshape(a.shape), flat[a.size - 1 : a.size - 1 + b.size].reshape(b.shape)
+    raises_everywhere(ls.LocalArrayError, lambda: plan.bind(bad(lambda: over[0], a), bad(lambda: over[1], b), comm=WORLD))
+    raises_everywhere(ls.ArgumentError, lambda: plan.bind(a, b, comm=WORLD, node="teleport"))
+    assert not b.any(), "data was touched"
+
+
+@check
+def wrong_ranks():
+    src, dst = layouts(P + 1)
+    raises_everywhere(ls.ArgumentError, lambda: ls.plan(src, dst, "f8").bind(None, None, comm=WORLD), f"needs {P + 1} ranks", f"has {P}")
+
+
+@check
+def wrong_communicators():
+    src, dst = layouts()
+    a, b = arrays(src, dst)
+    plan = ls.plan(src, dst, "f8")
+    for comm in (MPI.COMM_NULL, "world"):
+        try:
+            plan.bind(a, b, comm=comm)
+        except (ls.LongshoreError, AttributeError, MPI.Exception):
+            continue
+        raise AssertionError(f"{comm} was taken for a communicator")
+    if P > 1:
+        half = WORLD.Split(ME % 2, ME)
+        inter = half.Create_intercomm(0, WORLD, 1 - ME % 2, 5)
+        try:
+            plan.bind(a, b, comm=inter)
+        except ls.ArgumentError as error:
+            assert "inter" in str(error)
+        else:
+            raise AssertionError("an inter-communicator was taken")
+        inter.Free()
+        half.Free()
+
+
+@check
+def memory_limits():
+    if P == 1:
+        return
+    src, dst = layouts()
+    a, b = arrays(src, dst)
+    plan = ls.plan(src, dst, "f8")
+    text = raises_everywhere(ls.MemoryLimitError, lambda: plan.bind(a, b, comm=WORLD, max_mem=15, node="messages"), "16")
+    assert "15" in text
+    for limit in (16, 40, 100, 1000, 10**6):
+        for node in ("messages", "ring", "auto"):
+            b[...] = 0
+            # The smallest that any rank gives counts.
+            mover = plan.bind(a, b, comm=WORLD, max_mem=limit + ME, node=node)
+            assert mover.workspace_bytes <= limit, (mover.workspace_bytes, limit, mover.path)
+            mover()
+            assert right(dst, b)
+    # Shared arrays need no staging at all.
+    a, b = arrays(src, dst, shared=True)
+    mover = plan.bind(a, b, comm=WORLD, max_mem=1)
+    mover()
+    assert right(dst, b) and mover.workspace_bytes == 0
+
+
+@check
+def movers_in_flight():
+    src, dst = layouts()
+    plan = ls.plan(src, dst, "f8")
+    back = ls.plan(dst, src, "f8")
+    for node in ("auto", "ring", "messages"):
+        for shared in (False, True):
+            a, b = arrays(src, dst, shared=shared)
+            c, d = arrays(src, dst, shared=shared)
+            e, f = arrays(dst, src, shared=shared)
+            one, two, three = (
+                plan.bind(a, b, comm=WORLD, node=node),
+                plan.bind(c, d, comm=WORLD, node=node),
+                back.bind(e, f, comm=WORLD, node=node),
+            )
+            for k in range(1, 4):
+                a[...] *= k
+                # Started and finished in different orders on different ranks.
+                for mover in (one, two, three) if ME % 2 else (three, two, one):
+                    mover.start()
+                pending = [two, one, three] if ME % 3 else [three, one, two]
+                while pending:
+                    pending = [m for m in pending if not m.test()]
+                for mover in (one, two, three):
+                    mover.wait()
+                assert right(dst, b, factor=[1, 1, 2, 6][k]) and right(dst, d) and right(src, f), (node, shared, k)
+
+
+@check
+def started_twice():
+    src, dst = layouts()
+    a, b = arrays(src, dst)
+    mover = ls.plan(src, dst, "f8").bind(a, b, comm=WORLD)
+    mover.wait()  # nothing was started
+    assert mover.test()
+    mover.start()
+    try:
+        mover.start()
+    except ls.ArgumentError:
+        pass
+    else:
+        raise AssertionError("start() twice went unnoticed")
+    mover.wait()
+    assert right(dst, b)
+
+
+@check
+def beside_other_messages():
+    """The user's own messages, with any tag, do not get mixed up with ours, and our waiting lets theirs proceed."""
+    src, dst = layouts()
+    a, b = arrays(src, dst)
+    for node in ("auto", "messages"):
+        mover = ls.plan(src, dst, "f8").bind(a, b, comm=WORLD, node=node)
+        for tag in range(3):
+            b[...] = 0
+            theirs, mine = np.zeros(200_000), np.full(200_000, float(ME))
+            sending = WORLD.Isend(mine, (ME + 1) % P, tag)
+            if ME % 2:  # some receive before the move and some after it: a big message needs the sender's help
+                WORLD.Recv(theirs, (ME - 1) % P, tag)
+                mover()
+            else:
+                receiving = WORLD.Irecv(theirs, (ME - 1) % P, tag)
+                mover()
+                receiving.Wait()
+            sending.Wait()
+            assert right(dst, b) and (theirs == (ME - 1) % P).all()
+
+
+@check
+def fewer_and_other_ranks():
+    if P < 2:
+        return
+    for text in (f"(BLOCK, *) on 1, ranks=[{P - 1}]", f"(BLOCK, *) on {P - 1}", f"(BLOCK, *) on {P - 1}, ranks=1:{P}"):
+        src = ls.Layout(f"(*, CYCLIC(2)) on {P}", SHAPE)
+        dst = ls.Layout(text, SHAPE)
+        a = np.empty(src.local_shape(ME))
+        a[...] = np.arange(src.size).reshape(SHAPE)[_owned(src, ME)]
+        mine = ME in list(dst.ranks)
+        for shared in (False, True):
+            b = ls.empty(dst, "f8", comm=WORLD if shared else None, rank=None if shared else ME) if mine else None
+            ls.plan(src, dst, "f8").bind(a, b, comm=WORLD)()
+            if mine:
+                place = list(dst.ranks).index(ME)
+                rows = -(-SHAPE[0] // dst.rank_count)
+                assert np.array_equal(b, np.arange(src.size).reshape(SHAPE)[place * rows : (place + 1) * rows])
+
+
+@check
+def one_line_redistribute():
+    src, dst = layouts()
+    a, _ = arrays(src, dst)
+    assert right(dst, ls.redistribute(a, src, dst, comm=WORLD))
+    out = np.empty(dst.local_shape(ME))
+    ls.redistribute(a, src, dst, comm=WORLD, out=out, alpha=3.0)
+    assert right(dst, out, factor=3)
+
+
+def _resident():
+    with open("/proc/self/statm") as f:
+        return int(f.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+
+@check
+def nothing_leaks():
+    src, dst = layouts()
+    plan = ls.plan(src, dst, "f8")
+    count = {1: 2000, 2: 1000, 3: 150}.get(P, 60)  # binding is slow where ranks outnumber processors
+
+    def rounds(n):
+        for i in range(n):
+            a, b = arrays(src, dst, shared=i % 2 == 0)
+            mover = plan.bind(a, b, comm=WORLD, node=("auto", "ring", "messages")[i % 3])
+            if i % 5 == 0:
+                mover()
+        del mover, a, b
+        gc.collect()
+
+    rounds(30)
+    fds, memory = len(os.listdir("/proc/self/fd")), _resident()
+    rounds(count)
+    assert len(os.listdir("/proc/self/fd")) <= fds + 2, (fds, os.listdir("/proc/self/fd"))
+    assert _resident() < memory + (20 << 20), (memory, _resident())
+    # MPICH has about 2,000 communicators: those that we keep must go with the user's.
+    for i in range(100):
+        comm = WORLD.Dup()
+        a, b = arrays(src, dst)
+        plan.bind(a, b, comm=comm)()
+        comm.Free()
+    # Nothing with a name is left in shared memory.
+    assert not [name for name in os.listdir("/dev/shm") if "longshore" in name]
+
+
+@check
+def communicator_freed_first():
+    src, dst = layouts()
+    a, b = arrays(src, dst)
+    comm = WORLD.Dup()
+    mover = ls.plan(src, dst, "f8").bind(a, b, comm=comm, node="messages")
+    mover()
+    comm.Free()
+    if P > 1:
+        try:
+            mover()
+        except ls.ArgumentError as error:
+            assert "freed" in str(error)
+        else:
+            raise AssertionError("a move over a freed communicator")
+
+
+@check
+def destroyed_in_flight():
+    """Not a correct program, but it must not crash: this goes last."""
+    comm = WORLD.Dup()
+    src, dst = layouts()
+    for node in ("auto", "messages"):
+        a, b = arrays(src, dst, comm=comm)
+        mover = ls.plan(src, dst, "f8").bind(a, b, comm=comm, node=node)
+        mover.start()
+        del mover
+        gc.collect()
+        WORLD.Barrier()
+
+
+def main():
+    only = sys.argv[1:]
+    for f in CHECKS:
+        if only and f.__name__ not in only:
+            continue
+        begin = time.monotonic()
+        try:
+            f()
+        except BaseException:
+            print(f"rank {ME} of {P}: {f.__name__} failed", file=sys.stderr)
+            traceback.print_exc()
+            sys.stderr.flush()
+            WORLD.Abort(1)
+        WORLD.Barrier()
+        if ME == 0:
+            print(f"{f.__name__} ok, {time.monotonic() - begin:.1f} s", flush=True)
+
+
+main()
