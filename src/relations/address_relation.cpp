@@ -1,5 +1,6 @@
 #include "longshore/relations/address_relation.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace longshore {
@@ -12,7 +13,9 @@ AddressRelation::AddressRelation(Index element_bytes, std::vector<RelationAxis> 
       destination_base_(destination_base),
       elements_(1) {
   if (element_bytes < 1) throw Error(ErrorKind::type, "an element of " + std::to_string(element_bytes) + " bytes cannot be moved");
-  for (const auto& axis : axes_) elements_ = axis.runs.empty() ? 0 : checked_mul(elements_, axis.runs.elements());
+  if (std::any_of(axes_.begin(), axes_.end(), [](const RelationAxis& axis) { return axis.runs.empty(); })) elements_ = 0;
+  for (const auto& axis : axes_)
+    if (elements_ > 0) elements_ = checked_mul(elements_, axis.runs.elements());
   checked_mul(elements_, element_bytes_);
 }
 
@@ -35,7 +38,8 @@ AddressRelation AddressRelation::canonical() const {
   if (empty()) return AddressRelation(element_bytes_, {RelationAxis{}}, 0, 0);
   std::vector<RelationAxis> kept;
   Index source = source_base_, destination = destination_base_;
-  for (const auto& axis : axes_) {
+  for (auto axis : axes_) {
+    axis.runs = axis.runs.joined();
     if (axis.runs.elements() == 1) {  // a unit axis is an offset
       const auto indices = axis.runs.at(0);
       source += indices.source * axis.source_stride;
@@ -115,7 +119,7 @@ AccessPattern AddressRelation::source_pattern() const {
     if (axis.runs.empty()) continue;
     const auto& period = axis.runs.periods()[0];
     const auto& run = period.runs[0];
-    if (period.runs.size() > 1) pattern.regular = false;
+    if (axis.runs.periods().size() > 1 || period.runs.size() > 1) pattern.regular = false;
     add(run.length, axis.source_stride);
     add(run.count, run.source_step * axis.source_stride);
     add(period.repeats, period.source_period * axis.source_stride);

@@ -6,8 +6,11 @@ namespace longshore {
 
 namespace {
 
-/// A run of one repetition says nothing with its steps: keep them zero, so that equal relations compare equal.
+/// Repetitions that touch on all sides are one longer run. A run of one repetition says nothing with its steps: keep them
+/// zero, so that equal relations compare equal.
 PairedRun tidy(PairedRun run) {
+  if (run.count > 1 && run.global_step == run.length && run.source_step == run.length && run.destination_step == run.length)
+    run.length = checked_mul(run.length, run.count), run.count = 1;
   if (run.count == 1) run.global_step = run.source_step = run.destination_step = 0;
   return run;
 }
@@ -54,6 +57,7 @@ PairedRuns::PairedRuns(std::vector<PairedPeriod> periods) {
       run.global_step = period.global_period;
       run.source_step = period.source_period;
       run.destination_step = period.destination_period;
+      run = tidy(run);
       period.repeats = 1;
     }
     if (period.repeats == 1) period.global_period = period.source_period = period.destination_period = 0;
@@ -212,6 +216,24 @@ PairedRuns PairedRuns::scaled(Index n) const {
   }
   scale(result.elements_);
   return result;
+}
+
+PairedRuns PairedRuns::joined() const {
+  auto periods = periods_;
+  Index position = 0;
+  for (auto& period : periods) {
+    const Index each = period.elements_per_period();
+    Index at = position;
+    for (auto& run : period.runs) {
+      run.global = at, run.global_step = run.length;
+      at += run.length * run.count;
+      run = tidy(run);
+    }
+    period.runs = compress(period.runs);
+    period.global_period = each;
+    position += each * period.repeats;
+  }
+  return PairedRuns(std::move(periods));
 }
 
 std::vector<PairedRun> compress(const std::vector<PairedRun>& runs) {

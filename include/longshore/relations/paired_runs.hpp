@@ -61,6 +61,11 @@ class PairedRuns {
   /// Every index i replaced by the n consecutive indices [i*n, i*n + n): used when a contiguous inner dimension merges in.
   PairedRuns scaled(Index n) const;
 
+  /// The same (source, destination) pairs in the same order, in fewer runs where blocks that are apart in the array lie side
+  /// by side in both memories. What touches in memory need not touch in the array, so the global index is dropped: it
+  /// becomes the position.
+  PairedRuns joined() const;
+
   template <class F>  // F(global, source, destination, length): every run, in order; time proportional to run_count()
   void for_each_run(F&& f) const {
     for (const auto& period : periods_)
