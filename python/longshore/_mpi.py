@@ -7,6 +7,7 @@ with mpi4py's before it is used.
 from __future__ import annotations
 
 import ast
+import functools
 import importlib
 from collections.abc import Callable, Mapping
 from types import ModuleType
@@ -50,6 +51,7 @@ def _family(MPI: ModuleType) -> str:
     )
 
 
+@functools.cache  # a process has one MPI: what was found stays true, and finding it takes a while
 def _module(MPI: ModuleType) -> ModuleType:
     family = _family(MPI)
     try:
