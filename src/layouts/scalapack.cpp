@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "longshore/layouts/layout.hpp"
 
 namespace longshore {
@@ -26,7 +28,7 @@ Layout layout_from_descriptor(const Descriptor& desc, Index rows, Index columns,
   require(csrc_, desc[csrc_] >= 0 && desc[csrc_] < columns, "it must be within [0, " + std::to_string(columns) + ")");
   auto row = Distribution::cyclic(desc[m_], rows, desc[mb_], desc[rsrc_]);
   auto column = Distribution::cyclic(desc[n_], columns, desc[nb_], desc[csrc_]);
-  const Index largest = row.largest_count();
+  const Index largest = std::max<Index>(row.largest_count(), 1);  // LLD_ is at least 1 even without rows
   require(lld_, desc[lld_] >= 1, "it must be at least 1");
   ProcessGrid grid{{rows, columns}, {false, false}, rank_order, 0, {}};
   // LLD_ belongs to one process: another may own fewer rows and say a smaller one. It is padding only above the largest.
