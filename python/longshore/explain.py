@@ -411,8 +411,8 @@ def _print_extra(print_, told):
     extra = told["extra_memory"]
     print_("extra memory     threads engine: none, it copies from array to array")
     if extra["rank"] is not None and extra["mpi_bytes_at_most"]:
-        print_(f"                 mpi engine: at most {bytes_of(extra['mpi_bytes_at_most'])}, on rank {extra['rank']}, "
-               "if every message is packed; max_mem= bounds it")
+        print_(f"                 mpi engine: at most {bytes_of(extra['mpi_bytes_at_most'])}, on rank {extra['rank']} "
+               "(all messages packed); max_mem= bounds it")
     else:
         print_("                 mpi engine: none")
 

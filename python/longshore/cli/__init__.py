@@ -58,9 +58,11 @@ def run(arguments):
     debug = "--debug" in arguments
     arguments = [word for word in arguments if word != "--debug"]
     try:
-        result = command.main(args=arguments, prog_name="longshore", standalone_mode=False)
+        # Not command.main(): it would turn a reader that goes away into exit code 1.
+        with command.make_context("longshore", arguments) as context:
+            command.invoke(context)
         sys.stdout.flush()
-        return result if isinstance(result, int) else FINE
+        return FINE
     except getattr(click.exceptions, "NoArgsIsHelpError", ()) as error:  # click 8.2 and later
         _tell(error.format_message())
         return WRONG_INPUT
@@ -78,8 +80,8 @@ def run(arguments):
         _tell("longshore: interrupted; nothing was published")
         return _leave(130)
     except BrokenPipeError:
-        # Whoever read our output went away, as `head` does. Python would complain once more at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Whoever read our output went away, as `head` does: not a failure of ours.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains once more at exit
         return FINE
     except Exception as error:
         if debug:

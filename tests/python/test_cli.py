@@ -1,0 +1,173 @@
+"""The command line: words in, words out, exit codes; no traceback ever."""
+
+import json
+import os
+import subprocess
+import sys
+
+import longshore
+import numpy as np
+import pytest
+from longshore.cli import run
+
+BLOCKS, CYCLIC = "(BLOCK, *) on 4", "(CYCLIC(64), CYCLIC(64)) on 2x2"
+
+
+@pytest.fixture
+def call(capfd, monkeypatch, tmp_path):
+    """Runs the command in an empty folder: (exit code, stdout, stderr)."""
+    monkeypatch.chdir(tmp_path)
+    for name in list(os.environ):
+        if name.startswith(("PMI_", "PMIX_", "OMPI_")):
+            monkeypatch.delenv(name)
+
+    def call(*words):
+        code = run([str(word) for word in words])
+        out, err = capfd.readouterr()
+        assert "Traceback" not in out + err
+        return code, out, err
+
+    return call
+
+
+def test_version_and_help(call):
+    assert call("--version") == (0, f"longshore {longshore.__version__}\n", "")
+    for words in (["--help"], ["explain", "--help"], ["move", "-h"], ["bench", "--help"]):
+        code, out, _ = call(*words)
+        assert code == 0 and "Exit codes:" in out and "memory ceiling" in out
+    assert call()[0] == 2
+    code, _, err = call("mvoe")
+    assert code == 2 and "mvoe" in err and "--help" in err
+
+
+def test_as_a_program():
+    done = subprocess.run([sys.executable, "-m", "longshore.cli", "--version"], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout == f"longshore {longshore.__version__}\n"
+
+
+def test_reader_goes_away():
+    command = (f"{sys.executable} -m longshore.cli explain --shape 8192x8192 --from '{BLOCKS}' --to '{CYCLIC}' | true; "
+               "exit ${PIPESTATUS[0]}")
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stderr == ""
+
+
+def test_bench_lists(call):
+    code, out, _ = call("bench")
+    assert code == 0 and "redistribute" in out
+    code, _, err = call("bench", "nothing")
+    assert code == 2 and "redistribute" in err
+
+
+def test_explain(call):
+    code, out, err = call("explain", "--shape", "8192x8192", "--dtype", "float64", "--from", BLOCKS, "--to", CYCLIC)
+    assert code == 0 and err == ""
+    for words in ("8,192 x 8,192 of float64, 512 MiB", BLOCKS, CYCLIC, "[32]", "12, 384 MiB in all",
+                  "128 MiB of 512 MiB (25 %)", "32 MiB, rank 0 to rank 1", "extra memory", "runs of 512 B", "contiguous"):
+        assert words in out, words
+    assert "\x1b" not in out
+
+
+def test_explain_json(call):
+    code, out, _ = call("explain", "--shape", "100x90", "--dtype", "<f4", "--from", "(BLOCK, *) on 2", "--to",
+                        "(*, BLOCK) on 3", "--axes", "1,0", "--json")
+    told = json.loads(out)
+    assert code == 0 and told["view"] == "all" and told["axes"] == [1, 0] and told["dtype"] == "float32"
+    assert np.sum(told["matrix"]["bytes"]) == told["array_bytes"] == 36000
+
+
+@pytest.mark.parametrize("size", [2**20, 2**40])
+def test_explain_a_million_ranks(call, size):
+    for source, destination in [("(CYCLIC(64), CYCLIC(64)) on 1024x1024", "(BLOCK, BLOCK) on 1024x1024"),
+                                ("(BLOCK, *) on 1048576", "(*, BLOCK) on 1048576")]:
+        itemsize = "float64" if size == 2**20 else "int8"
+        if size == 2**40 and "CYCLIC" in source:
+            continue
+        extents = f"{size}x{size}" if size == 2**20 else f"{size}x4194304"
+        code, out, _ = call("explain", "--shape", extents, "--dtype", itemsize, "--from", source, "--to", destination)
+        assert code == 0 and "rank 0" in out and "1,048,576 to 1,048,576 ranks" in out
+
+
+BAD_USAGE = [
+    (["explain", "--shape", "8192x", "--from", BLOCKS, "--to", CYCLIC], "8192x8192"),
+    (["explain", "--shape", "-5", "--from", BLOCKS, "--to", CYCLIC], "shape"),
+    (["explain", "--shape", "9" * 20, "--from", "(BLOCK) on 2", "--to", "(*) on 1"], "63 bits"),
+    (["explain", "--shape", "64x64", "--from", BLOCKS], "--to"),
+    (["explain", "--shape", "64x64", "--from", BLOCKS, "--to", CYCLIC, "--dtype", "object"], "fixed size"),
+    (["explain", "--shape", "64x64", "--from", BLOCKS, "--to", CYCLIC, "--dtype", "flaot"], "NumPy"),
+    (["explain", "--shape", "64x64", "--from", BLOCKS, "--to", CYCLIC, "--dtype", "[1"], "NumPy"),
+    (["explain", "--shape", "64x64", "--from", BLOCKS, "--to", CYCLIC, "--axes", "0,0"], "permutation"),
+    (["explain", "--shape", "64x64", "--from", BLOCKS, "--to", CYCLIC, "--axes", "0,1,2"], "--axes"),
+    (["explain", "--shape", "64x64", "--from", BLOCKS, "--to", CYCLIC, "--axes", "a"], "1,0"),
+    (["explain", "--shape", "64x64", "--from", BLOCKS, "--to", CYCLIC, "--rank", "99"], "rank 99"),
+    (["explain", "--shape", "64", "--from", BLOCKS, "--to", CYCLIC], "dimension"),
+    (["move", "a.npy"], "DST"),
+    (["move", "a.npy", "b.npy", "--max-mem", "lots"], "256MiB"),
+    (["move", "a.npy", "b.npy", "--max-mem", "0"], "usable"),
+    (["move", "a.npy", "b.npy", "--threads", "0"], "threads"),
+    (["move", "missing.npy", "b.npy"], "does not exist"),
+    (["move", "a.npy", "x"], "--to"),
+    (["move", "a.npy", "x", "--to", "(BLOCK) on 2"], "dimension"),
+    (["move", "a.npy", "x", "--to", "(BLOCK, *) on 2, ld=100"], "ld="),
+    (["move", "a.npy", "b.npy", "--to", "(BLOCK, *) on 2"], "one rank"),
+    (["move", "a.npy", "b.npy", "--axes", "2,1,0"], "permutation"),
+    (["move", "a.npy", "a.npy"], "source itself"),
+    (["move", "a.npy", "a.npy", "--force"], "source itself"),
+    (["move", "a.npy", "folder/b.npy"], "make it first"),
+    (["move", ".", "b.npy"], "inside the source"),
+    (["move", "empty", "b.npy"], "layout.json"),
+    (["move", "pickle.npy", "b.npy"], "Python objects"),
+    (["move", "scalar.npy", "b.npy"], "single element"),
+]
+
+
+@pytest.mark.parametrize("words, said", BAD_USAGE, ids=[" ".join(words) for words, _ in BAD_USAGE])
+def test_wrong_usage(call, words, said):
+    np.save("a.npy", np.zeros((8, 3)))
+    np.save("scalar.npy", np.float64(3))
+    os.mkdir("empty")
+    np.save("pickle.npy", np.array([None, {}], dtype=object), allow_pickle=True)
+    before = sorted(os.listdir("."))
+    code, out, err = call(*words)
+    assert code == 2 and out == "" and said in err
+    assert sorted(os.listdir(".")) == before
+
+
+def test_layout_errors_have_a_caret(call):
+    code, _, err = call("explain", "--shape", "64x64", "--from", "(BLOCK, CYLIC) on 4", "--to", CYCLIC)
+    lines = err.splitlines()
+    place = next(i for i, line in enumerate(lines) if "(BLOCK, CYLIC) on 4" in line)
+    assert code == 2 and lines[place + 1].index("^") == lines[place].index("CYLIC")
+
+
+def test_debug_shows_the_traceback(capfd):
+    assert run(["--debug", "move", "missing.npy", "b.npy"]) == 2
+    assert "Traceback" in capfd.readouterr().err
+
+
+def test_there_and_back(call):
+    array = np.arange(40 * 50, dtype="<i4").reshape(40, 50)
+    np.save("a.npy", array)
+    code, out, err = call("move", "a.npy", "shards/", "--to", BLOCKS)
+    assert code == 0 and err == "" and "predicted  8,000 bytes" in out and "moved      8,000 bytes" in out
+    assert sorted(os.listdir("shards")) == ["layout.json"] + [f"rank-0000{r}.npy" for r in range(4)]
+    np.testing.assert_array_equal(np.load("shards/rank-00001.npy"), array[10:20])
+    code, out, _ = call("move", "shards", "other", "--to", "(CYCLIC(3), CYCLIC(4)) on 2x2", "--verify", "--json")
+    told = json.loads(out)
+    assert code == 0 and told["moved_bytes"] == told["predicted_bytes"] == 8000 and told["verified"]
+    assert call("move", "other", "back.npy", "--quiet") == (0, "", "")
+    assert np.array_equal(np.load("back.npy"), array)
+    code, _, err = call("move", "a.npy", "shards", "--to", BLOCKS)
+    assert code == 2 and "--force" in err
+    assert call("move", "a.npy", "shards", "--to", "(BLOCK, *) on 2", "--force", "-q")[0] == 0
+    assert sorted(os.listdir("shards")) == ["layout.json", "rank-00000.npy", "rank-00001.npy"]
+    assert call("move", "a.npy", "t.npy", "--axes", "1,0", "-q")[0] == 0
+    assert np.array_equal(np.load("t.npy"), array.T)
+
+
+def test_impossible_ceiling(call):
+    np.save("a.npy", np.zeros((800, 3)))
+    code, _, err = call("move", "a.npy", "x", "--to", BLOCKS, "--max-mem", "100KiB")
+    assert code == 3 and "at least" in err and os.listdir(".") == ["a.npy"]
+    least = err.split("--max-mem ")[-1].strip()
+    assert call("move", "a.npy", "x", "--to", BLOCKS, "--max-mem", least)[0] == 0
