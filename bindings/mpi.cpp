@@ -1,4 +1,5 @@
-/// The `mpi` engine for Python: one source, built once for each MPI ABI family. `longshore._mpi` chooses among the modules.
+/// The `mpi` engine for Python: one source, built once for each MPI ABI family. `longshore._mpi` chooses among the
+/// modules.
 #include "longshore/movers/mpi.hpp"
 
 #include <nanobind/stl/optional.h>
@@ -65,44 +66,49 @@ NB_MODULE(LONGSHORE_MPI_MODULE, module) {
       .def_static("create", &mpi::SharedSegment::create, nb::arg("bytes"), nb::call_guard<nb::gil_scoped_release>(),
                   "A new segment of so many bytes, all zero; None where the machine forbids it.")
       .def_prop_ro("bytes", &mpi::SharedSegment::bytes, "Its size.")
-      .def_prop_ro("address", [](const mpi::SharedSegment& segment) { return std::uintptr_t(segment.data()); },
-                   "Where it is mapped in this process.");
+      .def_prop_ro(
+          "address", [](const mpi::SharedSegment& segment) { return std::uintptr_t(segment.data()); },
+          "Where it is mapped in this process.");
 
-  module.def("comm_facts",
-             [](std::uint64_t comm) {
-               const auto facts = mpi::comm_facts(mpi::CommHandle::from_bits(comm));
-               return std::pair(facts.rank, facts.size);
-             },
-             nb::arg("comm"), "(rank, size) of a communicator as this module's MPI library sees it.");
+  module.def(
+      "comm_facts",
+      [](std::uint64_t comm) {
+        const auto facts = mpi::comm_facts(mpi::CommHandle::from_bits(comm));
+        return std::pair(facts.rank, facts.size);
+      },
+      nb::arg("comm"), "(rank, size) of a communicator as this module's MPI library sees it.");
 
-  module.def("agree",
-             [](std::uint64_t comm, const std::optional<std::string>& error_class, const std::string& message) {
-               const Error error(to_kind(error_class.value_or("")), message);
-               nb::gil_scoped_release unlocked;
-               mpi::agree(mpi::CommHandle::from_bits(comm), error_class ? &error : nullptr);
-             },
-             nb::arg("comm"), nb::arg("error_class").none(), nb::arg("message"),
-             "Collective: raises on every process if one of them brings an error.");
+  module.def(
+      "agree",
+      [](std::uint64_t comm, const std::optional<std::string>& error_class, const std::string& message) {
+        const Error error(to_kind(error_class.value_or("")), message);
+        nb::gil_scoped_release unlocked;
+        mpi::agree(mpi::CommHandle::from_bits(comm), error_class ? &error : nullptr);
+      },
+      nb::arg("comm"), nb::arg("error_class").none(), nb::arg("message"),
+      "Collective: raises on every process if one of them brings an error.");
 
-  module.def("gather_texts",
-             [](std::uint64_t comm, const std::string& text) {
-               nb::gil_scoped_release unlocked;
-               return mpi::gather_texts(mpi::CommHandle::from_bits(comm), text);
-             },
-             nb::arg("comm"), nb::arg("text"), "Collective: every process's text, in order of rank.");
+  module.def(
+      "gather_texts",
+      [](std::uint64_t comm, const std::string& text) {
+        nb::gil_scoped_release unlocked;
+        return mpi::gather_texts(mpi::CommHandle::from_bits(comm), text);
+      },
+      nb::arg("comm"), nb::arg("text"), "Collective: every process's text, in order of rank.");
 
-  module.def("bind",
-             [](const MotionPlan& plan, std::uint64_t comm, std::vector<PythonPart> sources,
-                std::vector<PythonPart> destinations, const Combine& combine, Index max_mem, const std::string& placement,
-                const std::string& node, std::string element) {
-               mpi::Options options{combine, max_mem, to_placement(placement), to_path(node), std::move(element)};
-               auto from = to_parts(std::move(sources)), to = to_parts(std::move(destinations));
-               nb::gil_scoped_release unlocked;
-               return mpi::bind(plan, mpi::CommHandle::from_bits(comm), std::move(from), std::move(to), options);
-             },
-             nb::arg("plan"), nb::arg("comm"), nb::arg("sources"), nb::arg("destinations"), nb::arg("combine"),
-             nb::arg("max_mem"), nb::arg("placement"), nb::arg("node"), nb::arg("element"),
-             "Collective: binds a plan to the parts of all processes. Parts are (layout rank, LocalArray, segment or None).");
+  module.def(
+      "bind",
+      [](const MotionPlan& plan, std::uint64_t comm, std::vector<PythonPart> sources,
+         std::vector<PythonPart> destinations, const Combine& combine, Index max_mem, const std::string& placement,
+         const std::string& node, std::string element) {
+        mpi::Options options{combine, max_mem, to_placement(placement), to_path(node), std::move(element)};
+        auto from = to_parts(std::move(sources)), to = to_parts(std::move(destinations));
+        nb::gil_scoped_release unlocked;
+        return mpi::bind(plan, mpi::CommHandle::from_bits(comm), std::move(from), std::move(to), options);
+      },
+      nb::arg("plan"), nb::arg("comm"), nb::arg("sources"), nb::arg("destinations"), nb::arg("combine"),
+      nb::arg("max_mem"), nb::arg("placement"), nb::arg("node"), nb::arg("element"),
+      "Collective: binds a plan to the parts of all processes. Parts are (layout rank, LocalArray, segment or None).");
 }
 
 }  // namespace longshore::python

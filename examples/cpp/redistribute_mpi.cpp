@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
 
     const MotionPlan plan(rows, grid, sizeof(double));
     const auto mover = mpi::bind(plan, MPI_COMM_WORLD, {from}, {to});  // collective: all ranks agree here, or all throw
-    mover->start();                                                   // again and again, whenever the source has changed
+    mover->start();  // again and again, whenever the source has changed
     mover->wait();
     each(grid, to, [&](double& element, double v) { wrong += element != v; });
     if (rank == 0) std::printf("%s", (mover->describe() + "\n").c_str());

@@ -7,8 +7,10 @@ with mpi4py's before it is used.
 from __future__ import annotations
 
 import ast
+import ctypes
 import functools
 import importlib
+import sys
 from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any, TypeVar
@@ -77,9 +79,9 @@ def _open(comm: Any) -> tuple[ModuleType, int]:
     if comm == MPI.COMM_NULL:
         raise ArgumentError("the communicator is COMM_NULL")
     module = _module(MPI)
-    # The handle lies in the mpi4py object; its first bytes are the MPI_Comm.
-    size = MPI._sizeof(comm)
-    bits = int.from_bytes(_memory(MPI._addressof(comm), size), "little")
+    # The MPI_Comm itself, an int or a pointer, lies in the mpi4py object.
+    handle = ctypes.string_at(MPI._addressof(comm), MPI._sizeof(comm))
+    bits = int.from_bytes(handle.ljust(8, b"\0"), sys.byteorder)
     seen, expected = module.comm_facts(bits), (comm.Get_rank(), comm.Get_size())
     if seen != expected:
         raise TransportError(
@@ -87,12 +89,6 @@ def _open(comm: Any) -> tuple[ModuleType, int]:
             f"{seen[1]}: there are two MPI libraries in this process"
         )
     return module, bits
-
-
-def _memory(address: int, size: int) -> bytes:
-    import ctypes
-
-    return ctypes.string_at(address, size)
 
 
 def together(comm: Any, work: Callable[[], T]) -> T:

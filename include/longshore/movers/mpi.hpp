@@ -22,7 +22,7 @@ class CommHandle {
     static_assert(std::is_trivially_copyable_v<Comm> && sizeof(Comm) <= sizeof bits_, "not an MPI communicator");
     std::memcpy(&bits_, &comm, sizeof comm);
   }
-  /// From the bits, as another language gives them.
+  /// From the handle's bytes padded to eight with zeros, as another language gives them.
   static CommHandle from_bits(std::uint64_t bits) { return CommHandle(bits); }
   template <class Comm>
   Comm get() const {
@@ -35,8 +35,8 @@ class CommHandle {
   std::uint64_t bits_ = 0;
 };
 
-/// Memory that the other processes of this node can map: an array here is moved with a single copy. It has no name in any
-/// file system, so a killed process leaves nothing behind. Not collective; freed when the last owner lets go.
+/// Memory that the other processes of this node can map: an array here is moved with a single copy. It has no name in
+/// any file system, so a killed process leaves nothing behind. Not collective; freed when the last owner lets go.
 class SharedSegment {
  public:
   /// Null where the machine forbids such memory; throws `std::bad_alloc` where there is not enough of it. Holds zeros.
@@ -72,15 +72,16 @@ struct Part {
   std::shared_ptr<const SharedSegment> segment;
 };
 
-/// An uninitialised array for `rank` of a layout, where the engine moves fastest (ordinary memory where that is forbidden).
+/// An uninitialised array for `rank` of a layout, where the engine moves fastest (ordinary memory where that is
+/// forbidden).
 Part allocate(const Layout& layout, Index rank, Index element_bytes);
 
 /// Which process of the communicator holds a layout rank: the one of the same number, or rank modulo the size.
 enum class Placement { direct, wrap };
 
-/// How data moves between processes of one node. `automatic`: the fastest that is possible. The others are for tests and
-/// benchmarks: `direct` copies straight between arrays where one of them is shared (messages otherwise), `ring` stages
-/// through a small shared ring, `messages` treats the peer as if it were on another node.
+/// How data moves between processes of one node. `automatic`: the fastest that is possible. The others are for tests
+/// and benchmarks: `direct` copies straight between arrays where one of them is shared (messages otherwise), `ring`
+/// stages through a small shared ring, `messages` treats the peer as if it were on another node.
 enum class NodePath { automatic, direct, ring, messages };
 
 struct Options {
@@ -91,14 +92,14 @@ struct Options {
   std::string element;  ///< what an element is ("<f8"), compared between the ranks; may be empty
 };
 
-/// Binds a plan to the parts that this process holds. Collective over `comm`: every process must call it, with equal plans
-/// and options, and gets either a mover or the same error as all others. The layouts' world ranks are ranks of `comm`.
-/// Keeps a private duplicate of the communicator as its attribute; free the communicator after the movers.
+/// Binds a plan to the parts that this process holds. Collective over `comm`: every process must call it, with equal
+/// plans and options, and gets either a mover or the same error as all others. The layouts' world ranks are ranks of
+/// `comm`. Keeps a private duplicate of the communicator as its attribute; free the communicator after the movers.
 std::unique_ptr<Mover> bind(const MotionPlan& plan, CommHandle comm, std::vector<Part> sources,
                             std::vector<Part> destinations, const Options& options = {});
 
-/// Turns an error of one process into the same error on all, so that nobody goes on to wait for it. Collective. Null: nothing
-/// went wrong here; returns if that is so everywhere.
+/// Turns an error of one process into the same error on all, so that nobody goes on to wait for it. Collective. Null:
+/// nothing went wrong here; returns if that is so everywhere.
 void agree(CommHandle comm, const Error* failure);
 
 /// Every process's text, in order of rank. Collective. For short texts, such as the name of an element type.

@@ -16,8 +16,8 @@ struct Submission {
   std::string text;
 };
 
-/// Collective. Returns the smallest of each of the `values` of any rank. Throws on every rank where one has failed (with the failing ranks'
-/// messages) or where digests differ (`Error(disagreement)` telling who was given what).
+/// Collective. Returns the smallest of each of the `values` of any rank. Throws on every rank where one has failed
+/// (with the failing ranks' messages) or where digests differ (`Error(disagreement)` telling who was given what).
 std::array<Index, 2> agree(const Communicator& communicator, const Submission& mine,
                            const std::array<Index, 2>& values = {0, 0});
 

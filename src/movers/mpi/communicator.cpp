@@ -9,8 +9,8 @@ namespace longshore::mpi {
 
 namespace {
 
-// MPI runs a delete callback with whatever was stored, also inside MPI_Finalize, where communicators cannot be freed any
-// more. An attribute of MPI_COMM_SELF goes first then and tells.
+// MPI runs a delete callback with whatever was stored, also inside MPI_Finalize, where communicators cannot be freed
+// any more. An attribute of MPI_COMM_SELF goes first then and tells.
 bool finalising = false;
 
 int forget(MPI_Comm, int, void* stored, void*) {

@@ -16,7 +16,8 @@ void check_mpi(int code, const char* call);
 /// One for each communicator of the user's, cached as its attribute and freed with it.
 class Communicator {
  public:
-  /// Finds or makes it. Collective over `comm` the first time. Throws `Error(argument)` for what is no usable communicator.
+  /// Finds or makes it. Collective over `comm` the first time. Throws `Error(argument)` for what is no usable
+  /// communicator.
   static std::shared_ptr<Communicator> of(CommHandle comm);
   ~Communicator();
 

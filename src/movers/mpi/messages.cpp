@@ -16,9 +16,8 @@ Index round64(Index bytes) { return checked_mul(ceil_div(bytes, 64), 64); }
 
 struct Staged {
   std::byte* data = nullptr;
-  std::unique_ptr<std::byte[], void (*)(std::byte*)> memory{nullptr, [](std::byte* p) {
-    ::operator delete[](p, std::align_val_t(64));
-  }};
+  std::unique_ptr<std::byte[], void (*)(std::byte*)> memory{
+      nullptr, [](std::byte* p) { ::operator delete[](p, std::align_val_t(64)); }};
   explicit Staged(Index bytes) {
     if (bytes <= 0) return;
     memory.reset(static_cast<std::byte*>(::operator new[](std::size_t(bytes), std::align_val_t(64))));
@@ -38,7 +37,8 @@ Index whole_capacity(const AddressRelation& relation) { return std::max(relation
 class WholeMessages final : public Messages {
  public:
   WholeMessages(std::shared_ptr<Communicator> communicator, int tag, const MotionPlan& plan,
-                const std::vector<HeldMotion>& outgoing, const std::vector<HeldMotion>& incoming, const Combine& combine)
+                const std::vector<HeldMotion>& outgoing, const std::vector<HeldMotion>& incoming,
+                const Combine& combine)
       : communicator_(std::move(communicator)),
         tag_(tag),
         bytes_(whole_staging_bytes(plan, outgoing, incoming, combine)),
@@ -47,14 +47,21 @@ class WholeMessages final : public Messages {
     auto add = [&](std::vector<End>& ends, const HeldMotion& m, PacketedMessage::Halves halves) {
       const auto relation = plan.relation(m.motion);
       if (relation.empty()) return;
-      ends.push_back({m.peer, m.data, relation.bytes(), nullptr,
-                      PacketedMessage(relation, whole_capacity(relation), halves, unpacking(plan, m, combine)), {}});
+      ends.push_back({m.peer,
+                      m.data,
+                      relation.bytes(),
+                      nullptr,
+                      PacketedMessage(relation, whole_capacity(relation), halves, unpacking(plan, m, combine)),
+                      {}});
       auto& end = ends.back();
       const bool out = halves == PacketedMessage::Halves::assembly;
-      const auto place = out ? end.message.contiguous_source(0)
-                             : combine.is_copy() ? end.message.contiguous_destination(0) : std::nullopt;
-      if (place) end.lies = m.data + *place;
-      else end.stage = staging_.data + used, used += round64(end.bytes);
+      const auto place = out                 ? end.message.contiguous_source(0)
+                         : combine.is_copy() ? end.message.contiguous_destination(0)
+                                             : std::nullopt;
+      if (place)
+        end.lies = m.data + *place;
+      else
+        end.stage = staging_.data + used, used += round64(end.bytes);
     };
     for (const auto& m : outgoing) add(out_, m, PacketedMessage::Halves::assembly);
     for (const auto& m : incoming) add(in_, m, PacketedMessage::Halves::disassembly);
@@ -65,7 +72,8 @@ class WholeMessages final : public Messages {
     for (auto& end : in_) end.transfer.receive(comm, end.peer, tag_, end.lies ? end.lies : end.stage, end.bytes);
     // Begin with the next rank, not with rank 0: otherwise everybody floods the same peer.
     const auto first = std::size_t(std::lower_bound(out_.begin(), out_.end(), communicator_->rank(),
-                                                    [](const End& e, int r) { return e.peer < r; }) - out_.begin());
+                                                    [](const End& e, int r) { return e.peer < r; }) -
+                                   out_.begin());
     for (std::size_t i = 0; i < out_.size(); ++i) {
       auto& end = out_[(first + i) % out_.size()];
       if (!end.lies) end.message.pack(0, end.stage, end.data);
@@ -117,8 +125,8 @@ class WholeMessages final : public Messages {
 // ---- packets --------------------------------------------------------------------------------------------------------
 
 /// One direction: packets in order through a few slots. Both ends of every pair go through their peers by ascending
-/// distance (destination - source) modulo the number of processes. The pending packet of smallest distance then always finds
-/// its other end waiting for it, so somebody can always proceed.
+/// distance (destination - source) modulo the number of processes. The pending packet of smallest distance then always
+/// finds its other end waiting for it, so somebody can always proceed.
 class PacketStream {
  public:
   PacketStream(bool sending, const MotionPlan& plan, std::vector<HeldMotion> motions, int me, int size,
@@ -130,8 +138,9 @@ class PacketStream {
     const auto halves = sending ? PacketedMessage::Halves::assembly : PacketedMessage::Halves::disassembly;
     Index largest = 0;
     for (const auto& m : motions) {
-      messages_.push_back({m.peer, m.data, PacketedMessage(plan.relation(m.motion), packet_bytes, halves,
-                                                           unpacking(plan, m, combine))});
+      messages_.push_back(
+          {m.peer, m.data,
+           PacketedMessage(plan.relation(m.motion), packet_bytes, halves, unpacking(plan, m, combine))});
       largest = std::max(largest, messages_.back().message.largest_packet_bytes());
     }
     slot_bytes_ = largest;
@@ -162,7 +171,8 @@ class PacketStream {
       auto& m = messages_[message_];
       slot.message = message_, slot.packet = packet_;
       const auto place = sending_ ? m.message.contiguous_source(packet_)
-                                  : copy_ ? m.message.contiguous_destination(packet_) : std::nullopt;
+                         : copy_  ? m.message.contiguous_destination(packet_)
+                                  : std::nullopt;
       slot.lies = place ? m.data + *place : nullptr;
       const Index bytes = m.message.packet_bytes(packet_);
       if (!sending_) {
@@ -253,10 +263,12 @@ Index whole_staging_bytes(const MotionPlan& plan, const std::vector<HeldMotion>&
 }
 
 std::unique_ptr<Messages> make_messages(std::shared_ptr<Communicator> communicator, int tag, const MotionPlan& plan,
-                                        const std::vector<HeldMotion>& outgoing, const std::vector<HeldMotion>& incoming,
-                                        const Combine& combine, const Staging& staging, Index bytes) {
+                                        const std::vector<HeldMotion>& outgoing,
+                                        const std::vector<HeldMotion>& incoming, const Combine& combine,
+                                        const Staging& staging, Index bytes) {
   if (outgoing.empty() && incoming.empty()) return nullptr;
-  if (staging.whole) return std::make_unique<WholeMessages>(std::move(communicator), tag, plan, outgoing, incoming, combine);
+  if (staging.whole)
+    return std::make_unique<WholeMessages>(std::move(communicator), tag, plan, outgoing, incoming, combine);
   // Two slots a direction let one be packed while the other travels.
   const Index directions = (outgoing.empty() ? 0 : 1) + (incoming.empty() ? 0 : 1);
   const Index slots = std::clamp<Index>(bytes / (staging.packet_bytes * directions), 1, 4);

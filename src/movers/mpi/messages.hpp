@@ -1,5 +1,5 @@
-/// movers/mpi: the motions that go through MPI. Whole: one message a motion, all in flight at once. Packets: where memory is
-/// short, packets through a few slots in an order that cannot deadlock.
+/// movers/mpi: the motions that go through MPI. Whole: one message a motion, all in flight at once. Packets: where
+/// memory is short, packets through a few slots in an order that cannot deadlock.
 #pragma once
 
 #include <memory>
@@ -34,14 +34,16 @@ Index whole_staging_bytes(const MotionPlan& plan, const std::vector<HeldMotion>&
 
 /// `bytes`: what all slots together may take, for packets. Not collective.
 std::unique_ptr<Messages> make_messages(std::shared_ptr<Communicator> communicator, int tag, const MotionPlan& plan,
-                                        const std::vector<HeldMotion>& outgoing, const std::vector<HeldMotion>& incoming,
-                                        const Combine& combine, const Staging& staging, Index bytes);
+                                        const std::vector<HeldMotion>& outgoing,
+                                        const std::vector<HeldMotion>& incoming, const Combine& combine,
+                                        const Staging& staging, Index bytes);
 
 /// The requests of one transfer of any size, split into messages of at most 1 GiB so that every count fits an int.
 class Transfer {
  public:
   enum class Mode { eager, synchronous };
-  /// Synchronous: complete only when the receiver has taken it, so that a fast sender cannot fill the receiver's MPI library.
+  /// Synchronous: complete only when the receiver has taken it, so that a fast sender cannot fill the receiver's MPI
+  /// library.
   void send(MPI_Comm comm, int peer, int tag, const std::byte* data, Index bytes, Mode mode);
   void receive(MPI_Comm comm, int peer, int tag, std::byte* data, Index bytes);
   bool test();  ///< true once, when all of it has arrived or left; false when idle

@@ -59,9 +59,7 @@ class MpiMover final : public Mover {
     }
   }
 
-  Index workspace_bytes() const override {
-    return node_->ring_bytes() + (messages_ ? messages_->staging_bytes() : 0);
-  }
+  Index workspace_bytes() const override { return node_->ring_bytes() + (messages_ ? messages_->staging_bytes() : 0); }
   Index moved_bytes() const override { return moved_bytes_; }
   std::string describe() const override {
     std::string text;
@@ -75,8 +73,8 @@ class MpiMover final : public Mover {
   }
 
  private:
-  friend std::unique_ptr<Mover> longshore::mpi::bind(const MotionPlan&, CommHandle, std::vector<Part>, std::vector<Part>,
-                                                     const Options&);
+  friend std::unique_ptr<Mover> longshore::mpi::bind(const MotionPlan&, CommHandle, std::vector<Part>,
+                                                     std::vector<Part>, const Options&);
   bool finished() {
     if (!active_) return true;
     if (!node_->done() || (messages_ && !messages_->done())) return false;
@@ -122,8 +120,9 @@ std::string describe(const MotionPlan& plan, const Options& options) {
   }
   if (options.placement == Placement::wrap) text += ", placement wrap";
   if (options.node != NodePath::automatic)
-    text += std::string(", node path ") +
-            (options.node == NodePath::direct ? "direct" : options.node == NodePath::ring ? "ring" : "messages");
+    text += std::string(", node path ") + (options.node == NodePath::direct ? "direct"
+                                           : options.node == NodePath::ring ? "ring"
+                                                                            : "messages");
   return text;
 }
 
@@ -163,7 +162,8 @@ std::unique_ptr<Mover> bind(const MotionPlan& plan, CommHandle comm, std::vector
   held.insert(held.end(), parts->destinations().begin(), parts->destinations().end());
   auto mover = std::make_unique<MpiMover>(communicator, parts->moved_bytes(), std::move(held));
 
-  // 2. The node: what can be seen of each other's memory. Rings may take half of the memory allowed if messages need some.
+  // 2. The node: what can be seen of each other's memory. Rings may take half of the memory allowed if messages need
+  // some.
   const int tag = communicator->next_tag();
   const Index element = plan.element_bytes();
   auto off_node = [&](const std::vector<HeldMotion>& motions) {
@@ -172,7 +172,9 @@ std::unique_ptr<Mover> bind(const MotionPlan& plan, CommHandle comm, std::vector
   };
   const bool rings = options.node == NodePath::automatic || options.node == NodePath::ring;
   const bool both = off_node(parts->outgoing()) || off_node(parts->incoming());
-  const Index ring_budget = max_mem == unbounded ? unbounded : both ? max_mem / 2 : max_mem - std::min(max_mem, 2 * element);
+  const Index ring_budget = max_mem == unbounded ? unbounded
+                            : both               ? max_mem / 2
+                                                 : max_mem - std::min(max_mem, 2 * element);
   // Straight copies are the fastest from the smallest arrays on, although they need two signals and a packet needs one.
   const bool direct = options.node == NodePath::automatic || options.node == NodePath::direct;
   SharedParts shared(*communicator, plan, *parts, direct);
@@ -190,12 +192,14 @@ std::unique_ptr<Mover> bind(const MotionPlan& plan, CommHandle comm, std::vector
       if (!directions) return;
       fits = whole_staging_bytes(plan, outgoing, incoming, options.combine) <= limit;
       const Index least = directions * element;
-      if (fits && limit < least) {  // sent from where it lies and received to where it lies; an element at a time does as well
+      if (fits &&
+          limit < least) {  // sent from where it lies and received to where it lies; an element at a time does as well
         packet = element;
         return;
       }
       if (limit < least)
-        throw Error(ErrorKind::memory_limit, "max_mem is " + std::to_string(max_mem) + " bytes; this move needs at least " +
+        throw Error(ErrorKind::memory_limit, "max_mem is " + std::to_string(max_mem) +
+                                                 " bytes; this move needs at least " +
                                                  std::to_string(least + max_mem - limit));
       const Index slots = limit / directions >= 2 * element ? 2 * directions : directions;
       packet = limit / slots / element * element;

@@ -8,8 +8,9 @@ namespace longshore::mpi {
 
 namespace {
 
-// Rings stay in the caches of the two processes: four slots of 128 KB (smaller ones make the tiles of a transpose too small).
-// All of a node's together are bounded, so that a node of hundreds of processes does not spend its memory on them.
+// Rings stay in the caches of the two processes: four slots of 128 KB (smaller ones make the tiles of a transpose too
+// small). All of a node's together are bounded, so that a node of hundreds of processes does not spend its memory on
+// them.
 constexpr Index largest_slot = Index{128} << 10, smallest_slot = Index{4} << 10;
 constexpr Index most_slots = 4, fewest_slots = 2;
 constexpr Index node_ring_bytes = Index{64} << 20;
@@ -129,7 +130,8 @@ std::vector<CopyTask> SharedParts::tasks(const MotionPlan& plan, const HeldParts
     add_mapped(other_sources, sources_);
   }
   if (!other_sources.empty() && !other_destinations.empty())
-    for (auto& task : copy_tasks(plan, other_sources, other_destinations, pull ? Direction::push : Direction::pull, how))
+    for (auto& task :
+         copy_tasks(plan, other_sources, other_destinations, pull ? Direction::push : Direction::pull, how))
       tasks.push_back(std::move(task));
   return tasks;
 }
@@ -144,7 +146,8 @@ RingShape shape_ring(Index traffic, Index element_bytes, Index share) {
   RingShape shape;
   shape.slot_bytes = std::max(least, round(std::min(largest_slot, traffic)));
   shape.slots = traffic <= shape.slot_bytes ? fewest_slots : most_slots;
-  while (shape.bytes() > share && shape.slot_bytes > least) shape.slot_bytes = std::max(least, round(shape.slot_bytes / 2));
+  while (shape.bytes() > share && shape.slot_bytes > least)
+    shape.slot_bytes = std::max(least, round(shape.slot_bytes / 2));
   while (shape.bytes() > share && shape.slots > fewest_slots) --shape.slots;
   if (shape.bytes() > share) shape = {};
   return shape;
@@ -190,8 +193,10 @@ ControlBlocks::ControlBlocks(const Communicator& communicator, const std::vector
   for (const int peer : partners) {
     if (!ok) break;
     auto view = SegmentView::map(addresses[std::size_t(peer)], true);
-    if (!view) ok = false;
-    else blocks_[std::size_t(peer)] = ControlBlock(view->data(), n), views_.push_back(std::move(view));
+    if (!view)
+      ok = false;
+    else
+      blocks_[std::size_t(peer)] = ControlBlock(view->data(), n), views_.push_back(std::move(view));
   }
   usable_ = all_of_node(communicator, ok);
   if (segment_) segment_->seal();

@@ -44,8 +44,8 @@ class SharedParts {
   std::vector<std::shared_ptr<SegmentView>> views_;
 };
 
-/// One process's mailbox and incoming rings, as it lies at the start of its control segment. Followed by `Flag done[n]` and
-/// `RingShape rings[n]` for the n processes of the node, then by the rings.
+/// One process's mailbox and incoming rings, as it lies at the start of its control segment. Followed by `Flag done[n]`
+/// and `RingShape rings[n]` for the n processes of the node, then by the rings.
 class ControlBlock {
  public:
   ControlBlock() = default;
@@ -70,15 +70,14 @@ class ControlBlock {
 /// Every process's control block that this process has to do with.
 class ControlBlocks {
  public:
-  /// Collective over the node. `ring_bytes[i]`: the bytes that process i of the node sends here through a ring in one move;
-  /// `partners`: the processes whose blocks are needed. `budget` bounds the bytes of all rings here.
+  /// Collective over the node. `ring_bytes[i]`: the bytes that process i of the node sends here through a ring in one
+  /// move; `partners`: the processes whose blocks are needed. `budget` bounds the bytes of all rings here.
   ControlBlocks(const Communicator& communicator, const std::vector<Index>& ring_bytes, const std::set<int>& partners,
                 Index element_bytes, Index budget);
   /// False: the machine forbids shared control memory; everything goes through MPI.
   bool usable() const { return usable_; }
   const ControlBlock& mine() const { return blocks_[std::size_t(me_)]; }
   const ControlBlock& of(int node_rank) const { return blocks_[std::size_t(node_rank)]; }
-  Index bytes() const { return segment_ ? segment_->bytes() : 0; }
   Index ring_bytes() const { return ring_bytes_; }
 
  private:

@@ -9,7 +9,9 @@ namespace {
 // Copies run in pieces, so that other work gets its turn: small pieces where a peer may wait for a ring meanwhile.
 constexpr Index alone_bytes = Index{8} << 20, beside_rings_bytes = Index{256} << 10, most_pieces = 512;
 
-Index bytes_of(const MotionPlan& plan, const HeldMotion& m) { return checked_mul(m.motion.elements, plan.element_bytes()); }
+Index bytes_of(const MotionPlan& plan, const HeldMotion& m) {
+  return checked_mul(m.motion.elements, plan.element_bytes());
+}
 
 }  // namespace
 
@@ -114,8 +116,10 @@ void NodeTraffic::compile_rings(const MotionPlan& plan, const Combine& combine) 
     std::vector<RingMessage> messages;
     for (; first != last; ++first) {
       received_bytes_ += bytes_of(plan, *first);
-      const bool beyond = plan.destination().local_size(first->motion.destination) * plan.element_bytes() >= streaming_bytes;
-      messages.push_back(ring_message(plan.relation(first->motion), shape.slot_bytes, PacketedMessage::Halves::disassembly,
+      const bool beyond =
+          plan.destination().local_size(first->motion.destination) * plan.element_bytes() >= streaming_bytes;
+      messages.push_back(ring_message(plan.relation(first->motion), shape.slot_bytes,
+                                      PacketedMessage::Halves::disassembly,
                                       {beyond ? Stores::streaming : Stores::cached, nullptr, combine}, first->data));
     }
     receivers_.emplace_back(Ring(mine_.segment(), shape), std::move(messages));
@@ -162,8 +166,10 @@ bool NodeTraffic::run_task() {
       tasks_done_ = first_task_ == tasks_.size();
       return true;
     }
-    if (before && task.run) first_task_ = i + 1;
-    else before = false;
+    if (before && task.run)
+      first_task_ = i + 1;
+    else
+      before = false;
   }
   tasks_done_ = first_task_ == tasks_.size();
   return false;
@@ -176,7 +182,8 @@ bool NodeTraffic::advance() {
     for (auto& receiver : receivers_) progress |= receiver.advance(), rings_done_ &= receiver.done();
     for (auto& sender : senders_) progress |= sender.advance(), rings_done_ &= sender.done();
   }
-  // Local copies fill the time in which no ring has anything to do; with a ring waiting they would only delay the others.
+  // Local copies fill the time in which no ring has anything to do; with a ring waiting they would only delay the
+  // others.
   if (!tasks_done_ && !progress) progress = run_task();
   if (!awaited_.empty()) {
     const auto finished = std::remove_if(awaited_.begin(), awaited_.end(), [this](int peer) {

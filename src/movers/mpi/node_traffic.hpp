@@ -9,8 +9,8 @@ namespace longshore::mpi {
 
 class NodeTraffic {
  public:
-  /// Collective over the node: finds out who carries what. Whatever has neither visible memory nor a ring is left over for
-  /// messages.
+  /// Collective over the node: finds out who carries what. Whatever has neither visible memory nor a ring is left over
+  /// for messages.
   NodeTraffic(const Communicator& communicator, const MotionPlan& plan, const HeldParts& parts, SharedParts shared,
               bool rings, Index ring_budget);
   /// Makes the copy programs. Not collective, so that it may fail.

@@ -28,7 +28,8 @@ void check_side(std::vector<Part>& parts, const Layout& layout, Index element_by
       continue;
     }
     check_local_array(part.array, layout, part.rank, element_bytes, what);
-    if (part.segment && !part.segment->contains(part.array.data, checked_mul(layout.allocated_size(part.rank), element_bytes)))
+    if (part.segment &&
+        !part.segment->contains(part.array.data, checked_mul(layout.allocated_size(part.rank), element_bytes)))
       throw Error(ErrorKind::buffer, "the " + name + " does not lie in the shared segment it comes with");
     kept.push_back(std::move(part));
   }
@@ -37,7 +38,8 @@ void check_side(std::vector<Part>& parts, const Layout& layout, Index element_by
   const Index step = holders.placement == Placement::wrap ? holders.size : layout.world_size();
   for (Index rank = me; rank < layout.world_size(); rank += step) {
     if (!layout.process_of(rank)) continue;
-    const auto place = std::lower_bound(parts.begin(), parts.end(), rank, [](const Part& p, Index r) { return p.rank < r; });
+    const auto place =
+        std::lower_bound(parts.begin(), parts.end(), rank, [](const Part& p, Index r) { return p.rank < r; });
     if ((place == parts.end() || place->rank != rank) && layout.local_size(rank) > 0)
       throw Error(ErrorKind::argument, "no " + std::string(what) + " array for layout rank " + std::to_string(rank) +
                                            ", which owns " + std::to_string(layout.local_size(rank)) + " elements");

@@ -18,8 +18,8 @@ struct Holders {
 /// A motion that leaves or enters this process.
 struct HeldMotion {
   Motion motion;
-  int peer = 0;              ///< the process at the other end
-  std::byte* data = nullptr; ///< the part at this end
+  int peer = 0;               ///< the process at the other end
+  std::byte* data = nullptr;  ///< the part at this end
 };
 
 /// The parts of one process, checked against plan and communicator.
@@ -33,8 +33,8 @@ class HeldParts {
   const Holders& holders() const { return holders_; }
   int me() const { return me_; }
 
-  /// What leaves for (comes from) other processes, ordered by (peer, source rank, destination rank): both ends of a pair of
-  /// processes see the same order.
+  /// What leaves for (comes from) other processes, ordered by (peer, source rank, destination rank): both ends of a
+  /// pair of processes see the same order.
   const std::vector<HeldMotion>& outgoing() const { return outgoing_; }
   const std::vector<HeldMotion>& incoming() const { return incoming_; }
   /// Bytes that one move writes into the destinations held here.

@@ -28,8 +28,8 @@ RingMessage ring_message(const AddressRelation& given, Index slot_bytes, Packete
   RingMessage message;
   message.data = data;
   const auto relation = given.canonical();
-  // The message is in the destination's order: its innermost axis is contiguous there. If another axis is the contiguous one
-  // in the source, a packet of whole rows would take a sliver of every source row.
+  // The message is in the destination's order: its innermost axis is contiguous there. If another axis is the
+  // contiguous one in the source, a packet of whole rows would take a sliver of every source row.
   std::size_t fastest = 0;
   const auto& axes = relation.axes();
   for (std::size_t k = 0; k < axes.size(); ++k)
@@ -37,7 +37,7 @@ RingMessage ring_message(const AddressRelation& given, Index slot_bytes, Packete
   const std::size_t inner = axes.empty() ? 0 : axes.size() - 1;
   std::vector<AddressRelation> strips;
   if (!axes.empty() && fastest != inner && relation.bytes() > slot_bytes) {
-    // About square in bytes: 64 KB of doubles are 90 x 90 elements.
+    // A little longer than wide: 128 KB of doubles are 64 x 256 elements.
     Index side = 8;
     while (side * side * relation.element_bytes() * 4 <= slot_bytes) side *= 2;
     const Index n = axes[inner].runs.elements(), pieces = ceil_div(n, side), each = ceil_div(n, pieces);
@@ -46,10 +46,7 @@ RingMessage ring_message(const AddressRelation& given, Index slot_bytes, Packete
   } else {
     strips.push_back(relation);
   }
-  for (const auto& strip : strips) {
-    message.parts.emplace_back(strip, slot_bytes, halves, options);
-    message.packets += message.parts.back().packets();
-  }
+  for (const auto& strip : strips) message.parts.emplace_back(strip, slot_bytes, halves, options);
   return message;
 }
 

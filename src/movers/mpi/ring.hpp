@@ -1,5 +1,5 @@
-/// movers/mpi: `Ring`, a few slots of shared memory through which one process of a node streams packets to another. The slots
-/// stay in cache, so that staging costs little more than copying once.
+/// movers/mpi: `Ring`, a few slots of shared memory through which one process of a node streams packets to another. The
+/// slots stay in cache, so that staging costs little more than copying once.
 #pragma once
 
 #include <atomic>
@@ -36,10 +36,9 @@ struct Ring {
 struct RingMessage {
   std::vector<PacketedMessage> parts;
   std::byte* data = nullptr;
-  Index packets = 0;
 };
-/// Cuts a relation for a ring. Where source and destination run across each other (transposes), packets are tiles, so that
-/// neither side sweeps its array with a large stride. Both ends cut alike.
+/// Cuts a relation for a ring. Where source and destination run across each other (transposes), packets are tiles, so
+/// that neither side sweeps its array with a large stride. Both ends cut alike.
 RingMessage ring_message(const AddressRelation& relation, Index slot_bytes, PacketedMessage::Halves halves,
                          const CopyProgram::Options& options, std::byte* data);
 

@@ -34,8 +34,8 @@ struct Descriptor {
 
 bool out_of_memory(int error) { return error == ENOMEM || error == ENOSPC || error == EFAULT || error == EFBIG; }
 
-/// Really gives the pages, so that running out of memory is an error here and not a signal later. Populating through the
-/// mapping comes first because it honours huge pages; kernels before 5.14 do not know it.
+/// Really gives the pages, so that running out of memory is an error here and not a signal later. Populating through
+/// the mapping comes first because it honours huge pages; kernels before 5.14 do not know it.
 bool provide_pages(int descriptor, std::byte* data, Index bytes) {
   madvise(data, std::size_t(bytes), MADV_HUGEPAGE);
   if (madvise(data, std::size_t(bytes), MADV_POPULATE_WRITE) == 0) return true;

@@ -5,7 +5,8 @@
 
 namespace longshore::mpi {
 
-/// Another process's segment, mapped into this one; unmapped with the object. The owner may free its own side meanwhile.
+/// Another process's segment, mapped into this one; unmapped with the object. The owner may free its own side
+/// meanwhile.
 class SegmentView {
  public:
   /// Null where the machine forbids it or where the address leads somewhere else (another process namespace).
