@@ -34,14 +34,15 @@ struct Stretch {
 /// The destination period with which a relation repeats from its very beginning, and how often.
 struct Periodic {
   Index period = 0, repeats = 0, source_period = 0;
+  Index elements = 0;  ///< of one period
 };
 
 Periodic periodicity(const PairedRuns& runs) {
   if (runs.empty()) return {};
   const auto& first = runs.periods()[0];
-  if (first.repeats > 1) return {first.destination_period, first.repeats, first.source_period};
+  if (first.repeats > 1) return {first.destination_period, first.repeats, first.source_period, first.elements_per_period()};
   const auto& run = first.runs[0];
-  if (run.count > 1) return {run.destination_step, run.count, run.source_step};
+  if (run.count > 1) return {run.destination_step, run.count, run.source_step, run.length};
   return {};
 }
 
@@ -145,6 +146,12 @@ struct JointCopy::Implementation {
     for (const auto& member : inner) {
       const auto own = periodicity(member);
       common.repeats = own.period == common.period ? std::min(own.repeats, common.repeats) : 0;
+      if (common.repeats == 0) break;
+      // Counted from `first`, the first period must hold one of the member's, and what follows the member's last one, which
+      // may begin in the gap of a source that is not among us, must lie beyond the last.
+      if (member.at(own.elements - 1).destination >= first + own.period) common.repeats = 0;
+      if (const Index next = own.elements * own.repeats; next < member.elements())
+        common.repeats = std::min(common.repeats, (member.at(next).destination - first) / own.period);
     }
     Index done = first;
     if (common.repeats > 1 && common.period > 0) {

@@ -1,0 +1,96 @@
+// Which motions go together, and that together they move what each would alone.
+#include "longshore/movers/local_moves.hpp"
+
+#include "support/arrays.hpp"
+#include "support/expect_error.hpp"
+
+namespace longshore::test {
+namespace {
+
+using Shape = std::vector<Index>;
+
+MotionPlan plan(const std::string& source, const std::string& destination, Shape shape, Index element_bytes = 8) {
+  return MotionPlan(Layout::parse(source, shape), Layout::parse(destination, shape), element_bytes);
+}
+
+TEST(Direction, follows_the_side_whose_cache_lines_are_shared) {
+  EXPECT_EQ(preferred_direction(plan("(*, CYCLIC) on 4", "(*, BLOCK) on 4", {64, 4096})), Direction::pull);
+  EXPECT_EQ(preferred_direction(plan("(*, BLOCK) on 4", "(*, CYCLIC) on 4", {64, 4096})), Direction::push);
+  EXPECT_EQ(preferred_direction(plan("(BLOCK, *) on 4", "(*, BLOCK) on 4", {64, 4096})), Direction::pull);
+}
+
+/// Runs the tasks between these processes and the motions one by one, and compares.
+void expect_tasks_deliver(const MotionPlan& p, const std::vector<Index>& senders, Index task_bytes = INT64_MAX) {
+  Arrays source(p.source(), p.element_bytes()), destination(p.destination(), p.element_bytes());
+  std::vector<VisiblePart> from, to;
+  for (const Index s : senders) {
+    auto& part = source.memory[std::size_t(s)];
+    for (std::size_t i = 0; i < part.size(); ++i) part[i] = element_byte(Index(i), s);
+    from.push_back({source.rank(s), part.data()});
+  }
+  for (Index d = 0; d < p.destination().processes(); ++d) to.push_back({destination.rank(d), destination.memory[std::size_t(d)].data()});
+  for (const auto& sender : from)
+    for (const auto& motion : p.sends(sender.rank))
+      p.relation(motion).move_plain(to[std::size_t(*p.destination().process_of(motion.destination))].data, sender.data);
+  const auto expected = destination.memory;
+  destination.clear();
+  for (const auto& task : copy_tasks(p, from, to, preferred_direction(p), {{}, task_bytes})) task.run();
+  EXPECT_TRUE(destination.memory == expected) << p.to_string();
+}
+
+TEST(CopyTasks, interleaved_parts_go_together) {
+  const auto p = plan("(*, CYCLIC) on 4", "(*, BLOCK) on 2", {8, 4096});
+  Arrays source(p.source(), 8), destination(p.destination(), 8);
+  std::vector<VisiblePart> from, to;
+  for (Index s = 0; s < 4; ++s) from.push_back({s, source.memory[std::size_t(s)].data()});
+  for (Index d = 0; d < 2; ++d) to.push_back({d, destination.memory[std::size_t(d)].data()});
+  const auto together = copy_tasks(p, from, to, Direction::pull);
+  ASSERT_EQ(together.size(), 2u);
+  EXPECT_EQ(together[0].sources, (Shape{0, 1, 2, 3}));
+  EXPECT_EQ(together[0].destinations, Shape{0});
+  EXPECT_EQ(together[0].describe(), "4 parts together along a destination row");
+  EXPECT_EQ(copy_tasks(p, from, to, Direction::push).size(), 8u);
+  EXPECT_GE(copy_tasks(p, from, to, Direction::pull, {{}, 32 * 1024}).size(), 8u);
+}
+
+TEST(CopyTasks, long_rows_of_few_and_of_many_periods) {
+  for (const char* source : {"(*, CYCLIC) on 3", "(*, CYCLIC(5)) on 4", "(*, CYCLIC(7)) on 2, origin=0x3"})
+    for (const char* destination : {"(*, BLOCK) on 2", "(*, *) on 1", "(*, CYCLIC(104)) on 2", "(*, CYCLIC(64)) on 3, source=1"})
+      for (const Index task_bytes : {INT64_MAX, Index{10000}}) {
+        expect_tasks_deliver(plan(source, destination, {3, 9001}), {0, 1}, task_bytes);
+        expect_tasks_deliver(plan(destination, source, {3, 9001}), {0}, task_bytes);
+        expect_tasks_deliver(plan(source, destination, {2, 700}, 1024), {0, 1}, task_bytes);
+      }
+}
+
+TEST(CopyTasks, what_follows_a_periodic_stretch_is_not_taken_for_a_part_of_it) {
+  // Only two of three interleaved sources are visible: the second's next run begins in the gap that the third leaves.
+  expect_tasks_deliver(plan("(CYCLIC) on 3", "(CYCLIC(104)) on 2", {600}, 1024), {0, 1});
+}
+
+TEST(CopyTasks, larger_than_the_cache_is_streamed) {
+  expect_tasks_deliver(plan("(*, CYCLIC(3)) on 2", "(BLOCK, *) on 1", {512, 4500}), {0, 1}, Index{1} << 20);
+  expect_tasks_deliver(plan("(*, CYCLIC(3)) on 2", "(*, *) on 1, ld=4503", {512, 4500}), {1, 0});
+}
+
+TEST(JointCopy, refuses_members_that_do_not_belong_together) {
+  auto make = [](std::vector<AddressRelation> members) { JointCopy(std::move(members), JointCopy::Shared::destination, {}); };
+  const AddressRelation row(8, {{PairedRuns::run(4), 800, 400}, {PairedRuns::run(10), 8, 8}});
+  const AddressRelation other_rows(8, {{PairedRuns::run(5), 800, 400}, {PairedRuns::run(10, 0, 10), 8, 8}});
+  const AddressRelation strided(8, {{PairedRuns::run(4), 800, 400}, {PairedRuns::run(10, 0, 10), 16, 8}});
+  const AddressRelation flat(8, {{PairedRuns::run(10), 8, 8}});
+  const AddressRelation none(8, {{PairedRuns(), 8, 8}});
+  expect_error(ErrorKind::argument, {"needs members"}, [&] { make({}); });
+  expect_error(ErrorKind::argument, {"move something"}, [&] { make({none}); });
+  expect_error(ErrorKind::argument, {"same axes"}, [&] { make({row, flat}); });
+  expect_error(ErrorKind::argument, {"differ in the innermost axis only"}, [&] { make({row, other_rows}); });
+  expect_error(ErrorKind::argument, {"contiguous on both sides"}, [&] { make({row, strided}); });
+  CopyProgram::Options combining;
+  ScalarBytes two{std::byte{2}};
+  combining.combine = Combine(ElementType::uint8, two, ScalarBytes{}, false);
+  expect_error(ErrorKind::argument, {"can only copy"},
+               [&] { JointCopy({row, row}, JointCopy::Shared::destination, combining); });
+}
+
+}  // namespace
+}  // namespace longshore::test
