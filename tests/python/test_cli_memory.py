@@ -1,0 +1,72 @@
+"""The memory ceiling of `longshore move`, measured from outside: peak resident size above the size after the imports."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+MIB = 1 << 20
+
+# The move in a process of its own, which says its size before and its peak after. Nothing is imported in between.
+PROGRAM = """
+import json, sys
+import longshore, longshore.cli, longshore.stores
+from longshore.stores import memory
+source, destination, to, axes, ceiling, threads = json.loads(sys.argv[1])
+memory.reset_peak()
+idle = memory.resident_bytes()
+report = longshore.stores.move(source, destination, to, axes=axes, max_mem=ceiling, threads=threads, verify=True)
+print(json.dumps([memory.peak_resident_bytes() - idle, report.windows]))
+"""
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("large")
+    array = np.arange(48 * MIB // 4, dtype="<i4").reshape(3072, 4096)
+    np.save(folder / "a.npy", array)
+    return folder, array
+
+
+CASES = [
+    ("(BLOCK, *) on 4", None),
+    ("(CYCLIC(64), CYCLIC(64)) on 2x2", None),
+    ("(CYCLIC, CYCLIC) on 8x8", None),
+    ("(*, BLOCK) on 3, order=F", None),
+    ("(BLOCK, *) on 4", [1, 0]),
+    ("(CYCLIC(5), *) on 300", None),
+    ("(*, CYCLIC(7)) on 2xREPLICATED(2)", None),
+]
+
+
+def measured(folder, words):
+    done = subprocess.run([sys.executable, "-c", PROGRAM, json.dumps(words)], cwd=folder, capture_output=True, text=True)
+    return done, json.loads(done.stdout) if done.returncode == 0 else None
+
+
+@pytest.mark.parametrize("ceiling", [12 * MIB, 32 * MIB])
+@pytest.mark.parametrize("to, axes", CASES)
+def test_peak_stays_within_the_ceiling(large, tmp_path, to, axes, ceiling):
+    folder, array = large
+    done, told = measured(folder, [str(folder / "a.npy"), str(tmp_path / "d"), to, axes, ceiling, 2])
+    assert told, done.stderr
+    peak, windows = told
+    assert windows > 1 and peak <= ceiling
+    done, told = measured(tmp_path, ["d", "back.npy", None, axes and np.argsort(axes).tolist(), ceiling, 2])
+    assert told, done.stderr
+    assert told[0] <= ceiling
+    np.testing.assert_array_equal(np.load(tmp_path / "back.npy", mmap_mode="r"), array)
+
+
+def test_the_smallest_ceiling_told_is_enough(large, tmp_path):
+    folder, _ = large
+    words = [str(folder / "a.npy"), str(tmp_path / "d"), "(CYCLIC, CYCLIC) on 8x8", None, 1, 2]
+    done, _ = measured(folder, words)
+    assert done.returncode != 0 and "MemoryLimitError" in done.stderr and not list(tmp_path.iterdir())
+    least = int(done.stderr.split("--max-mem ")[-1].split("MiB")[0]) * MIB
+    words[4] = least
+    done, told = measured(folder, words)
+    assert told, done.stderr
+    assert told[0] <= least
