@@ -7,6 +7,7 @@ Every check is collective; a rank that fails aborts all. Prints one line for eac
 
 import gc
 import os
+import resource
 import sys
 import time
 import traceback
@@ -306,6 +307,30 @@ def nothing_leaks():
         comm.Free()
     # Nothing with a name is left in shared memory.
     assert not [name for name in os.listdir("/dev/shm") if "longshore" in name]
+
+
+@check
+def machine_forbids_sharing():
+    """One rank cannot open anything any more: the node falls back to messages, silently, on all ranks."""
+    if P == 1:
+        return
+    src, dst = layouts()
+    plan = ls.plan(src, dst, "f8")
+    for shared in (False, True):
+        a, b = arrays(src, dst, shared=shared)
+        plan.bind(a, b, comm=WORLD, node="messages")()  # MPI has opened what it needs
+        b[...] = 0
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if ME == P - 1:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+        try:
+            assert ls.empty(src, "f8", comm=WORLD).shape == a.shape  # ordinary memory instead
+            mover = plan.bind(a, b, comm=WORLD)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        mover()
+        assert right(dst, b)
+        assert "MPI messages" in mover.path, mover.path
 
 
 @check
