@@ -115,7 +115,7 @@ def test_full_disk(source, capfd, monkeypatch, place, name):
 def test_full_disk_is_seen_before_writing(source, capfd, monkeypatch):
     real = os.statvfs(".")
     monkeypatch.setattr(os, "statvfs", lambda path: os.statvfs_result([*real[:4], 3, *real[5:]]))
-    monkeypatch.setattr(moving, "create_store", full)
+    monkeypatch.setattr(moving, "make_store", full)
     assert run(WORDS["d"]) == 4
     assert "are free" in capfd.readouterr().err and os.listdir(".") == ["a.npy"]
 
@@ -148,7 +148,7 @@ def test_internal_errors_are_words(source, capfd, monkeypatch):
     def broken(*_, **__):
         raise KeyError("surprise")
 
-    monkeypatch.setattr(moving, "create_store", broken)
+    monkeypatch.setattr(moving, "make_store", broken)
     assert run(WORDS["d"]) == 1
     err = capfd.readouterr().err
     assert "internal error" in err and "Traceback" not in err

@@ -197,7 +197,7 @@ class DenseLayout:
             if kind == "GEN_BLOCK":
                 dimensions.append(DenseDimension(kind, shape[d], coordinates, 0, first, start, tuple(numbers)))
                 continue
-            default = 1 if kind == "CYCLIC" else -(-shape[d] // coordinates)
+            default = 1 if kind == "CYCLIC" else -(-(shape[d] + start) // coordinates)
             block = max(numbers[0] if numbers else default, 1)
             dimensions.append(DenseDimension(kind, shape[d], coordinates, block, first, start))
         replicas = processes = 1

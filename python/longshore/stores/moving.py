@@ -18,9 +18,9 @@ from . import memory
 from .boxes import Files
 from .dense import DenseLayout, count, selector
 from .publish import Publication, refuse_overlap
-from .store import create_store, destination_layout, finish_store, is_file_name, open_store, write_layout_json
+from .store import destination_layout, finish_store, is_file_name, make_store, open_store, write_layout_json
 from .team import Alone
-from .windows import Side, choose_window, count_windows, each_window
+from .windows import Side, choose_window, count_motions, count_windows, each_window
 
 _ALIGNMENT = 64
 # What a move holds beside its windows: measured in tests/python/test_cli_memory.py, with room to spare.
@@ -149,8 +149,9 @@ class _Job:
         self.report = MoveReport(source, destination, str(self.source.layout), str(self.layout), self.source.shape,
                                  str(self.dtype), team.engine, team.size, threads, self.total, self.written, local, messages)
         self.report.max_mem_bytes = max_mem
+        self._rank0(self._check_space)
         self._choose_window(max_mem, dense)
-        self._rank0(lambda: (self._check_space(), self.publication.remove_stale()))
+        self._rank0(self.publication.remove_stale)
 
     def _rank0(self, action):
         """Collective: the first process acts, all hear of its error."""
@@ -184,31 +185,53 @@ class _Job:
         return messages, local
 
     def _choose_window(self, max_mem, dense):
-        source_dense = self.source.dense
-        parts = -(-source_dense.processes // self.team.size) + -(-dense.processes // self.team.size)
-        motions = -(-min(source_dense.processes * dense.processes, 1 << 40) // self.team.size)
-        fixed = (_BASE_BYTES[self.team.engine] + parts * (_PART_BYTES + 2 * _ALIGNMENT) + motions * _MOTION_BYTES
-                 + (self.threads - 1) * _THREAD_BYTES)
-        copies = source_dense.replicas + dense.replicas
-        itemsize = self.dtype.itemsize
-        smallest = max(itemsize, min(_SMALLEST_WINDOW_BYTES, self.total)) * copies
-        # Under MPI the engine's own buffers come on top: a third of what is left, bounded by the engine's max_mem.
-        share = 3 if self.team.engine == "mpi" else 2
-        least = fixed + smallest * share // 2
-        if max_mem < least:
-            least = -(-least // (1 << 20))
-            raise MemoryLimitError(
-                f"this move cannot be done within {max_mem / (1 << 20):g} MiB: it needs at least {least} MiB "
-                f"for {source_dense.processes} source and {dense.processes} destination parts; allow --max-mem {least}MiB"
-            )
-        left = max_mem - fixed
-        window_bytes = left * 2 // (share * copies)
-        self.workspace = left - left * 2 // share if share > 2 else None
+        """The window that fits the ceiling together with everything else a move holds; refused if even a small one does not."""
+        source_dense, itemsize, size = self.source.dense, self.dtype.itemsize, self.team.size
         self.sides = Side.of(source_dense), Side.of(dense, self.axes)
-        self.window = choose_window(self.source.shape, itemsize, *self.sides, window_bytes)
-        self.verify_bytes = min(left // 6, _LARGEST_VERIFY_BYTES)
+        parts = -(-source_dense.processes // size) + -(-dense.processes // size)
+        fixed = _BASE_BYTES[self.team.engine] + parts * _PART_BYTES + (self.threads - 1) * _THREAD_BYTES
+        copies = source_dense.replicas + dense.replicas
+        # Under MPI the engine's own buffers come on top: half as much as the window, bounded by the engine's max_mem.
+        buffers = 3 if self.team.engine == "mpi" else 2
+        smallest = max(itemsize, min(_SMALLEST_WINDOW_BYTES, self.total))
+        self.arenas = _Arena(), _Arena()
+        budget = max((max_mem - fixed) * 2 // (buffers * copies), smallest)
+        while True:
+            self.window = choose_window(self.source.shape, itemsize, *self.sides, budget)
+            volume = itemsize
+            for extent in self.window:
+                volume *= extent
+            held = volume * copies
+            # A motion has a part on each side, and the engine may hold `workspace` beside the window.
+            motions = count_motions(self.window, *self.sides) // size * _MOTION_BYTES
+            need = fixed + held * buffers // 2 + motions
+            if need <= max_mem:
+                self.workspace = max_mem - fixed - held
+                need = fixed + held + self._workspace_of_a_window()
+                if need <= max_mem:
+                    break
+            if budget <= smallest:
+                least = -(-need // (1 << 20))
+                raise MemoryLimitError(
+                    f"this move cannot be done within {max_mem / (1 << 20):g} MiB: it needs at least {least} MiB "
+                    f"for {source_dense.processes} source and {dense.processes} destination parts; allow --max-mem {least}MiB"
+                )
+            budget = max(smallest, min(budget, volume) * 2 // 3)
+        self.verify_bytes = min((max_mem - fixed) // 6, _LARGEST_VERIFY_BYTES)
         self.report.window_shape = self.window
         self.report.windows = count_windows(self.source.shape, self.window)
+
+    def _workspace_of_a_window(self):
+        """What the engine holds when it is bound to the first window: known before anything is written. Collective."""
+        for lo, hi in each_window(self.source.shape, self.window, self._order()):
+            target = make_store("", self.as_file, self.layout, self.dtype, self.team, create=False)
+            window = self._open_window(target, lo, hi)
+            try:
+                mover = self.bind(window)
+            except MemoryLimitError:
+                return self.workspace + (1 << 20)
+            return self.team.max(mover.workspace_bytes)
+        return 0
 
     def _check_space(self):
         place = os.statvfs(self.publication.parent)
@@ -223,32 +246,51 @@ class _Job:
 
     def create(self):
         place = self._rank0(self.publication.create)
-        self.target = create_store(place, self.layout, self.dtype, self.team)
+        self.target = make_store(place, self.as_file, self.layout, self.dtype, self.team)
+
+    def bind(self, window):
+        """The engine, bound to a window's parts. Collective."""
+        from .. import plan
+
+        made = plan(window.source_layout, window.target_layout, self.raw, axes=list(self.axes))
+        if self.team.engine == "mpi":
+            return made.bind(window.sources, window.targets, comm=self.team.comm, placement="wrap", max_mem=self.workspace)
+        return made.bind(window.sources, window.targets, threads=self.threads)
 
     def _order(self):
         return tuple(reversed(self.sides[1].fastest_first))
 
+    def _open_window(self, target, lo, hi):
+        source_layout, boxes, shapes = self.source.window(lo, hi)
+        to_lo, to_hi = [lo[a] for a in self.axes], [hi[a] for a in self.axes]
+        target_layout, target_boxes, target_shapes = target.window(to_lo, to_hi)
+        sources, source_bytes = self.arenas[0].carve(shapes, self.source.order, self.raw)
+        targets, target_bytes = self.arenas[1].carve(target_shapes, target.order, self.raw)
+        return _Window(source_layout, target_layout, sources, targets,
+                       [(boxes[rank], source_bytes[rank]) for rank in boxes],
+                       [(target_boxes[rank], target_bytes[rank]) for rank in target_boxes])
+
     def carry(self, watcher):
         watcher.phase("moving", self.written)
-        arena = _Arena(), _Arena()
-        bound = _Bound(self)
-        error = None
+        error = key = mover = None
         with Files(self.threads) as files:
             for lo, hi in each_window(self.source.shape, self.window, self._order()):
                 try:
                     if error is None:
-                        source_layout, boxes, shapes = self.source.window(lo, hi)
-                        to_lo, to_hi = [lo[a] for a in self.axes], [hi[a] for a in self.axes]
-                        target_layout, target_boxes, target_shapes = self.target.window(to_lo, to_hi)
-                        sources, source_bytes = arena[0].carve(shapes, self.source.order, self.raw)
-                        targets, target_bytes = arena[1].carve(target_shapes, self.target.order, self.raw)
-                        files.read((boxes[rank], source_bytes[rank]) for rank in boxes)
+                        window = self._open_window(self.target, lo, hi)
+                        files.read(window.reads)
                 except Exception as caught:
                     error = caught
                 self.team.agree(error)
-                self.report.moved_bytes += bound.run(source_layout, target_layout, sources, targets)
+                # Windows that look alike, in the same memory, need no new mover. All processes decide alike.
+                looks = window.source_layout, window.target_layout, self.arenas[0].version, self.arenas[1].version
+                if self.team.max(looks != key):
+                    mover = None  # its memory goes before the next one's comes
+                    mover, key = self.bind(window), looks
+                mover()
+                self.report.moved_bytes += mover.moved_bytes
                 try:
-                    files.write((target_boxes[rank], target_bytes[rank]) for rank in target_boxes)
+                    files.write(window.writes)
                 except Exception as caught:
                     error = caught  # the others hear of it before the next window
                 done = self.target.dense.replicas * self.dtype.itemsize
@@ -257,6 +299,9 @@ class _Job:
                 watcher.advance(done)
         self.team.agree(error)
         self.report.moved_bytes = self.team.sum(self.report.moved_bytes)
+        if self.report.moved_bytes != self.written:
+            raise VerificationError(f"{self.report.moved_bytes} bytes were moved where {self.written} were predicted; "
+                                    "nothing was published")
         watcher.phase("bringing to the disk", 0)
         started = time.perf_counter()
         finish_store(self.target, self.team, forget=True)
@@ -269,7 +314,7 @@ class _Job:
         window = choose_window(self.source.shape, self.dtype.itemsize, *sides, self.verify_bytes, _LARGEST_VERIFY_BYTES)
         step = self.team.size
         error = None
-        arenas = _Arena(), _Arena()
+        arenas = self.arenas
         try:
             with Files(self.threads) as files:
                 for n, (lo, hi) in enumerate(each_window(self.source.shape, window, self._order())):
@@ -312,29 +357,16 @@ class _Job:
         self._rank0(finish)
 
 
-class _Bound:
-    """The engine, bound anew only where the window looks different from the last one."""
+@dataclass
+class _Window:
+    """One window's layouts, its parts in memory, and where they are in the files: pairs of `Box` and bytes."""
 
-    def __init__(self, job):
-        self._job = job
-        self._key = self._mover = None
-
-    def run(self, source_layout, target_layout, sources, targets):
-        from .. import plan
-
-        job = self._job
-        key = (source_layout, target_layout, [(r, a.ctypes.data) for r, a in sources.items()],
-               [(r, a.ctypes.data) for r, a in targets.items()])
-        if key != self._key:
-            self._mover = self._key = None  # its memory goes before the next one's comes
-            bound = plan(source_layout, target_layout, job.raw, axes=list(job.axes))
-            if job.team.engine == "mpi":
-                mover = bound.bind(sources, targets, comm=job.team.comm, placement="wrap", max_mem=job.workspace)
-            else:
-                mover = bound.bind(list(sources.values()), list(targets.values()), threads=job.threads)
-            self._mover, self._key = mover, key
-        self._mover()
-        return self._mover.moved_bytes
+    source_layout: object
+    target_layout: object
+    sources: dict
+    targets: dict
+    reads: list
+    writes: list
 
 
 class _Arena:
@@ -342,6 +374,7 @@ class _Arena:
 
     def __init__(self):
         self._bytes = np.empty(0, np.uint8)
+        self.version = 0  # changes when the memory does
 
     def carve(self, shapes, order, dtype):
         """Arrays of these shapes and memoryviews of their bytes, both by key."""
@@ -355,6 +388,7 @@ class _Arena:
         if end > len(self._bytes):
             self._bytes = None
             self._bytes = np.empty(end, np.uint8)
+            self.version += 1
         view = memoryview(self._bytes)
         arrays, views = {}, {}
         for key, (start, stop) in places.items():

@@ -177,21 +177,22 @@ def destination_layout(text, shape, as_file):
     return layout
 
 
-def create_store(place, layout, dtype, team):
-    """Collective. Makes the files of a store at `place` (hidden as yet), with room for all data. Returns the store."""
+def make_store(place, as_file, layout, dtype, team, *, create=True):
+    """Collective. A destination's store at `place` (hidden as yet): its files, with room for all data, if `create`."""
     store = error = None
     try:
         dense = DenseLayout.of(layout)
-        if team.size >= 1 and os.path.isdir(place):
+        if as_file:
+            array = _create(place, tuple(layout.shape), layout.order, dtype, create and team.rank == 0, False)
+            store = FileStore(place, array, dtype, layout, team)
+        else:
             arrays = []
             for p, name in enumerate(shard_names(dense)):
                 rank = dense.rank_of_process(p)
-                arrays.append(_create(os.path.join(place, name), tuple(layout.local_shape(rank)), layout.order, dtype,
-                                      rank % team.size == team.rank, True))
+                mine = create and rank % team.size == team.rank
+                shape = tuple(layout.local_shape(rank))
+                arrays.append(_create(os.path.join(place, name), shape, layout.order, dtype, mine, True))
             store = ShardStore(place, arrays, dtype, layout, team)
-        else:
-            array = _create(place, tuple(layout.shape), layout.order, dtype, team.rank == 0, False)
-            store = FileStore(place, array, dtype, layout, team)
     except Exception as caught:
         error = caught
     team.agree(error)

@@ -17,6 +17,13 @@ class Side:
     coordinates: tuple  # per source dimension
     block: tuple  # per source dimension; the extent where one coordinate owns everything
     replicas: int = 1
+    general: tuple = ()  # dimensions whose blocks differ in size
+
+    def seams(self, d, extent):
+        """At most how often the owner changes along `extent` indices of a dimension."""
+        if self.coordinates[d] == 1:
+            return 0
+        return self.coordinates[d] if d in self.general else -(-extent // self.block[d])
 
     @classmethod
     def of(cls, dense, axes=None):
@@ -28,8 +35,9 @@ class Side:
         for d, dim in enumerate(dense.dimensions):
             coordinates[axes[d]] = dim.coordinates
             size = max(dim.sizes, default=0) if dim.kind == "GEN_BLOCK" else dim.block
-            block[axes[d]] = size if dim.coordinates > 1 else max(dim.extent, 1)
-        return cls(tuple(axes[d] for d in fastest), tuple(coordinates), tuple(block), dense.replicas)
+            block[axes[d]] = max(size if dim.coordinates > 1 else dim.extent, 1)
+        general = tuple(axes[d] for d, dim in enumerate(dense.dimensions) if dim.kind == "GEN_BLOCK")
+        return cls(tuple(axes[d] for d in fastest), tuple(coordinates), tuple(block), dense.replicas, general)
 
     def run(self, shape, window):
         """Elements that lie contiguously in a shard's part of the window, estimated."""
@@ -74,6 +82,15 @@ def choose_window(shape, itemsize, source, destination, budget_bytes, enough_byt
         pieces = -(-shape[d] // window[d])
         window[d] = -(-shape[d] // pieces)
     return tuple(window)
+
+
+def count_motions(window, source, destination):
+    """At most how many motions a window has: in each dimension a new pair of owners begins at a seam of either side."""
+    motions = source.replicas * destination.replicas
+    for d, extent in enumerate(window):
+        pairs = source.coordinates[d] * destination.coordinates[d]
+        motions *= min(extent, pairs, source.seams(d, extent) + destination.seams(d, extent) + 1)
+    return motions
 
 
 def count_windows(shape, window):
