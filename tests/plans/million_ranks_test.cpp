@@ -63,7 +63,9 @@ std::pair<Seen, Seen> seen_by(const char* source, const char* destination, Index
     const MotionPlan plan(Layout::parse(source, {side, side}), Layout::parse(destination, {side, side}), 8);
     auto count = [&](Seen& seen) {
       return [&](const Motion& motion) {
-        if (seen.motions < 100) EXPECT_EQ(plan.relation(motion).elements(), motion.elements);
+        if (seen.motions < 100) {
+          EXPECT_EQ(plan.relation(motion).elements(), motion.elements);
+        }
         ++seen.motions, seen.elements += motion.elements;
       };
     };

@@ -128,12 +128,13 @@ std::vector<Bytes> scatter_permuted(const DenseLayout& layout, Index element_byt
 
 inline std::string join(const Indices& values, const char* separator) {
   std::string text;
-  for (std::size_t i = 0; i < values.size(); ++i) text += (i ? separator : "") + std::to_string(values[i]);
+  for (std::size_t i = 0; i < values.size(); ++i) text.append(i ? separator : "").append(std::to_string(values[i]));
   return text;
 }
 
 inline std::string DimensionSpec::words() const {
-  const std::string size = block ? "(" + std::to_string(*block) + ")" : "";
+  std::string size;
+  if (block) size.append("(").append(std::to_string(*block)).append(")");
   switch (kind) {
     case Kind::collapsed: return "*";
     case Kind::block: return "BLOCK" + size;
@@ -177,14 +178,16 @@ inline std::string LayoutSpec::text() const {
   std::string text = "(";
   Indices sources, origins;
   for (std::size_t d = 0; d < dimensions.size(); ++d) {
-    text += (d ? ", " : "") + dimensions[d].words();
+    text.append(d ? ", " : "").append(dimensions[d].words());
     if (dimensions[d].kind != DimensionSpec::Kind::collapsed) sources.push_back(dimensions[d].source);
     origins.push_back(dimensions[d].origin);
   }
   text += ") on ";
   for (std::size_t g = 0; g < grid.size(); ++g) {
-    const auto extent = std::to_string(grid[g].extent);
-    text += (g ? "x" : "") + (grid[g].replicated ? "REPLICATED(" + extent + ")" : extent);
+    text += g ? "x" : "";
+    text += grid[g].replicated ? "REPLICATED(" : "";
+    text += std::to_string(grid[g].extent);
+    text += grid[g].replicated ? ")" : "";
   }
   if (fortran) text += ", order=F";
   if (column_major_ranks) text += ", rank_order=F";
