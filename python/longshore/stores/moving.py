@@ -105,7 +105,7 @@ def move(source, destination, to=None, *, axes=None, max_mem=None, verify=False,
         report.removed_partials = team.broadcast(job.publication.stale_removed)
         watcher.begin(report)
         job.create()
-        job.carry(watcher)
+        job.carry(watcher, verify)
         if verify:
             started = time.perf_counter()
             job.verify(watcher)
@@ -270,7 +270,8 @@ class _Job:
                        [(boxes[rank], source_bytes[rank]) for rank in boxes],
                        [(target_boxes[rank], target_bytes[rank]) for rank in target_boxes])
 
-    def carry(self, watcher):
+    def carry(self, watcher, verify):
+        """Moves everything, window by window, and brings it to the disk; out of the page cache too if it will be verified."""
         watcher.phase("moving", self.written)
         error = key = mover = None
         with Files(self.threads) as files:
@@ -304,7 +305,7 @@ class _Job:
                                     "nothing was published")
         watcher.phase("bringing to the disk", 0)
         started = time.perf_counter()
-        finish_store(self.target, self.team, forget=True)
+        finish_store(self.target, self.team, forget=verify)
         self.report.sync_seconds = time.perf_counter() - started
 
     def verify(self, watcher):
