@@ -20,6 +20,14 @@ struct ParsedDistribution {
   std::size_t place = 0;
 };
 
+/// Nothing but what a terminal shows in one column each.
+std::string printable(std::string_view text) {
+  std::string shown(text);
+  for (char& c : shown)
+    if (c < ' ' || c > '~') c = '?';
+  return shown;
+}
+
 class Parser {
  public:
   explicit Parser(std::string_view text) : text_(text) {}
@@ -58,9 +66,7 @@ class Parser {
     // Show a window of long texts, so that the caret is on the same screen as its message.
     constexpr std::size_t around = 48;
     const std::size_t first = place > around ? place - around : 0;
-    std::string shown(text_.substr(first, 2 * around));
-    for (char& c : shown)
-      if (!std::isprint(static_cast<unsigned char>(c))) c = '?';
+    const std::string shown = printable(text_.substr(first, 2 * around));
     const std::string lead = first ? "..." : "";
     throw Error(ErrorKind::layout, "layout: " + message + "\n  " + lead + shown +
                                        (first + shown.size() < text_.size() ? "..." : "") + "\n  " +
@@ -224,7 +230,7 @@ Layout Layout::parse(std::string_view text, std::vector<Index> shape, const Opti
 
   const std::size_t n = parser.distributions.size();
   if (n != shape.size())
-    throw Error(ErrorKind::shape, "the layout \"" + std::string(text.substr(0, 96)) + "\" has " + std::to_string(n) +
+    throw Error(ErrorKind::shape, "the layout \"" + printable(text.substr(0, 96)) + "\" has " + std::to_string(n) +
                                       " dimension" + (n == 1 ? "" : "s") + ", the shape has " + std::to_string(shape.size()));
   for (std::size_t d = 0; d < n; ++d)
     if (shape[d] < 0)

@@ -31,6 +31,7 @@ const std::vector<std::string> corpus = {
     "(BLOCK, *) on 4, ranks=[",
     "(GEN_BLOCK(-1",
     "(\xff\xfe) on \x80",
+    "(BLOCK,\t\r\n CYCLIC) on 2x5",  // blanks that no error may pass on to a terminal
 };
 
 TEST(LayoutParser, survives_the_corpus_with_every_shape) {
