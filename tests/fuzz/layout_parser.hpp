@@ -1,5 +1,5 @@
-/// What must hold for any layout text and shape whatsoever: an `Error` in printable words, or a layout that prints as text
-/// that parses back to it and answers without wrapping.
+/// What must hold for any layout text and shape whatsoever: an `Error` in printable words, or a layout that prints as
+/// text that parses back to it and answers without wrapping.
 #pragma once
 
 #include <cstdlib>
@@ -44,9 +44,18 @@ inline bool check_layout_text(const std::string& text, const std::vector<Index>&
 
 /// One fuzz input: a text, and the shape chosen by its first byte.
 inline bool check_layout_input(const std::string& input) {
-  static const std::vector<Index> shapes[] = {
-      {},     {0},     {10},           {INT64_MAX}, {137, 150},           {8192, 8192}, {0, INT64_MAX},
-      {-1},   {4, 6, 8}, {1 << 20, 1 << 20}, {INT64_MAX, INT64_MAX}, {2, 2, 2, 2, 2, 2, 2, 2}};
+  static const std::vector<Index> shapes[] = {{},
+                                              {0},
+                                              {10},
+                                              {INT64_MAX},
+                                              {137, 150},
+                                              {8192, 8192},
+                                              {0, INT64_MAX},
+                                              {-1},
+                                              {4, 6, 8},
+                                              {1 << 20, 1 << 20},
+                                              {INT64_MAX, INT64_MAX},
+                                              {2, 2, 2, 2, 2, 2, 2, 2}};
   if (input.empty()) return false;
   return check_layout_text(input.substr(1), shapes[static_cast<unsigned char>(input[0]) % std::size(shapes)]);
 }

@@ -1,5 +1,6 @@
 // The layout parser under libFuzzer:
-//   clang++ -std=gnu++20 -g -O1 -fsanitize=fuzzer,address,undefined -Iinclude -Itests tests/fuzz/layout_parser_fuzz.cpp \
+//   clang++ -std=gnu++20 -g -O1 -fsanitize=fuzzer,address,undefined -Iinclude -Itests tests/fuzz/layout_parser_fuzz.cpp
+//   \
 //     src/layouts/*.cpp src/sequences/*.cpp -o layout_parser_fuzz
 #include "fuzz/layout_parser.hpp"
 

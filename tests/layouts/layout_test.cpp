@@ -12,7 +12,8 @@ using Ranks = std::vector<Index>;
 Layout parse(const std::string& text, Shape shape) { return Layout::parse(text, std::move(shape)); }
 
 TEST(Layout, ranks_number_the_grid_row_major_unless_told_otherwise) {
-  const auto rows = parse("(BLOCK, BLOCK) on 2x3", {2, 3}), columns = parse("(BLOCK, BLOCK) on 2x3, rank_order=F", {2, 3});
+  const auto rows = parse("(BLOCK, BLOCK) on 2x3", {2, 3}),
+             columns = parse("(BLOCK, BLOCK) on 2x3, rank_order=F", {2, 3});
   EXPECT_EQ(rows.owners({0, 2}), Ranks{2});
   EXPECT_EQ(rows.owners({1, 0}), Ranks{3});
   EXPECT_EQ(columns.owners({0, 2}), Ranks{4});
@@ -54,10 +55,13 @@ TEST(Layout, a_rank_that_takes_no_part_owns_nothing) {
 TEST(Layout, indices_are_checked) {
   const auto layout = parse("(BLOCK, *) on 2", {6, 10});
   expect_error(ErrorKind::argument, {"global index 10", "dimension 1", "[0, 10)"}, [&] { layout.owners({5, 10}); });
-  expect_error(ErrorKind::argument, {"global index -1", "dimension 0", "[0, 6)"}, [&] { layout.global_to_local({-1, 0}); });
+  expect_error(ErrorKind::argument, {"global index -1", "dimension 0", "[0, 6)"}, [&] {
+    layout.global_to_local({-1, 0});
+  });
   expect_error(ErrorKind::shape, {"1 dimensions", "has 2"}, [&] { layout.global_to_local({1}); });
-  expect_error(ErrorKind::argument, {"rank 1", "local index 3", "dimension 0", "[0, 3)"},
-               [&] { layout.local_to_global(1, {3, 0}); });
+  expect_error(ErrorKind::argument, {"rank 1", "local index 3", "dimension 0", "[0, 3)"}, [&] {
+    layout.local_to_global(1, {3, 0});
+  });
   expect_error(ErrorKind::argument, {"corner 7", "dimension 0", "[0, 6]"}, [&] { layout.local_start(0, {7, 0}); });
   expect_error(ErrorKind::shape, {"corner has 1"}, [&] { layout.local_start(0, {7}); });
   expect_error(ErrorKind::shape, {"2 bounds"}, [&] { layout.window({0}, {1}); });
@@ -91,14 +95,18 @@ TEST(Layout, digests_see_what_matters) {
 TEST(Layout, the_constructor_checks_what_the_parser_cannot_reach) {
   const auto block = Distribution::block(8, 4);
   const auto layout = ErrorKind::layout;
-  auto grid = [](Shape extents) { return ProcessGrid{extents, std::vector<bool>(extents.size(), false), Order::C, 0, {}}; };
+  auto grid = [](Shape extents) {
+    return ProcessGrid{extents, std::vector<bool>(extents.size(), false), Order::C, 0, {}};
+  };
   expect_error(layout, {"at least one dimension"}, [&] { Layout({}, grid({1})); });
   expect_error(layout, {"at least one extent"}, [&] { Layout({block}, {}); });
   expect_error(layout, {"grid extent 0"}, [&] { Layout({block}, grid({0})); });
   expect_error(layout, {"dimension 0", "4 coordinates", "grid extent is 2"}, [&] { Layout({block}, grid({2})); });
   expect_error(layout, {"1 distributed dimension,", "2 extents"}, [&] { Layout({block}, grid({4, 2})); });
   expect_error(layout, {"first rank -1"}, [&] { Layout({block}, ProcessGrid{{4}, {false}, Order::C, -1, {}}); });
-  expect_error(layout, {"rank -1 is negative"}, [&] { Layout({block}, ProcessGrid{{4}, {false}, Order::C, 0, {3, 1, 0, -1}}); });
+  expect_error(layout, {"rank -1 is negative"}, [&] {
+    Layout({block}, ProcessGrid{{4}, {false}, Order::C, 0, {3, 1, 0, -1}});
+  });
   expect_error(layout, {"ld -1"}, [&] { Layout({block}, grid({4}), Order::C, -1); });
 }
 

@@ -14,10 +14,12 @@ Layout parse(const std::string& text, Shape shape) { return Layout::parse(text, 
 std::string canonical(const std::string& text, Shape shape) { return parse(text, std::move(shape)).to_string(); }
 
 TEST(Parse, prints_what_it_read) {
-  for (const auto* text : {"(BLOCK, *) on 4", "(CYCLIC(64), CYCLIC(64)) on 2x2", "(BLOCK, BLOCK(100)) on 2x3", "(*, *) on 1",
-                           "(*, *) on REPLICATED(3)", "(CYCLIC, *) on 4xREPLICATED(2)",
-                           "(GEN_BLOCK(100, 0, 37), *) on 3", "(CYCLIC(3), CYCLIC(2)) on 2x2, order=F, rank_order=F, "
-                           "source=1x0, origin=4x1, ranks=[7,3,5,1], ld=99", "(BLOCK, *) on 4, ranks=4:8"})
+  for (const auto* text :
+       {"(BLOCK, *) on 4", "(CYCLIC(64), CYCLIC(64)) on 2x2", "(BLOCK, BLOCK(100)) on 2x3", "(*, *) on 1",
+        "(*, *) on REPLICATED(3)", "(CYCLIC, *) on 4xREPLICATED(2)", "(GEN_BLOCK(100, 0, 37), *) on 3",
+        "(CYCLIC(3), CYCLIC(2)) on 2x2, order=F, rank_order=F, "
+        "source=1x0, origin=4x1, ranks=[7,3,5,1], ld=99",
+        "(BLOCK, *) on 4, ranks=4:8"})
     EXPECT_EQ(canonical(text, {137, 150}), text);
 }
 
@@ -109,7 +111,8 @@ TEST(Parse, carets_point_at_the_place) {
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), ErrorKind::layout) << error.what();
       EXPECT_EQ(at_caret(error.what()), from) << error.what();
-      EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << "no \"" << words << "\" in " << error.what();
+      EXPECT_NE(std::string(error.what()).find(words), std::string::npos)
+          << "no \"" << words << "\" in " << error.what();
     }
 }
 
@@ -146,7 +149,9 @@ TEST(Parse, refuses_options_that_disagree_with_the_layout) {
   expect_error(layout, {"origin has 1", "2 dimensions"}, [] { parse("(BLOCK, *) on 4, origin=0", {8, 8}); });
   expect_error(layout, {"3 ranks given", "4 processes"}, [] { parse("(BLOCK, *) on 4, ranks=[3,1,2]", {8, 8}); });
   expect_error(layout, {"rank 3 is given twice"}, [] { parse("(BLOCK, *) on 4, ranks=[3,1,2,3]", {8, 8}); });
-  expect_error(layout, {"ld 7", "largest local extent 8", "dimension 1"}, [] { parse("(BLOCK, *) on 4, ld=7", {8, 8}); });
+  expect_error(layout, {"ld 7", "largest local extent 8", "dimension 1"}, [] {
+    parse("(BLOCK, *) on 4, ld=7", {8, 8});
+  });
   expect_error(layout, {"no meaning for GEN_BLOCK"}, [] { parse("(GEN_BLOCK(4,4), *) on 2, source=1", {8, 8}); });
 }
 
@@ -155,10 +160,12 @@ TEST(Parse, hostile_numbers_are_errors) {
   expect_error(ErrorKind::overflow, {"product"}, [&] { parse("(*, *) on 1", {most, most}); });
   expect_error(ErrorKind::overflow, {"product"}, [&] { parse("(BLOCK, BLOCK) on 9223372036854775807x2", {4, 4}); });
   expect_error(ErrorKind::overflow, {}, [&] { parse("(CYCLIC) on 2, origin=9223372036854775807", {4}); });
-  expect_error(ErrorKind::layout, {}, [&] { parse("(BLOCK) on 2, ranks=9223372036854775806:9223372036854775807", {4}); });
+  expect_error(ErrorKind::layout, {},
+               [&] { parse("(BLOCK) on 2, ranks=9223372036854775806:9223372036854775807", {4}); });
   std::string many = "(*";
   for (int i = 0; i < 100; ++i) many += ",*";
-  expect_error(ErrorKind::layout, {"more than 64 dimensions"}, [&] { parse(many + ") on 1", std::vector<Index>(101, 1)); });
+  expect_error(ErrorKind::layout, {"more than 64 dimensions"},
+               [&] { parse(many + ") on 1", std::vector<Index>(101, 1)); });
   expect_error(ErrorKind::layout, {"longer than"}, [&] { parse(std::string(1 << 25, ' '), {4}); });
 }
 

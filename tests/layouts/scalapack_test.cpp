@@ -55,9 +55,12 @@ TEST(Descriptor, refuses_what_it_cannot_say) {
   expect_error(layout, {"3 dimensions"}, [] { descriptor_of(parse("(*, *, *) on 1, order=F", {2, 2, 2}), 0); });
   expect_error(layout, {"order=F"}, [] { descriptor_of(parse("(BLOCK, *) on 2", {2, 2}), 0); });
   expect_error(layout, {"replicated"}, [] { descriptor_of(parse("(*, *) on REPLICATED(2), order=F", {2, 2}), 0); });
-  expect_error(layout, {"dimension 0", "GEN_BLOCK"}, [] { descriptor_of(parse("(GEN_BLOCK(2), *) on 1, order=F", {2, 2}), 0); });
-  expect_error(layout, {"dimension 1", "inside a block"},
-               [] { descriptor_of(parse("(*, CYCLIC(2)) on 2, order=F, origin=0x1", {2, 2}), 0); });
+  expect_error(layout, {"dimension 0", "GEN_BLOCK"}, [] {
+    descriptor_of(parse("(GEN_BLOCK(2), *) on 1, order=F", {2, 2}), 0);
+  });
+  expect_error(layout, {"dimension 1", "inside a block"}, [] {
+    descriptor_of(parse("(*, CYCLIC(2)) on 2, order=F, origin=0x1", {2, 2}), 0);
+  });
 }
 
 }  // namespace

@@ -28,7 +28,8 @@ void expect_tasks_deliver(const MotionPlan& p, const std::vector<Index>& senders
     for (std::size_t i = 0; i < part.size(); ++i) part[i] = element_byte(Index(i), s);
     from.push_back({source.rank(s), part.data()});
   }
-  for (Index d = 0; d < p.destination().processes(); ++d) to.push_back({destination.rank(d), destination.memory[std::size_t(d)].data()});
+  for (Index d = 0; d < p.destination().processes(); ++d)
+    to.push_back({destination.rank(d), destination.memory[std::size_t(d)].data()});
   for (const auto& sender : from)
     for (const auto& motion : p.sends(sender.rank))
       p.relation(motion).move_plain(to[std::size_t(*p.destination().process_of(motion.destination))].data, sender.data);
@@ -55,7 +56,8 @@ TEST(CopyTasks, interleaved_parts_go_together) {
 
 TEST(CopyTasks, long_rows_of_few_and_of_many_periods) {
   for (const char* source : {"(*, CYCLIC) on 3", "(*, CYCLIC(5)) on 4", "(*, CYCLIC(7)) on 2, origin=0x3"})
-    for (const char* destination : {"(*, BLOCK) on 2", "(*, *) on 1", "(*, CYCLIC(104)) on 2", "(*, CYCLIC(64)) on 3, source=1"})
+    for (const char* destination :
+         {"(*, BLOCK) on 2", "(*, *) on 1", "(*, CYCLIC(104)) on 2", "(*, CYCLIC(64)) on 3, source=1"})
       for (const Index task_bytes : {INT64_MAX, Index{10000}}) {
         expect_tasks_deliver(plan(source, destination, {3, 9001}), {0, 1}, task_bytes);
         expect_tasks_deliver(plan(destination, source, {3, 9001}), {0}, task_bytes);
@@ -74,7 +76,9 @@ TEST(CopyTasks, larger_than_the_cache_is_streamed) {
 }
 
 TEST(JointCopy, refuses_members_that_do_not_belong_together) {
-  auto make = [](std::vector<AddressRelation> members) { JointCopy(std::move(members), JointCopy::Shared::destination, {}); };
+  auto make = [](std::vector<AddressRelation> members) {
+    JointCopy(std::move(members), JointCopy::Shared::destination, {});
+  };
   const AddressRelation row(8, {{PairedRuns::run(4), 800, 400}, {PairedRuns::run(10), 8, 8}});
   const AddressRelation other_rows(8, {{PairedRuns::run(5), 800, 400}, {PairedRuns::run(10, 0, 10), 8, 8}});
   const AddressRelation strided(8, {{PairedRuns::run(4), 800, 400}, {PairedRuns::run(10, 0, 10), 16, 8}});
@@ -88,8 +92,9 @@ TEST(JointCopy, refuses_members_that_do_not_belong_together) {
   CopyProgram::Options combining;
   ScalarBytes two{std::byte{2}};
   combining.combine = Combine(ElementType::uint8, two, ScalarBytes{}, false);
-  expect_error(ErrorKind::argument, {"can only copy"},
-               [&] { JointCopy({row, row}, JointCopy::Shared::destination, combining); });
+  expect_error(ErrorKind::argument, {"can only copy"}, [&] {
+    JointCopy({row, row}, JointCopy::Shared::destination, combining);
+  });
 }
 
 }  // namespace

@@ -27,7 +27,8 @@ struct Bound {
         source(plan.source(), plan.element_bytes()),
         destination(plan.destination(), plan.element_bytes()) {
     for (auto& part : source.memory)
-      for (std::size_t i = 0; i < part.size(); ++i) part[i] = element_byte(Index(i), Index(&part - source.memory.data()));
+      for (std::size_t i = 0; i < part.size(); ++i)
+        part[i] = element_byte(Index(i), Index(&part - source.memory.data()));
   }
   std::unique_ptr<Mover> mover(const MoveOptions& options = {}) {
     return bind_threads(plan, source.local(), destination.local(), options);
@@ -44,7 +45,9 @@ struct Bound {
 };
 
 Bound small() { return Bound(plan("(BLOCK, *) on 4", "(*, BLOCK) on 3", {13, 17})); }
-Bound large() { return Bound(plan("(BLOCK, *) on 4", "(CYCLIC(8), CYCLIC(8)) on 2x2", {512, 512})); }  // 2 MiB: threads help
+Bound large() {
+  return Bound(plan("(BLOCK, *) on 4", "(CYCLIC(8), CYCLIC(8)) on 2x2", {512, 512}));
+}  // 2 MiB: threads help
 
 TEST(Threads, moves_again_and_again) {
   for (auto make : {small, large}) {
@@ -157,8 +160,9 @@ TEST(Threads, refuses_options_outside_their_range) {
 }
 
 /// Binds after breaking something.
-void refused(ErrorKind kind, const std::vector<std::string>& words,
-             const std::function<void(std::vector<LocalArray>& sources, std::vector<LocalArray>& destinations)>& breaking) {
+void refused(
+    ErrorKind kind, const std::vector<std::string>& words,
+    const std::function<void(std::vector<LocalArray>& sources, std::vector<LocalArray>& destinations)>& breaking) {
   auto bound = small();
   auto sources = bound.source.local(), destinations = bound.destination.local();
   breaking(sources, destinations);
@@ -170,10 +174,13 @@ TEST(Threads, refuses_arrays_that_are_not_the_layouts) {
   refused(ErrorKind::argument, {"3 source arrays", "has 4 ranks"}, [](auto& s, auto&) { s.pop_back(); });
   refused(ErrorKind::argument, {"4 destination arrays", "has 3 ranks"}, [](auto&, auto& d) { d.push_back(d[0]); });
   refused(ErrorKind::shape, {"rank 2", "source", "(4, 16)", "(4, 17)", "dimension 1 has 16 instead of 17"},
-          [](auto& s, auto&) { s[2].shape = {4, 16}; });
+          [](auto& s, auto&) {
+            s[2].shape = {4, 16};
+          });
   refused(ErrorKind::shape, {"rank 0", "source", "(68,)"}, [](auto& s, auto&) { s[0].shape = {68}; });
-  refused(ErrorKind::buffer, {"rank 1", "destination", "stride of 8", "dimension 0", "wants 48"},
-          [](auto&, auto& d) { d[1].strides = {8, 8}; });
+  refused(ErrorKind::buffer, {"rank 1", "destination", "stride of 8", "dimension 0", "wants 48"}, [](auto&, auto& d) {
+    d[1].strides = {8, 8};
+  });
   refused(ErrorKind::buffer, {"rank 1", "1 strides for 2"}, [](auto&, auto& d) { d[1].strides = {8}; });
   refused(ErrorKind::buffer, {"rank 2", "destination", "read-only"}, [](auto&, auto& d) { d[2].read_only = true; });
   refused(ErrorKind::buffer, {"rank 2", "no memory"}, [](auto&, auto& d) { d[2].data = nullptr; });
@@ -205,7 +212,8 @@ TEST(LocalArrays, overlap_is_found_by_pairs_too) {
   EXPECT_NO_THROW(check_no_overlap(at(0, 50), 0, at(50, 50), 1));
   EXPECT_NO_THROW(check_no_overlap(at(50, 50), 0, at(0, 50), 1));
   EXPECT_NO_THROW(check_no_overlap(at(10, 0), 0, at(0, 50), 1));
-  expect_error(ErrorKind::buffer, {"rank 4", "rank 7", "share memory"}, [&] { check_no_overlap(at(0, 51), 4, at(50, 50), 7); });
+  expect_error(ErrorKind::buffer, {"rank 4", "rank 7", "share memory"},
+               [&] { check_no_overlap(at(0, 51), 4, at(50, 50), 7); });
 }
 
 }  // namespace

@@ -31,8 +31,10 @@ TEST(Intersect, the_same_dealing_is_the_whole_local_array) {
 TEST(Intersect, the_runs_kept_do_not_grow_with_the_extent) {
   for (const Index extent : {Index{1} << 20, Index{1} << 40, Index{1} << 60}) {
     EXPECT_LE(runs_kept(intersect(Distribution::cyclic(extent, 7), 0, Distribution::cyclic(extent, 5, 3), 0)), 8u);
-    EXPECT_LE(runs_kept(intersect(Distribution::cyclic(extent, 2, 32), 1, Distribution::cyclic(extent, 2, 100), 1)), 60u);
-    EXPECT_LE(runs_kept(intersect(Distribution::cyclic(extent, 2), 1, Distribution::cyclic(extent, 3, 1 << 16), 1)), 4u);
+    EXPECT_LE(runs_kept(intersect(Distribution::cyclic(extent, 2, 32), 1, Distribution::cyclic(extent, 2, 100), 1)),
+              60u);
+    EXPECT_LE(runs_kept(intersect(Distribution::cyclic(extent, 2), 1, Distribution::cyclic(extent, 3, 1 << 16), 1)),
+              4u);
     EXPECT_LE(runs_kept(intersect(Distribution::block(extent, 3), 2, Distribution::cyclic(extent, 1024, 64), 1)), 3u);
   }
 }

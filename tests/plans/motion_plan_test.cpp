@@ -29,13 +29,15 @@ TEST(MotionPlan, rows_to_columns) {
 }
 
 TEST(MotionPlan, the_same_layout_moves_one_block) {
-  for (const auto* text : {"(BLOCK, *) on 2", "(*, BLOCK) on 2", "(CYCLIC, CYCLIC(3)) on 2x2", "(*, CYCLIC(2)) on 4, order=F"}) {
+  for (const auto* text :
+       {"(BLOCK, *) on 2", "(*, BLOCK) on 2", "(CYCLIC, CYCLIC(3)) on 2x2", "(*, CYCLIC(2)) on 4, order=F"}) {
     const auto p = plan(text, text, {12, 18});
     const auto sends = p.sends(1);
     ASSERT_EQ(sends.size(), 1u) << text;
     EXPECT_EQ(sends[0].destination, 1) << text;
     EXPECT_EQ(CopyProgram(p.relation(sends[0])).describe(),
-              "one block of " + std::to_string(p.source().local_size(1) * 8) + "-byte blocks") << text;
+              "one block of " + std::to_string(p.source().local_size(1) * 8) + "-byte blocks")
+        << text;
   }
 }
 
@@ -71,7 +73,8 @@ TEST(MotionPlan, a_transpose_permutes_the_axes) {
 }
 
 TEST(MotionPlan, plans_are_values) {
-  const auto a = plan("(BLOCK, *) on 2", "(*, BLOCK) on 2", {4, 6}), b = plan("(BLOCK, *) on 2", "(*, BLOCK) on 2", {4, 6});
+  const auto a = plan("(BLOCK, *) on 2", "(*, BLOCK) on 2", {4, 6}),
+             b = plan("(BLOCK, *) on 2", "(*, BLOCK) on 2", {4, 6});
   EXPECT_EQ(a, b);
   EXPECT_EQ(a.digest(), b.digest());
   EXPECT_EQ(a.to_string(), "move 4x6 elements of 8 bytes from (BLOCK, *) on 2 to (*, BLOCK) on 2");
@@ -81,15 +84,18 @@ TEST(MotionPlan, plans_are_values) {
 TEST(MotionPlan, says_where_the_layouts_disagree) {
   auto make = [](Shape source, Shape destination, Index element_bytes, std::vector<std::size_t> axes) {
     auto stars = [](std::size_t n) { return n == 1 ? "(*) on 1" : n == 2 ? "(*, *) on 1" : "(*, *, *) on 1"; };
-    return MotionPlan(Layout::parse(stars(source.size()), source), Layout::parse(stars(destination.size()), destination),
-                      element_bytes, std::move(axes));
+    return MotionPlan(Layout::parse(stars(source.size()), source),
+                      Layout::parse(stars(destination.size()), destination), element_bytes, std::move(axes));
   };
   expect_error(ErrorKind::type, {"0 bytes"}, [&] { make({4}, {4}, 0, {}); });
   expect_error(ErrorKind::shape, {"2 dimensions", "destination 1"}, [&] { make({4, 6}, {24}, 8, {}); });
   expect_error(ErrorKind::shape, {"destination dimension 1 has extent 5", "source dimension 1 has 6", "4x6", "4x5"},
-               [&] { make({4, 6}, {4, 5}, 8, {}); });
-  expect_error(ErrorKind::shape, {"destination dimension 0 has extent 4", "source dimension 1 has 6"},
-               [&] { make({4, 6}, {4, 6}, 8, {1, 0}); });
+               [&] {
+                 make({4, 6}, {4, 5}, 8, {});
+               });
+  expect_error(ErrorKind::shape, {"destination dimension 0 has extent 4", "source dimension 1 has 6"}, [&] {
+    make({4, 6}, {4, 6}, 8, {1, 0});
+  });
   expect_error(ErrorKind::argument, {"axes has 1 entries", "2 dimensions"}, [&] { make({4, 6}, {4, 6}, 8, {0}); });
   expect_error(ErrorKind::argument, {"axes entry 1 is 2", "[0, 2)"}, [&] { make({4, 6}, {4, 6}, 8, {0, 2}); });
   expect_error(ErrorKind::argument, {"axes entry 1 is 0", "twice"}, [&] { make({4, 6}, {4, 6}, 8, {0, 0}); });

@@ -9,8 +9,8 @@ namespace {
 using Kind = DimensionSpec::Kind;
 
 Index draw_huge_extent() {
-  return *rc::gen::element<Index>((Index{1} << 31) - 1, Index{1} << 31, (Index{1} << 32) + 1, Index{1} << 62, INT64_MAX - 1,
-                                  INT64_MAX, 1000000007) -
+  return *rc::gen::element<Index>((Index{1} << 31) - 1, Index{1} << 31, (Index{1} << 32) + 1, Index{1} << 62,
+                                  INT64_MAX - 1, INT64_MAX, 1000000007) -
          draw(0, 3);
 }
 
@@ -42,7 +42,8 @@ Index owner(const DimensionSpec& spec, Index index) {
     return c;
   }
   const Wide cells = Wide(spec.extent) + spec.origin;
-  const Wide block = spec.block ? Wide(*spec.block) : std::max<Wide>((cells + spec.coordinates - 1) / spec.coordinates, 1);
+  const Wide block =
+      spec.block ? Wide(*spec.block) : std::max<Wide>((cells + spec.coordinates - 1) / spec.coordinates, 1);
   return Index(((Wide(index) + spec.origin) / block + spec.source) % spec.coordinates);
 }
 

@@ -113,7 +113,8 @@ RC_GTEST_PROP(PairedRuns, scaled_replaces_every_index_by_a_stretch, ()) {
   const Index n = draw(1, 5);
   std::vector<PairedRuns::Pair> expected;
   for (const auto& pair : pairs_of(runs))
-    for (Index e = 0; e < n; ++e) expected.push_back({pair.global * n + e, pair.source * n + e, pair.destination * n + e});
+    for (Index e = 0; e < n; ++e)
+      expected.push_back({pair.global * n + e, pair.source * n + e, pair.destination * n + e});
   RC_ASSERT(pairs_of(runs.scaled(n)) == expected);
 }
 
@@ -133,7 +134,8 @@ RC_GTEST_PROP(PairedRuns, position_of_destination_is_a_lower_bound, ()) {
   const auto all = pairs_of(runs);
   const Index end = all.empty() ? 3 : all.back().destination + 3;
   for (Index index = -1; index < end; ++index) {
-    const auto found = std::find_if(all.begin(), all.end(), [&](const auto& pair) { return pair.destination >= index; });
+    const auto found =
+        std::find_if(all.begin(), all.end(), [&](const auto& pair) { return pair.destination >= index; });
     RC_ASSERT(runs.position_of_destination(index) == found - all.begin());
   }
 }
@@ -147,7 +149,8 @@ RC_GTEST_PROP(PairedRuns, compress_keeps_the_pairs, ()) {
     global += length + gap, source += length + gap * draw(0, 1), destination += length + gap;
   }
   const auto compressed = compress(runs);
-  const auto before = pairs_of(PairedRuns({PairedPeriod{runs}})), after = pairs_of(PairedRuns({PairedPeriod{compressed}}));
+  const auto before = pairs_of(PairedRuns({PairedPeriod{runs}})),
+             after = pairs_of(PairedRuns({PairedPeriod{compressed}}));
   RC_ASSERT(before == after);
   RC_ASSERT(compressed.size() <= runs.size());
 }

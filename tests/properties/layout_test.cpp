@@ -134,7 +134,8 @@ RC_GTEST_PROP(Descriptor, round_trip, ()) {
   LayoutSpec spec;
   for (int d = 0; d < 2; ++d) {
     const Index coordinates = draw(1, 5);
-    spec.dimensions.push_back({Kind::cyclic, draw_extent(60), coordinates, draw(1, 9), draw(0, coordinates - 1), 0, {}});
+    spec.dimensions.push_back(
+        {Kind::cyclic, draw_extent(60), coordinates, draw(1, 9), draw(0, coordinates - 1), 0, {}});
     spec.grid.push_back({coordinates, false});
   }
   spec.fortran = true;
@@ -146,7 +147,8 @@ RC_GTEST_PROP(Descriptor, round_trip, ()) {
     const auto descriptor = descriptor_of(made, process.rank, 7);
     const auto &row = spec.dimensions[0], &column = spec.dimensions[1];
     const Index lld = spec.ld() > 0 ? spec.ld() : std::max<Index>(dense.local_shape(process)[0], 1);
-    RC_ASSERT(descriptor == (Descriptor{1, 7, row.extent, column.extent, *row.block, *column.block, row.source, column.source, lld}));
+    RC_ASSERT(descriptor ==
+              (Descriptor{1, 7, row.extent, column.extent, *row.block, *column.block, row.source, column.source, lld}));
     RC_ASSERT(layout_from_descriptor(descriptor, row.coordinates, column.coordinates, made.grid().rank_order) == made);
   }
 }

@@ -124,7 +124,8 @@ RC_GTEST_PROP(Moves, by_whole_messages, (const MoveSpec& spec)) {
 
 RC_GTEST_PROP(Moves, by_packets, (const MoveSpec& spec)) {
   using Halves = PacketedMessage::Halves;
-  const Index capacity = chance(20) ? Index{1} << 40 : spec.element_bytes * draw(1, 40) + draw(0, spec.element_bytes - 1);
+  const Index capacity =
+      chance(20) ? Index{1} << 40 : spec.element_bytes * draw(1, 40) + draw(0, spec.element_bytes - 1);
   const bool split = chance(50);  // sender and receiver each hold their half
   RC_ASSERT(delivers(spec, [&](const AddressRelation& relation, std::byte* to, const std::byte* from) {
     const PacketedMessage sender(relation, capacity, split ? Halves::assembly : Halves::both);

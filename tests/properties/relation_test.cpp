@@ -185,8 +185,10 @@ void check_combine(ElementType type) {
   auto expected = destination;
   for (const auto& pair : pairs_of(relation)) {
     auto& d = expected[std::size_t(pair.destination) / sizeof(T)];
-    d = combined(alpha, conjugate ? conjugated(source[std::size_t(pair.source) / sizeof(T)])
-                                  : source[std::size_t(pair.source) / sizeof(T)], beta, d);
+    d = combined(alpha,
+                 conjugate ? conjugated(source[std::size_t(pair.source) / sizeof(T)])
+                           : source[std::size_t(pair.source) / sizeof(T)],
+                 beta, d);
   }
   CopyProgram::Options options;
   options.combine = Combine(type, scalar(alpha), scalar(beta), conjugate);

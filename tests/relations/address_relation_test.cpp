@@ -11,7 +11,8 @@ using test::pairs_of;
 
 /// rows x columns of 8-byte elements between two row-major boxes.
 AddressRelation box(Index rows, Index columns, Index source_pitch, Index destination_pitch) {
-  return AddressRelation(8, {{PairedRuns::run(rows), source_pitch * 8, destination_pitch * 8}, {PairedRuns::run(columns), 8, 8}});
+  return AddressRelation(
+      8, {{PairedRuns::run(rows), source_pitch * 8, destination_pitch * 8}, {PairedRuns::run(columns), 8, 8}});
 }
 
 TEST(AddressRelation, whole_arrays_become_one_axis) {
@@ -40,7 +41,9 @@ TEST(AddressRelation, a_cyclic_side_can_be_contiguous_in_its_own_memory) {
   EXPECT_EQ(relation.inverse().contiguous_destination(), 0);
   // The same where the source's blocks are of two sizes in turn.
   const AddressRelation uneven(
-      8, {{PairedRuns({PairedPeriod{{PairedRun{0, 0, 0, 2, 1, 0, 0, 0}, PairedRun{4, 2, 4, 3, 1, 0, 0, 0}}, 3, 9, 5, 9}}), 8, 8}});
+      8,
+      {{PairedRuns({PairedPeriod{{PairedRun{0, 0, 0, 2, 1, 0, 0, 0}, PairedRun{4, 2, 4, 3, 1, 0, 0, 0}}, 3, 9, 5, 9}}),
+        8, 8}});
   EXPECT_EQ(uneven.contiguous_source(), 0);
 }
 
@@ -76,7 +79,9 @@ TEST(AddressRelation, arguments_are_checked) {
   expect_error(ErrorKind::argument, {"[0, 4)", "[0, 3)"}, [&] { relation.restrict(1, 0, 4); });
   const auto half = PairedRuns::run(Index{1} << 32);
   expect_error(ErrorKind::overflow, {"product"}, [&] { AddressRelation(1, {{half, 1, 1}, {half, 1, 1}}); });
-  expect_error(ErrorKind::overflow, {"product"}, [&] { AddressRelation(8, {{PairedRuns::run(Index{1} << 61), 8, 8}}); });
+  expect_error(ErrorKind::overflow, {"product"}, [&] {
+    AddressRelation(8, {{PairedRuns::run(Index{1} << 61), 8, 8}});
+  });
 }
 
 }  // namespace

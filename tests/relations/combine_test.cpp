@@ -37,7 +37,8 @@ TEST(Combine, knows_its_types) {
 TEST(Combine, is_a_copy_only_where_it_changes_nothing) {
   EXPECT_TRUE(Combine().is_copy());
   EXPECT_TRUE(Combine(ElementType::float64, scalar(1.0), scalar(0.0), false).is_copy());
-  EXPECT_TRUE(Combine(ElementType::float64, scalar(1.0), scalar(0.0), true).is_copy());  // a real number is its conjugate
+  EXPECT_TRUE(
+      Combine(ElementType::float64, scalar(1.0), scalar(0.0), true).is_copy());  // a real number is its conjugate
   EXPECT_TRUE(Combine(ElementType::float64, scalar(1.0), scalar(-0.0), false).is_copy());
   EXPECT_FALSE(Combine(ElementType::float64, scalar(1.0), scalar(1.0), false).is_copy());
   EXPECT_FALSE(Combine(ElementType::float64, scalar(2.0), scalar(0.0), false).is_copy());
@@ -74,7 +75,8 @@ TEST(Combine, follows_the_loops) {
   const int source[] = {1, 2, 3, 4, 5, 6, 7, 8};
   int destination[8] = {};
   // Two rows of two blocks of two.
-  add.apply(reinterpret_cast<std::byte*>(destination), reinterpret_cast<const std::byte*>(source), {8, 2, 16, 8, 2, 8, 16});
+  add.apply(reinterpret_cast<std::byte*>(destination), reinterpret_cast<const std::byte*>(source),
+            {8, 2, 16, 8, 2, 8, 16});
   EXPECT_EQ(std::vector<int>(destination, destination + 8), (std::vector<int>{1, 2, 5, 6, 3, 4, 7, 8}));
 }
 

@@ -32,7 +32,8 @@ TEST(CopyProgram, block_cyclic_neighbours_are_one_block) {
 }
 
 TEST(CopyProgram, its_memory_follows_the_runs_not_the_elements) {
-  const PairedRuns few({PairedPeriod{{PairedRun{0, 0, 0, 1, 2, 3, 1, 2}, PairedRun{7, 2, 5, 2}}, Index{1} << 40, 10, 4, 8}});
+  const PairedRuns few(
+      {PairedPeriod{{PairedRun{0, 0, 0, 1, 2, 3, 1, 2}, PairedRun{7, 2, 5, 2}}, Index{1} << 40, 10, 4, 8}});
   EXPECT_LT(CopyProgram(AddressRelation(8, {{few, 8, 8}})).workspace_bytes(), 1000);
 }
 

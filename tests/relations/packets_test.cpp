@@ -6,7 +6,8 @@ namespace {
 
 using Halves = PacketedMessage::Halves;
 
-const AddressRelation rows(8, {{PairedRuns::run(10), 1600, 800}, {PairedRuns::run(100), 8, 8}});  // 10 rows of 800 bytes
+const AddressRelation rows(8,
+                           {{PairedRuns::run(10), 1600, 800}, {PairedRuns::run(100), 8, 8}});  // 10 rows of 800 bytes
 
 PacketedMessage cut(Index capacity, Halves halves = Halves::both) { return PacketedMessage(rows, capacity, halves); }
 
@@ -33,9 +34,7 @@ TEST(PacketedMessage, knows_what_lies_contiguously) {
   EXPECT_EQ(cut(1600).contiguous_destination(1), 1600);
 }
 
-TEST(PacketedMessage, its_memory_does_not_follow_the_elements) {
-  EXPECT_LT(cut(400).workspace_bytes(), 4096);
-}
+TEST(PacketedMessage, its_memory_does_not_follow_the_elements) { EXPECT_LT(cut(400).workspace_bytes(), 4096); }
 
 TEST(PacketedMessage, arguments_are_checked) {
   test::expect_error(ErrorKind::memory_limit, {"7 bytes", "element of 8"}, [] { cut(7); });

@@ -11,7 +11,8 @@ using test::pairs_of;
 
 /// Three periods of {2 runs of 3, 1 run of 2}: eight pairs a period.
 PairedRuns sample() {
-  return PairedRuns({PairedPeriod{{PairedRun{0, 0, 100, 3, 2, 10, 3, 5}, PairedRun{30, 6, 110, 2, 1, 0, 0, 0}}, 3, 100, 8, 40}});
+  return PairedRuns(
+      {PairedPeriod{{PairedRun{0, 0, 100, 3, 2, 10, 3, 5}, PairedRun{30, 6, 110, 2, 1, 0, 0, 0}}, 3, 100, 8, 40}});
 }
 
 TEST(PairedRuns, counts_what_it_holds) {

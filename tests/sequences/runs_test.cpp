@@ -22,15 +22,17 @@ TEST(Runs, says_what_it_holds) {
   EXPECT_EQ(runs.size(), 256);
   EXPECT_EQ(runs.to_string(), "0:64, 256:320 by 256 x 3");
   EXPECT_TRUE(runs.contains(63) && runs.contains(256) && runs.contains(831));
-  EXPECT_FALSE(runs.contains(64) || runs.contains(255) || runs.contains(320) || runs.contains(832) || runs.contains(1024) ||
-               runs.contains(-1));
+  EXPECT_FALSE(runs.contains(64) || runs.contains(255) || runs.contains(320) || runs.contains(832) ||
+               runs.contains(1024) || runs.contains(-1));
   EXPECT_EQ(runs.at(0), 0);
   EXPECT_EQ(runs.at(63), 63);
   EXPECT_EQ(runs.at(64), 256);
   EXPECT_EQ(runs.at(255), 831);
 }
 
-TEST(Runs, the_step_of_a_single_run_does_not_matter) { EXPECT_EQ(Runs({longshore::Run{1, 2, 1, 9}}), Runs::interval(1, 3)); }
+TEST(Runs, the_step_of_a_single_run_does_not_matter) {
+  EXPECT_EQ(Runs({longshore::Run{1, 2, 1, 9}}), Runs::interval(1, 3));
+}
 
 TEST(Runs, positions_are_checked) {
   const auto runs = Runs::interval(10, 12);
@@ -40,7 +42,9 @@ TEST(Runs, positions_are_checked) {
 
 TEST(Runs, sizes_are_checked) {
   expect_error(ErrorKind::overflow, {"product"}, [] { Runs({longshore::Run{0, Index{1} << 62, 4, Index{1} << 62}}); });
-  expect_error(ErrorKind::overflow, {"sum"}, [] { Runs({longshore::Run{0, INT64_MAX, 1, 0}, longshore::Run{0, INT64_MAX, 1, 0}}); });
+  expect_error(ErrorKind::overflow, {"sum"}, [] {
+    Runs({longshore::Run{0, INT64_MAX, 1, 0}, longshore::Run{0, INT64_MAX, 1, 0}});
+  });
 }
 
 }  // namespace

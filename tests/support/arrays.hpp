@@ -23,8 +23,8 @@ struct Arrays {
   std::vector<LocalArray> local() {
     std::vector<LocalArray> result;
     for (Index p = 0; p < layout.processes(); ++p)
-      result.push_back({memory[std::size_t(p)].data(), layout.local_shape(rank(p)), layout.local_strides(rank(p), element_bytes),
-                        false, nullptr});
+      result.push_back({memory[std::size_t(p)].data(), layout.local_shape(rank(p)),
+                        layout.local_strides(rank(p), element_bytes), false, nullptr});
     return result;
   }
 };

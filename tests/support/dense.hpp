@@ -1,5 +1,5 @@
-/// The dense owner array: HPF's and ScaLAPACK's definitions written out index by index, for tests to compare with. Nothing
-/// here calls the code under test.
+/// The dense owner array: HPF's and ScaLAPACK's definitions written out index by index, for tests to compare with.
+/// Nothing here calls the code under test.
 #pragma once
 
 #include <algorithm>
@@ -121,8 +121,10 @@ inline constexpr std::byte untouched{0xEE};
 
 /// Every process's local array, filled with the elements it owns; padding is `untouched`.
 std::vector<Bytes> scatter(const DenseLayout& layout, Index element_bytes);
-/// The same of an array whose dimension d is dimension axes[d] of the array that `scatter` fills: what a move must deliver.
-std::vector<Bytes> scatter_permuted(const DenseLayout& layout, Index element_bytes, const std::vector<std::size_t>& axes);
+/// The same of an array whose dimension d is dimension axes[d] of the array that `scatter` fills: what a move must
+/// deliver.
+std::vector<Bytes> scatter_permuted(const DenseLayout& layout, Index element_bytes,
+                                    const std::vector<std::size_t>& axes);
 
 // ---- in full --------------------------------------------------------------------------------------------------------
 
@@ -136,10 +138,14 @@ inline std::string DimensionSpec::words() const {
   std::string size;
   if (block) size.append("(").append(std::to_string(*block)).append(")");
   switch (kind) {
-    case Kind::collapsed: return "*";
-    case Kind::block: return "BLOCK" + size;
-    case Kind::cyclic: return "CYCLIC" + size;
-    case Kind::general_block: return "GEN_BLOCK(" + join(sizes, ",") + ")";
+    case Kind::collapsed:
+      return "*";
+    case Kind::block:
+      return "BLOCK" + size;
+    case Kind::cyclic:
+      return "CYCLIC" + size;
+    case Kind::general_block:
+      return "GEN_BLOCK(" + join(sizes, ",") + ")";
   }
   return "";
 }
@@ -204,8 +210,8 @@ inline std::string LayoutSpec::text() const {
 }
 
 inline std::ostream& operator<<(std::ostream& out, const DimensionSpec& spec) {
-  return out << spec.words() << " of " << spec.extent << " on " << spec.coordinates << ", source " << spec.source << ", origin "
-             << spec.origin;
+  return out << spec.words() << " of " << spec.extent << " on " << spec.coordinates << ", source " << spec.source
+             << ", origin " << spec.origin;
 }
 
 inline std::ostream& operator<<(std::ostream& out, const LayoutSpec& spec) {
@@ -224,7 +230,8 @@ inline DenseLayout::DenseLayout(const LayoutSpec& given) : spec(given), shape(gi
     DenseProcess process{spec.ranks.empty() ? spec.first_rank + number : spec.ranks[std::size_t(number)], 0, {}};
     std::size_t g = 0;
     auto pass_replicas = [&] {
-      for (; g < at.size() && spec.grid[g].replicated; ++g) process.replica = process.replica * spec.grid[g].extent + at[g];
+      for (; g < at.size() && spec.grid[g].replicated; ++g)
+        process.replica = process.replica * spec.grid[g].extent + at[g];
     };
     for (const auto& dimension : spec.dimensions) {
       if (dimension.kind == DimensionSpec::Kind::collapsed) {
@@ -288,7 +295,8 @@ inline std::vector<Bytes> scatter_permuted(const DenseLayout& layout, Index elem
       Indices source(axes.size());
       for (std::size_t d = 0; d < axes.size(); ++d) source[axes[d]] = index[d];
       const Index at = layout.offset(process, layout.local(index)) * element_bytes;
-      for (Index k = 0; k < element_bytes; ++k) part[std::size_t(at + k)] = element_byte(linear(source_shape, source), k);
+      for (Index k = 0; k < element_bytes; ++k)
+        part[std::size_t(at + k)] = element_byte(linear(source_shape, source), k);
     });
     parts.push_back(std::move(part));
   }

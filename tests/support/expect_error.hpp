@@ -18,7 +18,8 @@ void expect_error(ErrorKind kind, const std::vector<std::string>& words, F&& f) 
   } catch (const Error& error) {
     EXPECT_EQ(int(error.kind()), int(kind)) << error.what();
     for (const auto& word : words)
-      EXPECT_NE(std::string(error.what()).find(word), std::string::npos) << "no \"" << word << "\" in: " << error.what();
+      EXPECT_NE(std::string(error.what()).find(word), std::string::npos)
+          << "no \"" << word << "\" in: " << error.what();
     return;
   }
   ADD_FAILURE() << "no error" << (words.empty() ? "" : "; expected one about " + words[0]);

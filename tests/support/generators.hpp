@@ -1,5 +1,5 @@
-/// Random dimensions, layouts and moves for rapidcheck. Everything is drawn small: what is wrong shows at small sizes, and the
-/// dense owner array can follow.
+/// Random dimensions, layouts and moves for rapidcheck. Everything is drawn small: what is wrong shows at small sizes,
+/// and the dense owner array can follow.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -64,7 +64,8 @@ struct LayoutLimits {
   bool ld = true;
 };
 
-/// A layout of this shape: any distributions, replicas, orders and ranks, on at most about `limits.processes` processes.
+/// A layout of this shape: any distributions, replicas, orders and ranks, on at most about `limits.processes`
+/// processes.
 inline LayoutSpec draw_layout(const Indices& shape, const LayoutLimits& limits = {}) {
   LayoutSpec spec;
   Index left = limits.processes;
@@ -106,7 +107,10 @@ inline Indices draw_shape(Index most_elements, Index most_dimensions) {
   Indices shape(std::size_t(chance(70) ? draw(1, std::min<Index>(most_dimensions, 3)) : draw(1, most_dimensions)));
   Index left = most_elements;
   for (auto& extent : shape) {
-    extent = chance(5) ? 0 : std::max<Index>(1, draw_extent(shape.size() == 1 ? left : std::min<Index>(left, shape.size() < 4 ? 20 : 4)));
+    extent = chance(5)
+                 ? 0
+                 : std::max<Index>(
+                       1, draw_extent(shape.size() == 1 ? left : std::min<Index>(left, shape.size() < 4 ? 20 : 4)));
     left = std::max<Index>(left / std::max<Index>(extent, 1), 1);
   }
   return shape;

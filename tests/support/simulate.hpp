@@ -10,8 +10,8 @@ inline MotionPlan plan_of(const MoveSpec& spec) {
   return MotionPlan(layout(spec.source), layout(spec.destination), spec.element_bytes, spec.axes);
 }
 
-/// Carries every motion out with carry(relation, destination, source) and says whether every destination array is exactly
-/// what the dense oracle expects, padding untouched.
+/// Carries every motion out with carry(relation, destination, source) and says whether every destination array is
+/// exactly what the dense oracle expects, padding untouched.
 template <class Carry>
 bool delivers(const MoveSpec& spec, Carry&& carry) {
   const DenseLayout source(spec.source), destination(spec.destination);
