@@ -9,6 +9,7 @@ import traceback
 import click
 
 from .. import __version__, errors
+from ..stores.team import TeamError, launched_rank
 
 FINE, FAILED, WRONG_INPUT, MEMORY, IO = 0, 1, 2, 3, 4
 
@@ -89,12 +90,11 @@ def run(arguments):
         code, text = judge(error)
         _tell(f"longshore: {text}")
         # An error that the processes did not agree on would leave the others waiting.
-        return code if isinstance(error, (errors.LongshoreError, OSError, MemoryError)) else _leave(code)
+        return code if isinstance(error, (errors.LongshoreError, OSError, MemoryError, TeamError)) else _leave(code)
 
 
 def judge(error):
     """The exit code of an error and its words."""
-    from ..bench import BenchError
     from ..stores import VerificationError
 
     text = str(error)
@@ -104,7 +104,7 @@ def judge(error):
         return MEMORY, text
     if isinstance(error, errors.StoreError):
         return (WRONG_INPUT, text) if error.errno is None else (IO, error.strerror or text)
-    if isinstance(error, (errors.DisagreementError, errors.TransportError, BenchError)):
+    if isinstance(error, (errors.DisagreementError, errors.TransportError)):
         return FAILED, text
     if isinstance(error, errors.LongshoreError):
         return WRONG_INPUT, text
@@ -112,13 +112,12 @@ def judge(error):
         return MEMORY, "out of memory; set a lower --max-mem"
     if isinstance(error, OSError):
         return IO, f"{error.filename}: {error.strerror}" if error.filename else text
-    return FAILED, f"internal error, {type(error).__name__}: {text} (run again with --debug for the place, and please report it)"
+    surprise = text if isinstance(error, TeamError) else f"{type(error).__name__}: {text}"
+    return FAILED, f"internal error, {surprise} (run again with --debug for the place, and please report it)"
 
 
 def _tell(text):
     """Says something on stderr, once in a job of many processes."""
-    from ..stores.team import launched_rank
-
     if launched_rank() == 0:
         print(text.rstrip("\n"), file=sys.stderr)
 

@@ -4,21 +4,57 @@ from __future__ import annotations
 
 import click
 
+_COMMON = (
+    click.option("--quick", is_flag=True, help="Small sizes and few repetitions: under 30 s."),
+    click.option("--json", type=click.Path(dir_okay=False), metavar="FILE", help="Write the results as JSON to FILE."),
+    click.option("--plot", type=click.Path(dir_okay=False), metavar="FILE", help="Draw the results into FILE (png, svg, html)."),
+)
+# What single benches take besides.
+_OWN = {
+    "redistribute": (
+        click.option("--mpiexec", metavar="PROGRAM", help="The launcher.  [default: this environment's own]"),
+        click.option("--ranks", type=click.IntRange(1), default=2, show_default=True, help="MPI processes."),
+        click.option("--case", "cases", multiple=True, metavar="NAME", help="Only this case (may be repeated)."),
+        click.option("--size", "sizes", multiple=True, type=click.IntRange(1), metavar="N",
+                     help="Only N x N arrays (may be repeated)."),
+        click.option("--contender", "contenders", multiple=True, metavar="NAME",
+                     help="Only this contender, and the memory copies (may be repeated)."),
+        click.option("--repeats", type=click.IntRange(1), metavar="K", help="Repetitions of every case."),
+    ),
+}
 
-@click.command(short_help="Run a benchmark; without a name, list them.")
-@click.argument("name", required=False)
-@click.option("--quick", is_flag=True, help="Small sizes and few repetitions.")
-@click.option("--json", "json_path", type=click.Path(dir_okay=False), metavar="FILE", help="Write the results as JSON to FILE.")
-@click.option("--plot", "plot_path", type=click.Path(dir_okay=False), metavar="FILE", help="Draw the results into FILE.")
-def bench(name, quick, json_path, plot_path):
-    """Run the benchmark NAME and print its table. Without NAME, list the benchmarks."""
+
+class _Benches(click.Group):
+    def resolve_command(self, context, words):
+        if words[0] not in self.commands:
+            context.fail(f"there is no bench {words[0]!r}; there are: {', '.join(self.list_commands(context))}")
+        return super().resolve_command(context, words)
+
+
+@click.group(cls=_Benches, short_help="Run a benchmark; without a name, list them.", invoke_without_command=True)
+@click.pass_context
+def bench(context):
+    """Run a benchmark and print its table. Without a name, list the benchmarks."""
+    if context.invoked_subcommand is None:
+        for name in context.command.list_commands(context):
+            click.echo(f"{name}  {context.command.get_command(context, name).short_help}")
+
+
+def _command(name, entry):
+    def run(**options):
+        # An option that was not given leaves the bench its default.
+        entry.run(**{key: value for key, value in options.items() if value not in (None, ())})
+
+    for option in reversed(_COMMON + _OWN.get(name, ())):
+        run = option(run)
+    return click.command(name, short_help=entry.description, help=f"{entry.description[0].upper()}{entry.description[1:]}.")(run)
+
+
+def _commands():
     from ..bench import BENCHES
 
-    if name is None:
-        width = max(map(len, BENCHES))
-        for key, entry in BENCHES.items():
-            click.echo(f"{key:<{width}}  {entry.description}")
-        return
-    if name not in BENCHES:
-        raise click.UsageError(f"there is no bench {name!r}; there are: {', '.join(BENCHES)}")
-    BENCHES[name].run(quick=quick, json=json_path, plot=plot_path)
+    for name, entry in BENCHES.items():
+        bench.add_command(_command(name, entry))
+
+
+_commands()

@@ -10,6 +10,10 @@ _SIZE_VARIABLES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS")
 _RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK")
 
 
+class TeamError(RuntimeError):
+    """A surprise on one process, of which all processes have heard: none waits for another."""
+
+
 class Alone:
     """A team of one: nothing to agree on."""
 
@@ -113,4 +117,4 @@ def _rebuild(name, text, code, words):
         return kind(code, words) if code is not None and issubclass(kind, OSError) else kind(text)
     if code is not None:
         return OSError(code, words)
-    return MemoryError(text) if name == "MemoryError" else RuntimeError(text)
+    return MemoryError(text) if name == "MemoryError" else TeamError(text)
