@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -13,8 +13,6 @@ from ._core import AddressRelation, Layout, Motion, Mover
 from .errors import ArgumentError, LayoutError, ShapeError
 
 __all__ = ["AddressRelation", "Layout", "Motion", "MotionPlan", "Mover", "empty", "gather", "plan", "redistribute", "scatter"]
-
-T = TypeVar("T")
 
 
 class MotionPlan(_core.MotionPlan):
@@ -74,8 +72,8 @@ class MotionPlan(_core.MotionPlan):
         Raises, on every rank alike and before anything moves: ShapeError, DTypeError, LocalArrayError, MemoryLimitError,
         DisagreementError, ArgumentError.
         """
-        limit = _bytes(max_mem)
         if comm is None:
+            limit = _bytes(max_mem)
             if placement is not None:
                 raise ArgumentError("placement= needs comm=")
             sources = _arrays.by_rank(source, self.source.ranks, "source")
@@ -95,15 +93,15 @@ class MotionPlan(_core.MotionPlan):
 
         from . import _mpi
 
-        def prepare() -> tuple[dict[int, np.ndarray], dict[int, np.ndarray], _core.Combine]:
+        def prepare() -> tuple[dict[int, np.ndarray], dict[int, np.ndarray], _core.Combine, int]:
             rank = comm.Get_rank()
             sources = _local_parts(source, rank, self.source, self.dtype)
             destinations = _local_parts(destination, rank, self.destination, self.dtype)
             _arrays.check_dtype(sources, self.dtype, "source")
             _arrays.check_dtype(destinations, self.dtype, "destination")
-            return sources, destinations, _arrays.combine(self.dtype, alpha, beta, conjugate)
+            return sources, destinations, _arrays.combine(self.dtype, alpha, beta, conjugate), _bytes(max_mem)
 
-        sources, destinations, combine = _mpi.together(comm, prepare)
+        sources, destinations, combine, limit = _mpi.together(comm, prepare)
         return _mpi.bind(
             self, sources, destinations, comm, combine=combine, max_mem=limit, placement=placement, node=node
         )
@@ -219,21 +217,18 @@ def redistribute(
     """
     options = dict(alpha=alpha, beta=beta, conjugate=conjugate, threads=threads, max_mem=max_mem)
 
-    def prepare() -> tuple[MotionPlan, Any]:
-        dtype = _dtype_of(source, destination_layout, out)
+    def prepare(dtype: np.dtype, rank: int | None) -> tuple[MotionPlan, Any]:
         if beta is not None and out is None:
             raise ArgumentError("beta needs out=: there is no old destination to keep a part of")
-        return plan(source_layout, destination_layout, dtype, axes), dtype
+        made = plan(source_layout, destination_layout, dtype, axes)
+        return made, empty(destination_layout, made.dtype, rank=rank) if out is None else out
 
     if comm is None:
-        motion_plan, dtype = prepare()
-        result = empty(destination_layout, dtype) if out is None else out
+        motion_plan, result = prepare(_dtype_of(source), None)
         motion_plan.bind(source, result, **options)()
         return result
 
     from . import _mpi
-
-    rank = comm.Get_rank()
 
     def local_dtype() -> np.dtype | None:
         array = source if source is not None else out
@@ -241,8 +236,7 @@ def redistribute(
 
     # A rank that owns nothing need not know the element type: the others tell it.
     dtype = _mpi.common_dtype(comm, local_dtype)
-    motion_plan = _mpi.together(comm, lambda: _checked(plan, source_layout, destination_layout, dtype, axes, beta=beta, out=out))
-    result = empty(destination_layout, dtype, rank=rank) if out is None else out
+    motion_plan, result = _mpi.together(comm, lambda: prepare(dtype, comm.Get_rank()))
     motion_plan.bind(source, result, comm=comm, **options)()
     return result
 
@@ -266,13 +260,7 @@ def empty(layout: Layout, dtype: Any, comm: Any = None, *, rank: int | None = No
     return [_arrays.empty_local(layout, r, dtype) for r in layout.ranks]
 
 
-def _checked(make: Callable[..., T], *args: Any, beta: Any, out: Any) -> T:
-    if beta is not None and out is None:
-        raise ArgumentError("beta needs out=: there is no old destination to keep a part of")
-    return make(*args)
-
-
-def _dtype_of(source: Any, layout: Layout, out: Any) -> np.dtype:
+def _dtype_of(source: Any) -> np.dtype:
     parts = list(source.values()) if isinstance(source, Mapping) else source
     if isinstance(parts, np.ndarray) or not isinstance(parts, Sequence) or not parts:
         raise ArgumentError(f"without comm= give one source array for each rank, got {type(source).__name__}")

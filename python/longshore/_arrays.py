@@ -12,6 +12,7 @@ from numpy.exceptions import ComplexWarning
 from . import _core
 from .errors import ArgumentError, DTypeError
 
+_LINE_BYTES = 64
 _ELEMENT_TYPES = {
     np.dtype(name): getattr(_core.ElementType, name)
     for name in (
@@ -96,13 +97,20 @@ def combine(dtype: np.dtype, alpha: Any, beta: Any, conjugate: bool) -> _core.Co
     return _core.Combine(element_type, scalar(alpha, 1, "alpha"), scalar(beta, 0, "beta"), bool(conjugate))
 
 
+def _aligned(size: int) -> np.ndarray:
+    """Bytes that begin a cache line: NumPy's do not, and whole lines are written fastest."""
+    memory = np.empty(size + _LINE_BYTES, np.uint8)
+    start = -memory.ctypes.data % _LINE_BYTES
+    return memory[start : start + size]
+
+
 def empty_local(layout: _core.Layout, rank: int, dtype: np.dtype, memory: Any = None) -> np.ndarray:
     """A rank's uninitialised local array as the layout wants it, in given memory (a flat uint8 array) or new."""
     shape = layout.local_shape(rank)
     count = layout.allocated_size(rank)
-    flat = np.empty(count, dtype) if memory is None else memory[: count * dtype.itemsize].view(dtype)
     if layout.local_size(rank) == 0:
         return np.empty(shape, dtype, order=layout.order)
+    flat = (_aligned(count * dtype.itemsize) if memory is None else memory[: count * dtype.itemsize]).view(dtype)
     fastest = -1 if layout.order == "C" else 0
     allocated = list(shape)
     if layout.ld:

@@ -48,11 +48,6 @@ std::optional<Direction> joint_direction(const MotionPlan& plan) {
   return std::nullopt;
 }
 
-Stores stores_for(const MotionPlan& plan, Index destination_rank) {
-  return plan.destination().local_size(destination_rank) * plan.element_bytes() >= streaming_bytes ? Stores::streaming
-                                                                                                    : Stores::cached;
-}
-
 /// Bounds of `parts` nearly equal slices of [0, n).
 std::vector<Index> bounds(Index n, Index parts) {
   parts = std::clamp<Index>(parts, 1, std::max<Index>(n, 1));
@@ -66,9 +61,13 @@ class TaskMaker {
   TaskMaker(const MotionPlan& plan, const CopyTaskOptions& options, std::vector<CopyTask>& tasks)
       : plan_(plan), options_(options), tasks_(tasks) {}
 
+  bool beyond_cache(const Layout& layout, Index rank) const {
+    return layout.local_size(rank) * plan_.element_bytes() >= options_.cached_bytes;
+  }
+
   void single(const Motion& motion, std::byte* destination, const std::byte* source) {
     const auto relation = plan_.relation(motion);
-    const CopyProgram::Options how{stores_for(plan_, motion.destination), nullptr, options_.combine};
+    const auto how = program_options(motion.destination);
     auto add = [&](const AddressRelation& part) {
       tasks_.push_back({CopyTask::Single{CopyProgram(part, how), destination, source},
                         {motion.source},
@@ -93,7 +92,7 @@ class TaskMaker {
     }
     const bool pull = direction == Direction::pull;
     (pull ? destinations : sources).resize(1);
-    CopyProgram::Options how{stores_for(plan_, motions[0].destination), nullptr, {}};
+    const auto how = program_options(motions[0].destination);
     auto add = [&](std::vector<AddressRelation> part, std::vector<std::byte*> pointers) {
       JointCopy copy(std::move(part), pull ? JointCopy::Shared::destination : JointCopy::Shared::source, how);
       const Index n = copy.bytes();
@@ -144,6 +143,11 @@ class TaskMaker {
   }
 
  private:
+  CopyProgram::Options program_options(Index destination_rank) const {
+    return {beyond_cache(plan_.destination(), destination_rank) ? Stores::streaming : Stores::cached, options_.table,
+            options_.combine};
+  }
+
   const MotionPlan& plan_;
   const CopyTaskOptions& options_;
   std::vector<CopyTask>& tasks_;
@@ -165,12 +169,14 @@ std::vector<CopyTask> copy_tasks(const MotionPlan& plan, const std::vector<Visib
   std::map<Index, std::byte*> others;
   for (const auto& part : pull ? sources : destinations) others[part.rank] = part.data;
   for (const auto& part : pull ? destinations : sources) {
+    // In cache, a line that is visited twice costs less than visiting several arrays at a time.
+    const bool jointly = joint && maker.beyond_cache(pull ? plan.destination() : plan.source(), part.rank);
     // Motions that differ in nothing but the interleaved coordinate of the other side go together.
     std::map<std::vector<Index>, std::vector<Motion>> together;
     auto visit = [&](const Motion& motion) {
       const auto other = others.find(pull ? motion.source : motion.destination);
       if (other == others.end()) return;
-      if (!joint)
+      if (!jointly)
         return pull ? maker.single(motion, part.data, other->second) : maker.single(motion, other->second, part.data);
       auto key = pull ? motion.source_coordinates : motion.destination_coordinates;
       key[pull ? plan.axes()[along] : along] = pull ? 0 : plan.destination().replica(*plan.destination().process_of(motion.destination));

@@ -1,20 +1,36 @@
 #include "longshore/relations/joint_copy.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
+#include <numeric>
 
 namespace longshore {
 
 namespace {
 
+constexpr Index line_bytes = 64;
 /// Of the shared array, what is worked on at a time: it and as much of the members' data fit in the first-level cache.
 constexpr Index chunk_bytes = 16 * 1024;
+
 /// Shorter runs are put together in cached staging before they are streamed; longer ones are streamed where they are.
 constexpr Index staged_run_bytes = 512;
+/// Where lines are put together in registers instead: a chunk's line parts stay in the first-level cache too.
+constexpr Index merged_chunk_bytes = 8 * 1024;
+/// Of one joint copy, and of the members that it may have to be merged.
+constexpr std::size_t most_line_parts = 32768, most_merged_members = 64;
+/// Rows that are merged side by side.
+constexpr Index merged_rows = 4;
 
 /// Two nested block loops with the offsets of both sides.
 struct Piece {
   Index shared, member, block, n0, shared0, member0, n1, shared1, member1;
+};
+
+/// A chunk line by line.
+struct ChunkLines {
+  Index phase = 0, lines = 0;  ///< how far into its first line the chunk begins, and how many it has a part of
+  std::vector<LinePart> parts;
 };
 
 /// A stretch of the shared array's interleaved axis and what each member has in it.
@@ -22,6 +38,8 @@ struct Chunk {
   Index first, bytes;  ///< in the shared row
   std::vector<Piece> pieces;
   std::vector<std::size_t> begin;  ///< member k's pieces are [begin[k], begin[k + 1])
+  /// The same line by line, for every phase in which the row may begin; empty if not merged.
+  std::vector<ChunkLines> by_phase{};
 };
 
 /// Chunks repeated along the row.
@@ -55,6 +73,8 @@ struct JointCopy::Implementation {
   Index unit = 0;   ///< bytes of one index of the interleaved axis
   Index bytes = 0;
   bool staged = false;
+  bool merged = false;
+  Index phase_step = line_bytes;  ///< rows may begin at multiples of this within a line
   Index shared_base = 0;
   std::vector<Index> member_base;
   struct Outer {
@@ -138,9 +158,13 @@ struct JointCopy::Implementation {
       runs += member.run_count();
       elements += member.elements();
     }
+    const bool gapless = elements == last - first;
+    // Elements of at least a word, in rows that keep to the words.
+    phase_step = std::gcd(unit, line_bytes);
+    merged = shared == Shared::destination && table->merge && gapless && inner.size() <= most_merged_members && phase_step >= 4;
     staged = shared == Shared::destination && options.stores == Stores::streaming &&
-             elements * unit / runs < staged_run_bytes && elements == last - first;
-    const Index chunk = std::max<Index>(chunk_bytes / unit, 1);
+             elements * unit / runs < staged_run_bytes && gapless;
+    const Index chunk = merged ? whole_lines(merged_chunk_bytes / unit) : std::max<Index>(chunk_bytes / unit, 1);
 
     Periodic common = periodicity(inner[0]);
     for (const auto& member : inner) {
@@ -155,7 +179,9 @@ struct JointCopy::Implementation {
     }
     Index done = first;
     if (common.repeats > 1 && common.period > 0) {
-      const Index periods = std::max<Index>(chunk / common.period, 1), length = periods * common.period;
+      const Index aligned = line_bytes / std::gcd(common.period * unit, line_bytes);  // so many periods are whole lines
+      const Index periods = ceil_div(std::max<Index>(chunk / common.period, 1), aligned) * aligned;
+      const Index length = periods * common.period;
       const Index repeats = common.repeats / periods;
       if (repeats > 1) {
         Stretch body = cut(inner, first, first + length, chunk);
@@ -167,6 +193,59 @@ struct JointCopy::Implementation {
       }
     }
     if (done < last) row.push_back(cut(inner, done, last, chunk));
+    if (merged) merge();
+  }
+
+  /// About n indices that make whole lines.
+  Index whole_lines(Index n) const {
+    const Index least = line_bytes / std::gcd(unit, line_bytes);
+    return std::max(n / least, Index{1}) * least;
+  }
+
+  /// Says the same as the pieces line by line, unless that takes too many words.
+  void merge() {
+    std::size_t parts = 0;
+    for (auto& stretch : row)
+      for (auto& chunk : stretch.chunks)
+        for (Index phase = 0; phase < line_bytes && parts <= most_line_parts; phase += phase_step) {
+          chunk.by_phase.push_back(lines_of(chunk, Index(floor_mod(phase + chunk.first, line_bytes))));
+          parts += chunk.by_phase.back().parts.size();
+        }
+    merged = parts <= most_line_parts;
+    if (!merged)
+      for (auto& stretch : row)
+        for (auto& chunk : stretch.chunks) chunk.by_phase.clear();
+  }
+
+  ChunkLines lines_of(const Chunk& chunk, Index phase) const {
+    ChunkLines result{phase, ceil_div(phase + chunk.bytes, line_bytes), {}};
+    std::vector<std::vector<LinePart>> lines(std::size_t(result.lines));
+    auto add = [&](std::size_t member, Index from, Index to, Index bytes) {
+      while (bytes > 0) {
+        const Index place = to % line_bytes, here = std::min(bytes, line_bytes - place);
+        auto& line = lines[std::size_t(to / line_bytes)];
+        const auto words = std::uint16_t(((1u << here / 4) - 1) << place / 4);
+        if (!line.empty() && line.back().source == member && words > line.back().words &&
+            line.back().offset + 4 * std::popcount(line.back().words) == from)
+          line.back().words |= words;
+        else
+          line.push_back({from, std::uint32_t(member), words, 0});
+        from += here, to += here, bytes -= here;
+      }
+    };
+    for (std::size_t k = 0; k + 1 < chunk.begin.size(); ++k)
+      for (std::size_t p = chunk.begin[k]; p < chunk.begin[k + 1]; ++p) {
+        const Piece& x = chunk.pieces[p];
+        for (Index j = 0; j < x.n1; ++j)
+          for (Index i = 0; i < x.n0; ++i)
+            add(k, x.member + i * x.member0 + j * x.member1,
+                x.shared + i * x.shared0 + j * x.shared1 - chunk.first + phase, x.block);
+      }
+    for (auto& line : lines) {
+      for (const auto& part : line) line.back().line |= part.words;
+      result.parts.insert(result.parts.end(), line.begin(), line.end());
+    }
+    return result;
   }
 
   Stretch cut(const std::vector<PairedRuns>& inner, Index first, Index last, Index chunk) const {
@@ -190,13 +269,14 @@ struct JointCopy::Implementation {
     return stretch;
   }
 
+  /// One row of the shared array, by pieces.
   void sweep_row(std::byte* shared_row, const std::vector<std::byte*>& member_row, std::byte* staging) const {
     for (const auto& stretch : row)
       for (Index r = 0; r < stretch.repeats; ++r)
         for (const auto& chunk : stretch.chunks) {
           std::byte* const at = shared_row + r * stretch.shared_advance;
           // Staging keeps the destination's place within a cache line, so that whole lines are copied to whole lines.
-          std::byte* const stage = staging + std::size_t(at + chunk.first) % 64 - chunk.first;
+          std::byte* const stage = staging + std::size_t(at + chunk.first) % line_bytes - chunk.first;
           for (std::size_t k = 0; k < member_row.size(); ++k) {
             std::byte* const member = member_row[k] + r * stretch.member_advance[k];
             for (std::size_t p = chunk.begin[k]; p < chunk.begin[k + 1]; ++p) {
@@ -214,13 +294,63 @@ struct JointCopy::Implementation {
         }
   }
 
+  /// Several rows that begin in the same phase, line by line.
+  void merge_rows(std::byte* shared_row, const std::vector<std::byte*>& member_row, std::size_t phase,
+                  const MergeLoops& rows) const {
+    const std::byte* from[most_merged_members];
+    for (const auto& stretch : row)
+      for (Index r = 0; r < stretch.repeats; ++r) {
+        for (std::size_t k = 0; k < member_row.size(); ++k) from[k] = member_row[k] + r * stretch.member_advance[k];
+        for (const auto& chunk : stretch.chunks) {
+          const ChunkLines& lines = chunk.by_phase[phase];
+          MergeLoops loops = rows;
+          loops.lines = lines.lines;
+          table->merge(shared_row + r * stretch.shared_advance + chunk.first - lines.phase, from, lines.parts.data(), loops,
+                       options.stores);
+        }
+      }
+  }
+
+  /// Rows at equal steps on all sides.
+  void sweep(std::byte* shared_at, const std::vector<std::byte*>& member_at, std::byte* staging, Index rows, Index shared_step,
+             const std::vector<Index>& member_steps) const {
+    auto at_row = [&](Index n) {
+      auto members = member_at;
+      for (std::size_t m = 0; m < members.size(); ++m) members[m] += n * member_steps[m];
+      return members;
+    };
+    if (!merged || Index(std::size_t(shared_at)) % phase_step != 0 || shared_step % phase_step != 0) {
+      for (Index n = 0; n < rows; ++n) sweep_row(shared_at + n * shared_step, at_row(n), staging);
+      return;
+    }
+    // Every `cycle` rows they begin in the same phase.
+    const Index cycle = line_bytes / std::gcd(shared_step, line_bytes);
+    std::vector<Index> steps = member_steps;
+    for (auto& step : steps) step *= cycle;
+    for (Index base = 0; base < rows; base += merged_rows * cycle)
+      for (Index n = base; n < std::min(base + cycle, rows); ++n) {
+        std::byte* const at = shared_at + n * shared_step;
+        const Index alike = std::min(ceil_div(rows - n, cycle), merged_rows);
+        merge_rows(at, at_row(n), std::size_t(at) % line_bytes / std::size_t(phase_step),
+                   {0, alike, cycle * shared_step, steps.data()});
+      }
+  }
+
   void walk(std::size_t k, std::byte* shared_at, std::vector<std::vector<std::byte*>>& member_at, std::byte* staging) const {
-    if (k == outer.size()) return sweep_row(shared_at, member_at[k], staging);
+    if (k == outer.size()) return sweep(shared_at, member_at[k], staging, 1, 0, std::vector<Index>(member_at[k].size()));
     const auto& axis = outer[k];
     axis.runs.for_each_run([&](Index, Index s, Index d, Index length) {
-      for (Index e = 0; e < length; ++e) {
+      auto enter = [&](Index e) {
         for (std::size_t m = 0; m < member_at[k].size(); ++m)
           member_at[k + 1][m] = member_at[k][m] + (s + e) * axis.member_stride[m];
+      };
+      if (k + 1 == outer.size()) {
+        enter(0);
+        return sweep(shared_at + d * axis.shared_stride, member_at[k + 1], staging, length, axis.shared_stride,
+                     axis.member_stride);
+      }
+      for (Index e = 0; e < length; ++e) {
+        enter(e);
         walk(k + 1, shared_at + (d + e) * axis.shared_stride, member_at, staging);
       }
     });
@@ -247,15 +377,17 @@ Index JointCopy::bytes() const { return implementation_->bytes; }
 std::string JointCopy::describe() const {
   const auto& self = *implementation_;
   return std::to_string(self.member_base.size()) + " parts together along a " +
-         (self.shared == Shared::destination ? "destination" : "source") + " row" + (self.staged ? ", staged in cache" : "") +
+         (self.shared == Shared::destination ? "destination" : "source") + " row" + (self.merged ? ", merged line by line" : self.staged ? ", staged in cache" : "") +
          (self.options.stores == Stores::streaming ? ", streaming" : "");
 }
 
 Index JointCopy::workspace_bytes() const {
   Index bytes = sizeof(Implementation) + chunk_bytes + 64;
   for (const auto& stretch : implementation_->row)
-    for (const auto& chunk : stretch.chunks)
+    for (const auto& chunk : stretch.chunks) {
       bytes += Index(sizeof(Chunk) + chunk.pieces.size() * sizeof(Piece) + chunk.begin.size() * sizeof(std::size_t));
+      for (const auto& lines : chunk.by_phase) bytes += Index(sizeof(ChunkLines) + lines.parts.size() * sizeof(LinePart));
+    }
   return bytes;
 }
 

@@ -34,9 +34,13 @@ void expect_tasks_deliver(const MotionPlan& p, const std::vector<Index>& senders
     for (const auto& motion : p.sends(sender.rank))
       p.relation(motion).move_plain(to[std::size_t(*p.destination().process_of(motion.destination))].data, sender.data);
   const auto expected = destination.memory;
-  destination.clear();
-  for (const auto& task : copy_tasks(p, from, to, preferred_direction(p), {{}, task_bytes})) task.run();
-  EXPECT_TRUE(destination.memory == expected) << p.to_string();
+  for (const auto* table : available_kernels())
+    for (const Index cached_bytes : {streaming_bytes, Index{0}}) {
+      destination.clear();
+      for (const auto& task : copy_tasks(p, from, to, preferred_direction(p), {{}, task_bytes, cached_bytes, table}))
+        task.run();
+      EXPECT_TRUE(destination.memory == expected) << p.to_string() << ", " << table->name << " kernels";
+    }
 }
 
 TEST(CopyTasks, interleaved_parts_go_together) {
@@ -45,13 +49,18 @@ TEST(CopyTasks, interleaved_parts_go_together) {
   std::vector<VisiblePart> from, to;
   for (Index s = 0; s < 4; ++s) from.push_back({s, source.memory[std::size_t(s)].data()});
   for (Index d = 0; d < 2; ++d) to.push_back({d, destination.memory[std::size_t(d)].data()});
-  const auto together = copy_tasks(p, from, to, Direction::pull);
+  CopyTaskOptions options;
+  EXPECT_EQ(copy_tasks(p, from, to, Direction::pull, options).size(), 8u) << "parts that fit in cache";
+  options.cached_bytes = 1000;
+  options.table = &plain_kernels();
+  const auto together = copy_tasks(p, from, to, Direction::pull, options);
   ASSERT_EQ(together.size(), 2u);
   EXPECT_EQ(together[0].sources, (Shape{0, 1, 2, 3}));
   EXPECT_EQ(together[0].destinations, Shape{0});
-  EXPECT_EQ(together[0].describe(), "4 parts together along a destination row");
-  EXPECT_EQ(copy_tasks(p, from, to, Direction::push).size(), 8u);
-  EXPECT_GE(copy_tasks(p, from, to, Direction::pull, {{}, 32 * 1024}).size(), 8u);
+  EXPECT_EQ(together[0].describe(), "4 parts together along a destination row, merged line by line, streaming");
+  EXPECT_EQ(copy_tasks(p, from, to, Direction::push, options).size(), 8u);
+  options.task_bytes = 32 * 1024;
+  EXPECT_GE(copy_tasks(p, from, to, Direction::pull, options).size(), 8u);
 }
 
 TEST(CopyTasks, long_rows_of_few_and_of_many_periods) {
@@ -63,6 +72,13 @@ TEST(CopyTasks, long_rows_of_few_and_of_many_periods) {
         expect_tasks_deliver(plan(destination, source, {3, 9001}), {0}, task_bytes);
         expect_tasks_deliver(plan(source, destination, {2, 700}, 1024), {0, 1}, task_bytes);
       }
+}
+
+TEST(CopyTasks, lines_are_merged_wherever_rows_begin) {
+  for (const char* row : {"(*, *) on 1", "(*, *) on 1, ld=4503", "(*, *) on 1, ld=4504", "(*, *) on 1, ld=4512"})
+    for (const Index element : {4, 8, 12, 16, 24, 6})
+      for (const char* source : {"(*, CYCLIC) on 2", "(*, CYCLIC(3)) on 2", "(*, CYCLIC(20)) on 3"})
+        expect_tasks_deliver(plan(source, row, {23, 4501}, element), {0, 1});
 }
 
 TEST(CopyTasks, what_follows_a_periodic_stretch_is_not_taken_for_a_part_of_it) {

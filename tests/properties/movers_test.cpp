@@ -21,7 +21,7 @@ MoveSpec draw_engine_move() {
     std::iota(spec.axes.begin(), spec.axes.end(), std::size_t{0});
     spec.destination.fortran = spec.source.fortran;
   }
-  spec.element_bytes = *rc::gen::element<Index>(1, 8, 24, 256, 700, 1024);
+  spec.element_bytes = *rc::gen::element<Index>(1, 4, 8, 12, 24, 256, 700, 1024);
   RC_LOG() << spec << '\n';
   return spec;
 }
@@ -120,6 +120,9 @@ RC_GTEST_PROP(Movers, tasks_carry_exactly_the_visible_motions, ()) {
 
   CopyTaskOptions options;
   if (chance(60)) options.task_bytes = spec.element_bytes * draw(1, 100);
+  if (chance(70)) options.cached_bytes = draw(0, 2000);
+  const auto tables = available_kernels();
+  options.table = tables[std::size_t(draw(0, Index(tables.size()) - 1))];
   const auto direction = chance(70) ? preferred_direction(plan) : chance(50) ? Direction::pull : Direction::push;
   for (const auto& task : copy_tasks(plan, from, to, direction, options)) {
     task.run();

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -20,6 +21,21 @@ struct BlockLoops {
   Index block = 0;
   Index n0 = 1, s0 = 0, d0 = 0;
   Index n1 = 1, s1 = 0, d1 = 0;
+};
+
+/// What one source has in a 64-byte line of the destination. The parts of a line follow each other.
+struct LinePart {
+  Index offset;          ///< in the source, of the first word
+  std::uint32_t source;  ///< which one
+  std::uint16_t words;   ///< the 4-byte words of the line that the source's next words go to, in order; the lowest bit first
+  std::uint16_t line;    ///< 0: more parts follow; in a line's last part: all words that its parts have
+};
+
+/// Rows of lines that are put together alike: row j at destination + j*destination_step, from source k's
+/// sources[k] + j*source_steps[k]. Destination steps are multiples of 64.
+struct MergeLoops {
+  Index lines = 0, rows = 1, destination_step = 0;
+  const Index* source_steps = nullptr;
 };
 
 /// How a kernel should treat the destination's cache lines.
@@ -39,6 +55,10 @@ struct KernelTable {
   /// Transposition, tiled: the n0 loop is (nearly) unit stride in the destination, the n1 loop (nearly) unit stride in
   /// the source. Same meaning as `blocks`, other visiting order.
   void (*transpose)(std::byte* destination, const std::byte* source, const BlockLoops& loops, Stores stores);
+  /// Lines of a destination, aligned to 64 bytes, put together from several sources: element sizes are multiples of 4.
+  /// Words that no part has are not touched. Null where the instruction set has no way faster than `blocks`.
+  void (*merge)(std::byte* destination, const std::byte* const* sources, const LinePart* parts, const MergeLoops& loops,
+                Stores stores);
   /// Makes streaming stores visible to other threads and processes; call once after a series of streaming kernels.
   void (*fence)();
 };

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <new>
@@ -15,6 +16,9 @@
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23  // Linux 5.14
+#endif
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25  // Linux 6.1
 #endif
 
 namespace longshore::mpi {
@@ -32,12 +36,46 @@ struct Descriptor {
   int take() { return std::exchange(number, -1); }
 };
 
+/// What the page tables of most machines can map by one entry. Only mappings that begin at a multiple of it get such pages.
+constexpr Index huge_page = Index{2} << 20;
+
+/// Maps a file from its beginning, aligned so that huge pages can be used. MAP_FAILED with errno as mmap.
+void* map_file(int descriptor, Index bytes, int protection, int flags) {
+  if (bytes < huge_page) return mmap(nullptr, std::size_t(bytes), protection, flags, descriptor, 0);
+  const Index page = sysconf(_SC_PAGESIZE), length = ceil_div(bytes, page) * page, reserved = checked_add(length, huge_page);
+  void* const place = mmap(nullptr, std::size_t(reserved), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (place == MAP_FAILED) return MAP_FAILED;
+  auto* const begin = static_cast<std::byte*>(place);
+  const Index before = -Index(reinterpret_cast<std::uintptr_t>(begin)) & (huge_page - 1);
+  void* const data = mmap(begin + before, std::size_t(bytes), protection, flags | MAP_FIXED, descriptor, 0);
+  if (data == MAP_FAILED) {
+    const int error = errno;
+    munmap(begin, std::size_t(reserved));
+    errno = error;
+    return MAP_FAILED;
+  }
+  if (before > 0) munmap(begin, std::size_t(before));
+  if (const Index after = reserved - before - length; after > 0) munmap(begin + before + length, std::size_t(after));
+  return data;
+}
+
 bool out_of_memory(int error) { return error == ENOMEM || error == ENOSPC || error == EFAULT || error == EFBIG; }
 
-/// Really gives the pages, so that running out of memory is an error here and not a signal later. Populating through
-/// the mapping comes first because it honours huge pages; kernels before 5.14 do not know it.
+/// Huge pages where the kernel has them to give. Most systems refuse them to shared memory when it is touched, but not
+/// when asked to make one of the small pages that are there: so there is one for each, which costs less than having all.
+void ask_for_huge_pages(std::byte* data, Index bytes) {
+  const Index whole = bytes & -huge_page, page = sysconf(_SC_PAGESIZE);
+  if (whole == 0) return;
+  madvise(data, std::size_t(whole), MADV_HUGEPAGE);
+  for (Index at = 0; at < whole; at += huge_page)
+    if (madvise(data + at, std::size_t(page), MADV_POPULATE_WRITE) != 0) return;
+  madvise(data, std::size_t(whole), MADV_COLLAPSE);
+}
+
+/// Really gives the pages, so that running out of memory is an error here and not a signal later. Kernels before 5.14
+/// cannot populate through the mapping.
 bool provide_pages(int descriptor, std::byte* data, Index bytes) {
-  madvise(data, std::size_t(bytes), MADV_HUGEPAGE);
+  ask_for_huge_pages(data, bytes);
   if (madvise(data, std::size_t(bytes), MADV_POPULATE_WRITE) == 0) return true;
   if (out_of_memory(errno)) return false;
   if (fallocate(descriptor, 0, 0, bytes) != 0) return !out_of_memory(errno);
@@ -56,7 +94,7 @@ std::shared_ptr<SharedSegment> SharedSegment::create(Index bytes) {
     if (out_of_memory(errno)) throw std::bad_alloc();
     return nullptr;
   }
-  void* address = mmap(nullptr, std::size_t(mapped), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor.number, 0);
+  void* address = map_file(descriptor.number, mapped, PROT_READ | PROT_WRITE, MAP_SHARED);
   if (address == MAP_FAILED) {
     if (out_of_memory(errno)) throw std::bad_alloc();
     return nullptr;
@@ -102,8 +140,8 @@ std::shared_ptr<SegmentView> SegmentView::map(const SharedSegment::Address& addr
   Descriptor descriptor{open(path, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK)};
   struct stat facts {};
   if (descriptor.number < 0 || fstat(descriptor.number, &facts) != 0 || facts.st_size != address.bytes) return nullptr;
-  void* data = mmap(nullptr, std::size_t(address.bytes), writable ? PROT_READ | PROT_WRITE : PROT_READ,
-                    MAP_SHARED | MAP_POPULATE, descriptor.number, 0);
+  void* data = map_file(descriptor.number, address.bytes, writable ? PROT_READ | PROT_WRITE : PROT_READ,
+                        MAP_SHARED | MAP_POPULATE);
   if (data == MAP_FAILED) return nullptr;
   std::shared_ptr<SegmentView> view(new SegmentView(static_cast<std::byte*>(data), address.bytes));
   const Index page = sysconf(_SC_PAGESIZE);

@@ -319,10 +319,87 @@ void gather_streaming(std::byte* d, const std::byte* s, const BlockLoops& l) {
   lines.finish();
 }
 
+/// Four blocks side by side, streaming, a burst of each in turn: a single sequence of lines leaves memory channels idle
+/// that four sequences use.
+template <int W>
+LONGSHORE_INLINE void stream_four(std::byte* d, const std::byte* s, Index block, Index d_step, Index s_step) {
+  constexpr Index burst = 4;
+  Index head[4], lines[4], most = 0;
+  for (Index k = 0; k < 4; ++k) {
+    head[k] = lesser(-line_phase(d + k * d_step) & (line_bytes - 1), block);
+    lines[k] = (block - head[k]) / line_bytes;
+    most = lines[k] > most ? lines[k] : most;
+    copy_part<W>(d + k * d_step, s + k * s_step, head[k]);
+  }
+  for (Index at = 0; at < most; at += burst)
+    for (Index k = 0; k < 4; ++k) {
+      std::byte* const to = d + k * d_step + head[k];
+      const std::byte* const from = s + k * s_step + head[k];
+      for (Index l = at; l < lesser(at + burst, lines[k]); ++l) stream_line<W>(to + l * line_bytes, from + l * line_bytes);
+    }
+  for (Index k = 0; k < 4; ++k) {
+    const Index done = head[k] + lines[k] * line_bytes;
+    copy_part<W>(d + k * d_step + done, s + k * s_step + done, block - done);
+  }
+}
+
+/// Blocks, streaming, four rows at a time (or four blocks of a row, where there are fewer rows).
+template <int W>
+void nest_stream_four(std::byte* d, const std::byte* s, const BlockLoops& l) {
+  const BlockLoops o = l.n1 >= 4 ? l : BlockLoops{l.block, l.n1, l.s1, l.d1, l.n0, l.s0, l.d0};
+  Index j = 0;
+  for (; j + 4 <= o.n1; j += 4)
+    for (Index i = 0; i < o.n0; ++i)
+      stream_four<W>(d + j * o.d1 + i * o.d0, s + j * o.s1 + i * o.s0, o.block, o.d1, o.s1);
+  for (; j < o.n1; ++j)
+    for (Index i = 0; i < o.n0; ++i) copy_streaming<W>(d + j * o.d1 + i * o.d0, s + j * o.s1 + i * o.s0, o.block);
+}
+
 /// Destinations whose lines are worth claiming ahead of the stores: those that do not fit in a second-level cache.
 inline bool far_destination(const BlockLoops& l) {
   return l.n0 * l.n1 >= (Index{1} << 19) / lesser(line_bytes, magnitude(l.d0) + (l.d0 == 0));
 }
+
+/// Only where the instruction set expands a load.
+template <int W>
+constexpr bool has_merge = W == 64 && LONGSHORE_KERNELS_X86;
+
+#if LONGSHORE_KERNELS_X86
+/// The same lines of `Rows` rows side by side: each part is looked at once for all of them, and more sequences of lines are
+/// on their way from memory.
+template <int Rows>
+void merge_rows(std::byte* d, const std::byte* const* sources, const LinePart* part, const MergeLoops& l, Index row,
+                Stores stores) {
+  d += row * l.destination_step;
+  for (Index n = l.lines; n > 0; --n, d += line_bytes) {
+    __m512i line[Rows];
+    for (int k = 0; k < Rows; ++k) line[k] = _mm512_setzero_si512();
+    for (;; ++part) {
+      const Index step = l.source_steps[part->source];
+      const std::byte* const from = sources[part->source] + part->offset + row * step;
+      for (int k = 0; k < Rows; ++k) line[k] = _mm512_mask_expandloadu_epi32(line[k], part->words, from + k * step);
+      if (part->line != 0) break;
+    }
+    const __mmask16 covered = part->line;
+    ++part;
+    for (int k = 0; k < Rows; ++k) {
+      if (covered != 0xffff)
+        _mm512_mask_storeu_epi32(d + k * l.destination_step, covered, line[k]);
+      else if (stores == Stores::streaming)
+        stream<64>(d + k * l.destination_step, (VectorType<64>)line[k]);
+      else
+        store<64>(d + k * l.destination_step, (VectorType<64>)line[k]);
+    }
+  }
+}
+
+void merge_lines(std::byte* d, const std::byte* const* sources, const LinePart* parts, const MergeLoops& loops,
+                 Stores stores) {
+  Index row = 0;
+  for (; row + 4 <= loops.rows; row += 4) merge_rows<4>(d, sources, parts, loops, row, stores);
+  for (; row < loops.rows; ++row) merge_rows<1>(d, sources, parts, loops, row, stores);
+}
+#endif
 
 template <int W>
 void copy_blocks(std::byte* d, const std::byte* s, const BlockLoops& loops, Stores stores) {
@@ -335,6 +412,7 @@ void copy_blocks(std::byte* d, const std::byte* s, const BlockLoops& loops, Stor
     if (gather && l.block <= LineWriter<W>::chunk_bytes / 2 && (row >= 256 || (l.d1 == row && row * l.n1 >= 256)))
       return gather_streaming<W>(d, s, l);
     const bool whole_lines = ((line_phase(d) | l.d0 | l.d1 | l.block) & (line_bytes - 1)) == 0;
+    if (l.block >= 4 * line_bytes && (l.n1 >= 4 || l.n0 >= 4)) return nest_stream_four<W>(d, s, l);
     if (l.block >= 2 * line_bytes || whole_lines) return nest<Streaming<W>, Contiguous::neither, false>(d, s, l);
   }
   run_nest(!gather && far_destination(l) ? plan_nest<W, true>(l) : plan_nest<W, false>(l), d, s, l);

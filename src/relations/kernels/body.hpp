@@ -22,8 +22,16 @@ void fence_stores() {
 }
 
 template <int W>
+constexpr auto merge_kernel() -> decltype(KernelTable::merge) {
+#if LONGSHORE_KERNELS_X86
+  if constexpr (W == 64) return &merge_lines;
+#endif
+  return nullptr;
+}
+
+template <int W>
 constexpr KernelTable kernel_table(const char* name) {
-  return {name, &copy_bytes<W>, &copy_blocks<W>, &transpose_blocks<W>, &fence_stores};
+  return {name, &copy_bytes<W>, &copy_blocks<W>, &transpose_blocks<W>, merge_kernel<W>(), &fence_stores};
 }
 
 }  // namespace

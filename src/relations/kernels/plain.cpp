@@ -16,12 +16,27 @@ void blocks(std::byte* destination, const std::byte* source, const BlockLoops& l
       copy(destination + j * loops.d1 + i * loops.d0, source + j * loops.s1 + i * loops.s0, loops.block, stores);
 }
 
+void merge(std::byte* destination, const std::byte* const* sources, const LinePart* parts, const MergeLoops& loops, Stores) {
+  for (Index row = 0; row < loops.rows; ++row) {
+    const LinePart* part = parts;
+    for (Index line = 0; line < loops.lines; ++part) {
+      const std::byte* from = sources[part->source] + row * loops.source_steps[part->source] + part->offset;
+      for (int word = 0; word < 16; ++word)
+        if (part->words >> word & 1) {
+          std::memcpy(destination + row * loops.destination_step + 64 * line + 4 * word, from, 4);
+          from += 4;
+        }
+      line += part->line != 0;
+    }
+  }
+}
+
 void fence() {}
 
 }  // namespace
 
 const KernelTable& plain_kernels() {
-  static constexpr KernelTable table{"plain", &copy, &blocks, &blocks, &fence};
+  static constexpr KernelTable table{"plain", &copy, &blocks, &blocks, &merge, &fence};
   return table;
 }
 
