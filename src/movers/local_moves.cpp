@@ -61,9 +61,7 @@ class TaskMaker {
   TaskMaker(const MotionPlan& plan, const CopyTaskOptions& options, std::vector<CopyTask>& tasks)
       : plan_(plan), options_(options), tasks_(tasks) {}
 
-  bool beyond_cache(const Layout& layout, Index rank) const {
-    return layout.local_size(rank) * plan_.element_bytes() >= options_.cached_bytes;
-  }
+  bool worth_joining(const Layout& layout, Index rank) const { return part_bytes(layout, rank) >= options_.joint_from; }
 
   void single(const Motion& motion, std::byte* destination, const std::byte* source) {
     const auto relation = plan_.relation(motion);
@@ -143,9 +141,11 @@ class TaskMaker {
   }
 
  private:
+  Index part_bytes(const Layout& layout, Index rank) const { return layout.local_size(rank) * plan_.element_bytes(); }
+
   CopyProgram::Options program_options(Index destination_rank) const {
-    return {beyond_cache(plan_.destination(), destination_rank) ? Stores::streaming : Stores::cached, options_.table,
-            options_.combine};
+    const bool far = part_bytes(plan_.destination(), destination_rank) >= options_.streaming_from;
+    return {far ? Stores::streaming : Stores::cached, options_.table, options_.combine};
   }
 
   const MotionPlan& plan_;
@@ -169,8 +169,7 @@ std::vector<CopyTask> copy_tasks(const MotionPlan& plan, const std::vector<Visib
   std::map<Index, std::byte*> others;
   for (const auto& part : pull ? sources : destinations) others[part.rank] = part.data;
   for (const auto& part : pull ? destinations : sources) {
-    // In cache, a line that is visited twice costs less than visiting several arrays at a time.
-    const bool jointly = joint && maker.beyond_cache(pull ? plan.destination() : plan.source(), part.rank);
+    const bool jointly = joint && maker.worth_joining(pull ? plan.destination() : plan.source(), part.rank);
     // Motions that differ in nothing but the interleaved coordinate of the other side go together.
     std::map<std::vector<Index>, std::vector<Motion>> together;
     auto visit = [&](const Motion& motion) {

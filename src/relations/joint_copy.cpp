@@ -9,7 +9,7 @@ namespace longshore {
 
 namespace {
 
-constexpr Index line_bytes = 64;
+constexpr Index line_bytes = 64, word_bytes = 4;  // of what kernels merge
 /// Of the shared array, what is worked on at a time: it and as much of the members' data fit in the first-level cache.
 constexpr Index chunk_bytes = 16 * 1024;
 
@@ -27,19 +27,14 @@ struct Piece {
   Index shared, member, block, n0, shared0, member0, n1, shared1, member1;
 };
 
-/// A chunk line by line.
-struct ChunkLines {
-  Index phase = 0, lines = 0;  ///< how far into its first line the chunk begins, and how many it has a part of
-  std::vector<LinePart> parts;
-};
-
 /// A stretch of the shared array's interleaved axis and what each member has in it.
 struct Chunk {
   Index first, bytes;  ///< in the shared row
   std::vector<Piece> pieces;
   std::vector<std::size_t> begin;  ///< member k's pieces are [begin[k], begin[k + 1])
-  /// The same line by line, for every phase in which the row may begin; empty if not merged.
-  std::vector<ChunkLines> by_phase{};
+  // In the place of pieces where lines are merged:
+  Index phase = 0, lines = 0;  ///< how far into its first line the chunk begins, and how many lines it has a part of
+  std::vector<LinePart> parts{};
 };
 
 /// Chunks repeated along the row.
@@ -73,8 +68,7 @@ struct JointCopy::Implementation {
   Index unit = 0;   ///< bytes of one index of the interleaved axis
   Index bytes = 0;
   bool staged = false;
-  bool merged = false;
-  Index phase_step = line_bytes;  ///< rows may begin at multiples of this within a line
+  Index phase_step = line_bytes;
   Index shared_base = 0;
   std::vector<Index> member_base;
   struct Outer {
@@ -84,6 +78,8 @@ struct JointCopy::Implementation {
   };
   std::vector<Outer> outer;
   std::vector<Stretch> row;
+  /// The row line by line, for every phase in which it may begin: multiples of phase_step. Empty if lines are not merged.
+  std::vector<std::vector<Stretch>> merged;
 
   Implementation(std::vector<AddressRelation> members, Shared shared_, const CopyProgram::Options& options_)
       : shared(shared_), options(options_), table(options_.table ? options_.table : &kernels()) {
@@ -159,12 +155,8 @@ struct JointCopy::Implementation {
       elements += member.elements();
     }
     const bool gapless = elements == last - first;
-    // Elements of at least a word, in rows that keep to the words.
-    phase_step = std::gcd(unit, line_bytes);
-    merged = shared == Shared::destination && table->merge && gapless && inner.size() <= most_merged_members && phase_step >= 4;
     staged = shared == Shared::destination && options.stores == Stores::streaming &&
              elements * unit / runs < staged_run_bytes && gapless;
-    const Index chunk = merged ? whole_lines(merged_chunk_bytes / unit) : std::max<Index>(chunk_bytes / unit, 1);
 
     Periodic common = periodicity(inner[0]);
     for (const auto& member : inner) {
@@ -177,23 +169,40 @@ struct JointCopy::Implementation {
       if (const Index next = own.elements * own.repeats; next < member.elements())
         common.repeats = std::min(common.repeats, (member.at(next).destination - first) / own.period);
     }
-    Index done = first;
-    if (common.repeats > 1 && common.period > 0) {
-      const Index aligned = line_bytes / std::gcd(common.period * unit, line_bytes);  // so many periods are whole lines
-      const Index periods = ceil_div(std::max<Index>(chunk / common.period, 1), aligned) * aligned;
-      const Index length = periods * common.period;
-      const Index repeats = common.repeats / periods;
+    const Extent extent{first, last, common};
+    row = cut_row(inner, extent, 0, std::max<Index>(chunk_bytes / unit, 1));
+    phase_step = std::gcd(unit, line_bytes);
+    if (shared == Shared::destination && table->merge && gapless && inner.size() <= most_merged_members &&
+        phase_step >= word_bytes)
+      merge(inner, extent);
+  }
+
+  struct Extent {
+    Index first, last;  ///< of the shared row, in indices of the interleaved axis
+    Periodic common;    ///< with what all members repeat from `first` on
+  };
+
+  /// Chunks from `lead` indices after the first on, the same ones again and again as long as all members repeat.
+  std::vector<Stretch> cut_row(const std::vector<PairedRuns>& inner, const Extent& x, Index lead, Index chunk) const {
+    std::vector<Stretch> result;
+    if (lead > 0) result.push_back(cut(inner, x.first, x.first + lead, chunk));
+    Index done = x.first + lead;
+    if (x.common.repeats > 1 && x.common.period > 0) {
+      const Index period = x.common.period;
+      const Index aligned = line_bytes / std::gcd(period * unit, line_bytes);  // so many periods are whole lines
+      const Index periods = ceil_div(std::max<Index>(chunk / period, 1), aligned) * aligned, length = periods * period;
+      const Index repeats = (x.common.repeats * period - lead) / length;
       if (repeats > 1) {
-        Stretch body = cut(inner, first, first + length, chunk);
+        Stretch body = cut(inner, done, done + length, chunk);
         body.repeats = repeats, body.shared_advance = length * unit;
         for (std::size_t k = 0; k < inner.size(); ++k)
           body.member_advance[k] = periodicity(inner[k]).source_period * periods * unit;
-        row.push_back(std::move(body));
-        done = first + repeats * length;
+        result.push_back(std::move(body));
+        done += repeats * length;
       }
     }
-    if (done < last) row.push_back(cut(inner, done, last, chunk));
-    if (merged) merge();
+    if (done < x.last) result.push_back(cut(inner, done, x.last, chunk));
+    return result;
   }
 
   /// About n indices that make whole lines.
@@ -203,30 +212,34 @@ struct JointCopy::Implementation {
   }
 
   /// Says the same as the pieces line by line, unless that takes too many words.
-  void merge() {
+  void merge(const std::vector<PairedRuns>& inner, const Extent& x) {
     std::size_t parts = 0;
-    for (auto& stretch : row)
-      for (auto& chunk : stretch.chunks)
-        for (Index phase = 0; phase < line_bytes && parts <= most_line_parts; phase += phase_step) {
-          chunk.by_phase.push_back(lines_of(chunk, Index(floor_mod(phase + chunk.first, line_bytes))));
-          parts += chunk.by_phase.back().parts.size();
+    for (Index phase = 0; phase < line_bytes; phase += phase_step) {
+      // Chunks begin with a line if elements do so somewhere.
+      Index lead = 0;
+      while (lead < line_bytes && (phase + (x.first + lead) * unit) % line_bytes != 0) ++lead;
+      if (lead == line_bytes || x.first + lead >= x.last) lead = 0;
+      merged.push_back(cut_row(inner, x, lead, whole_lines(merged_chunk_bytes / unit)));
+      for (auto& stretch : merged.back())
+        for (auto& chunk : stretch.chunks) {
+          find_parts(chunk, Index(floor_mod(phase + chunk.first, line_bytes)));
+          parts += chunk.parts.size();
         }
-    merged = parts <= most_line_parts;
-    if (!merged)
-      for (auto& stretch : row)
-        for (auto& chunk : stretch.chunks) chunk.by_phase.clear();
+      if (parts > most_line_parts) return merged.clear();
+    }
   }
 
-  ChunkLines lines_of(const Chunk& chunk, Index phase) const {
-    ChunkLines result{phase, ceil_div(phase + chunk.bytes, line_bytes), {}};
-    std::vector<std::vector<LinePart>> lines(std::size_t(result.lines));
+  void find_parts(Chunk& chunk, Index phase) const {
+    chunk.phase = phase;
+    chunk.lines = ceil_div(phase + chunk.bytes, line_bytes);
+    std::vector<std::vector<LinePart>> lines(std::size_t(chunk.lines));
     auto add = [&](std::size_t member, Index from, Index to, Index bytes) {
       while (bytes > 0) {
         const Index place = to % line_bytes, here = std::min(bytes, line_bytes - place);
         auto& line = lines[std::size_t(to / line_bytes)];
-        const auto words = std::uint16_t(((1u << here / 4) - 1) << place / 4);
+        const auto words = std::uint16_t(((1u << here / word_bytes) - 1) << place / word_bytes);
         if (!line.empty() && line.back().source == member && words > line.back().words &&
-            line.back().offset + 4 * std::popcount(line.back().words) == from)
+            line.back().offset + word_bytes * std::popcount(line.back().words) == from)
           line.back().words |= words;
         else
           line.push_back({from, std::uint32_t(member), words, 0});
@@ -243,9 +256,9 @@ struct JointCopy::Implementation {
       }
     for (auto& line : lines) {
       for (const auto& part : line) line.back().line |= part.words;
-      result.parts.insert(result.parts.end(), line.begin(), line.end());
+      chunk.parts.insert(chunk.parts.end(), line.begin(), line.end());
     }
-    return result;
+    chunk.pieces.clear(), chunk.pieces.shrink_to_fit();
   }
 
   Stretch cut(const std::vector<PairedRuns>& inner, Index first, Index last, Index chunk) const {
@@ -298,14 +311,13 @@ struct JointCopy::Implementation {
   void merge_rows(std::byte* shared_row, const std::vector<std::byte*>& member_row, std::size_t phase,
                   const MergeLoops& rows) const {
     const std::byte* from[most_merged_members];
-    for (const auto& stretch : row)
+    for (const auto& stretch : merged[phase])
       for (Index r = 0; r < stretch.repeats; ++r) {
         for (std::size_t k = 0; k < member_row.size(); ++k) from[k] = member_row[k] + r * stretch.member_advance[k];
         for (const auto& chunk : stretch.chunks) {
-          const ChunkLines& lines = chunk.by_phase[phase];
           MergeLoops loops = rows;
-          loops.lines = lines.lines;
-          table->merge(shared_row + r * stretch.shared_advance + chunk.first - lines.phase, from, lines.parts.data(), loops,
+          loops.lines = chunk.lines;
+          table->merge(shared_row + r * stretch.shared_advance + chunk.first - chunk.phase, from, chunk.parts.data(), loops,
                        options.stores);
         }
       }
@@ -319,7 +331,7 @@ struct JointCopy::Implementation {
       for (std::size_t m = 0; m < members.size(); ++m) members[m] += n * member_steps[m];
       return members;
     };
-    if (!merged || Index(std::size_t(shared_at)) % phase_step != 0 || shared_step % phase_step != 0) {
+    if (merged.empty() || Index(std::size_t(shared_at)) % phase_step != 0 || shared_step % phase_step != 0) {
       for (Index n = 0; n < rows; ++n) sweep_row(shared_at + n * shared_step, at_row(n), staging);
       return;
     }
@@ -377,17 +389,20 @@ Index JointCopy::bytes() const { return implementation_->bytes; }
 std::string JointCopy::describe() const {
   const auto& self = *implementation_;
   return std::to_string(self.member_base.size()) + " parts together along a " +
-         (self.shared == Shared::destination ? "destination" : "source") + " row" + (self.merged ? ", merged line by line" : self.staged ? ", staged in cache" : "") +
+         (self.shared == Shared::destination ? "destination" : "source") + " row" + (!self.merged.empty() ? ", merged line by line" : self.staged ? ", staged in cache" : "") +
          (self.options.stores == Stores::streaming ? ", streaming" : "");
 }
 
 Index JointCopy::workspace_bytes() const {
   Index bytes = sizeof(Implementation) + chunk_bytes + 64;
-  for (const auto& stretch : implementation_->row)
-    for (const auto& chunk : stretch.chunks) {
-      bytes += Index(sizeof(Chunk) + chunk.pieces.size() * sizeof(Piece) + chunk.begin.size() * sizeof(std::size_t));
-      for (const auto& lines : chunk.by_phase) bytes += Index(sizeof(ChunkLines) + lines.parts.size() * sizeof(LinePart));
-    }
+  auto add = [&](const std::vector<Stretch>& row) {
+    for (const auto& stretch : row)
+      for (const auto& chunk : stretch.chunks)
+        bytes += Index(sizeof(Chunk) + chunk.pieces.size() * sizeof(Piece) + chunk.begin.size() * sizeof(std::size_t) +
+                       chunk.parts.size() * sizeof(LinePart));
+  };
+  add(implementation_->row);
+  for (const auto& row : implementation_->merged) add(row);
   return bytes;
 }
 

@@ -11,10 +11,12 @@
 
 namespace longshore {
 
-/// From this many bytes a part is taken to be beyond the cache that a core has to itself: destinations are written with
-/// streaming stores, and lines that several parts share are visited once. Half as much still moves faster so, but then whoever
-/// reads the destination next waits for memory.
-inline constexpr Index streaming_bytes = Index{4} << 20;
+/// From this many bytes a destination part is taken to be beyond the cache, and written with streaming stores. They move faster
+/// from a few MiB on, but whoever reads a destination of less than this next would lose more, waiting for memory, than was won.
+inline constexpr Index streaming_bytes = Index{16} << 20;
+/// From this many bytes a part is beyond the cache that a core has to itself: a line that belongs to several parts is then visited
+/// once for all of them. In cache, visiting several arrays at a time costs more than visiting a line twice.
+inline constexpr Index joint_bytes = Index{4} << 20;
 
 /// Who carries a motion between two visible memories, so that each is carried once.
 enum class Direction {
@@ -55,8 +57,8 @@ struct CopyTask {
 struct CopyTaskOptions {
   Combine combine;
   Index task_bytes = INT64_MAX;  ///< split into tasks of about this size
-  Index cached_bytes = streaming_bytes;  ///< smaller parts are taken to be in cache
-  const KernelTable* table = nullptr;    ///< null: the fastest this CPU has
+  Index streaming_from = streaming_bytes, joint_from = joint_bytes;  ///< bytes of a part
+  const KernelTable* table = nullptr;                                ///< null: the fastest this CPU has
 };
 
 /// The tasks that carry every motion from one of `sources` to one of `destinations`. Each side may be part of the plan's

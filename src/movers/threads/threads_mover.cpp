@@ -19,6 +19,15 @@ constexpr Index least_threaded_bytes = 256 * 1024;
 /// Tasks per thread, so that a thread that started late still finds its share.
 constexpr Index tasks_per_thread = 8;
 
+/// How often to look whether the helpers are done before sleeping until they are: some tens of microseconds.
+constexpr int patient_looks = 2000;
+
+inline void relax() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#endif
+}
+
 int available_processors() {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -64,6 +73,8 @@ class Crew {
   void finish() {
     while (run_one()) {
     }
+    // The helpers' last tasks are short: to be woken up would often take longer.
+    for (int i = 0; i < patient_looks && !done(); ++i) relax();
     std::unique_lock lock(mutex_);
     finished_.wait(lock, [this] { return done() && busy_ == 0; });
   }

@@ -412,7 +412,7 @@ void copy_blocks(std::byte* d, const std::byte* s, const BlockLoops& loops, Stor
     if (gather && l.block <= LineWriter<W>::chunk_bytes / 2 && (row >= 256 || (l.d1 == row && row * l.n1 >= 256)))
       return gather_streaming<W>(d, s, l);
     const bool whole_lines = ((line_phase(d) | l.d0 | l.d1 | l.block) & (line_bytes - 1)) == 0;
-    if (l.block >= 4 * line_bytes && (l.n1 >= 4 || l.n0 >= 4)) return nest_stream_four<W>(d, s, l);
+    if (l.block >= 16 * line_bytes && (l.n1 >= 4 || l.n0 >= 4)) return nest_stream_four<W>(d, s, l);
     if (l.block >= 2 * line_bytes || whole_lines) return nest<Streaming<W>, Contiguous::neither, false>(d, s, l);
   }
   run_nest(!gather && far_destination(l) ? plan_nest<W, true>(l) : plan_nest<W, false>(l), d, s, l);
