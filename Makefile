@@ -29,6 +29,7 @@ test: build/installed .deps/test-libraries
 
 bench: build/installed
 	.venv/bin/longshore bench redistribute
+	@test ! -x .venv-openmpi/bin/longshore || { set -x; .venv-openmpi/bin/longshore bench redistribute; }
 
 docs: build/installed
 	.venv/bin/python -m pip install -q pdoc

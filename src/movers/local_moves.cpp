@@ -61,7 +61,9 @@ class TaskMaker {
   TaskMaker(const MotionPlan& plan, const CopyTaskOptions& options, std::vector<CopyTask>& tasks)
       : plan_(plan), options_(options), tasks_(tasks) {}
 
-  bool worth_joining(const Layout& layout, Index rank) const { return part_bytes(layout, rank) >= options_.joint_from; }
+  bool is_far(const Layout& layout, Index rank) const {
+    return layout.local_size(rank) * plan_.element_bytes() >= options_.far;
+  }
 
   void single(const Motion& motion, std::byte* destination, const std::byte* source) {
     const auto relation = plan_.relation(motion);
@@ -141,11 +143,9 @@ class TaskMaker {
   }
 
  private:
-  Index part_bytes(const Layout& layout, Index rank) const { return layout.local_size(rank) * plan_.element_bytes(); }
-
   CopyProgram::Options program_options(Index destination_rank) const {
-    const bool far = part_bytes(plan_.destination(), destination_rank) >= options_.streaming_from;
-    return {far ? Stores::streaming : Stores::cached, options_.table, options_.combine};
+    return {is_far(plan_.destination(), destination_rank) ? Stores::streaming : Stores::cached, options_.table,
+            options_.combine};
   }
 
   const MotionPlan& plan_;
@@ -169,7 +169,7 @@ std::vector<CopyTask> copy_tasks(const MotionPlan& plan, const std::vector<Visib
   std::map<Index, std::byte*> others;
   for (const auto& part : pull ? sources : destinations) others[part.rank] = part.data;
   for (const auto& part : pull ? destinations : sources) {
-    const bool jointly = joint && maker.worth_joining(pull ? plan.destination() : plan.source(), part.rank);
+    const bool jointly = joint && maker.is_far(pull ? plan.destination() : plan.source(), part.rank);
     // Motions that differ in nothing but the interleaved coordinate of the other side go together.
     std::map<std::vector<Index>, std::vector<Motion>> together;
     auto visit = [&](const Motion& motion) {

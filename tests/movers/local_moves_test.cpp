@@ -35,10 +35,9 @@ void expect_tasks_deliver(const MotionPlan& p, const std::vector<Index>& senders
       p.relation(motion).move_plain(to[std::size_t(*p.destination().process_of(motion.destination))].data, sender.data);
   const auto expected = destination.memory;
   for (const auto* table : available_kernels())
-    for (const Index streaming : {streaming_bytes, Index{0}}) {
+    for (const Index far : {far_bytes, Index{0}}) {
       destination.clear();
-      for (const auto& task : copy_tasks(p, from, to, preferred_direction(p), {{}, task_bytes, streaming, 0, table}))
-        task.run();
+      for (const auto& task : copy_tasks(p, from, to, preferred_direction(p), {{}, task_bytes, far, table})) task.run();
       EXPECT_TRUE(destination.memory == expected) << p.to_string() << ", " << table->name << " kernels";
     }
 }
@@ -51,13 +50,13 @@ TEST(CopyTasks, interleaved_parts_go_together) {
   for (Index d = 0; d < 2; ++d) to.push_back({d, destination.memory[std::size_t(d)].data()});
   CopyTaskOptions options;
   EXPECT_EQ(copy_tasks(p, from, to, Direction::pull, options).size(), 8u) << "parts that fit in cache";
-  options.joint_from = 1000;
+  options.far = 1000;
   options.table = &plain_kernels();
   const auto together = copy_tasks(p, from, to, Direction::pull, options);
   ASSERT_EQ(together.size(), 2u);
   EXPECT_EQ(together[0].sources, (Shape{0, 1, 2, 3}));
   EXPECT_EQ(together[0].destinations, Shape{0});
-  EXPECT_EQ(together[0].describe(), "4 parts together along a destination row, merged line by line");
+  EXPECT_EQ(together[0].describe(), "4 parts together along a destination row, merged line by line, streaming");
   EXPECT_EQ(copy_tasks(p, from, to, Direction::push, options).size(), 8u);
   options.task_bytes = 32 * 1024;
   EXPECT_GE(copy_tasks(p, from, to, Direction::pull, options).size(), 8u);

@@ -120,8 +120,7 @@ RC_GTEST_PROP(Movers, tasks_carry_exactly_the_visible_motions, ()) {
 
   CopyTaskOptions options;
   if (chance(60)) options.task_bytes = spec.element_bytes * draw(1, 100);
-  if (chance(70)) options.streaming_from = draw(0, 2000);
-  if (chance(70)) options.joint_from = draw(0, 2000);
+  if (chance(70)) options.far = draw(0, 2000);
   const auto tables = available_kernels();
   options.table = tables[std::size_t(draw(0, Index(tables.size()) - 1))];
   const auto direction = chance(70) ? preferred_direction(plan) : chance(50) ? Direction::pull : Direction::push;

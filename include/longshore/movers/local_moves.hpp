@@ -11,12 +11,10 @@
 
 namespace longshore {
 
-/// From this many bytes a destination part is taken to be beyond the cache, and written with streaming stores. They move faster
-/// from a few MiB on, but whoever reads a destination of less than this next would lose more, waiting for memory, than was won.
-inline constexpr Index streaming_bytes = Index{16} << 20;
-/// From this many bytes a part is beyond the cache that a core has to itself: a line that belongs to several parts is then visited
-/// once for all of them. In cache, visiting several arrays at a time costs more than visiting a line twice.
-inline constexpr Index joint_bytes = Index{4} << 20;
+/// From this many bytes a part is taken to be beyond the cache that a core has to itself. A destination is then written with
+/// streaming stores, and a line that belongs to several parts is visited once for all of them; in cache, visiting several arrays at
+/// a time costs more than visiting a line twice.
+inline constexpr Index far_bytes = Index{3} << 20;
 
 /// Who carries a motion between two visible memories, so that each is carried once.
 enum class Direction {
@@ -57,8 +55,8 @@ struct CopyTask {
 struct CopyTaskOptions {
   Combine combine;
   Index task_bytes = INT64_MAX;  ///< split into tasks of about this size
-  Index streaming_from = streaming_bytes, joint_from = joint_bytes;  ///< bytes of a part
-  const KernelTable* table = nullptr;                                ///< null: the fastest this CPU has
+  Index far = far_bytes;               ///< parts of so many bytes are beyond the cache
+  const KernelTable* table = nullptr;  ///< null: the fastest this CPU has
 };
 
 /// The tasks that carry every motion from one of `sources` to one of `destinations`. Each side may be part of the plan's

@@ -26,7 +26,7 @@ struct Staged {
 };
 
 CopyProgram::Options unpacking(const MotionPlan& plan, const HeldMotion& m, const Combine& combine) {
-  const bool beyond = plan.destination().local_size(m.motion.destination) * plan.element_bytes() >= streaming_bytes;
+  const bool beyond = plan.destination().local_size(m.motion.destination) * plan.element_bytes() >= far_bytes;
   return {beyond ? Stores::streaming : Stores::cached, nullptr, combine};
 }
 

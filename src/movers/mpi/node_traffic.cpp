@@ -117,7 +117,7 @@ void NodeTraffic::compile_rings(const MotionPlan& plan, const Combine& combine) 
     for (; first != last; ++first) {
       received_bytes_ += bytes_of(plan, *first);
       const bool beyond =
-          plan.destination().local_size(first->motion.destination) * plan.element_bytes() >= streaming_bytes;
+          plan.destination().local_size(first->motion.destination) * plan.element_bytes() >= far_bytes;
       messages.push_back(ring_message(plan.relation(first->motion), shape.slot_bytes,
                                       PacketedMessage::Halves::disassembly,
                                       {beyond ? Stores::streaming : Stores::cached, nullptr, combine}, first->data));
