@@ -175,6 +175,12 @@ bool NodeTraffic::run_task() {
   return false;
 }
 
+bool NodeTraffic::behind_arrivals() const {
+  Index packets = 0, arrived = 0;
+  for (const auto& receiver : receivers_) packets += receiver.packets(), arrived += receiver.passed();
+  return Wide(first_task_) * packets < Wide(arrived) * Index(tasks_.size());
+}
+
 bool NodeTraffic::advance() {
   bool progress = false;
   if (!rings_done_) {
@@ -182,9 +188,9 @@ bool NodeTraffic::advance() {
     for (auto& receiver : receivers_) progress |= receiver.advance(), rings_done_ &= receiver.done();
     for (auto& sender : senders_) progress |= sender.advance(), rings_done_ &= sender.done();
   }
-  // Local copies fill the time in which no ring has anything to do; with a ring waiting they would only delay the
-  // others.
-  if (!tasks_done_ && !progress) progress = run_task();
+  // Copies fill the time in which no ring has anything to do. Otherwise they keep step with what arrives: both go through the
+  // destination in its order, so that lines which belong to both are still in cache when the other comes.
+  if (!tasks_done_ && (!progress || behind_arrivals())) progress |= run_task();
   if (!awaited_.empty()) {
     const auto finished = std::remove_if(awaited_.begin(), awaited_.end(), [this](int peer) {
       return mine_.done(peer).value.load(std::memory_order_acquire) >= move_;

@@ -41,6 +41,7 @@ class NodeTraffic {
     bool run = false;
   };
   bool run_task();
+  bool behind_arrivals() const;
   bool runnable(const Task& task);
   void finish(const Task& task);
 

@@ -47,16 +47,20 @@ class RingEnd {
  public:
   RingEnd(const Ring& ring, std::vector<RingMessage> messages) : ring_(ring), messages_(std::move(messages)) {
     message_ = messages_.size();
+    for (const auto& message : messages_)
+      for (const auto& part : message.parts) packets_ += part.packets();
   }
-  void restart() { message_ = 0, part_ = 0, packet_ = 0, skip_empty(); }
+  void restart() { message_ = 0, part_ = 0, packet_ = 0, passed_ = 0, skip_empty(); }
   bool done() const { return message_ == messages_.size(); }
+  Index packets() const { return packets_; }  ///< of one move
+  Index passed() const { return passed_; }    ///< of them, so far
 
  protected:
   const PacketedMessage& part() const { return messages_[message_].parts[part_]; }
   std::byte* data() const { return messages_[message_].data; }
   std::byte* slot() const { return ring_.slots + Index(count_ % ring_.slot_count) * ring_.slot_bytes; }
   Index packet() const { return packet_; }
-  void next() { ++count_, ++packet_, skip_empty(); }
+  void next() { ++count_, ++passed_, ++packet_, skip_empty(); }
 
   Ring ring_;
   std::uint64_t count_ = 0;  ///< packets this end has put or taken since the ring was made
@@ -73,7 +77,7 @@ class RingEnd {
   }
   std::vector<RingMessage> messages_;
   std::size_t message_ = 0, part_ = 0;
-  Index packet_ = 0;
+  Index packet_ = 0, packets_ = 0, passed_ = 0;
 };
 
 class RingSender : public RingEnd {
