@@ -57,6 +57,10 @@ def test_bench_lists(call):
     assert code == 0 and "redistribute" in out
     code, _, err = call("bench", "nothing")
     assert code == 2 and "redistribute" in err
+    for words, said in ((["--case", "sideways"], "sideways"), (["--size", "0"], "0"), (["--mpiexec", "no-such"], "no-such"),
+                        (["--plot", "a.pdf"], "a.pdf"), (["--contender", "nobody"], "nobody")):
+        code, _, err = call("bench", "redistribute", *words)
+        assert code == 2 and said in err, err
 
 
 def test_explain(call):

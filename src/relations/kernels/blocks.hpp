@@ -364,43 +364,6 @@ inline bool far_destination(const BlockLoops& l) {
 template <int W>
 constexpr bool has_merge = W == 64 && LONGSHORE_KERNELS_X86;
 
-#if LONGSHORE_KERNELS_X86
-/// The same lines of `Rows` rows side by side: each part is looked at once for all of them, and more sequences of lines are
-/// on their way from memory.
-template <int Rows>
-void merge_rows(std::byte* d, const std::byte* const* sources, const LinePart* part, const MergeLoops& l, Index row,
-                Stores stores) {
-  d += row * l.destination_step;
-  for (Index n = l.lines; n > 0; --n, d += line_bytes) {
-    __m512i line[Rows];
-    for (int k = 0; k < Rows; ++k) line[k] = _mm512_setzero_si512();
-    for (;; ++part) {
-      const Index step = l.source_steps[part->source];
-      const std::byte* const from = sources[part->source] + part->offset + row * step;
-      for (int k = 0; k < Rows; ++k) line[k] = _mm512_mask_expandloadu_epi32(line[k], part->words, from + k * step);
-      if (part->line != 0) break;
-    }
-    const __mmask16 covered = part->line;
-    ++part;
-    for (int k = 0; k < Rows; ++k) {
-      if (covered != 0xffff)
-        _mm512_mask_storeu_epi32(d + k * l.destination_step, covered, line[k]);
-      else if (stores == Stores::streaming)
-        stream<64>(d + k * l.destination_step, (VectorType<64>)line[k]);
-      else
-        store<64>(d + k * l.destination_step, (VectorType<64>)line[k]);
-    }
-  }
-}
-
-void merge_lines(std::byte* d, const std::byte* const* sources, const LinePart* parts, const MergeLoops& loops,
-                 Stores stores) {
-  Index row = 0;
-  for (; row + 4 <= loops.rows; row += 4) merge_rows<4>(d, sources, parts, loops, row, stores);
-  for (; row < loops.rows; ++row) merge_rows<1>(d, sources, parts, loops, row, stores);
-}
-#endif
-
 template <int W>
 void copy_blocks(std::byte* d, const std::byte* s, const BlockLoops& loops, Stores stores) {
   if (loops.block <= 0 || loops.n0 <= 0 || loops.n1 <= 0) return;

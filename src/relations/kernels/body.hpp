@@ -7,6 +7,7 @@
 
 #include "blocks.hpp"
 #include "copy.hpp"
+#include "merge.hpp"
 #include "transpose.hpp"
 #include "vector.hpp"
 
@@ -19,14 +20,6 @@ void fence_stores() {
 #else
   std::atomic_thread_fence(std::memory_order_release);
 #endif
-}
-
-template <int W>
-constexpr auto merge_kernel() -> decltype(KernelTable::merge) {
-#if LONGSHORE_KERNELS_X86
-  if constexpr (W == 64) return &merge_lines;
-#endif
-  return nullptr;
 }
 
 template <int W>

@@ -120,6 +120,8 @@ def wrong_arrays():
     over = flat[: a.size].reshape(a.shape), flat[a.size - 1 : a.size - 1 + b.size].reshape(b.shape)
     raises_everywhere(ls.LocalArrayError, lambda: plan.bind(bad(lambda: over[0], a), bad(lambda: over[1], b), comm=WORLD))
     raises_everywhere(ls.ArgumentError, lambda: plan.bind(a, b, comm=WORLD, node="teleport"))
+    raises_everywhere(ls.ArgumentError, lambda: plan.bind(a, b, comm=WORLD, max_mem=bad(lambda: "lots", None)), "lots")
+    raises_everywhere(ls.ArgumentError, lambda: ls.redistribute(a, src, dst, comm=WORLD, beta=bad(lambda: 2, None)), "out=")
     assert not b.any(), "data was touched"
 
 
