@@ -249,7 +249,7 @@ def _panel(panel: Any, rows: list[dict[str, Any]], names: list[str], absent: set
     panel.set_xscale("log")
     panel.set_yticks(range(len(names)), names if show_names else [""] * len(names), fontsize=7)
     panel.tick_params(axis="x", labelsize=7)
-    panel.invert_yaxis()
+    panel.set_ylim(len(names) - 0.5, -0.5)  # the first on top
     for side in ("top", "right"):
         panel.spines[side].set_visible(False)
 

@@ -7,6 +7,9 @@ namespace longshore {
 namespace {
 
 #if LONGSHORE_KERNELS_X86
+/// How far ahead of the loads each source row is prefetched: little, for what one destination takes of a row may be short.
+constexpr Index merge_ahead = 256;
+
 /// The same lines of `Rows` rows side by side: each part is looked at once for all of them, and more sequences of lines are
 /// on their way from memory.
 template <int Rows>
@@ -19,7 +22,10 @@ void merge_rows(std::byte* d, const std::byte* const* sources, const LinePart* p
     for (;; ++part) {
       const Index step = l.source_steps[part->source];
       const std::byte* const from = sources[part->source] + part->offset + row * step;
-      for (int k = 0; k < Rows; ++k) line[k] = _mm512_mask_expandloadu_epi32(line[k], part->words, from + k * step);
+      for (int k = 0; k < Rows; ++k) {
+        prefetch_read(from, k * step + merge_ahead);
+        line[k] = _mm512_mask_expandloadu_epi32(line[k], part->words, from + k * step);
+      }
       if (part->line != 0) break;
     }
     const __mmask16 covered = part->line;
