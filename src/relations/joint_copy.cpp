@@ -12,7 +12,6 @@ namespace {
 constexpr Index line_bytes = 64, word_bytes = 4;  // of what kernels merge
 /// Of the shared array, what is worked on at a time: it and as much of the members' data fit in the first-level cache.
 constexpr Index chunk_bytes = 16 * 1024;
-
 /// Shorter runs are put together in cached staging before they are streamed; longer ones are streamed where they are.
 constexpr Index staged_run_bytes = 512;
 /// Where lines are put together in registers instead: a chunk's line parts stay in the first-level cache too.
@@ -44,19 +43,40 @@ struct Stretch {
   std::vector<Index> member_advance;
 };
 
-/// The destination period with which a relation repeats from its very beginning, and how often.
+/// Where a relation repeats: within [begin, end) of the destination, what holds for an index holds `period` later too, with the
+/// source `source_period` later.
 struct Periodic {
-  Index period = 0, repeats = 0, source_period = 0;
-  Index elements = 0;  ///< of one period
+  Index begin = 0, end = 0, period = 0, source_period = 0;
 };
 
+/// The longest stretch that repeats; an empty one where nothing does. It may begin and end in gaps, which belong to others.
 Periodic periodicity(const PairedRuns& runs) {
-  if (runs.empty()) return {};
-  const auto& first = runs.periods()[0];
-  if (first.repeats > 1) return {first.destination_period, first.repeats, first.source_period, first.elements_per_period()};
-  const auto& run = first.runs[0];
-  if (run.count > 1) return {run.destination_step, run.count, run.source_step, run.length};
-  return {};
+  Periodic best;
+  auto behind = [](const PairedRun& run) { return run.destination + (run.count - 1) * run.destination_step + run.length; };
+  Index before = INT64_MIN;  // behind all that comes earlier
+  const auto& periods = runs.periods();
+  for (std::size_t k = 0; k < periods.size(); ++k) {
+    const auto& here = periods[k];
+    const Index next = k + 1 < periods.size() ? periods[k + 1].runs[0].destination : INT64_MAX;
+    auto consider = [&](Index begin, Index behind_first, Index repeats, Index period, Index source_period, Index upto) {
+      const Periodic found{std::max(before, behind_first - period), std::min(begin + repeats * period, upto), period,
+                           source_period};
+      if (repeats > 1 && found.end - found.begin > best.end - best.begin) best = found;
+    };
+    if (here.repeats > 1) {
+      consider(here.runs[0].destination, behind(here.runs.back()), here.repeats, here.destination_period, here.source_period,
+               next);
+      before = behind(here.runs.back()) + (here.repeats - 1) * here.destination_period;
+      continue;
+    }
+    for (std::size_t r = 0; r < here.runs.size(); ++r) {
+      const auto& run = here.runs[r];
+      consider(run.destination, run.destination + run.length, run.count, run.destination_step, run.source_step,
+               r + 1 < here.runs.size() ? here.runs[r + 1].destination : next);
+      before = behind(run);
+    }
+  }
+  return best;
 }
 
 }  // namespace
@@ -68,7 +88,7 @@ struct JointCopy::Implementation {
   Index unit = 0;   ///< bytes of one index of the interleaved axis
   Index bytes = 0;
   bool staged = false;
-  Index phase_step = line_bytes;
+  Index phase_step = line_bytes;  ///< bytes into a line where rows of whole elements can begin are multiples of it
   Index shared_base = 0;
   std::vector<Index> member_base;
   struct Outer {
@@ -145,7 +165,7 @@ struct JointCopy::Implementation {
                                member.destination_base());
   }
 
-  /// Cuts the interleaved axis into chunks. Where all members repeat with one period, only that much is cut, and repeated.
+  /// Cuts the interleaved axis into chunks. Where all members repeat with one period, only that much is cut.
   void cut_row(const std::vector<PairedRuns>& inner) {
     Index first = INT64_MAX, last = 0, runs = 0, elements = 0;
     for (const auto& member : inner) {
@@ -161,16 +181,13 @@ struct JointCopy::Implementation {
     Periodic common = periodicity(inner[0]);
     for (const auto& member : inner) {
       const auto own = periodicity(member);
-      common.repeats = own.period == common.period ? std::min(own.repeats, common.repeats) : 0;
-      if (common.repeats == 0) break;
-      // Counted from `first`, the first period must hold one of the member's, and what follows the member's last one, which
-      // may begin in the gap of a source that is not among us, must lie beyond the last.
-      if (member.at(own.elements - 1).destination >= first + own.period) common.repeats = 0;
-      if (const Index next = own.elements * own.repeats; next < member.elements())
-        common.repeats = std::min(common.repeats, (member.at(next).destination - first) / own.period);
+      if (own.period != common.period) common.end = common.begin;
+      common.begin = std::max(common.begin, own.begin), common.end = std::min(common.end, own.end);
     }
+    common.begin = std::max(common.begin, first);
+    if (common.end <= common.begin) common = {first, first, 1, 0};
     const Extent extent{first, last, common};
-    row = cut_row(inner, extent, 0, std::max<Index>(chunk_bytes / unit, 1));
+    row = cut_row(inner, extent, common.begin, std::max<Index>(chunk_bytes / unit, 1));
     phase_step = std::gcd(unit, line_bytes);
     if (shared == Shared::destination && table->merge && gapless && inner.size() <= most_merged_members &&
         phase_step >= word_bytes)
@@ -179,27 +196,24 @@ struct JointCopy::Implementation {
 
   struct Extent {
     Index first, last;  ///< of the shared row, in indices of the interleaved axis
-    Periodic common;    ///< with what all members repeat from `first` on
+    Periodic common;    ///< where all members repeat
   };
 
-  /// Chunks from `lead` indices after the first on, the same ones again and again as long as all members repeat.
-  std::vector<Stretch> cut_row(const std::vector<PairedRuns>& inner, const Extent& x, Index lead, Index chunk) const {
+  /// The row in chunks: up to `start`; from there the same ones again and again as long as all members repeat; the rest.
+  std::vector<Stretch> cut_row(const std::vector<PairedRuns>& inner, const Extent& x, Index start, Index chunk) const {
     std::vector<Stretch> result;
-    if (lead > 0) result.push_back(cut(inner, x.first, x.first + lead, chunk));
-    Index done = x.first + lead;
-    if (x.common.repeats > 1 && x.common.period > 0) {
-      const Index period = x.common.period;
-      const Index aligned = line_bytes / std::gcd(period * unit, line_bytes);  // so many periods are whole lines
-      const Index periods = ceil_div(std::max<Index>(chunk / period, 1), aligned) * aligned, length = periods * period;
-      const Index repeats = (x.common.repeats * period - lead) / length;
-      if (repeats > 1) {
-        Stretch body = cut(inner, done, done + length, chunk);
-        body.repeats = repeats, body.shared_advance = length * unit;
-        for (std::size_t k = 0; k < inner.size(); ++k)
-          body.member_advance[k] = periodicity(inner[k]).source_period * periods * unit;
-        result.push_back(std::move(body));
-        done += repeats * length;
-      }
+    if (start > x.first) result.push_back(cut(inner, x.first, start, chunk));
+    const Index period = x.common.period, aligned = line_bytes / std::gcd(period * unit, line_bytes);
+    const Index periods = ceil_div(std::max<Index>(chunk / period, 1), aligned) * aligned;  // whole lines
+    const Index length = periods * period, repeats = (x.common.end - start) / length;
+    Index done = start;
+    if (repeats > 1) {
+      Stretch body = cut(inner, start, start + length, chunk);
+      body.repeats = repeats, body.shared_advance = length * unit;
+      for (std::size_t k = 0; k < inner.size(); ++k)
+        body.member_advance[k] = periodicity(inner[k]).source_period * periods * unit;
+      result.push_back(std::move(body));
+      done += repeats * length;
     }
     if (done < x.last) result.push_back(cut(inner, done, x.last, chunk));
     return result;
@@ -216,10 +230,10 @@ struct JointCopy::Implementation {
     std::size_t parts = 0;
     for (Index phase = 0; phase < line_bytes; phase += phase_step) {
       // Chunks begin with a line if elements do so somewhere.
-      Index lead = 0;
-      while (lead < line_bytes && (phase + (x.first + lead) * unit) % line_bytes != 0) ++lead;
-      if (lead == line_bytes || x.first + lead >= x.last) lead = 0;
-      merged.push_back(cut_row(inner, x, lead, whole_lines(merged_chunk_bytes / unit)));
+      Index start = x.common.begin;
+      while (start < x.common.begin + line_bytes && (phase + start * unit) % line_bytes != 0) ++start;
+      if (start == x.common.begin + line_bytes || start >= x.last) start = x.common.begin;
+      merged.push_back(cut_row(inner, x, start, whole_lines(merged_chunk_bytes / unit)));
       for (auto& stretch : merged.back())
         for (auto& chunk : stretch.chunks) {
           find_parts(chunk, Index(floor_mod(phase + chunk.first, line_bytes)));

@@ -63,7 +63,8 @@ TEST(CopyTasks, interleaved_parts_go_together) {
 }
 
 TEST(CopyTasks, long_rows_of_few_and_of_many_periods) {
-  for (const char* source : {"(*, CYCLIC) on 3", "(*, CYCLIC(5)) on 4", "(*, CYCLIC(7)) on 2, origin=0x3"})
+  for (const char* source : {"(*, CYCLIC) on 3", "(*, CYCLIC(5)) on 4", "(*, CYCLIC(7)) on 2, origin=0x3",
+                             "(*, CYCLIC(12)) on 2, origin=0x29"})
     for (const char* destination :
          {"(*, BLOCK) on 2", "(*, *) on 1", "(*, CYCLIC(104)) on 2", "(*, CYCLIC(64)) on 3, source=1"})
       for (const Index task_bytes : {INT64_MAX, Index{10000}}) {
@@ -83,6 +84,18 @@ TEST(CopyTasks, lines_are_merged_wherever_rows_begin) {
 TEST(CopyTasks, what_follows_a_periodic_stretch_is_not_taken_for_a_part_of_it) {
   // Only two of three interleaved sources are visible: the second's next run begins in the gap that the third leaves.
   expect_tasks_deliver(plan("(CYCLIC) on 3", "(CYCLIC(104)) on 2", {600}, 1024), {0, 1});
+}
+
+TEST(CopyTasks, are_small_however_long_the_rows) {
+  for (const char* source : {"(CYCLIC) on 2", "(CYCLIC(7)) on 3", "(CYCLIC(7)) on 2, origin=3", "(CYCLIC(5)) on 2, origin=29"})
+    for (const char* destination : {"(BLOCK) on 2", "(CYCLIC(12)) on 2", "(CYCLIC(11)) on 1, origin=10"}) {
+      const auto p = plan(source, destination, {Index{1} << 40});
+      std::vector<VisiblePart> from, to;
+      for (Index r = 0; r < p.source().processes(); ++r) from.push_back({r, nullptr});
+      for (Index r = 0; r < p.destination().processes(); ++r) to.push_back({r, nullptr});
+      for (const auto& task : copy_tasks(p, from, to, preferred_direction(p)))
+        EXPECT_LT(task.workspace_bytes(), 600'000) << p.to_string() << ", " << task.describe();
+    }
 }
 
 TEST(CopyTasks, larger_than_the_cache_is_streamed) {
