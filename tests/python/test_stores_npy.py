@@ -104,6 +104,7 @@ BAD = {
     "huge element": (file_of(GOOD.replace("<f8", "|V99999999999999999")), "element type|64 bits|truncated"),
     "not UTF-8": (file_of(b"{'descr': '\xff\xfe'}", version=3), "UTF-8"),
     "goes on": (file_of(GOOD.strip() + " + 1", bytes(16)), "goes on"),
+    "goes on with a null": (file_of(GOOD.strip() + "\0", bytes(16)), "goes on"),
     "fields clash": (file_of("{'descr': [('a', '<f8'), ('a', '<f8')], 'fortran_order': False, 'shape': (1,)}", bytes(16)),
                      "does not accept"),
     "33 dimensions": (file_of(GOOD.replace("(2,)", "(" + "1," * 33 + ")"), bytes(8)), "dimensions"),

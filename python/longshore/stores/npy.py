@@ -283,7 +283,7 @@ def _parse_literal(text):
         return items
 
     result = value(0)
-    if text[place:].strip(" \t\r\n\0"):
+    if text[place:].strip(" \t\r\n"):
         raise StoreError("its header goes on after its end")
     return result
 
