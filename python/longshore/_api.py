@@ -66,7 +66,8 @@ class MotionPlan(_core.MotionPlan):
         Arrays are NumPy's, or anything with a buffer or DLPack; they must have the layout's local shape, order and dtype, and
         are kept alive by the mover. destination = beta * destination + alpha * op(source), where op conjugates if
         `conjugate`. `max_mem`: bytes (or "64MiB") the move may take beyond its arrays on this rank: with threads, which need no
-        buffers, for the copy programs; under MPI for buffers (the programs, a few KiB a peer and at most some 100, come on top).
+        buffers, for the copy programs; under MPI for buffers (the programs come on top: some KiB a peer, some
+        hundred where parts interleave).
         `placement="wrap"` (mpi): layout rank r lives in process r % size, and processes give mappings from layout rank.
         `node` (mpi): how ranks of one node exchange data: "auto", "direct", "ring" or "messages".
 

@@ -131,7 +131,7 @@ struct JointCopy::Implementation {
     }
     std::vector<PairedRuns> inner;
     for (const auto& member : members) inner.push_back(member.axes()[last].runs);
-    cut_row(inner);
+    plan_row(inner);
   }
 
   [[noreturn]] static void fail(const std::string& what) { throw Error(ErrorKind::argument, "a joint copy " + what); }
@@ -166,7 +166,7 @@ struct JointCopy::Implementation {
   }
 
   /// Cuts the interleaved axis into chunks. Where all members repeat with one period, only that much is cut.
-  void cut_row(const std::vector<PairedRuns>& inner) {
+  void plan_row(const std::vector<PairedRuns>& inner) {
     Index first = INT64_MAX, last = 0, runs = 0, elements = 0;
     for (const auto& member : inner) {
       first = std::min(first, member.at(0).destination);
@@ -403,7 +403,8 @@ Index JointCopy::bytes() const { return implementation_->bytes; }
 std::string JointCopy::describe() const {
   const auto& self = *implementation_;
   return std::to_string(self.member_base.size()) + " parts together along a " +
-         (self.shared == Shared::destination ? "destination" : "source") + " row" + (!self.merged.empty() ? ", merged line by line" : self.staged ? ", staged in cache" : "") +
+         (self.shared == Shared::destination ? "destination" : "source") + " row" +
+         (!self.merged.empty() ? ", merged line by line" : self.staged ? ", staged in cache" : "") +
          (self.options.stores == Stores::streaming ? ", streaming" : "");
 }
 

@@ -360,10 +360,6 @@ inline bool far_destination(const BlockLoops& l) {
   return l.n0 * l.n1 >= (Index{1} << 19) / lesser(line_bytes, magnitude(l.d0) + (l.d0 == 0));
 }
 
-/// Only where the instruction set expands a load.
-template <int W>
-constexpr bool has_merge = W == 64 && LONGSHORE_KERNELS_X86;
-
 template <int W>
 void copy_blocks(std::byte* d, const std::byte* s, const BlockLoops& loops, Stores stores) {
   if (loops.block <= 0 || loops.n0 <= 0 || loops.n1 <= 0) return;

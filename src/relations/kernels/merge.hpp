@@ -41,6 +41,8 @@ void merge_rows(std::byte* d, const std::byte* const* sources, const LinePart* p
   }
 }
 
+/// A template so that only the tables which have the instructions compile it.
+template <int W>
 void merge_lines(std::byte* d, const std::byte* const* sources, const LinePart* parts, const MergeLoops& loops,
                  Stores stores) {
   Index row = 0;
@@ -52,7 +54,7 @@ void merge_lines(std::byte* d, const std::byte* const* sources, const LinePart* 
 template <int W>
 constexpr auto merge_kernel() -> decltype(KernelTable::merge) {
 #if LONGSHORE_KERNELS_X86
-  if constexpr (W == 64) return &merge_lines;
+  if constexpr (W == 64) return &merge_lines<W>;
 #endif
   return nullptr;
 }
