@@ -1,4 +1,4 @@
-#include "longshore/relations/address_relation.hpp"
+#include "longshore/relations/copy_program.hpp"
 
 #include "rooms.hpp"
 
@@ -19,30 +19,30 @@ nb::dict to_dict(const AccessPattern& pattern) {
 }  // namespace
 
 void bind_relations(nb::module_& module) {
-  nb::class_<AddressRelation>(module, "AddressRelation",
+  nb::class_<LoopNest>(module, "LoopNest",
                               "An ordered set of (source offset, destination offset) pairs in bytes, kept as a loop nest and never "
                               "enumerated (Dinda & O'Hallaron, section 2). The order is the order of the message.")
-      .def_prop_ro("element_bytes", &AddressRelation::element_bytes, "Bytes of one element.")
-      .def_prop_ro("elements", &AddressRelation::elements, "Number of pairs.")
-      .def_prop_ro("bytes", &AddressRelation::bytes, "Bytes of the message.")
-      .def("__len__", &AddressRelation::elements)
-      .def("__getitem__", [](const AddressRelation& r, Index position) {
+      .def_prop_ro("element_bytes", &LoopNest::element_bytes, "Bytes of one element.")
+      .def_prop_ro("elements", &LoopNest::elements, "Number of pairs.")
+      .def_prop_ro("bytes", &LoopNest::bytes, "Bytes of the message.")
+      .def("__len__", &LoopNest::elements)
+      .def("__getitem__", [](const LoopNest& r, Index position) {
              if (position < 0) position += r.elements();
              if (position < 0 || position >= r.elements()) throw nb::index_error("position outside the relation");
              const auto pair = r.at(position);
              return nb::make_tuple(pair.source, pair.destination);
            }, nb::arg("position"), "The pair (source offset, destination offset) at a position.",
            nb::sig("def __getitem__(self, position: int) -> tuple[int, int]"))
-      .def_prop_ro("source_pattern", [](const AddressRelation& r) { return to_dict(r.source_pattern()); },
+      .def_prop_ro("source_pattern", [](const LoopNest& r) { return to_dict(r.source_pattern()); },
                    "How the source is read, innermost first: contiguous `block_bytes`, then `loops` of (count, stride in bytes); "
                    "`regular` is false where block-cyclic meets block-cyclic and the loops show the commonest run.")
-      .def_prop_ro("destination_pattern", [](const AddressRelation& r) { return to_dict(r.destination_pattern()); },
+      .def_prop_ro("destination_pattern", [](const LoopNest& r) { return to_dict(r.destination_pattern()); },
                    "How the destination is written, as in source_pattern.")
-      .def_prop_ro("contiguous_source", &AddressRelation::contiguous_source,
+      .def_prop_ro("contiguous_source", &LoopNest::contiguous_source,
                    "Byte offset of the message in the source if it lies there contiguously, else None.")
-      .def_prop_ro("contiguous_destination", &AddressRelation::contiguous_destination,
+      .def_prop_ro("contiguous_destination", &LoopNest::contiguous_destination,
                    "Byte offset of the message in the destination if it lies there contiguously, else None.")
-      .def_prop_ro("program", [](const AddressRelation& r) { return CopyProgram(r).describe(); },
+      .def_prop_ro("program", [](const LoopNest& r) { return CopyProgram(r).describe(); },
                    "What a direct copy of this relation runs, in words.");
 
   module.def("kernel_names", [] {

@@ -68,7 +68,7 @@ class TaskMaker {
   void single(const Motion& motion, std::byte* destination, const std::byte* source) {
     const auto relation = plan_.relation(motion);
     const auto how = program_options(motion.destination);
-    auto add = [&](const AddressRelation& part) {
+    auto add = [&](const LoopNest& part) {
       tasks_.push_back({CopyTask::Single{CopyProgram(part, how), destination, source},
                         {motion.source},
                         {motion.destination},
@@ -82,7 +82,7 @@ class TaskMaker {
 
   void joint(const std::vector<Motion>& motions, Direction direction, std::byte* shared,
              const std::vector<std::byte*>& members) {
-    std::vector<AddressRelation> relations;
+    std::vector<LoopNest> relations;
     std::vector<Index> sources, destinations;
     Index bytes = 0;
     for (const auto& motion : motions) {
@@ -93,7 +93,7 @@ class TaskMaker {
     const bool pull = direction == Direction::pull;
     (pull ? destinations : sources).resize(1);
     const auto how = program_options(motions[0].destination);
-    auto add = [&](std::vector<AddressRelation> part, std::vector<std::byte*> pointers) {
+    auto add = [&](std::vector<LoopNest> part, std::vector<std::byte*> pointers) {
       JointCopy copy(std::move(part), pull ? JointCopy::Shared::destination : JointCopy::Shared::source, how);
       const Index n = copy.bytes();
       tasks_.push_back({CopyTask::Joint{std::move(copy), shared, std::move(pointers)}, sources, destinations, n});
@@ -112,12 +112,12 @@ class TaskMaker {
     } else if (positions(axis) >= parts) {
       const auto cuts = bounds(positions(axis), parts);
       for (std::size_t p = 0; p + 1 < cuts.size(); ++p) {
-        std::vector<AddressRelation> part;
+        std::vector<LoopNest> part;
         for (const auto& relation : relations) part.push_back(relation.restrict(axis, cuts[p], cuts[p + 1]));
         add(std::move(part), members);
       }
     } else {
-      auto seen = [&](const AddressRelation& r) {
+      auto seen = [&](const LoopNest& r) {
         const auto& runs = r.axes()[interleaved].runs;
         return pull ? runs : runs.inverse();
       };
@@ -128,7 +128,7 @@ class TaskMaker {
       }
       const auto cuts = bounds(last, parts);
       for (std::size_t p = 0; p + 1 < cuts.size(); ++p) {
-        std::vector<AddressRelation> part;
+        std::vector<LoopNest> part;
         std::vector<std::byte*> pointers;
         for (std::size_t m = 0; m < relations.size(); ++m) {
           const auto runs = seen(relations[m]);

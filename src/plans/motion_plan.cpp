@@ -142,9 +142,9 @@ std::vector<Motion> MotionPlan::receives(Index rank) const {
   return result;
 }
 
-AddressRelation MotionPlan::relation(const Motion& motion) const { return relation_by_dimension(motion).canonical(); }
+LoopNest MotionPlan::relation(const Motion& motion) const { return relation_by_dimension(motion).canonical(); }
 
-AddressRelation MotionPlan::relation_by_dimension(const Motion& motion) const {
+LoopNest MotionPlan::relation_by_dimension(const Motion& motion) const {
   const auto source_strides = source_.local_strides(motion.source, element_bytes_);
   const auto destination_strides = destination_.local_strides(motion.destination, element_bytes_);
   const std::size_t n = axes_.size();
@@ -156,7 +156,7 @@ AddressRelation MotionPlan::relation_by_dimension(const Motion& motion) const {
                                   motion.destination_coordinates[d]),
                         source_strides[s], destination_strides[d]});
   }
-  return AddressRelation(element_bytes_, std::move(relation));
+  return LoopNest(element_bytes_, std::move(relation));
 }
 
 Section MotionPlan::section(const Motion& motion) const {

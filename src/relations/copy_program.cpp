@@ -1,7 +1,7 @@
 /// Relations compiled for execution.
 #include <algorithm>
 
-#include "longshore/relations/address_relation.hpp"
+#include "longshore/relations/copy_program.hpp"
 
 namespace longshore {
 
@@ -92,7 +92,7 @@ struct CopyProgram::Implementation {
   std::vector<Axis> axes;  ///< outermost first
   Leaf leaf = Leaf::one_block;
 
-  Implementation(const AddressRelation& given, const Options& options_) : options(options_) {
+  Implementation(const LoopNest& given, const Options& options_) : options(options_) {
     table = options.table ? options.table : &kernels();
     bytes = given.bytes();
     if (given.empty()) return;
@@ -115,12 +115,12 @@ struct CopyProgram::Implementation {
   }
 
   /// The same pairs visited in the destination's memory order: a write costs more than a read, and streams better.
-  static AddressRelation by_destination(const AddressRelation& given) {
+  static LoopNest by_destination(const LoopNest& given) {
     auto axes = given.axes();
     std::stable_sort(axes.begin(), axes.end(), [](const auto& a, const auto& b) {
       return std::abs(a.destination_stride) > std::abs(b.destination_stride);
     });
-    return AddressRelation(given.element_bytes(), std::move(axes), given.source_base(), given.destination_base()).canonical();
+    return LoopNest(given.element_bytes(), std::move(axes), given.source_base(), given.destination_base()).canonical();
   }
 
   void choose_leaf(std::vector<RelationAxis>& order) {
@@ -181,7 +181,7 @@ struct CopyProgram::Implementation {
   }
 };
 
-CopyProgram::CopyProgram(const AddressRelation& relation, const Options& options)
+CopyProgram::CopyProgram(const LoopNest& relation, const Options& options)
     : implementation_(std::make_unique<const Implementation>(relation, options)) {}
 CopyProgram::~CopyProgram() = default;
 CopyProgram::CopyProgram(CopyProgram&&) noexcept = default;

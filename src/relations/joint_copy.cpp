@@ -101,7 +101,7 @@ struct JointCopy::Implementation {
   /// The row line by line, for every phase in which it may begin: multiples of phase_step. Empty if lines are not merged.
   std::vector<std::vector<Stretch>> merged;
 
-  Implementation(std::vector<AddressRelation> members, Shared shared_, const CopyProgram::Options& options_)
+  Implementation(std::vector<LoopNest> members, Shared shared_, const CopyProgram::Options& options_)
       : shared(shared_), options(options_), table(options_.table ? options_.table : &kernels()) {
     if (!options.combine.is_copy()) fail("can only copy");
     if (members.empty()) fail("needs members");
@@ -137,7 +137,7 @@ struct JointCopy::Implementation {
   [[noreturn]] static void fail(const std::string& what) { throw Error(ErrorKind::argument, "a joint copy " + what); }
 
   /// Trailing axes that are whole and contiguous in all members become the unit of the axis outside them.
-  void merge_whole_axes(std::vector<AddressRelation>& members) {
+  void merge_whole_axes(std::vector<LoopNest>& members) {
     unit = members[0].element_bytes();
     const std::size_t n = members[0].axes().size();
     for (const auto& member : members)
@@ -160,7 +160,7 @@ struct JointCopy::Implementation {
     }
     if (keep == n) return;
     for (auto& member : members)
-      member = AddressRelation(member.element_bytes() * length,
+      member = LoopNest(member.element_bytes() * length,
                                {member.axes().begin(), member.axes().begin() + Index(keep)}, member.source_base(),
                                member.destination_base());
   }
@@ -383,7 +383,7 @@ struct JointCopy::Implementation {
   }
 };
 
-JointCopy::JointCopy(std::vector<AddressRelation> members, Shared shared, const CopyProgram::Options& options)
+JointCopy::JointCopy(std::vector<LoopNest> members, Shared shared, const CopyProgram::Options& options)
     : implementation_(std::make_unique<const Implementation>(std::move(members), shared, options)) {}
 JointCopy::~JointCopy() = default;
 JointCopy::JointCopy(JointCopy&&) noexcept = default;

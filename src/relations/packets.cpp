@@ -1,5 +1,5 @@
 /// A relation's message cut into packets.
-#include "longshore/relations/address_relation.hpp"
+#include "longshore/relations/packets.hpp"
 
 namespace longshore {
 
@@ -40,7 +40,7 @@ struct PacketedMessage::Implementation {
   }
 };
 
-PacketedMessage::PacketedMessage(const AddressRelation& given, Index capacity, Halves halves,
+PacketedMessage::PacketedMessage(const LoopNest& given, Index capacity, Halves halves,
                                  const CopyProgram::Options& options) {
   auto self = std::make_unique<Implementation>();
   const auto relation = given.canonical();
@@ -52,7 +52,7 @@ PacketedMessage::PacketedMessage(const AddressRelation& given, Index capacity, H
   auto packing = options;  // the packet is read at once by whoever sends it
   packing.stores = Stores::cached;
   packing.combine = Combine();
-  auto add = [&](const AddressRelation& part) {
+  auto add = [&](const LoopNest& part) {
     Implementation::Slice slice;
     slice.bytes = part.bytes();
     self->largest = std::max(self->largest, slice.bytes);
@@ -82,7 +82,7 @@ PacketedMessage::PacketedMessage(const AddressRelation& given, Index capacity, H
     const Index n = relation.axes()[cut].runs.elements();
     const Index pieces = ceil_div(n, capacity / inner), each = ceil_div(n, pieces);
     self->outer.assign(relation.axes().begin(), relation.axes().begin() + Index(cut));
-    const AddressRelation rest(element, {relation.axes().begin() + Index(cut), relation.axes().end()}, relation.source_base(),
+    const LoopNest rest(element, {relation.axes().begin() + Index(cut), relation.axes().end()}, relation.source_base(),
                                relation.destination_base());
     for (Index first = 0; first < n; first += each) add(rest.restrict(0, first, std::min(first + each, n)));
     self->packets = outer * Index(self->slices.size());

@@ -104,14 +104,14 @@ TEST(CopyTasks, larger_than_the_cache_is_streamed) {
 }
 
 TEST(JointCopy, refuses_members_that_do_not_belong_together) {
-  auto make = [](std::vector<AddressRelation> members) {
+  auto make = [](std::vector<LoopNest> members) {
     JointCopy(std::move(members), JointCopy::Shared::destination, {});
   };
-  const AddressRelation row(8, {{PairedRuns::run(4), 800, 400}, {PairedRuns::run(10), 8, 8}});
-  const AddressRelation other_rows(8, {{PairedRuns::run(5), 800, 400}, {PairedRuns::run(10, 0, 10), 8, 8}});
-  const AddressRelation strided(8, {{PairedRuns::run(4), 800, 400}, {PairedRuns::run(10, 0, 10), 16, 8}});
-  const AddressRelation flat(8, {{PairedRuns::run(10), 8, 8}});
-  const AddressRelation none(8, {{PairedRuns(), 8, 8}});
+  const LoopNest row(8, {{PairedRuns::run(4), 800, 400}, {PairedRuns::run(10), 8, 8}});
+  const LoopNest other_rows(8, {{PairedRuns::run(5), 800, 400}, {PairedRuns::run(10, 0, 10), 8, 8}});
+  const LoopNest strided(8, {{PairedRuns::run(4), 800, 400}, {PairedRuns::run(10, 0, 10), 16, 8}});
+  const LoopNest flat(8, {{PairedRuns::run(10), 8, 8}});
+  const LoopNest none(8, {{PairedRuns(), 8, 8}});
   expect_error(ErrorKind::argument, {"needs members"}, [&] { make({}); });
   expect_error(ErrorKind::argument, {"move something"}, [&] { make({none}); });
   expect_error(ErrorKind::argument, {"same axes"}, [&] { make({row, flat}); });

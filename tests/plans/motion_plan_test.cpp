@@ -1,6 +1,7 @@
 #include "longshore/plans/motion_plan.hpp"
 
 #include "support/expect_error.hpp"
+#include "longshore/relations/packets.hpp"
 #include "support/pairs.hpp"
 
 namespace longshore {
@@ -22,8 +23,8 @@ TEST(MotionPlan, rows_to_columns) {
   EXPECT_EQ(sends[1].elements, 6);
   EXPECT_EQ(p.section(sends[1]).to_string(), "[0:2] x [3:6]");
   const auto relation = p.relation(sends[1]);
-  EXPECT_EQ(relation.at(0), (AddressRelation::Pair{24, 0}));
-  EXPECT_EQ(relation.at(3), (AddressRelation::Pair{72, 24}));
+  EXPECT_EQ(relation.at(0), (LoopNest::Pair{24, 0}));
+  EXPECT_EQ(relation.at(3), (LoopNest::Pair{72, 24}));
   EXPECT_FALSE(relation.contiguous_source());
   EXPECT_EQ(relation.contiguous_destination(), 0);
 }
@@ -69,7 +70,7 @@ TEST(MotionPlan, a_transpose_permutes_the_axes) {
   ASSERT_EQ(sends.size(), 2u);
   EXPECT_EQ(sends[0].elements, 6);
   EXPECT_EQ(test::pairs_of(p.relation(sends[0])),
-            (std::vector<AddressRelation::Pair>{{0, 0}, {48, 8}, {8, 32}, {56, 40}, {16, 64}, {64, 72}}));
+            (std::vector<LoopNest::Pair>{{0, 0}, {48, 8}, {8, 32}, {56, 40}, {16, 64}, {64, 72}}));
 }
 
 TEST(MotionPlan, plans_are_values) {

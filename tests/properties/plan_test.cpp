@@ -1,6 +1,7 @@
 // Plans, all ranks of each simulated in this process: sends and receives pair exactly, and every way to carry them out
 // brings every element to its place once.
 #include "longshore/plans/motion_plan.hpp"
+#include "longshore/relations/packets.hpp"
 
 #include "support/generators.hpp"
 #include "support/pairs.hpp"
@@ -99,7 +100,7 @@ RC_GTEST_PROP(MotionPlan, relation_by_dimension_has_the_same_pairs, (const MoveS
 }
 
 RC_GTEST_PROP(Moves, plainly, (const MoveSpec& spec)) {
-  RC_ASSERT(delivers(spec, [](const AddressRelation& relation, std::byte* to, const std::byte* from) {
+  RC_ASSERT(delivers(spec, [](const LoopNest& relation, std::byte* to, const std::byte* from) {
     relation.move_plain(to, from);
   }));
 }
@@ -109,13 +110,13 @@ RC_GTEST_PROP(Moves, by_copy_programs, (const MoveSpec& spec)) {
   options.stores = chance(50) ? Stores::streaming : Stores::cached;
   options.table = *rc::gen::elementOf(available_kernels());
   RC_LOG() << options.table->name << '\n';
-  RC_ASSERT(delivers(spec, [&](const AddressRelation& relation, std::byte* to, const std::byte* from) {
+  RC_ASSERT(delivers(spec, [&](const LoopNest& relation, std::byte* to, const std::byte* from) {
     CopyProgram(relation, options).run(to, from);
   }));
 }
 
 RC_GTEST_PROP(Moves, by_whole_messages, (const MoveSpec& spec)) {
-  RC_ASSERT(delivers(spec, [](const AddressRelation& relation, std::byte* to, const std::byte* from) {
+  RC_ASSERT(delivers(spec, [](const LoopNest& relation, std::byte* to, const std::byte* from) {
     Bytes message(std::size_t(relation.bytes()));
     CopyProgram(relation.assembly()).run(message.data(), from);
     CopyProgram(relation.disassembly()).run(to, message.data());
@@ -127,7 +128,7 @@ RC_GTEST_PROP(Moves, by_packets, (const MoveSpec& spec)) {
   const Index capacity =
       chance(20) ? Index{1} << 40 : spec.element_bytes * draw(1, 40) + draw(0, spec.element_bytes - 1);
   const bool split = chance(50);  // sender and receiver each hold their half
-  RC_ASSERT(delivers(spec, [&](const AddressRelation& relation, std::byte* to, const std::byte* from) {
+  RC_ASSERT(delivers(spec, [&](const LoopNest& relation, std::byte* to, const std::byte* from) {
     const PacketedMessage sender(relation, capacity, split ? Halves::assembly : Halves::both);
     const PacketedMessage other(relation, capacity, Halves::disassembly);
     const PacketedMessage& receiver = split ? other : sender;

@@ -1,14 +1,14 @@
 // Which leaf runs where; that it runs right is a property (tests/properties).
 #include <gtest/gtest.h>
 
-#include "longshore/relations/address_relation.hpp"
+#include "longshore/relations/copy_program.hpp"
 
 namespace longshore {
 namespace {
 
 constexpr Index n = 64;
 
-std::string leaf(std::vector<RelationAxis> axes) { return CopyProgram(AddressRelation(8, std::move(axes))).describe(); }
+std::string leaf(std::vector<RelationAxis> axes) { return CopyProgram(LoopNest(8, std::move(axes))).describe(); }
 
 TEST(CopyProgram, chooses_the_leaf_by_strides) {
   const auto line = PairedRuns::run(n);
@@ -34,13 +34,13 @@ TEST(CopyProgram, block_cyclic_neighbours_are_one_block) {
 TEST(CopyProgram, its_memory_follows_the_runs_not_the_elements) {
   const PairedRuns few(
       {PairedPeriod{{PairedRun{0, 0, 0, 1, 2, 3, 1, 2}, PairedRun{7, 2, 5, 2}}, Index{1} << 40, 10, 4, 8}});
-  EXPECT_LT(CopyProgram(AddressRelation(8, {{few, 8, 8}})).workspace_bytes(), 1000);
+  EXPECT_LT(CopyProgram(LoopNest(8, {{few, 8, 8}})).workspace_bytes(), 1000);
 }
 
 TEST(CopyProgram, says_when_it_streams) {
   CopyProgram::Options options;
   options.stores = Stores::streaming;
-  const CopyProgram program(AddressRelation(8, {{PairedRuns::run(4), 8, 8}}), options);
+  const CopyProgram program(LoopNest(8, {{PairedRuns::run(4), 8, 8}}), options);
   EXPECT_EQ(program.describe(), "one block of 32-byte blocks, streaming");
 }
 

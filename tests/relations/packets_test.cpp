@@ -1,4 +1,4 @@
-#include "longshore/relations/address_relation.hpp"
+#include "longshore/relations/packets.hpp"
 #include "support/expect_error.hpp"
 
 namespace longshore {
@@ -6,7 +6,7 @@ namespace {
 
 using Halves = PacketedMessage::Halves;
 
-const AddressRelation rows(8,
+const LoopNest rows(8,
                            {{PairedRuns::run(10), 1600, 800}, {PairedRuns::run(100), 8, 8}});  // 10 rows of 800 bytes
 
 PacketedMessage cut(Index capacity, Halves halves = Halves::both) { return PacketedMessage(rows, capacity, halves); }

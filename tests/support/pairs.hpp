@@ -4,7 +4,7 @@
 #include <ostream>
 #include <vector>
 
-#include "longshore/relations/address_relation.hpp"
+#include "longshore/relations/loop_nest.hpp"
 
 namespace longshore {
 
@@ -14,7 +14,7 @@ inline bool operator==(const PairedRuns::Pair& a, const PairedRuns::Pair& b) {
 inline std::ostream& operator<<(std::ostream& out, const PairedRuns::Pair& pair) {
   return out << pair.global << ": " << pair.source << " -> " << pair.destination;
 }
-inline std::ostream& operator<<(std::ostream& out, const AddressRelation::Pair& pair) {
+inline std::ostream& operator<<(std::ostream& out, const LoopNest::Pair& pair) {
   return out << pair.source << " -> " << pair.destination;
 }
 
@@ -30,12 +30,12 @@ inline std::vector<PairedRuns::Pair> pairs_of(const PairedRuns& runs) {
   return pairs;
 }
 
-/// By nested loops over the axes, without `AddressRelation::at`.
-inline std::vector<AddressRelation::Pair> pairs_of(const AddressRelation& relation) {
+/// By nested loops over the axes, without `LoopNest::at`.
+inline std::vector<LoopNest::Pair> pairs_of(const LoopNest& relation) {
   if (relation.empty()) return {};
-  std::vector<AddressRelation::Pair> pairs{{relation.source_base(), relation.destination_base()}};
+  std::vector<LoopNest::Pair> pairs{{relation.source_base(), relation.destination_base()}};
   for (const auto& axis : relation.axes()) {
-    std::vector<AddressRelation::Pair> longer;
+    std::vector<LoopNest::Pair> longer;
     for (const auto& outer : pairs)
       for (const auto& inner : pairs_of(axis.runs))
         longer.push_back({outer.source + inner.source * axis.source_stride,

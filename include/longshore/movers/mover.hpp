@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "longshore/plans/motion_plan.hpp"
+#include "longshore/relations/combine.hpp"
 
 namespace longshore {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "longshore/layouts/layout.hpp"
-#include "longshore/relations/address_relation.hpp"
+#include "longshore/relations/loop_nest.hpp"
 
 namespace longshore {
 
@@ -49,10 +49,10 @@ class MotionPlan {
 
   /// The motion as a relation between the two ranks' local arrays (byte offsets into them), in the destination's memory
   /// order, canonical. Sender and receiver compute the same.
-  AddressRelation relation(const Motion& motion) const;
+  LoopNest relation(const Motion& motion) const;
   /// The same pairs with one axis a dimension, in the destination's memory order, nothing merged or dropped: what several
   /// motions that are carried out together have in common shows only so.
-  AddressRelation relation_by_dimension(const Motion& motion) const;
+  LoopNest relation_by_dimension(const Motion& motion) const;
   /// The global (source) indices that move. Periods are written out: for looking at and for tests, no move needs it.
   Section section(const Motion& motion) const;
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "longshore/relations/address_relation.hpp"
+#include "longshore/relations/copy_program.hpp"
 
 namespace longshore {
 
@@ -18,7 +18,7 @@ class JointCopy {
 
   /// Members as `MotionPlan::relation_by_dimension` gives them: the same axes in the same order, alike in everything but the
   /// innermost axis that is not whole. Throws `Error(argument)` where they are not.
-  JointCopy(std::vector<AddressRelation> members, Shared shared, const CopyProgram::Options& options);
+  JointCopy(std::vector<LoopNest> members, Shared shared, const CopyProgram::Options& options);
   ~JointCopy();
   JointCopy(JointCopy&&) noexcept;
   JointCopy& operator=(JointCopy&&) noexcept;

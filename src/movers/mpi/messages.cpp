@@ -5,6 +5,7 @@
 #include <new>
 
 #include "longshore/movers/local_moves.hpp"
+#include "longshore/relations/packets.hpp"
 
 namespace longshore::mpi {
 
@@ -30,7 +31,7 @@ CopyProgram::Options unpacking(const MotionPlan& plan, const HeldMotion& m, cons
   return {beyond ? Stores::streaming : Stores::cached, nullptr, combine};
 }
 
-Index whole_capacity(const AddressRelation& relation) { return std::max(relation.bytes(), relation.element_bytes()); }
+Index whole_capacity(const LoopNest& relation) { return std::max(relation.bytes(), relation.element_bytes()); }
 
 // ---- whole messages -------------------------------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ Index step_of(const RelationAxis& axis, bool source) {
 
 }  // namespace
 
-RingMessage ring_message(const AddressRelation& given, Index slot_bytes, PacketedMessage::Halves halves,
+RingMessage ring_message(const LoopNest& given, Index slot_bytes, PacketedMessage::Halves halves,
                          const CopyProgram::Options& options, std::byte* data) {
   RingMessage message;
   message.data = data;
@@ -35,7 +35,7 @@ RingMessage ring_message(const AddressRelation& given, Index slot_bytes, Packete
   for (std::size_t k = 0; k < axes.size(); ++k)
     if (step_of(axes[k], true) < step_of(axes[fastest], true)) fastest = k;
   const std::size_t inner = axes.empty() ? 0 : axes.size() - 1;
-  std::vector<AddressRelation> strips;
+  std::vector<LoopNest> strips;
   if (!axes.empty() && fastest != inner && relation.bytes() > slot_bytes) {
     // A little longer than wide: 128 KB of doubles are 64 x 256 elements.
     Index side = 8;

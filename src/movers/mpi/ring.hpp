@@ -5,7 +5,7 @@
 #include <atomic>
 #include <vector>
 
-#include "longshore/relations/address_relation.hpp"
+#include "longshore/relations/packets.hpp"
 
 namespace longshore::mpi {
 
@@ -39,7 +39,7 @@ struct RingMessage {
 };
 /// Cuts a relation for a ring. Where source and destination run across each other (transposes), packets are tiles, so
 /// that neither side sweeps its array with a large stride. Both ends cut alike.
-RingMessage ring_message(const AddressRelation& relation, Index slot_bytes, PacketedMessage::Halves halves,
+RingMessage ring_message(const LoopNest& relation, Index slot_bytes, PacketedMessage::Halves halves,
                          const CopyProgram::Options& options, std::byte* data);
 
 /// The messages of one pair of processes, in order, and how far this end has come.

@@ -1,11 +1,11 @@
-#include "longshore/relations/address_relation.hpp"
+#include "longshore/relations/loop_nest.hpp"
 
 #include <algorithm>
 #include <cstring>
 
 namespace longshore {
 
-AddressRelation::AddressRelation(Index element_bytes, std::vector<RelationAxis> axes, Index source_base,
+LoopNest::LoopNest(Index element_bytes, std::vector<RelationAxis> axes, Index source_base,
                                  Index destination_base)
     : element_bytes_(element_bytes),
       axes_(std::move(axes)),
@@ -19,7 +19,7 @@ AddressRelation::AddressRelation(Index element_bytes, std::vector<RelationAxis> 
   checked_mul(elements_, element_bytes_);
 }
 
-AddressRelation::Pair AddressRelation::at(Index position) const {
+LoopNest::Pair LoopNest::at(Index position) const {
   if (position < 0 || position >= elements_)
     throw Error(ErrorKind::argument,
                 "position " + std::to_string(position) + " is outside [0, " + std::to_string(elements_) + ")");
@@ -34,8 +34,8 @@ AddressRelation::Pair AddressRelation::at(Index position) const {
   return pair;
 }
 
-AddressRelation AddressRelation::canonical() const {
-  if (empty()) return AddressRelation(element_bytes_, {RelationAxis{}}, 0, 0);
+LoopNest LoopNest::canonical() const {
+  if (empty()) return LoopNest(element_bytes_, {RelationAxis{}}, 0, 0);
   std::vector<RelationAxis> kept;
   Index source = source_base_, destination = destination_base_;
   for (auto axis : axes_) {
@@ -60,10 +60,10 @@ AddressRelation AddressRelation::canonical() const {
     }
     kept.push_back(axis);
   }
-  return AddressRelation(element_bytes_, std::move(kept), source, destination);
+  return LoopNest(element_bytes_, std::move(kept), source, destination);
 }
 
-AddressRelation AddressRelation::assembly() const {
+LoopNest LoopNest::assembly() const {
   auto axes = axes_;
   Index stride = element_bytes_;
   for (std::size_t k = axes.size(); k-- > 0;) {
@@ -71,26 +71,26 @@ AddressRelation AddressRelation::assembly() const {
     axes[k].destination_stride = stride;
     stride *= axes[k].runs.elements();
   }
-  return AddressRelation(element_bytes_, std::move(axes), source_base_, 0);
+  return LoopNest(element_bytes_, std::move(axes), source_base_, 0);
 }
 
-AddressRelation AddressRelation::disassembly() const { return inverse().assembly().inverse(); }
+LoopNest LoopNest::disassembly() const { return inverse().assembly().inverse(); }
 
-AddressRelation AddressRelation::inverse() const {
+LoopNest LoopNest::inverse() const {
   auto axes = axes_;
   for (auto& axis : axes) axis = {axis.runs.inverse(), axis.destination_stride, axis.source_stride};
-  return AddressRelation(element_bytes_, std::move(axes), destination_base_, source_base_);
+  return LoopNest(element_bytes_, std::move(axes), destination_base_, source_base_);
 }
 
-AddressRelation AddressRelation::restrict(std::size_t axis, Index first, Index last) const {
+LoopNest LoopNest::restrict(std::size_t axis, Index first, Index last) const {
   if (axis >= axes_.size())
     throw Error(ErrorKind::argument, "axis " + std::to_string(axis) + " is outside [0, " + std::to_string(axes_.size()) + ")");
   auto axes = axes_;
   axes[axis].runs = axes[axis].runs.restrict(first, last);
-  return AddressRelation(element_bytes_, std::move(axes), source_base_, destination_base_);
+  return LoopNest(element_bytes_, std::move(axes), source_base_, destination_base_);
 }
 
-std::optional<Index> AddressRelation::contiguous_source() const {
+std::optional<Index> LoopNest::contiguous_source() const {
   if (empty()) return std::nullopt;
   const auto message = assembly().canonical();
   if (message.axes_.empty()) return message.source_base_;
@@ -99,9 +99,9 @@ std::optional<Index> AddressRelation::contiguous_source() const {
   return message.source_base_ + axis.runs.periods()[0].runs[0].source * axis.source_stride;
 }
 
-std::optional<Index> AddressRelation::contiguous_destination() const { return inverse().contiguous_source(); }
+std::optional<Index> LoopNest::contiguous_destination() const { return inverse().contiguous_source(); }
 
-AccessPattern AddressRelation::source_pattern() const {
+AccessPattern LoopNest::source_pattern() const {
   AccessPattern pattern;
   pattern.block_bytes = element_bytes_;
   auto add = [&](Index count, Index stride) {
@@ -127,11 +127,11 @@ AccessPattern AddressRelation::source_pattern() const {
   return pattern;
 }
 
-AccessPattern AddressRelation::destination_pattern() const { return inverse().source_pattern(); }
+AccessPattern LoopNest::destination_pattern() const { return inverse().source_pattern(); }
 
 namespace {
 
-void move_axis(const AddressRelation& relation, std::size_t k, std::byte* destination, const std::byte* source) {
+void move_axis(const LoopNest& relation, std::size_t k, std::byte* destination, const std::byte* source) {
   if (k == relation.axes().size()) {
     std::memcpy(destination, source, std::size_t(relation.element_bytes()));
     return;
@@ -145,7 +145,7 @@ void move_axis(const AddressRelation& relation, std::size_t k, std::byte* destin
 
 }  // namespace
 
-void AddressRelation::move_plain(std::byte* destination, const std::byte* source) const {
+void LoopNest::move_plain(std::byte* destination, const std::byte* source) const {
   if (!empty()) move_axis(*this, 0, destination + destination_base_, source + source_base_);
 }
 

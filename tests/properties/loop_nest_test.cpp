@@ -5,16 +5,17 @@
 #include <cstring>
 #include <map>
 
+#include "longshore/relations/packets.hpp"
 #include "support/pairs.hpp"
 #include "support/simulate.hpp"
 
 namespace longshore::test {
 namespace {
 
-using Pairs = std::vector<AddressRelation::Pair>;
+using Pairs = std::vector<LoopNest::Pair>;
 
 /// The relation of some motion of some plan, as it comes or dimension by dimension.
-AddressRelation draw_relation(Index element_bytes = 0) {
+LoopNest draw_relation(Index element_bytes = 0) {
   auto spec = draw_move(300);
   if (element_bytes > 0) spec.element_bytes = element_bytes;
   RC_LOG() << spec << '\n';
@@ -22,13 +23,13 @@ AddressRelation draw_relation(Index element_bytes = 0) {
   std::vector<Motion> motions;
   for (Index rank = 0; rank < plan.world_size(); ++rank)
     plan.for_each_send(rank, [&](const Motion& motion) { motions.push_back(motion); });
-  if (motions.empty()) return AddressRelation(spec.element_bytes, {RelationAxis{}});
+  if (motions.empty()) return LoopNest(spec.element_bytes, {RelationAxis{}});
   const auto& motion = motions[std::size_t(draw(0, Index(motions.size()) - 1))];
   return chance(50) ? plan.relation(motion) : plan.relation_by_dimension(motion);
 }
 
 /// Bytes that hold one side of all pairs.
-Index span(const AddressRelation& relation, Index AddressRelation::Pair::*side) {
+Index span(const LoopNest& relation, Index LoopNest::Pair::*side) {
   Index end = 0;
   for (const auto& pair : pairs_of(relation)) end = std::max(end, pair.*side + relation.element_bytes());
   return end;
@@ -40,7 +41,7 @@ Bytes numbered(Index n) {
   return bytes;
 }
 
-RC_GTEST_PROP(AddressRelation, at_follows_message_order, ()) {
+RC_GTEST_PROP(LoopNest, at_follows_message_order, ()) {
   const auto relation = draw_relation();
   const auto pairs = pairs_of(relation);
   RC_ASSERT(relation.elements() == Index(pairs.size()));
@@ -48,7 +49,7 @@ RC_GTEST_PROP(AddressRelation, at_follows_message_order, ()) {
   RC_ASSERT_THROWS_AS(relation.at(relation.elements()), Error);
 }
 
-RC_GTEST_PROP(AddressRelation, canonical_keeps_the_pairs_in_order, ()) {
+RC_GTEST_PROP(LoopNest, canonical_keeps_the_pairs_in_order, ()) {
   const auto relation = draw_relation();
   const auto canonical = relation.canonical();
   RC_ASSERT(pairs_of(canonical) == pairs_of(relation));
@@ -56,20 +57,20 @@ RC_GTEST_PROP(AddressRelation, canonical_keeps_the_pairs_in_order, ()) {
   RC_ASSERT(canonical.empty() || canonical.axes().size() <= relation.axes().size());
 }
 
-RC_GTEST_PROP(AddressRelation, halves_and_inverse, ()) {
+RC_GTEST_PROP(LoopNest, halves_and_inverse, ()) {
   const auto relation = draw_relation();
   const auto pairs = pairs_of(relation), assembly = pairs_of(relation.assembly()),
              disassembly = pairs_of(relation.disassembly()), inverse = pairs_of(relation.inverse());
   RC_ASSERT(assembly.size() == pairs.size() && disassembly.size() == pairs.size() && inverse.size() == pairs.size());
   for (std::size_t p = 0; p < pairs.size(); ++p) {
     const Index at = Index(p) * relation.element_bytes();
-    RC_ASSERT(assembly[p] == (AddressRelation::Pair{pairs[p].source, at}));
-    RC_ASSERT(disassembly[p] == (AddressRelation::Pair{at, pairs[p].destination}));
-    RC_ASSERT(inverse[p] == (AddressRelation::Pair{pairs[p].destination, pairs[p].source}));
+    RC_ASSERT(assembly[p] == (LoopNest::Pair{pairs[p].source, at}));
+    RC_ASSERT(disassembly[p] == (LoopNest::Pair{at, pairs[p].destination}));
+    RC_ASSERT(inverse[p] == (LoopNest::Pair{pairs[p].destination, pairs[p].source}));
   }
 }
 
-RC_GTEST_PROP(AddressRelation, restrict_cuts_one_axis, ()) {
+RC_GTEST_PROP(LoopNest, restrict_cuts_one_axis, ()) {
   const auto relation = draw_relation();
   if (relation.axes().empty() || relation.empty()) return;
   const auto axis = std::size_t(draw(0, Index(relation.axes().size()) - 1));
@@ -87,22 +88,22 @@ RC_GTEST_PROP(AddressRelation, restrict_cuts_one_axis, ()) {
 }
 
 /// Where one side's offsets lie one after the other, if they do.
-std::optional<Index> dense_contiguous(const AddressRelation& relation, Index AddressRelation::Pair::*side) {
+std::optional<Index> dense_contiguous(const LoopNest& relation, Index LoopNest::Pair::*side) {
   const auto pairs = pairs_of(relation);
   for (std::size_t p = 0; p < pairs.size(); ++p)
     if (pairs[p].*side != pairs[0].*side + Index(p) * relation.element_bytes()) return std::nullopt;
   return pairs.empty() ? std::nullopt : std::optional(pairs[0].*side);
 }
 
-RC_GTEST_PROP(AddressRelation, contiguous_is_said_exactly_where_it_is_true, ()) {
+RC_GTEST_PROP(LoopNest, contiguous_is_said_exactly_where_it_is_true, ()) {
   const auto relation = draw_relation();
-  RC_ASSERT(relation.contiguous_source() == dense_contiguous(relation, &AddressRelation::Pair::source));
-  RC_ASSERT(relation.contiguous_destination() == dense_contiguous(relation, &AddressRelation::Pair::destination));
+  RC_ASSERT(relation.contiguous_source() == dense_contiguous(relation, &LoopNest::Pair::source));
+  RC_ASSERT(relation.contiguous_destination() == dense_contiguous(relation, &LoopNest::Pair::destination));
 }
 
-RC_GTEST_PROP(AddressRelation, a_regular_pattern_visits_what_the_relation_does, ()) {
+RC_GTEST_PROP(LoopNest, a_regular_pattern_visits_what_the_relation_does, ()) {
   const auto relation = draw_relation();
-  const auto check = [&](const AccessPattern& pattern, Index AddressRelation::Pair::*side) {
+  const auto check = [&](const AccessPattern& pattern, Index LoopNest::Pair::*side) {
     if (relation.empty() || !pattern.regular) return;
     Indices blocks{0};  // offsets of the blocks, innermost loop first
     for (const auto& loop : pattern.loops) {
@@ -118,14 +119,14 @@ RC_GTEST_PROP(AddressRelation, a_regular_pattern_visits_what_the_relation_does, 
       RC_ASSERT((pairs[p].*side - pairs[0].*side) ==
                 blocks[p / std::size_t(each)] + Index(p) % each * relation.element_bytes());
   };
-  check(relation.source_pattern(), &AddressRelation::Pair::source);
-  check(relation.destination_pattern(), &AddressRelation::Pair::destination);
+  check(relation.source_pattern(), &LoopNest::Pair::source);
+  check(relation.destination_pattern(), &LoopNest::Pair::destination);
 }
 
 RC_GTEST_PROP(CopyProgram, is_the_twin_of_move_plain, ()) {
   const auto relation = draw_relation();
-  const auto source = numbered(span(relation, &AddressRelation::Pair::source));
-  const auto size = std::size_t(span(relation, &AddressRelation::Pair::destination));
+  const auto source = numbered(span(relation, &LoopNest::Pair::source));
+  const auto size = std::size_t(span(relation, &LoopNest::Pair::destination));
   Bytes plain(size, untouched), compiled = plain;
   relation.move_plain(plain.data(), source.data());
   CopyProgram::Options options;
@@ -178,8 +179,8 @@ void check_combine(ElementType type) {
   const auto relation = draw_relation(Index(sizeof(T)));
   const T alpha = draw_value<T>(), beta = draw_value<T>();
   const bool conjugate = chance(50);
-  std::vector<T> source(std::size_t(span(relation, &AddressRelation::Pair::source)) / sizeof(T) + 1);
-  std::vector<T> destination(std::size_t(span(relation, &AddressRelation::Pair::destination)) / sizeof(T) + 1);
+  std::vector<T> source(std::size_t(span(relation, &LoopNest::Pair::source)) / sizeof(T) + 1);
+  std::vector<T> destination(std::size_t(span(relation, &LoopNest::Pair::destination)) / sizeof(T) + 1);
   for (std::size_t i = 0; i < source.size(); ++i) source[i] = T(Index(i * 7 % 23) - 11);
   for (std::size_t i = 0; i < destination.size(); ++i) destination[i] = T(Index(i * 5 % 19) - 9);
   auto expected = destination;
