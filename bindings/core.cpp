@@ -8,6 +8,7 @@ NB_MODULE(_core, module) {
   register_errors();
   bind_layouts(module);
   bind_relations(module);
+  bind_encodings(module);
   bind_plans(module);
   bind_movers(module);
 }

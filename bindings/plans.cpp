@@ -1,4 +1,5 @@
 #include "longshore/plans/motion_plan.hpp"
+#include "longshore/relations/address_relation.hpp"
 
 #include "rooms.hpp"
 
@@ -25,7 +26,7 @@ void bind_plans(nb::module_& module) {
       .def_prop_ro("world_size", &MotionPlan::world_size, "Ranks [0, world_size) may take part.")
       .def("sends", &MotionPlan::sends, nb::arg("rank"), "The motions that leave a rank, the one to itself included.")
       .def("receives", &MotionPlan::receives, nb::arg("rank"), "The motions that arrive at a rank, the one from itself included.")
-      .def("relation_of", &MotionPlan::relation, nb::arg("motion"), "A motion as offsets between the two local arrays.")
+      .def("relation_of", [](const MotionPlan& p, const Motion& m) { return AddressRelation(p.relation(m)); }, nb::arg("motion"), "A motion as offsets between the two local arrays.")
       .def_prop_ro("digest", &MotionPlan::digest, "64 bits that agree on all machines for equal plans.")
       .def("__eq__", [](const MotionPlan& a, nb::object b) {
              return nb::isinstance<MotionPlan>(b) && a == nb::cast<const MotionPlan&>(b);

@@ -1,7 +1,7 @@
 """Longshore moves the data of distributed arrays from the layout it is in to the layout it is wanted in."""
 
 from ._api import AddressRelation, Layout, Motion, MotionPlan, Mover, empty, gather, plan, redistribute, scatter
-from ._core import __version__
+from ._core import Assembler, Disassembler, Encoding, RelationProgram, __version__, encode, encoding_kinds
 from .errors import (
     ArgumentError,
     DisagreementError,
@@ -19,8 +19,11 @@ from .errors import (
 __all__ = [
     "AddressRelation",
     "ArgumentError",
+    "Assembler",
     "DTypeError",
     "DisagreementError",
+    "Disassembler",
+    "Encoding",
     "Layout",
     "LayoutError",
     "LocalArrayError",
@@ -29,12 +32,15 @@ __all__ = [
     "Motion",
     "MotionPlan",
     "Mover",
+    "RelationProgram",
     "ShapeError",
     "SizeOverflowError",
     "StoreError",
     "TransportError",
     "__version__",
     "empty",
+    "encode",
+    "encoding_kinds",
     "gather",
     "plan",
     "redistribute",

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from . import _arrays, _core
-from ._core import AddressRelation, Layout, Motion, Mover
+from ._core import AddressRelation, Encoding, Layout, Motion, Mover
 from .errors import ArgumentError, LayoutError, ShapeError
 
 __all__ = ["AddressRelation", "Layout", "Motion", "MotionPlan", "Mover", "empty", "gather", "plan", "redistribute", "scatter"]
@@ -260,6 +260,15 @@ def empty(layout: Layout, dtype: Any, comm: Any = None, *, rank: int | None = No
     if rank is not None:
         return _arrays.empty_local(layout, rank, dtype)
     return [_arrays.empty_local(layout, r, dtype) for r in layout.ranks]
+
+
+def _encoding_from_bytes(content: bytes) -> Encoding:
+    """What unpickling calls: the extension's own functions have no names that pickle finds."""
+    return Encoding.from_bytes(content)
+
+
+def _relation_from_bytes(content: bytes) -> AddressRelation:
+    return Encoding.from_bytes(content).decode()
 
 
 def _dtype_of(source: Any) -> np.dtype:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.exceptions import ComplexWarning
 
 from . import _core
-from .errors import ArgumentError, DTypeError
+from .errors import ArgumentError, DTypeError, ShapeError, SizeOverflowError
 
 _LINE_BYTES = 64
 _ELEMENT_TYPES = {
@@ -53,6 +53,53 @@ def local_array(array: np.ndarray) -> _core.LocalArray:
     return _core.LocalArray(
         array.__array_interface__["data"][0], list(array.shape), list(array.strides), not array.flags.writeable, array
     )
+
+
+def index_array(values: Any, name: str, columns: int) -> tuple[np.ndarray, int, int, bool]:
+    """Integers as relations take them, (n,) or (n, columns): the array, its address, its rows, and whether it has 32 bits."""
+    array = np.asarray(values)
+    if array.size == 0 and array.dtype == np.float64:  # what NumPy makes of an empty list
+        array = array.astype(np.int64)
+    if array.dtype.kind not in "iu":
+        raise DTypeError(f"{name} has dtype {array.dtype}; offsets and indices are integers")
+    if columns == 1 and array.ndim != 1 or columns > 1 and array.size and (array.ndim != 2 or array.shape[1] != columns):
+        wanted = "(n,)" if columns == 1 else f"(n, {columns})"
+        raise ShapeError(f"{name} has shape {array.shape}, not {wanted}")
+    narrow = array.dtype.itemsize < 4 or array.dtype == np.int32
+    if array.dtype.itemsize == 8 and array.dtype.kind == "u" and array.size and int(array.max()) >> 63:
+        raise SizeOverflowError(f"{name} holds {int(array.max())}, which does not fit in 64 bits with a sign")
+    array = np.ascontiguousarray(array, np.int32 if narrow else np.int64)
+    return array, array.__array_interface__["data"][0], array.size // columns, narrow
+
+
+def relation_element(dtype: Any, reduce: str | None) -> tuple[int, _core.ElementType]:
+    """Bytes of a relation's elements and what they are computed as, from a dtype or a number of bytes."""
+    if isinstance(dtype, (int, np.integer)) and not isinstance(dtype, bool):
+        if reduce is not None:
+            raise DTypeError(f"reduce={reduce!r} needs a dtype to compute with, not {dtype} bytes")
+        return int(dtype), _core.ElementType.bytes
+    if dtype is None:
+        raise DTypeError(f"reduce={reduce!r} needs a dtype to compute with")
+    dtype = fixed_dtype(dtype)
+    return dtype.itemsize, _ELEMENT_TYPES.get(dtype, _core.ElementType.bytes)
+
+
+def memory(value: Any) -> tuple[np.ndarray, int, int, int, bool]:
+    """An array, its first element's address, the bytes before and behind that it owns (relative), whether it may be written."""
+    array = as_array(value)
+    reach = [(n - 1) * stride for n, stride in zip(array.shape, array.strides)]
+    low, high = sum(min(r, 0) for r in reach), sum(max(r, 0) for r in reach) + array.itemsize
+    if array.size == 0:
+        low = high = 0
+    return array, array.__array_interface__["data"][0], low, high, array.flags.writeable
+
+
+def empty_message(source: Any, elements: int, element_bytes: int) -> np.ndarray:
+    """A new dense message: of the source's dtype where that is what the relation moves, else of bytes."""
+    dtype = as_array(source).dtype
+    if dtype.itemsize == element_bytes:
+        return np.empty(elements, dtype)
+    return np.empty(elements * element_bytes, np.uint8)
 
 
 def by_rank(parts: Any, ranks: Sequence[int], what: str) -> dict[int, np.ndarray]:

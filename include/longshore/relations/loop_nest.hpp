@@ -1,18 +1,14 @@
 /// `LoopNest`: a regular address relation, kept as a product of one-dimensional relations and never enumerated.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <vector>
 
+#include "longshore/relations/offset_runs.hpp"
 #include "longshore/relations/paired_runs.hpp"
 
 namespace longshore {
-
-/// One element's way: byte offsets in the source and in the destination.
-struct OffsetPair {
-  Index source = 0, destination = 0;
-  bool operator==(const OffsetPair&) const = default;
-};
 
 /// One factor of the product: index pairs, and how many bytes one index is on each side.
 struct RelationAxis {
@@ -61,6 +57,21 @@ class LoopNest {
   LoopNest inverse() const;
   /// The pairs whose position on axis `axis` lies in [first, last).
   LoopNest restrict(std::size_t axis, Index first, Index last) const;
+  /// The pairs at the message's positions [first, last): nests to be carried out one after the other, at most two an axis.
+  std::vector<LoopNest> slice(Index first, Index last) const;
+
+  /// The pairs at the message's positions [first, last), as runs along the innermost axis. The nest must outlive the reader.
+  std::unique_ptr<RunReader> reader(Index first, Index last) const;
+
+  /// The bytes that each side touches. Throws `Error(overflow)` where an offset does not fit in 64 bits.
+  Extent source_extent() const;
+  Extent destination_extent() const;
+  /// True when source offsets ascend strictly with the message position, without overlapping. False may also mean that
+  /// this cannot be told without enumerating.
+  bool ascending_source() const;
+  bool ascending_destination() const;
+  /// True when no two destination elements overlap; false may also mean that it cannot be told without enumerating.
+  bool distinct_destinations() const;
 
   /// The byte offset of the message in the source (destination) if it lies there contiguously and in message order.
   std::optional<Index> contiguous_source() const;

@@ -1,0 +1,353 @@
+#include "longshore/relations/address_relation.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "relations/fold.hpp"
+#include "relations/parts.hpp"
+
+namespace longshore {
+
+namespace {
+
+Index elements_of(const AddressRelation::Part& part) {
+  if (const auto* nest = std::get_if<LoopNest>(&part)) return nest->elements();
+  if (const auto* pairs = std::get_if<AddressRelation::PairList>(&part)) return Index(pairs->size());
+  Index n = 0;
+  for (const auto& run : std::get<AddressRelation::RunList>(part)) n = checked_add(n, run.count);
+  return n;
+}
+
+void widen(Extent& extent, bool& any, Index first, Index end) {
+  extent = any ? Extent{std::min(extent.first, first), std::max(extent.last, end)} : Extent{first, end};
+  any = true;
+}
+
+/// Distances between offsets, and one step beyond them, must fit in 64 bits.
+constexpr Index offset_limit = Index{1} << 60;
+
+/// The last element of a run in one step of checked arithmetic.
+Index last_of(Index first, Index step, Index count) { return checked_add(first, checked_mul(step, count - 1)); }
+
+struct Extents {
+  Extent source, destination;
+  bool any_source = false, any_destination = false;
+
+  void add(const AddressRelation::Part& part, Index element) {
+    if (const auto* nest = std::get_if<LoopNest>(&part)) {
+      if (nest->empty()) return;
+      const auto s = nest->source_extent(), d = nest->destination_extent();
+      widen(source, any_source, s.first, s.last), widen(destination, any_destination, d.first, d.last);
+    } else if (const auto* pairs = std::get_if<AddressRelation::PairList>(&part)) {
+      if (pairs->empty()) return;
+      Index s0 = pairs->front().source, s1 = s0, d0 = pairs->front().destination, d1 = d0;
+      for (const auto& pair : *pairs) {
+        s0 = std::min(s0, pair.source), s1 = std::max(s1, pair.source);
+        d0 = std::min(d0, pair.destination), d1 = std::max(d1, pair.destination);
+      }
+      widen(source, any_source, s0, checked_add(s1, element)), widen(destination, any_destination, d0, checked_add(d1, element));
+    } else {
+      for (const auto& run : std::get<AddressRelation::RunList>(part)) add(run, element);
+    }
+  }
+
+  void add(const OffsetRun& run, Index element) {
+    const Index s = last_of(run.source, run.source_step, run.count), d = last_of(run.destination, run.destination_step, run.count);
+    widen(source, any_source, std::min(run.source, s), checked_add(std::max(run.source, s), element));
+    widen(destination, any_destination, std::min(run.destination, d), checked_add(std::max(run.destination, d), element));
+  }
+
+  void check() const {
+    for (const auto& extent : {source, destination})
+      if (extent.first < -offset_limit || extent.last > offset_limit)
+        throw Error(ErrorKind::overflow, "offsets from " + std::to_string(extent.first) + " to " + std::to_string(extent.last) +
+                                             " reach beyond 2^60 bytes");
+  }
+};
+
+/// Reads a list of pairs; neighbours in step are left to whoever folds.
+class PairReader : public RunReader {
+ public:
+  explicit PairReader(std::span<const OffsetPair> pairs) : pairs_(pairs) {}
+  std::size_t read(std::span<OffsetRun> out) override {
+    const std::size_t n = std::min(out.size(), pairs_.size());
+    for (std::size_t k = 0; k < n; ++k) out[k] = {pairs_[k].source, pairs_[k].destination, 1, 0, 0};
+    pairs_ = pairs_.subspan(n);
+    return n;
+  }
+
+ private:
+  std::span<const OffsetPair> pairs_;
+};
+
+/// Reads the positions [first, last) of a list of runs.
+class RunListReader : public RunReader {
+ public:
+  RunListReader(const AddressRelation::RunList& runs, Index first, Index last) : runs_(runs), left_(last - first) {
+    while (left_ > 0 && first >= runs_[at_].count) first -= runs_[at_++].count;
+    skip_ = first;
+  }
+  std::size_t read(std::span<OffsetRun> out) override {
+    std::size_t n = 0;
+    for (; n < out.size() && left_ > 0; ++n) {
+      const auto& run = runs_[at_++];
+      out[n] = run.slice(skip_, std::min(run.count, skip_ + left_));
+      left_ -= out[n].count;
+      skip_ = 0;
+    }
+    return n;
+  }
+
+ private:
+  const AddressRelation::RunList& runs_;
+  std::size_t at_ = 0;
+  Index left_, skip_ = 0;
+};
+
+std::unique_ptr<RunReader> reader_of(const AddressRelation::Part& part, Index first, Index last) {
+  if (const auto* nest = std::get_if<LoopNest>(&part)) return nest->reader(first, last);
+  if (const auto* pairs = std::get_if<AddressRelation::PairList>(&part))
+    return std::make_unique<PairReader>(std::span(*pairs).subspan(std::size_t(first), std::size_t(last - first)));
+  return std::make_unique<RunListReader>(std::get<AddressRelation::RunList>(part), first, last);
+}
+
+/// The parts' readers one after the other.
+class PartsReader : public RunReader {
+ public:
+  PartsReader(const AddressRelation& relation, const std::vector<Index>& starts, Index first, Index last)
+      : parts_(relation.parts()), starts_(starts), first_(first), last_(last) {
+    part_ = std::size_t(std::upper_bound(starts.begin(), starts.end(), first) - starts.begin()) - 1;
+  }
+  std::size_t read(std::span<OffsetRun> out) override {
+    for (;;) {
+      if (inner_) {
+        if (const std::size_t n = inner_->read(out)) return n;
+        inner_.reset();
+        ++part_;
+      }
+      if (first_ >= last_) return 0;
+      const Index start = starts_[part_], end = start + elements_of(parts_[part_]), stop = std::min(last_, end);
+      inner_ = reader_of(parts_[part_], first_ - start, stop - start);
+      first_ = stop;
+    }
+  }
+
+ private:
+  const std::vector<AddressRelation::Part>& parts_;
+  const std::vector<Index>& starts_;
+  Index first_, last_;
+  std::size_t part_ = 0;
+  std::unique_ptr<RunReader> inner_;
+};
+
+template <class Int>
+AddressRelation indexed(Index element, std::span<const Int> source, std::span<const Int> destination, const Reduction& reduction) {
+  if (source.size() != destination.size())
+    throw Error(ErrorKind::shape, std::to_string(source.size()) + " source indices for " + std::to_string(destination.size()) +
+                                      " destination indices");
+  AddressRelation::PairList pairs(source.size());
+  for (std::size_t k = 0; k < pairs.size(); ++k)
+    pairs[k] = {checked_mul(source[k], element), checked_mul(destination[k], element)};
+  return AddressRelation::from_pairs(element, pairs, reduction);
+}
+
+}  // namespace
+
+void AddressRelation::check_reach(const OffsetRun& run, Index element_bytes) {
+  Extents extents;
+  extents.add(run, element_bytes);
+  extents.check();
+}
+
+AddressRelation::AddressRelation(Index element_bytes, Reduction reduction)
+    : AddressRelation(element_bytes, std::vector<Part>{}, reduction) {}
+
+AddressRelation::AddressRelation(Index element_bytes, std::vector<Part> parts, Reduction reduction)
+    : element_bytes_(element_bytes), reduction_(reduction) {
+  if (element_bytes < 1) throw Error(ErrorKind::type, "an element of " + std::to_string(element_bytes) + " bytes cannot be moved");
+  if (!reduction.is_replace() && element_size(reduction.type()) != element_bytes)
+    throw Error(ErrorKind::type, "elements of " + std::to_string(element_bytes) + " bytes cannot be reduced as " +
+                                     std::string(element_name(reduction.type())));
+  Extents extents;
+  for (auto& part : parts) {
+    const Index n = elements_of(part);
+    if (n == 0) continue;
+    extents.add(part, element_bytes);
+    starts_.push_back(elements_);
+    elements_ = checked_add(elements_, n);
+    parts_.push_back(std::move(part));
+  }
+  checked_mul(elements_, element_bytes);
+  extents.check();
+  source_extent_ = extents.source, destination_extent_ = extents.destination;
+}
+
+AddressRelation::AddressRelation(LoopNest nest, Reduction reduction)
+    : AddressRelation(nest.element_bytes(), std::vector<Part>{nest}, reduction) {
+  check_destinations();
+}
+
+AddressRelation AddressRelation::from_pairs(Index element_bytes, std::span<const Pair> pairs, Reduction reduction) {
+  std::vector<Part> parts;
+  parts.push_back(PairList(pairs.begin(), pairs.end()));
+  return from_parts(element_bytes, std::move(parts), reduction);
+}
+
+AddressRelation AddressRelation::from_indices(Index element_bytes, std::span<const std::int64_t> source,
+                                              std::span<const std::int64_t> destination, Reduction reduction) {
+  return indexed(element_bytes, source, destination, reduction);
+}
+
+AddressRelation AddressRelation::from_indices(Index element_bytes, std::span<const std::int32_t> source,
+                                              std::span<const std::int32_t> destination, Reduction reduction) {
+  return indexed(element_bytes, source, destination, reduction);
+}
+
+AddressRelation AddressRelation::from_runs(Index element_bytes, RunList runs, Reduction reduction) {
+  for (std::size_t k = 0; k < runs.size(); ++k)
+    if (runs[k].count < 0)
+      throw Error(ErrorKind::argument, "run " + std::to_string(k) + " has " + std::to_string(runs[k].count) + " elements");
+  std::erase_if(runs, [](const OffsetRun& run) { return run.count == 0; });
+  std::vector<Part> parts;
+  parts.push_back(std::move(runs));
+  return from_parts(element_bytes, std::move(parts), reduction);
+}
+
+AddressRelation AddressRelation::from_blocks(Index element_bytes, std::span<const OffsetBlock> blocks, Reduction reduction) {
+  RunList runs;
+  runs.reserve(blocks.size());
+  for (const auto& block : blocks)
+    runs.push_back({block.source, block.destination, block.elements, element_bytes, element_bytes});
+  return from_runs(element_bytes, std::move(runs), reduction);
+}
+
+AddressRelation AddressRelation::from_segments(Index element_bytes, std::span<const Segment> source,
+                                               std::span<const Segment> destination, Reduction reduction) {
+  RunList runs;
+  auto check = [&](std::span<const Segment> segments, const char* side) {
+    Index total = 0;
+    for (std::size_t k = 0; k < segments.size(); ++k) {
+      if (segments[k].bytes < 0 || (element_bytes > 0 && segments[k].bytes % element_bytes != 0))
+        throw Error(ErrorKind::shape, std::string(side) + " segment " + std::to_string(k) + " has " +
+                                          std::to_string(segments[k].bytes) + " bytes, which are no whole elements of " +
+                                          std::to_string(element_bytes));
+      total = checked_add(total, segments[k].bytes);
+    }
+    return total;
+  };
+  const Index from = check(source, "source"), to = check(destination, "destination");
+  if (from != to)
+    throw Error(ErrorKind::shape, "the source segments have " + std::to_string(from) + " bytes, the destination segments " +
+                                      std::to_string(to));
+  std::size_t s = 0, d = 0;
+  for (Index in_s = 0, in_d = 0, left = from; left > 0;) {
+    while (in_s == source[s].bytes) ++s, in_s = 0;
+    while (in_d == destination[d].bytes) ++d, in_d = 0;
+    const Index n = std::min(source[s].bytes - in_s, destination[d].bytes - in_d);
+    runs.push_back({checked_add(source[s].offset, in_s), checked_add(destination[d].offset, in_d), n / element_bytes, element_bytes,
+                    element_bytes});
+    in_s += n, in_d += n, left -= n;
+  }
+  return from_runs(element_bytes, std::move(runs), reduction);
+}
+
+AddressRelation AddressRelation::strided(Index element_bytes, std::span<const Index> extents, std::span<const Index> source_strides,
+                                         std::span<const Index> destination_strides, Index source_base, Index destination_base,
+                                         Reduction reduction) {
+  if (source_strides.size() != extents.size() || destination_strides.size() != extents.size())
+    throw Error(ErrorKind::shape, std::to_string(extents.size()) + " extents have " + std::to_string(source_strides.size()) +
+                                      " source strides and " + std::to_string(destination_strides.size()) + " destination strides");
+  std::vector<RelationAxis> axes;
+  for (std::size_t k = 0; k < extents.size(); ++k) {
+    if (extents[k] < 0)
+      throw Error(ErrorKind::shape, "extent " + std::to_string(extents[k]) + " of dimension " + std::to_string(k) + " is negative");
+    axes.push_back({PairedRuns::run(extents[k]), source_strides[k], destination_strides[k]});
+  }
+  return AddressRelation(LoopNest(element_bytes, std::move(axes), source_base, destination_base), reduction);
+}
+
+AddressRelation AddressRelation::from_parts(Index element_bytes, std::vector<Part> parts, Reduction reduction) {
+  AddressRelation relation(element_bytes, std::move(parts), reduction);
+  relation.check_destinations();
+  return relation;
+}
+
+AddressRelation AddressRelation::from_reader(Index element_bytes, RunReader& reader, Reduction reduction) {
+  return from_parts(element_bytes, fold(element_bytes, reader), reduction);
+}
+
+AddressRelation::Pair AddressRelation::at(Index position) const {
+  if (position < 0 || position >= elements_)
+    throw Error(ErrorKind::argument,
+                "position " + std::to_string(position) + " is outside [0, " + std::to_string(elements_) + ")");
+  OffsetRun run;
+  reader(position, position + 1)->read({&run, 1});
+  return run.at(0);
+}
+
+AddressRelation::PairList AddressRelation::pairs() const {
+  PairList list;
+  list.reserve(std::size_t(elements_));
+  const auto all = reader();
+  for_each_run(*all, [&](const OffsetRun& run) {
+    for (Index k = 0; k < run.count; ++k) list.push_back(run.at(k));
+  });
+  return list;
+}
+
+std::unique_ptr<RunReader> AddressRelation::reader(Index first, Index last) const {
+  if (first < 0 || last > elements_ || first > last)
+    throw Error(ErrorKind::argument, "positions [" + std::to_string(first) + ", " + std::to_string(last) +
+                                         ") are not within [0, " + std::to_string(elements_) + ")");
+  return std::make_unique<PartsReader>(*this, starts_, first, last);
+}
+
+std::vector<Segment> AddressRelation::source_segments() const {
+  std::vector<Segment> segments;
+  auto add = [&](Index offset, Index bytes) {
+    if (!segments.empty() && segments.back().offset + segments.back().bytes == offset)
+      segments.back().bytes += bytes;
+    else
+      segments.push_back({offset, bytes});
+  };
+  const auto all = reader();
+  for_each_run(*all, [&](const OffsetRun& run) {
+    if (run.count == 1 || run.source_step == element_bytes_) return add(run.source, run.count * element_bytes_);
+    for (Index k = 0; k < run.count; ++k) add(run.at(k).source, element_bytes_);
+  });
+  return segments;
+}
+
+std::vector<Segment> AddressRelation::destination_segments() const {
+  // The inverse is only read, so it need not be a relation by itself.
+  std::vector<Part> parts;
+  for (const auto& part : parts_) parts.push_back(inverted(part));
+  return AddressRelation(element_bytes_, std::move(parts), reduction_).source_segments();
+}
+
+Index AddressRelation::workspace_bytes() const {
+  Index bytes = Index(sizeof *this + parts_.size() * sizeof(Part) + starts_.size() * sizeof(Index));
+  for (const auto& part : parts_) {
+    if (const auto* runs = std::get_if<RunList>(&part)) bytes += Index(runs->size() * sizeof(OffsetRun));
+    if (const auto* pairs = std::get_if<PairList>(&part)) bytes += Index(pairs->size() * sizeof(OffsetPair));
+    if (const auto* nest = std::get_if<LoopNest>(&part))
+      for (const auto& axis : nest->axes())
+        for (const auto& period : axis.runs.periods()) bytes += Index(sizeof period + period.runs.size() * sizeof(PairedRun));
+  }
+  return bytes;
+}
+
+void AddressRelation::move_plain(std::byte* destination, const std::byte* source) const {
+  const auto all = reader();
+  for_each_run(*all, [&](const OffsetRun& run) {
+    for (Index k = 0; k < run.count; ++k) {
+      const auto pair = run.at(k);
+      if (reduction_.is_replace())
+        std::memcpy(destination + pair.destination, source + pair.source, std::size_t(element_bytes_));
+      else
+        reduction_.apply(destination + pair.destination, source + pair.source, 1, 0, 0);
+    }
+  });
+}
+
+}  // namespace longshore

@@ -1,0 +1,191 @@
+#include "relations/fold.hpp"
+
+#include <array>
+#include <unordered_map>
+#include <utility>
+
+namespace longshore {
+
+namespace {
+
+/// A loop of `count` equal things, `source_step` and `destination_step` bytes apart; `inner` is the shape of one, or none for an
+/// element.
+struct Shape {
+  int inner = -1;
+  Index count = 1, source_step = 0, destination_step = 0;
+  bool operator==(const Shape&) const = default;
+};
+
+struct ShapeHash {
+  std::size_t operator()(const Shape& shape) const {
+    std::uint64_t hash = std::uint64_t(shape.inner + 1);
+    for (const Index x : {shape.count, shape.source_step, shape.destination_step})
+      hash = (hash ^ std::uint64_t(x)) * 0x9e3779b97f4a7c15u, hash ^= hash >> 29;
+    return std::size_t(hash);
+  }
+};
+
+/// Something of a known shape somewhere.
+struct Item {
+  int shape = -1;
+  Index source = 0, destination = 0;
+};
+
+/// Joins runs that go on in step: elements and short runs become the longest runs that a single look ahead finds.
+class Joiner {
+ public:
+  /// Takes a run; true where `out` received the run before it, which is complete.
+  bool take(const OffsetRun& run, OffsetRun& out) {
+    if (pending_.count == 0) {
+      pending_ = run;
+      return false;
+    }
+    const Index s = run.source - pending_.source, d = run.destination - pending_.destination;
+    if (pending_.count == 1 && (run.count == 1 || (run.source_step == s && run.destination_step == d))) {
+      pending_ = {pending_.source, pending_.destination, 1 + run.count, s, d};
+      return false;
+    }
+    const bool in_step = run.count == 1 || (run.source_step == pending_.source_step && run.destination_step == pending_.destination_step);
+    if (in_step && pending_.count > 1 && s == pending_.count * pending_.source_step && d == pending_.count * pending_.destination_step) {
+      pending_.count += run.count;
+      return false;
+    }
+    out = std::exchange(pending_, run);
+    return true;
+  }
+  const OffsetRun& last() const { return pending_; }
+
+ private:
+  OffsetRun pending_;
+};
+
+class Folder {
+ public:
+  explicit Folder(Index element_bytes) : element_(element_bytes) {}
+
+  void add(const OffsetRun& run) {
+    OffsetRun complete;
+    if (joiner_.take(run, complete)) fold_run(complete);
+  }
+
+  std::vector<AddressRelation::Part> finish() {
+    if (joiner_.last().count > 0) fold_run(joiner_.last());
+    for (std::size_t level = 0; level < levels; ++level) close(level);
+    return parts();
+  }
+
+ private:
+  /// So many loops around a run at most.
+  static constexpr std::size_t levels = 10;
+  /// After so many runs it is known whether folding pays.
+  static constexpr Index trial = 4096;
+
+  struct Group {
+    Item first;
+    Index count = 0, source_step = 0, destination_step = 0;
+  };
+
+  int intern(const Shape& shape) {
+    const auto [at, fresh] = ids_.try_emplace(shape, int(shapes_.size()));
+    if (fresh) shapes_.push_back(shape);
+    return at->second;
+  }
+
+  void fold_run(const OffsetRun& run) {
+    ++runs_;
+    if (runs_ == trial && Index(items_.size()) * 2 > runs_) hopeless_ = true;
+    const Shape shape{-1, run.count, run.count > 1 ? run.source_step : 0, run.count > 1 ? run.destination_step : 0};
+    if (last_id_ < 0 || !(shapes_[std::size_t(last_id_)] == shape)) last_id_ = intern(shape);
+    const Item item{last_id_, run.source, run.destination};
+    if (!hopeless_) return fold_item(0, item);
+    for (std::size_t level = 0; level < levels; ++level) close(level);
+    items_.push_back(item);
+  }
+
+  /// An item joins the open group of a level, or ends it and opens the next.
+  void fold_item(std::size_t level, const Item& item) {
+    if (level == levels) {
+      items_.push_back(item);
+      return;
+    }
+    auto& group = groups_[level];
+    if (group.count > 0 && group.first.shape == item.shape) {
+      const Index s = item.source - group.first.source, d = item.destination - group.first.destination;
+      if (group.count == 1) group.source_step = s, group.destination_step = d;
+      if (s == group.count * group.source_step && d == group.count * group.destination_step) {
+        ++group.count;
+        return;
+      }
+    }
+    close(level);
+    group = {item, 1, 0, 0};
+  }
+
+  void close(std::size_t level) {
+    const Group group = std::exchange(groups_[level], {});
+    if (group.count == 0) return;
+    Item item = group.first;
+    if (group.count > 1) item.shape = intern({item.shape, group.count, group.source_step, group.destination_step});
+    fold_item(level + 1, item);
+  }
+
+  LoopNest nest(const Item& item) const {
+    std::vector<RelationAxis> axes;
+    for (int id = item.shape; id >= 0; id = shapes_[std::size_t(id)].inner) {
+      const auto& shape = shapes_[std::size_t(id)];
+      if (shape.count > 1) axes.push_back({PairedRuns::run(shape.count), shape.source_step, shape.destination_step});
+    }
+    return LoopNest(element_, std::move(axes), item.source, item.destination).canonical();
+  }
+
+  std::vector<AddressRelation::Part> parts() const {
+    std::vector<AddressRelation::Part> parts;
+    AddressRelation::RunList list;
+    auto flush = [&] {
+      if (list.empty()) return;
+      Index elements = 0;
+      for (const auto& run : list) elements += run.count;
+      if (Index(list.size() * sizeof(OffsetRun)) < elements * Index(sizeof(OffsetPair))) {
+        parts.push_back(std::exchange(list, {}));
+        return;
+      }
+      AddressRelation::PairList pairs;
+      pairs.reserve(std::size_t(elements));
+      for (const auto& run : list)
+        for (Index k = 0; k < run.count; ++k) pairs.push_back(run.at(k));
+      list.clear();
+      parts.push_back(std::move(pairs));
+    };
+    for (const auto& item : items_) {
+      const auto& shape = shapes_[std::size_t(item.shape)];
+      // A single run among others is a line of a list; alone, or with loops around it, it is a nest.
+      if (shape.inner < 0 && items_.size() > 1) {
+        list.push_back({item.source, item.destination, shape.count, shape.source_step, shape.destination_step});
+        continue;
+      }
+      flush();
+      parts.push_back(nest(item));
+    }
+    flush();
+    return parts;
+  }
+
+  Index element_, runs_ = 0;
+  bool hopeless_ = false;
+  int last_id_ = -1;
+  Joiner joiner_;
+  std::array<Group, levels> groups_;
+  std::vector<Shape> shapes_;
+  std::unordered_map<Shape, int, ShapeHash> ids_;
+  std::vector<Item> items_;
+};
+
+}  // namespace
+
+std::vector<AddressRelation::Part> fold(Index element_bytes, RunReader& reader) {
+  Folder folder(element_bytes);
+  for_each_run(reader, [&](const OffsetRun& run) { folder.add(run); });
+  return folder.finish();
+}
+
+}  // namespace longshore

@@ -1,0 +1,291 @@
+// The algebra of address relations.
+#include <algorithm>
+
+#include "longshore/relations/address_relation.hpp"
+#include "relations/fold.hpp"
+#include "relations/parts.hpp"
+
+namespace longshore {
+
+namespace {
+
+/// Two readers run for run: the same pairs, however each cuts them?
+bool same_sequence(RunReader& a, RunReader& b) {
+  OffsetRun ra{}, rb{};
+  for (;;) {
+    if (ra.count == 0 && a.read({&ra, 1}) == 0) ra.count = 0;
+    if (rb.count == 0 && b.read({&rb, 1}) == 0) rb.count = 0;
+    if (ra.count == 0 || rb.count == 0) return ra.count == rb.count;
+    if (ra.at(0) != rb.at(0)) return false;
+    const bool in_step = ra.source_step == rb.source_step && ra.destination_step == rb.destination_step;
+    const Index n = in_step ? std::min(ra.count, rb.count) : 1;
+    ra = ra.slice(n, ra.count), rb = rb.slice(n, rb.count);
+  }
+}
+
+bool less_source(const OffsetPair& a, const OffsetPair& b) {
+  return a.source != b.source ? a.source < b.source : a.destination < b.destination;
+}
+bool less_destination(const OffsetPair& a, const OffsetPair& b) {
+  return a.destination != b.destination ? a.destination < b.destination : a.source < b.source;
+}
+
+/// A dense message on the destination's side of every run.
+class AssemblyReader : public RunReader {
+ public:
+  AssemblyReader(std::unique_ptr<RunReader> inner, Index element) : inner_(std::move(inner)), element_(element) {}
+  std::size_t read(std::span<OffsetRun> out) override {
+    const std::size_t n = inner_->read(out);
+    for (std::size_t k = 0; k < n; ++k) {
+      out[k].destination = message_, out[k].destination_step = element_;
+      message_ += out[k].count * element_;
+    }
+    return n;
+  }
+
+ private:
+  std::unique_ptr<RunReader> inner_;
+  Index element_, message_ = 0;
+};
+
+/// What `next` does with stretches of its source array.
+class Onward {
+ public:
+  explicit Onward(const AddressRelation& next) : element_(next.element_bytes()) {
+    const auto all = next.reader();
+    for_each_run(*all, [&](const OffsetRun& run) {
+      const bool block = run.source_step == element_ && run.destination_step == element_;
+      if (run.count == 1 || block) return spans_.push_back(run), void();
+      for (Index k = 0; k < run.count; ++k) spans_.push_back({run.at(k).source, run.at(k).destination, 1, element_, element_});
+    });
+    sort();
+    for (std::size_t k = 1; k < spans_.size() && !overlaps_; ++k)
+      overlaps_ = spans_[k].source < spans_[k - 1].source + spans_[k - 1].count * element_;
+    if (!overlaps_) return;
+    // A source that is read twice has several ways on: one span an element, in the order of `next`.
+    std::vector<OffsetRun> elements;
+    for (const auto& span : spans_)
+      for (Index k = 0; k < span.count; ++k) elements.push_back(span.slice(k, k + 1));
+    spans_ = std::move(elements);
+    sort();
+  }
+
+  /// Calls f(run) for everything that comes of `count` contiguous elements from (a, b) on, in order.
+  template <class F>
+  void follow(Index a, Index b, Index count, F&& f) const {
+    if (overlaps_) {
+      for (Index k = 0; k < count; ++k)
+        for (auto at = first_not_before(b + k * element_); at != spans_.end() && at->source == b + k * element_; ++at)
+          f({a + k * element_, at->destination, 1, 0, 0});
+      return;
+    }
+    auto at = std::upper_bound(spans_.begin(), spans_.end(), b, [](Index x, const OffsetRun& span) { return x < span.source; });
+    if (at != spans_.begin()) --at;
+    for (Index end = b + count * element_; at != spans_.end() && at->source < end; ++at) {
+      const Index phase = at->source - b;
+      if (phase % element_ != 0) continue;  // elements of `next` that straddle two of ours are not ours
+      const Index first = std::max<Index>(phase / element_, 0), last = std::min(phase / element_ + at->count, count);
+      if (first >= last) continue;
+      f({a + first * element_, at->destination + (first * element_ - phase), last - first, element_, element_});
+    }
+  }
+
+ private:
+  void sort() {
+    std::stable_sort(spans_.begin(), spans_.end(), [](const OffsetRun& x, const OffsetRun& y) { return x.source < y.source; });
+  }
+  std::vector<OffsetRun>::const_iterator first_not_before(Index b) const {
+    return std::lower_bound(spans_.begin(), spans_.end(), b, [](const OffsetRun& span, Index x) { return span.source < x; });
+  }
+
+  Index element_;
+  std::vector<OffsetRun> spans_;  ///< by source
+  bool overlaps_ = false;
+};
+
+}  // namespace
+
+AddressRelation::Part inverted(const AddressRelation::Part& part) {
+  if (const auto* nest = std::get_if<LoopNest>(&part)) return nest->inverse();
+  if (const auto* pairs = std::get_if<AddressRelation::PairList>(&part)) {
+    auto list = *pairs;
+    for (auto& pair : list) std::swap(pair.source, pair.destination);
+    return list;
+  }
+  auto list = std::get<AddressRelation::RunList>(part);
+  for (auto& run : list) std::swap(run.source, run.destination), std::swap(run.source_step, run.destination_step);
+  return list;
+}
+
+AddressRelation AddressRelation::inverse(Reduction reduction) const {
+  std::vector<Part> parts;
+  for (const auto& part : parts_) parts.push_back(inverted(part));
+  AddressRelation result(element_bytes_, std::move(parts), reduction);
+  result.check_destinations();
+  return result;
+}
+
+AddressRelation AddressRelation::compose(const AddressRelation& next, Reduction reduction) const {
+  if (next.element_bytes_ != element_bytes_)
+    throw Error(ErrorKind::type, "a relation of " + std::to_string(element_bytes_) + "-byte elements cannot be followed by one of " +
+                                     std::to_string(next.element_bytes_) + "-byte elements");
+  const Onward onward(next);
+  RunList runs;
+  const auto all = reader();
+  for_each_run(*all, [&](const OffsetRun& run) {
+    auto append = [&](const OffsetRun& found) { runs.push_back(found); };
+    if (run.source_step == element_bytes_ && run.destination_step == element_bytes_)
+      return onward.follow(run.source, run.destination, run.count, append);
+    for (Index k = 0; k < run.count; ++k) onward.follow(run.at(k).source, run.at(k).destination, 1, append);
+  });
+  return from_runs(element_bytes_, std::move(runs), reduction).canonical();
+}
+
+AddressRelation AddressRelation::restrict(Index first, Index last) const {
+  if (first < 0 || last > elements_ || first > last)
+    throw Error(ErrorKind::argument, "positions [" + std::to_string(first) + ", " + std::to_string(last) +
+                                         ") are not within [0, " + std::to_string(elements_) + ")");
+  std::vector<Part> parts;
+  for (std::size_t k = 0; k < parts_.size(); ++k) {
+    const Index end = k + 1 < parts_.size() ? starts_[k + 1] : elements_;
+    const Index from = std::max(first, starts_[k]) - starts_[k], to = std::min(last, end) - starts_[k];
+    if (from >= to) continue;
+    if (const auto* nest = std::get_if<LoopNest>(&parts_[k])) {
+      for (auto& piece : nest->slice(from, to)) parts.push_back(std::move(piece));
+    } else if (const auto* pairs = std::get_if<PairList>(&parts_[k])) {
+      parts.push_back(PairList(pairs->begin() + from, pairs->begin() + to));
+    } else {
+      RunList runs;
+      const auto some = reader(starts_[k] + from, starts_[k] + to);
+      for_each_run(*some, [&](const OffsetRun& run) { runs.push_back(run); });
+      parts.push_back(std::move(runs));
+    }
+  }
+  return AddressRelation(element_bytes_, std::move(parts), reduction_);
+}
+
+AddressRelation AddressRelation::concatenate(std::span<const AddressRelation> relations) {
+  if (relations.empty()) return AddressRelation();
+  std::vector<Part> parts;
+  for (std::size_t k = 0; k < relations.size(); ++k) {
+    const auto& relation = relations[k];
+    if (relation.element_bytes_ != relations[0].element_bytes_ || !(relation.reduction_ == relations[0].reduction_))
+      throw Error(ErrorKind::type, "relation " + std::to_string(k) + " has elements of " + std::to_string(relation.element_bytes_) +
+                                       " bytes and reduction " + std::string(reduce_name(relation.reduction_.op())) +
+                                       "; the first one has " + std::to_string(relations[0].element_bytes_) + " and " +
+                                       std::string(reduce_name(relations[0].reduction_.op())));
+    parts.insert(parts.end(), relation.parts_.begin(), relation.parts_.end());
+  }
+  AddressRelation result(relations[0].element_bytes_, std::move(parts), relations[0].reduction_);
+  result.check_destinations();
+  return result;
+}
+
+bool AddressRelation::is_sorted(PairOrder order) const {
+  if (order == PairOrder::given || elements_ <= 1) return true;
+  const bool by_source = order == PairOrder::source_first;
+  if (parts_.size() == 1)
+    if (const auto* nest = std::get_if<LoopNest>(&parts_[0]))
+      if (by_source ? nest->ascending_source() : nest->ascending_destination()) return true;
+  const auto less = by_source ? less_source : less_destination;
+  bool sorted = true, any = false;
+  OffsetPair last;
+  const auto all = reader();
+  OffsetRun batch[64];
+  while (const std::size_t n = sorted ? all->read(batch) : 0)
+    for (std::size_t k = 0; k < n; ++k) {
+      const auto& run = batch[k];
+      if (any && less(run.at(0), last)) sorted = false;
+      if (run.count > 1 && less(run.at(1), run.at(0))) sorted = false;
+      last = run.at(run.count - 1);
+      any = true;
+    }
+  return sorted;
+}
+
+std::optional<AddressRelation> AddressRelation::nest_in_order(PairOrder order) const {
+  if (parts_.size() != 1 || !std::holds_alternative<LoopNest>(parts_[0])) return std::nullopt;
+  const auto nest = std::get<LoopNest>(parts_[0]).canonical();
+  const bool by_source = order == PairOrder::source_first;
+  // How far one step of an axis goes, the closest two of its positions.
+  auto step = [by_source](const RelationAxis& axis) {
+    const Index n = axis.runs.elements();
+    const auto a = axis.runs.at(0), b = axis.runs.at(n > 1 ? 1 : 0);
+    return by_source ? Wide(b.source - a.source) * axis.source_stride : Wide(b.destination - a.destination) * axis.destination_stride;
+  };
+  auto axes = nest.axes();
+  std::stable_sort(axes.begin(), axes.end(), [&](const auto& a, const auto& b) { return step(a) > step(b); });
+  LoopNest exchanged(element_bytes_, std::move(axes), nest.source_base(), nest.destination_base());
+  if (!(by_source ? exchanged.ascending_source() : exchanged.ascending_destination())) return std::nullopt;
+  return AddressRelation(element_bytes_, std::vector<Part>{std::move(exchanged)}, reduction_);
+}
+
+AddressRelation AddressRelation::sorted(PairOrder order) const {
+  if (is_sorted(order)) return *this;
+  if (auto nest = nest_in_order(order)) return *nest;
+  auto list = pairs();
+  std::sort(list.begin(), list.end(), order == PairOrder::source_first ? less_source : less_destination);
+  AddressRelation result(element_bytes_, {Part(std::move(list))}, reduction_);
+  return result.canonical();
+}
+
+AddressRelation AddressRelation::canonical() const {
+  if (parts_.size() == 1)
+    if (const auto* nest = std::get_if<LoopNest>(&parts_[0]))
+      return AddressRelation(element_bytes_, std::vector<Part>{nest->canonical()}, reduction_);
+  // Nests stay nests; what lies between them is folded.
+  std::vector<Part> parts;
+  auto flush = [&](std::size_t first, std::size_t last) {
+    if (first == last) return;
+    const Index end = last < parts_.size() ? starts_[last] : elements_;
+    const auto some = reader(starts_[first], end);
+    for (auto& part : fold(element_bytes_, *some)) parts.push_back(std::move(part));
+  };
+  std::size_t first = 0;
+  constexpr Index small = 4096;  // so many runs of a nest are read again, to find what several nests have in common
+  for (std::size_t k = 0; k < parts_.size(); ++k) {
+    const auto* nest = std::get_if<LoopNest>(&parts_[k]);
+    if (nest == nullptr || nest->elements() <= small) continue;
+    flush(first, k);
+    parts.push_back(nest->canonical());
+    first = k + 1;
+  }
+  flush(first, parts_.size());
+  return AddressRelation(element_bytes_, std::move(parts), reduction_);
+}
+
+bool AddressRelation::operator==(const AddressRelation& other) const {
+  if (element_bytes_ != other.element_bytes_ || elements_ != other.elements_ || !(reduction_ == other.reduction_)) return false;
+  if (source_extent_ != other.source_extent_ || destination_extent_ != other.destination_extent_) return false;
+  if (parts_ == other.parts_) return true;
+  if (parts_.size() == 1 && other.parts_.size() == 1) {  // no need to enumerate what is the same nest
+    const auto *a = std::get_if<LoopNest>(&parts_[0]), *b = std::get_if<LoopNest>(&other.parts_[0]);
+    if (a && b && a->canonical() == b->canonical()) return true;
+  }
+  const auto mine = reader(), theirs = other.reader();
+  return same_sequence(*mine, *theirs);
+}
+
+bool AddressRelation::same_pairs(const AddressRelation& other) const {
+  return sorted(PairOrder::source_first) == other.sorted(PairOrder::source_first);
+}
+
+AddressRelation AddressRelation::assembly() const {
+  if (parts_.size() == 1)
+    if (const auto* nest = std::get_if<LoopNest>(&parts_[0]))
+      return AddressRelation(element_bytes_, std::vector<Part>{nest->assembly()}, {});
+  AssemblyReader message(reader(), element_bytes_);
+  return AddressRelation(element_bytes_, fold(element_bytes_, message), {});
+}
+
+AddressRelation AddressRelation::disassembly() const {
+  std::vector<Part> parts;
+  for (const auto& part : parts_) parts.push_back(inverted(part));
+  // Not `inverse()`: a source that is read twice is two places of the message.
+  const auto message = AddressRelation(element_bytes_, std::move(parts), {}).assembly();
+  parts.clear();
+  for (const auto& part : message.parts_) parts.push_back(inverted(part));
+  return AddressRelation(element_bytes_, std::move(parts), reduction_);
+}
+
+}  // namespace longshore

@@ -1,0 +1,202 @@
+#include "longshore/relations/relation_program.hpp"
+
+#include <algorithm>
+
+#include "relations/list_program.hpp"
+
+namespace longshore {
+
+namespace {
+
+/// Runs that are neither alike nor many in a loop: one kernel call each.
+struct RunsProgram {
+  AddressRelation::RunList runs;
+  std::vector<Index> starts;  ///< the first element of each run
+
+  explicit RunsProgram(const AddressRelation::RunList& list) : runs(list) {
+    Index n = 0;
+    for (const auto& run : runs) starts.push_back(n), n += run.count;
+  }
+
+  template <class F>
+  void for_each(Index first, Index last, F&& f) const {
+    if (first >= last) return;
+    auto k = std::size_t(std::upper_bound(starts.begin(), starts.end(), first) - starts.begin()) - 1;
+    for (; k < runs.size() && starts[k] < last; ++k)
+      f(runs[k].slice(std::max(first - starts[k], Index{0}), std::min(last - starts[k], runs[k].count)));
+  }
+};
+
+/// A nest as a whole; cut nests are compiled when they are asked for.
+struct NestProgram {
+  LoopNest nest;
+  CopyProgram program;
+};
+
+/// What has a reduction: strictly in message order, so that sums do not depend on how the relation is kept.
+struct OrderedProgram {
+  AddressRelation relation;
+};
+
+using Executable = std::variant<NestProgram, ListProgram, RunsProgram, OrderedProgram>;
+
+/// The elements of every run if all runs are contiguous blocks of one size, else 0.
+Index common_block(const AddressRelation::RunList& runs, Index element) {
+  for (const auto& run : runs)
+    if (run.count != runs.front().count || (run.count > 1 && (run.source_step != element || run.destination_step != element))) return 0;
+  return runs.front().count;
+}
+
+}  // namespace
+
+struct RelationProgram::Implementation {
+  Options options;
+  const KernelTable* table;
+  Index element, elements;
+  Extent source, destination;
+  Reduction reduction;
+  struct Step {
+    Index first, last;  ///< positions
+    Executable executable;
+  };
+  std::vector<Step> steps;
+
+  Implementation(const AddressRelation& given, const Options& options_)
+      : options(options_),
+        table(options.table ? options.table : &kernels()),
+        element(given.element_bytes()),
+        elements(given.elements()),
+        source(given.source_extent()),
+        destination(given.destination_extent()),
+        reduction(given.reduction()) {
+    if (!reduction.is_replace()) {
+      steps.push_back({0, elements, OrderedProgram{given}});
+      return;
+    }
+    const auto relation = given.canonical();
+    Index at = 0;
+    for (const auto& part : relation.parts()) {
+      Index n = 0;
+      if (const auto* nest = std::get_if<LoopNest>(&part)) {
+        n = nest->elements();
+        steps.push_back({at, at + n, NestProgram{*nest, CopyProgram(*nest, {options.stores, table, {}})}});
+      } else if (const auto* pairs = std::get_if<AddressRelation::PairList>(&part)) {
+        n = Index(pairs->size());
+        steps.push_back({at, at + n, ListProgram(element, *pairs)});
+      } else {
+        const auto& runs = std::get<AddressRelation::RunList>(part);
+        for (const auto& run : runs) n += run.count;
+        if (const Index block = common_block(runs, element)) {
+          std::vector<OffsetPair> starts;
+          for (const auto& run : runs) starts.push_back(run.at(0));
+          steps.push_back({at, at + n, ListProgram(block * element, starts)});
+        } else {
+          steps.push_back({at, at + n, RunsProgram(runs)});
+        }
+      }
+      at += n;
+    }
+  }
+
+  void run_some(const NestProgram& program, Index first, Index last, std::byte* d, const std::byte* s) const {
+    if (first == 0 && last == program.nest.elements()) return program.program.run(d, s);
+    for (const auto& piece : program.nest.slice(first, last)) CopyProgram(piece, {options.stores, table, {}}).run(d, s);
+  }
+
+  void run_some(const ListProgram& program, Index first, Index last, std::byte* d, const std::byte* s) const {
+    const Index each = program.block() / element;  // elements
+    const Index whole = ceil_div(first, each), end = last / each;
+    auto cut = [&](Index k, Index from, Index to) {
+      const auto at = program.at(k);
+      table->copy(d + at.destination + from * element, s + at.source + from * element, (to - from) * element, Stores::cached);
+    };
+    if (whole > end) return cut(first / each, first % each, last - first / each * each);
+    if (first % each != 0) cut(first / each, first % each, each);
+    program.run(*table, options.stores, d, s, whole, end);
+    if (last % each != 0) cut(end, 0, last % each);
+  }
+
+  void run_some(const RunsProgram& program, Index first, Index last, std::byte* d, const std::byte* s) const {
+    program.for_each(first, last, [&](const OffsetRun& run) {
+      std::byte* to = d + run.destination;
+      const std::byte* from = s + run.source;
+      if (run.count == 1 || (run.source_step == element && run.destination_step == element))
+        return table->copy(to, from, run.count * element, Stores::cached);
+      table->blocks(to, from, {element, run.count, run.source_step, run.destination_step}, Stores::cached);
+    });
+  }
+
+  void run_some(const OrderedProgram& program, Index first, Index last, std::byte* d, const std::byte* s) const {
+    const auto some = program.relation.reader(first, last);
+    for_each_run(*some, [&](const OffsetRun& run) {
+      reduction.apply(d + run.destination, s + run.source, run.count, run.destination_step, run.source_step);
+    });
+  }
+
+  void run(Index first, Index last, std::byte* d, const std::byte* s) const {
+    for (const auto& step : steps) {
+      const Index from = std::max(first, step.first), to = std::min(last, step.last);
+      if (from >= to) continue;
+      std::visit([&](const auto& program) { run_some(program, from - step.first, to - step.first, d, s); }, step.executable);
+    }
+    if (options.stores == Stores::streaming) table->fence();
+  }
+};
+
+RelationProgram::RelationProgram(const AddressRelation& relation, const Options& options)
+    : implementation_(std::make_unique<const Implementation>(relation, options)) {}
+RelationProgram::~RelationProgram() = default;
+RelationProgram::RelationProgram(RelationProgram&&) noexcept = default;
+RelationProgram& RelationProgram::operator=(RelationProgram&&) noexcept = default;
+
+void RelationProgram::run(std::byte* destination, const std::byte* source) const {
+  implementation_->run(0, implementation_->elements, destination, source);
+}
+
+void RelationProgram::run(Index first, Index last, std::byte* destination, const std::byte* source) const {
+  if (first < 0 || last > implementation_->elements || first > last)
+    throw Error(ErrorKind::argument, "positions [" + std::to_string(first) + ", " + std::to_string(last) + ") are not within [0, " +
+                                         std::to_string(implementation_->elements) + ")");
+  implementation_->run(first, last, destination, source);
+}
+
+Index RelationProgram::elements() const { return implementation_->elements; }
+Index RelationProgram::element_bytes() const { return implementation_->element; }
+Extent RelationProgram::source_extent() const { return implementation_->source; }
+Extent RelationProgram::destination_extent() const { return implementation_->destination; }
+
+std::string RelationProgram::describe() const {
+  struct Words {
+    std::string operator()(const NestProgram& p) const { return p.program.describe(); }
+    std::string operator()(const ListProgram& p) const { return p.describe(); }
+    std::string operator()(const RunsProgram& p) const { return std::to_string(p.runs.size()) + " separate runs"; }
+    std::string operator()(const OrderedProgram& p) const { return std::string(reduce_name(p.relation.reduction().op())) + " in message order"; }
+  };
+  const auto& steps = implementation_->steps;
+  if (implementation_->elements == 0) return "nothing";
+  std::string text;
+  for (std::size_t k = 0; k < steps.size() && k < 3; ++k) text += (k ? "; " : "") + std::visit(Words{}, steps[k].executable);
+  return steps.size() > 3 ? text + "; and " + std::to_string(steps.size() - 3) + " more" : text;
+}
+
+Index RelationProgram::workspace_bytes() const {
+  struct Size {
+    Index operator()(const NestProgram& p) const { return Index(sizeof p) + p.program.workspace_bytes(); }
+    Index operator()(const ListProgram& p) const { return p.workspace_bytes(); }
+    Index operator()(const RunsProgram& p) const {
+      return Index(sizeof p + p.runs.size() * sizeof(OffsetRun) + p.starts.size() * sizeof(Index));
+    }
+    Index operator()(const OrderedProgram& p) const { return p.relation.workspace_bytes(); }
+  };
+  Index bytes = sizeof(Implementation);
+  for (const auto& step : implementation_->steps) bytes += std::visit(Size{}, step.executable);
+  return bytes;
+}
+
+Assembler::Assembler(const AddressRelation& relation, const RelationProgram::Options& options)
+    : program_(relation.assembly(), options) {}
+
+Disassembler::Disassembler(const AddressRelation& relation, const RelationProgram::Options& options)
+    : program_(relation.disassembly(), options) {}
+
+}  // namespace longshore
