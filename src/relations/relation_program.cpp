@@ -150,7 +150,10 @@ RelationProgram::RelationProgram(RelationProgram&&) noexcept = default;
 RelationProgram& RelationProgram::operator=(RelationProgram&&) noexcept = default;
 
 void RelationProgram::run(std::byte* destination, const std::byte* source) const {
-  implementation_->run(0, implementation_->elements, destination, source);
+  const auto& self = *implementation_;
+  if (self.steps.size() == 1)
+    if (const auto* nest = std::get_if<NestProgram>(&self.steps[0].executable)) return nest->program.run(destination, source);
+  self.run(0, self.elements, destination, source);
 }
 
 void RelationProgram::run(Index first, Index last, std::byte* destination, const std::byte* source) const {
