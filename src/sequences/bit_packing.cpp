@@ -67,90 +67,11 @@ void pack_words(const std::uint64_t* values, Index n, int width, std::byte* pack
   if (used > 0) store(packed, unit);
 }
 
-// What is done with the rows of values as they are unpacked. `Sink::take<Row>(words)` gets row after row.
-
-LONGSHORE_INLINE Words64 low_half(Words32 v) { return (Words64) __builtin_shufflevector(v, Words32{}, 0, 4, 1, 5); }
-LONGSHORE_INLINE Words64 high_half(Words32 v) { return (Words64) __builtin_shufflevector(v, Words32{}, 2, 6, 3, 7); }
 LONGSHORE_INLINE Words32 every(std::uint32_t value) { return Words32{value, value, value, value}; }
 LONGSHORE_INLINE Words64 every(std::uint64_t value) { return Words64{value, value}; }
-/// Sums of each lane and those before it.
-LONGSHORE_INLINE Words32 running_sums(Words32 v) {
-  v += __builtin_shufflevector(Words32{}, v, 0, 4, 5, 6);
-  return v + __builtin_shufflevector(Words32{}, v, 0, 1, 4, 5);
-}
-LONGSHORE_INLINE Words64 running_sums(Words64 v) { return v + __builtin_shufflevector(Words64{}, v, 0, 2); }
-
-/// Two 64-bit values to memory, whole or modulo 2^32.
-LONGSHORE_INLINE void put(std::uint64_t* out, Words64 v) { store(out, v); }
-LONGSHORE_INLINE void put(std::uint32_t* out, Words64 v) {
-  const auto low = __builtin_shufflevector((Words32)v, (Words32)v, 0, 2, 0, 2);
-  std::memcpy(out, &low, 8);
-}
-
-template <class Out>
-class Offsets {
- public:
-  LONGSHORE_INLINE Offsets(std::uint64_t base, Out* out) : base_(every(base)), out_(out) {}
-
-  template <int W, Index Row>
-  LONGSHORE_INLINE void take(Words32 v) {
-    if constexpr (sizeof(Out) == 4) {
-      store(out_ + 4 * Row, v + every(static_cast<std::uint32_t>(base_[0])));
-    } else {
-      store(out_ + 4 * Row, low_half(v) + base_);
-      store(out_ + 4 * Row + 2, high_half(v) + base_);
-    }
-  }
-  template <int W, Index Row>
-  LONGSHORE_INLINE void take(Words64 v) {
-    put(out_ + 2 * Row, v + base_);
-  }
-
- private:
-  const Words64 base_;
-  Out* const __restrict out_;
-};
-
-template <class Out>
-class Deltas {
- public:
-  LONGSHORE_INLINE Deltas(std::uint64_t base, std::uint64_t step, Out* out)
-      : steps_(every(step)), last_(every(base - step)), last32_(every(static_cast<std::uint32_t>(base - step))), out_(out) {}
-
-  template <int W, Index Row>
-  LONGSHORE_INLINE void take(Words32 v) {
-    if constexpr (sizeof(Out) == 4) {
-      v = running_sums(v + every(static_cast<std::uint32_t>(steps_[0]))) + last32_;
-      store(out_ + 4 * Row, v);
-      last32_ = __builtin_shufflevector(v, v, 3, 3, 3, 3);
-    } else if constexpr (W <= 30) {  // four of them do not overflow 32 bits
-      v = running_sums(v);
-      const Words64 ramp = running_sums(steps_);
-      const Words64 low = low_half(v) + ramp + last_, high = high_half(v) + (ramp + steps_ + steps_) + last_;
-      store(out_ + 4 * Row, low);
-      store(out_ + 4 * Row + 2, high);
-      last_ = __builtin_shufflevector(high, high, 1, 1);
-    } else {
-      take<W, 2 * Row>(low_half(v));
-      take<W, 2 * Row + 1>(high_half(v));
-    }
-  }
-  template <int W, Index Row>
-  LONGSHORE_INLINE void take(Words64 v) {
-    v = running_sums(v + steps_) + last_;
-    put(out_ + 2 * Row, v);
-    last_ = __builtin_shufflevector(v, v, 1, 1);
-  }
-
- private:
-  const Words64 steps_;
-  Words64 last_;    // the last value, in both lanes
-  Words32 last32_;  // the same modulo 2^32
-  Out* const __restrict out_;
-};
 
 template <int W, Index Row>
-LONGSHORE_INLINE typename UnitOf<word_bits(W)>::Type unpack_row(const std::byte* __restrict packed) {
+LONGSHORE_INLINE typename UnitOf<word_bits(W)>::Type unpacked_row(const std::byte* __restrict packed) {
   constexpr int bits = word_bits(W);
   using Unit = typename UnitOf<bits>::Type;
   using Word = typename UnitOf<bits>::Word;
@@ -166,37 +87,70 @@ LONGSHORE_INLINE typename UnitOf<word_bits(W)>::Type unpack_row(const std::byte*
   }
 }
 
-template <int W, class Sink>
-LONGSHORE_INLINE void unpack(const std::byte* __restrict packed, Sink sink) {
+/// The values of a full block, each with `more` added, as words of word_bits(W) bits.
+template <int W>
+void unpack_width(const std::byte* __restrict packed, std::uint64_t more, void* __restrict words) {
+  const auto added = every(static_cast<typename UnitOf<word_bits(W)>::Word>(more));
   [&]<Index... Row>(std::integer_sequence<Index, Row...>) __attribute__((always_inline)) {
-    (sink.template take<W, Row>(unpack_row<W, Row>(packed)), ...);
+    (store(static_cast<std::byte*>(words) + Row * unit_bytes, unpacked_row<W, Row>(packed) + added), ...);
   }
   (std::make_integer_sequence<Index, block_values / lanes(W)>{});
 }
 
-template <int W, class Out>
-void offsets_of_width(const std::byte* packed, std::uint64_t base, Out* out) {
-  unpack<W>(packed, Offsets<Out>(base, out));
+template <int... W>
+void unpack_any(const std::byte* packed, int width, std::uint64_t more, void* words, std::integer_sequence<int, W...>) {
+  static constexpr decltype(&unpack_width<0>) unpack_widths[] = {&unpack_width<W>...};
+  unpack_widths[width](packed, more, words);
 }
 
-template <int W, class Out>
-void deltas_of_width(const std::byte* packed, std::uint64_t base, std::uint64_t step, Out* out) {
-  unpack<W>(packed, Deltas<Out>(base, step, out));
+void unpack(const std::byte* packed, int width, std::uint64_t more, void* words) {
+  unpack_any(packed, width, more, words, std::make_integer_sequence<int, 65>{});
 }
 
-using Widths = std::make_integer_sequence<int, 65>;
+// From words to what is asked for.
 
-template <class Out, int... W>
-void offsets(const std::byte* packed, int width, std::uint64_t base, Out* out, std::integer_sequence<int, W...>) {
-  static constexpr decltype(&offsets_of_width<0, Out>) decoders[] = {&offsets_of_width<W, Out>...};
-  decoders[width](packed, base, out);
+LONGSHORE_INLINE Words64 low_half(Words32 v) { return (Words64) __builtin_shufflevector(v, Words32{}, 0, 4, 1, 5); }
+LONGSHORE_INLINE Words64 high_half(Words32 v) { return (Words64) __builtin_shufflevector(v, Words32{}, 2, 6, 3, 7); }
+/// Sums of each lane and those before it.
+LONGSHORE_INLINE Words32 running_sums(Words32 v) {
+  v += __builtin_shufflevector(Words32{}, v, 0, 4, 5, 6);
+  return v + __builtin_shufflevector(Words32{}, v, 0, 1, 4, 5);
+}
+LONGSHORE_INLINE Words64 running_sums(Words64 v) { return v + __builtin_shufflevector(Words64{}, v, 0, 2); }
+/// The last lane's value in all lanes.
+LONGSHORE_INLINE Words32 every_last(Words32 v) { return __builtin_shufflevector(v, v, 3, 3, 3, 3); }
+LONGSHORE_INLINE Words64 every_last(Words64 v) { return __builtin_shufflevector(v, v, 1, 1); }
+
+/// Two 64-bit values to memory, whole or modulo 2^32.
+LONGSHORE_INLINE void put(std::uint64_t* out, Words64 v) { store(out, v); }
+LONGSHORE_INLINE void put(std::uint32_t* out, Words64 v) {
+  const auto low = __builtin_shufflevector((Words32)v, (Words32)v, 0, 2, 0, 2);
+  std::memcpy(out, &low, 8);
 }
 
-template <class Out, int... W>
-void deltas(const std::byte* packed, int width, std::uint64_t base, std::uint64_t step, Out* out,
-            std::integer_sequence<int, W...>) {
-  static constexpr decltype(&deltas_of_width<0, Out>) decoders[] = {&deltas_of_width<W, Out>...};
-  decoders[width](packed, base, step, out);
+/// Deltas of no bits, which need not wait for each other.
+template <class Out>
+void count_up(std::uint64_t base, std::uint64_t step, Out* out) {
+  const auto steps = every(static_cast<Out>(step));
+  constexpr Index across = sizeof steps / sizeof(Out);
+  auto v = running_sums(steps) + static_cast<Out>(base - step);
+  for (Index i = 0; i < block_values; i += across) {
+    store(out + i, v);
+    v += steps * static_cast<Out>(across);
+  }
+}
+
+/// Deltas of more than 32 bits.
+template <class Out>
+void add_up(const std::byte* packed, int width, std::uint64_t base, std::uint64_t step, Out* __restrict out) {
+  alignas(64) std::array<std::uint64_t, block_values> words;
+  unpack(packed, width, step, words.data());
+  Words64 last = every(base - step);
+  for (Index i = 0; i < block_values; i += 2) {
+    const Words64 v = running_sums(load<Words64>(words.data() + i)) + last;
+    put(out + i, v);
+    last = every_last(v);
+  }
 }
 
 template <int Bits>
@@ -228,16 +182,54 @@ std::uint64_t packed_value(const std::byte* packed, int width, Index position) {
 }
 
 void decode_offsets(const std::byte* packed, int width, std::uint64_t base, std::uint32_t* out) {
-  offsets(packed, width, base, out, Widths{});
+  if (width <= 32) return unpack(packed, width, base, out);
+  alignas(64) std::array<std::uint64_t, block_values> words;
+  unpack(packed, width, base, words.data());
+  for (Index i = 0; i < block_values; i += 2) put(out + i, load<Words64>(words.data() + i));
 }
-void decode_offsets(const std::byte* packed, int width, std::uint64_t base, std::uint64_t* out) {
-  offsets(packed, width, base, out, Widths{});
+
+void decode_offsets(const std::byte* packed, int width, std::uint64_t base, std::uint64_t* __restrict out) {
+  if (width > 32) return unpack(packed, width, base, out);
+  alignas(64) std::array<std::uint32_t, block_values> words;
+  unpack(packed, width, 0, words.data());
+  const Words64 more = every(base);
+  for (Index i = 0; i < block_values; i += 4) {
+    const Words32 v = load<Words32>(words.data() + i);
+    put(out + i, low_half(v) + more);
+    put(out + i + 2, high_half(v) + more);
+  }
 }
-void decode_deltas(const std::byte* packed, int width, std::uint64_t base, std::uint64_t step, std::uint32_t* out) {
-  deltas(packed, width, base, step, out, Widths{});
+
+void decode_deltas(const std::byte* packed, int width, std::uint64_t base, std::uint64_t step,
+                   std::uint32_t* __restrict out) {
+  if (width == 0) return count_up(base, step, out);
+  if (width > 32) return add_up(packed, width, base, step, out);
+  alignas(64) std::array<std::uint32_t, block_values> words;
+  unpack(packed, width, step, words.data());
+  Words32 last = every(static_cast<std::uint32_t>(base - step));
+  for (Index i = 0; i < block_values; i += 4) {
+    const Words32 v = running_sums(load<Words32>(words.data() + i)) + last;
+    store(out + i, v);
+    last = every_last(v);
+  }
 }
-void decode_deltas(const std::byte* packed, int width, std::uint64_t base, std::uint64_t step, std::uint64_t* out) {
-  deltas(packed, width, base, step, out, Widths{});
+
+void decode_deltas(const std::byte* packed, int width, std::uint64_t base, std::uint64_t step,
+                   std::uint64_t* __restrict out) {
+  if (width == 0) return count_up(base, step, out);
+  if (width > 32) return add_up(packed, width, base, step, out);
+  alignas(64) std::array<std::uint32_t, block_values> words;
+  unpack(packed, width, 0, words.data());
+  const Words64 steps = every(step);
+  Words64 last = every(base - step);
+  for (Index i = 0; i < block_values; i += 4) {
+    const Words32 v = load<Words32>(words.data() + i);
+    const Words64 low = running_sums(low_half(v) + steps) + last;
+    const Words64 high = running_sums(high_half(v) + steps) + every_last(low);
+    put(out + i, low);
+    put(out + i + 2, high);
+    last = every_last(high);
+  }
 }
 
 }  // namespace longshore::bit_packing
