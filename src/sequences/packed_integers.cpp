@@ -35,7 +35,8 @@ PackedIntegers PackedIntegers::measured(std::span<const Index> values, Scheme sc
     }
     list.minimum_ = std::min(list.minimum_, least);
     list.maximum_ = std::max(list.maximum_, largest);
-    Block block{least, 0, unit, 0};
+    Block block;
+    block.base = least;
     if (scheme == Scheme::deltas) {
       block.base = v[0];
       least = largest = n > 1 ? difference(v[1], v[0]) : 0;
@@ -46,8 +47,10 @@ PackedIntegers PackedIntegers::measured(std::span<const Index> values, Scheme sc
       }
       block.step = least;
     }
-    block.width = bit_packing::bits(modular(largest) - modular(least));
-    unit += static_cast<std::uint64_t>(bit_packing::units(n, block.width));
+    block.unit = unit;
+    const int width = bit_packing::bits(modular(largest) - modular(least));
+    block.width = static_cast<std::uint64_t>(width);
+    unit += static_cast<std::uint64_t>(bit_packing::units(n, width));
     list.blocks_.push_back(block);
   }
   return list;

@@ -117,11 +117,12 @@ PackedIntegers PackedIntegers::from_bytes(std::span<const std::byte>& in) {
   std::uint64_t unit = 0;
   for (Index b = 0; b < blocks; ++b) {
     Block& block = list.blocks_[static_cast<std::size_t>(b)];
-    block.width = static_cast<int>(reader.take(1, "the widths")[0]);
-    if (block.width > 64)
-      refuse(reader.at() - 1, "width " + std::to_string(block.width) + " of block " + std::to_string(b) + " is above 64 bits");
+    const auto width = static_cast<int>(reader.take(1, "the widths")[0]);
+    if (width > 64)
+      refuse(reader.at() - 1, "width " + std::to_string(width) + " of block " + std::to_string(b) + " is above 64 bits");
+    block.width = static_cast<std::uint64_t>(width);
     block.unit = unit;
-    unit += static_cast<std::uint64_t>(bit_packing::units(list.count(b), block.width));
+    unit += static_cast<std::uint64_t>(bit_packing::units(list.count(b), width));
   }
   Index before = 0;
   auto next = [&](const char* what) {
@@ -158,7 +159,7 @@ void PackedIntegers::verify(Index b, Index bits_at) {
   } else {
     const auto [least, largest] = std::minmax_element(first, n);
     require(*least == 0, "packs nothing that is 0: what is least should have been taken off");
-    require(bit_packing::bits(*largest) == block.width, "has more bits a value than its largest needs");
+    require(bit_packing::bits(*largest) == static_cast<int>(block.width), "has more bits a value than its largest needs");
     const auto room = static_cast<std::uint64_t>(INT64_MAX) - static_cast<std::uint64_t>(deltas ? block.step : block.base);
     require(*largest <= room, "goes beyond 64 bits");
   }

@@ -156,7 +156,7 @@ TEST(PackedIntegers, one_stride_takes_no_bits) {
   EXPECT_EQ(list.scheme(), Scheme::deltas);
   expect_holds(list, values);
   EXPECT_LT(list.stored_bytes(), 100000 / 24);  // 4 bytes a block, of 1024
-  EXPECT_LT(list.memory_bytes(), 100000 / 3);
+  EXPECT_LT(list.memory_bytes(), 100000 / 5);
 }
 
 TEST(PackedIntegers, the_smallest_is_the_smaller) {
@@ -184,8 +184,12 @@ TEST(PackedIntegers, positions_are_checked) {
   std::array<std::uint32_t, 8> low;
   expect_error(ErrorKind::argument, {"position 3", "[0, 3)"}, [&] { list[3]; });
   expect_error(ErrorKind::argument, {"position -1", "[0, 3)"}, [&] { list[-1]; });
-  for (const auto& [first, n] : {std::pair<Index, Index>{0, 4}, {3, 1}, {4, 0}, {-1, 1}, {0, -1}, {1, INT64_MAX}, {INT64_MAX, 1},
-                                {INT64_MIN, 1}, {2, INT64_MIN}}) {
+  struct Stretch {
+    Index first, n;
+  };
+  for (const Stretch wrong : {Stretch{0, 4}, {3, 1}, {4, 0}, {-1, 1}, {0, -1}, {1, INT64_MAX}, {INT64_MAX, 1}, {INT64_MIN, 1},
+                              {2, INT64_MIN}}) {
+    const auto first = wrong.first, n = wrong.n;
     const std::vector<std::string> words{std::to_string(n) + " positions from " + std::to_string(first), "[0, 3)"};
     expect_error(ErrorKind::argument, words, [&] { list.read(first, n, out.data()); });
     expect_error(ErrorKind::argument, words, [&] { list.read(first, n, low.data(), 0); });
@@ -241,7 +245,7 @@ bool check_bytes(const Bytes& bytes) {
     const Bytes used(exactly.begin(), exactly.end() - std::ptrdiff_t(in.size()));
     EXPECT_EQ(stored(list), used);
     EXPECT_LE(list.size(), 64 * Index(exactly.size()));
-    EXPECT_LE(list.memory_bytes(), 17 * Index(exactly.size()));
+    EXPECT_LE(list.memory_bytes(), 12 * Index(exactly.size()));
     Integers values(std::size_t(list.size()), 0);
     list.read(0, list.size(), values.data());
     EXPECT_EQ(PackedIntegers(values, list.scheme()), list);
@@ -258,7 +262,7 @@ bool check_bytes(const Bytes& bytes) {
 TEST(PackedIntegers, every_truncation_is_refused) {
   for (const auto& list : stored_examples()) {
     const auto bytes = stored(list);
-    for (std::size_t n = 0; n < bytes.size(); ++n) EXPECT_FALSE(check_bytes(Bytes(bytes.begin(), bytes.begin() + std::ptrdiff_t(n))));
+    for (auto end = bytes.begin(); end != bytes.end(); ++end) EXPECT_FALSE(check_bytes(Bytes(bytes.begin(), end)));
     EXPECT_TRUE(check_bytes(bytes));
   }
 }

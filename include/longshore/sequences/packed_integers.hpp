@@ -59,10 +59,10 @@ class PackedIntegers {
 
  private:
   struct Block {
-    Index base = 0;          ///< offsets: the least value; deltas: the first
-    Index step = 0;          ///< deltas: the least difference of neighbours
-    std::uint64_t unit = 0;  ///< where in packed_ its bits begin, in units of 16 bytes
-    int width = 0;           ///< bits of a packed value
+    Index base = 0;               ///< offsets: the least value; deltas: the first
+    Index step = 0;               ///< deltas: the least difference of neighbours
+    std::uint64_t unit : 57 = 0;  ///< where in packed_ its bits begin, in units of 16 bytes
+    std::uint64_t width : 7 = 0;  ///< bits of a packed value
 
     bool operator==(const Block&) const = default;
   };
