@@ -26,16 +26,16 @@ LONGSHORE_INLINE void move_some(std::byte* d, const std::byte* s, const ListMove
   constexpr Index some = 8;
   const Index n = Mover::bytes(l.block);
   const Index unit = Unit != 0 ? Unit : l.unit;
-  const auto to = [&](Index i) { return side == Listed::source ? i * n : Index{l.to[i]} * unit; };
-  const auto from = [&](Index i) { return side == Listed::destination ? i * n : Index{l.from[i]} * unit; };
+  // Not read from `l` again and again: for all the compiler knows, the blocks are stored over it.
+  const std::uint32_t* const to_places = l.to;
+  const std::uint32_t* const from_places = l.from;
+  const auto to = [=](Index i) { return side == Listed::source ? i * n : Index{to_places[i]} * unit; };
+  const auto from = [=](Index i) { return side == Listed::destination ? i * n : Index{from_places[i]} * unit; };
   Index i = first;
   for (; i + some <= last; i += some) {
     if constexpr (Ahead)
       for (Index k = 0; k < some; ++k) prefetch_write(d, to(i + list_ahead + k));
-    // The places are looked up before anything is stored, for all the compiler knows, over the list.
-    Index there[some], here[some];
-    for (Index k = 0; k < some; ++k) there[k] = to(i + k), here[k] = from(i + k);
-    for (Index k = 0; k < some; ++k) Mover::move(d + there[k], s + here[k], n);
+    for (Index k = 0; k < some; ++k) Mover::move(d + to(i + k), s + from(i + k), n);
   }
   for (; i < last; ++i) Mover::move(d + to(i), s + from(i), n);
 }

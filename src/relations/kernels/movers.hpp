@@ -6,13 +6,13 @@
 namespace longshore {
 namespace {
 
-/// N bytes, N known: the fewest registers that hold them, all loaded before the first is stored.
+/// N bytes, N known: the fewest registers that hold them, stored in ascending order, which is what a line that two blocks
+/// share is best filled in.
 template <int W, int N>
 LONGSHORE_INLINE void copy_exact(std::byte* d, const std::byte* s) {
   constexpr int piece = N >= W ? W : N >= 32 ? 32 : N >= 16 ? 16 : N >= 8 ? 8 : N >= 4 ? 4 : N >= 2 ? 2 : 1;
-  const auto v = load<piece>(s);
+  store<piece>(d, load<piece>(s));
   if constexpr (N > piece) copy_exact<W, N - piece>(d + piece, s + piece);
-  store<piece>(d, v);
 }
 
 // Movers: how to copy one block. `bytes` is a constant where the size is known when compiling.
