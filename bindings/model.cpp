@@ -35,8 +35,8 @@ void bind_model(nb::module_& module) {
       });
 
   nb::class_<LoopCosts>(module, "LoopCosts",
-                        "Instructions a loop spends on each tuple besides making the tuple and reaching memory: n_ac, n_au and n_o. "
-                        "A fit to measured loops may give negative ones where the machine does that work meanwhile.")
+                        "Instructions a loop spends on each tuple besides making the tuple and reaching memory: n_ac, n_au and "
+                        "n_o. A fit to measured loops may give negative ones where the machine does that work meanwhile.")
       .def("__init__", [](LoopCosts* self, double ac, double au, double o) { new (self) LoopCosts{ac, au, o}; }, nb::kw_only(),
            nb::arg("decode_instructions"), nb::arg("recompute_instructions"), nb::arg("encode_instructions"))
       .def_ro("decode_instructions", &LoopCosts::decode_instructions, "n_ac")

@@ -1,5 +1,6 @@
 """Longshore moves the data of distributed arrays from the layout it is in to the layout it is wanted in."""
 
+from . import model
 from ._api import AddressRelation, Layout, Motion, MotionPlan, Mover, empty, gather, plan, redistribute, scatter
 from ._core import __version__
 from .errors import (
@@ -36,6 +37,7 @@ __all__ = [
     "__version__",
     "empty",
     "gather",
+    "model",
     "plan",
     "redistribute",
     "scatter",
