@@ -77,8 +77,10 @@ class Folder {
  private:
   /// So many loops around a run at most.
   static constexpr std::size_t levels = 10;
-  /// After so many runs it is known whether folding pays.
-  static constexpr Index trial = 4096;
+  /// After so many runs it is known whether folding pays: whether what is left is this many times less.
+  static constexpr Index trial = 4096, worthwhile = 4;
+  /// A nest of fewer elements among others is not worth a kernel call of its own.
+  static constexpr Index least = 128;
 
   struct Group {
     Item first;
@@ -92,14 +94,15 @@ class Folder {
   }
 
   void fold_run(const OffsetRun& run) {
-    ++runs_;
-    if (runs_ == trial && Index(items_.size()) * 2 > runs_) hopeless_ = true;
+    if (hopeless_) return rest_.push_back(run);
+    if (++runs_ == trial && Index(items_.size()) * worthwhile > runs_) {
+      for (std::size_t level = 0; level < levels; ++level) close(level);
+      hopeless_ = true;
+      return rest_.push_back(run);
+    }
     const Shape shape{-1, run.count, run.count > 1 ? run.source_step : 0, run.count > 1 ? run.destination_step : 0};
     if (last_id_ < 0 || !(shapes_[std::size_t(last_id_)] == shape)) last_id_ = intern(shape);
-    const Item item{last_id_, run.source, run.destination};
-    if (!hopeless_) return fold_item(0, item);
-    for (std::size_t level = 0; level < levels; ++level) close(level);
-    items_.push_back(item);
+    fold_item(0, {last_id_, run.source, run.destination});
   }
 
   /// An item joins the open group of a level, or ends it and opens the next.
@@ -156,16 +159,23 @@ class Folder {
       list.clear();
       parts.push_back(std::move(pairs));
     };
+    const bool alone = items_.size() == 1 && rest_.empty();
     for (const auto& item : items_) {
       const auto& shape = shapes_[std::size_t(item.shape)];
-      // A single run among others is a line of a list; alone, or with loops around it, it is a nest.
-      if (shape.inner < 0 && items_.size() > 1) {
+      // Single runs and small nests among others are lines of a list.
+      if (!alone && shape.inner < 0) {
         list.push_back({item.source, item.destination, shape.count, shape.source_step, shape.destination_step});
         continue;
       }
+      auto part = nest(item);
+      if (!alone && part.elements() < least) {
+        for_each_run(*part.reader(0, part.elements()), [&](const OffsetRun& run) { list.push_back(run); });
+        continue;
+      }
       flush();
-      parts.push_back(nest(item));
+      parts.push_back(std::move(part));
     }
+    list.insert(list.end(), rest_.begin(), rest_.end());
     flush();
     return parts;
   }
@@ -178,6 +188,7 @@ class Folder {
   std::vector<Shape> shapes_;
   std::unordered_map<Shape, int, ShapeHash> ids_;
   std::vector<Item> items_;
+  AddressRelation::RunList rest_;  ///< what came after folding was given up
 };
 
 }  // namespace

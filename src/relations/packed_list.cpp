@@ -57,31 +57,32 @@ class PackedListReader : public RunReader {
 
 }  // namespace
 
-PackedList::PackedList(Index element_bytes, RunReader& pairs, PackedIntegers::Scheme scheme)
+PackedList::PackedList(Index element_bytes, RunReader& pairs, RunReader& again, PackedIntegers::Scheme scheme)
     : element_bytes_(element_bytes), block_(0), unit_(1) {
-  std::vector<OffsetRun> stretches;  // contiguous on both sides, as long as they go
+  OffsetRun stretch;  // contiguous on both sides, as long as it goes
   auto add = [&](Index source, Index destination, Index count) {
-    if (!stretches.empty()) {
-      auto& last = stretches.back();
-      const Index bytes = last.count * element_bytes;
-      if (last.source + bytes == source && last.destination + bytes == destination) return void(last.count += count);
-    }
-    stretches.push_back({source, destination, count, element_bytes, element_bytes});
+    const Index bytes = stretch.count * element_bytes;
+    if (stretch.source + bytes == source && stretch.destination + bytes == destination) return void(stretch.count += count);
+    block_ = std::gcd(block_, stretch.count);
+    stretch = {source, destination, count, element_bytes, element_bytes};
   };
   for_each_run(pairs, [&](const OffsetRun& run) {
     if (run.count == 1 || (run.source_step == element_bytes && run.destination_step == element_bytes))
       return add(run.source, run.destination, run.count);
     for (Index k = 0; k < run.count; ++k) add(run.at(k).source, run.at(k).destination, 1);
   });
-  for (const auto& stretch : stretches) block_ = std::gcd(block_, stretch.count);
-  block_ = std::max<Index>(block_, 1);
+  block_ = std::max<Index>(std::gcd(block_, stretch.count), 1);
 
   std::vector<Index> source, destination;
-  for (const auto& stretch : stretches)
-    for (Index k = 0; k < stretch.count; k += block_) {
-      source.push_back(stretch.at(k).source);
-      destination.push_back(stretch.at(k).destination);
+  Index in_block = 0;
+  for_each_run(again, [&](const OffsetRun& run) {
+    // A block's first element is listed; runs may cut blocks.
+    for (Index k = in_block == 0 ? 0 : block_ - in_block; k < run.count; k += block_) {
+      source.push_back(run.at(k).source);
+      destination.push_back(run.at(k).destination);
     }
+    in_block = (in_block + run.count) % block_;
+  });
   if (!source.empty()) {
     source_base_ = *std::min_element(source.begin(), source.end());
     destination_base_ = *std::min_element(destination.begin(), destination.end());

@@ -12,9 +12,9 @@ namespace longshore {
 /// An ordered list of (source offset, destination offset) of blocks of `block` contiguous elements. A value.
 class PackedList {
  public:
-  /// The pairs of a reader: the block is the largest that all contiguous stretches are made of. A side that goes on in one stride
-  /// takes no bits, whatever the scheme.
-  PackedList(Index element_bytes, RunReader& pairs, PackedIntegers::Scheme scheme);
+  /// The pairs of a reader, which is given twice: the block is the largest that all contiguous stretches are made of. A side that
+  /// goes on in one stride takes no bits, whatever the scheme.
+  PackedList(Index element_bytes, RunReader& pairs, RunReader& again, PackedIntegers::Scheme scheme);
   /// Offsets are base + unit * value; the unit divides a block. Throws `Error(argument)` where it does not, or where the two lists
   /// are not equally long.
   PackedList(Index element_bytes, Index block, Index unit, Index source_base, Index destination_base, PackedIntegers source,

@@ -29,7 +29,7 @@ struct ListForm : Form {
 FormPointer make_list(const AddressRelation& relation, EncodingKind kind, PackedIntegers::Scheme scheme) {
   auto form = std::make_shared<ListForm>();
   form->which = kind;
-  PackedList list(relation.element_bytes(), *relation.reader(), scheme);
+  PackedList list(relation.element_bytes(), *relation.reader(), *relation.reader(), scheme);
   std::vector<AddressRelation::Part> parts;
   parts.push_back(std::move(list));
   form->relation =
