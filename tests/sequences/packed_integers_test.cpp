@@ -320,6 +320,8 @@ TEST(PackedIntegers, refusals_say_what_and_where) {
   refused({0, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1}, {"byte 1", "size 18446744073709551615"});
   // So many values that their blocks alone would fill the memory.
   refused({0, 255, 255, 255, 255, 255, 255, 255, 255, 127}, {"byte 10", "72057594037927936 blocks", "100 bytes follow"}, 100);
+  // Two bytes a block are the least: memory for more is not even asked for.
+  refused({0, 0x80, 51}, {"byte 3", "51 blocks", "101 bytes follow"}, 101);
   refused({0, 1, 65, 0}, {"byte 2", "width 65 of block 0"});
   refused({0, 2, 3, 0, 0}, {"byte 4", "1 of 16", "packed bits"});
   refused({0, 2, 1, 0, 1, 0, 0, 0, 1}, {"byte 4", "block 0", "nothing that is 0"}, 11);
