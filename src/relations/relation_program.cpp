@@ -27,10 +27,74 @@ struct RunsProgram {
   }
 };
 
-/// A nest as a whole; cut nests are compiled when they are asked for.
+/// The stretches of a nest of plain loops, which are cut anew at every call: no more than two kernel calls a loop.
+class LoopWalk {
+ public:
+  LoopWalk(const LoopNest& nest, const KernelTable& table, Stores stores) : element_(nest.element_bytes()), table_(table), stores_(stores) {
+    source_ = nest.source_base(), destination_ = nest.destination_base();
+    for (const auto& axis : nest.axes()) {
+      const auto& periods = axis.runs.periods();
+      plain_ = plain_ && periods.size() == 1 && periods[0].repeats == 1 && periods[0].runs.size() == 1;
+      if (!plain_) return;
+      const auto& run = periods[0].runs[0];
+      source_ += run.source * axis.source_stride, destination_ += run.destination * axis.destination_stride;
+      if (run.length == 1 || run.count == 1) {
+        const bool single = run.length == 1 && run.count > 1;  // elements in step
+        loops_.push_back({run.length * run.count, axis.source_stride * (single ? run.source_step : 1),
+                          axis.destination_stride * (single ? run.destination_step : 1), 1});
+      } else {
+        loops_.push_back({run.count, run.source_step * axis.source_stride, run.destination_step * axis.destination_stride, 1});
+        loops_.push_back({run.length, axis.source_stride, axis.destination_stride, 1});
+      }
+    }
+    for (std::size_t k = loops_.size(); k-- > 1;) loops_[k - 1].inner = loops_[k].inner * loops_[k].n;
+  }
+
+  bool plain() const { return plain_ && !loops_.empty(); }
+  void run(Index first, Index last, std::byte* d, const std::byte* s) const { walk(0, first, last, d + destination_, s + source_); }
+
+ private:
+  struct Loop {
+    Index n, s, d, inner;  ///< inner: elements of one step
+  };
+
+  void walk(std::size_t k, Index first, Index last, std::byte* d, const std::byte* s) const {
+    const auto& loop = loops_[k];
+    if (k + 1 == loops_.size())
+      return table_.blocks(d + first * loop.d, s + first * loop.s, {element_, last - first, loop.s, loop.d}, stores_);
+    const Index head = first / loop.inner, tail = last / loop.inner;
+    auto at = [&](Index i, Index from, Index to) { walk(k + 1, from, to, d + i * loop.d, s + i * loop.s); };
+    if (head == tail) return at(head, first % loop.inner, last % loop.inner);
+    const Index whole = head + (first % loop.inner != 0);
+    if (whole > head) at(head, first % loop.inner, loop.inner);
+    if (k + 2 < loops_.size())
+      for (Index i = whole; i < tail; ++i) at(i, 0, loop.inner);
+    else if (tail > whole)
+      plane(loop, loops_[k + 1], tail - whole, d + whole * loop.d, s + whole * loop.s);
+    if (last % loop.inner != 0) at(tail, 0, last % loop.inner);
+  }
+
+  /// Two whole loops, in the order that suits memory, as `CopyProgram` would have it.
+  void plane(const Loop& outer, const Loop& inner, Index n, std::byte* d, const std::byte* s) const {
+    const bool exchange = std::abs(outer.d) < std::abs(inner.d);
+    const auto &slow = exchange ? inner : outer, &fast = exchange ? outer : inner;
+    const Index n_slow = exchange ? inner.n : n, n_fast = exchange ? n : inner.n;
+    const auto kernel = std::abs(fast.s) > std::abs(slow.s) ? table_.transpose : table_.blocks;
+    kernel(d, s, {element_, n_fast, fast.s, fast.d, n_slow, slow.s, slow.d}, stores_);
+  }
+
+  Index element_, source_ = 0, destination_ = 0;
+  const KernelTable& table_;
+  Stores stores_;
+  std::vector<Loop> loops_;
+  bool plain_ = true;
+};
+
+/// A nest as a whole, and its stretches.
 struct NestProgram {
   LoopNest nest;
   CopyProgram program;
+  LoopWalk walk;
 };
 
 /// What has a reduction: strictly in message order, so that sums do not depend on how the relation is kept.
@@ -50,7 +114,7 @@ Index common_block(const AddressRelation::RunList& runs, Index element) {
 }  // namespace
 
 struct RelationProgram::Implementation {
-  Options options;
+  Stores stores;
   const KernelTable* table;
   Index element, elements;
   Extent source, destination;
@@ -61,8 +125,8 @@ struct RelationProgram::Implementation {
   };
   std::vector<Step> steps;
 
-  Implementation(const AddressRelation& given, const Options& options_)
-      : options(options_),
+  Implementation(const AddressRelation& given, const Options& options)
+      : stores(options.stores.value_or(given.bytes() >= far_bytes ? Stores::streaming : Stores::cached)),
         table(options.table ? options.table : &kernels()),
         element(given.element_bytes()),
         elements(given.elements()),
@@ -79,7 +143,7 @@ struct RelationProgram::Implementation {
       Index n = 0;
       if (const auto* nest = std::get_if<LoopNest>(&part)) {
         n = nest->elements();
-        steps.push_back({at, at + n, NestProgram{*nest, CopyProgram(*nest, {options.stores, table, {}})}});
+        steps.push_back({at, at + n, NestProgram{*nest, CopyProgram(*nest, {stores, table, {}}), LoopWalk(*nest, *table, stores)}});
       } else if (const auto* list = std::get_if<PackedList>(&part)) {
         n = list->elements();
         steps.push_back({at, at + n, PackedProgram(*list)});
@@ -103,7 +167,8 @@ struct RelationProgram::Implementation {
 
   void run_some(const NestProgram& program, Index first, Index last, std::byte* d, const std::byte* s) const {
     if (first == 0 && last == program.nest.elements()) return program.program.run(d, s);
-    for (const auto& piece : program.nest.slice(first, last)) CopyProgram(piece, {options.stores, table, {}}).run(d, s);
+    if (program.walk.plain()) return program.walk.run(first, last, d, s);
+    for (const auto& piece : program.nest.slice(first, last)) CopyProgram(piece, {stores, table, {}}).run(d, s);
   }
 
   /// Lists of blocks, which a stretch of elements may cut.
@@ -117,7 +182,7 @@ struct RelationProgram::Implementation {
     };
     if (whole > end) return cut(first / each, first % each, last - first / each * each);
     if (first % each != 0) cut(first / each, first % each, each);
-    program.run(*table, options.stores, d, s, whole, end);
+    program.run(*table, stores, d, s, whole, end);
     if (last % each != 0) cut(end, 0, last % each);
   }
 
@@ -144,7 +209,7 @@ struct RelationProgram::Implementation {
       if (from >= to) continue;
       std::visit([&](const auto& program) { run_some(program, from - step.first, to - step.first, d, s); }, step.executable);
     }
-    if (options.stores == Stores::streaming) table->fence();
+    if (stores == Stores::streaming) table->fence();
   }
 };
 
@@ -204,7 +269,7 @@ Index RelationProgram::workspace_bytes() const {
 }
 
 Assembler::Assembler(const AddressRelation& relation, const RelationProgram::Options& options)
-    : program_(relation.assembly(), options) {}
+    : program_(relation.assembly(), {options.stores.value_or(Stores::cached), options.table}) {}
 
 Disassembler::Disassembler(const AddressRelation& relation, const RelationProgram::Options& options)
     : program_(relation.disassembly(), options) {}

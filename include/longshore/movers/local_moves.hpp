@@ -11,11 +11,6 @@
 
 namespace longshore {
 
-/// From this many bytes a part is taken to be beyond the cache that a core has to itself. A destination is then written with
-/// streaming stores, and a line that belongs to several parts is visited once for all of them; in cache, visiting several arrays at
-/// a time costs more than visiting a line twice.
-inline constexpr Index far_bytes = Index{3} << 20;
-
 /// Who carries a motion between two visible memories, so that each is carried once.
 enum class Direction {
   pull,  ///< the destination's owner: best where several sources share the destination's cache lines
@@ -55,7 +50,9 @@ struct CopyTask {
 struct CopyTaskOptions {
   Combine combine;
   Index task_bytes = INT64_MAX;  ///< split into tasks of about this size
-  Index far = far_bytes;               ///< parts of so many bytes are beyond the cache
+  /// Parts of so many bytes are beyond the cache: a line that belongs to several is visited once for all of them; in cache,
+  /// visiting several arrays at a time costs more than visiting a line twice.
+  Index far = far_bytes;
   const KernelTable* table = nullptr;  ///< null: the fastest this CPU has
 };
 

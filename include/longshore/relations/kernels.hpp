@@ -52,6 +52,10 @@ enum class Stores {
   streaming,  ///< non-temporal stores where a whole line can be completed: the destination is beyond the cache
 };
 
+/// From this many bytes a destination is taken to be beyond the cache that a core has to itself, and is written with streaming
+/// stores unless somebody is known to read it soon.
+inline constexpr Index far_bytes = Index{3} << 20;
+
 /// The kernels of one instruction set.
 struct KernelTable {
   const char* name;  ///< "plain", "baseline" (SSE2), "avx2", "avx512"

@@ -11,7 +11,8 @@ namespace longshore {
 class RelationProgram {
  public:
   struct Options {
-    Stores stores = Stores::cached;
+    /// How destinations are written; none: streaming from `far_bytes` on, but messages are read soon and stay in cache.
+    std::optional<Stores> stores;
     const KernelTable* table = nullptr;  ///< null: `kernels()`
   };
   RelationProgram(const AddressRelation& relation, const Options& options);

@@ -105,7 +105,7 @@ LONGSHORE_INLINE void copy_streaming(std::byte* d, const std::byte* s, Index n) 
 }
 
 /// From here on a copy is taken to be far beyond every cache.
-constexpr Index far_bytes = Index{32} << 20;
+constexpr Index huge_bytes = Index{32} << 20;
 
 /// Many pages, four at a time: a single sequence of lines leaves memory channels idle that four sequences use.
 template <int W>
@@ -124,7 +124,7 @@ void copy_far(std::byte* d, const std::byte* s, Index n) {
 template <int W>
 void copy_bytes(std::byte* d, const std::byte* s, Index n, Stores stores) {
   if (n <= 0) return;
-  if (stores == Stores::streaming && n >= far_bytes) return copy_far<W>(d, s, n);
+  if (stores == Stores::streaming && n >= huge_bytes) return copy_far<W>(d, s, n);
   if (stores == Stores::streaming && n >= 2 * line_bytes) return copy_streaming<W>(d, s, n);
   copy_cached<W>(d, s, n);
 }
