@@ -2,7 +2,7 @@
 //
 // Every iteration times one memcpy and one kernel, so that both see the same weather; the counters are medians over the
 // iterations: `of_memcpy` is kernel rate / memcpy rate (1 = as fast), `GB/s` and `memcpy_GB/s` count payload bytes
-// once.
+// once. Lists are timed beside the plain loop over int indices that a compiler makes, of which `of_loop` is the multiple.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -88,6 +89,65 @@ void run(benchmark::State& state, const Case& c, const KernelTable& table, Store
   state.counters["memcpy_GB/s"] = bytes / median(copies);
 }
 
+struct ListCase {
+  std::string name;
+  bool scatter, shuffled;
+  Index block, payload;
+};
+
+/// The loop that people write: the length is known to the compiler, indices are int.
+template <int Block>
+__attribute__((noinline)) void list_loop(std::byte* __restrict d, const std::byte* __restrict s, const int* index, Index n,
+                                         bool scatter) {
+  if (scatter)
+    for (Index i = 0; i < n; ++i) std::memcpy(d + Index{index[i]} * Block, s + i * Block, Block);
+  else
+    for (Index i = 0; i < n; ++i) std::memcpy(d + i * Block, s + Index{index[i]} * Block, Block);
+}
+
+void run_list(benchmark::State& state, const ListCase& c, const KernelTable& table, Stores stores) {
+  const Index n = c.payload / c.block;
+  std::vector<int> index(static_cast<std::size_t>(n));
+  std::mt19937 random(1);
+  // Like the halo of a mesh: ascending, a quarter of the gaps each from 1 to 4.
+  int at = 0;
+  for (int& i : index) i = at, at += 1 + static_cast<int>(random() % 4);
+  if (c.shuffled) std::shuffle(index.begin(), index.end(), random);
+  const longshore::BlockList list{reinterpret_cast<const std::uint32_t*>(index.data()), n, c.block, c.block};
+  const Index listed = at * c.block;
+  const Buffer source = buffer((c.scatter ? c.payload : listed) + 64);
+  const Buffer destination = buffer((c.scatter ? listed : c.payload) + 64);
+  // The loop's own, as memcpy's above.
+  const Buffer looped = buffer((c.scatter ? listed : c.payload) + 64);
+  const auto loop = c.block == 4    ? &list_loop<4>
+                    : c.block == 8  ? &list_loop<8>
+                    : c.block == 12 ? &list_loop<12>
+                    : c.block == 24 ? &list_loop<24>
+                                    : &list_loop<48>;
+  const Index again = std::max<Index>(1, (Index{1} << 19) / c.payload);
+  std::vector<double> loops, moves, ratios;
+  for (auto _ : state) {
+    loops.push_back(seconds([&] {
+      for (Index k = 0; k < again; ++k) {
+        loop(looped.get() + 16, source.get() + 16, index.data(), n, c.scatter);
+        benchmark::ClobberMemory();
+      }
+    }));
+    moves.push_back(seconds([&] {
+      for (Index k = 0; k < again; ++k)
+        (c.scatter ? table.scatter : table.gather)(destination.get() + 16, source.get() + 16, list, stores);
+      table.fence();
+      benchmark::ClobberMemory();
+    }));
+    ratios.push_back(loops.back() / moves.back());
+    state.SetIterationTime(moves.back());
+  }
+  const double bytes = static_cast<double>(c.payload * again) * 1e-9;
+  state.counters["of_loop"] = median(ratios);
+  state.counters["GB/s"] = bytes / median(moves);
+  state.counters["loop_GB/s"] = bytes / median(loops);
+}
+
 std::string size_text(Index bytes) {
   return bytes >= 1 << 20 ? std::to_string(bytes >> 20) + "M" : std::to_string(bytes >> 10) + "K";
 }
@@ -130,6 +190,18 @@ std::vector<Case> cases() {
   return all;
 }
 
+std::vector<ListCase> list_cases() {
+  std::vector<ListCase> all;
+  for (Index payload : {Index{8} << 10, Index{160} << 10, Index{3} << 20, Index{64} << 20})
+    for (Index block : {4, 8, 12, 24, 48})
+      for (bool scatter : {false, true})
+        for (bool shuffled : {false, true})
+          all.push_back({std::string(scatter ? "list_scatter/" : "list_gather/") + std::to_string(block) +
+                             (shuffled ? "/random/" : "/sorted/") + size_text(payload),
+                         scatter, shuffled, block, payload});
+  return all;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -147,6 +219,17 @@ int main(int argc, char** argv) {
               ->UseManualTime()
               ->MinTime(0.15);
         }
+  for (const ListCase& c : list_cases())
+    for (const KernelTable* table : longshore::available_kernels())
+      for (Stores stores : {Stores::cached, Stores::streaming}) {
+        if (stores == Stores::streaming && (c.scatter || table == &longshore::plain_kernels())) continue;
+        const std::string name =
+            c.name + "/" + table->name + (stores == Stores::streaming ? "/streaming" : "/cached");
+        benchmark::RegisterBenchmark(name.c_str(),
+                                     [c, table, stores](benchmark::State& state) { run_list(state, c, *table, stores); })
+            ->UseManualTime()
+            ->MinTime(0.15);
+      }
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
   benchmark::RunSpecifiedBenchmarks();

@@ -16,7 +16,8 @@ nb::object to_array(std::vector<Index> values) {
   auto* owned = new std::vector<Index>(std::move(values));
   nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<Index>*>(p); });
   const std::size_t shape[2] = {owned->size() / Columns, Columns};
-  return nb::cast(nb::ndarray<nb::numpy, Index>(owned->data(), Columns == 1 ? 1 : 2, shape, owner));
+  // Viewed, because what arrives is C's `long long`, which NumPy prints another way than its own int64.
+  return nb::cast(nb::ndarray<nb::numpy, Index>(owned->data(), Columns == 1 ? 1 : 2, shape, owner)).attr("view")("int64");
 }
 
 /// An integer array of one or two dimensions as `longshore._arrays.index_array` makes it.

@@ -48,21 +48,64 @@ void move_list(std::byte* d, const std::byte* s, const ListMove& l) {
   move_some<Mover, Unit, side, false>(d, s, l, done, l.n);
 }
 
+#if LONGSHORE_KERNELS_X86
+/// Elements of E bytes by the instruction that gathers a register of them. A template so that only the tables which have
+/// the instruction compile it.
+template <int W, int E>
+void gather_elements(std::byte* d, const std::byte* s, const ListMove& l) {
+  // The instruction takes indices for signed: so they are counted from the middle of what they reach.
+  const void* const middle = address_after(s, E * (Index{1} << 31));
+  const __m512i sign = _mm512_set1_epi32(static_cast<int>(1u << 31)), none = _mm512_setzero_si512();
+  const std::uint32_t* const from = l.from;
+  const Index n = l.n;
+  Index i = 0;
+  for (; i + W / E <= n; i += W / E) {
+    if constexpr (E == 4) {
+      const __m512i index = _mm512_xor_si512(_mm512_loadu_si512(from + i), sign);
+      store<W>(d + i * E, (VectorType<W>)_mm512_mask_i32gather_epi32(none, 0xffff, index, middle, E));
+    } else {
+      const __m256i some = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + i));
+      const __m256i index = _mm256_xor_si256(some, _mm512_castsi512_si256(sign));
+      store<W>(d + i * E, (VectorType<W>)_mm512_mask_i32gather_epi64(none, 0xff, index, middle, E));
+    }
+  }
+  move_some<Exact<W, E>, E, Listed::source, false>(d, s, l, i, n);
+}
+
+/// Whether gathering by instruction beats a load an element. It does on Intel's CPUs since those with half-precision
+/// arithmetic; on earlier ones a mitigation in microcode makes it slow, and AMD's take the instruction apart.
+inline bool gathers_fast() {
+#if defined(__clang__)
+  return false;  // older ones do not know the name
+#else
+  return __builtin_cpu_supports("avx512fp16");
+#endif
+}
+#endif
+
 using ListMover = void (*)(std::byte*, const std::byte*, const ListMove&);
 
 template <int W, Listed side, bool Ahead>
 ListMover choose_list_mover(const ListMove& l) {
+#if LONGSHORE_KERNELS_X86
+  if constexpr (W == 64 && side == Listed::source)
+    if (l.unit == l.block && gathers_fast()) {
+      if (l.block == 4) return &gather_elements<W, 4>;
+      if (l.block == 8) return &gather_elements<W, 8>;
+    }
+#endif
   return with_mover<W>(l.block, [&](auto mover) -> ListMover {
     using Mover = decltype(mover);
-    constexpr bool ahead = Ahead && !std::is_same_v<Mover, Library>;
     if constexpr (Mover::bytes(0) != 0)
-      if (l.unit == Mover::bytes(0)) return &move_list<Mover, Mover::bytes(0), side, ahead>;
-    return &move_list<Mover, 0, side, ahead>;
+      if (l.unit == Mover::bytes(0)) return &move_list<Mover, Mover::bytes(0), side, Ahead>;
+    return &move_list<Mover, 0, side, Ahead>;
   });
 }
 
-/// Whether a listed destination does not fit in a second-level cache, judged by a few of its places.
-inline bool far_list(const ListMove& l) {
+/// Whether a listed destination's lines are worth claiming ahead: those of small blocks, which take more lines than bytes,
+/// where they do not fit in a second-level cache, judged by a few of the places.
+inline bool worth_claiming(const ListMove& l) {
+  if (l.block >= 32) return false;
   Index low = l.to[0], high = low;
   for (Index k = 1; k < 8; ++k) {
     const Index at = l.to[(l.n - 1) / 7 * k];
@@ -80,7 +123,7 @@ void move_listed(std::byte* d, const std::byte* s, const ListMove& l, Stores sto
     if (l.block >= 2 * line_bytes || whole_lines) return move_list<Streaming<W>, 0, side, false>(d, s, l);
   }
   if constexpr (side != Listed::source)
-    if (far_list(l)) return choose_list_mover<W, side, true>(l)(d, s, l);
+    if (worth_claiming(l)) return choose_list_mover<W, side, true>(l)(d, s, l);
   choose_list_mover<W, side, false>(l)(d, s, l);
 }
 
