@@ -1,6 +1,7 @@
 #include "longshore/relations/packed_list.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -22,36 +23,46 @@ PackedIntegers packed(const std::vector<Index>& values, PackedIntegers::Scheme s
   return PackedIntegers(values, one_stride ? PackedIntegers::Scheme::deltas : scheme);
 }
 
+void count_in_units(std::vector<Index>& offsets, Index unit) {
+  if ((unit & (unit - 1)) == 0)
+    for (auto& offset : offsets) offset >>= std::countr_zero(std::uint64_t(unit));
+  else
+    for (auto& offset : offsets) offset /= unit;
+}
+
 class PackedListReader : public RunReader {
  public:
-  PackedListReader(const PackedList& list, Index first, Index last) : list_(list), at_(first), last_(last) {}
+  PackedListReader(const PackedList& list, Index first, Index last)
+      : list_(list), left_(last - first), entry_(first / list.block()), filled_(entry_), skip_(first % list.block()) {}
   std::size_t read(std::span<OffsetRun> out) override {
     const Index block = list_.block(), element = list_.element_bytes();
     std::size_t n = 0;
-    while (n < out.size() && at_ < last_) {
-      const Index entry = at_ / block;
-      if (entry < filled_first_ || entry >= filled_last_) fill(entry);
-      const auto k = std::size_t(entry - filled_first_);
-      const Index from = at_ % block, to = std::min(block, from + (last_ - at_));
+    for (; n < out.size() && left_ > 0; ++n) {
+      if (entry_ == filled_) fill();
+      const auto k = std::size_t(entry_++ - (filled_ - in_chunk_));
       const OffsetRun whole{list_.source_base() + source_[k] * list_.unit(), list_.destination_base() + destination_[k] * list_.unit(),
                             block, element, element};
-      out[n++] = whole.slice(from, to);
-      at_ += to - from;
+      out[n] = whole.slice(skip_, std::min(block, skip_ + left_));
+      left_ -= out[n].count;
+      skip_ = 0;
     }
     return n;
   }
 
  private:
-  void fill(Index entry) {
-    filled_first_ = entry;
-    filled_last_ = std::min(entry + chunk, list_.source().size());
-    list_.source().read(entry, filled_last_ - entry, source_);
-    list_.destination().read(entry, filled_last_ - entry, destination_);
+  void fill() {
+    in_chunk_ = std::min(chunk, list_.source().size() - entry_);
+    filled_ = entry_ + in_chunk_;
+    list_.source().read(entry_, in_chunk_, source_);
+    list_.destination().read(entry_, in_chunk_, destination_);
   }
 
-  static constexpr Index chunk = 128;
+  static constexpr Index chunk = 512;
   const PackedList& list_;
-  Index at_, last_, filled_first_ = 0, filled_last_ = 0;
+  Index left_;              ///< elements
+  Index entry_, filled_;    ///< blocks: the next, and one past the last that is unpacked
+  Index skip_;              ///< elements of the next block that come before the stretch
+  Index in_chunk_ = 0;
   Index source_[chunk], destination_[chunk];
 };
 
@@ -89,9 +100,13 @@ PackedList::PackedList(Index element_bytes, RunReader& pairs, RunReader& again, 
     unit_ = block_ * element_bytes;
     for (std::size_t k = 0; k < source.size(); ++k) {
       source[k] -= source_base_, destination[k] -= destination_base_;
-      if (source[k] % unit_ != 0 || destination[k] % unit_ != 0) unit_ = std::gcd(std::gcd(unit_, source[k]), destination[k]);
+      // A division costs more than all the rest; most units are powers of two.
+      const bool power_of_two = (unit_ & (unit_ - 1)) == 0;
+      const Index both = source[k] | destination[k];
+      if (power_of_two ? (both & (unit_ - 1)) != 0 : source[k] % unit_ != 0 || destination[k] % unit_ != 0)
+        unit_ = std::gcd(std::gcd(unit_, source[k]), destination[k]);
     }
-    for (std::size_t k = 0; k < source.size(); ++k) source[k] /= unit_, destination[k] /= unit_;
+    count_in_units(source, unit_), count_in_units(destination, unit_);
   }
   source_ = packed(source, scheme), destination_ = packed(destination, scheme);
 }

@@ -13,7 +13,7 @@ struct PairForm : Form {
   EncodingKind kind() const override { return EncodingKind::aapair; }
   Index encoded_bytes() const override { return Index(pairs.size() * sizeof(OffsetPair)); }
   Index symbols() const override { return Index(pairs.size()); }
-  double symbol_ns() const override { return 1.6; }
+  double symbol_ns() const override { return 3.5; }
 
   struct Reader : RunReader {
     explicit Reader(std::span<const OffsetPair> pairs) : left(pairs) {}
@@ -40,7 +40,7 @@ struct BlockForm : Form {
   EncodingKind kind() const override { return EncodingKind::aablk; }
   Index encoded_bytes() const override { return Index(blocks.size() * sizeof(OffsetBlock)); }
   Index symbols() const override { return Index(blocks.size()); }
-  double symbol_ns() const override { return 2.4; }
+  double symbol_ns() const override { return 3.8; }
 
   void add(const OffsetRun& run) {
     if (run.count > 1 && (run.source_step != element || run.destination_step != element)) {

@@ -58,7 +58,7 @@ struct SymbolForm : Form {
   EncodingKind kind() const override { return EncodingKind::dmrle; }
   Index encoded_bytes() const override { return Index(list.size() * sizeof(DifferenceSymbol)); }
   Index symbols() const override { return Index(list.size()); }
-  double symbol_ns() const override { return 2.4; }
+  double symbol_ns() const override { return 4.2; }
 
   struct Reader : DifferenceReader {
     explicit Reader(std::span<const DifferenceSymbol> symbols) : left(symbols) {}
@@ -93,11 +93,11 @@ struct DictionaryForm : Form {
   }
   Index symbols() const override { return count; }
   Index distinct_symbols() const override { return Index(table.size()); }
-  double symbol_ns() const override { return 2.0; }
+  double symbol_ns() const override { return 5.0; }
 
   std::uint64_t key(Index k) const {
-    const Index per_word = 64 / bits;
-    return words[std::size_t(k / per_word)] >> (k % per_word * bits) & (~std::uint64_t(0) >> (64 - bits));
+    const auto at = std::uint64_t(k) * std::uint64_t(bits);  // keys fill words to the last bit
+    return words[at / 64] >> (at % 64) & (~std::uint64_t(0) >> (64 - bits));
   }
 
   struct Reader : DifferenceReader {

@@ -66,7 +66,7 @@ struct HuffmanForm : Form {
   }
   Index symbols() const override { return count; }
   Index distinct_symbols() const override { return Index(table.size()); }
-  double symbol_ns() const override { return 5.0; }
+  double symbol_ns() const override { return 11.5; }
 
   /// Throws `Error(argument)` where the lengths are those of no prefix code.
   void prepare() {

@@ -46,7 +46,7 @@ struct NestForm : Form {
     }
     return n;
   }
-  double symbol_ns() const override { return 3.0; }
+  double symbol_ns() const override { return 3.5; }
   std::unique_ptr<RunReader> reader() const override { return relation->reader(); }
   const AddressRelation* as_it_is() const override { return relation.get(); }
 
