@@ -30,23 +30,24 @@ bool less_destination(const OffsetPair& a, const OffsetPair& b) {
   return a.destination != b.destination ? a.destination < b.destination : a.source < b.source;
 }
 
-/// A dense message on the destination's side of every run.
-class AssemblyReader : public RunReader {
- public:
-  AssemblyReader(std::unique_ptr<RunReader> inner, Index element) : inner_(std::move(inner)), element_(element) {}
-  std::size_t read(std::span<OffsetRun> out) override {
-    const std::size_t n = inner_->read(out);
-    for (std::size_t k = 0; k < n; ++k) {
-      out[k].destination = message_, out[k].destination_step = element_;
-      message_ += out[k].count * element_;
-    }
-    return n;
+/// A dense message from `message` on takes the place of a part's destinations.
+AddressRelation::Part assembled(const AddressRelation::Part& part, Index element, Index message) {
+  if (const auto* nest = std::get_if<LoopNest>(&part)) {
+    const auto half = nest->assembly();
+    return LoopNest(element, half.axes(), half.source_base(), message);
   }
-
- private:
-  std::unique_ptr<RunReader> inner_;
-  Index element_, message_ = 0;
-};
+  if (const auto* pairs = std::get_if<AddressRelation::PairList>(&part)) {
+    auto list = *pairs;
+    for (auto& pair : list) pair.destination = message, message += element;
+    return list;
+  }
+  auto list = std::get<AddressRelation::RunList>(part);
+  for (auto& run : list) {
+    run.destination = message, run.destination_step = element;
+    message += run.count * element;
+  }
+  return list;
+}
 
 /// What `next` does with stretches of its source array.
 class Onward {
@@ -62,11 +63,12 @@ class Onward {
     for (std::size_t k = 1; k < spans_.size() && !overlaps_; ++k)
       overlaps_ = spans_[k].source < spans_[k - 1].source + spans_[k - 1].count * element_;
     if (!overlaps_) return;
-    // A source that is read twice has several ways on: one span an element, in the order of `next`.
-    std::vector<OffsetRun> elements;
-    for (const auto& span : spans_)
-      for (Index k = 0; k < span.count; ++k) elements.push_back(span.slice(k, k + 1));
-    spans_ = std::move(elements);
+    // A source that is read twice has several ways on: one span an element, those of one source in the order of `next`.
+    spans_.clear();
+    const auto again = next.reader();
+    for_each_run(*again, [&](const OffsetRun& run) {
+      for (Index k = 0; k < run.count; ++k) spans_.push_back(run.slice(k, k + 1));
+    });
     sort();
   }
 
@@ -271,11 +273,10 @@ bool AddressRelation::same_pairs(const AddressRelation& other) const {
 }
 
 AddressRelation AddressRelation::assembly() const {
-  if (parts_.size() == 1)
-    if (const auto* nest = std::get_if<LoopNest>(&parts_[0]))
-      return AddressRelation(element_bytes_, std::vector<Part>{nest->assembly()}, {});
-  AssemblyReader message(reader(), element_bytes_);
-  return AddressRelation(element_bytes_, fold(element_bytes_, message), {});
+  std::vector<Part> parts;
+  for (std::size_t k = 0; k < parts_.size(); ++k) parts.push_back(assembled(parts_[k], element_bytes_, starts_[k] * element_bytes_));
+  AddressRelation result(element_bytes_, std::move(parts), {});
+  return parts_.size() == 1 && std::holds_alternative<LoopNest>(parts_[0]) ? result : result.canonical();
 }
 
 AddressRelation AddressRelation::disassembly() const {

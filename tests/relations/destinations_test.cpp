@@ -94,6 +94,54 @@ TEST(Destinations, overlaps_are_refused_exactly_where_there_are_some) {
   EXPECT_GT(overlaps, rounds / 100);
 }
 
+/// Offsets so far apart that no list of places would hold them: runs are merged.
+TEST(Destinations, overlaps_far_apart_are_refused_too) {
+  Dice draw;
+  constexpr Index far = Index{1} << 40;
+  int overlaps = 0;
+  for (int i = 0; i < rounds / 20; ++i) {
+    const Index element = draw(1, 9);
+    AddressRelation::RunList runs(std::size_t(draw(2, 12)));
+    for (auto& run : runs) run = {0, far * draw(-9, 9) + draw(0, 9), draw(1, 6), element, draw(0, 1) ? far * draw(-3, 3) : draw(-12, 12)};
+    const auto pairs = pairs_of(AddressRelation::Part(runs));
+    const bool overlap = destinations_overlap(pairs, element);
+    overlaps += overlap;
+    bool refused = false;
+    try {
+      EXPECT_EQ(AddressRelation::from_runs(element, runs).elements(), Index(pairs.size()));
+    } catch (const Error& error) {
+      refused = true;
+      ASSERT_EQ(int(error.kind()), int(ErrorKind::argument)) << error.what();
+    }
+    ASSERT_EQ(refused, overlap) << "round " << i << words(AddressRelation::Part(runs));
+  }
+  EXPECT_GT(overlaps, rounds / 100);
+  EXPECT_LT(overlaps, rounds / 25);
+}
+
+TEST(Destinations, the_first_two_pairs_that_clash_are_named) {
+  auto refused = [](const std::vector<std::string>& words, AddressRelation::RunList runs) {
+    expect_error(ErrorKind::argument, words, [&] { AddressRelation::from_runs(8, std::move(runs)); });
+  };
+  refused({"pair 1 (8 -> -8)", "pair 3 (80 -> -4)", "same bytes", "combining operation"}, {{0, -24, 3, 8, 16}, {80, -4, 1, 0, 0}});
+  refused({"pair 0 (0 -> 16)", "pair 1 (8 -> 16)"}, {{0, 16, 5, 8, 0}});
+  refused({"pair 2 (16 -> 9)", "pair 3 (24 -> 16)"}, {{0, -100, 2, 8, 50}, {16, 9, 3, 8, 7}});
+  constexpr Index far = Index{1} << 50;
+  refused({"pair 2 (16 -> " + std::to_string(3 * far) + ")", "pair 6 (4 -> " + std::to_string(3 * far) + ")"},
+          {{0, far, 5, 8, far}, {1, 9 * far, 10, 3, -2 * far}});
+}
+
+/// Runs that do not interleave are passed at once, whatever their number of elements.
+TEST(Destinations, large_runs_out_of_order) {
+  constexpr Index large = Index{1} << 40;
+  AddressRelation::RunList runs;
+  for (Index k = 0; k < 1000; ++k) runs.push_back({0, (k * 7 % 1000) * 16 * large, large, 0, 16});
+  EXPECT_EQ(AddressRelation::from_runs(16, runs).elements(), 1000 * large);
+  EXPECT_EQ(AddressRelation::from_runs(8, {{0, 8, large, 0, 16}, {0, 16 * large, large, 0, 16}}).elements(), 2 * large);
+  expect_error(ErrorKind::memory_limit, {"cannot be told", "combining operation"},
+               [&] { AddressRelation::from_runs(8, {{0, 8, large, 0, 16}, {0, 0, large, 0, 16}}); });
+}
+
 TEST(Destinations, every_box_is_told_without_enumerating) {
   Dice draw;
   for (int i = 0; i < rounds / 10; ++i) {

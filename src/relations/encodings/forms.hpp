@@ -58,6 +58,8 @@ struct Encoding::Form {
   /// All pairs; the caller skips.
   virtual std::unique_ptr<RunReader> reader() const = 0;
   virtual void write(WordWriter& out) const = 0;
+  /// The relation, where the form is one already: checked when it was made, and not to be enumerated.
+  virtual const AddressRelation* whole() const { return nullptr; }
 };
 
 /// What the header of a stored encoding says about all kinds.
