@@ -16,9 +16,12 @@ void check_element(Index bytes) {
 
 /// What is given from outside: elements of one size, and runs of some elements each.
 void tidy(AddressRelation::Part& part, Index element_bytes) {
-  if (const auto* nest = std::get_if<LoopNest>(&part); nest && nest->element_bytes() != element_bytes)
-    throw Error(ErrorKind::type, "a nest of " + std::to_string(nest->element_bytes()) + "-byte elements cannot be part of a relation of " +
-                                     std::to_string(element_bytes) + "-byte elements");
+  Index own = element_bytes;
+  if (const auto* nest = std::get_if<LoopNest>(&part)) own = nest->element_bytes();
+  if (const auto* list = std::get_if<PackedList>(&part)) own = list->element_bytes();
+  if (own != element_bytes)
+    throw Error(ErrorKind::type, std::to_string(own) + "-byte elements cannot be part of a relation of " + std::to_string(element_bytes) +
+                                     "-byte elements");
   auto* runs = std::get_if<AddressRelation::RunList>(&part);
   if (runs == nullptr) return;
   for (std::size_t k = 0; k < runs->size(); ++k)
@@ -29,6 +32,7 @@ void tidy(AddressRelation::Part& part, Index element_bytes) {
 
 Index elements_of(const AddressRelation::Part& part) {
   if (const auto* nest = std::get_if<LoopNest>(&part)) return nest->elements();
+  if (const auto* list = std::get_if<PackedList>(&part)) return list->elements();
   if (const auto* pairs = std::get_if<AddressRelation::PairList>(&part)) return Index(pairs->size());
   Index n = 0;
   for (const auto& run : std::get<AddressRelation::RunList>(part)) n = checked_add(n, run.count);
@@ -51,10 +55,15 @@ struct Extents {
   bool any_source = false, any_destination = false;
 
   void add(const AddressRelation::Part& part, Index element) {
-    if (const auto* nest = std::get_if<LoopNest>(&part)) {
-      if (nest->empty()) return;
-      const auto s = nest->source_extent(), d = nest->destination_extent();
+    auto add_all = [&](const auto& regular) {
+      if (regular.elements() == 0) return;
+      const auto s = regular.source_extent(), d = regular.destination_extent();
       widen(source, any_source, s.first, s.last), widen(destination, any_destination, d.first, d.last);
+    };
+    if (const auto* nest = std::get_if<LoopNest>(&part)) {
+      add_all(*nest);
+    } else if (const auto* list = std::get_if<PackedList>(&part)) {
+      add_all(*list);
     } else if (const auto* pairs = std::get_if<AddressRelation::PairList>(&part)) {
       if (pairs->empty()) return;
       Index s0 = pairs->front().source, s1 = s0, d0 = pairs->front().destination, d1 = d0;
@@ -123,6 +132,7 @@ class RunListReader : public RunReader {
 
 std::unique_ptr<RunReader> reader_of(const AddressRelation::Part& part, Index first, Index last) {
   if (const auto* nest = std::get_if<LoopNest>(&part)) return nest->reader(first, last);
+  if (const auto* list = std::get_if<PackedList>(&part)) return list->reader(first, last);
   if (const auto* pairs = std::get_if<AddressRelation::PairList>(&part))
     return std::make_unique<PairReader>(std::span(*pairs).subspan(std::size_t(first), std::size_t(last - first)));
   return std::make_unique<RunListReader>(std::get<AddressRelation::RunList>(part), first, last);
@@ -362,6 +372,7 @@ Index AddressRelation::workspace_bytes() const {
   for (const auto& part : parts_) {
     if (const auto* runs = std::get_if<RunList>(&part)) bytes += Index(runs->size() * sizeof(OffsetRun));
     if (const auto* pairs = std::get_if<PairList>(&part)) bytes += Index(pairs->size() * sizeof(OffsetPair));
+    if (const auto* list = std::get_if<PackedList>(&part)) bytes += list->workspace_bytes();
     if (const auto* nest = std::get_if<LoopNest>(&part))
       for (const auto& axis : nest->axes())
         for (const auto& period : axis.runs.periods()) bytes += Index(sizeof period + period.runs.size() * sizeof(PairedRun));

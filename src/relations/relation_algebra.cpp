@@ -36,6 +36,10 @@ AddressRelation::Part assembled(const AddressRelation::Part& part, Index element
     const auto half = nest->assembly();
     return LoopNest(element, half.axes(), half.source_base(), message);
   }
+  if (const auto* list = std::get_if<PackedList>(&part)) {
+    const auto half = list->assembly();
+    return PackedList(element, half.block(), half.unit(), half.source_base(), message, half.source(), half.destination());
+  }
   if (const auto* pairs = std::get_if<AddressRelation::PairList>(&part)) {
     auto list = *pairs;
     for (auto& pair : list) pair.destination = message, message += element;
@@ -109,6 +113,7 @@ class Onward {
 
 AddressRelation::Part inverted(const AddressRelation::Part& part) {
   if (const auto* nest = std::get_if<LoopNest>(&part)) return nest->inverse();
+  if (const auto* list = std::get_if<PackedList>(&part)) return list->inverse();
   if (const auto* pairs = std::get_if<AddressRelation::PairList>(&part)) {
     auto list = *pairs;
     for (auto& pair : list) std::swap(pair.source, pair.destination);
@@ -235,7 +240,7 @@ AddressRelation AddressRelation::canonical() const {
   if (parts_.size() == 1)
     if (const auto* nest = std::get_if<LoopNest>(&parts_[0]))
       return AddressRelation(element_bytes_, std::vector<Part>{nest->canonical()}, reduction_);
-  // Nests stay nests; what lies between them is folded.
+  // Nests stay nests and packed lists packed; what lies between them is folded.
   std::vector<Part> parts;
   auto flush = [&](std::size_t first, std::size_t last) {
     if (first == last) return;
@@ -247,9 +252,13 @@ AddressRelation AddressRelation::canonical() const {
   constexpr Index small = 4096;  // so many runs of a nest are read again, to find what several nests have in common
   for (std::size_t k = 0; k < parts_.size(); ++k) {
     const auto* nest = std::get_if<LoopNest>(&parts_[k]);
-    if (nest == nullptr || nest->elements() <= small) continue;
+    const bool is_packed = std::holds_alternative<PackedList>(parts_[k]);
+    if (!is_packed && (nest == nullptr || nest->elements() <= small)) continue;
     flush(first, k);
-    parts.push_back(nest->canonical());
+    if (nest != nullptr)
+      parts.push_back(nest->canonical());
+    else
+      parts.push_back(parts_[k]);
     first = k + 1;
   }
   flush(first, parts_.size());
