@@ -30,6 +30,16 @@ bool less_destination(const OffsetPair& a, const OffsetPair& b) {
   return a.destination != b.destination ? a.destination < b.destination : a.source < b.source;
 }
 
+/// True when the pairs of a nest are sorted by one side, then the other; false may mean that it must be enumerated to tell.
+bool in_order(const LoopNest& nest, bool by_source) {
+  auto stays = [by_source](const RelationAxis& axis) { return (by_source ? axis.source_stride : axis.destination_stride) == 0; };
+  auto inner = nest.axes().end();  // the loops that stay at one place of the first side, and sort by the other
+  while (inner != nest.axes().begin() && stays(*(inner - 1))) --inner;
+  const LoopNest places(nest.element_bytes(), {nest.axes().begin(), inner}), copies(nest.element_bytes(), {inner, nest.axes().end()});
+  return by_source ? places.ascending_source() && copies.ascending_destination()
+                   : places.ascending_destination() && copies.ascending_source();
+}
+
 /// A dense message from `message` on takes the place of a part's destinations.
 AddressRelation::Part assembled(const AddressRelation::Part& part, Index element, Index message) {
   if (const auto* nest = std::get_if<LoopNest>(&part)) {
@@ -193,7 +203,7 @@ bool AddressRelation::is_sorted(PairOrder order) const {
   const bool by_source = order == PairOrder::source_first;
   if (parts_.size() == 1)
     if (const auto* nest = std::get_if<LoopNest>(&parts_[0]))
-      if (by_source ? nest->ascending_source() : nest->ascending_destination()) return true;
+      if (in_order(*nest, by_source)) return true;
   const auto less = by_source ? less_source : less_destination;
   bool sorted = true, any = false;
   OffsetPair last;
@@ -214,16 +224,27 @@ std::optional<AddressRelation> AddressRelation::nest_in_order(PairOrder order) c
   if (parts_.size() != 1 || !std::holds_alternative<LoopNest>(parts_[0])) return std::nullopt;
   const auto nest = std::get<LoopNest>(parts_[0]).canonical();
   const bool by_source = order == PairOrder::source_first;
-  // How far one step of an axis goes, the closest two of its positions.
-  auto step = [by_source](const RelationAxis& axis) {
-    const Index n = axis.runs.elements();
-    const auto a = axis.runs.at(0), b = axis.runs.at(n > 1 ? 1 : 0);
-    return by_source ? Wide(b.source - a.source) * axis.source_stride : Wide(b.destination - a.destination) * axis.destination_stride;
-  };
   auto axes = nest.axes();
-  std::stable_sort(axes.begin(), axes.end(), [&](const auto& a, const auto& b) { return step(a) > step(b); });
-  LoopNest exchanged(element_bytes_, std::move(axes), nest.source_base(), nest.destination_base());
-  if (!(by_source ? exchanged.ascending_source() : exchanged.ascending_destination())) return std::nullopt;
+  Index source = nest.source_base(), destination = nest.destination_base();
+  // How far one step of an axis goes on both sides, the one that is sorted by first.
+  auto steps = [by_source](const RelationAxis& axis) {
+    const auto a = axis.runs.at(0), b = axis.runs.at(1);
+    const Index s = (b.source - a.source) * axis.source_stride, d = (b.destination - a.destination) * axis.destination_stride;
+    return by_source ? std::pair(s, d) : std::pair(d, s);
+  };
+  for (auto& axis : axes) {  // loops that run backwards are turned round
+    const auto& run = axis.runs.periods()[0].runs[0];
+    const bool line = axis.runs.single_run() || (run.length == 1 && axis.runs.elements() == run.count);
+    if (!line || steps(axis) >= std::pair(Index{0}, Index{0})) continue;
+    const Index n = axis.runs.elements();
+    const auto first = axis.runs.at(0), second = axis.runs.at(1), last = axis.runs.at(n - 1);
+    source += last.source * axis.source_stride, destination += last.destination * axis.destination_stride;
+    axis = {PairedRuns::run(n), (first.source - second.source) * axis.source_stride,
+            (first.destination - second.destination) * axis.destination_stride};
+  }
+  std::stable_sort(axes.begin(), axes.end(), [&](const auto& a, const auto& b) { return steps(a) > steps(b); });
+  LoopNest exchanged(element_bytes_, std::move(axes), source, destination);
+  if (!in_order(exchanged, by_source)) return std::nullopt;
   return AddressRelation(element_bytes_, std::vector<Part>{std::move(exchanged)}, reduction_);
 }
 

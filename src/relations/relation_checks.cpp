@@ -158,7 +158,7 @@ void check_by_merging(const AddressRelation& relation, Index runs) {
   auto later = [](const Strip* a, const Strip* b) { return a->next > b->next; };
   std::priority_queue<Strip*, std::vector<Strip*>, decltype(later)> open(later);
   Index end = relation.destination_extent().first;
-  Index looks = std::max<Index>(Index{1} << 26, 2 * runs);
+  Index looks = std::max<Index>(Index{1} << 26, 64 * runs);  // at levels of the queue
   for (std::size_t k = 0; k < strips.size() || !open.empty();) {
     if (open.empty() || (k < strips.size() && strips[k].next <= open.top()->next)) {
       open.push(&strips[k++]);
@@ -167,7 +167,8 @@ void check_by_merging(const AddressRelation& relation, Index runs) {
     Strip& strip = *open.top();
     open.pop();
     if (strip.next < end) refuse_byte(relation, strip.next);
-    if (--looks < 0) refuse_to_look(relation);
+    looks -= std::bit_width(open.size() + 1);
+    if (looks < 0) refuse_to_look(relation);
     Index n = strip.left;  // of its elements that come before anybody else's
     if (n > 1 && !open.empty()) n = std::min(n, (open.top()->next - strip.next) / strip.step + 1);
     if (n > 1 && k < strips.size()) n = std::min(n, (strips[k].next - strip.next) / strip.step + 1);

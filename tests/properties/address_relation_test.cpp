@@ -7,6 +7,12 @@
 namespace longshore::test {
 namespace {
 
+/// Cases are cheap here, and what is wrong is rare.
+const bool many_cases = [] {
+  if (!quick()) ::setenv("RC_PARAMS", "max_success=1500", 0);
+  return true;
+}();
+
 /// Parts of any sorts, or what some motion of some plan is.
 Sample draw_sample(Index element = 0) {
   if (element == 0 && chance(25)) {
@@ -32,14 +38,19 @@ Sample draw_sample(Index element = 0) {
 /// The sample as one of the things that can be made of the same pairs.
 AddressRelation draw_form(const Sample& sample, Reduction reduction = {}) {
   const auto relation = sample.relation(reduction);
-  switch (draw(0, 4)) {
+  auto packed = [](const AddressRelation& given) {  // lists that stay bit-packed
+    return Encoding(given, draw(0, 1) ? EncodingKind::packed : EncodingKind::delta).decode();
+  };
+  switch (draw(0, 6)) {
     case 0: return relation;
+    case 5: return packed(relation);
     case 1: return relation.canonical();
     case 2: return AddressRelation::from_pairs(sample.element, sample.pairs, reduction);
     case 3: return AddressRelation::from_reader(sample.element, *relation.reader(), reduction);
     default: {
       const Index cut = draw(0, relation.elements());
-      return AddressRelation::concatenate(std::vector{relation.restrict(0, cut), relation.restrict(cut, relation.elements())});
+      const auto first = relation.restrict(0, cut), second = relation.restrict(cut, relation.elements());
+      return AddressRelation::concatenate(std::vector{chance(30) ? packed(first) : first, chance(30) ? packed(second) : second});
     }
   }
 }
