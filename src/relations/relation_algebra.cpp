@@ -290,10 +290,11 @@ bool AddressRelation::operator==(const AddressRelation& other) const {
   if (element_bytes_ != other.element_bytes_ || elements_ != other.elements_ || !(reduction_ == other.reduction_)) return false;
   if (source_extent_ != other.source_extent_ || destination_extent_ != other.destination_extent_) return false;
   if (parts_ == other.parts_) return true;
-  if (parts_.size() == 1 && other.parts_.size() == 1) {  // no need to enumerate what is the same nest
-    const auto *a = std::get_if<LoopNest>(&parts_[0]), *b = std::get_if<LoopNest>(&other.parts_[0]);
-    if (a && b && a->canonical() == b->canonical()) return true;
-  }
+  // No need to enumerate what are the same nests.
+  auto has_nest = [](const Part& part) { return std::holds_alternative<LoopNest>(part); };
+  if (std::any_of(parts_.begin(), parts_.end(), has_nest) && std::any_of(other.parts_.begin(), other.parts_.end(), has_nest) &&
+      canonical().parts_ == other.canonical().parts_)
+    return true;
   const auto mine = reader(), theirs = other.reader();
   return same_sequence(*mine, *theirs);
 }
