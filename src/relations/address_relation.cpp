@@ -10,6 +10,26 @@ namespace longshore {
 
 namespace {
 
+void check_element(Index bytes) {
+  if (bytes < 1) throw Error(ErrorKind::type, "an element of " + std::to_string(bytes) + " bytes cannot be moved");
+}
+
+/// What is given from outside: elements of one size, and runs of some elements each.
+void tidy(AddressRelation::Part& part, Index element_bytes) {
+  Index own = element_bytes;
+  if (const auto* nest = std::get_if<LoopNest>(&part)) own = nest->element_bytes();
+  if (const auto* list = std::get_if<PackedList>(&part)) own = list->element_bytes();
+  if (own != element_bytes)
+    throw Error(ErrorKind::type, std::to_string(own) + "-byte elements cannot be part of a relation of " + std::to_string(element_bytes) +
+                                     "-byte elements");
+  auto* runs = std::get_if<AddressRelation::RunList>(&part);
+  if (runs == nullptr) return;
+  for (std::size_t k = 0; k < runs->size(); ++k)
+    if ((*runs)[k].count < 0)
+      throw Error(ErrorKind::argument, "run " + std::to_string(k) + " has " + std::to_string((*runs)[k].count) + " elements");
+  std::erase_if(*runs, [](const OffsetRun& run) { return run.count == 0; });
+}
+
 Index elements_of(const AddressRelation::Part& part) {
   if (const auto* nest = std::get_if<LoopNest>(&part)) return nest->elements();
   if (const auto* list = std::get_if<PackedList>(&part)) return list->elements();
@@ -147,6 +167,27 @@ class PartsReader : public RunReader {
   std::unique_ptr<RunReader> inner_;
 };
 
+/// Passes on what somebody else reads. Folding trusts it, so it is looked at here, in checked arithmetic.
+class CheckedReader : public RunReader {
+ public:
+  CheckedReader(RunReader& inner, Index element) : inner_(inner), element_(element) {}
+  std::size_t read(std::span<OffsetRun> out) override {
+    const std::size_t n = inner_.read(out);
+    for (const auto& run : out.first(n)) {
+      if (run.count < 1) throw Error(ErrorKind::argument, "a reader gives a run of " + std::to_string(run.count) + " elements");
+      elements_ = checked_add(elements_, run.count);
+      Extents extents;
+      extents.add(run, element_);
+      extents.check();
+    }
+    return n;
+  }
+
+ private:
+  RunReader& inner_;
+  Index element_, elements_ = 0;
+};
+
 template <class Int>
 AddressRelation indexed(Index element, std::span<const Int> source, std::span<const Int> destination, const Reduction& reduction) {
   if (source.size() != destination.size())
@@ -160,18 +201,12 @@ AddressRelation indexed(Index element, std::span<const Int> source, std::span<co
 
 }  // namespace
 
-void AddressRelation::check_reach(const OffsetRun& run, Index element_bytes) {
-  Extents extents;
-  extents.add(run, element_bytes);
-  extents.check();
-}
-
 AddressRelation::AddressRelation(Index element_bytes, Reduction reduction)
     : AddressRelation(element_bytes, std::vector<Part>{}, reduction) {}
 
 AddressRelation::AddressRelation(Index element_bytes, std::vector<Part> parts, Reduction reduction)
     : element_bytes_(element_bytes), reduction_(reduction) {
-  if (element_bytes < 1) throw Error(ErrorKind::type, "an element of " + std::to_string(element_bytes) + " bytes cannot be moved");
+  check_element(element_bytes);
   if (!reduction.is_replace() && element_size(reduction.type()) != element_bytes)
     throw Error(ErrorKind::type, "elements of " + std::to_string(element_bytes) + " bytes cannot be reduced as " +
                                      std::string(element_name(reduction.type())));
@@ -211,10 +246,6 @@ AddressRelation AddressRelation::from_indices(Index element_bytes, std::span<con
 }
 
 AddressRelation AddressRelation::from_runs(Index element_bytes, RunList runs, Reduction reduction) {
-  for (std::size_t k = 0; k < runs.size(); ++k)
-    if (runs[k].count < 0)
-      throw Error(ErrorKind::argument, "run " + std::to_string(k) + " has " + std::to_string(runs[k].count) + " elements");
-  std::erase_if(runs, [](const OffsetRun& run) { return run.count == 0; });
   std::vector<Part> parts;
   parts.push_back(std::move(runs));
   return from_parts(element_bytes, std::move(parts), reduction);
@@ -230,11 +261,12 @@ AddressRelation AddressRelation::from_blocks(Index element_bytes, std::span<cons
 
 AddressRelation AddressRelation::from_segments(Index element_bytes, std::span<const Segment> source,
                                                std::span<const Segment> destination, Reduction reduction) {
+  check_element(element_bytes);
   RunList runs;
   auto check = [&](std::span<const Segment> segments, const char* side) {
     Index total = 0;
     for (std::size_t k = 0; k < segments.size(); ++k) {
-      if (segments[k].bytes < 0 || (element_bytes > 0 && segments[k].bytes % element_bytes != 0))
+      if (segments[k].bytes < 0 || segments[k].bytes % element_bytes != 0)
         throw Error(ErrorKind::shape, std::string(side) + " segment " + std::to_string(k) + " has " +
                                           std::to_string(segments[k].bytes) + " bytes, which are no whole elements of " +
                                           std::to_string(element_bytes));
@@ -274,13 +306,16 @@ AddressRelation AddressRelation::strided(Index element_bytes, std::span<const In
 }
 
 AddressRelation AddressRelation::from_parts(Index element_bytes, std::vector<Part> parts, Reduction reduction) {
+  for (auto& part : parts) tidy(part, element_bytes);
   AddressRelation relation(element_bytes, std::move(parts), reduction);
   relation.check_destinations();
   return relation;
 }
 
 AddressRelation AddressRelation::from_reader(Index element_bytes, RunReader& reader, Reduction reduction) {
-  return from_parts(element_bytes, fold(element_bytes, reader), reduction);
+  check_element(element_bytes);
+  CheckedReader checked(reader, element_bytes);
+  return from_parts(element_bytes, fold(element_bytes, checked), reduction);
 }
 
 AddressRelation::Pair AddressRelation::at(Index position) const {

@@ -64,6 +64,7 @@ LoopNest LoopNest::canonical() const {
 }
 
 LoopNest LoopNest::assembly() const {
+  if (empty()) return *this;
   auto axes = axes_;
   Index stride = element_bytes_;
   for (std::size_t k = axes.size(); k-- > 0;) {

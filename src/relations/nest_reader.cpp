@@ -230,11 +230,13 @@ std::vector<LoopNest> LoopNest::slice(Index first, Index last) const {
 Extent LoopNest::source_extent() const {
   if (empty()) return {};
   Wide low = source_base_, high = source_base_;
+  Wide reach = low < 0 ? -low : low;  // of all parts together: sums that stay below it may be taken in any order
   for (const auto& axis : axes_) {
     const auto range = source_range(axis.runs);
     const Wide a = range.first * axis.source_stride, b = range.last * axis.source_stride;
     low += std::min(a, b), high += std::max(a, b);
-    narrow(low), narrow(high);
+    reach += std::max({a, -a, b, -b});
+    narrow(reach);
   }
   return {narrow(low), narrow(high + element_bytes_)};
 }
@@ -266,13 +268,13 @@ bool LoopNest::distinct_destinations() const {
   if (elements_ <= 1) return true;
   // The order of the axes does not matter, nor which way they run.
   auto axes = inverse().axes_;
+  std::erase_if(axes, [](const RelationAxis& axis) { return axis.runs.elements() <= 1; });
   for (auto& axis : axes) axis.source_stride = std::abs(axis.source_stride);
   auto step = [](const RelationAxis& axis) {  // between neighbours of this axis, at least
     const auto& first = axis.runs.periods()[0];
     const bool in_step = axis.runs.run_count() == first.runs[0].count && first.runs[0].length == 1;
     return Wide(axis.source_stride) * (in_step && axis.runs.elements() > 1 ? std::abs(first.runs[0].source_step) : 1);
   };
-  std::erase_if(axes, [](const RelationAxis& axis) { return axis.runs.elements() <= 1; });
   for (auto& axis : axes) {  // single elements in step, backwards
     const auto& run = axis.runs.periods()[0].runs[0];
     if (run.source_step < 0 && run.length == 1 && axis.runs.run_count() == run.count)

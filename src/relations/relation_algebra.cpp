@@ -30,23 +30,38 @@ bool less_destination(const OffsetPair& a, const OffsetPair& b) {
   return a.destination != b.destination ? a.destination < b.destination : a.source < b.source;
 }
 
-/// A dense message on the destination's side of every run.
-class AssemblyReader : public RunReader {
- public:
-  AssemblyReader(std::unique_ptr<RunReader> inner, Index element) : inner_(std::move(inner)), element_(element) {}
-  std::size_t read(std::span<OffsetRun> out) override {
-    const std::size_t n = inner_->read(out);
-    for (std::size_t k = 0; k < n; ++k) {
-      out[k].destination = message_, out[k].destination_step = element_;
-      message_ += out[k].count * element_;
-    }
-    return n;
-  }
+/// True when the pairs of a nest are sorted by one side, then the other; false may mean that it must be enumerated to tell.
+bool in_order(const LoopNest& nest, bool by_source) {
+  auto stays = [by_source](const RelationAxis& axis) { return (by_source ? axis.source_stride : axis.destination_stride) == 0; };
+  auto inner = nest.axes().end();  // the loops that stay at one place of the first side, and sort by the other
+  while (inner != nest.axes().begin() && stays(*(inner - 1))) --inner;
+  const LoopNest places(nest.element_bytes(), {nest.axes().begin(), inner}), copies(nest.element_bytes(), {inner, nest.axes().end()});
+  return by_source ? places.ascending_source() && copies.ascending_destination()
+                   : places.ascending_destination() && copies.ascending_source();
+}
 
- private:
-  std::unique_ptr<RunReader> inner_;
-  Index element_, message_ = 0;
-};
+/// A dense message from `message` on takes the place of a part's destinations.
+AddressRelation::Part assembled(const AddressRelation::Part& part, Index element, Index message) {
+  if (const auto* nest = std::get_if<LoopNest>(&part)) {
+    const auto half = nest->assembly();
+    return LoopNest(element, half.axes(), half.source_base(), message);
+  }
+  if (const auto* list = std::get_if<PackedList>(&part)) {
+    const auto half = list->assembly();
+    return PackedList(element, half.block(), half.unit(), half.source_base(), message, half.source(), half.destination());
+  }
+  if (const auto* pairs = std::get_if<AddressRelation::PairList>(&part)) {
+    auto list = *pairs;
+    for (auto& pair : list) pair.destination = message, message += element;
+    return list;
+  }
+  auto list = std::get<AddressRelation::RunList>(part);
+  for (auto& run : list) {
+    run.destination = message, run.destination_step = element;
+    message += run.count * element;
+  }
+  return list;
+}
 
 /// What `next` does with stretches of its source array.
 class Onward {
@@ -62,11 +77,12 @@ class Onward {
     for (std::size_t k = 1; k < spans_.size() && !overlaps_; ++k)
       overlaps_ = spans_[k].source < spans_[k - 1].source + spans_[k - 1].count * element_;
     if (!overlaps_) return;
-    // A source that is read twice has several ways on: one span an element, in the order of `next`.
-    std::vector<OffsetRun> elements;
-    for (const auto& span : spans_)
-      for (Index k = 0; k < span.count; ++k) elements.push_back(span.slice(k, k + 1));
-    spans_ = std::move(elements);
+    // A source that is read twice has several ways on: one span an element, those of one source in the order of `next`.
+    spans_.clear();
+    const auto again = next.reader();
+    for_each_run(*again, [&](const OffsetRun& run) {
+      for (Index k = 0; k < run.count; ++k) spans_.push_back(run.slice(k, k + 1));
+    });
     sort();
   }
 
@@ -187,7 +203,7 @@ bool AddressRelation::is_sorted(PairOrder order) const {
   const bool by_source = order == PairOrder::source_first;
   if (parts_.size() == 1)
     if (const auto* nest = std::get_if<LoopNest>(&parts_[0]))
-      if (by_source ? nest->ascending_source() : nest->ascending_destination()) return true;
+      if (in_order(*nest, by_source)) return true;
   const auto less = by_source ? less_source : less_destination;
   bool sorted = true, any = false;
   OffsetPair last;
@@ -208,16 +224,27 @@ std::optional<AddressRelation> AddressRelation::nest_in_order(PairOrder order) c
   if (parts_.size() != 1 || !std::holds_alternative<LoopNest>(parts_[0])) return std::nullopt;
   const auto nest = std::get<LoopNest>(parts_[0]).canonical();
   const bool by_source = order == PairOrder::source_first;
-  // How far one step of an axis goes, the closest two of its positions.
-  auto step = [by_source](const RelationAxis& axis) {
-    const Index n = axis.runs.elements();
-    const auto a = axis.runs.at(0), b = axis.runs.at(n > 1 ? 1 : 0);
-    return by_source ? Wide(b.source - a.source) * axis.source_stride : Wide(b.destination - a.destination) * axis.destination_stride;
-  };
   auto axes = nest.axes();
-  std::stable_sort(axes.begin(), axes.end(), [&](const auto& a, const auto& b) { return step(a) > step(b); });
-  LoopNest exchanged(element_bytes_, std::move(axes), nest.source_base(), nest.destination_base());
-  if (!(by_source ? exchanged.ascending_source() : exchanged.ascending_destination())) return std::nullopt;
+  Index source = nest.source_base(), destination = nest.destination_base();
+  // How far one step of an axis goes on both sides, the one that is sorted by first.
+  auto steps = [by_source](const RelationAxis& axis) {
+    const auto a = axis.runs.at(0), b = axis.runs.at(1);
+    const Index s = (b.source - a.source) * axis.source_stride, d = (b.destination - a.destination) * axis.destination_stride;
+    return by_source ? std::pair(s, d) : std::pair(d, s);
+  };
+  for (auto& axis : axes) {  // loops that run backwards are turned round
+    const auto& run = axis.runs.periods()[0].runs[0];
+    const bool line = axis.runs.single_run() || (run.length == 1 && axis.runs.elements() == run.count);
+    if (!line || steps(axis) >= std::pair(Index{0}, Index{0})) continue;
+    const Index n = axis.runs.elements();
+    const auto first = axis.runs.at(0), second = axis.runs.at(1), last = axis.runs.at(n - 1);
+    source += last.source * axis.source_stride, destination += last.destination * axis.destination_stride;
+    axis = {PairedRuns::run(n), (first.source - second.source) * axis.source_stride,
+            (first.destination - second.destination) * axis.destination_stride};
+  }
+  std::stable_sort(axes.begin(), axes.end(), [&](const auto& a, const auto& b) { return steps(a) > steps(b); });
+  LoopNest exchanged(element_bytes_, std::move(axes), source, destination);
+  if (!in_order(exchanged, by_source)) return std::nullopt;
   return AddressRelation(element_bytes_, std::vector<Part>{std::move(exchanged)}, reduction_);
 }
 
@@ -263,10 +290,11 @@ bool AddressRelation::operator==(const AddressRelation& other) const {
   if (element_bytes_ != other.element_bytes_ || elements_ != other.elements_ || !(reduction_ == other.reduction_)) return false;
   if (source_extent_ != other.source_extent_ || destination_extent_ != other.destination_extent_) return false;
   if (parts_ == other.parts_) return true;
-  if (parts_.size() == 1 && other.parts_.size() == 1) {  // no need to enumerate what is the same nest
-    const auto *a = std::get_if<LoopNest>(&parts_[0]), *b = std::get_if<LoopNest>(&other.parts_[0]);
-    if (a && b && a->canonical() == b->canonical()) return true;
-  }
+  // No need to enumerate what are the same nests.
+  auto has_nest = [](const Part& part) { return std::holds_alternative<LoopNest>(part); };
+  if (std::any_of(parts_.begin(), parts_.end(), has_nest) && std::any_of(other.parts_.begin(), other.parts_.end(), has_nest) &&
+      canonical().parts_ == other.canonical().parts_)
+    return true;
   const auto mine = reader(), theirs = other.reader();
   return same_sequence(*mine, *theirs);
 }
@@ -276,14 +304,10 @@ bool AddressRelation::same_pairs(const AddressRelation& other) const {
 }
 
 AddressRelation AddressRelation::assembly() const {
-  if (parts_.size() == 1)
-    if (const auto* nest = std::get_if<LoopNest>(&parts_[0]))
-      return AddressRelation(element_bytes_, std::vector<Part>{nest->assembly()}, {});
-  if (parts_.size() == 1)
-    if (const auto* list = std::get_if<PackedList>(&parts_[0]))
-      return AddressRelation(element_bytes_, std::vector<Part>{list->assembly()}, {});
-  AssemblyReader message(reader(), element_bytes_);
-  return AddressRelation(element_bytes_, fold(element_bytes_, message), {});
+  std::vector<Part> parts;
+  for (std::size_t k = 0; k < parts_.size(); ++k) parts.push_back(assembled(parts_[k], element_bytes_, starts_[k] * element_bytes_));
+  AddressRelation result(element_bytes_, std::move(parts), {});
+  return parts_.size() == 1 && std::holds_alternative<LoopNest>(parts_[0]) ? result : result.canonical();
 }
 
 AddressRelation AddressRelation::disassembly() const {

@@ -1,5 +1,8 @@
 // Destinations of a relation without a reduction do not overlap: found out in the cheapest way that tells.
 #include <algorithm>
+#include <bit>
+#include <numeric>
+#include <queue>
 
 #include "longshore/relations/address_relation.hpp"
 
@@ -44,24 +47,14 @@ bool distinct_by_itself(const AddressRelation::Part& part, Index element) {
   return ascends(std::get<AddressRelation::RunList>(part), element);
 }
 
-Extent extent_of(const AddressRelation::Part& part, Index element) {
-  if (const auto* nest = std::get_if<LoopNest>(&part)) return nest->destination_extent();
-  if (const auto* list = std::get_if<PackedList>(&part)) return list->destination_extent();
-  // Only lists that ascend are asked.
-  if (const auto* pairs = std::get_if<PairList>(&part)) return {pairs->front().destination, pairs->back().destination + element};
-  const auto& runs = std::get<AddressRelation::RunList>(part);
-  return {runs.front().destination, runs.back().at(runs.back().count - 1).destination + element};
-}
-
-/// Calls f(position, pair) for every pair.
-template <class F>
-void for_each_pair(const AddressRelation& relation, F&& f) {
-  Index position = 0;
-  const auto all = relation.reader();
-  for_each_run(*all, [&](const OffsetRun& run) {
-    for (Index k = 0; k < run.count; ++k) f(position++, run.at(k));
-  });
-}
+/// Parts whose destinations may be the same bytes, and have to be looked at.
+struct Suspects {
+  const AddressRelation* relation;
+  std::vector<std::pair<Index, Index>> stretches;  ///< of positions
+  Extent extent;
+  Index elements = 0;
+  bool told = true;  ///< every part is known to be distinct by itself
+};
 
 [[noreturn]] void refuse(Index a, const OffsetPair& first, Index b, const OffsetPair& second) {
   auto words = [](Index position, const OffsetPair& pair) {
@@ -72,38 +65,139 @@ void for_each_pair(const AddressRelation& relation, F&& f) {
                                        "to each pair");
 }
 
-/// One bit an element: for destinations that lie on a common raster, closely.
-void check_by_bits(const AddressRelation& relation, Index first, Index places) {
-  const Index element = relation.element_bytes();
-  std::vector<std::uint64_t> bits(std::size_t(places / 64 + 1));
-  Index clash = -1, position_of_clash = -1;
-  for_each_pair(relation, [&](Index position, const OffsetPair& pair) {
-    const Index place = (pair.destination - first) / element;
-    auto& word = bits[std::size_t(place / 64)];
-    const std::uint64_t bit = std::uint64_t(1) << (place % 64);
-    if ((word & bit) && clash < 0) clash = pair.destination, position_of_clash = position;
-    word |= bit;
+[[noreturn]] void refuse_to_look(const Suspects& suspects) {
+  throw Error(ErrorKind::memory_limit, "whether the destinations of " + std::to_string(suspects.elements) +
+                                           " interleaved elements overlap cannot be told; build the relation from parts that "
+                                           "do not interleave, or give a combining operation");
+}
+
+/// Calls f(position, run) for every run.
+template <class F>
+void for_each_run_at(const Suspects& suspects, F&& f) {
+  for (auto [position, last] : suspects.stretches) {
+    const auto some = suspects.relation->reader(position, last);
+    for_each_run(*some, [&, at = position](const OffsetRun& run) mutable {
+      f(at, run);
+      at += run.count;
+    });
+  }
+}
+
+Extent extent_of(const AddressRelation::Part& part, const Suspects& all_of_it) {
+  if (const auto* nest = std::get_if<LoopNest>(&part)) return nest->destination_extent();
+  if (const auto* list = std::get_if<PackedList>(&part)) return list->destination_extent();
+  Index low = all_of_it.extent.last, high = all_of_it.extent.first;
+  for_each_run_at(all_of_it, [&](Index, const OffsetRun& run) {
+    const Index a = run.destination, b = run.at(run.count - 1).destination;
+    low = std::min({low, a, b}), high = std::max({high, a, b});
   });
-  if (clash < 0) return;
-  OffsetPair second = relation.at(position_of_clash);
-  for_each_pair(relation, [&](Index position, const OffsetPair& pair) {
-    if (pair.destination == clash) refuse(position, pair, position_of_clash, second);
+  return {low, high + all_of_it.relation->element_bytes()};
+}
+
+/// Names the first two pairs that write a byte. In no run do elements overlap.
+[[noreturn]] void refuse_byte(const Suspects& suspects, Index byte) {
+  Index position_of_first = -1;
+  OffsetPair first;
+  for_each_run_at(suspects, [&](Index position, const OffsetRun& run) {
+    const Index step = std::abs(run.destination_step), away = run.destination_step < 0 ? run.destination - byte : byte - run.destination;
+    // The last element that begins at the byte or before it.
+    const Index k = run.count == 1 || step == 0 ? 0 : run.destination_step < 0 ? away / step + (away % step > 0) : away / step;
+    if (k < 0 || k >= run.count) return;
+    const auto pair = run.at(k);
+    if (pair.destination > byte || pair.destination + suspects.relation->element_bytes() <= byte) return;
+    if (position_of_first >= 0) refuse(position_of_first, first, position + k, pair);
+    position_of_first = position + k, first = pair;
+  });
+  throw Error(ErrorKind::argument, "two pairs write byte " + std::to_string(byte));
+}
+
+/// What one look at every run tells.
+struct Survey {
+  Index runs = 0;
+  Index unit;  ///< all destinations and elements are whole multiples of it, counted from the first destination
+};
+
+Survey survey(const Suspects& suspects) {
+  const Index element = suspects.relation->element_bytes(), origin = suspects.extent.first;
+  // Lists may be read as long as they are; a nest has more runs than anybody waits for.
+  const Index most = std::max<Index>(Index{1} << 26, suspects.relation->workspace_bytes() / Index(sizeof(OffsetPair)));
+  Survey result{0, element};
+  for_each_run_at(suspects, [&](Index position, const OffsetRun& run) {
+    if (++result.runs > most) refuse_to_look(suspects);
+    if (run.count > 1 && std::abs(run.destination_step) < element) refuse(position, run.at(0), position + 1, run.at(1));
+    auto divide = [&](Index offset) {
+      if (offset % result.unit != 0) result.unit = std::gcd(result.unit, offset);
+    };
+    divide(run.destination - origin);
+    if (run.count > 1) divide(run.destination_step);
+  });
+  return result;
+}
+
+/// One bit a unit: for destinations that lie closely.
+void check_by_bits(const Suspects& suspects, Index unit, Index places) {
+  const Index origin = suspects.extent.first, width = suspects.relation->element_bytes() / unit;
+  std::vector<std::uint64_t> bits(std::size_t(places / 64 + 1));
+  for_each_run_at(suspects, [&](Index, const OffsetRun& run) {
+    Index place = (run.destination - origin) / unit;
+    const Index step = run.destination_step / unit;
+    for (Index k = 0; k < run.count; ++k, place += step)
+      for (Index at = place, end = place + width; at < end;) {
+        const Index n = std::min(end - at, 64 - at % 64);
+        const std::uint64_t mask = ~std::uint64_t(0) >> (64 - n) << (at % 64);
+        auto& word = bits[std::size_t(at / 64)];
+        if (word & mask) refuse_byte(suspects, origin + (at / 64 * 64 + std::countr_zero(word & mask)) * unit);
+        word |= mask;
+        at += n;
+      }
   });
 }
 
-void check_by_sorting(const AddressRelation& relation) {
-  struct Place {
-    Index destination, position;
+/// Runs merged in the order of their destinations: for those that lie far apart. What no other run interleaves with is passed at once.
+void check_by_merging(const Suspects& suspects, Index runs) {
+  struct Strip {
+    Index next, step, left;  ///< the next destination, ascending, and how many there are
   };
-  std::vector<Place> places;
-  places.reserve(std::size_t(relation.elements()));
-  for_each_pair(relation, [&](Index position, const OffsetPair& pair) { places.push_back({pair.destination, position}); });
-  std::sort(places.begin(), places.end(), [](const Place& a, const Place& b) {
-    return a.destination != b.destination ? a.destination < b.destination : a.position < b.position;
+  const Index element = suspects.relation->element_bytes();
+  std::vector<Strip> strips;
+  strips.reserve(std::size_t(runs));
+  for_each_run_at(suspects, [&](Index, const OffsetRun& run) {
+    const bool down = run.count > 1 && run.destination_step < 0;
+    strips.push_back({down ? run.at(run.count - 1).destination : run.destination, std::abs(run.destination_step), run.count});
   });
-  for (std::size_t k = 1; k < places.size(); ++k)
-    if (places[k].destination < places[k - 1].destination + relation.element_bytes())
-      refuse(places[k - 1].position, relation.at(places[k - 1].position), places[k].position, relation.at(places[k].position));
+  std::sort(strips.begin(), strips.end(), [](const Strip& a, const Strip& b) { return a.next < b.next; });
+
+  auto later = [](const Strip* a, const Strip* b) { return a->next > b->next; };
+  std::priority_queue<Strip*, std::vector<Strip*>, decltype(later)> open(later);
+  Index end = suspects.extent.first;
+  Index looks = std::max<Index>(Index{1} << 26, 64 * runs);  // at levels of the queue
+  for (std::size_t k = 0; k < strips.size() || !open.empty();) {
+    if (open.empty() || (k < strips.size() && strips[k].next <= open.top()->next)) {
+      open.push(&strips[k++]);
+      continue;
+    }
+    Strip& strip = *open.top();
+    open.pop();
+    if (strip.next < end) refuse_byte(suspects, strip.next);
+    looks -= std::bit_width(open.size() + 1);
+    if (looks < 0) refuse_to_look(suspects);
+    Index n = strip.left;  // of its elements that come before anybody else's
+    if (n > 1 && !open.empty()) n = std::min(n, (open.top()->next - strip.next) / strip.step + 1);
+    if (n > 1 && k < strips.size()) n = std::min(n, (strips[k].next - strip.next) / strip.step + 1);
+    strip.next += (n - 1) * strip.step;
+    end = strip.next + element;
+    strip.left -= n;
+    if (strip.left > 0) strip.next += strip.step, open.push(&strip);
+  }
+}
+
+void check(const Suspects& suspects) {
+  const auto found = survey(suspects);
+  const Index places = (suspects.extent.last - suspects.extent.first) / found.unit;
+  constexpr Index most_elements = Index{1} << 28, most_bits = Index{1} << 31;
+  if (suspects.elements <= most_elements && places <= std::clamp<Index>(suspects.elements * 64, 1 << 20, most_bits))
+    return check_by_bits(suspects, found.unit, places);
+  check_by_merging(suspects, found.runs);
 }
 
 }  // namespace
@@ -111,28 +205,32 @@ void check_by_sorting(const AddressRelation& relation) {
 void AddressRelation::check_destinations() const {
   if (!reduction_.is_replace() || elements_ <= 1) return;
 
-  if (std::all_of(parts_.begin(), parts_.end(), [this](const Part& part) { return distinct_by_itself(part, element_bytes_); })) {
-    std::vector<Extent> extents;
-    for (const auto& part : parts_) extents.push_back(extent_of(part, element_bytes_));
-    std::sort(extents.begin(), extents.end(), [](const Extent& a, const Extent& b) { return a.first < b.first; });
-    bool apart = true;
-    for (std::size_t k = 1; k < extents.size(); ++k) apart = apart && extents[k].first >= extents[k - 1].last;
-    if (apart) return;
+  std::vector<Suspects> all;
+  for (std::size_t k = 0; k < parts_.size(); ++k) {
+    const Index end = k + 1 < parts_.size() ? starts_[k + 1] : elements_;
+    Suspects part{this, {{starts_[k], end}}, destination_extent_, end - starts_[k], distinct_by_itself(parts_[k], element_bytes_)};
+    if (parts_.size() > 1) part.extent = extent_of(parts_[k], part);
+    all.push_back(std::move(part));
   }
-
-  constexpr Index most = Index{1} << 28;  // elements that are worth a look one by one: 4 GiB at most
-  if (elements_ > most)
-    throw Error(ErrorKind::memory_limit, "whether the destinations of " + std::to_string(elements_) +
-                                             " interleaved elements overlap cannot be told; build the relation from parts that "
-                                             "do not interleave, or give a combining operation");
-  const Wide range = Wide(destination_extent_.last) - destination_extent_.first;
-  bool raster = range / element_bytes_ <= std::clamp<Wide>(Wide(elements_) * 64, 1 << 20, Index{1} << 31);
-  if (raster)
-    for_each_pair(*this, [&](Index, const OffsetPair& pair) {
-      raster = raster && (pair.destination - destination_extent_.first) % element_bytes_ == 0;
-    });
-  if (raster) return check_by_bits(*this, destination_extent_.first, Index(range / element_bytes_));
-  check_by_sorting(*this);
+  // Only parts whose extents overlap can write the same bytes.
+  std::sort(all.begin(), all.end(), [](const Suspects& a, const Suspects& b) { return a.extent.first < b.extent.first; });
+  std::vector<Suspects> groups;
+  for (auto& part : all) {
+    if (groups.empty() || part.extent.first >= groups.back().extent.last) {
+      groups.push_back(std::move(part));
+      continue;
+    }
+    auto& group = groups.back();
+    group.stretches.push_back(part.stretches[0]);
+    group.extent.last = std::max(group.extent.last, part.extent.last);
+    group.elements += part.elements;
+    group.told = false;
+  }
+  for (auto& group : groups) {
+    if (group.told) continue;
+    std::sort(group.stretches.begin(), group.stretches.end());
+    check(group);
+  }
 }
 
 }  // namespace longshore

@@ -61,7 +61,7 @@ class AddressRelation {
                                  std::span<const Index> destination_strides, Index source_base = 0, Index destination_base = 0,
                                  Reduction reduction = {});
   static AddressRelation from_parts(Index element_bytes, std::vector<Part> parts, Reduction reduction = {});
-  /// What a reader has, folded into nests where it repeats.
+  /// What a reader has, folded into nests where it repeats. Throws `Error(argument)` where a run has no elements.
   static AddressRelation from_reader(Index element_bytes, RunReader& reader, Reduction reduction = {});
 
   Index element_bytes() const { return element_bytes_; }
@@ -111,9 +111,6 @@ class AddressRelation {
   AddressRelation assembly() const;
   /// Dense message -> destination: what the receiver keeps.
   AddressRelation disassembly() const;
-
-  /// Throws `Error(overflow)` where a run of elements leaves the offsets that a relation may have.
-  static void check_reach(const OffsetRun& run, Index element_bytes);
 
   /// The plain twin of `RelationProgram`: element by element, in message order.
   void move_plain(std::byte* destination, const std::byte* source) const;

@@ -132,11 +132,12 @@ Encoding::Encoding(const AddressRelation& relation, EncodingKind kind)
 
 Encoding Encoding::automatic(const AddressRelation& relation) {
   Encoding best(relation, EncodingKind::nest);
-  const auto shortest = relation.canonical();
-  const bool regular = std::all_of(shortest.parts().begin(), shortest.parts().end(),
-                                   [](const auto& part) { return std::holds_alternative<LoopNest>(part); });
-  constexpr Index worth_a_try = Index{1} << 20;  // elements; a regular relation of more is smallest as a nest
-  if (regular && relation.elements() > worth_a_try) return best;
+  // Where most of many elements are in nests, every other kind is larger, and takes long to find out.
+  Index in_nests = 0;
+  for (const auto& part : best.form_->as_it_is()->parts())
+    if (const auto* nest = std::get_if<LoopNest>(&part)) in_nests += nest->elements();
+  constexpr Index worth_a_try = Index{1} << 20;
+  if (in_nests > worth_a_try && in_nests > relation.elements() / 2) return best;
   // Reading what is stored costs time too, at the machine's memory bandwidth.
   auto cost = [](const Encoding& e) { return e.predicted_decode_ns() + double(e.encoded_bytes()) / 10.0; };
   for (const auto& entry : entries) {
@@ -221,33 +222,30 @@ Encoding Encoding::from_bytes(std::span<const std::byte> bytes) {
   if (head(4) != version) refuse("has version " + std::to_string(head(4)) + "; this library reads version " + std::to_string(version));
   if (words[3] != words.size() - head_words - 1) refuse("announces " + std::to_string(words[3]) + " words of content");
   if (words.back() != checksum(std::span<const std::uint64_t>(words).first(words.size() - 1))) refuse("has a wrong checksum: it was damaged");
-  if (head(6) > std::uint8_t(ReduceOp::bitwise_xor) || head(7) > std::uint8_t(ElementType::complex128)) refuse("has an unknown reduction");
-  const FormHeader header{Index(words[1]), Index(words[2]), Reduction(ElementType(head(7)), ReduceOp(head(6)))};
-  if (header.element_bytes < 1) refuse("has elements of " + std::to_string(header.element_bytes) + " bytes");
-  if (header.elements < 0) refuse("has " + std::to_string(header.elements) + " elements");
+  try {
+    if (head(6) > std::uint8_t(ReduceOp::bitwise_xor) || head(7) > std::uint8_t(ElementType::complex128)) refuse("has an unknown reduction");
+    const FormHeader header{Index(words[1]), Index(words[2]), Reduction(ElementType(head(7)), ReduceOp(head(6)))};
+    if (header.element_bytes < 1) refuse("has elements of " + std::to_string(header.element_bytes) + " bytes");
+    if (header.elements < 0) refuse("has " + std::to_string(header.elements) + " elements");
 
-  WordReader in(std::span<const std::uint64_t>(words).subspan(head_words, words.size() - head_words - 1));
-  auto form = entry_of(EncodingKind(head(5))).read(in, header);
-  in.end();
-  Encoding encoding(std::move(form), header.element_bytes, header.elements, header.reduction);
-  std::string reason;
-  if (!encoding.validate(reason)) refuse(reason);
-  return encoding;
+    WordReader in(std::span<const std::uint64_t>(words).subspan(head_words, words.size() - head_words - 1));
+    auto form = entry_of(EncodingKind(head(5))).read(in, header);
+    in.end();
+    Encoding encoding(std::move(form), header.element_bytes, header.elements, header.reduction);
+    std::string reason;
+    if (!encoding.validate(reason)) throw Error(ErrorKind::argument, reason);
+    return encoding;
+  } catch (const Error& error) {  // what relations refuse for reasons of their own
+    throw Error(ErrorKind::argument, error.what());
+  }
 }
 
 bool Encoding::validate(std::string& reason) const {
   try {
-    // Offsets first, with checked arithmetic: folding trusts them.
-    Index elements = 0;
-    const auto pairs = form_->reader();
-    for_each_run(*pairs, [&](const OffsetRun& run) {
-      if (run.count < 1) WordReader::refuse("has a run of " + std::to_string(run.count) + " elements");
-      elements = checked_add(elements, run.count);
-      AddressRelation::check_reach(run, element_bytes_);
-    });
+    const auto* whole = form_->as_it_is();
+    const Index elements = whole ? whole->elements() : AddressRelation::from_reader(element_bytes_, *form_->reader(), reduction_).elements();
     if (elements != elements_)
       WordReader::refuse("has " + std::to_string(elements) + " elements and announces " + std::to_string(elements_));
-    AddressRelation::from_reader(element_bytes_, *form_->reader(), reduction_);  // refuses destinations that overlap
     return true;
   } catch (const Error& error) {
     reason = error.what();
