@@ -97,6 +97,7 @@ struct CopyProgram::Implementation {
     decltype(KernelTable::blocks) kernel;
     BlockLoops loops;
     Index source, destination;
+    decltype(PreparedBlocks::run) prepared = nullptr;  ///< instead of the kernel, where there is one
   };
   std::optional<Call> only;
 
@@ -138,7 +139,12 @@ struct CopyProgram::Implementation {
                  : Call{table->blocks, {row.block, row.n0, row.s0, row.d0, outer.n0, outer.s0, outer.d0}, 0, 0};
       only->source = source_base + outer.source + inner.source;
       only->destination = destination_base + outer.destination + inner.destination;
+    } else if (leaf == Leaf::one_block) {
+      only = Call{table->blocks, {block}, source_base, destination_base};
     }
+    if (!only || only->kernel != table->blocks || options.stores != Stores::cached) return;
+    const auto prepared = table->prepare(only->loops);
+    if (prepared.run != nullptr) only->prepared = prepared.run, only->loops = prepared.loops;
   }
 
   /// The same pairs visited in the destination's memory order: a write costs more than a read, and streams better.
@@ -217,17 +223,14 @@ CopyProgram& CopyProgram::operator=(CopyProgram&&) noexcept = default;
 void CopyProgram::run(std::byte* destination, const std::byte* source) const {
   const auto& self = *implementation_;
   if (self.only) {
+    if (self.only->prepared)
+      return self.only->prepared(destination + self.only->destination, source + self.only->source, self.only->loops);
     self.only->kernel(destination + self.only->destination, source + self.only->source, self.only->loops, self.options.stores);
     if (self.options.stores == Stores::streaming) self.table->fence();
     return;
   }
   if (self.bytes == 0) return;
   destination += self.destination_base, source += self.source_base;
-  if (self.leaf == Implementation::Leaf::one_block && self.options.combine.is_copy()) {
-    self.table->copy(destination, source, self.block, self.options.stores);
-    if (self.options.stores == Stores::streaming) self.table->fence();
-    return;
-  }
   if (!self.options.combine.is_copy()) return self.run(CombineLeaf{self.options.combine}, 0, destination, source);
   self.run(CopyLeaf{*self.table, self.options.stores}, 0, destination, source);
   if (self.options.stores == Stores::streaming) self.table->fence();

@@ -56,6 +56,12 @@ enum class Stores {
 /// stores unless somebody is known to read it soon.
 inline constexpr Index far_bytes = Index{3} << 20;
 
+/// `blocks` for certain loops and cached stores, decided beforehand: small moves are over in the time that deciding takes.
+struct PreparedBlocks {
+  void (*run)(std::byte* destination, const std::byte* source, const BlockLoops& loops) = nullptr;  ///< null: call `blocks`
+  BlockLoops loops;                                                                                 ///< to call it with
+};
+
 /// The kernels of one instruction set.
 struct KernelTable {
   const char* name;  ///< "plain", "baseline" (SSE2), "avx2", "avx512"
@@ -64,6 +70,8 @@ struct KernelTable {
   /// Blocks in two loops, any strides; the caller has ordered the loops, n0 innermost. Specialised on block size and on
   /// unit-to-strided, strided-to-unit and contiguous n0 loops.
   void (*blocks)(std::byte* destination, const std::byte* source, const BlockLoops& loops, Stores stores);
+  /// Null where the loops are empty or take several kernels.
+  PreparedBlocks (*prepare)(const BlockLoops& loops);
   /// Transposition, tiled: the n0 loop is (nearly) unit stride in the destination, the n1 loop (nearly) unit stride in
   /// the source. Same meaning as `blocks`, other visiting order.
   void (*transpose)(std::byte* destination, const std::byte* source, const BlockLoops& loops, Stores stores);

@@ -141,10 +141,10 @@ struct NestPlan {
 /// provided that destination rows share lines: otherwise each pass would touch every line again.
 template <int W, bool Ahead>
 NestPlan plan_nest(const BlockLoops& l) {
+  if (l.n0 >= 8 || l.n1 < 16 || l.block > line_bytes || magnitude(l.d1) > line_bytes) return {choose_nest<W, Ahead>(l), 0};
   const auto lines = [](Index stride) { return magnitude(stride) / line_bytes + 1; };
   const Index rows = 256 / (lines(l.s1) + lines(l.d1));
-  if (l.n0 >= 8 || l.block > line_bytes || magnitude(l.d1) > line_bytes || rows < 16 || l.n1 < 16)
-    return {choose_nest<W, Ahead>(l), 0};
+  if (rows < 16) return {choose_nest<W, Ahead>(l), 0};
   return {choose_nest<W, Ahead>({l.block, l.n1, l.s1, l.d1, l.n0, l.s0, l.d0}), rows};
 }
 
@@ -293,7 +293,7 @@ void nest_stream_four(std::byte* d, const std::byte* s, const BlockLoops& l) {
 
 /// Destinations whose lines are worth claiming ahead of the stores: those that do not fit in a second-level cache.
 inline bool far_destination(const BlockLoops& l) {
-  return l.n0 * l.n1 >= (Index{1} << 19) / lesser(line_bytes, magnitude(l.d0) + (l.d0 == 0));
+  return l.n0 * l.n1 * lesser(line_bytes, magnitude(l.d0)) >= Index{1} << 19;  // a division would cost as much as a short move
 }
 
 template <int W>
@@ -311,6 +311,21 @@ void copy_blocks(std::byte* d, const std::byte* s, const BlockLoops& loops, Stor
     if (l.block >= 2 * line_bytes || whole_lines) return nest<Streaming<W>, Contiguous::neither, false>(d, s, l);
   }
   run_nest(!gather && far_destination(l) ? plan_nest<W, true>(l) : plan_nest<W, false>(l), d, s, l);
+}
+
+template <int W>
+void one_block(std::byte* d, const std::byte* s, const BlockLoops& l) {
+  copy_cached<W>(d, s, l.block);
+}
+
+template <int W>
+PreparedBlocks prepare_blocks(const BlockLoops& loops) {
+  if (loops.block <= 0 || loops.n0 <= 0 || loops.n1 <= 0) return {};
+  const BlockLoops l = merged(loops);
+  if (l.n0 == 1) return {&one_block<W>, l};
+  const NestPlan plan = l.d0 != l.block && far_destination(l) ? plan_nest<W, true>(l) : plan_nest<W, false>(l);
+  if (plan.exchanged_rows != 0) return {};
+  return {plan.run, l};
 }
 
 }  // namespace

@@ -16,6 +16,10 @@ void blocks(std::byte* destination, const std::byte* source, const BlockLoops& l
       copy(destination + j * loops.d1 + i * loops.d0, source + j * loops.s1 + i * loops.s0, loops.block, stores);
 }
 
+PreparedBlocks prepare(const BlockLoops& loops) {
+  return {[](std::byte* d, const std::byte* s, const BlockLoops& l) { blocks(d, s, l, Stores::cached); }, loops};
+}
+
 void merge(std::byte* destination, const std::byte* const* sources, const LinePart* parts, const MergeLoops& loops, Stores) {
   for (Index row = 0; row < loops.rows; ++row) {
     const LinePart* part = parts;
@@ -50,7 +54,7 @@ void fence() {}
 }  // namespace
 
 const KernelTable& plain_kernels() {
-  static constexpr KernelTable table{"plain", &copy, &blocks, &blocks, &merge, &gather, &scatter, &relocate, &fence};
+  static constexpr KernelTable table{"plain", &copy, &blocks, &prepare, &blocks, &merge, &gather, &scatter, &relocate, &fence};
   return table;
 }
 
