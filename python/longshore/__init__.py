@@ -2,6 +2,7 @@
 
 from ._api import AddressRelation, Layout, Motion, MotionPlan, Mover, empty, gather, plan, redistribute, scatter
 from ._core import Assembler, Disassembler, Encoding, RelationProgram, __version__, encode, encoding_kinds
+from ._mpi import from_mpi_datatype, to_mpi_datatype
 from .errors import (
     ArgumentError,
     DisagreementError,
@@ -41,8 +42,10 @@ __all__ = [
     "empty",
     "encode",
     "encoding_kinds",
+    "from_mpi_datatype",
     "gather",
     "plan",
     "redistribute",
     "scatter",
+    "to_mpi_datatype",
 ]
