@@ -28,16 +28,15 @@ ListProgram::ListProgram(Index block, std::span<const OffsetPair> pairs) : block
   if (pairs.empty()) return;
   const auto& origin = pairs.front();
   dense_source_ = dense_destination_ = true;
-  std::uint64_t common = std::uint64_t(block);
+  Index common = block;
   for (std::size_t k = 0; k < pairs.size(); ++k) {
-    const auto s = std::uint64_t(pairs[k].source) - std::uint64_t(origin.source);
-    const auto d = std::uint64_t(pairs[k].destination) - std::uint64_t(origin.destination);
-    dense_source_ = dense_source_ && s == k * std::uint64_t(block);
-    dense_destination_ = dense_destination_ && d == k * std::uint64_t(block);
+    const Index s = pairs[k].source - origin.source, d = pairs[k].destination - origin.destination;
+    dense_source_ = dense_source_ && s == Index(k) * block;
+    dense_destination_ = dense_destination_ && d == Index(k) * block;
     // Most lists count in blocks; the others in what all offsets have in common.
     if (s % common != 0 || d % common != 0) common = std::gcd(std::gcd(common, s), d);
   }
-  unit_ = Index(common);
+  unit_ = common;
 
   const Index most = unit_ > std::numeric_limits<Index>::max() / index_range ? std::numeric_limits<Index>::max() : unit_ * index_range;
   Range s, d;
