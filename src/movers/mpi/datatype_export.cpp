@@ -89,6 +89,15 @@ class Exporter {
       const Type inner = vector(length, 1, element_bytes_, type);
       return vector(count, 1, stride, inner.get());
     }
+    if (stride == -1 && count > 1) {
+      // Open MPI 5 takes this stride for "as far as the type extends": in twos there is none.
+      std::vector<Placed> both, halves;
+      both.push_back({0, vector(1, length, 0, type)}), both.push_back({-1, vector(1, length, 0, type)});
+      const Type two = together(std::move(both));
+      halves.push_back({0, vector(count / 2, 1, -2, two.get())});
+      if (count % 2 != 0) halves.push_back({-(count - 1), vector(1, length, 0, type)});
+      return together(std::move(halves));
+    }
     MPI_Datatype made = MPI_DATATYPE_NULL;
     if (count <= most_) {
       if (length == 1 && stride == element_bytes_ && type == element_.get())
