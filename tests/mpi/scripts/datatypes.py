@@ -53,13 +53,15 @@ class Draw:
         self.drawn = {}
         self.words = ""
         self.compared = self.different = 0
+        self.hollow = False  # a struct has a member without data: MPICH 5.0.2 may divide by zero in MPI_Pack
 
-    def compare(self, expected, packed):
-        """Packed by the library as the standard says? Open MPI has its mistakes: they are counted."""
+    def compare(self, expected, pack):
+        """Packed by the library as the standard says? Libraries have their mistakes: they are counted."""
+        if self.hollow:
+            return
         self.compared += 1
-        if expected != packed:
+        if expected != pack():
             self.different += 1
-            assert _mpi._family(MPI) == "openmpi", "MPI_Pack differs"
             if VERBOSE:
                 print(f"MPI_Pack differs: {self.words}")
 
@@ -80,6 +82,7 @@ class Draw:
             for _ in range(self.count()):
                 inner.append(self.datatype(draw.randint(0, depth - 1)))
                 words.append(self.words)
+            self.hollow = self.hollow or any(kind.size == 0 for kind in inner)
             args = ([self.count(3) for _ in inner], [draw.randint(-300, 300) for _ in inner], inner)
             self.words = f"struct({args[0]}, {args[1]}, [{', '.join(words)}])"
             return MPI.Datatype.Create_struct(*args)
@@ -136,6 +139,7 @@ class Draw:
     def placed(self, count):
         """A datatype of which `count` lie in a buffer from its first byte on, and the buffer's bytes."""
         while True:
+            self.hollow = False
             try:
                 made = self.datatype(self.random.randint(0, 4))
             except MPI.Exception:  # Open MPI refuses some that hold nothing
@@ -148,6 +152,7 @@ class Draw:
             if last - first <= MOST_BYTES:
                 break
         shift = -first + self.random.randint(0, 20)
+        self.hollow = self.hollow or made.size == 0
         moved = MPI.Datatype.Create_resized(MPI.Datatype.Create_struct([1], [shift], [made]), made.lb, made.extent)
         self.words = f"{count} of {self.words} shifted {shift}"
         return moved, last + shift
@@ -270,7 +275,7 @@ def one_import(draw, values):
     relation = ls.from_mpi_datatype(datatype, count)
     expected = buffer[plain_offsets(datatype, count)].tobytes()
     assert assemble(relation, buffer) == expected
-    draw.compare(expected, LIBRARY.pack(buffer, count, datatype))
+    draw.compare(expected, lambda: LIBRARY.pack(buffer, count, datatype))
     return relation, buffer, expected
 
 
@@ -318,9 +323,10 @@ def one_pair(draw, values):
         return
     repeats = bytes_ // part if part else 0
     span = room + 40
-    receive = MPI.Datatype.Create_struct([1, 1], [0, repeats * span], [
-        MPI.Datatype.Create_hvector(MPI.Datatype.Create_contiguous(other, count), repeats, 1, span),
-        MPI.Datatype.Create_contiguous(MPI.BYTE, bytes_ - repeats * part)])
+    members = [(0, MPI.Datatype.Create_hvector(MPI.Datatype.Create_contiguous(other, count), repeats, 1, span)),
+               (repeats * span, MPI.Datatype.Create_contiguous(MPI.BYTE, bytes_ - repeats * part))]
+    members = [(place, member) for place, member in members if member.size]
+    receive = MPI.Datatype.Create_struct([1] * len(members), *map(list, zip(*members))) if members else MPI.BYTE.Create_contiguous(0)
     draw.words = f"{words} -> {repeats} times {span} apart, and {bytes_ - repeats * part} bytes: {draw.words}"
     buffer = values[:size].copy()
     total = repeats * span + bytes_ - repeats * part
@@ -337,10 +343,12 @@ def one_pair(draw, values):
     if relation.elements:
         relation.move(buffer, result)
     assert np.array_equal(result, expected)
-    with_margins = np.zeros(total + 2000, np.uint8)  # what goes wrong in the library must not break this process
-    unpacked = with_margins[1000:-1000]
-    LIBRARY.unpack(message, unpacked, 1, receive)
-    draw.compare(expected.tobytes(), unpacked.tobytes())
+    def unpacked():
+        with_margins = np.zeros(total + 2000, np.uint8)  # what goes wrong in the library must not break this process
+        LIBRARY.unpack(message, with_margins[1000:-1000], 1, receive)
+        return with_margins[1000:-1000].tobytes()
+
+    draw.compare(expected.tobytes(), unpacked)
     one_export(draw, relation, buffer, message.tobytes())
     one_destination(draw, relation, total)
 
@@ -396,7 +404,10 @@ def main():
     missing = {"dup", "contiguous", "vector", "hvector", "indexed", "hindexed", "indexed_block", "hindexed_block", "struct", "subarray",
                "darray", "resized", "small_vector", "small_hindexed", "small_subarray"} - set(draw.drawn)
     assert cases < 100 or not missing, missing
-    assert draw.different <= draw.compared // 50, f"MPI_Pack differs {draw.different} times of {draw.compared}"
+    # Seen: MPICH 5.0.2 once in 30000, with a negative extent; Open MPI 5.0.11 once in 500: a stride of -1 byte is no stride at
+    # all, and vectors of complex numbers are unpacked wrongly.
+    allowed = draw.compared // (50 if _mpi._family(MPI) == "openmpi" else 500)
+    assert draw.different <= allowed, f"MPI_Pack differs {draw.different} times of {draw.compared}"
     print(f"{cases} datatypes; MPI_Pack differs {draw.different} times of {draw.compared}; leaves of combiners {sorted({leaf.combiner for leaf in draw.leaves})}")
 
 
