@@ -26,19 +26,29 @@ Level tidy(const Level& given) {
   return level;
 }
 
-/// Puts a run at the end of a list, as a repetition of the last one where it is that.
+/// The last run of a list is a repetition of the one before it: they are one.
+void fold_last(Level& list) {
+  if (list.size() < 2 || list.back().count > 1) return;
+  auto& last = list[list.size() - 2];
+  const Index step = list.back().offset - last.offset;
+  if (last.length != list.back().length || last.stride != list.back().stride) return;
+  if (last.count > 1 && step != last.count * last.step) return;
+  if (last.count == 1) last.step = step;
+  ++last.count;
+  list.pop_back();
+}
+
+/// Puts a run at the end of a list, where it goes on in step as part of the last one.
 void join(Level& list, const TypemapRun& run) {
-  if (!list.empty() && run.count == 1) {
+  if (!list.empty() && run.places() == 1 && list.back().count == 1) {
     auto& last = list.back();
-    if (last.length == run.length && last.stride == run.stride) {
-      const Index step = run.offset - last.offset;
-      if (last.count == 1 || step == last.count * last.step) {
-        if (last.count == 1) last.step = step;
-        ++last.count;
-        return;
-      }
+    if (last.length == 1) last.stride = run.offset - last.offset;
+    if (run.offset - last.offset == last.length * last.stride) {
+      ++last.length;
+      return;
     }
   }
+  fold_last(list);
   list.push_back(run);
 }
 
@@ -107,6 +117,41 @@ LoopNest nest_of(const Piece& piece, Index element, Index message) {
   return LoopNest(element, std::move(axes), base, message).canonical();
 }
 
+/// A piece whose two outermost loops are one level: blocks of `length` at `count` places.
+Piece with_blocks(Piece piece) {
+  const auto outer = piece.levels[0][0];
+  auto& run = piece.levels[1][0];
+  run.offset += outer.offset, run.count = outer.length, run.step = outer.stride;
+  piece.levels.erase(piece.levels.begin());
+  return piece;
+}
+
+/// Two pieces one after the other as one, where they are the same content at different places: of the same levels, or all but
+/// the outermost of them. The blocks of indexed datatypes and the last parts of darrays come together so.
+bool merge(Piece& piece, const Piece& next) {
+  const auto &a = piece.levels, &b = next.levels;
+  if (piece.block != next.block || a.empty() || b.empty()) return false;
+  auto inside = [](const std::vector<Level>& levels) { return std::span(levels).subspan(1); };
+  const Index shift = next.displacement - piece.displacement;
+  if (a == b || std::ranges::equal(a, inside(b))) piece.levels.insert(piece.levels.begin(), Level{{0, 1, 0}});
+  if (std::ranges::equal(inside(a), b)) {
+    join(piece.levels[0], {shift, 1, 0});
+    return true;
+  }
+  if (a.size() > 1 && std::ranges::equal(inside(a), inside(b))) {
+    for (auto run : b[0]) run.offset += shift, join(piece.levels[0], run);
+    return true;
+  }
+  // Whole blocks and a part of one, or the other way around.
+  if (a.size() == b.size() + 1 && b.size() > 1 && is_loop(a[0]) && is_loop(a[1]) && std::ranges::equal(inside(a).subspan(1), inside(b))) {
+    piece = with_blocks(std::move(piece));
+    return merge(piece, next);
+  }
+  if (b.size() == a.size() + 1 && a.size() > 1 && is_loop(b[0]) && is_loop(b[1]) && std::ranges::equal(inside(b).subspan(1), inside(a)))
+    return merge(piece, with_blocks(next));
+  return false;
+}
+
 constexpr Wide farthest = Wide{1} << 61;
 
 }  // namespace
@@ -142,6 +187,7 @@ Level listed(std::span<const Piece> pieces, Index unit) {
       }
     });
   }
+  fold_last(list);
   return list;
 }
 
@@ -236,6 +282,7 @@ void Typemap::append(Piece piece) {
     pieces_.back().block += piece.block;
     return;
   }
+  if (!pieces_.empty() && merge(pieces_.back(), piece)) return;
   if (Index(pieces_.size()) >= most_typemap_lines)
     throw Error(ErrorKind::memory_limit, "a datatype has more than 2^26 separate blocks; build it of fewer, longer ones");
   pieces_.push_back(std::move(piece));
