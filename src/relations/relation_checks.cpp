@@ -62,15 +62,15 @@ void for_each_pair(const AddressRelation& relation, F&& f) {
 void check_by_bits(const AddressRelation& relation, Index first, Index places) {
   const Index element = relation.element_bytes();
   std::vector<std::uint64_t> bits(std::size_t(places / 64 + 1));
-  Index clash = -1, position_of_clash = -1;
+  Index clash = 0, position_of_clash = -1;
   for_each_pair(relation, [&](Index position, const OffsetPair& pair) {
     const Index place = (pair.destination - first) / element;
     auto& word = bits[std::size_t(place / 64)];
     const std::uint64_t bit = std::uint64_t(1) << (place % 64);
-    if ((word & bit) && clash < 0) clash = pair.destination, position_of_clash = position;
+    if ((word & bit) && position_of_clash < 0) clash = pair.destination, position_of_clash = position;
     word |= bit;
   });
-  if (clash < 0) return;
+  if (position_of_clash < 0) return;
   OffsetPair second = relation.at(position_of_clash);
   for_each_pair(relation, [&](Index position, const OffsetPair& pair) {
     if (pair.destination == clash) refuse(position, pair, position_of_clash, second);
