@@ -11,6 +11,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "errors.hpp"
+#include "movers/mpi/datatypes.hpp"
 
 namespace longshore::python {
 
@@ -39,6 +40,12 @@ mpi::Placement to_placement(const std::string& name) {
   if (name == "direct") return mpi::Placement::direct;
   if (name == "wrap") return mpi::Placement::wrap;
   throw Error(ErrorKind::argument, "placement is '" + name + "'; it can be 'direct' or 'wrap'");
+}
+
+mpi::Side to_side(const std::string& name) {
+  if (name == "source") return mpi::Side::source;
+  if (name == "destination") return mpi::Side::destination;
+  throw Error(ErrorKind::argument, "side is '" + name + "'; it can be 'source' or 'destination'");
 }
 
 ErrorKind to_kind(const std::string& class_name) {
@@ -109,6 +116,31 @@ NB_MODULE(LONGSHORE_MPI_MODULE, module) {
       nb::arg("plan"), nb::arg("comm"), nb::arg("sources"), nb::arg("destinations"), nb::arg("combine"),
       nb::arg("max_mem"), nb::arg("placement"), nb::arg("node"), nb::arg("element"),
       "Collective: binds a plan to the parts of all processes. Parts are (layout rank, LocalArray, segment or None).");
+
+  module.def(
+      "from_datatype",
+      [](std::uint64_t type, Index count) { return mpi::from_datatype(mpi::DatatypeHandle::from_bits(type), count); },
+      nb::arg("type"), nb::arg("count"), nb::call_guard<nb::gil_scoped_release>(),
+      "The buffer of a datatype -> a dense message, in the order of the typemap.");
+
+  module.def(
+      "from_datatypes",
+      [](std::uint64_t source, Index source_count, std::uint64_t destination, Index destination_count) {
+        return mpi::from_datatypes(mpi::DatatypeHandle::from_bits(source), source_count,
+                                   mpi::DatatypeHandle::from_bits(destination), destination_count);
+      },
+      nb::arg("source"), nb::arg("source_count"), nb::arg("destination"), nb::arg("destination_count"),
+      nb::call_guard<nb::gil_scoped_release>(), "The buffer of one datatype -> the buffer of another.");
+
+  module.def(
+      "to_datatype",
+      [](const AddressRelation& relation, const std::string& side, std::optional<Index> most) {
+        const auto which = to_side(side);
+        nb::gil_scoped_release unlocked;
+        return (most ? mpi::to_datatype(relation, which, *most) : mpi::to_datatype(relation, which)).bits();
+      },
+      nb::arg("relation"), nb::arg("side"), nb::arg("most") = nb::none(),
+      "The handle of a new committed datatype. `most`: the largest count in one constructor, for tests.");
 }
 
 }  // namespace longshore::python

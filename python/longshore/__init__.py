@@ -3,6 +3,7 @@
 from . import model
 from ._api import AddressRelation, Layout, Motion, MotionPlan, Mover, empty, gather, plan, redistribute, scatter
 from ._core import Assembler, Disassembler, Encoding, RelationProgram, __version__, encode, encoding_kinds
+from ._mpi import from_mpi_datatype, to_mpi_datatype
 from .errors import (
     ArgumentError,
     DisagreementError,
@@ -42,9 +43,11 @@ __all__ = [
     "empty",
     "encode",
     "encoding_kinds",
+    "from_mpi_datatype",
     "gather",
     "model",
     "plan",
     "redistribute",
     "scatter",
+    "to_mpi_datatype",
 ]

@@ -10,6 +10,7 @@ import ast
 import ctypes
 import functools
 import importlib
+import operator
 import sys
 from collections.abc import Callable, Mapping
 from types import ModuleType
@@ -25,12 +26,24 @@ T = TypeVar("T")
 _SONAMES = {"mpich": "libmpi.so.12", "openmpi": "libmpi.so.40", "abi": "libmpi_abi.so.1"}
 
 
-def _mpi4py() -> ModuleType:
+def _mpi4py(what: str = "comm=") -> ModuleType:
     try:
         from mpi4py import MPI
     except ImportError as error:
-        raise ArgumentError(f"comm= needs mpi4py, which cannot be imported ({error}); pip install 'longshore[mpi]'") from None
+        raise ArgumentError(f"{what} needs mpi4py, which cannot be imported ({error}); pip install 'longshore[mpi]'") from None
     return MPI
+
+
+def _check_running(MPI: ModuleType) -> None:
+    if not MPI.Is_initialized():
+        raise ArgumentError("MPI is not initialised: call MPI.Init() before")
+    if MPI.Is_finalized():
+        raise ArgumentError("MPI is finalised already")
+
+
+def _bits(MPI: ModuleType, thing: Any) -> int:
+    """The handle, an int or a pointer, that lies in an object of mpi4py's."""
+    return int.from_bytes(ctypes.string_at(MPI._addressof(thing), MPI._sizeof(thing)).ljust(8, b"\0"), sys.byteorder)
 
 
 def _family(MPI: ModuleType) -> str:
@@ -72,16 +85,11 @@ def _open(comm: Any) -> tuple[ModuleType, int]:
     MPI = _mpi4py()
     if not isinstance(comm, MPI.Comm):
         raise ArgumentError(f"comm must be a communicator of mpi4py, not {type(comm).__name__}")
-    if not MPI.Is_initialized():
-        raise ArgumentError("MPI is not initialised: call MPI.Init() before")
-    if MPI.Is_finalized():
-        raise ArgumentError("MPI is finalised already")
+    _check_running(MPI)
     if comm == MPI.COMM_NULL:
         raise ArgumentError("the communicator is COMM_NULL")
     module = _module(MPI)
-    # The MPI_Comm itself, an int or a pointer, lies in the mpi4py object.
-    handle = ctypes.string_at(MPI._addressof(comm), MPI._sizeof(comm))
-    bits = int.from_bytes(handle.ljust(8, b"\0"), sys.byteorder)
+    bits = _bits(MPI, comm)
     seen, expected = module.comm_facts(bits), (comm.Get_rank(), comm.Get_size())
     if seen != expected:
         raise TransportError(
@@ -190,3 +198,62 @@ def shared_memory(size: int, comm: Any) -> np.ndarray | None:
         return None
     segment = module.SharedSegment.create(size)
     return None if segment is None else np.frombuffer(segment, np.uint8)
+
+
+def _open_datatypes(function: str) -> tuple[ModuleType, ModuleType]:
+    """mpi4py's MPI, running, and the module for it."""
+    MPI = _mpi4py(function)
+    _check_running(MPI)
+    return MPI, _open(MPI.COMM_SELF)[0]
+
+
+def _datatype_bits(MPI: ModuleType, datatype: Any, name: str) -> int:
+    if not isinstance(datatype, MPI.Datatype):
+        raise ArgumentError(f"{name} must be a datatype of mpi4py, not {type(datatype).__name__}")
+    return _bits(MPI, datatype)
+
+
+def _datatype_of(MPI: ModuleType, bits: int) -> Any:
+    """mpi4py's object for a handle."""
+    datatype = MPI.Datatype()
+    handle = bits.to_bytes(8, sys.byteorder)[: MPI._sizeof(datatype)]
+    ctypes.memmove(MPI._addressof(datatype), handle, len(handle))
+    return datatype
+
+
+def from_mpi_datatype(datatype: Any, count: int = 1, destination: Any = None, destination_count: int = 1) -> _core.AddressRelation:
+    """The address relation of an MPI datatype of mpi4py's, derived or not, committed or not. Not collective.
+
+    Without `destination`: from a buffer of `count` elements of the datatype to the dense message that MPI_Pack makes of it, offsets in
+    bytes from the buffer's address, in the order of the typemap. With `destination`: from the buffer that is sent as `count`
+    elements of `datatype` to the one that receives as `destination_count` of `destination`; `move()` does the
+    communication within one process. Elements are the basic ones where these are of one size, else the largest size that all are
+    multiples of. Regular datatypes cost the same at any number of elements.
+
+    Raises ArgumentError (no mpi4py; MPI is not running; DATATYPE_NULL; a negative count; a destination that overlaps
+    itself), ShapeError where source and destination have not equally many bytes, SizeOverflowError for offsets beyond 2^60,
+    MemoryLimitError where irregular content is repeated so that it would have to be listed, and is too long for that.
+    """
+    MPI, module = _open_datatypes("from_mpi_datatype")
+    source = _datatype_bits(MPI, datatype, "datatype")
+    if destination is None:
+        return module.from_datatype(source, operator.index(count))
+    to = _datatype_bits(MPI, destination, "destination")
+    return module.from_datatypes(source, operator.index(count), to, operator.index(destination_count))
+
+
+def to_mpi_datatype(relation: _core.AddressRelation, side: str = "source") -> Any:
+    """One side of an address relation, "source" or "destination", as a committed mpi4py datatype; Free() it. Not collective.
+
+    One element of it, at the address of the array's first byte, is that side of the relation in message order: sending an array with
+    the source's datatype and receiving another with the destination's moves the relation. Its extent is not meant for counts above 1.
+    Its basic elements are unsigned integers or bytes, whatever the array's are: it moves bits, between machines that are alike.
+    Loops become vectors, lists become indexed datatypes; numbers beyond int are made with MPI-4's large counts or of nested datatypes.
+
+    Raises ArgumentError (no mpi4py; MPI is not running; an unknown side; the destination of a relation with `reduce`, which no
+    datatype can say), TransportError with MPI's words where MPI cannot make it.
+    """
+    MPI, module = _open_datatypes("to_mpi_datatype")
+    if not isinstance(relation, _core.AddressRelation):
+        raise ArgumentError(f"relation must be an AddressRelation, not {type(relation).__name__}")
+    return _datatype_of(MPI, module.to_datatype(relation, side))

@@ -4,36 +4,16 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include "longshore/movers/mover.hpp"
+#include "longshore/movers/mpi_handle.hpp"
 
 namespace longshore::mpi {
 
-/// An `MPI_Comm` of any MPI (an int in MPICH's ABI, a pointer in Open MPI's and in the standard ABI), kept as its bits.
-class CommHandle {
- public:
-  template <class Comm>
-  CommHandle(Comm comm) {  // NOLINT: implicit, so that bind(plan, MPI_COMM_WORLD, ...) reads as it should
-    static_assert(std::is_trivially_copyable_v<Comm> && sizeof(Comm) <= sizeof bits_, "not an MPI communicator");
-    std::memcpy(&bits_, &comm, sizeof comm);
-  }
-  /// From the handle's bytes padded to eight with zeros, as another language gives them.
-  static CommHandle from_bits(std::uint64_t bits) { return CommHandle(bits); }
-  template <class Comm>
-  Comm get() const {
-    Comm comm;
-    std::memcpy(&comm, &bits_, sizeof comm);
-    return comm;
-  }
-
- private:
-  std::uint64_t bits_ = 0;
-};
+using CommHandle = Handle<struct CommTag>;
 
 /// Memory that the other processes of this node can map: an array here is moved with a single copy. It has no name in
 /// any file system, so a killed process leaves nothing behind. Not collective; freed when the last owner lets go.

@@ -55,12 +55,16 @@ bool mpi_alive() {
   return initialised && !finalised && !finalising;
 }
 
-MPI_Comm usable(CommHandle handle) {
+void check_running() {
   int initialised = 0, finalised = 0;
   MPI_Initialized(&initialised);
   if (!initialised) throw Error(ErrorKind::argument, "MPI is not initialised: call MPI_Init before Longshore");
   MPI_Finalized(&finalised);
   if (finalised) throw Error(ErrorKind::argument, "MPI is finalised already");
+}
+
+MPI_Comm usable(CommHandle handle) {
+  check_running();
   const auto comm = handle.get<MPI_Comm>();
   if (comm == MPI_COMM_NULL) throw Error(ErrorKind::argument, "the communicator is MPI_COMM_NULL");
   int inter = 0;

@@ -49,6 +49,8 @@ class Communicator {
   unsigned movers_ = 0, tags_ = 32768;
 };
 
+/// Throws `Error(argument)` unless MPI is initialised and not finalised.
+void check_running();
 /// Checks that MPI runs and that this is an intracommunicator.
 MPI_Comm usable(CommHandle comm);
 /// False once MPI_Finalize has been called or begun: nothing of MPI may be touched any more.
