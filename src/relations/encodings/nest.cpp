@@ -123,20 +123,30 @@ FormPointer make_nest(const AddressRelation& relation) {
 
 FormPointer read_nest(WordReader& in, const FormHeader& header) {
   std::vector<Part> parts(std::size_t(in.count(2)), Part(AddressRelation::PairList()));
+  Index elements = 0;
+  // Before anything looks at them one by one.
+  auto count = [&](Index n) {
+    elements = checked_add(elements, n);
+    if (elements > header.elements) in.refuse("has more elements than the " + std::to_string(header.elements) + " that it announces");
+  };
   for (auto& part : parts) {
     const auto which = in.index();
     if (which == 0) {
-      part = read_loops(in, header.element_bytes);
+      auto nest = read_loops(in, header.element_bytes);
+      count(nest.elements());
+      part = std::move(nest);
     } else if (which == 1) {
       AddressRelation::RunList runs(std::size_t(in.count(5)));
       for (auto& run : runs) {
         run = {in.index(), in.index(), in.index(), in.index(), in.index()};
         if (run.count < 1) in.refuse("has a run of " + std::to_string(run.count) + " elements");
+        count(run.count);
       }
       part = std::move(runs);
     } else if (which == 2) {
       AddressRelation::PairList pairs(std::size_t(in.count(2)));
       for (auto& pair : pairs) pair = {in.index(), in.index()};
+      count(Index(pairs.size()));
       part = std::move(pairs);
     } else {
       in.refuse("has a part of an unknown sort, " + std::to_string(which));
