@@ -24,7 +24,8 @@ struct PutParts {
   std::span<const std::byte> addresses, payload;
 
   explicit PutParts(std::span<const std::byte> message) {
-    if (message.size() < put_header) refuse("a put message has at least " + std::to_string(put_header) + " bytes, not " + std::to_string(message.size()));
+    if (message.size() < put_header)
+      refuse("a put message has at least " + std::to_string(put_header) + " bytes, not " + std::to_string(message.size()));
     const auto words = from_little_endian(message.first(put_header));
     if (words[0] != put_magic) refuse("the bytes do not begin as a put message of this version does");
     const auto rest = message.size() - put_header;
@@ -47,7 +48,8 @@ Extent extent_of(const Encoding& half, Side side) {
   for_each_run(*pairs, [&](OffsetRun run) {
     if (side == Side::destination) std::swap(run.source, run.destination), std::swap(run.source_step, run.destination_step);
     if (run.destination != at || (run.count > 1 && run.destination_step != element))
-      refuse("the addresses are no half of a relation: position " + std::to_string(at / element) + " is not the message's next element");
+      refuse("the addresses are no half of a relation: position " + std::to_string(at / element) +
+             " is not the message's next element");
     const Index first = run.source, last = run.at(run.count - 1).source;
     const Extent here{std::min(first, last), std::max(first, last) + element};
     extent = at == 0 ? here : Extent{std::min(extent.first, here.first), std::max(extent.last, here.last)};
@@ -59,8 +61,8 @@ Extent extent_of(const Encoding& half, Side side) {
 void check_within(const Extent& extent, const Extent& bounds, const char* name) {
   if (extent.first == extent.last || (extent.first >= bounds.first && extent.last <= bounds.last)) return;
   throw Error(ErrorKind::buffer, std::string("the message touches bytes [") + std::to_string(extent.first) + ", " +
-                                     std::to_string(extent.last) + ") of the " + name + ", which has [" + std::to_string(bounds.first) +
-                                     ", " + std::to_string(bounds.last) + ")");
+                                     std::to_string(extent.last) + ") of the " + name + ", which has [" +
+                                     std::to_string(bounds.first) + ", " + std::to_string(bounds.last) + ")");
 }
 
 Encoding addresses_of(const PutParts& parts) {
@@ -83,7 +85,9 @@ Encoding request_of(std::span<const std::byte> request, Index most_bytes) {
 
 }  // namespace
 
-Encoding sender_half(const AddressRelation& relation, std::optional<EncodingKind> kind) { return encoded(relation.assembly(), kind); }
+Encoding sender_half(const AddressRelation& relation, std::optional<EncodingKind> kind) {
+  return encoded(relation.assembly(), kind);
+}
 Encoding receiver_half(const AddressRelation& relation, std::optional<EncodingKind> kind) {
   return encoded(relation.disassembly(), kind);
 }

@@ -121,13 +121,17 @@ TEST(MessageModels, what_leaves_the_bounds_is_refused_and_nothing_is_written) {
 TEST(MessageModels, offsets_before_the_pointer_are_within_bounds_too) {
   const auto relation = AddressRelation::from_pairs(4, std::vector<OffsetPair>{{-8, -4}, {0, -8}});
   const auto array = counted(16);
-  const auto message = put(relation, counted(16));  // only its addresses are looked at
+  const PutSender sender(relation);
+  Bytes message(std::size_t(sender.message_bytes()));
+  sender.run(message.data(), array.data() + 8);
   expect_error(ErrorKind::buffer, {"[-8, 0)"}, [&] {
     auto copy = array;
     PutMessage(message).deliver(copy.data() + 8, {0, 8});
   });
-  auto copy = array;
+  auto copy = array, expected = array;
   PutMessage(message).deliver(copy.data() + 8, {-8, 8});
+  relation.move_plain(expected.data() + 8, array.data() + 8);
+  EXPECT_EQ(copy, expected);
 }
 
 TEST(MessageModels, a_whole_relation_is_no_half) {
@@ -177,8 +181,8 @@ TEST(MessageModels, damaged_messages_are_refused_or_stay_within_bounds) {
   const auto source = counted(array_bytes);
   int refused = 0, taken = 0;
   for (const auto& relation : relations())
-    for (const auto kind : {EncodingKind::aapair, EncodingKind::aablk, EncodingKind::dmrle, EncodingKind::dmrlec, EncodingKind::huffman,
-                            EncodingKind::nest}) {
+    for (const auto kind : {EncodingKind::aapair, EncodingKind::aablk, EncodingKind::dmrle, EncodingKind::dmrlec,
+                            EncodingKind::huffman, EncodingKind::nest}) {
       const auto good = put(relation, source, kind);
       const auto request = get_request(relation, kind);
       for (int round = 0; round < 60; ++round) {
