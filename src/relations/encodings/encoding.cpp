@@ -86,13 +86,13 @@ std::uint64_t checksum(std::span<const std::uint64_t> words) {
 std::vector<std::byte> to_little_endian(std::vector<std::uint64_t> words) {
   for (auto& word : words) word = little(word);
   std::vector<std::byte> bytes(words.size() * sizeof(std::uint64_t));
-  std::memcpy(bytes.data(), words.data(), bytes.size());
+  if (!bytes.empty()) std::memcpy(bytes.data(), words.data(), bytes.size());
   return bytes;
 }
 
 std::vector<std::uint64_t> from_little_endian(std::span<const std::byte> bytes) {
   std::vector<std::uint64_t> words(bytes.size() / sizeof(std::uint64_t));
-  std::memcpy(words.data(), bytes.data(), words.size() * sizeof(std::uint64_t));
+  if (!words.empty()) std::memcpy(words.data(), bytes.data(), words.size() * sizeof(std::uint64_t));
   for (auto& word : words) word = little(word);
   return words;
 }
