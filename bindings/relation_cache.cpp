@@ -9,8 +9,8 @@ namespace {
 nb::bytes to_bytes(const std::string& text) { return nb::bytes(text.data(), text.size()); }
 std::string from_bytes(const nb::bytes& bytes) { return {bytes.c_str(), bytes.size()}; }
 
-/// Calls into Python from a function that has let go of the interpreter. What a store raises becomes a failure that the cache counts;
-/// what is no Exception (an interrupt) goes on.
+/// Calls into Python from a function that has let go of the interpreter. What a store raises becomes a failure that the cache
+/// counts; what is no Exception (an interrupt) goes on.
 template <class F>
 auto store_call(F&& f) {
   const nb::gil_scoped_acquire acquire;
@@ -63,7 +63,9 @@ class PythonStore : public BackingStore {
     store_.reset();
   }
   void save(const std::string& name, std::span<const std::byte> record) override {
-    store_call([&] { store_.attr("save")(to_bytes(name), nb::bytes(reinterpret_cast<const char*>(record.data()), record.size())); });
+    store_call([&] {
+      store_.attr("save")(to_bytes(name), nb::bytes(reinterpret_cast<const char*>(record.data()), record.size()));
+    });
   }
   std::optional<std::vector<std::byte>> load(const std::string& name) override {
     return store_call([&]() -> std::optional<std::vector<std::byte>> {
@@ -112,7 +114,7 @@ nb::object to_python(const CachedPointer& relation) { return relation ? nb::cast
 }  // namespace
 
 void bind_relation_cache(nb::module_& module) {
-  nb::class_<FlushUnit>(module, "FlushUnit", "What a cache flushes in one piece, as a policy sees it: a group, or a relation without one.")
+  nb::class_<FlushUnit>(module, "FlushUnit", "longshore.FlushUnit, with a name that is bytes.")
       .def_prop_ro("name", [](const FlushUnit& u) { return to_bytes(u.name); })
       .def_ro("group", &FlushUnit::group, "True for a group.")
       .def_ro("relations", &FlushUnit::relations)
@@ -134,7 +136,7 @@ void bind_relation_cache(nb::module_& module) {
       .def_ro("relations", &CacheStatistics::relations, "Relations kept now.")
       .def_ro("groups", &CacheStatistics::groups, "Groups kept now.")
       .def_ro("bytes", &CacheStatistics::bytes, "Bytes in use now.")
-      .def_ro("pinned_bytes", &CacheStatistics::pinned_bytes, "Bytes now of what is pinned; a group is when one of its relations is.")
+      .def_ro("pinned_bytes", &CacheStatistics::pinned_bytes, "Bytes now of what is pinned, groups whole.")
       .def_ro("ceiling_bytes", &CacheStatistics::ceiling_bytes, "Bytes allowed.")
       .def_ro("most_bytes", &CacheStatistics::most_bytes, "The most bytes there have been at once.")
       .def_ro("largest_bytes", &CacheStatistics::largest_bytes, "Bytes of the largest relation, kept or not.");

@@ -58,8 +58,8 @@ class CacheEntry(NamedTuple):
 class RelationCache:
     """Address relations by key, in at most `ceiling` bytes: what the paper's section 6 (Dinda & O'Hallaron) asks for.
 
-    `ceiling` is a number of bytes or words such as "64MiB"; it counts encodings, programs that are kept, and keys. When it is in use
-    and a new relation needs to be stored, `policy` chooses what is flushed: "lru", "fifo", "lfu", "cost" (time to make again for
+    `ceiling` is a number of bytes or words such as "64MiB"; it counts encodings, programs that are kept, and keys. When it is in
+    use and a new relation needs to be stored, `policy` chooses what is flushed: "lru", "fifo", "lfu", "cost" (time to make again for
     the bytes, and lately used), or a callable that is given a list of `FlushUnit` and returns one of them (or its position).
     `kind` is the encoding of what makers return (see `encode`).
 
@@ -69,8 +69,8 @@ class RelationCache:
     damaged one is a miss. A spill that raises costs time, nothing else. A folder serves later processes too, for keys that are
     numbers, strings, bytes, None or tuples of these. They must mean the same there: put all that a relation depends on in its key.
 
-    Threads may share a cache; one key is made by one thread, and others that ask for it wait. Makers may use the cache; policies and
-    spills may not.
+    Threads may share a cache; one key is made by one thread, and others that ask for it wait. Makers may use the cache; policies
+    and spills may not.
 
     >>> cache = RelationCache("1MiB")
     >>> transpose = lambda: AddressRelation.strided((3, 5), (40, 8), (8, 24), "f8")
@@ -208,7 +208,8 @@ class RelationCache:
 
 
 class _Keys:
-    """Hashable keys as bytes and back. Literals are their own text, the same in every process; other objects get numbers of this one."""
+    """Hashable keys as bytes and back. Literals are their own text, the same in every process; other objects get numbers of this
+    one."""
 
     _FEW = 1024
 

@@ -9,8 +9,8 @@ namespace longshore {
 
 namespace {
 
-// "LSRC" and a version; the unit's name; the number of relations; each one's key, what is compiled of it, the time to make it and its
-// stored encoding; a checksum of all before it. Texts are a length and as many words as they fill.
+// "LSRC" and a version; the unit's name; the number of relations; each one's key, what is compiled of it, the time to make it and
+// its stored encoding; a checksum of all before it. Texts are a length and as many words as they fill.
 
 constexpr std::uint64_t record_magic = 0x1'43'52'53'4c;
 

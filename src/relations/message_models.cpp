@@ -39,23 +39,55 @@ struct PutParts {
 
 enum class Side { source, destination };
 
+/// Goes through a half, and throws `Error(argument)` where its message's side is not dense and in order.
+class HalfReader {
+ public:
+  HalfReader(Side side, Index element) : side_(side), element_(element) {}
+
+  void operator()(OffsetRun run) {
+    if (side_ == Side::destination) std::swap(run.source, run.destination), std::swap(run.source_step, run.destination_step);
+    if (run.destination != at_ || (run.count > 1 && run.destination_step != element_)) refuse_place();
+    const Index first = run.source, last = run.at(run.count - 1).source;
+    const Extent here{std::min(first, last), std::max(first, last) + element_};
+    extent_ = at_ == 0 ? here : Extent{std::min(extent_.first, here.first), std::max(extent_.last, here.last)};
+    at_ += run.count * element_;
+  }
+  void operator()(const AddressRelation::RunList& runs) {
+    for (const auto& run : runs) (*this)(run);
+  }
+  void operator()(const AddressRelation::PairList& pairs) {
+    for (const auto& pair : pairs) (*this)(OffsetRun{pair.source, pair.destination, 1, 0, 0});
+  }
+  /// In the time that its loops take, not its pairs.
+  void operator()(const LoopNest& nest) {
+    if ((side_ == Side::source ? nest.contiguous_destination() : nest.contiguous_source()) != at_) refuse_place();
+    const auto here = side_ == Side::source ? nest.source_extent() : nest.destination_extent();
+    extent_ = at_ == 0 ? here : Extent{std::min(extent_.first, here.first), std::max(extent_.last, here.last)};
+    at_ += nest.bytes();
+  }
+  Extent extent() const { return extent_; }
+
+ private:
+  [[noreturn]] void refuse_place() const {
+    refuse("the addresses are no half of a relation: position " + std::to_string(at_ / element_) +
+           " is not the message's next element");
+  }
+  Side side_;
+  Index element_, at_ = 0;
+  Extent extent_;
+};
+
 /// The bytes that one side of a half touches. Throws `Error(argument)` where the other side is not a dense message in order.
 Extent extent_of(const Encoding& half, Side side) {
-  const Index element = half.element_bytes();
-  Extent extent;
-  Index at = 0;
-  const auto pairs = half.reader(0, half.elements());
-  for_each_run(*pairs, [&](OffsetRun run) {
-    if (side == Side::destination) std::swap(run.source, run.destination), std::swap(run.source_step, run.destination_step);
-    if (run.destination != at || (run.count > 1 && run.destination_step != element))
-      refuse("the addresses are no half of a relation: position " + std::to_string(at / element) +
-             " is not the message's next element");
-    const Index first = run.source, last = run.at(run.count - 1).source;
-    const Extent here{std::min(first, last), std::max(first, last) + element};
-    extent = at == 0 ? here : Extent{std::min(extent.first, here.first), std::max(extent.last, here.last)};
-    at += run.count * element;
-  });
-  return extent;
+  HalfReader read(side, half.element_bytes());
+  if (half.kind() == EncodingKind::nest) {
+    const auto relation = half.decode();
+    for (const auto& part : relation.parts()) std::visit(read, part);
+  } else {
+    const auto pairs = half.reader(0, half.elements());
+    for_each_run(*pairs, read);
+  }
+  return read.extent();
 }
 
 void check_within(const Extent& extent, const Extent& bounds, const char* name) {
@@ -112,7 +144,11 @@ PutMessage::PutMessage(std::span<const std::byte> message)
 
 void PutMessage::deliver(std::byte* destination, Extent bounds) const {
   check_within(destination_, bounds, "destination");
-  addresses_.disassemble(destination, payload_.data(), 0, addresses_.elements());
+  // A nest is compiled in no time; what is stored symbol by symbol is read only once, so that it is carried out as it is read.
+  if (addresses_.kind() == EncodingKind::nest)
+    RelationProgram(addresses_.decode()).run(destination, payload_.data());
+  else
+    addresses_.disassemble(destination, payload_.data(), 0, addresses_.elements());
 }
 
 std::vector<std::byte> get_request(const AddressRelation& relation, std::optional<EncodingKind> kind) {
@@ -124,7 +160,10 @@ GetRequest::GetRequest(std::span<const std::byte> request, Index most_bytes)
 
 void GetRequest::answer(std::byte* payload, const std::byte* source, Extent bounds) const {
   check_within(source_, bounds, "source");
-  addresses_.assemble(payload, source, 0, addresses_.elements());
+  if (addresses_.kind() == EncodingKind::nest)
+    RelationProgram(addresses_.decode()).run(payload, source);
+  else
+    addresses_.assemble(payload, source, 0, addresses_.elements());
 }
 
 }  // namespace longshore

@@ -360,7 +360,8 @@ struct RelationCache::Implementation {
       result = relation;
       if (kept) used(entries.at(key));
     }
-    if (const auto unit = units.find(name); unit != units.end()) unit->second.saved = whole && unit->second.keys.size() == all.size();
+    if (const auto unit = units.find(name); unit != units.end())
+      unit->second.saved = whole && unit->second.keys.size() == all.size();
     return result;
   }
 
@@ -475,8 +476,8 @@ std::vector<CacheEntry> RelationCache::entries() const {
   for (const auto& [key, entry] : implementation_->entries) {
     const auto& encoding = entry.relation->encoding();
     const auto group = entry.unit[0] == 'g' ? entry.unit.substr(1) : std::string();
-    list.push_back({key, group, encoding.kind(), entry.relation->kept(), encoding.elements(), entry.bytes, entry.uses, entry.make_ns,
-                    entry.pinned, entry.soon, entry.done});
+    list.push_back({key, group, encoding.kind(), entry.relation->kept(), encoding.elements(), entry.bytes, entry.uses,
+                    entry.make_ns, entry.pinned, entry.soon, entry.done});
   }
   std::sort(list.begin(), list.end(), [](const CacheEntry& a, const CacheEntry& b) { return a.key < b.key; });
   return list;

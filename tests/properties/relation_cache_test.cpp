@@ -63,7 +63,8 @@ struct Model {
   int ask(const std::string& key, const std::string& group, Index size, bool pin) {
     if (const auto at = unit_of(key); at != units.end()) return use(at), 0;
     const auto id = name(key, group);
-    const bool there = std::any_of(units.begin(), units.end(), [&](const Unit& unit) { return !group.empty() && unit.group == group; });
+    const bool there =
+        std::any_of(units.begin(), units.end(), [&](const Unit& unit) { return !group.empty() && unit.group == group; });
     if (!there && stored.contains(id)) {
       const auto record = stored.at(id).bytes;
       if (record.contains(key)) keep(key, group, size, pin);

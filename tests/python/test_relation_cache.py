@@ -244,9 +244,8 @@ def test_threads_make_a_key_once():
 
 def test_threads_with_a_python_policy_and_a_python_store():
     records = {}
-    cache = ls.RelationCache(
-        bytes_of(3), lambda units: units[0], spill=(records.__setitem__, records.get, lambda name: records.pop(name, None)), kind="aapair"
-    )
+    spill = (records.__setitem__, records.get, lambda name: records.pop(name, None))
+    cache = ls.RelationCache(bytes_of(3), lambda units: units[0], spill=spill, kind="aapair")
     wrong = []
 
     def ask(seed):

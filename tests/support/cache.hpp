@@ -20,7 +20,9 @@ inline Encoding encoding_of(Index id, Index pairs = 10) { return Encoding(relati
 inline Index id_of(const CachedPointer& relation) { return relation->encoding().decode().at(0).source / 8; }
 
 /// What a cache counts for such a relation.
-inline Index cached_bytes(Index pairs, std::size_t key_bytes) { return Index(sizeof(CachedRelation)) + 16 * pairs + Index(key_bytes); }
+inline Index cached_bytes(Index pairs, std::size_t key_bytes) {
+  return Index(sizeof(CachedRelation)) + 16 * pairs + Index(key_bytes);
+}
 
 /// Records in memory.
 struct MemoryStore : BackingStore {

@@ -10,8 +10,8 @@
 
 namespace longshore {
 
-/// What a cache flushes in one piece: a group, or a relation without one. Times are counted in the cache's own operations, so that a
-/// choice depends on nothing else.
+/// What a cache flushes in one piece: a group, or a relation without one. Times are counted in the cache's own operations, so that
+/// a choice depends on nothing else.
 struct FlushUnit {
   std::string name;    ///< the group's, or the relation's key
   bool group = false;
@@ -22,8 +22,8 @@ struct FlushUnit {
   double mark = 0;     ///< the policy's own
 };
 
-/// A policy serves one cache, which calls it with its mutex held: it may keep state without a mutex of its own, and may not call the
-/// cache.
+/// A policy serves one cache, which calls it with its mutex held: it may keep state without a mutex of its own, and may not call
+/// the cache.
 class EvictionPolicy {
  public:
   virtual ~EvictionPolicy() = default;

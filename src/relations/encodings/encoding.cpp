@@ -160,6 +160,7 @@ std::unique_ptr<RunReader> Encoding::reader(Index first, Index last) const {
 }
 
 AddressRelation Encoding::decode() const {
+  if (const auto* kept = form_->kept()) return *kept;
   const auto pairs = form_->reader();
   return AddressRelation(element_bytes_, fold(element_bytes_, *pairs), reduction_);  // checked when it was made
 }
@@ -226,6 +227,13 @@ Encoding Encoding::from_bytes(std::span<const std::byte> bytes, Index most_eleme
 
 bool Encoding::validate(std::string& reason) const {
   try {
+    auto refuse_count = [&](Index elements) {
+      WordReader::refuse("has " + std::to_string(elements) + " elements and announces " + std::to_string(elements_));
+    };
+    if (const auto* kept = form_->kept()) {
+      if (kept->elements() != elements_) refuse_count(kept->elements());
+      return true;
+    }
     // Offsets first, with checked arithmetic: folding trusts them.
     Index elements = 0;
     const auto pairs = form_->reader();
@@ -235,8 +243,7 @@ bool Encoding::validate(std::string& reason) const {
       if (elements > elements_) WordReader::refuse("has more elements than the " + std::to_string(elements_) + " that it announces");
       AddressRelation::check_reach(run, element_bytes_);
     });
-    if (elements != elements_)
-      WordReader::refuse("has " + std::to_string(elements) + " elements and announces " + std::to_string(elements_));
+    if (elements != elements_) refuse_count(elements);
     AddressRelation::from_reader(element_bytes_, *form_->reader(), reduction_);  // refuses destinations that overlap
     return true;
   } catch (const Error& error) {

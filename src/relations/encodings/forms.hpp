@@ -64,6 +64,8 @@ struct Encoding::Form {
   /// All pairs; the caller skips.
   virtual std::unique_ptr<RunReader> reader() const = 0;
   virtual void write(WordWriter& out) const = 0;
+  /// The relation itself, checked, where that is what is kept: nothing needs to go through its pairs one by one.
+  virtual const AddressRelation* kept() const { return nullptr; }
 };
 
 /// What the header of a stored encoding says about all kinds.

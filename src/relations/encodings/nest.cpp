@@ -47,6 +47,7 @@ struct NestForm : Form {
   }
   double symbol_ns() const override { return 3.0; }
   std::unique_ptr<RunReader> reader() const override { return relation->reader(); }
+  const AddressRelation* kept() const override { return relation.get(); }
 
   void write(WordWriter& out) const override {
     out.index(Index(relation->parts().size()));
