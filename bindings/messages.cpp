@@ -69,8 +69,8 @@ void bind_messages(nb::module_& module) {
     return destination;
   }, nb::arg("message"), nb::arg("destination"),
      "Put, at the destination: writes, or combines, what a put message carries to where it says, and returns the destination. The "
-     "message may come from anybody: raises ArgumentError where it does not hold together, LocalArrayError where it would leave the "
-     "array. Nothing is written then.");
+     "message may come from anybody: raises ArgumentError where it does not hold together, LocalArrayError where it would leave "
+     "the array. Nothing is written then.");
 
   module.def("get_request", [](const AddressRelation& relation, const std::string& kind) {
     const auto request = get_request(relation, kind_of(kind));
@@ -90,8 +90,8 @@ void bind_messages(nb::module_& module) {
     return payload;
   }, nb::arg("request"), nb::arg("source"), nb::arg("max_bytes") = nb::none(),
      "Get, at the source: the data that a request asks for, as a dense message. The request may come from anybody: raises "
-     "ArgumentError where it does not hold together or asks for more than `max_bytes` (default: as many as the source has; a request "
-     "for the same elements many times over needs more), LocalArrayError where it would leave the array.");
+     "ArgumentError where it does not hold together or asks for more than `max_bytes` (default: as many as the source has; a "
+     "request for the same elements many times over needs more), LocalArrayError where it would leave the array.");
 }
 
 }  // namespace longshore::python

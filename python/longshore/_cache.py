@@ -59,8 +59,8 @@ class RelationCache:
     """Address relations by key, in at most `ceiling` bytes: what the paper's section 6 (Dinda & O'Hallaron) asks for.
 
     `ceiling` is a number of bytes or words such as "64MiB"; it counts encodings, programs that are kept, and keys. When it is in
-    use and a new relation needs to be stored, `policy` chooses what is flushed: "lru", "fifo", "lfu", "cost" (time to make again for
-    the bytes, and lately used), or a callable that is given a list of `FlushUnit` and returns one of them (or its position).
+    use and a new relation needs to be stored, `policy` chooses what is flushed: "lru", "fifo", "lfu", "cost" (time to make again
+    for the bytes, and lately used), or a callable that is given a list of `FlushUnit` and returns one of them (or its position).
     `kind` is the encoding of what makers return (see `encode`).
 
     `spill` is where flushed relations can be had again: a folder's path (made if its parent is there; each record one file, which

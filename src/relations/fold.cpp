@@ -93,13 +93,14 @@ class Folder {
 
   void fold_run(const OffsetRun& run) {
     ++runs_;
-    if (runs_ == trial && Index(items_.size()) * 2 > runs_) hopeless_ = true;
+    if (runs_ == trial && Index(items_.size()) * 2 > runs_) {
+      hopeless_ = true;
+      for (std::size_t level = 0; level < levels; ++level) close(level);
+    }
+    if (hopeless_) return rest_.push_back(run);
     const Shape shape{-1, run.count, run.count > 1 ? run.source_step : 0, run.count > 1 ? run.destination_step : 0};
     if (last_id_ < 0 || !(shapes_[std::size_t(last_id_)] == shape)) last_id_ = intern(shape);
-    const Item item{last_id_, run.source, run.destination};
-    if (!hopeless_) return fold_item(0, item);
-    for (std::size_t level = 0; level < levels; ++level) close(level);
-    items_.push_back(item);
+    fold_item(0, {last_id_, run.source, run.destination});
   }
 
   /// An item joins the open group of a level, or ends it and opens the next.
@@ -166,6 +167,7 @@ class Folder {
       flush();
       parts.push_back(nest(item));
     }
+    list.insert(list.end(), rest_.begin(), rest_.end());
     flush();
     return parts;
   }
@@ -178,6 +180,7 @@ class Folder {
   std::vector<Shape> shapes_;
   std::unordered_map<Shape, int, ShapeHash> ids_;
   std::vector<Item> items_;
+  AddressRelation::RunList rest_;  ///< what comes after it is known that folding does not pay
 };
 
 }  // namespace

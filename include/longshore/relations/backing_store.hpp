@@ -15,7 +15,7 @@ namespace longshore {
 
 /// Records of bytes by name; names are any bytes. What is lost or damaged costs a cache time, nothing else: records carry their
 /// name and a checksum, which the cache verifies. A store that cannot do what it is asked throws `Error`, which the cache counts.
-/// Called by several threads at once, never for one name, and with the cache's mutex held unless it loads; it may not call the cache.
+/// Called by several threads at once, never for one name, with the cache's mutex held unless it loads; it may not call the cache.
 class BackingStore {
  public:
   virtual ~BackingStore() = default;
