@@ -9,6 +9,8 @@ NB_MODULE(_core, module) {
   bind_layouts(module);
   bind_relations(module);
   bind_encodings(module);
+  bind_messages(module);
+  bind_relation_cache(module);
   bind_plans(module);
   bind_model(module);
   bind_movers(module);

@@ -55,14 +55,14 @@ struct Memory {
   nb::object holder;
   std::byte* data;
   Index low, high;  ///< relative to data
-  bool writeable;
+  bool writeable, contiguous;
 
   Memory(const nb::object& array) {
     const nb::tuple made = nb::cast<nb::tuple>(arrays_module().attr("memory")(array));
     holder = made[0];
     data = reinterpret_cast<std::byte*>(nb::cast<std::uintptr_t>(made[1]));
     low = nb::cast<Index>(made[2]), high = nb::cast<Index>(made[3]);
-    writeable = nb::cast<bool>(made[4]);
+    writeable = nb::cast<bool>(made[4]), contiguous = nb::cast<bool>(made[5]);
   }
 
   void check(const Extent& extent, const char* name, bool write) const {

@@ -16,6 +16,8 @@ namespace nb = nanobind;
 void bind_layouts(nb::module_& module);
 void bind_relations(nb::module_& module);
 void bind_encodings(nb::module_& module);
+void bind_messages(nb::module_& module);
+void bind_relation_cache(nb::module_& module);
 void bind_plans(nb::module_& module);
 void bind_model(nb::module_& module);
 void bind_movers(nb::module_& module);

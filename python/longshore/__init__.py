@@ -1,8 +1,36 @@
 """Longshore moves the data of distributed arrays from the layout it is in to the layout it is wanted in."""
 
 from . import model
-from ._api import AddressRelation, Layout, Motion, MotionPlan, Mover, empty, gather, plan, redistribute, scatter
-from ._core import Assembler, Disassembler, Encoding, RelationProgram, __version__, encode, encoding_kinds
+from ._api import (
+    AddressRelation,
+    Layout,
+    Motion,
+    MotionPlan,
+    Mover,
+    empty,
+    gather,
+    plan,
+    put_message,
+    redistribute,
+    relation_of_views,
+    scatter,
+)
+from ._cache import CachedRelation, CacheEntry, CacheStatistics, FlushUnit, RelationCache
+from ._core import (
+    Assembler,
+    Disassembler,
+    Encoding,
+    PutSender,
+    RelationProgram,
+    __version__,
+    answer_get,
+    deliver_put,
+    encode,
+    encoding_kinds,
+    get_request,
+    receiver_half,
+    sender_half,
+)
 from ._mpi import from_mpi_datatype, to_mpi_datatype
 from .errors import (
     ArgumentError,
@@ -22,10 +50,14 @@ __all__ = [
     "AddressRelation",
     "ArgumentError",
     "Assembler",
+    "CacheEntry",
+    "CacheStatistics",
+    "CachedRelation",
     "DTypeError",
     "DisagreementError",
     "Disassembler",
     "Encoding",
+    "FlushUnit",
     "Layout",
     "LayoutError",
     "LocalArrayError",
@@ -34,20 +66,29 @@ __all__ = [
     "Motion",
     "MotionPlan",
     "Mover",
+    "PutSender",
+    "RelationCache",
     "RelationProgram",
     "ShapeError",
     "SizeOverflowError",
     "StoreError",
     "TransportError",
     "__version__",
+    "answer_get",
+    "deliver_put",
     "empty",
     "encode",
     "encoding_kinds",
     "from_mpi_datatype",
     "gather",
+    "get_request",
     "model",
     "plan",
+    "put_message",
+    "receiver_half",
     "redistribute",
+    "relation_of_views",
     "scatter",
+    "sender_half",
     "to_mpi_datatype",
 ]

@@ -9,10 +9,23 @@ from typing import Any
 import numpy as np
 
 from . import _arrays, _core
-from ._core import AddressRelation, Encoding, Layout, Motion, Mover
-from .errors import ArgumentError, LayoutError, ShapeError
+from ._core import AddressRelation, Encoding, Layout, Motion, Mover, PutSender
+from .errors import ArgumentError, DTypeError, LayoutError, LocalArrayError, ShapeError
 
-__all__ = ["AddressRelation", "Layout", "Motion", "MotionPlan", "Mover", "empty", "gather", "plan", "redistribute", "scatter"]
+__all__ = [
+    "AddressRelation",
+    "Layout",
+    "Motion",
+    "MotionPlan",
+    "Mover",
+    "empty",
+    "gather",
+    "plan",
+    "put_message",
+    "redistribute",
+    "relation_of_views",
+    "scatter",
+]
 
 
 class MotionPlan(_core.MotionPlan):
@@ -262,6 +275,46 @@ def empty(layout: Layout, dtype: Any, comm: Any = None, *, rank: int | None = No
     return [_arrays.empty_local(layout, r, dtype) for r in layout.ranks]
 
 
+def put_message(relation: AddressRelation | Encoding, source: Any, kind: str = "auto") -> np.ndarray:
+    """Put (section 2), once: the data and where it goes, as bytes for `deliver_put`. For many messages keep a `PutSender`."""
+    return PutSender(relation, kind)(source)
+
+
+def relation_of_views(
+    source: Any, source_view: np.ndarray, destination: Any, destination_view: np.ndarray, *, reduce: str | None = None
+) -> AddressRelation:
+    """The relation that does destination_view[...] = source_view between two arrays, for other arrays of the same layout too.
+
+    The views are any slices, transposes, flips or broadcasts of the two arrays (for a destination: none that visits an element
+    twice, unless `reduce` names a combining operation). Elements go in the order of the views' indices. Raises ShapeError,
+    DTypeError, LocalArrayError where a view reaches beyond its array.
+
+    >>> image = np.zeros((4, 6))
+    >>> turned = np.empty((6, 4))
+    >>> turn = relation_of_views(image, np.rot90(image), turned, turned)
+    >>> turn.move(image, turned) is turned
+    True
+    """
+    source_view, destination_view = _arrays.as_array(source_view), _arrays.as_array(destination_view)
+    if source_view.shape != destination_view.shape:
+        raise ShapeError(f"the source's view has shape {source_view.shape}, the destination's {destination_view.shape}")
+    if source_view.dtype != destination_view.dtype:
+        raise DTypeError(f"the source's view has dtype {source_view.dtype}, the destination's {destination_view.dtype}")
+    offsets = []
+    for base, view, name in ((source, source_view, "source"), (destination, destination_view, "destination")):
+        _, base_address, base_low, base_high, *_ = _arrays.memory(base)
+        _, address, low, high, *_ = _arrays.memory(view)
+        offset = address - base_address
+        if view.size and not (base_low <= offset + low and offset + high <= base_high):
+            raise LocalArrayError(
+                f"the {name}'s view touches bytes [{offset + low}, {offset + high}) of its array, which has [{base_low}, {base_high})"
+            )
+        offsets.append(offset if view.size else 0)
+    return AddressRelation.strided(
+        source_view.shape, source_view.strides, destination_view.strides, source_view.dtype, *offsets, reduce=reduce
+    )
+
+
 def _encoding_from_bytes(content: bytes) -> Encoding:
     """What unpickling calls: the extension's own functions have no names that pickle finds."""
     return Encoding.from_bytes(content)
@@ -320,7 +373,7 @@ def _as_descr(value: Any) -> Any:
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12, "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
 
 
-def _bytes(value: int | str | None) -> int:
+def _bytes(value: int | str | None, name: str = "max_mem") -> int:
     """A memory size in bytes from a number or words such as "256MiB"; 0 for None."""
     if value is None:
         return 0
@@ -329,13 +382,13 @@ def _bytes(value: int | str | None) -> int:
         digits = text.rstrip("abcdefghijklmnopqrstuvwxyz ")
         unit = text[len(digits) :].strip()
         try:
-            return int(float(digits) * _UNITS[unit]) or _refuse_zero(value)
+            return int(float(digits) * _UNITS[unit]) or _refuse_zero(value, name)
         except (ValueError, KeyError, OverflowError):
-            raise ArgumentError(f"max_mem {value!r} is not a size; write bytes, or a number with KiB, MiB or GiB") from None
+            raise ArgumentError(f"{name} {value!r} is not a size; write bytes, or a number with KiB, MiB or GiB") from None
     if value <= 0:
-        _refuse_zero(value)
+        _refuse_zero(value, name)
     return int(value)
 
 
-def _refuse_zero(value: Any) -> int:
-    raise ArgumentError(f"max_mem is {value!r}; it must be at least one byte")
+def _refuse_zero(value: Any, name: str) -> int:
+    raise ArgumentError(f"{name} is {value!r}; it must be at least one byte")

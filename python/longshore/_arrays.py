@@ -84,14 +84,16 @@ def relation_element(dtype: Any, reduce: str | None) -> tuple[int, _core.Element
     return dtype.itemsize, _ELEMENT_TYPES.get(dtype, _core.ElementType.bytes)
 
 
-def memory(value: Any) -> tuple[np.ndarray, int, int, int, bool]:
-    """An array, its first element's address, the bytes before and behind that it owns (relative), whether it may be written."""
+def memory(value: Any) -> tuple[np.ndarray, int, int, int, bool, bool]:
+    """An array, its first element's address, the bytes before and behind that it owns (relative), whether it may be written and
+    whether it lies in one piece."""
     array = as_array(value)
     reach = [(n - 1) * stride for n, stride in zip(array.shape, array.strides)]
     low, high = sum(min(r, 0) for r in reach), sum(max(r, 0) for r in reach) + array.itemsize
     if array.size == 0:
         low = high = 0
-    return array, array.__array_interface__["data"][0], low, high, array.flags.writeable
+    whole = array.flags.c_contiguous or array.flags.f_contiguous
+    return array, array.__array_interface__["data"][0], low, high, array.flags.writeable, whole
 
 
 def empty_message(source: Any, elements: int, element_bytes: int) -> np.ndarray:
@@ -100,6 +102,11 @@ def empty_message(source: Any, elements: int, element_bytes: int) -> np.ndarray:
     if dtype.itemsize == element_bytes:
         return np.empty(elements, dtype)
     return np.empty(elements * element_bytes, np.uint8)
+
+
+def empty_bytes(size: int) -> np.ndarray:
+    """New bytes for a message."""
+    return np.empty(size, np.uint8)
 
 
 def by_rank(parts: Any, ranks: Sequence[int], what: str) -> dict[int, np.ndarray]:

@@ -8,6 +8,7 @@ import pytest
 
 import longshore
 import longshore._api
+import longshore._cache
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -26,7 +27,7 @@ def test_tutorial():
     run_doctests([doctest.DocTestParser().get_doctest(text, {}, "tutorial.md", "docs/tutorial.md", 0)])
 
 
-@pytest.mark.parametrize("place", [longshore._api, longshore.Layout], ids=["functions", "Layout"])
+@pytest.mark.parametrize("place", [longshore._api, longshore._cache, longshore.Layout], ids=["functions", "cache", "Layout"])
 def test_docstrings(place):
     finder = doctest.DocTestFinder(exclude_empty=True)
     import numpy as np

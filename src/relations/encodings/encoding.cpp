@@ -68,7 +68,13 @@ constexpr char magic[4] = {'L', 'S', 'A', 'R'};
 constexpr std::uint8_t version = 1;
 constexpr std::size_t head_words = 4;
 
-/// FNV-1a over words, with the high bits folded in: for accidents, not for adversaries.
+std::uint64_t little(std::uint64_t word) {
+  if constexpr (std::endian::native == std::endian::big) word = __builtin_bswap64(word);
+  return word;
+}
+
+}  // namespace
+
 std::uint64_t checksum(std::span<const std::uint64_t> words) {
   std::uint64_t hash = 14695981039346656037u;
   for (const auto word : words) {
@@ -78,12 +84,19 @@ std::uint64_t checksum(std::span<const std::uint64_t> words) {
   return hash;
 }
 
-std::uint64_t little(std::uint64_t word) {
-  if constexpr (std::endian::native == std::endian::big) word = __builtin_bswap64(word);
-  return word;
+std::vector<std::byte> to_little_endian(std::vector<std::uint64_t> words) {
+  for (auto& word : words) word = little(word);
+  std::vector<std::byte> bytes(words.size() * sizeof(std::uint64_t));
+  if (!bytes.empty()) std::memcpy(bytes.data(), words.data(), bytes.size());
+  return bytes;
 }
 
-}  // namespace
+std::vector<std::uint64_t> from_little_endian(std::span<const std::byte> bytes) {
+  std::vector<std::uint64_t> words(bytes.size() / sizeof(std::uint64_t));
+  if (!words.empty()) std::memcpy(words.data(), bytes.data(), words.size() * sizeof(std::uint64_t));
+  for (auto& word : words) word = little(word);
+  return words;
+}
 
 void WordWriter::bytes(std::span<const std::byte> bytes) {
   index(Index(bytes.size()));
@@ -204,18 +217,13 @@ std::vector<std::byte> Encoding::to_bytes() const {
   words[1] = std::uint64_t(element_bytes_), words[2] = std::uint64_t(elements_), words[3] = payload.words().size();
   words.insert(words.end(), payload.words().begin(), payload.words().end());
   words.push_back(checksum(words));
-  for (auto& word : words) word = little(word);
-  std::vector<std::byte> bytes(words.size() * sizeof(std::uint64_t));
-  std::memcpy(bytes.data(), words.data(), bytes.size());
-  return bytes;
+  return to_little_endian(std::move(words));
 }
 
-Encoding Encoding::from_bytes(std::span<const std::byte> bytes) {
+Encoding Encoding::from_bytes(std::span<const std::byte> bytes, Index most_elements) {
   auto refuse = [](const std::string& why) { WordReader::refuse(why); };
   if (bytes.size() < (head_words + 1) * 8 || bytes.size() % 8 != 0) refuse("has " + std::to_string(bytes.size()) + " bytes");
-  std::vector<std::uint64_t> words(bytes.size() / 8);
-  std::memcpy(words.data(), bytes.data(), bytes.size());
-  for (auto& word : words) word = little(word);
+  const auto words = from_little_endian(bytes);
   auto head = [&](int k) { return std::uint8_t(words[0] >> (8 * k)); };
   for (int k = 0; k < 4; ++k)
     if (head(k) != std::uint8_t(magic[k])) refuse("does not begin with LSAR");
@@ -226,7 +234,8 @@ Encoding Encoding::from_bytes(std::span<const std::byte> bytes) {
     if (head(6) > std::uint8_t(ReduceOp::bitwise_xor) || head(7) > std::uint8_t(ElementType::complex128)) refuse("has an unknown reduction");
     const FormHeader header{Index(words[1]), Index(words[2]), Reduction(ElementType(head(7)), ReduceOp(head(6)))};
     if (header.element_bytes < 1) refuse("has elements of " + std::to_string(header.element_bytes) + " bytes");
-    if (header.elements < 0) refuse("has " + std::to_string(header.elements) + " elements");
+    if (header.elements < 0 || header.elements > most_elements)
+      refuse("has " + std::to_string(header.elements) + " elements; at most " + std::to_string(most_elements) + " are expected");
 
     WordReader in(std::span<const std::uint64_t>(words).subspan(head_words, words.size() - head_words - 1));
     auto form = entry_of(EncodingKind(head(5))).read(in, header);
