@@ -58,6 +58,10 @@ class HalfReader {
   void operator()(const AddressRelation::PairList& pairs) {
     for (const auto& pair : pairs) (*this)(OffsetRun{pair.source, pair.destination, 1, 0, 0});
   }
+  void operator()(const PackedList& list) {
+    const auto blocks = list.reader(0, list.elements());
+    for_each_run(*blocks, [this](const OffsetRun& run) { (*this)(run); });
+  }
   /// In the time that its loops take, not its pairs.
   void operator()(const LoopNest& nest) {
     if ((side_ == Side::source ? nest.contiguous_destination() : nest.contiguous_source()) != at_) refuse_place();
