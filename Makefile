@@ -15,7 +15,7 @@ BUILD_TOOLS := scikit-build-core nanobind 'cmake>=3.25,<5' ninja
 RUN := numpy click rich 'mpi4py>=4' matplotlib
 TEST := 'pytest>=8' pytest-timeout 'hypothesis>=6'
 
-SOURCES := $(shell find include src bindings python cmake CMakeLists.txt pyproject.toml \
+SOURCES := $(shell find include src bindings bench/loops python cmake CMakeLists.txt pyproject.toml \
                         -type f -not -name '*.pyc' 2>/dev/null)
 
 .PHONY: demo test bench docs clean python
@@ -29,6 +29,7 @@ test: build/installed .deps/test-libraries
 
 bench: build/installed
 	.venv/bin/longshore bench redistribute
+	.venv/bin/longshore bench breakeven
 	@test ! -x .venv-openmpi/bin/longshore || { set -x; .venv-openmpi/bin/longshore bench redistribute; }
 
 docs: build/installed

@@ -17,6 +17,7 @@ void bind_layouts(nb::module_& module);
 void bind_relations(nb::module_& module);
 void bind_encodings(nb::module_& module);
 void bind_plans(nb::module_& module);
+void bind_model(nb::module_& module);
 void bind_movers(nb::module_& module);
 
 inline nb::tuple to_tuple(const std::vector<Index>& values) { return nb::tuple(nb::cast(values)); }

@@ -1,4 +1,5 @@
-# The Python extension modules: `_core`, which knows no MPI, and one `_mpi_<family>` for each MPI family that is found.
+# The Python extension modules: `_core`, which knows no MPI, `_bench`, the loops that benchmarks time, and one `_mpi_<family>` for
+# each MPI family that is found.
 find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module)
 execute_process(COMMAND "${Python_EXECUTABLE}" -m nanobind --cmake_dir OUTPUT_STRIP_TRAILING_WHITESPACE
                 OUTPUT_VARIABLE nanobind_ROOT COMMAND_ERROR_IS_FATAL ANY)
@@ -20,8 +21,12 @@ function(longshore_python_module name)
 endfunction()
 
 file(GLOB binding_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bindings/*.cpp)
-list(FILTER binding_sources EXCLUDE REGEX "/mpi[^/]*\\.cpp$")
+list(FILTER binding_sources EXCLUDE REGEX "/(mpi|bench)[^/]*\\.cpp$")
 longshore_python_module(_core ${binding_sources})
+
+file(GLOB bench_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bindings/bench*.cpp ${PROJECT_SOURCE_DIR}/bench/loops/*.cpp)
+longshore_python_module(_bench ${bench_sources})
+target_include_directories(_bench PRIVATE ${PROJECT_SOURCE_DIR}/bench/loops)
 
 nanobind_add_stub(_core_stub MODULE _core OUTPUT ${PROJECT_BINARY_DIR}/_core.pyi
                   MARKER_FILE ${PROJECT_BINARY_DIR}/py.typed

@@ -1,5 +1,6 @@
 """Longshore moves the data of distributed arrays from the layout it is in to the layout it is wanted in."""
 
+from . import model
 from ._api import AddressRelation, Layout, Motion, MotionPlan, Mover, empty, gather, plan, redistribute, scatter
 from ._core import Assembler, Disassembler, Encoding, RelationProgram, __version__, encode, encoding_kinds
 from .errors import (
@@ -42,6 +43,7 @@ __all__ = [
     "encode",
     "encoding_kinds",
     "gather",
+    "model",
     "plan",
     "redistribute",
     "scatter",

@@ -25,10 +25,20 @@ def _redistribute(*args: Any, **options: Any) -> dict[str, Any]:
     return redistribute.run(*args, **options)
 
 
+def _breakeven(*args: Any, **options: Any) -> dict[str, Any]:
+    from . import breakeven
+
+    return breakeven.run(*args, **options)
+
+
 BENCHES: dict[str, Bench] = {
     "redistribute": Bench(
         "time redistributions beside memory copies, MPI Alltoallw, hand-packed messages, ScaLAPACK and NumPy",
         _redistribute,
+    ),
+    "breakeven": Bench(
+        "time decoding a stored address relation beside recomputing it, and what the model predicts",
+        _breakeven,
     ),
 }
 

@@ -8,7 +8,7 @@ import io
 import json as json_module
 import os
 from pathlib import Path
-from typing import Any, Callable, Iterator, Mapping
+from typing import Any, Callable, Iterable, Iterator, Mapping
 
 from .harness import BenchError
 
@@ -34,14 +34,26 @@ def check_outputs(json: Path_ | None, plot: Path_ | None) -> None:
 
 
 def write(result: Mapping[str, Any], json: Path_ | None, plot: Path_ | None, titles: Mapping[str, str]) -> None:
+    write_files(result, json, plot, lambda: _figure(result, titles), lambda: _tables(result))
+
+
+def write_files(
+    result: Mapping[str, Any],
+    json: Path_ | None,
+    plot: Path_ | None,
+    figure: Callable[[], Any],
+    tables: Callable[[], str],
+) -> None:
+    """Writes the JSON and the plot that were asked for: `figure` draws with matplotlib, `tables` is what a page has below it."""
     if json is not None:
         _write_whole(json, (json_module.dumps(result, indent=2) + "\n").encode("utf-8"))
     if plot is not None:
         suffix = Path(plot).suffix.lower()
         if suffix == ".html":
-            _write_whole(plot, _page(result, titles).encode("utf-8"))
+            picture = _drawn(figure, "svg").decode("utf-8")
+            _write_whole(plot, _page(result, picture[picture.index("<svg") :], tables()).encode("utf-8"))
         else:
-            _write_whole(plot, _draw(result, titles, suffix[1:]))
+            _write_whole(plot, _drawn(figure, suffix[1:]))
 
 
 def _write_whole(target: Path_, content: bytes) -> None:
@@ -83,6 +95,13 @@ class Screen:
         from rich.console import Console
 
         self._console = console if console is not None else Console()
+
+    @property
+    def width(self) -> int:
+        return int(self._console.width)
+
+    def print(self, what: Any) -> None:
+        self._console.print(what)
 
     @contextlib.contextmanager
     def working(self) -> Iterator[Callable[[str], None]]:
@@ -195,11 +214,22 @@ def _where(cases: list[str]) -> str:
 _OURS, _COPY, _PEER = "#1f6fb4", "#9a9a9a", "#d9a441"
 
 
-def _draw(result: Mapping[str, Any], titles: Mapping[str, str], form: str) -> bytes:
-    """One panel a case and size: multiples of the best memory copy, shorter is better."""
+def _drawn(figure: Callable[[], Any], form: str) -> bytes:
     import matplotlib
 
     matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    drawn, out = figure(), io.BytesIO()
+    # No date and fixed ids: the same result gives the same file.
+    with matplotlib.rc_context({"svg.hashsalt": "longshore"}):
+        drawn.savefig(out, format=form, dpi=120, metadata={"Date": None} if form == "svg" else None)
+    pyplot.close(drawn)
+    return out.getvalue()
+
+
+def _figure(result: Mapping[str, Any], titles: Mapping[str, str]) -> Any:
+    """One panel a case and size: multiples of the best memory copy, shorter is better."""
     from matplotlib import pyplot
 
     groups = _groups(result)
@@ -224,12 +254,7 @@ def _draw(result: Mapping[str, Any], titles: Mapping[str, str], form: str) -> by
         panels[-1][x].set_xlabel("multiples of the best memory copy", fontsize=8)
     figure.suptitle(machine_words(result), fontsize=7, x=0.01, ha="left", color="#555555")
     figure.tight_layout(rect=(0, 0, 1, 0.99))
-    out = io.BytesIO()
-    # No date and fixed ids: the same result gives the same file.
-    with matplotlib.rc_context({"svg.hashsalt": "longshore"}):
-        figure.savefig(out, format=form, dpi=120, metadata={"Date": None} if form == "svg" else None)
-    pyplot.close(figure)
-    return out.getvalue()
+    return figure
 
 
 def _panel(panel: Any, rows: list[dict[str, Any]], names: list[str], absent: set[str], show_names: bool) -> None:
@@ -254,9 +279,7 @@ def _panel(panel: Any, rows: list[dict[str, Any]], names: list[str], absent: set
         panel.spines[side].set_visible(False)
 
 
-def _page(result: Mapping[str, Any], titles: Mapping[str, str]) -> str:
-    picture = _draw(result, titles, "svg").decode("utf-8")
-    picture = picture[picture.index("<svg") :]
+def _tables(result: Mapping[str, Any]) -> str:
     lines = []
     for row in result["rows"]:
         ratio = row.get("copy_ratio")
@@ -268,12 +291,23 @@ def _page(result: Mapping[str, Any], titles: Mapping[str, str]) -> str:
             "" if ratio is None else f"{ratio:.2f}",
             row["detail"],
         )
-        lines.append("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in cells) + "</tr>")
+        lines.append(cells)
     absent = "".join(
         f"<li>{html.escape(m['contender'])}{html.escape(_where(m['cases']))}: {html.escape(m['why'])}</li>"
         for m in result["missing"]
     )
-    head = "".join(f"<th>{h}</th>" for h in ("case", "n", "contender", "median", "least", "most", "× copy", "how"))
+    heads = ("case", "n", "contender", "median", "least", "most", "× copy", "how")
+    return f"""{html_table(heads, lines)}
+<h2>Missing</h2><ul>{absent or "<li>nothing</li>"}</ul>"""
+
+
+def html_table(heads: Iterable[str], lines: Iterable[Iterable[str]]) -> str:
+    head = "".join(f"<th>{html.escape(h)}</th>" for h in heads)
+    body = ("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in line) + "</tr>" for line in lines)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>\n" + "\n".join(body) + "\n</tbody></table>"
+
+
+def _page(result: Mapping[str, Any], picture: str, tables: str) -> str:
     return f"""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>longshore bench {html.escape(result["bench"])}</title>
 <style>body{{font:14px sans-serif;margin:2em;max-width:90em}}svg{{max-width:100%;height:auto}}
@@ -281,9 +315,6 @@ td,th{{padding:.1em .8em;text-align:left;border-bottom:1px solid #ddd}}</style><
 <h1>longshore bench {html.escape(result["bench"])}</h1>
 <p>Version {html.escape(result["version"])}. {html.escape(machine_words(result))}.</p>
 {picture}
-<table><thead><tr>{head}</tr></thead><tbody>
-{chr(10).join(lines)}
-</tbody></table>
-<h2>Missing</h2><ul>{absent or "<li>nothing</li>"}</ul>
+{tables}
 </body></html>
 """

@@ -21,6 +21,13 @@ _OWN = {
                      help="Only this contender, and the memory copies (may be repeated)."),
         click.option("--repeats", type=click.IntRange(1), metavar="K", help="Repetitions of every case."),
     ),
+    "breakeven": (
+        click.option("--case", "cases", multiple=True, metavar="NAME",
+                     help="Only `dependent` or only `independent` instructions (may be repeated)."),
+        click.option("--size", "sizes", multiple=True, type=click.IntRange(4), metavar="N",
+                     help="Only messages of N words, a power of two (may be repeated)."),
+        click.option("--repeats", type=click.IntRange(1), metavar="K", help="Repetitions of every case."),
+    ),
 }
 
 

@@ -1,0 +1,10 @@
+#include "bench.hpp"
+
+#include "errors.hpp"
+
+NB_MODULE(_bench, module) {
+  using namespace longshore::python;
+  module.doc() = "The loops that `longshore bench` times; nothing of the library needs them.";
+  register_errors();
+  bind_breakeven(module);
+}
