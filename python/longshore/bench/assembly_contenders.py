@@ -99,15 +99,7 @@ class Preparer:
         return self._fastest(direction, options)
 
     def _fastest(self, direction: str, options: list[tuple[str, Callable[[int], float]]]) -> Prepared:
-        """The best of several ways of doing the same, found by trying."""
-        if len(options) > 1:
-            least = [float("inf")] * len(options)
-            for _ in range(3):
-                for k, (_, seconds) in enumerate(options):
-                    self._arena.refresh(direction)
-                    least[k] = min(least[k], seconds(self._arena.passes))
-            options = [options[least.index(min(least))]]
-        detail, seconds = options[0]
+        detail, seconds = options[self._arena.fastest([seconds for _, seconds in options], direction)]
         return Prepared(seconds, detail)
 
     # --- NumPy -------------------------------------------------------------------------------------------------------

@@ -258,12 +258,9 @@ class _Child:
         assert arena is not None
         self._types.append(_Datatypes(arena.pattern.side(direction), arena.pattern.element))
         options = [(words, self._carrier(datatype, direction)) for words, datatype in self._types[-1].options]
-        least = [float("inf")] * len(options)
-        for _ in range(3):
-            for k, (_, carrier) in enumerate(options):
-                arena.refresh(direction)
-                least[k] = min(least[k], carrier.seconds(*arena.addresses(direction), arena.passes))
-        words, self._carriers[direction] = options[least.index(min(least))]
+        to, from_ = arena.addresses(direction)
+        ways = [lambda passes, c=carrier: c.seconds(to, from_, passes) for _, carrier in options]
+        words, self._carriers[direction] = options[arena.fastest(ways, direction)]
         return {"detail": words}
 
     def _carrier(self, datatype: Any, direction: str) -> Any:
