@@ -17,7 +17,7 @@ struct MessageWord {
 };
 
 // Instructions of each loop besides making the tuple and reaching memory, as they are written: one addition a pointer, a
-// comparison and a branch.
+// comparison and a branch. GCC 12 and Clang 14 compile them to just these on x86-64.
 inline constexpr Index decode_overhead = 4, recompute_overhead = 3, encode_overhead = 3;
 
 /// Computes n tuples in n_g instructions each and stores them (t_g + t_o).

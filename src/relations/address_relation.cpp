@@ -12,6 +12,7 @@ namespace {
 
 Index elements_of(const AddressRelation::Part& part) {
   if (const auto* nest = std::get_if<LoopNest>(&part)) return nest->elements();
+  if (const auto* list = std::get_if<PackedList>(&part)) return list->elements();
   if (const auto* pairs = std::get_if<AddressRelation::PairList>(&part)) return Index(pairs->size());
   Index n = 0;
   for (const auto& run : std::get<AddressRelation::RunList>(part)) n = checked_add(n, run.count);
@@ -34,10 +35,15 @@ struct Extents {
   bool any_source = false, any_destination = false;
 
   void add(const AddressRelation::Part& part, Index element) {
-    if (const auto* nest = std::get_if<LoopNest>(&part)) {
-      if (nest->empty()) return;
-      const auto s = nest->source_extent(), d = nest->destination_extent();
+    auto add_all = [&](const auto& regular) {
+      if (regular.elements() == 0) return;
+      const auto s = regular.source_extent(), d = regular.destination_extent();
       widen(source, any_source, s.first, s.last), widen(destination, any_destination, d.first, d.last);
+    };
+    if (const auto* nest = std::get_if<LoopNest>(&part)) {
+      add_all(*nest);
+    } else if (const auto* list = std::get_if<PackedList>(&part)) {
+      add_all(*list);
     } else if (const auto* pairs = std::get_if<AddressRelation::PairList>(&part)) {
       if (pairs->empty()) return;
       Index s0 = pairs->front().source, s1 = s0, d0 = pairs->front().destination, d1 = d0;
@@ -106,6 +112,7 @@ class RunListReader : public RunReader {
 
 std::unique_ptr<RunReader> reader_of(const AddressRelation::Part& part, Index first, Index last) {
   if (const auto* nest = std::get_if<LoopNest>(&part)) return nest->reader(first, last);
+  if (const auto* list = std::get_if<PackedList>(&part)) return list->reader(first, last);
   if (const auto* pairs = std::get_if<AddressRelation::PairList>(&part))
     return std::make_unique<PairReader>(std::span(*pairs).subspan(std::size_t(first), std::size_t(last - first)));
   return std::make_unique<RunListReader>(std::get<AddressRelation::RunList>(part), first, last);
@@ -330,6 +337,7 @@ Index AddressRelation::workspace_bytes() const {
   for (const auto& part : parts_) {
     if (const auto* runs = std::get_if<RunList>(&part)) bytes += Index(runs->size() * sizeof(OffsetRun));
     if (const auto* pairs = std::get_if<PairList>(&part)) bytes += Index(pairs->size() * sizeof(OffsetPair));
+    if (const auto* list = std::get_if<PackedList>(&part)) bytes += list->workspace_bytes();
     if (const auto* nest = std::get_if<LoopNest>(&part))
       for (const auto& axis : nest->axes())
         for (const auto& period : axis.runs.periods()) bytes += Index(sizeof period + period.runs.size() * sizeof(PairedRun));

@@ -1,5 +1,6 @@
 /// Relations compiled for execution.
 #include <algorithm>
+#include <optional>
 
 #include "longshore/relations/copy_program.hpp"
 
@@ -91,6 +92,13 @@ struct CopyProgram::Implementation {
   Index block = 0, source_base = 0, destination_base = 0, bytes = 0;
   std::vector<Axis> axes;  ///< outermost first
   Leaf leaf = Leaf::one_block;
+  /// The one kernel call that is the whole program, where it is: small messages are over before loops over axes have begun.
+  struct Call {
+    decltype(KernelTable::blocks) kernel;
+    BlockLoops loops;
+    Index source, destination;
+  };
+  std::optional<Call> only;
 
   Implementation(const LoopNest& given, const Options& options_) : options(options_) {
     table = options.table ? options.table : &kernels();
@@ -112,6 +120,25 @@ struct CopyProgram::Implementation {
     choose_leaf(order);
     for (const auto& axis : order) axes.push_back(compile_axis(axis));
     if (leaf == Leaf::rows && axes.size() >= 2 && is_one_loop(axes.back())) leaf = Leaf::fused_rows;
+    if (options.combine.is_copy()) find_only_call();
+  }
+
+  void find_only_call() {
+    for (const auto& axis : axes)
+      if (axis.size() != 1 || axis[0].repeats != 1 || axis[0].pieces.size() != 1) return;
+    if (axes.size() == 1 && leaf == Leaf::rows) {
+      const auto& piece = axes[0][0].pieces[0];
+      only = Call{table->blocks, loops_of(piece), source_base + piece.source, destination_base + piece.destination};
+    } else if (axes.size() == 2 && leaf != Leaf::rows) {
+      const auto &outer = axes[0][0].pieces[0], &inner = axes[1][0].pieces[0];
+      if (outer.n1 != 1 || (leaf == Leaf::tiles && inner.n1 != 1)) return;
+      const BlockLoops row = loops_of(inner);
+      only = leaf == Leaf::tiles
+                 ? Call{table->transpose, {block, inner.n0, inner.s0, inner.d0, outer.n0, outer.s0, outer.d0}, 0, 0}
+                 : Call{table->blocks, {row.block, row.n0, row.s0, row.d0, outer.n0, outer.s0, outer.d0}, 0, 0};
+      only->source = source_base + outer.source + inner.source;
+      only->destination = destination_base + outer.destination + inner.destination;
+    }
   }
 
   /// The same pairs visited in the destination's memory order: a write costs more than a read, and streams better.
@@ -189,8 +216,18 @@ CopyProgram& CopyProgram::operator=(CopyProgram&&) noexcept = default;
 
 void CopyProgram::run(std::byte* destination, const std::byte* source) const {
   const auto& self = *implementation_;
+  if (self.only) {
+    self.only->kernel(destination + self.only->destination, source + self.only->source, self.only->loops, self.options.stores);
+    if (self.options.stores == Stores::streaming) self.table->fence();
+    return;
+  }
   if (self.bytes == 0) return;
   destination += self.destination_base, source += self.source_base;
+  if (self.leaf == Implementation::Leaf::one_block && self.options.combine.is_copy()) {
+    self.table->copy(destination, source, self.block, self.options.stores);
+    if (self.options.stores == Stores::streaming) self.table->fence();
+    return;
+  }
   if (!self.options.combine.is_copy()) return self.run(CombineLeaf{self.options.combine}, 0, destination, source);
   self.run(CopyLeaf{*self.table, self.options.stores}, 0, destination, source);
   if (self.options.stores == Stores::streaming) self.table->fence();

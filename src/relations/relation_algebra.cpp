@@ -107,6 +107,7 @@ class Onward {
 
 AddressRelation::Part inverted(const AddressRelation::Part& part) {
   if (const auto* nest = std::get_if<LoopNest>(&part)) return nest->inverse();
+  if (const auto* list = std::get_if<PackedList>(&part)) return list->inverse();
   if (const auto* pairs = std::get_if<AddressRelation::PairList>(&part)) {
     auto list = *pairs;
     for (auto& pair : list) std::swap(pair.source, pair.destination);
@@ -233,7 +234,7 @@ AddressRelation AddressRelation::canonical() const {
   if (parts_.size() == 1)
     if (const auto* nest = std::get_if<LoopNest>(&parts_[0]))
       return AddressRelation(element_bytes_, std::vector<Part>{nest->canonical()}, reduction_);
-  // Nests stay nests; what lies between them is folded.
+  // Nests stay nests and packed lists packed; what lies between them is folded.
   std::vector<Part> parts;
   auto flush = [&](std::size_t first, std::size_t last) {
     if (first == last) return;
@@ -245,9 +246,13 @@ AddressRelation AddressRelation::canonical() const {
   constexpr Index small = 4096;  // so many runs of a nest are read again, to find what several nests have in common
   for (std::size_t k = 0; k < parts_.size(); ++k) {
     const auto* nest = std::get_if<LoopNest>(&parts_[k]);
-    if (nest == nullptr || nest->elements() <= small) continue;
+    const bool is_packed = std::holds_alternative<PackedList>(parts_[k]);
+    if (!is_packed && (nest == nullptr || nest->elements() <= small)) continue;
     flush(first, k);
-    parts.push_back(nest->canonical());
+    if (nest != nullptr)
+      parts.push_back(nest->canonical());
+    else
+      parts.push_back(parts_[k]);
     first = k + 1;
   }
   flush(first, parts_.size());
@@ -274,6 +279,9 @@ AddressRelation AddressRelation::assembly() const {
   if (parts_.size() == 1)
     if (const auto* nest = std::get_if<LoopNest>(&parts_[0]))
       return AddressRelation(element_bytes_, std::vector<Part>{nest->assembly()}, {});
+  if (parts_.size() == 1)
+    if (const auto* list = std::get_if<PackedList>(&parts_[0]))
+      return AddressRelation(element_bytes_, std::vector<Part>{list->assembly()}, {});
   AssemblyReader message(reader(), element_bytes_);
   return AddressRelation(element_bytes_, fold(element_bytes_, message), {});
 }

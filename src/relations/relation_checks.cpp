@@ -25,14 +25,28 @@ bool ascends(const AddressRelation::RunList& runs, Index element) {
   return true;
 }
 
+bool ascends(const PackedList& list) {
+  const auto blocks = list.reader(0, list.elements());
+  bool ascending = true, any = false;
+  Index end = 0;
+  for_each_run(*blocks, [&](const OffsetRun& run) {
+    ascending = ascending && (!any || run.destination >= end);
+    end = run.destination + run.count * list.element_bytes();
+    any = true;
+  });
+  return ascending;
+}
+
 bool distinct_by_itself(const AddressRelation::Part& part, Index element) {
   if (const auto* nest = std::get_if<LoopNest>(&part)) return nest->distinct_destinations();
+  if (const auto* list = std::get_if<PackedList>(&part)) return ascends(*list);
   if (const auto* pairs = std::get_if<PairList>(&part)) return ascends(*pairs, element);
   return ascends(std::get<AddressRelation::RunList>(part), element);
 }
 
 Extent extent_of(const AddressRelation::Part& part, Index element) {
   if (const auto* nest = std::get_if<LoopNest>(&part)) return nest->destination_extent();
+  if (const auto* list = std::get_if<PackedList>(&part)) return list->destination_extent();
   // Only lists that ascend are asked.
   if (const auto* pairs = std::get_if<PairList>(&part)) return {pairs->front().destination, pairs->back().destination + element};
   const auto& runs = std::get<AddressRelation::RunList>(part);

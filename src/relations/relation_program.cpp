@@ -38,7 +38,7 @@ struct OrderedProgram {
   AddressRelation relation;
 };
 
-using Executable = std::variant<NestProgram, ListProgram, RunsProgram, OrderedProgram>;
+using Executable = std::variant<NestProgram, ListProgram, PackedProgram, RunsProgram, OrderedProgram>;
 
 /// The elements of every run if all runs are contiguous blocks of one size, else 0.
 Index common_block(const AddressRelation::RunList& runs, Index element) {
@@ -80,6 +80,9 @@ struct RelationProgram::Implementation {
       if (const auto* nest = std::get_if<LoopNest>(&part)) {
         n = nest->elements();
         steps.push_back({at, at + n, NestProgram{*nest, CopyProgram(*nest, {options.stores, table, {}})}});
+      } else if (const auto* list = std::get_if<PackedList>(&part)) {
+        n = list->elements();
+        steps.push_back({at, at + n, PackedProgram(*list)});
       } else if (const auto* pairs = std::get_if<AddressRelation::PairList>(&part)) {
         n = Index(pairs->size());
         steps.push_back({at, at + n, ListProgram(element, *pairs)});
@@ -103,7 +106,9 @@ struct RelationProgram::Implementation {
     for (const auto& piece : program.nest.slice(first, last)) CopyProgram(piece, {options.stores, table, {}}).run(d, s);
   }
 
-  void run_some(const ListProgram& program, Index first, Index last, std::byte* d, const std::byte* s) const {
+  /// Lists of blocks, which a stretch of elements may cut.
+  template <class Blocks>
+  void run_some(const Blocks& program, Index first, Index last, std::byte* d, const std::byte* s) const {
     const Index each = program.block() / element;  // elements
     const Index whole = ceil_div(first, each), end = last / each;
     auto cut = [&](Index k, Index from, Index to) {
@@ -150,7 +155,10 @@ RelationProgram::RelationProgram(RelationProgram&&) noexcept = default;
 RelationProgram& RelationProgram::operator=(RelationProgram&&) noexcept = default;
 
 void RelationProgram::run(std::byte* destination, const std::byte* source) const {
-  implementation_->run(0, implementation_->elements, destination, source);
+  const auto& self = *implementation_;
+  if (self.steps.size() == 1)
+    if (const auto* nest = std::get_if<NestProgram>(&self.steps[0].executable)) return nest->program.run(destination, source);
+  self.run(0, self.elements, destination, source);
 }
 
 void RelationProgram::run(Index first, Index last, std::byte* destination, const std::byte* source) const {
@@ -169,6 +177,7 @@ std::string RelationProgram::describe() const {
   struct Words {
     std::string operator()(const NestProgram& p) const { return p.program.describe(); }
     std::string operator()(const ListProgram& p) const { return p.describe(); }
+    std::string operator()(const PackedProgram& p) const { return p.describe(); }
     std::string operator()(const RunsProgram& p) const { return std::to_string(p.runs.size()) + " separate runs"; }
     std::string operator()(const OrderedProgram& p) const { return std::string(reduce_name(p.relation.reduction().op())) + " in message order"; }
   };
@@ -183,6 +192,7 @@ Index RelationProgram::workspace_bytes() const {
   struct Size {
     Index operator()(const NestProgram& p) const { return Index(sizeof p) + p.program.workspace_bytes(); }
     Index operator()(const ListProgram& p) const { return p.workspace_bytes(); }
+    Index operator()(const PackedProgram& p) const { return p.workspace_bytes(); }
     Index operator()(const RunsProgram& p) const {
       return Index(sizeof p + p.runs.size() * sizeof(OffsetRun) + p.starts.size() * sizeof(Index));
     }

@@ -60,6 +60,7 @@ def test_tables_follow_from_rows_and_model():
                       if (row["case"], row["n"], row["n_g"]) == (table["case"], table["n"], point["n_g"])}
             decode, recompute = median["longshore decode"], median["recompute"]
             assert point["speedup"]["actual"] == recompute / decode
+            assert point["speedup"]["actual_quartiles"] == sorted(point["speedup"]["actual_quartiles"])
             assert point["speedup"]["counted"] == ls.model.assembly_speedup(rates, costs, point["n_g"])
             uses = point["break_even"]["actual"]
             assert (uses is None) == (recompute <= decode)
@@ -70,11 +71,11 @@ def test_tables_follow_from_rows_and_model():
     assert result["tables"][2]["points"][-1]["speedup"]["actual"] > 1
 
 
-@pytest.mark.parametrize("width, spread", [(60, False), (80, False), (100, True)])
-def test_the_tables_are_shown(width, spread):
+@pytest.mark.parametrize("width, quartiles", [(60, False), (80, False), (100, True)])
+def test_the_tables_are_shown(width, quartiles):
     _, text = run(width, cases=["independent"], sizes=[32])
     assert "independent instructions, 32 words (1.2 KiB" in text and "dependent instructions, 16" not in text
-    assert ("spread" in text) == spread
+    assert ("quartiles" in text) == quartiles
     assert "r_i" in text and "n_au" in text
     if width >= 80:
         assert "break-even" in text and text.count("(counted)") >= 2
@@ -109,6 +110,12 @@ def test_the_cache_that_holds_the_loops_is_named():
     assert breakeven_report._where(260 << 20, caches) == ", fits L3"
     assert breakeven_report._where((260 << 20) + 1, caches) == ", beyond the caches"
     assert breakeven_report._where(1, {}) == ""
+
+
+def test_a_quick_run_begins_no_round_after_its_time(monkeypatch):
+    monkeypatch.setattr(breakeven, "_QUICK_SECONDS_A_CASE", 0.0)
+    result, _ = run(repeats=None, sizes=[16])
+    assert {row["repeats"] for row in result["rows"]} == {1}
 
 
 def test_sizes_beyond_memory_are_named_not_tried(monkeypatch):

@@ -11,18 +11,13 @@
 #include <string>
 #include <vector>
 
-#if defined(__unix__) || defined(__APPLE__)
-#include <sys/mman.h>
-#include <unistd.h>
-#define LONGSHORE_HAVE_MMAP 1
-#else
-#define LONGSHORE_HAVE_MMAP 0
-#endif
+#include "support/memory.hpp"
 
 namespace longshore {
 namespace {
 
-using Bytes = std::vector<std::byte>;
+using test::Bytes;
+using test::noise;
 
 /// Where the bytes that loops touch lie, relative to the first block: [low, high).
 struct Extent {
@@ -41,8 +36,6 @@ std::string describe(const KernelTable& table, const char* kernel, const BlockLo
       << " n0 " << l.n0 << " s0 " << l.s0 << " d0 " << l.d0 << " n1 " << l.n1 << " s1 " << l.s1 << " d1 " << l.d1;
   return out.str();
 }
-
-std::byte noise(Index i) { return static_cast<std::byte>((static_cast<std::uint64_t>(i) * 0x9E3779B97F4A7C15u) >> 56); }
 
 /// Runs one kernel of one table and the plain twin on destinations filled alike, and compares every byte, gaps and
 /// guards included.
@@ -279,24 +272,7 @@ TEST_P(EveryTable, MergesLines) {
 }
 
 #if LONGSHORE_HAVE_MMAP
-/// Readable pages between two pages that nobody may touch.
-class Fenced {
- public:
-  explicit Fenced(Index bytes) : page_(sysconf(_SC_PAGESIZE)), size_((bytes + page_ - 1) / page_ * page_) {
-    void* p = mmap(nullptr, static_cast<std::size_t>(size_ + 2 * page_), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    base_ = static_cast<std::byte*>(p);
-    mprotect(base_ + page_, static_cast<std::size_t>(size_), PROT_READ | PROT_WRITE);
-  }
-  Fenced(const Fenced&) = delete;
-  Fenced& operator=(const Fenced&) = delete;
-  ~Fenced() { munmap(base_, static_cast<std::size_t>(size_ + 2 * page_)); }
-  std::byte* begin() const { return base_ + page_; }
-  std::byte* end() const { return base_ + page_ + size_; }
-
- private:
-  Index page_, size_;
-  std::byte* base_;
-};
+using test::Fenced;
 
 TEST_P(EveryTable, StaysWithinItsPages) {
   for (int trial = 0; trial < 1500; ++trial) {

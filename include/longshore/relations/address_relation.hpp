@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "longshore/relations/loop_nest.hpp"
+#include "longshore/relations/packed_list.hpp"
 #include "longshore/relations/reduction.hpp"
 
 namespace longshore {
@@ -35,7 +36,7 @@ class AddressRelation {
   using Pair = OffsetPair;
   using PairList = std::vector<OffsetPair>;
   using RunList = std::vector<OffsetRun>;
-  using Part = std::variant<LoopNest, RunList, PairList>;
+  using Part = std::variant<LoopNest, RunList, PairList, PackedList>;
 
   /// No pairs, over elements of so many bytes (> 0).
   explicit AddressRelation(Index element_bytes = 1, Reduction reduction = {});

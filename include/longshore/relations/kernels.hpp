@@ -38,6 +38,14 @@ struct MergeLoops {
   const Index* source_steps = nullptr;
 };
 
+/// Blocks of one size whose places are listed: block i lies at base + unit * index[i], i < n. Places need not be in any order.
+struct BlockList {
+  const std::uint32_t* index = nullptr;
+  Index n = 0;
+  Index block = 0;  ///< bytes
+  Index unit = 0;   ///< bytes that an index counts, at least 1; the block may be smaller, the same or bigger
+};
+
 /// How a kernel should treat the destination's cache lines.
 enum class Stores {
   cached,     ///< ordinary stores: somebody reads the destination soon, or it fits in cache
@@ -59,6 +67,14 @@ struct KernelTable {
   /// Words that no part has are not touched. Null where the instruction set has no way faster than `blocks`.
   void (*merge)(std::byte* destination, const std::byte* const* sources, const LinePart* parts, const MergeLoops& loops,
                 Stores stores);
+  /// Listed blocks of the source to a contiguous destination, block i to destination + i * block. The list may name a place
+  /// more than once.
+  void (*gather)(std::byte* destination, const std::byte* source, const BlockList& from, Stores stores);
+  /// Blocks of a contiguous source to their listed places in the destination, which do not overlap.
+  void (*scatter)(std::byte* destination, const std::byte* source, const BlockList& to, Stores stores);
+  /// From list to list: block i of `from` to destination + from.unit * to[i].
+  void (*relocate)(std::byte* destination, const std::uint32_t* to, const std::byte* source, const BlockList& from,
+                   Stores stores);
   /// Makes streaming stores visible to other threads and processes; call once after a series of streaming kernels.
   void (*fence)();
 };

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 import os
 import statistics
+import time
 from typing import Any, Callable, Iterable
 
 import numpy as np
@@ -30,7 +31,10 @@ N_G = (*range(1, 17), 20, 24, 28, 32, 40, 48, 56, 64)
 QUICK_N_G = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 _WORD_BYTES = 8
 _WORDS_PER_WORD = 5  # of memory for each word of a message: itself, its tuple, the message's two
-_WORDS_A_SAMPLE = 1 << 18  # small messages are assembled so often that a sample has that many words
+# Small messages are assembled so often that a sample has so many words: long for the clock, and mostly over before another
+# process gets its turn.
+_WORDS_A_SAMPLE = 1 << 14
+_QUICK_SECONDS_A_CASE = 6.0  # after which no other round begins
 _ISSUE_PASSES = 200  # of 1024 instructions
 DECODE, ENCODE, RECOMPUTE = "longshore decode", "longshore encode", "recompute"
 
@@ -73,8 +77,10 @@ def run(
                 on_step(f"{kind}/{n} words/first run")
                 _verify(loops, kind, n_g, memory)
                 case = _Case(loops, memory, kind, n)
-                rounds = repeats or _rounds(n, quick)
+                rounds, begun = repeats or _rounds(n, quick), time.perf_counter()
                 for k in range(rounds):
+                    if quick and repeats is None and k > 0 and time.perf_counter() - begun > _QUICK_SECONDS_A_CASE:
+                        break
                     on_step(f"{kind}/{n} words/{k + 1} of {rounds}")
                     case.round(n_g)
                 case_rows, table = case.result()
@@ -137,7 +143,7 @@ def _passes(n: int) -> int:
 
 def _rounds(n: int, quick: bool) -> int:
     if _passes(n) > 1:
-        return 11 if quick else 31
+        return 41 if quick else 101
     return 3 if quick else 7
 
 
@@ -189,8 +195,8 @@ class _Case:
 
     def round(self, n_g: list[int]) -> None:
         """Every rate and every loop once, in turn."""
-        for name, time in self._time_rate.items():
-            self._rate_samples[name].append(time())
+        for name, time_rate in self._time_rate.items():
+            self._rate_samples[name].append(time_rate())
         for instructions in n_g:
             samples = self._samples.setdefault(instructions, {name: [] for name in self._time})
             for name, time_loop in self._time.items():
@@ -270,9 +276,10 @@ def _point(
     timed: dict[str, dict[str, Any]],
     samples: dict[str, list[float]],
 ) -> dict[str, Any]:
-    """Break-even and speedup at one n_g, from the medians; the spread of the speedup is that of the rounds."""
+    """Break-even and speedup at one n_g, from the medians; the quartiles of the speedup are those of the rounds."""
     decode, encode, recompute = (timed[name]["seconds_median"] for name in (DECODE, ENCODE, RECOMPUTE))
     each = [r / d for r, d in zip(samples[RECOMPUTE], samples[DECODE])]
+    low, _, high = statistics.quantiles(each, method="inclusive") if len(each) > 1 else each * 3
     return {
         "n_g": n_g,
         "break_even": {
@@ -281,8 +288,7 @@ def _point(
         },
         "speedup": {
             "actual": recompute / decode,
-            "actual_min": min(each),
-            "actual_max": max(each),
+            "actual_quartiles": [low, high],
             **{way: model.assembly_speedup(rates, c, n_g) for way, c in costs.items()},
         },
     }

@@ -47,11 +47,11 @@ _HEADINGS = (
     "predicted\n(counted)",
     "predicted\n(fitted)",
     "speedup\nactual",
-    "\nspread",
+    "\nquartiles",
     "predicted\n(counted)",
     "predicted\n(fitted)",
 )
-_SPREAD = 5  # that column is left out where the terminal is narrow
+_QUARTILES = 5  # that column is left out where the terminal is narrow
 _WIDE = 90
 
 
@@ -61,7 +61,7 @@ def _table(result: Mapping[str, Any], table: Mapping[str, Any], width: int) -> A
     from rich.text import Text
 
     shown = Table(title=Text(_title(result, table)), title_justify="left", box=SIMPLE)
-    columns = [k for k in range(len(_HEADINGS)) if width >= _WIDE or k != _SPREAD]
+    columns = [k for k in range(len(_HEADINGS)) if width >= _WIDE or k != _QUARTILES]
     for k in columns:
         shown.add_column(_HEADINGS[k], justify="right", no_wrap=True)
     for point in table["points"]:
@@ -76,7 +76,7 @@ def _cells(point: Mapping[str, Any]) -> tuple[str, ...]:
         str(point["n_g"]),
         *(_uses(uses[way]) for way in ("actual", *_WAYS)),
         f"{speedup['actual']:.2f}",
-        f"{speedup['actual_min']:.2f} … {speedup['actual_max']:.2f}",
+        " … ".join(f"{quartile:.2f}" for quartile in speedup["actual_quartiles"]),
         *(f"{speedup[way]:.2f}" for way in _WAYS),
     )
 
@@ -189,10 +189,10 @@ def _panel(panel: Any, table: Mapping[str, Any], what: str) -> None:
     places, actual = [n_g for n_g, _ in known], [values["actual"] for _, values in known]
     spread = None
     if what == "speedup":
-        # The medians of two loops may lie outside the ratios of all rounds.
+        # The ratio of two medians may lie outside the quartiles of the rounds' ratios.
         spread = [
-            [max(0.0, v["actual"] - v["actual_min"]) for _, v in known],
-            [max(0.0, v["actual_max"] - v["actual"]) for _, v in known],
+            [max(0.0, v["actual"] - v["actual_quartiles"][0]) for _, v in known],
+            [max(0.0, v["actual_quartiles"][1] - v["actual"]) for _, v in known],
         ]
     panel.errorbar(places, actual, yerr=spread, fmt="o", ms=4, color="#1f6fb4", elinewidth=0.7, label="measured")
     panel.set_xlabel("n_g, instructions a tuple", fontsize=8)

@@ -23,6 +23,7 @@ constexpr KindEntry entries[] = {
     {EncodingKind::aapair, "aapair", make_aapair, read_aapair},     {EncodingKind::aablk, "aablk", make_aablk, read_aablk},
     {EncodingKind::dmrle, "dmrle", make_dmrle, read_dmrle},         {EncodingKind::dmrlec, "dmrlec", make_dmrlec, read_dmrlec},
     {EncodingKind::huffman, "huffman", make_huffman, read_huffman}, {EncodingKind::lz, "lz", make_lz, read_lz},
+    {EncodingKind::packed, "packed", make_packed, read_packed},     {EncodingKind::delta, "delta", make_delta, read_delta},
     {EncodingKind::nest, "nest", make_nest, read_nest},
 };
 
@@ -83,6 +84,24 @@ std::uint64_t little(std::uint64_t word) {
 }
 
 }  // namespace
+
+void WordWriter::bytes(std::span<const std::byte> bytes) {
+  index(Index(bytes.size()));
+  for (std::size_t k = 0; k < bytes.size(); k += 8) {
+    std::uint64_t value = 0;
+    for (std::size_t j = k; j < std::min(k + 8, bytes.size()); ++j) value |= std::uint64_t(bytes[j]) << (8 * (j - k));
+    word(value);
+  }
+}
+
+std::vector<std::byte> WordReader::bytes() {
+  const auto n = std::size_t(index());
+  if (n > (words_.size() - at_) * 8) refuse("announces " + std::to_string(n) + " bytes at word " + std::to_string(at_ - 1));
+  const auto words = take((n + 7) / 8);
+  std::vector<std::byte> bytes(n);
+  for (std::size_t k = 0; k < n; ++k) bytes[k] = std::byte(words[k / 8] >> (8 * (k % 8)));
+  return bytes;
+}
 
 std::string_view encoding_name(EncodingKind kind) { return entry_of(kind).name; }
 
@@ -147,6 +166,7 @@ std::unique_ptr<RunReader> Encoding::reader(Index first, Index last) const {
 }
 
 AddressRelation Encoding::decode() const {
+  if (const auto* relation = form_->as_it_is()) return *relation;
   const auto pairs = form_->reader();
   return AddressRelation(element_bytes_, fold(element_bytes_, *pairs), reduction_);  // checked when it was made
 }

@@ -10,6 +10,7 @@ class WordWriter {
  public:
   void word(std::uint64_t value) { words_.push_back(value); }
   void index(Index value) { word(std::uint64_t(value)); }
+  void bytes(std::span<const std::byte> bytes);  ///< their number, then 8 to a word, the first in the lowest bits
   const std::vector<std::uint64_t>& words() const { return words_; }
 
  private:
@@ -37,6 +38,7 @@ class WordReader {
     at_ += n;
     return words_.subspan(at_ - n, n);
   }
+  std::vector<std::byte> bytes();
   void end() const {
     if (at_ != words_.size()) refuse("goes on after its end, at word " + std::to_string(at_));
   }
@@ -57,6 +59,8 @@ struct Encoding::Form {
   virtual double symbol_ns() const = 0;
   /// All pairs; the caller skips.
   virtual std::unique_ptr<RunReader> reader() const = 0;
+  /// The relation, where the form is as good to execute as what would be folded from its pairs.
+  virtual const AddressRelation* as_it_is() const { return nullptr; }
   virtual void write(WordWriter& out) const = 0;
 };
 
@@ -102,12 +106,17 @@ struct SymbolTable {
 void write_symbols(WordWriter& out, std::span<const DifferenceSymbol> symbols);
 std::vector<DifferenceSymbol> read_symbols(WordReader& in);
 
+void write_list(WordWriter& out, const PackedList& list);
+PackedList read_list(WordReader& in, Index element_bytes);
+
 FormPointer make_aapair(const AddressRelation& relation);
 FormPointer make_aablk(const AddressRelation& relation);
 FormPointer make_dmrle(const AddressRelation& relation);
 FormPointer make_dmrlec(const AddressRelation& relation);
 FormPointer make_huffman(const AddressRelation& relation);
 FormPointer make_lz(const AddressRelation& relation);
+FormPointer make_packed(const AddressRelation& relation);
+FormPointer make_delta(const AddressRelation& relation);
 FormPointer make_nest(const AddressRelation& relation);
 
 FormPointer read_aapair(WordReader& in, const FormHeader& header);
@@ -116,6 +125,8 @@ FormPointer read_dmrle(WordReader& in, const FormHeader& header);
 FormPointer read_dmrlec(WordReader& in, const FormHeader& header);
 FormPointer read_huffman(WordReader& in, const FormHeader& header);
 FormPointer read_lz(WordReader& in, const FormHeader& header);
+FormPointer read_packed(WordReader& in, const FormHeader& header);
+FormPointer read_delta(WordReader& in, const FormHeader& header);
 FormPointer read_nest(WordReader& in, const FormHeader& header);
 
 }  // namespace longshore

@@ -37,6 +37,7 @@ struct NestForm : Form {
     for (const auto& part : relation->parts()) {
       if (const auto* runs = std::get_if<AddressRelation::RunList>(&part)) n += Index(runs->size());
       if (const auto* pairs = std::get_if<AddressRelation::PairList>(&part)) n += Index(pairs->size());
+      if (const auto* list = std::get_if<PackedList>(&part)) n += list->source().size();
       if (const auto* nest = std::get_if<LoopNest>(&part)) {
         n += 1;
         for (const auto& axis : nest->axes())
@@ -47,6 +48,7 @@ struct NestForm : Form {
   }
   double symbol_ns() const override { return 3.0; }
   std::unique_ptr<RunReader> reader() const override { return relation->reader(); }
+  const AddressRelation* as_it_is() const override { return relation.get(); }
 
   void write(WordWriter& out) const override {
     out.index(Index(relation->parts().size()));
@@ -79,6 +81,7 @@ struct NestForm : Form {
     out.index(Index(pairs.size()));
     for (const auto& pair : pairs) out.index(pair.source), out.index(pair.destination);
   }
+  static void write_part(WordWriter& out, const PackedList& list) { write_list(out, list); }
 };
 
 LoopNest read_loops(WordReader& in, Index element_bytes) {
@@ -138,6 +141,8 @@ FormPointer read_nest(WordReader& in, const FormHeader& header) {
       AddressRelation::PairList pairs(std::size_t(in.count(2)));
       for (auto& pair : pairs) pair = {in.index(), in.index()};
       part = std::move(pairs);
+    } else if (which == 3) {
+      part = read_list(in, header.element_bytes);
     } else {
       in.refuse("has a part of an unknown sort, " + std::to_string(which));
     }

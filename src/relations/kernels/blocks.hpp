@@ -1,47 +1,10 @@
 /// Blocks in two loops: the loop nest is compiled for each block size and for each side that is contiguous.
 #pragma once
 
-#include "copy.hpp"
+#include "movers.hpp"
 
 namespace longshore {
 namespace {
-
-/// N bytes, N known: the fewest registers that hold them, all loaded before the first is stored.
-template <int W, int N>
-LONGSHORE_INLINE void copy_exact(std::byte* d, const std::byte* s) {
-  constexpr int piece = N >= W ? W : N >= 32 ? 32 : N >= 16 ? 16 : N >= 8 ? 8 : N >= 4 ? 4 : N >= 2 ? 2 : 1;
-  const auto v = load<piece>(s);
-  if constexpr (N > piece) copy_exact<W, N - piece>(d + piece, s + piece);
-  store<piece>(d, v);
-}
-
-// Movers: how to copy one block. `bytes` is a constant where the size is known when compiling.
-template <int W, int N>
-struct Exact {
-  static constexpr Index bytes(Index) { return N; }
-  LONGSHORE_INLINE static void move(std::byte* d, const std::byte* s, Index) { copy_exact<W, N>(d, s); }
-};
-template <int P>
-struct Overlapping {  // P to 2 P bytes
-  static constexpr Index bytes(Index block) { return block; }
-  LONGSHORE_INLINE static void move(std::byte* d, const std::byte* s, Index n) { copy_overlapping<P>(d, s, n); }
-};
-template <int W>
-struct Vectors {  // at least W bytes
-  static constexpr Index bytes(Index block) { return block; }
-  LONGSHORE_INLINE static void move(std::byte* d, const std::byte* s, Index n) { copy_vectors<W>(d, s, n); }
-};
-struct Library {
-  static constexpr Index bytes(Index block) { return block; }
-  LONGSHORE_INLINE static void move(std::byte* d, const std::byte* s, Index n) {
-    __builtin_memcpy(d, s, static_cast<std::size_t>(n));
-  }
-};
-template <int W>
-struct Streaming {
-  static constexpr Index bytes(Index block) { return block; }
-  LONGSHORE_INLINE static void move(std::byte* d, const std::byte* s, Index n) { copy_streaming<W>(d, s, n); }
-};
 
 /// Which side of the inner loop is contiguous.
 enum class Contiguous { neither, destination, source };
@@ -120,37 +83,10 @@ void nest_spread(std::byte* d, const std::byte* s, const BlockLoops& l) {
 
 template <int W, Contiguous side, bool Ahead>
 Nest nest_for_size(Index block) {
-  switch (block) {
-#define LONGSHORE_EXACT(N) \
-  case N:                  \
-    return &nest<Exact<W, N>, side, Ahead>;
-    LONGSHORE_EXACT(1)
-    LONGSHORE_EXACT(2)
-    LONGSHORE_EXACT(3)
-    LONGSHORE_EXACT(4)
-    LONGSHORE_EXACT(8)
-    LONGSHORE_EXACT(12)
-    LONGSHORE_EXACT(16)
-    LONGSHORE_EXACT(24)
-    LONGSHORE_EXACT(32)
-    LONGSHORE_EXACT(40)
-    LONGSHORE_EXACT(48)
-    LONGSHORE_EXACT(64)
-    LONGSHORE_EXACT(128)
-    LONGSHORE_EXACT(256)
-#undef LONGSHORE_EXACT
-    default:
-      break;
-  }
-  if (block < 8) return &nest<Overlapping<4>, side, Ahead>;
-  if (block < 16) return &nest<Overlapping<8>, side, Ahead>;
-  if (block < 32) return &nest<Overlapping<16>, side, Ahead>;
-  if constexpr (W >= 32)
-    if (block < 64) return &nest<Overlapping<32>, side, Ahead>;
-  if constexpr (W >= 64)
-    if (block < 128) return &nest<Overlapping<64>, side, Ahead>;
-  if (block < library_bytes) return &nest<Vectors<W>, side, Ahead>;
-  return &nest<Library, side, false>;
+  return with_mover<W>(block, [](auto mover) -> Nest {
+    using Mover = decltype(mover);
+    return &nest<Mover, side, Ahead && !std::is_same_v<Mover, Library>>;
+  });
 }
 
 template <int W, int E, bool Ahead>

@@ -7,7 +7,9 @@
 
 #include "blocks.hpp"
 #include "copy.hpp"
+#include "lists.hpp"
 #include "merge.hpp"
+#include "movers.hpp"
 #include "transpose.hpp"
 #include "vector.hpp"
 
@@ -24,7 +26,15 @@ void fence_stores() {
 
 template <int W>
 constexpr KernelTable kernel_table(const char* name) {
-  return {name, &copy_bytes<W>, &copy_blocks<W>, &transpose_blocks<W>, merge_kernel<W>(), &fence_stores};
+  return {name,
+          &copy_bytes<W>,
+          &copy_blocks<W>,
+          &transpose_blocks<W>,
+          merge_kernel<W>(),
+          &gather_list<W>,
+          &scatter_list<W>,
+          &relocate_list<W>,
+          &fence_stores};
 }
 
 }  // namespace

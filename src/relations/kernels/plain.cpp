@@ -31,12 +31,26 @@ void merge(std::byte* destination, const std::byte* const* sources, const LinePa
   }
 }
 
+void gather(std::byte* destination, const std::byte* source, const BlockList& from, Stores stores) {
+  for (Index i = 0; i < from.n; ++i)
+    copy(destination + i * from.block, source + from.unit * from.index[i], from.block, stores);
+}
+
+void scatter(std::byte* destination, const std::byte* source, const BlockList& to, Stores stores) {
+  for (Index i = 0; i < to.n; ++i) copy(destination + to.unit * to.index[i], source + i * to.block, to.block, stores);
+}
+
+void relocate(std::byte* destination, const std::uint32_t* to, const std::byte* source, const BlockList& from, Stores stores) {
+  for (Index i = 0; i < from.n; ++i)
+    copy(destination + from.unit * to[i], source + from.unit * from.index[i], from.block, stores);
+}
+
 void fence() {}
 
 }  // namespace
 
 const KernelTable& plain_kernels() {
-  static constexpr KernelTable table{"plain", &copy, &blocks, &blocks, &merge, &fence};
+  static constexpr KernelTable table{"plain", &copy, &blocks, &blocks, &merge, &gather, &scatter, &relocate, &fence};
   return table;
 }
 

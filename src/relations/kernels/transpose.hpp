@@ -199,6 +199,36 @@ void transpose_tiles(std::byte* d, const std::byte* s, const BlockLoops& l, Stor
       }
 }
 
+/// From contiguous rows of the source to columns of the destination that lie apart: a strip of `Rows` destination rows takes
+/// whole source lines, one a column, and goes along the rows, so that each destination line is completed while it is in the
+/// first-level cache, even where all rows' lines compete for one set of it.
+template <int E>
+void transpose_strips(std::byte* d, const std::byte* s, const BlockLoops& l, bool far) {
+  constexpr Index rows = line_bytes / E;
+  constexpr Index ahead = 8 * line_bytes;  // along each row: what is claimed before the stores need it
+  // Columns in a tile: a page of each destination row, so that few address translations are in use at a time.
+  const Index span = magnitude(l.d0) + (l.d0 == 0), tile = 4096 / span < 64 ? 64 : 4096 / span;
+  for (Index ip = 0; ip < l.n0; ip += tile) {
+    const Index i_end = lesser(ip + tile, l.n0);
+    Index j = 0;
+    for (; j + rows <= l.n1; j += rows) {
+      std::byte* to = d + ip * l.d0 + j * l.d1;
+      const std::byte* from = s + ip * l.s0 + j * E;
+      Index in_line = line_bytes;  // bytes since lines were claimed
+      for (Index i = ip; i < i_end; ++i, to += l.d0, from += l.s0) {
+        if (far && (in_line += span) >= line_bytes) {
+          in_line = 0;
+          for (Index k = 0; k < rows; ++k) prefetch_write(to, k * l.d1 + (l.d0 < 0 ? -ahead : ahead));
+        }
+#pragma GCC unroll 16
+        for (Index k = 0; k < rows; ++k) copy_exact<16, E>(to + k * l.d1, from + k * E);
+      }
+    }
+    for (; j < l.n1; ++j)
+      for (Index i = ip; i < i_end; ++i) copy_exact<16, E>(d + i * l.d0 + j * l.d1, s + i * l.s0 + j * E);
+  }
+}
+
 template <int W>
 void transpose_blocks(std::byte* d, const std::byte* s, const BlockLoops& l, Stores stores) {
   if (l.block <= 0 || l.n0 <= 0 || l.n1 <= 0) return;
@@ -220,6 +250,16 @@ void transpose_blocks(std::byte* d, const std::byte* s, const BlockLoops& l, Sto
         break;
     }
   }
+  if (l.s1 == l.block && l.n1 >= line_bytes / l.block) switch (l.block) {
+      case 4:
+        return transpose_strips<4>(d, s, l, far_destination(l));
+      case 8:
+        return transpose_strips<8>(d, s, l, far_destination(l));
+      case 16:
+        return transpose_strips<16>(d, s, l, far_destination(l));
+      default:
+        break;
+    }
   transpose_tiles<W>(d, s, l, stores);
 }
 

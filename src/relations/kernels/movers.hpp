@@ -1,0 +1,84 @@
+/// How to copy one block: by its size, which is a constant where that is known when compiling.
+#pragma once
+
+#include "copy.hpp"
+
+namespace longshore {
+namespace {
+
+/// N bytes, N known: the fewest registers that hold them, stored in ascending order, which is what a line that two blocks
+/// share is best filled in.
+template <int W, int N>
+LONGSHORE_INLINE void copy_exact(std::byte* d, const std::byte* s) {
+  constexpr int piece = N >= W ? W : N >= 32 ? 32 : N >= 16 ? 16 : N >= 8 ? 8 : N >= 4 ? 4 : N >= 2 ? 2 : 1;
+  store<piece>(d, load<piece>(s));
+  if constexpr (N > piece) copy_exact<W, N - piece>(d + piece, s + piece);
+}
+
+// Movers: how to copy one block. `bytes` is a constant where the size is known when compiling.
+template <int W, int N>
+struct Exact {
+  static constexpr Index bytes(Index) { return N; }
+  LONGSHORE_INLINE static void move(std::byte* d, const std::byte* s, Index) { copy_exact<W, N>(d, s); }
+};
+template <int P>
+struct Overlapping {  // P to 2 P bytes
+  static constexpr Index bytes(Index block) { return block; }
+  LONGSHORE_INLINE static void move(std::byte* d, const std::byte* s, Index n) { copy_overlapping<P>(d, s, n); }
+};
+template <int W>
+struct Vectors {  // at least W bytes
+  static constexpr Index bytes(Index block) { return block; }
+  LONGSHORE_INLINE static void move(std::byte* d, const std::byte* s, Index n) { copy_vectors<W>(d, s, n); }
+};
+struct Library {
+  static constexpr Index bytes(Index block) { return block; }
+  LONGSHORE_INLINE static void move(std::byte* d, const std::byte* s, Index n) {
+    __builtin_memcpy(d, s, static_cast<std::size_t>(n));
+  }
+};
+template <int W>
+struct Streaming {
+  static constexpr Index bytes(Index block) { return block; }
+  LONGSHORE_INLINE static void move(std::byte* d, const std::byte* s, Index n) { copy_streaming<W>(d, s, n); }
+};
+
+/// What `use` gives for the mover of blocks of this size, whose constant size the switch knows.
+template <int W, class Use>
+auto with_mover(Index block, const Use& use) {
+  switch (block) {
+#define LONGSHORE_EXACT(N) \
+  case N:                  \
+    return use(Exact<W, N>{});
+    LONGSHORE_EXACT(1)
+    LONGSHORE_EXACT(2)
+    LONGSHORE_EXACT(3)
+    LONGSHORE_EXACT(4)
+    LONGSHORE_EXACT(8)
+    LONGSHORE_EXACT(12)
+    LONGSHORE_EXACT(16)
+    LONGSHORE_EXACT(24)
+    LONGSHORE_EXACT(32)
+    LONGSHORE_EXACT(40)
+    LONGSHORE_EXACT(48)
+    LONGSHORE_EXACT(64)
+    LONGSHORE_EXACT(96)
+    LONGSHORE_EXACT(128)
+    LONGSHORE_EXACT(256)
+#undef LONGSHORE_EXACT
+    default:
+      break;
+  }
+  if (block < 8) return use(Overlapping<4>{});
+  if (block < 16) return use(Overlapping<8>{});
+  if (block < 32) return use(Overlapping<16>{});
+  if constexpr (W >= 32)
+    if (block < 64) return use(Overlapping<32>{});
+  if constexpr (W >= 64)
+    if (block < 128) return use(Overlapping<64>{});
+  if (block < library_bytes) return use(Vectors<W>{});
+  return use(Library{});
+}
+
+}  // namespace
+}  // namespace longshore
