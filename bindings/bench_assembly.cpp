@@ -73,7 +73,7 @@ using Places = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::de
 Carried list_carrier(const std::string& name, Index block, const Places& places, bool gathers) {
   const auto& loops = loops_named(name);
   const auto list = gathers ? loops.gather(block) : loops.scatter(block);
-  if (list == nullptr) throw Error(ErrorKind::argument, "there is no plain loop over a list of " + std::to_string(block) + "-byte blocks");
+  if (list == nullptr) throw Error(ErrorKind::argument, "no plain loop takes lists of " + std::to_string(block) + "-byte blocks");
   return carry([=](std::byte* to, const std::byte* from) { list(to, from, places.data(), Index(places.size())); });
 }
 
@@ -104,8 +104,10 @@ void bind_assembly(nb::module_& module) {
   nb::module_::import_("longshore._core");  // Assembler, Disassembler and Encoding are bound there
 
   nb::class_<Carrier>(module, "Carrier", "Moves bytes between two addresses, and is timed doing so.")
-      .def("seconds", [](const Carrier& carrier, std::uintptr_t to, std::uintptr_t from, Index passes) {
-             return bench::timed(passes, [&] { carrier.run(reinterpret_cast<std::byte*>(to), reinterpret_cast<const std::byte*>(from)); });
+      .def("seconds", [](const Carrier& carrier, std::uintptr_t to_address, std::uintptr_t from_address, Index passes) {
+             auto* to = reinterpret_cast<std::byte*>(to_address);
+             const auto* from = reinterpret_cast<const std::byte*>(from_address);
+             return bench::timed(passes, [&] { carrier.run(to, from); });
            }, nb::arg("to"), nb::arg("from_"), nb::arg("passes"), nb::call_guard<nb::gil_scoped_release>(),
            "The mean seconds of one of so many passes. The addresses are trusted.");
 
@@ -118,7 +120,7 @@ void bind_assembly(nb::module_& module) {
     return names;
   }, "The instruction sets for which there are plain loops that this CPU can run.");
   module.def("nest_carrier", &nest_carrier, nb::arg("name"), nb::arg("nests"),
-             "Plain loop nests, one after the other: (to, from, block, loops of (count, to, from)) in bytes, the outermost loop first.");
+             "Plain loop nests, one after the other: (to, from, block, loops of (count, to, from)) in bytes, the outermost first.");
   module.def("list_carrier", &list_carrier, nb::arg("name"), nb::arg("block"), nb::arg("places"), nb::arg("gathers"),
              "A plain loop over a list of places, in blocks of so many bytes: to a dense message, or from one.");
   module.def("assembler_carrier", [](const Assembler& assembler) {
@@ -135,7 +137,8 @@ void bind_assembly(nb::module_& module) {
         encoding.disassemble(to, from, 0, encoding.elements());
     });
   }, nb::arg("encoding"), nb::arg("assembles"), nb::keep_alive<0, 1>(), "An encoding, decoded symbol by symbol.");
-  module.def("mpi_carrier", [](std::uintptr_t function, Index handle_bytes, std::int64_t type, std::int64_t comm, int bytes, bool packs) {
+  module.def("mpi_carrier", [](std::uintptr_t function, Index handle_bytes, std::int64_t type, std::int64_t comm, int bytes,
+                               bool packs) {
     if (handle_bytes == Index(sizeof(int))) return mpi_carrier<int>(function, type, comm, bytes, packs);
     return mpi_carrier<void*>(function, type, comm, bytes, packs);
   }, nb::arg("function"), nb::arg("handle_bytes"), nb::arg("type"), nb::arg("comm"), nb::arg("bytes"), nb::arg("packs"),

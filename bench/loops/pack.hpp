@@ -1,5 +1,5 @@
-/// The loops that one writes by hand to pack a message and to unpack it: plain C++, with sizes of blocks and the common strides known
-/// to the compiler.
+/// The loops that one writes by hand to pack a message and to unpack it: plain C++, with sizes of blocks and the common strides
+/// known to the compiler.
 #pragma once
 
 #include <cstddef>

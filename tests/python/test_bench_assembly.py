@@ -149,8 +149,8 @@ def test_sizes_beyond_memory_are_named_not_tried(monkeypatch):
 
 
 def test_aims_are_judged_by_the_worst_row():
-    row = {"payload_bytes": 8, "pattern": "R4", "direction": "disassembly", "n": 2048, "contender": "longshore nest", "case": "R4 2048"}
-    rows = [{**row, "hand_ratio": r, "naive_ratio": 4.0, "mpi_ratio": None} for r in (2.0, 0.5)]
+    row = {"payload_bytes": 8, "pattern": "R4", "direction": "disassembly", "n": 2048, "contender": "longshore nest"}
+    rows = [{**row, "case": "R4 2048 disassembly", "hand_ratio": r, "naive_ratio": 4.0, "mpi_ratio": None} for r in (2.0, 0.5)]
     told = {aim["aim"].split(",")[0]: aim for aim in assembly_aims.judge(rows)}
     assert told["R1 to R4 from 1024² on"]["met"] is False and told["R1 to R4 from 1024² on"]["reached"] == 0.5
     assert len(told["R1 to R4 from 1024² on"]["short"]) == 1

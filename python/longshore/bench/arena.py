@@ -1,6 +1,6 @@
 """The memory of `longshore bench assembly`: a source, a message and a destination that no contender can be right in by accident.
 
-All arrays begin on a cache line, at different places of a page: what a line that is cut in two costs would otherwise be a matter of luck.
+All arrays begin on a cache line, at different places of a page: what it costs where lines are cut in two would else be luck.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """`longshore bench assembly`: packing messages and unpacking them, beside plain loops, NumPy and MPI_Pack.
 
-Dinda and O'Hallaron's measurement (section 5.2) on this machine and today's applications' messages: the payload rate of assembly
-(source to dense message) and of disassembly (message to destination), on one thread. All contenders of a case take turns within each
-round of one run, in another order each round; inputs are rewritten and outputs touched before every repetition; every result is
-checked before and after it is timed. What runs in C++ is timed there, so that Python's calls do not count.
+Dinda and O'Hallaron's measurement (section 5.2) on this machine, and today's applications' messages: the payload rate of assembly
+(source to dense message) and of disassembly (message to destination), on one thread. All contenders of a case take turns within
+each round of one run, in another order each round; inputs are rewritten and outputs touched before every repetition; every
+result is checked before and after it is timed. What runs in C++ is timed there, so that Python's calls do not count.
 """
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ def run(
 
 
 _NOTE = (
-    "Ratios are medians over the rounds, each round's hand-written loop over the same round's contender: above 1 is faster than the "
-    "hand-written loop, which is the best of plain loops in every order, compiled for every instruction set that this CPU has."
+    "Ratios are medians over the rounds, each round's hand-written loop over the same round's contender: above 1 is faster than "
+    "the hand-written loop, which is the best of plain loops in every order, compiled for every instruction set that this CPU has."
 )
 
 
@@ -118,7 +118,7 @@ def _wanted(quick: bool, cases: Iterable[str] | None, sizes: Iterable[int] | Non
             usual = KINDS[key].sizes[:1]
         for n in usual if sizes is None else sorted(set(sizes)):
             if n < 2 or (key in encoding_rates.REDISTRIBUTIONS and n % 16):
-                raise BenchError(f"sizes are at least 2, and multiples of 16 for {', '.join(encoding_rates.REDISTRIBUTIONS)}: {key} {n}")
+                raise BenchError(f"sizes are at least 2, and for R1 to R4 multiples of 16, not {n} for {key}")
             yield key, n
 
 

@@ -24,7 +24,7 @@ def judge(rows: Iterable[Row]) -> list[dict[str, Any]]:
     def of(given: list[Row], patterns: Iterable[str], test: Callable[[Row], bool] = lambda r: True) -> list[Row]:
         return [r for r in given if r["pattern"] in patterns and test(r)]
 
-    encoded = [r for r in rows if r["case"].startswith("encode ")]
+    encoded = [{**r, "rate": r["pairs_per_second"] / 1e6} for r in rows if r["case"].startswith("encode ")]
     huge = _layout_cost(rows)
     return [
         _least("R1 to R4 from 1024² on, every compact encoding: times the hand-written loop", 0.95,
@@ -37,7 +37,7 @@ def judge(rows: Iterable[Row]) -> list[dict[str, Any]]:
         _least("ascending lists, nest: times a plain loop", 1.2, of(nests, ("sorted-list",)), "hand_ratio"),
         _least("everything, nest: times the faster MPI_Pack or MPI_Unpack, less noise", 1 - _NOISE, nests, "mpi_ratio"),
         _least("transposes (FFT), nest, both directions: times the faster MPI", 3.0, of(nests, ("fft",)), "mpi_ratio"),
-        _least("encoding pairs, in millions a second", 100.0, [{**r, "rate": r["pairs_per_second"] / 1e6} for r in encoded], "rate"),
+        _least("encoding pairs, in millions a second", 100.0, encoded, "rate"),
         {"aim": "a relation from two layouts of 2^20 x 2^20: times the cost at 1024², at most", "wanted": 1 + 4 * _NOISE,
          "reached": huge, "where": "R1 to R4, the worst", "short": [], "met": None if huge is None else huge <= 1 + 4 * _NOISE},
     ]
@@ -59,6 +59,7 @@ def _least(aim: str, wanted: float, rows: list[Row], field: str) -> dict[str, An
 
 
 def _layout_cost(rows: list[Row]) -> float | None:
-    found = {r["case"].removeprefix("relation from layouts "): r["seconds_median"] for r in rows if r["case"].startswith("relation from layouts ")}
-    ratios = [found[f"{key} {1 << 20}"] / found[f"{key} 1024"] for key in REDISTRIBUTIONS if f"{key} 1024" in found]
+    found = {r["case"]: r["seconds_median"] for r in rows}
+    case = "relation from layouts {} {}".format
+    ratios = [found[case(key, 1 << 20)] / found[case(key, 1024)] for key in REDISTRIBUTIONS if case(key, 1024) in found]
     return max(ratios, default=None)

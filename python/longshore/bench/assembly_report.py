@@ -7,7 +7,8 @@ import statistics
 from typing import Any, Iterable, Mapping
 
 from ..explain import bytes_of
-from .assembly_contenders import HAND, MEMCPY
+from .assembly_contenders import HAND, INDEXING, MEMCPY, NAIVE, SYMBOLS, VIEWS
+from .packers import PACKERS
 from .patterns import DIRECTIONS
 from .report import Screen, duration, html_table, machine_words
 
@@ -43,8 +44,7 @@ def html_tables(result: Mapping[str, Any]) -> str:
     for title, headings, lines in (_sizes(result), _encoding(result), _making(result)):
         if lines:
             parts += [f"<h2>{html.escape(title)}</h2>", html_table(headings, lines)]
-    heads = ("case", "contender", "median", "least", "most", "GB/s", "× hand-written", "× MPI", "encoded bytes", "workspace", "compiled in", "how")
-    parts += ["<h2>Every row</h2>", html_table(heads, map(_whole_row, _moved(result)))]
+    parts += ["<h2>Every row</h2>", html_table(_HEADINGS, map(_whole_row, _moved(result)))]
     parts += [f"<p>{html.escape(note)}</p>" for note in result["notes"]]
     absent = "".join(
         f"<li>{html.escape(m['contender'])} ({html.escape(', '.join(m['cases']) or 'everywhere')}): {html.escape(m['why'])}</li>"
@@ -110,12 +110,12 @@ def _spread(column: Column) -> str:
 
 
 def _sizes(result: Mapping[str, Any]) -> tuple[str, list[str], list[list[str]]]:
-    told = result["sizes"]
-    kinds, cases = (list(dict.fromkeys(s[field] for s in told)) for field in ("kind", "case"))
+    kinds, cases = (list(dict.fromkeys(s[field] for s in result["sizes"])) for field in ("kind", "case"))
     lines = []
     for kind in kinds:
-        found = {s["case"]: s for s in told if s["kind"] == kind}
-        lines.append([kind, *(f"{found[c]['encoded_bytes_to_all']} ({found[c]['encoded_bytes']})" if c in found else "" for c in cases)])
+        found = {s["case"]: s for s in result["sizes"] if s["kind"] == kind}
+        told = [(found[c]["encoded_bytes_to_all"], found[c]["encoded_bytes"]) for c in cases]
+        lines.append([kind, *(f"{to_all} ({to_itself})" for to_all, to_itself in told)])
     return "bytes encoded at 1024², node 0 to all nodes (to node 0)", ["encoding", *cases], lines
 
 
@@ -162,6 +162,10 @@ def _verdict(aim: Mapping[str, Any]) -> tuple[str, str]:
     return "met" if aim["met"] else "NOT MET", words
 
 
+_HEADINGS = ("case", "contender", "median", "least", "most", "GB/s", "× hand-written", "× MPI", "encoded bytes",
+             "workspace bytes", "compiled in", "how")
+
+
 def _whole_row(row: Mapping[str, Any]) -> tuple[str, ...]:
     def told(field: str, form: Any) -> str:
         return "" if row.get(field) is None else form(row[field])
@@ -186,8 +190,8 @@ def _brief(seconds: float) -> str:
 
 # --- charts ----------------------------------------------------------------------------------------------------------
 
-_COLOURS = {HAND: "#555555", "naive loop": "#aaaaaa", "longshore dmrlec, symbol by symbol": "#b07aa1", "NumPy fancy indexing": "#76b7b2",
-            "NumPy view copy": "#59a14f", "MPI_Pack, MPICH": "#e1902b", "MPI_Pack, Open MPI": "#edc948"}
+_COLOURS = dict(zip((HAND, NAIVE, SYMBOLS, INDEXING, VIEWS, *PACKERS),
+                    ("#555555", "#aaaaaa", "#b07aa1", "#76b7b2", "#59a14f", "#e1902b", "#edc948")))
 
 
 def _colour(name: str, encodings: list[str]) -> Any:
@@ -244,7 +248,8 @@ def _throughput(panel: Any, cases: Mapping[str, Column], names: list[str], encod
                     rates.append(rate)
                     low.append(rate - row["payload_bytes"] / row["seconds_max"] / 1e9)
                     high.append(row["payload_bytes"] / row["seconds_min"] / 1e9 - rate)
-        panel.bar(places, rates, width, yerr=[low, high], label=name, color=_colour(name, encodings), error_kw={"lw": 0.4, "ecolor": "#333333"})
+        spread = {"yerr": [low, high], "error_kw": {"lw": 0.4, "ecolor": "#333333"}}
+        panel.bar(places, rates, width, label=name, color=_colour(name, encodings), **spread)
     for at, column in enumerate(cases.values()):
         for row in column:
             if row["contender"] == MEMCPY:

@@ -54,6 +54,7 @@ class Packer:
             start_new_session=True,
         )
         self._buffer = b""
+        self._trouble = ""  # why there will be no more answers
         try:
             told = self.ask({"do": "hello"}, _START_SECONDS)
         except PackerError:
@@ -68,6 +69,8 @@ class Packer:
 
     def ask(self, request: dict[str, Any], patience: float = _ANSWER_SECONDS) -> dict[str, Any]:
         assert self._process.stdin is not None
+        if self._trouble:
+            raise PackerError(self._trouble)
         try:
             self._process.stdin.write((json.dumps(request) + "\n").encode())
             self._process.stdin.flush()
@@ -84,8 +87,10 @@ class Packer:
         while b"\n" not in self._buffer:
             left = deadline - time.monotonic()
             if left <= 0 or not select.select([descriptor], [], [], left)[0]:
+                self._process.kill()
                 self.close()
-                raise PackerError(f"did not answer within {patience:.0f} s")
+                self._trouble = f"its process did not answer within {patience:.0f} s and was ended"
+                raise PackerError(self._trouble)
             piece = os.read(descriptor, 1 << 16)
             if not piece:
                 raise OSError("ended")
@@ -96,7 +101,8 @@ class Packer:
     def _end(self) -> str:
         words = last_words(self._output)
         self.close()
-        return f"its process ended with code {self._process.returncode}: {words}"
+        self._trouble = f"its process ended with code {self._process.returncode}: {words}"
+        return self._trouble
 
     def close(self) -> None:
         for pipe in (self._process.stdin, self._process.stdout):

@@ -1,8 +1,8 @@
 """The messages that `longshore bench assembly` packs and unpacks, and a plain description of where their elements lie.
 
-A pattern says in loops and lists, which know nothing of the library, which bytes of an array are a message: from that come the index
-lists against which every contender is checked, the loops that one writes by hand, NumPy's views and MPI's datatypes. The relation
-that Longshore executes is made beside it, from layouts or strides or index lists as a user makes it.
+A pattern says in loops and lists, which know nothing of the library, which bytes of an array are a message: from that come the
+index lists against which every contender is checked, the loops that one writes by hand, NumPy's views and MPI's datatypes. The
+relation that Longshore executes is made beside it, from layouts or strides or index lists as a user makes it.
 
 The first four are Dinda and O'Hallaron's representative redistributions (section 3.3), node 0 to node 0 of four. The others are
 modelled after the applications of the DDTBench suite (Schneider, Gerstenberger, Hoefler).
