@@ -15,7 +15,7 @@ from .patterns import DIRECTIONS, Pattern
 _WORD = np.dtype(np.uint32)
 _UNTOUCHED = 0xA5A5A5A5
 _CACHED_BYTES = 8 << 20  # arrays up to here are timed in several passes, larger ones once after each rewriting
-_BYTES_A_SAMPLE = 4 << 20
+_BYTES_A_SAMPLE = 2 << 20
 _LINE_BYTES, _PAGE_BYTES = 64, 4096
 
 

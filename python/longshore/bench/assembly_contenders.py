@@ -57,6 +57,7 @@ class Preparer:
     def __init__(self, arena: Arena) -> None:
         self._arena, self._pattern = arena, arena.pattern
         self._relation: Any = None
+        self._automatic = ""
         self._encodings: dict[str, tuple[Any, Any, dict[str, Any]]] = {}
 
     def prepare(self, name: str, direction: str) -> Prepared:
@@ -149,6 +150,7 @@ class Preparer:
 
         if self._relation is None:
             self._relation = self._pattern.relation()
+            self._automatic = ls.encode(self._relation).kind
         if kind not in self._encodings:
             start = time.perf_counter()
             try:
@@ -159,6 +161,7 @@ class Preparer:
             relation = encoding.decode()
             decoded = time.perf_counter()
             facts = {
+                "automatic": kind == self._automatic,  # what ls.encode takes where it is not told
                 "encoded_bytes": encoding.encoded_bytes,
                 "encode_seconds": encoded - start,
                 "decode_seconds": decoded - encoded,

@@ -12,7 +12,7 @@ from .packers import PACKERS
 from .patterns import DIRECTIONS
 from .report import Screen, duration, html_table, machine_words
 
-_NAME_WIDTH, _CELL_WIDTH = 37, 15
+_NAME_WIDTH, _CELL_WIDTH = 39, 15
 
 
 def print_result(screen: Screen, result: Mapping[str, Any]) -> None:
@@ -28,7 +28,7 @@ def print_result(screen: Screen, result: Mapping[str, Any]) -> None:
     screen.print(Text("Aims", style="bold"))
     for aim in result["aims"]:
         verdict, words = _verdict(aim)
-        screen.print(Text(f"  {verdict}: {words}", style={"met": "green", "NOT MET": "red"}.get(verdict, "dim")))
+        screen.print(Text(f"  {verdict}: {words}", style=_VERDICTS.get(verdict, "dim")))
     for note in result["notes"]:
         screen.print(Text(note, style="dim"))
     for m in result["missing"]:
@@ -85,7 +85,7 @@ def _rate(row: Mapping[str, Any]) -> float:
 def _rates(columns: list[Column], contenders: list[str]) -> tuple[list[str], list[list[str]]]:
     headings = ["contender"]
     for column in columns:
-        headings.append(f"{column[0]['pattern']} {column[0]['n']}\n{bytes_of(column[0]['payload_bytes'])}")
+        headings.append(f"{column[0]['pattern']}\n{column[0]['n']}\n{bytes_of(column[0]['payload_bytes'])}")
     there = {row["contender"] for column in columns for row in column}
     lines = []
     for name in (name for name in contenders if name in there):
@@ -100,7 +100,7 @@ def _rates(columns: list[Column], contenders: list[str]) -> tuple[list[str], lis
                 cells.append(f"{_rate(row):.3g} ({row['hand_ratio']:.2f})")
         lines.append(cells)
     spreads = [_spread(column) for column in columns]
-    return headings, [*lines, ["(the repetitions of the middling one)", *spreads]]
+    return headings, [*lines, ["(middling spread)", *spreads]]
 
 
 def _spread(column: Column) -> str:
@@ -153,13 +153,16 @@ def _rich_table(title: str, headings: Iterable[str], lines: Iterable[Iterable[st
     return table
 
 
+_VERDICTS = {"met": "green", "nearly met": "yellow", "NOT MET": "red"}
+
+
 def _verdict(aim: Mapping[str, Any]) -> tuple[str, str]:
     if aim["met"] is None:
         return "not measured", aim["aim"]
     words = f"{aim['aim']}: wanted {aim['wanted']:.3g}, reached {aim['reached']:.3g} ({aim['where']})"
     if aim["short"]:
-        words += f"; short in {len(aim['short'])} of {aim['measured']}"
-    return "met" if aim["met"] else "NOT MET", words
+        words += f"; short in {len(aim['short'])} of {aim['measured']}, in {aim['beyond_noise']} beyond the noise"
+    return "met" if aim["met"] else "NOT MET" if aim["beyond_noise"] else "nearly met", words
 
 
 _HEADINGS = ("case", "contender", "median", "least", "most", "GB/s", "× hand-written", "× MPI", "encoded bytes",
