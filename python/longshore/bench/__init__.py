@@ -31,10 +31,20 @@ def _breakeven(*args: Any, **options: Any) -> dict[str, Any]:
     return breakeven.run(*args, **options)
 
 
+def _assembly(*args: Any, **options: Any) -> dict[str, Any]:
+    from . import assembly
+
+    return assembly.run(*args, **options)
+
+
 BENCHES: dict[str, Bench] = {
     "redistribute": Bench(
         "time redistributions beside memory copies, MPI Alltoallw, hand-packed messages, ScaLAPACK and NumPy",
         _redistribute,
+    ),
+    "assembly": Bench(
+        "time packing messages and unpacking them beside plain loops, NumPy and MPI_Pack",
+        _assembly,
     ),
     "breakeven": Bench(
         "time decoding a stored address relation beside recomputing it, and what the model predicts",

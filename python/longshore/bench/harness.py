@@ -248,7 +248,7 @@ def run_child(
         if stalled:
             trouble = f"made no progress for {stall_seconds:.0f} s and was ended"
         elif process.returncode != 0 or not result.get("finished"):
-            trouble = f"ended with code {process.returncode}: {_last_words(place / 'output')}"
+            trouble = f"ended with code {process.returncode}: {last_words(place / 'output')}"
         return ChildEnd(result, step, trouble)
 
 
@@ -283,7 +283,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             return
 
 
-def _last_words(output: Path) -> str:
+def last_words(output: Path) -> str:
     with contextlib.suppress(OSError):
         lines = [x.strip() for x in output.read_text(encoding="utf-8", errors="replace").splitlines() if x.strip()]
         telling = [x for x in lines if "Error" in x or "error" in x or "signal" in x.lower()]

@@ -21,6 +21,16 @@ _OWN = {
                      help="Only this contender, and the memory copies (may be repeated)."),
         click.option("--repeats", type=click.IntRange(1), metavar="K", help="Repetitions of every case."),
     ),
+    "assembly": (
+        click.option("--case", "cases", multiple=True, metavar="NAME", help="Only this case, such as R4 (may be repeated)."),
+        click.option("--size", "sizes", multiple=True, type=click.IntRange(2), metavar="N",
+                     help="Every case at this size, in what it counts: extents, or entries of a list (may be repeated)."),
+        click.option("--contender", "contenders", multiple=True, metavar="NAME",
+                     help="Only this contender, memcpy and the hand-written loop (may be repeated)."),
+        click.option("--repeats", type=click.IntRange(1), metavar="K", help="Repetitions of every case."),
+        click.option("--mpi-python", "mpi_pythons", multiple=True, metavar="PROGRAM",
+                     help="An interpreter with another MPI (may be repeated).  [default: environments beside this one]"),
+    ),
     "breakeven": (
         click.option("--case", "cases", multiple=True, metavar="NAME",
                      help="Only `dependent` or only `independent` instructions (may be repeated)."),
