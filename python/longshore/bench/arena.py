@@ -5,6 +5,7 @@ All arrays begin on a cache line, at different places of a page: what it costs w
 
 from __future__ import annotations
 
+import time
 from functools import cached_property
 from typing import Callable, Sequence
 
@@ -17,6 +18,7 @@ _UNTOUCHED = 0xA5A5A5A5
 _CACHED_BYTES = 8 << 20  # arrays up to here are timed in several passes, larger ones once after each rewriting
 _BYTES_A_SAMPLE = 2 << 20
 _LINE_BYTES, _PAGE_BYTES = 64, 4096
+_NAP_SECONDS = 1e-4
 
 
 class Arena:
@@ -76,10 +78,14 @@ class Arena:
         return least.index(min(least))
 
     def refresh(self, direction: str) -> None:
-        """The owner writes every word of the input anew and touches every word of the output."""
+        """The owner writes every word of the input anew and touches every word of the output.
+
+        Ends with a nap: on a machine with other work, who has just woken is let run for a while, who has written for long is not.
+        """
         to, from_ = self.ends(direction)
         np.add(from_, 1, out=from_)
         to.fill(_UNTOUCHED)
+        time.sleep(_NAP_SECONDS)
 
     def wrong(self, direction: str, words: int | None = None) -> str:
         """Empty if the output is right after `refresh` and a run, else what is not. `words`: of the output, for a plain copy."""

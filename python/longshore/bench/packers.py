@@ -284,6 +284,9 @@ class _Child:
     def _time(self, direction: str, warm: bool, passes: int) -> dict[str, Any]:
         arena, carrier = self._arena, self._carriers[direction]
         assert arena is not None
+        # A process that has waited for its turn finds its addresses untranslated and its library cold: the others have not waited.
+        arena.refresh(direction)
+        carrier.seconds(*arena.addresses(direction), 1)
         arena.refresh(direction)
         if warm:
             carrier.seconds(*arena.addresses(direction), 1)
