@@ -1,8 +1,20 @@
 """Longshore moves the data of distributed arrays from the layout it is in to the layout it is wanted in."""
 
-from ._api import AddressRelation, Layout, Motion, MotionPlan, Mover, empty, gather, plan, redistribute, scatter
+from ._api import (
+    AddressRelation,
+    Layout,
+    Motion,
+    MotionPlan,
+    Mover,
+    empty,
+    from_mpi_datatype,
+    gather,
+    plan,
+    redistribute,
+    scatter,
+    to_mpi_datatype,
+)
 from ._core import Assembler, Disassembler, Encoding, RelationProgram, __version__, encode, encoding_kinds
-from ._mpi import from_mpi_datatype, to_mpi_datatype
 from .errors import (
     ArgumentError,
     DisagreementError,
