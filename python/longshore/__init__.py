@@ -8,12 +8,14 @@ from ._api import (
     MotionPlan,
     Mover,
     empty,
+    from_mpi_datatype,
     gather,
     plan,
     put_message,
     redistribute,
     relation_of_views,
     scatter,
+    to_mpi_datatype,
 )
 from ._cache import CachedRelation, CacheEntry, CacheStatistics, FlushUnit, RelationCache
 from ._core import (
@@ -31,7 +33,6 @@ from ._core import (
     receiver_half,
     sender_half,
 )
-from ._mpi import from_mpi_datatype, to_mpi_datatype
 from .errors import (
     ArgumentError,
     DisagreementError,

@@ -19,12 +19,14 @@ __all__ = [
     "MotionPlan",
     "Mover",
     "empty",
+    "from_mpi_datatype",
     "gather",
     "plan",
     "put_message",
     "redistribute",
     "relation_of_views",
     "scatter",
+    "to_mpi_datatype",
 ]
 
 
@@ -318,6 +320,41 @@ def relation_of_views(
 def _encoding_from_bytes(content: bytes) -> Encoding:
     """What unpickling calls: the extension's own functions have no names that pickle finds."""
     return Encoding.from_bytes(content)
+
+
+def from_mpi_datatype(datatype: Any, count: int = 1, destination: Any = None, destination_count: int = 1) -> AddressRelation:
+    """The address relation of an MPI datatype of mpi4py's, derived or not, committed or not. Not collective.
+
+    Without `destination`: from a buffer of `count` elements of the datatype to the dense message that MPI_Pack makes of it,
+    offsets in bytes from the buffer's address, in the order of the typemap. With `destination`: from the buffer that is sent as `count`
+    elements of `datatype` to the one that receives as `destination_count` of `destination`; `move()` does the
+    communication within one process. Elements are the basic ones where these are of one size, else the largest size that all are
+    multiples of. Regular datatypes cost the same at any number of elements.
+
+    Raises ArgumentError (no mpi4py; MPI is not running; DATATYPE_NULL; a negative count; a destination that overlaps
+    itself), ShapeError where source and destination have not equally many bytes, SizeOverflowError for offsets beyond 2^60,
+    MemoryLimitError where irregular content is repeated so that it would have to be listed, and is too long for that.
+    """
+    from . import _mpi
+
+    return _mpi.from_mpi_datatype(datatype, count, destination, destination_count)
+
+
+def to_mpi_datatype(relation: AddressRelation, side: str = "source") -> Any:
+    """One side of an address relation, "source" or "destination", as a committed mpi4py datatype; Free() it. Not collective.
+
+    One element of it, at the address of the array's first byte, is that side of the relation in message order: sending an array
+    with the source's datatype and receiving another with the destination's moves the relation. Its extent is not meant for
+    counts above 1. Its basic elements are unsigned integers or bytes, whatever the array's are: it moves bits, between machines
+    that are alike. Loops become vectors, lists become indexed datatypes; numbers beyond int are made with MPI-4's large counts or
+    of nested datatypes.
+
+    Raises ArgumentError (no mpi4py; MPI is not running; an unknown side; the destination of a relation with `reduce`, which no
+    datatype can say), TransportError with MPI's words where MPI cannot make it.
+    """
+    from . import _mpi
+
+    return _mpi.to_mpi_datatype(relation, side)
 
 
 def _relation_from_bytes(content: bytes) -> AddressRelation:

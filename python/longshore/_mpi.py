@@ -221,19 +221,8 @@ def _datatype_of(MPI: ModuleType, bits: int) -> Any:
     return datatype
 
 
-def from_mpi_datatype(datatype: Any, count: int = 1, destination: Any = None, destination_count: int = 1) -> _core.AddressRelation:
-    """The address relation of an MPI datatype of mpi4py's, derived or not, committed or not. Not collective.
-
-    Without `destination`: from a buffer of `count` elements of the datatype to the dense message that MPI_Pack makes of it, offsets in
-    bytes from the buffer's address, in the order of the typemap. With `destination`: from the buffer that is sent as `count`
-    elements of `datatype` to the one that receives as `destination_count` of `destination`; `move()` does the
-    communication within one process. Elements are the basic ones where these are of one size, else the largest size that all are
-    multiples of. Regular datatypes cost the same at any number of elements.
-
-    Raises ArgumentError (no mpi4py; MPI is not running; DATATYPE_NULL; a negative count; a destination that overlaps
-    itself), ShapeError where source and destination have not equally many bytes, SizeOverflowError for offsets beyond 2^60,
-    MemoryLimitError where irregular content is repeated so that it would have to be listed, and is too long for that.
-    """
+def from_mpi_datatype(datatype: Any, count: int, destination: Any, destination_count: int) -> _core.AddressRelation:
+    """`longshore.from_mpi_datatype`."""
     MPI, module = _open_datatypes("from_mpi_datatype")
     source = _datatype_bits(MPI, datatype, "datatype")
     if destination is None:
@@ -242,17 +231,8 @@ def from_mpi_datatype(datatype: Any, count: int = 1, destination: Any = None, de
     return module.from_datatypes(source, operator.index(count), to, operator.index(destination_count))
 
 
-def to_mpi_datatype(relation: _core.AddressRelation, side: str = "source") -> Any:
-    """One side of an address relation, "source" or "destination", as a committed mpi4py datatype; Free() it. Not collective.
-
-    One element of it, at the address of the array's first byte, is that side of the relation in message order: sending an array with
-    the source's datatype and receiving another with the destination's moves the relation. Its extent is not meant for counts above 1.
-    Its basic elements are unsigned integers or bytes, whatever the array's are: it moves bits, between machines that are alike.
-    Loops become vectors, lists become indexed datatypes; numbers beyond int are made with MPI-4's large counts or of nested datatypes.
-
-    Raises ArgumentError (no mpi4py; MPI is not running; an unknown side; the destination of a relation with `reduce`, which no
-    datatype can say), TransportError with MPI's words where MPI cannot make it.
-    """
+def to_mpi_datatype(relation: _core.AddressRelation, side: str) -> Any:
+    """`longshore.to_mpi_datatype`."""
     MPI, module = _open_datatypes("to_mpi_datatype")
     if not isinstance(relation, _core.AddressRelation):
         raise ArgumentError(f"relation must be an AddressRelation, not {type(relation).__name__}")

@@ -6,7 +6,9 @@ namespace longshore {
 
 namespace {
 
-[[noreturn]] void refuse(const std::string& what) { throw Error(ErrorKind::argument, "an MPI datatype's contents make no sense: " + what); }
+[[noreturn]] void refuse(const std::string& what) {
+  throw Error(ErrorKind::argument, "an MPI datatype's contents make no sense: " + what);
+}
 
 /// Reads the numbers one after the other. Integers, addresses and large counts follow each other, which is the order that the
 /// standard's tables have for all combiners but the arrays, whether a datatype was made with small or with large counts.

@@ -15,10 +15,12 @@ Level tidy(const Level& given) {
   Level level;
   for (auto run : given) {
     if (run.length < 0 || run.count < 0)
-      throw Error(ErrorKind::argument, "a typemap cannot be repeated " + std::to_string(std::min(run.length, run.count)) + " times");
+      throw Error(ErrorKind::argument,
+                  "a typemap cannot be repeated " + std::to_string(std::min(run.length, run.count)) + " times");
     if (run.length == 0 || run.count == 0) continue;
     if (run.length == 1 && run.count > 1) run = {run.offset, run.count, run.step};
-    if (run.count > 1 && run.step == checked_mul(run.length, run.stride)) run = {run.offset, checked_mul(run.length, run.count), run.stride};
+    if (run.count > 1 && run.step == checked_mul(run.length, run.stride))
+      run = {run.offset, checked_mul(run.length, run.count), run.stride};
     if (run.length == 1) run.stride = 0;
     if (run.count == 1) run.step = 0;
     level.push_back(run);
@@ -52,14 +54,11 @@ void join(Level& list, const TypemapRun& run) {
   list.push_back(run);
 }
 
-/// Over how many of `length` blocks of several units each a list needs a line for itself.
-Index lines_of(const TypemapRun& run, bool single_units) { return single_units || run.count == 1 ? 1 : run.count; }
-
 /// The lines that `listed` makes of a piece; as much as `most_typemap_lines` + 1 for more.
 Index lines_of(const Piece& piece, Index unit) {
   if (piece.levels.empty()) return 1;
   Wide lines = 0;
-  for (const auto& run : piece.levels.back()) lines += lines_of(run, piece.block == unit);
+  for (const auto& run : piece.levels.back()) lines += piece.block == unit ? 1 : run.count;
   for (std::size_t k = 0; k + 1 < piece.levels.size(); ++k) {
     lines *= places_of(piece.levels[k]);
     if (lines > most_typemap_lines) break;
@@ -143,13 +142,15 @@ bool merge(Piece& piece, const Piece& next) {
     return true;
   }
   // Whole blocks and a part of one, or the other way around.
-  if (a.size() == b.size() + 1 && b.size() > 1 && is_loop(a[0]) && is_loop(a[1]) && std::ranges::equal(inside(a).subspan(1), inside(b))) {
+  auto has_blocks_of = [&](const std::vector<Level>& more, const std::vector<Level>& less) {
+    return more.size() == less.size() + 1 && less.size() > 1 && is_loop(more[0]) && is_loop(more[1]) &&
+           std::ranges::equal(inside(more).subspan(1), inside(less));
+  };
+  if (has_blocks_of(a, b)) {
     piece = with_blocks(std::move(piece));
     return merge(piece, next);
   }
-  if (b.size() == a.size() + 1 && a.size() > 1 && is_loop(b[0]) && is_loop(b[1]) && std::ranges::equal(inside(b).subspan(1), inside(a)))
-    return merge(piece, with_blocks(next));
-  return false;
+  return has_blocks_of(b, a) && merge(piece, with_blocks(next));
 }
 
 constexpr Wide farthest = Wide{1} << 61;
@@ -168,7 +169,8 @@ Level listed(std::span<const Piece> pieces, Index unit) {
   Index lines = 0;
   for (const auto& piece : pieces) lines = std::min(lines + lines_of(piece, unit), most_typemap_lines + 1);
   if (lines > most_typemap_lines)
-    throw Error(ErrorKind::memory_limit, "a datatype repeats irregular content of more than 2^26 runs; build it of fewer, longer ones");
+    throw Error(ErrorKind::memory_limit,
+                "a datatype repeats irregular content of more than 2^26 runs; build it of fewer, longer ones");
   Level list;
   for (const auto& piece : pieces) {
     const Index length = piece.block / unit;

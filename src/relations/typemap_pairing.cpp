@@ -56,7 +56,8 @@ void for_each_common_stretch(const Level& source, const Level& destination, F&& 
   for (Stretches s(source), d(destination); !s.done();) {
     const Index n = std::min(s.left().places, d.left().places);
     if (++lines > most_typemap_lines)
-      throw Error(ErrorKind::memory_limit, "two datatypes have no more in common than 2^26 short runs; move through a dense message");
+      throw Error(ErrorKind::memory_limit,
+                  "two datatypes have no more in common than 2^26 short runs; move through a dense message");
     f(s.take(n), d.take(n));
   }
 }
@@ -255,8 +256,8 @@ LoopNest pair_pieces(const Piece& source, const Piece& destination, Index elemen
 
 AddressRelation Typemap::to(const Typemap& destination) const {
   if (bytes_ != destination.bytes_)
-    throw Error(ErrorKind::shape, "the source datatype has " + std::to_string(bytes_) + " bytes of data, the destination datatype " +
-                                      std::to_string(destination.bytes_));
+    throw Error(ErrorKind::shape, "the source datatype has " + std::to_string(bytes_) +
+                                      " bytes of data, the destination datatype " + std::to_string(destination.bytes_));
   if (empty()) return AddressRelation(1);
   const Index element = std::gcd(element_bytes_, destination.element_bytes_);
   return AddressRelation::from_parts(element, Pairing(*this, destination, element).parts()).canonical();

@@ -24,7 +24,8 @@ Numbers places(const DatatypeContents& contents) {
 }
 
 /// The same datatype with small counts, and with large ones: both must say `expected`.
-void expect(Combiner combiner, Numbers integers, Numbers addresses, Numbers large_integers, Numbers counts, const Numbers& expected) {
+void expect(Combiner combiner, Numbers integers, Numbers addresses, Numbers large_integers, Numbers counts,
+            const Numbers& expected) {
   EXPECT_EQ(places({combiner, std::move(integers), std::move(addresses), {}, {word(), word(), word()}}), expected);
   EXPECT_EQ(places({combiner, std::move(large_integers), {}, std::move(counts), {word(), word(), word()}}), expected);
 }
@@ -61,8 +62,8 @@ TEST(DatatypeContents, DarraysOnGridsInCOrder) {
   expect(Combiner::darray, {4, 1, 2, 3, 5, 121, 122, -49767, 2, 2, 2, 57}, {}, {4, 1, 2, 121, 122, -49767, 2, 2, 2, 57}, {3, 5},
          {24, 28, 36, 40});
   // Not distributed, cyclic by default, a last part of a block, and nothing at all.
-  expect(Combiner::darray, {2, 1, 2, 2, 3, 123, 122, -49767, -49767, 1, 2, 56}, {}, {2, 1, 2, 123, 122, -49767, -49767, 1, 2, 56}, {2, 3},
-         {4, 16});
+  expect(Combiner::darray, {2, 1, 2, 2, 3, 123, 122, -49767, -49767, 1, 2, 56}, {},
+         {2, 1, 2, 123, 122, -49767, -49767, 1, 2, 56}, {2, 3}, {4, 16});
   expect(Combiner::darray, {2, 0, 1, 7, 122, 3, 2, 56}, {}, {2, 0, 1, 122, 3, 2, 56}, {7}, {0, 4, 8, 24});
   expect(Combiner::darray, {3, 2, 1, 4, 121, 2, 3, 56}, {}, {3, 2, 1, 121, 2, 3, 56}, {4}, {});
   expect(Combiner::darray, {3, 2, 1, 4, 122, 2, 3, 56}, {}, {3, 2, 1, 122, 2, 3, 56}, {4}, {});

@@ -140,10 +140,12 @@ TEST(Typemap, RefusesWhatCannotBe) {
   test::expect_error(ErrorKind::overflow, {"2^61"}, [&] { element.repeated(3, Index{1} << 60); });
   test::expect_error(ErrorKind::overflow, {"2^61"}, [&] { element.shifted(Index{1} << 62); });
   test::expect_error(ErrorKind::overflow, {"2^60"}, [&] { element.shifted(Index{1} << 60).assembly(); });
-  test::expect_error(ErrorKind::shape, {"8 bytes of data, the destination datatype 16"}, [&] { element.to(element.repeated(2, 8)); });
+  test::expect_error(ErrorKind::shape, {"8 bytes of data, the destination datatype 16"},
+                     [&] { element.to(element.repeated(2, 8)); });
   test::expect_error(ErrorKind::argument, {"write the same bytes"}, [&] { element.repeated(2, 8).to(element.repeated(2, 4)); });
   // Before the array's first byte, too.
-  test::expect_error(ErrorKind::argument, {"write the same bytes"}, [&] { element.repeated(2, 8).to(element.shifted(-100).repeated(2, 4)); });
+  test::expect_error(ErrorKind::argument, {"write the same bytes"},
+                     [&] { element.repeated(2, 8).to(element.shifted(-100).repeated(2, 4)); });
   auto wide = element;
   wide.append(element.shifted(100));
   wide = wide.repeated(1 << 20, 1000);

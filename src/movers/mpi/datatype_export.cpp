@@ -59,7 +59,10 @@ class Exporter {
  public:
   /// `alignment`: 1, 2, 4 or 8, which all offsets are multiples of.
   Exporter(Index element_bytes, Index alignment, Index most) : element_bytes_(alignment), most_(most) {
-    element_ = Type::named(alignment == 8 ? MPI_UINT64_T : alignment == 4 ? MPI_UINT32_T : alignment == 2 ? MPI_UINT16_T : MPI_BYTE);
+    element_ = Type::named(alignment == 8   ? MPI_UINT64_T
+                           : alignment == 4 ? MPI_UINT32_T
+                           : alignment == 2 ? MPI_UINT16_T
+                                            : MPI_BYTE);
     if (element_bytes == alignment) return;
     Type several = vector(element_bytes / alignment, 1, alignment, element_.get());
     element_ = std::move(several), element_bytes_ = element_bytes;
@@ -288,7 +291,8 @@ Index alignment_of(const AddressRelation::Part& part) {
 
 DatatypeHandle to_datatype(const AddressRelation& relation, Side side, Index most) {
   check_running();
-  if (most < 2 || most > largest_int) throw Error(ErrorKind::argument, "counts up to " + std::to_string(most) + "; it can be 2 to 2^31 - 1");
+  if (most < 2 || most > largest_int)
+    throw Error(ErrorKind::argument, "counts up to " + std::to_string(most) + "; it can be 2 to 2^31 - 1");
   if (side == Side::destination && !relation.reduction().is_replace())
     throw Error(ErrorKind::argument, "a datatype cannot say that destinations are combined: receive into a message and take the "
                                      "relation's disassembler");

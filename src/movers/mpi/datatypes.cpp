@@ -47,7 +47,8 @@ Combiner combiner_of(int number) {
 #if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
     case MPI_COMBINER_VALUE_INDEX: return Combiner::value_index;
 #endif
-    default: throw Error(ErrorKind::argument, "this MPI has a datatype of a combiner that Longshore does not know: " + std::to_string(number));
+    default:
+      throw Error(ErrorKind::argument, "Longshore does not know a datatype's combiner of this MPI: " + std::to_string(number));
   }
 }
 

@@ -17,6 +17,8 @@ from longshore import _mpi
 
 NAMED = [MPI.BYTE, MPI.CHAR, MPI.SHORT, MPI.INT, MPI.FLOAT, MPI.DOUBLE, MPI.INT64_T, MPI.C_DOUBLE_COMPLEX, MPI.SHORT_INT, MPI.INT_INT,
          MPI.DOUBLE_INT, MPI.LONG_INT, MPI.FLOAT_INT, MPI.PACKED]
+KINDS = ["dup", "contiguous", "vector", "hvector", "indexed", "hindexed", "indexed_block", "hindexed_block", "struct", "subarray",
+         "darray", "resized", "small_vector", "small_hindexed", "small_subarray"]
 VERBOSE = len(sys.argv) > 3
 MOST_BYTES = 60_000  # of a buffer
 
@@ -74,8 +76,7 @@ class Draw:
             leaf = draw.choice(self.leaves)
             self.words = leaf.name or f"unnamed({leaf.combiner})"
             return leaf
-        kind = draw.choice(["dup", "small_vector", "small_hindexed", "small_subarray", "contiguous", "vector", "hvector", "indexed", "hindexed", "indexed_block", "hindexed_block", "struct",
-                            "subarray", "darray", "darray", "resized"])
+        kind = draw.choice([*KINDS, "darray"])
         self.drawn[kind] = self.drawn.get(kind, 0) + 1
         if kind == "struct":
             inner, words = [], []
@@ -101,7 +102,8 @@ class Draw:
             places = [draw.randint(-9, 9) if kind == "indexed" else draw.randint(-200, 200) for _ in range(n)]
             if draw.random() < 0.3:
                 places.sort()
-            args, make = ([self.count(3) for _ in range(n)], places), inner.Create_indexed if kind == "indexed" else inner.Create_hindexed
+            args = ([self.count(3) for _ in range(n)], places)
+            make = inner.Create_indexed if kind == "indexed" else inner.Create_hindexed
         elif kind in ("indexed_block", "hindexed_block"):
             n = self.count(6)
             block = kind == "indexed_block"
@@ -110,7 +112,8 @@ class Draw:
         elif kind.startswith("small_"):
             args, make = LIBRARY.small(kind, draw), lambda *args: LIBRARY.make_small(kind, args, inner)
         elif kind == "resized":
-            args, make = (draw.randint(-20, 20), draw.choice([extent, extent + draw.randint(0, 30), draw.randint(-5, 60)])), inner.Create_resized
+            args = (draw.randint(-20, 20), draw.choice([extent, extent + draw.randint(0, 30), draw.randint(-5, 60)]))
+            make = inner.Create_resized
         elif kind == "subarray":
             ndim = draw.randint(1, 3)
             sizes = [draw.randint(1, 5) for _ in range(ndim)]
@@ -401,14 +404,14 @@ def main():
             print(f"case {number}: {draw.words}", file=sys.stderr)
             traceback.print_exc()
             sys.exit(1)
-    missing = {"dup", "contiguous", "vector", "hvector", "indexed", "hindexed", "indexed_block", "hindexed_block", "struct", "subarray",
-               "darray", "resized", "small_vector", "small_hindexed", "small_subarray"} - set(draw.drawn)
+    missing = set(KINDS) - set(draw.drawn)
     assert cases < 100 or not missing, missing
     # Seen: MPICH 5.0.2 once in 30000, with a negative extent; Open MPI 5.0.11 once in 500: a stride of -1 byte is no stride at
     # all, and vectors of complex numbers are unpacked wrongly.
     allowed = draw.compared // (50 if _mpi._family(MPI) == "openmpi" else 500)
     assert draw.different <= allowed, f"MPI_Pack differs {draw.different} times of {draw.compared}"
-    print(f"{cases} datatypes; MPI_Pack differs {draw.different} times of {draw.compared}; leaves of combiners {sorted({leaf.combiner for leaf in draw.leaves})}")
+    leaves = sorted({leaf.combiner for leaf in draw.leaves})
+    print(f"{cases} datatypes; MPI_Pack differs {draw.different} times of {draw.compared}; leaves of combiners {leaves}")
 
 
 main()
