@@ -148,7 +148,7 @@ class Folder {
       if (list.empty()) return;
       Index elements = 0;
       for (const auto& run : list) elements += run.count;
-      if (Index(list.size() * sizeof(OffsetRun)) < elements * Index(sizeof(OffsetPair))) {
+      if (Index(list.size() * sizeof(OffsetRun) / sizeof(OffsetPair)) < elements) {
         parts.push_back(std::exchange(list, {}));
         return;
       }

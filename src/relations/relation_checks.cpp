@@ -120,7 +120,7 @@ struct Survey {
 Survey survey(const Suspects& suspects) {
   const Index element = suspects.relation->element_bytes(), origin = suspects.extent.first;
   // Lists may be read as long as they are; a nest has more runs than anybody waits for.
-  const Index most = std::max<Index>(Index{1} << 26, suspects.relation->workspace_bytes() / Index(sizeof(OffsetPair)));
+  const Index most = std::max<Index>(Index{1} << 22, suspects.relation->workspace_bytes() / Index(sizeof(OffsetPair)));
   Survey result{0, element};
   for_each_run_at(suspects, [&](Index position, const OffsetRun& run) {
     if (++result.runs > most) refuse_to_look(suspects);
@@ -191,7 +191,14 @@ void check_by_merging(const Suspects& suspects, Index runs) {
   }
 }
 
-void check(const Suspects& suspects) {
+void check(Suspects suspects) {
+  // More elements than there is room for: the first so many do already.
+  const Index room = (suspects.extent.last - suspects.extent.first) / suspects.relation->element_bytes() + 1;
+  for (Index before = 0; auto& [first, last] : suspects.stretches) {
+    last = std::min(last, first + (room - before));
+    before += last - first;
+  }
+  suspects.elements = std::min(suspects.elements, room);
   const auto found = survey(suspects);
   const Index places = (suspects.extent.last - suspects.extent.first) / found.unit;
   constexpr Index most_elements = Index{1} << 28, most_bits = Index{1} << 31;

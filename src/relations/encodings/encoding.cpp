@@ -176,6 +176,7 @@ std::unique_ptr<RunReader> Encoding::reader(Index first, Index last) const {
   if (first < 0 || last > elements_ || first > last)
     throw Error(ErrorKind::argument, "positions [" + std::to_string(first) + ", " + std::to_string(last) +
                                          ") are not within [0, " + std::to_string(elements_) + ")");
+  if (const auto* relation = form_->as_it_is()) return relation->reader(first, last);
   return std::make_unique<WindowReader>(form_->reader(), first, last);
 }
 

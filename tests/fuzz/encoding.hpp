@@ -1,0 +1,82 @@
+/// What must hold for any bytes whatsoever that are read as a stored encoding: an `Error` in printable words, or an encoding that
+/// holds together, decodes and moves within its extents. In a moment, and in memory that the bytes account for.
+#pragma once
+
+#include <ctime>
+#include <iostream>
+
+#include "support/relations.hpp"
+
+namespace longshore::test {
+
+inline void require(bool good, const Bytes& bytes, const char* what) {
+  if (good) return;
+  std::cerr << what << ':' << std::hex;
+  for (const auto byte : bytes) std::cerr << ' ' << int(byte);
+  std::cerr << '\n';
+  std::abort();
+}
+
+/// The format's checksum again, from its definition: FNV-1a over the words before it, the high bits folded in.
+inline void seal(Bytes& bytes) {
+  if (bytes.size() < 8 || bytes.size() % 8 != 0) return;
+  std::uint64_t hash = 14695981039346656037u;
+  for (std::size_t k = 0; k + 8 < bytes.size(); k += 8) {
+    std::uint64_t word;
+    std::memcpy(&word, &bytes[k], 8);
+    hash = (hash ^ word) * 1099511628211u;
+    hash ^= hash >> 32;
+  }
+  std::memcpy(&bytes[bytes.size() - 8], &hash, 8);
+}
+
+inline void check_decoded(const Encoding& encoding, const Bytes& bytes) {
+  std::string reason;
+  require(encoding.validate(reason), bytes, "is accepted, but does not hold together");
+  require(encoding.element_bytes() >= 1 && encoding.elements() >= 0, bytes, "has no size");
+  require(Encoding::from_bytes(encoding.to_bytes()).to_bytes() == encoding.to_bytes(), bytes, "does not survive its own bytes");
+  const auto relation = encoding.decode();
+  require(relation.elements() == encoding.elements(), bytes, "decodes to another number of elements");
+  const Extent s = relation.source_extent(), d = relation.destination_extent();
+  if (relation.elements() == 0) return require(s == Extent{} && d == Extent{}, bytes, "touches something with nothing");
+  const Index element = relation.element_bytes(), n = relation.elements();
+  for (const Index at : {Index{0}, n / 2, n - 1}) {
+    const auto pair = relation.at(at);
+    require(pairs_of(*encoding.reader(at, at + 1)) == Pairs{pair}, bytes, "reads what it does not decode to");
+    require(pair.source >= s.first && pair.source + element <= s.last, bytes, "has a source outside its extent");
+    require(pair.destination >= d.first && pair.destination + element <= d.last, bytes, "has a destination outside its extent");
+  }
+  if (n > 1000 || s.last - s.first > 20000 || d.last - d.first > 20000) return;
+  const auto pairs = relation.pairs();
+  require(!encoding.reduction().is_replace() || !destinations_overlap(pairs, element), bytes, "writes bytes twice");
+  Field source(pairs, &OffsetPair::source, element, true), expected(pairs, &OffsetPair::destination, element, true);
+  auto executed = expected, compiled = expected;
+  move(pairs, element, encoding.reduction(), expected.data(), source.data());
+  Bytes message(std::size_t(n * element));
+  encoding.assemble(message.data(), source.data(), 0, n);
+  encoding.disassemble(executed.data(), message.data(), 0, n);
+  RelationProgram(relation).run(compiled.data(), source.data());
+  require(executed == expected && compiled == expected, bytes, "moves other bytes than its pairs say");
+}
+
+/// True where the bytes are an encoding.
+inline bool check_encoding(const Bytes& bytes) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  constexpr double patience = 10;
+#else
+  constexpr double patience = 1;
+#endif
+  const auto start = std::clock();
+  bool good = false;
+  try {
+    check_decoded(Encoding::from_bytes(bytes), bytes);
+    good = true;
+  } catch (const Error& error) {
+    require(error.kind() == ErrorKind::argument, bytes, "has an error of another kind");
+    for (const char c : std::string(error.what())) require(c >= ' ' && c <= '~', bytes, "has an unprintable error");
+  }
+  require(double(std::clock() - start) / CLOCKS_PER_SEC < patience, bytes, "takes too long");
+  return good;
+}
+
+}  // namespace longshore::test
