@@ -155,6 +155,9 @@ Encoding Encoding::automatic(const AddressRelation& relation) {
   auto cost = [](const Encoding& e) { return e.predicted_decode_ns() + double(e.encoded_bytes()) / 10.0; };
   for (const auto& entry : entries) {
     if (entry.kind == EncodingKind::nest || entry.kind == EncodingKind::lz) continue;  // LZ is never the fastest
+    // Nests run faster than lists, which is worth more than what decoding them once takes.
+    const bool lists = entry.kind == EncodingKind::packed || entry.kind == EncodingKind::delta || entry.kind == EncodingKind::aapair;
+    if (lists && in_nests == relation.elements()) continue;
     Encoding candidate(relation, entry.kind);
     const double now = cost(best), then = cost(candidate);
     const bool smaller = candidate.encoded_bytes() < best.encoded_bytes();
