@@ -19,12 +19,12 @@ void bind_encodings(nb::module_& module) {
       .def("__len__", &Encoding::elements)
       .def("decode", &Encoding::decode, nb::call_guard<nb::gil_scoped_release>(), "The relation again.")
       .def("assemble", [](const Encoding& self, const nb::object& source, nb::object message, Index first, std::optional<Index> last) {
-             const Index end = last.value_or(self.elements());
+             const Index end = end_of_stretch(first, last, self.elements());
              if (message.is_none())
-               message = arrays_module().attr("empty_message")(source, std::max<Index>(end - first, 0), self.element_bytes());
+               message = arrays_module().attr("empty_message")(source, end - first, self.element_bytes());
              const auto extent = self.decode().source_extent();
              const Memory from(source), to(message);
-             const Extent bytes{0, std::max<Index>(end - first, 0) * self.element_bytes()};
+             const Extent bytes{0, (end - first) * self.element_bytes()};
              from.check(extent, "source", false);
              to.check(bytes, "message", true);
              to.check_apart(bytes, from, extent);
@@ -34,10 +34,10 @@ void bind_encodings(nb::module_& module) {
            "The paper's executor, decoding symbol by symbol: as `Assembler.__call__`, slower and without its memory.")
       .def("disassemble", [](const Encoding& self, const nb::object& message, const nb::object& destination, Index first,
                              std::optional<Index> last) {
-             const Index end = last.value_or(self.elements());
+             const Index end = end_of_stretch(first, last, self.elements());
              const auto extent = self.decode().destination_extent();
              const Memory from(message), to(destination);
-             const Extent bytes{0, std::max<Index>(end - first, 0) * self.element_bytes()};
+             const Extent bytes{0, (end - first) * self.element_bytes()};
              from.check(bytes, "message", false);
              to.check(extent, "destination", true);
              to.check_apart(extent, from, bytes);
@@ -60,6 +60,9 @@ void bind_encodings(nb::module_& module) {
       .def("__eq__", [](const Encoding& a, const nb::object& b) {
              return nb::isinstance<Encoding>(b) && a == nb::cast<const Encoding&>(b);
            }, nb::arg("other"), nb::sig("def __eq__(self, other: object, /) -> bool"))
+      .def("__hash__", [](const Encoding& e) {
+             return nb::hash(nb::make_tuple(int(e.kind()), e.element_bytes(), e.elements(), e.symbols(), int(e.reduction().op())));
+           })
       .def("__repr__", [](const Encoding& e) {
         return "<longshore.Encoding " + std::string(encoding_name(e.kind())) + ": " + std::to_string(e.elements()) + " elements in " +
                std::to_string(e.encoded_bytes()) + " bytes, " + std::to_string(e.symbols()) + " symbols>";

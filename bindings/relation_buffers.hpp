@@ -39,6 +39,15 @@ struct IndexArray {
   std::span<const std::int32_t> narrow_values() const { return {static_cast<const std::int32_t*>(data), rows * columns}; }
 };
 
+/// The end of the stretch of positions that somebody asks for. Throws `Error(argument)` where there are no such positions.
+inline Index end_of_stretch(Index first, const std::optional<Index>& last, Index elements) {
+  const Index end = last.value_or(elements);
+  if (first < 0 || end > elements || first > end)
+    throw Error(ErrorKind::argument, "positions [" + std::to_string(first) + ", " + std::to_string(end) + ") are not within [0, " +
+                                         std::to_string(elements) + ")");
+  return end;
+}
+
 /// A dtype, or a number of bytes, and the name of a combining operation or None.
 struct Element {
   Index bytes;

@@ -61,9 +61,12 @@ nb::object slice_or_pair(const AddressRelation& relation, const nb::object& key)
     if (step != 1) throw Error(ErrorKind::argument, "a stretch of a relation is taken without gaps: use a step of 1");
     return nb::cast(relation.restrict(Index(start), Index(start + length)));
   }
-  Index position = nb::cast<Index>(key);
+  const auto index = nb::steal(PyNumber_Index(key.ptr()));
+  if (!index.is_valid()) throw nb::python_error();  // TypeError: neither an integer nor a slice
+  Index position = 0;
+  const bool fits = nb::try_cast(index, position);
   if (position < 0) position += relation.elements();
-  if (position < 0 || position >= relation.elements()) throw nb::index_error("position outside the relation");
+  if (!fits || position < 0 || position >= relation.elements()) throw nb::index_error("position outside the relation");
   const auto pair = relation.at(position);
   return nb::make_tuple(pair.source, pair.destination);
 }
@@ -72,11 +75,11 @@ void bind_programs(nb::module_& module) {
   nb::class_<Assembler>(module, "Assembler", "A compiled source -> message half of a relation: the sender's executor.")
       .def("__call__", [](const Assembler& self, const nb::object& source, nb::object message, Index first, std::optional<Index> last) {
              const auto& program = self.program();
-             const Index end = last.value_or(program.elements());
+             const Index end = end_of_stretch(first, last, program.elements());
              if (message.is_none())
-               message = arrays_module().attr("empty_message")(source, std::max<Index>(end - first, 0), program.element_bytes());
+               message = arrays_module().attr("empty_message")(source, end - first, program.element_bytes());
              const Memory from(source), to(message);
-             const Extent bytes{0, std::max<Index>(end - first, 0) * program.element_bytes()};
+             const Extent bytes{0, (end - first) * program.element_bytes()};
              from.check(program.source_extent(), "source", false);
              to.check(bytes, "message", true);
              to.check_apart(bytes, from, program.source_extent());
@@ -93,9 +96,9 @@ void bind_programs(nb::module_& module) {
       .def("__call__", [](const Disassembler& self, const nb::object& message, const nb::object& destination, Index first,
                           std::optional<Index> last) {
              const auto& program = self.program();
-             const Index end = last.value_or(program.elements());
+             const Index end = end_of_stretch(first, last, program.elements());
              const Memory from(message), to(destination);
-             const Extent bytes{0, std::max<Index>(end - first, 0) * program.element_bytes()};
+             const Extent bytes{0, (end - first) * program.element_bytes()};
              from.check(bytes, "message", false);
              to.check(program.destination_extent(), "destination", true);
              to.check_apart(program.destination_extent(), from, bytes);
@@ -213,6 +216,10 @@ void bind_relations(nb::module_& module) {
       .def("__eq__", [](const AddressRelation& a, const nb::object& b) {
              return nb::isinstance<AddressRelation>(b) && a == nb::cast<const AddressRelation&>(b);
            }, nb::arg("other"), nb::sig("def __eq__(self, other: object, /) -> bool"))
+      .def("__hash__", [](const AddressRelation& r) {  // of what equal relations have in common, however they are kept
+             return nb::hash(nb::make_tuple(r.element_bytes(), r.elements(), r.source_extent().first, r.source_extent().last,
+                                            r.destination_extent().first, r.destination_extent().last, int(r.reduction().op())));
+           })
       .def("__repr__", [](const AddressRelation& r) {
         return "<longshore.AddressRelation: " + std::to_string(r.elements()) + " elements of " + std::to_string(r.element_bytes()) +
                " bytes, " + RelationProgram(r).describe() + ">";

@@ -77,6 +77,8 @@ def relation_element(dtype: Any, reduce: str | None) -> tuple[int, _core.Element
     if isinstance(dtype, (int, np.integer)) and not isinstance(dtype, bool):
         if reduce is not None:
             raise DTypeError(f"reduce={reduce!r} needs a dtype to compute with, not {dtype} bytes")
+        if not -(2**63) <= int(dtype) < 2**63:
+            raise SizeOverflowError(f"an element of {dtype} bytes does not fit in 64 bits")
         return int(dtype), _core.ElementType.bytes
     if dtype is None:
         raise DTypeError(f"reduce={reduce!r} needs a dtype to compute with")
