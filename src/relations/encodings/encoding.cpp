@@ -255,10 +255,19 @@ Encoding Encoding::from_bytes(std::span<const std::byte> bytes, Index most_eleme
 
 bool Encoding::validate(std::string& reason) const {
   try {
-    const auto* whole = form_->as_it_is();
-    const Index elements = whole ? whole->elements() : AddressRelation::from_reader(element_bytes_, *form_->reader(), reduction_).elements();
-    if (elements != elements_)
-      WordReader::refuse("has " + std::to_string(elements) + " elements and announces " + std::to_string(elements_));
+    auto check_count = [this](Index elements) {
+      if (elements != elements_)
+        WordReader::refuse("has " + std::to_string(elements) + " elements and announces " + std::to_string(elements_));
+    };
+    if (const auto* whole = form_->as_it_is()) {  // which was checked when it was made
+      check_count(whole->elements());
+      return true;
+    }
+    // Counted first: a few bytes may stand for more elements than anybody waits for.
+    Index elements = 0;
+    for_each_run(*form_->reader(), [&](const OffsetRun& run) { elements = checked_add(elements, run.count); });
+    check_count(elements);
+    AddressRelation::from_reader(element_bytes_, *form_->reader(), reduction_);  // refuses destinations that overlap
     return true;
   } catch (const Error& error) {
     reason = error.what();
