@@ -45,8 +45,10 @@ class Joiner {
       pending_ = {pending_.source, pending_.destination, 1 + run.count, s, d};
       return false;
     }
-    const bool in_step = run.count == 1 || (run.source_step == pending_.source_step && run.destination_step == pending_.destination_step);
-    if (in_step && pending_.count > 1 && s == pending_.count * pending_.source_step && d == pending_.count * pending_.destination_step) {
+    const bool in_step =
+        run.count == 1 || (run.source_step == pending_.source_step && run.destination_step == pending_.destination_step);
+    if (in_step && pending_.count > 1 && s == pending_.count * pending_.source_step &&
+        d == pending_.count * pending_.destination_step) {
       pending_.count += run.count;
       return false;
     }

@@ -46,7 +46,8 @@ ListProgram::ListProgram(Index block, std::span<const OffsetPair> pairs) : block
   }
   unit_ = common;
 
-  const Index most = unit_ > std::numeric_limits<Index>::max() / index_range ? std::numeric_limits<Index>::max() : unit_ * index_range;
+  const Index most =
+      unit_ > std::numeric_limits<Index>::max() / index_range ? std::numeric_limits<Index>::max() : unit_ * index_range;
   Range s, d;
   for (Index k = 0; k < count_; ++k) {
     const auto& pair = pairs[std::size_t(k)];
@@ -78,7 +79,8 @@ void ListProgram::run(const KernelTable& table, Stores stores, std::byte* destin
   for (const auto& stretch : stretches_) {
     const Index from = std::max(first, stretch.first), to = std::min(last, stretch.last);
     if (from >= to) continue;
-    const BlockPlaces s = dense_source_ ? BlockPlaces{stretch.source + from * block_} : BlockPlaces{stretch.source, &source_[std::size_t(from)]};
+    const BlockPlaces s =
+        dense_source_ ? BlockPlaces{stretch.source + from * block_} : BlockPlaces{stretch.source, &source_[std::size_t(from)]};
     const BlockPlaces d = dense_destination_ ? BlockPlaces{stretch.destination + from * block_}
                                              : BlockPlaces{stretch.destination, &destination_[std::size_t(from)]};
     move_blocks(table, stores, destination, d, source, s, to - from, block_, unit_);
@@ -86,7 +88,8 @@ void ListProgram::run(const KernelTable& table, Stores stores, std::byte* destin
 }
 
 OffsetPair ListProgram::at(Index k) const {
-  const auto stretch = std::upper_bound(stretches_.begin(), stretches_.end(), k, [](Index x, const Stretch& y) { return x < y.first; }) - 1;
+  const auto stretch =
+      std::upper_bound(stretches_.begin(), stretches_.end(), k, [](Index x, const Stretch& y) { return x < y.first; }) - 1;
   return {stretch->source + (dense_source_ ? k * block_ : Index(source_[std::size_t(k)]) * unit_),
           stretch->destination + (dense_destination_ ? k * block_ : Index(destination_[std::size_t(k)]) * unit_)};
 }
@@ -158,7 +161,8 @@ void PackedProgram::run(const KernelTable& table, Stores stores, std::byte* dest
 
 std::string PackedProgram::describe() const {
   const char* what = dense_source_ ? (dense_destination_ ? "dense" : "scatter") : dense_destination_ ? "gather" : "list";
-  return std::string(what) + " of " + std::to_string(list_.source().size()) + " x " + std::to_string(block_) + "-byte blocks, bit-packed";
+  return std::string(what) + " of " + std::to_string(list_.source().size()) + " x " + std::to_string(block_) +
+         "-byte blocks, bit-packed";
 }
 
 }  // namespace longshore

@@ -40,8 +40,8 @@ class PackedListReader : public RunReader {
     for (; n < out.size() && left_ > 0; ++n) {
       if (entry_ == filled_) fill();
       const auto k = std::size_t(entry_++ - (filled_ - in_chunk_));
-      const OffsetRun whole{list_.source_base() + source_[k] * list_.unit(), list_.destination_base() + destination_[k] * list_.unit(),
-                            block, element, element};
+      const OffsetRun whole{list_.source_base() + source_[k] * list_.unit(),
+                            list_.destination_base() + destination_[k] * list_.unit(), block, element, element};
       out[n] = whole.slice(skip_, std::min(block, skip_ + left_));
       left_ -= out[n].count;
       skip_ = 0;
@@ -111,8 +111,8 @@ PackedList::PackedList(Index element_bytes, RunReader& pairs, RunReader& again, 
   source_ = packed(source, scheme), destination_ = packed(destination, scheme);
 }
 
-PackedList::PackedList(Index element_bytes, Index block, Index unit, Index source_base, Index destination_base, PackedIntegers source,
-                       PackedIntegers destination)
+PackedList::PackedList(Index element_bytes, Index block, Index unit, Index source_base, Index destination_base,
+                       PackedIntegers source, PackedIntegers destination)
     : element_bytes_(element_bytes),
       block_(block),
       unit_(unit),

@@ -77,7 +77,8 @@ Reduction::Reduction(ElementType type, ReduceOp op) : type_(type), op_(op) {
   }
   apply_ = with_type(type, [op](auto zero) { return choose<decltype(zero)>(op); });
   if (apply_ == nullptr)
-    throw Error(ErrorKind::type, std::string(reduce_name(op)) + " is not defined for elements of " + std::string(element_name(type)));
+    throw Error(ErrorKind::type,
+                std::string(reduce_name(op)) + " is not defined for elements of " + std::string(element_name(type)));
 }
 
 }  // namespace longshore

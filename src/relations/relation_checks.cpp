@@ -58,7 +58,8 @@ struct Suspects {
 
 [[noreturn]] void refuse(Index a, const OffsetPair& first, Index b, const OffsetPair& second) {
   auto words = [](Index position, const OffsetPair& pair) {
-    return "pair " + std::to_string(position) + " (" + std::to_string(pair.source) + " -> " + std::to_string(pair.destination) + ")";
+    return "pair " + std::to_string(position) + " (" + std::to_string(pair.source) + " -> " + std::to_string(pair.destination) +
+           ")";
   };
   throw Error(ErrorKind::argument, words(a, first) + " and " + words(b, second) +
                                        " write the same bytes; give a combining operation (add, minimum, ...) or one destination "
@@ -99,7 +100,8 @@ Extent extent_of(const AddressRelation::Part& part, const Suspects& all_of_it) {
   Index position_of_first = -1;
   OffsetPair first;
   for_each_run_at(suspects, [&](Index position, const OffsetRun& run) {
-    const Index step = std::abs(run.destination_step), away = run.destination_step < 0 ? run.destination - byte : byte - run.destination;
+    const Index step = std::abs(run.destination_step),
+                away = run.destination_step < 0 ? run.destination - byte : byte - run.destination;
     // The last element that begins at the byte or before it.
     const Index k = run.count == 1 || step == 0 ? 0 : run.destination_step < 0 ? away / step + (away % step > 0) : away / step;
     if (k < 0 || k >= run.count) return;
@@ -153,7 +155,8 @@ void check_by_bits(const Suspects& suspects, Index unit, Index places) {
   });
 }
 
-/// Runs merged in the order of their destinations: for those that lie far apart. What no other run interleaves with is passed at once.
+/// Runs merged in the order of their destinations: for those that lie far apart. What no other run interleaves with is passed at
+/// once.
 void check_by_merging(const Suspects& suspects, Index runs) {
   struct Strip {
     Index next, step, left;  ///< the next destination, ascending, and how many there are

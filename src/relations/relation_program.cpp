@@ -30,7 +30,8 @@ struct RunsProgram {
 /// The stretches of a nest of plain loops, which are cut anew at every call: no more than two kernel calls a loop.
 class LoopWalk {
  public:
-  LoopWalk(const LoopNest& nest, const KernelTable& table, Stores stores) : element_(nest.element_bytes()), table_(table), stores_(stores) {
+  LoopWalk(const LoopNest& nest, const KernelTable& table, Stores stores)
+      : element_(nest.element_bytes()), table_(table), stores_(stores) {
     source_ = nest.source_base(), destination_ = nest.destination_base();
     for (const auto& axis : nest.axes()) {
       const auto& periods = axis.runs.periods();
@@ -107,7 +108,8 @@ using Executable = std::variant<NestProgram, ListProgram, PackedProgram, RunsPro
 /// The elements of every run if all runs are contiguous blocks of one size, else 0.
 Index common_block(const AddressRelation::RunList& runs, Index element) {
   for (const auto& run : runs)
-    if (run.count != runs.front().count || (run.count > 1 && (run.source_step != element || run.destination_step != element))) return 0;
+    if (run.count != runs.front().count || (run.count > 1 && (run.source_step != element || run.destination_step != element)))
+      return 0;
   return runs.front().count;
 }
 
@@ -244,7 +246,9 @@ std::string RelationProgram::describe() const {
     std::string operator()(const ListProgram& p) const { return p.describe(); }
     std::string operator()(const PackedProgram& p) const { return p.describe(); }
     std::string operator()(const RunsProgram& p) const { return std::to_string(p.runs.size()) + " separate runs"; }
-    std::string operator()(const OrderedProgram& p) const { return std::string(reduce_name(p.relation.reduction().op())) + " in message order"; }
+    std::string operator()(const OrderedProgram& p) const {
+      return std::string(reduce_name(p.relation.reduction().op())) + " in message order";
+    }
   };
   const auto& steps = implementation_->steps;
   if (implementation_->elements == 0) return "nothing";

@@ -102,7 +102,8 @@ TEST(Destinations, overlaps_far_apart_are_refused_too) {
   for (int i = 0; i < rounds / 20; ++i) {
     const Index element = draw(1, 9);
     AddressRelation::RunList runs(std::size_t(draw(2, 12)));
-    for (auto& run : runs) run = {0, far * draw(-9, 9) + draw(0, 9), draw(1, 6), element, draw(0, 1) ? far * draw(-3, 3) : draw(-12, 12)};
+    for (auto& run : runs)
+      run = {0, far * draw(-9, 9) + draw(0, 9), draw(1, 6), element, draw(0, 1) ? far * draw(-3, 3) : draw(-12, 12)};
     const auto pairs = pairs_of(AddressRelation::Part(runs));
     const bool overlap = destinations_overlap(pairs, element);
     overlaps += overlap;

@@ -29,8 +29,8 @@ struct OffsetBlock {
 };
 
 /// A value: immutable, comparable. Offsets are in bytes, relative to two arrays' first bytes, within 2^60 of them, and may be
-/// negative. A source may go to several destinations (replication). Destinations do not overlap each other, unless the relation has a `Reduction`.
-/// The order of the pairs is the order of the elements in a message.
+/// negative. A source may go to several destinations (replication). Destinations do not overlap each other, unless the relation has
+/// a `Reduction`. The order of the pairs is the order of the elements in a message.
 class AddressRelation {
  public:
   using Pair = OffsetPair;

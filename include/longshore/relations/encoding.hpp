@@ -59,8 +59,8 @@ class Encoding {
 
   /// A file's bytes: a header with version and kind, the encoding, a checksum. Little-endian on every machine.
   std::vector<std::byte> to_bytes() const;
-  /// What `to_bytes` wrote. Throws `Error(argument)` saying what is wrong and where; never trusts a length or an offset. A few bytes
-  /// can stand for any number of elements, and checking takes time for each: bytes from strangers are given a bound.
+  /// What `to_bytes` wrote. Throws `Error(argument)` saying what is wrong and where; never trusts a length or an offset. A few
+  /// bytes can stand for any number of elements, and checking takes time for each: bytes from strangers are given a bound.
   static Encoding from_bytes(std::span<const std::byte> bytes, Index most_elements = std::numeric_limits<Index>::max());
   /// False, and why, where the encoding does not hold together. Those that this library makes always do.
   bool validate(std::string& reason) const;

@@ -156,7 +156,8 @@ Encoding Encoding::automatic(const AddressRelation& relation) {
   for (const auto& entry : entries) {
     if (entry.kind == EncodingKind::nest || entry.kind == EncodingKind::lz) continue;  // LZ is never the fastest
     // Nests run faster than lists, which is worth more than what decoding them once takes.
-    const bool lists = entry.kind == EncodingKind::packed || entry.kind == EncodingKind::delta || entry.kind == EncodingKind::aapair;
+    const bool lists =
+        entry.kind == EncodingKind::packed || entry.kind == EncodingKind::delta || entry.kind == EncodingKind::aapair;
     if (lists && in_nests == relation.elements()) continue;
     Encoding candidate(relation, entry.kind);
     const double now = cost(best), then = cost(candidate);
@@ -215,7 +216,8 @@ std::vector<std::byte> Encoding::to_bytes() const {
   WordWriter payload;
   form_->write(payload);
   std::vector<std::uint64_t> words(head_words);
-  std::uint8_t head[8] = {0, 0, 0, 0, version, std::uint8_t(kind()), std::uint8_t(reduction_.op()), std::uint8_t(reduction_.type())};
+  std::uint8_t head[8] = {
+      0, 0, 0, 0, version, std::uint8_t(kind()), std::uint8_t(reduction_.op()), std::uint8_t(reduction_.type())};
   std::memcpy(head, magic, sizeof magic);
   for (int k = 0; k < 8; ++k) words[0] |= std::uint64_t(head[k]) << (8 * k);
   words[1] = std::uint64_t(element_bytes_), words[2] = std::uint64_t(elements_), words[3] = payload.words().size();
@@ -231,11 +233,14 @@ Encoding Encoding::from_bytes(std::span<const std::byte> bytes, Index most_eleme
   auto head = [&](int k) { return std::uint8_t(words[0] >> (8 * k)); };
   for (int k = 0; k < 4; ++k)
     if (head(k) != std::uint8_t(magic[k])) refuse("does not begin with LSAR");
-  if (head(4) != version) refuse("has version " + std::to_string(head(4)) + "; this library reads version " + std::to_string(version));
+  if (head(4) != version)
+    refuse("has version " + std::to_string(head(4)) + "; this library reads version " + std::to_string(version));
   if (words[3] != words.size() - head_words - 1) refuse("announces " + std::to_string(words[3]) + " words of content");
-  if (words.back() != checksum(std::span<const std::uint64_t>(words).first(words.size() - 1))) refuse("has a wrong checksum: it was damaged");
+  if (words.back() != checksum(std::span<const std::uint64_t>(words).first(words.size() - 1)))
+    refuse("has a wrong checksum: it was damaged");
   try {
-    if (head(6) > std::uint8_t(ReduceOp::bitwise_xor) || head(7) > std::uint8_t(ElementType::complex128)) refuse("has an unknown reduction");
+    if (head(6) > std::uint8_t(ReduceOp::bitwise_xor) || head(7) > std::uint8_t(ElementType::complex128))
+      refuse("has an unknown reduction");
     const FormHeader header{Index(words[1]), Index(words[2]), Reduction(ElementType(head(7)), ReduceOp(head(6)))};
     if (header.element_bytes < 1) refuse("has elements of " + std::to_string(header.element_bytes) + " bytes");
     if (header.elements < 0 || header.elements > most_elements)

@@ -65,8 +65,8 @@ struct Encoding::Form {
   virtual double symbol_ns() const = 0;
   /// All pairs; the caller skips.
   virtual std::unique_ptr<RunReader> reader() const = 0;
-  /// The relation, where the form is as good to execute as what would be folded from its pairs: checked when it was made, and not to
-  /// be enumerated again.
+  /// The relation, where the form is as good to execute as what would be folded from its pairs: checked when it was made, and not
+  /// to be enumerated again.
   virtual const AddressRelation* as_it_is() const { return nullptr; }
   virtual void write(WordWriter& out) const = 0;
 };

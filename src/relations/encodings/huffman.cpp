@@ -80,7 +80,8 @@ struct HuffmanForm : Form {
       if (n > 0 && (full || n - 1 > (~code) / unit)) WordReader::refuse("has code lengths that no prefix code has");
       levels.push_back({code, n, symbol});
       for (std::uint64_t j = 0; j < n && length <= lookup_bits; ++j)
-        for (std::uint64_t l = 0, first = (code + j * unit) >> (64 - lookup_bits); l < std::uint64_t(1) << (lookup_bits - length); ++l)
+        for (std::uint64_t l = 0, first = (code + j * unit) >> (64 - lookup_bits); l < std::uint64_t(1) << (lookup_bits - length);
+             ++l)
           look[std::size_t(first + l)] = {symbol + std::uint32_t(j), length};
       symbol += std::uint32_t(n);
       const std::uint64_t next = code + n * unit;
@@ -151,7 +152,8 @@ FormPointer make_huffman(const AddressRelation& relation) {
   const auto lengths = code_lengths(frequencies);
   const int longest = *std::max_element(lengths.begin(), lengths.end());
   if (longest > longest_code)
-    throw Error(ErrorKind::overflow, "Huffman codes of " + std::to_string(longest) + " bits; at most " + std::to_string(longest_code));
+    throw Error(ErrorKind::overflow,
+                "Huffman codes of " + std::to_string(longest) + " bits; at most " + std::to_string(longest_code));
 
   // Canonical: codes of one length follow each other, shorter ones first.
   std::vector<std::uint32_t> order(lengths.size()), place(lengths.size());
@@ -186,7 +188,8 @@ FormPointer read_huffman(WordReader& in, const FormHeader&) {
   auto form = std::make_shared<HuffmanForm>();
   form->table = read_symbols(in);
   const Index lengths = in.count(1);
-  if (lengths > longest_code) in.refuse("has codes of " + std::to_string(lengths) + " bits; at most " + std::to_string(longest_code));
+  if (lengths > longest_code)
+    in.refuse("has codes of " + std::to_string(lengths) + " bits; at most " + std::to_string(longest_code));
   std::uint64_t symbols = 0;
   for (Index k = 0; k < lengths; ++k) {
     form->with_length.push_back(in.word());

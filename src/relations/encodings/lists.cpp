@@ -33,8 +33,8 @@ FormPointer make_list(const AddressRelation& relation, EncodingKind kind, Packed
   PackedList list(relation.element_bytes(), *relation.reader(), *relation.reader(), scheme);
   std::vector<AddressRelation::Part> parts;
   parts.push_back(std::move(list));
-  form->relation =
-      std::make_shared<const AddressRelation>(AddressRelation::from_parts(relation.element_bytes(), std::move(parts), relation.reduction()));
+  form->relation = std::make_shared<const AddressRelation>(
+      AddressRelation::from_parts(relation.element_bytes(), std::move(parts), relation.reduction()));
   return form;
 }
 
@@ -43,8 +43,8 @@ FormPointer read_form(WordReader& in, const FormHeader& header, EncodingKind kin
   form->which = kind;
   std::vector<AddressRelation::Part> parts;
   if (in.word() != 0) parts.push_back(read_list(in, header.element_bytes));
-  form->relation =
-      std::make_shared<const AddressRelation>(AddressRelation::from_parts(header.element_bytes, std::move(parts), header.reduction));
+  form->relation = std::make_shared<const AddressRelation>(
+      AddressRelation::from_parts(header.element_bytes, std::move(parts), header.reduction));
   return form;
 }
 

@@ -118,7 +118,8 @@ FormPointer read_lz(WordReader& in, const FormHeader&) {
   auto form = std::make_shared<LzForm>();
   form->count = in.index();
   const Index blocks = in.count(1);
-  if (form->count < 0 || blocks != ceil_div(form->count, Index(symbols_a_block))) in.refuse("has a wrong number of compressed blocks");
+  if (form->count < 0 || blocks != ceil_div(form->count, Index(symbols_a_block)))
+    in.refuse("has a wrong number of compressed blocks");
   std::size_t bytes = 0;
   for (Index k = 0; k < blocks; ++k) {
     const auto n = in.word();

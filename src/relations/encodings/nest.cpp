@@ -68,7 +68,8 @@ struct NestForm : Form {
         out.index(period.repeats), out.index(period.source_period), out.index(period.destination_period);
         out.index(Index(period.runs.size()));
         for (const auto& run : period.runs)
-          for (const Index x : {run.source, run.destination, run.length, run.count, run.source_step, run.destination_step}) out.index(x);
+          for (const Index x : {run.source, run.destination, run.length, run.count, run.source_step, run.destination_step})
+            out.index(x);
       }
     }
   }
@@ -95,12 +96,14 @@ LoopNest read_loops(WordReader& in, Index element_bytes) {
     for (auto& period : periods) {
       period.repeats = in.index(), period.source_period = checked_offset(in), period.destination_period = checked_offset(in);
       period.runs.resize(std::size_t(in.count(6)));
-      if (period.repeats < 1 || period.runs.empty()) in.refuse("has a loop of " + std::to_string(period.repeats) + " goes around nothing");
+      if (period.repeats < 1 || period.runs.empty())
+        in.refuse("has a loop of " + std::to_string(period.repeats) + " goes around nothing");
       check_reach(period.repeats, period.source_period), check_reach(period.repeats, period.destination_period);
       for (auto& run : period.runs) {
         run.source = checked_offset(in), run.destination = checked_offset(in), run.length = in.index(), run.count = in.index();
         run.source_step = checked_offset(in), run.destination_step = checked_offset(in);
-        if (run.length < 1 || run.count < 1) in.refuse("has a run of " + std::to_string(run.length) + " x " + std::to_string(run.count));
+        if (run.length < 1 || run.count < 1)
+          in.refuse("has a run of " + std::to_string(run.length) + " x " + std::to_string(run.count));
         check_reach(run.length, 1), check_reach(run.count, run.source_step), check_reach(run.count, run.destination_step);
         check_reach(run.count, run.length);
         run.global = position, run.global_step = run.count > 1 ? run.length : 0;
@@ -148,8 +151,8 @@ FormPointer read_nest(WordReader& in, const FormHeader& header) {
     }
   }
   auto form = std::make_shared<NestForm>();
-  form->relation =
-      std::make_shared<const AddressRelation>(AddressRelation::from_parts(header.element_bytes, std::move(parts), header.reduction));
+  form->relation = std::make_shared<const AddressRelation>(
+      AddressRelation::from_parts(header.element_bytes, std::move(parts), header.reduction));
   return form;
 }
 
