@@ -192,7 +192,11 @@ def test_mpi_takes_its_turn_among_the_others(packer):
     check(result)
     assert packer.name in {r["contender"] for r in result["rows"]} and packer.name in text
     assert packer.library in result["machine"]["mpi"]
-    assert all(r["mpi_ratio"] == pytest.approx(1.0) for r in result["rows"] if r["contender"] == packer.name)
+    ratios: dict[str, list[float]] = {}  # of the MPIs there are, in every case: the faster one is what the ratio is to
+    for row in result["rows"]:
+        if row["contender"] in packers.PACKERS:
+            ratios.setdefault(row["case"], []).append(row["mpi_ratio"])
+    assert ratios and all(pytest.approx(1.0) in some for some in ratios.values())
 
 
 def test_an_interpreter_without_the_library_is_a_reason(tmp_path, monkeypatch):

@@ -33,7 +33,8 @@ def test_all_models_give_the_same_array(relation, kind):
     np.testing.assert_array_equal(ls.deliver_put(put, before.copy()), expected)
     np.testing.assert_array_equal(ls.deliver_put(put.tobytes(), before.copy()), expected)
     if relation.reduce is None:
-        np.testing.assert_array_equal(ls.put_message(ls.encode(relation), source, kind), put)
+        again = ls.put_message(ls.encode(relation), source, kind)  # an encoding is as good as a relation
+        np.testing.assert_array_equal(ls.deliver_put(again, before.copy()), expected)
 
     request = ls.get_request(relation, kind)
     payload = ls.answer_get(request, source)
