@@ -41,4 +41,7 @@ def readme_examples():
 
 
 def test_readme_example():
-    exec(compile(readme_examples()[0], "README.md", "exec"), {})
+    namespace: dict = {}
+    for example in readme_examples():
+        if "mpi4py" not in example:
+            exec(compile(example, "README.md", "exec"), namespace)
