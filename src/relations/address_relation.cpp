@@ -20,8 +20,8 @@ void tidy(AddressRelation::Part& part, Index element_bytes) {
   if (const auto* nest = std::get_if<LoopNest>(&part)) own = nest->element_bytes();
   if (const auto* list = std::get_if<PackedList>(&part)) own = list->element_bytes();
   if (own != element_bytes)
-    throw Error(ErrorKind::type, std::to_string(own) + "-byte elements cannot be part of a relation of " + std::to_string(element_bytes) +
-                                     "-byte elements");
+    throw Error(ErrorKind::type, std::to_string(own) + "-byte elements cannot be part of a relation of " +
+                                     std::to_string(element_bytes) + "-byte elements");
   auto* runs = std::get_if<AddressRelation::RunList>(&part);
   if (runs == nullptr) return;
   for (std::size_t k = 0; k < runs->size(); ++k)

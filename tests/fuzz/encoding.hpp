@@ -46,7 +46,9 @@ inline void check_decoded(const Encoding& encoding, const Bytes& bytes) {
     require(pair.source >= s.first && pair.source + element <= s.last, bytes, "has a source outside its extent");
     require(pair.destination >= d.first && pair.destination + element <= d.last, bytes, "has a destination outside its extent");
   }
-  auto in_reach = [](const Extent& extent) { return extent.last - extent.first <= 20000 && std::abs(extent.first) < Index{1} << 40; };
+  auto in_reach = [](const Extent& extent) {
+    return extent.last - extent.first <= 20000 && std::abs(extent.first) < Index{1} << 40;
+  };
   if (n > 1000 || !in_reach(s) || !in_reach(d)) return;  // what no pointer gets to is not moved
   const auto pairs = relation.pairs();
   require(!encoding.reduction().is_replace() || !destinations_overlap(pairs, element), bytes, "writes bytes twice");

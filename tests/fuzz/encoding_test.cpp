@@ -24,9 +24,13 @@ const std::vector<Bytes>& corpus() {
   static const std::vector<Bytes> all = [] {
     Dice draw;
     std::vector<AddressRelation> relations{AddressRelation(8), AddressRelation::from_pairs(3, Pairs{{-7, 100}})};
-    relations.push_back(AddressRelation::strided(8, std::vector<Index>{5, 7}, std::vector<Index>{56, 8}, std::vector<Index>{8, 40}));
-    relations.push_back(LoopNest(4, {{PairedRuns({PairedPeriod{{PairedRun{0, 0, 0, 2, 3, 2, 5, 2}, PairedRun{6, 1, 9, 1, 1, 0, 0, 0}}, 2, 7, 20, 12}}), 4, 4}}));
-    relations.push_back(AddressRelation::from_pairs(4, Pairs{{0, 0}, {8, 0}, {4, 8}, {0, 0}}, Reduction(ElementType::float32, ReduceOp::add)));
+    relations.push_back(
+        AddressRelation::strided(8, std::vector<Index>{5, 7}, std::vector<Index>{56, 8}, std::vector<Index>{8, 40}));
+    relations.push_back(LoopNest(
+        4, {{PairedRuns({PairedPeriod{{PairedRun{0, 0, 0, 2, 3, 2, 5, 2}, PairedRun{6, 1, 9, 1, 1, 0, 0, 0}}, 2, 7, 20, 12}}), 4,
+             4}}));
+    relations.push_back(
+        AddressRelation::from_pairs(4, Pairs{{0, 0}, {8, 0}, {4, 8}, {0, 0}}, Reduction(ElementType::float32, ReduceOp::add)));
     for (int k = 0; k < 12; ++k) relations.push_back(any_distinct(draw).relation());
     std::vector<Bytes> result;
     for (const auto& relation : relations)
@@ -61,7 +65,8 @@ const std::vector<std::uint64_t> odd_words = [] {
 /// A file from words, header first.
 Bytes file(EncodingKind kind, Index element, Index elements, const std::vector<Index>& content, Reduction reduction = {}) {
   Bytes bytes(8 * (head_words + content.size() + 1));
-  const std::uint8_t head[8] = {'L', 'S', 'A', 'R', 1, std::uint8_t(kind), std::uint8_t(reduction.op()), std::uint8_t(reduction.type())};
+  const std::uint8_t head[8] = {
+      'L', 'S', 'A', 'R', 1, std::uint8_t(kind), std::uint8_t(reduction.op()), std::uint8_t(reduction.type())};
   std::memcpy(bytes.data(), head, 8);
   set_word(bytes, 1, std::uint64_t(element)), set_word(bytes, 2, std::uint64_t(elements));
   for (std::size_t k = 0; k < content.size(); ++k) set_word(bytes, head_words + k, std::uint64_t(content[k]));
@@ -136,7 +141,9 @@ TEST(StoredEncoding, survives_noise) {
   for (int i = 0; i < (quick() ? 5000 : 50000); ++i) {
     std::vector<Index> content(std::size_t(draw(0, 20)));
     for (auto& value : content)
-      value = draw(0, 2) ? draw(0, 8) : draw(0, 1) ? Index(draw.random()) : Index(odd_words[std::size_t(draw(0, Index(odd_words.size()) - 1))]);
+      value = draw(0, 2)   ? draw(0, 8)
+              : draw(0, 1) ? Index(draw.random())
+                           : Index(odd_words[std::size_t(draw(0, Index(odd_words.size()) - 1))]);
     check_encoding(file(EncodingKind(draw(0, 10)), draw(0, 9), draw(0, 20), content));
   }
 }
@@ -165,7 +172,8 @@ TEST(StoredEncoding, bombs_do_not_go_off) {
     std::vector<Index> content{1, 0, 0, 0, Index(axes.size())};
     Index elements = 1;
     for (const auto& [count, s, d] : axes) {
-      for (const Index x : {s, d, Index{1}, Index{1}, Index{0}, Index{0}, Index{1}, Index{0}, Index{0}, count, Index{1}, Index{0}, Index{0}})
+      for (const Index x :
+           {s, d, Index{1}, Index{1}, Index{0}, Index{0}, Index{1}, Index{0}, Index{0}, count, Index{1}, Index{0}, Index{0}})
         content.push_back(x);
       if (__builtin_mul_overflow(elements, count, &elements)) elements = 0;
     }
@@ -181,9 +189,37 @@ TEST(StoredEncoding, bombs_do_not_go_off) {
   EXPECT_FALSE(loops(8, std::vector<std::array<Index, 3>>(64, {2, 8, 0})));
   EXPECT_FALSE(loops(8, std::vector<std::array<Index, 3>>(65, {1, 8, 8})));
   // Axes that go out of 64 bits and come back.
-  EXPECT_FALSE(check_encoding(file(nest, 8, 1, {1, 0, -(Index{1} << 60), -(Index{1} << 60), 2,
-                                                8, 8, 1, 1, 0, 0, 1, Index{1} << 60, Index{1} << 60, 1, 1, 0, 0,
-                                                7, 7, 1, 1, 0, 0, 1, -(Index{1} << 60), -(Index{1} << 60), 1, 1, 0, 0})));
+  EXPECT_FALSE(check_encoding(file(nest, 8, 1, {1,
+                                                0,
+                                                -(Index{1} << 60),
+                                                -(Index{1} << 60),
+                                                2,
+                                                8,
+                                                8,
+                                                1,
+                                                1,
+                                                0,
+                                                0,
+                                                1,
+                                                Index{1} << 60,
+                                                Index{1} << 60,
+                                                1,
+                                                1,
+                                                0,
+                                                0,
+                                                7,
+                                                7,
+                                                1,
+                                                1,
+                                                0,
+                                                0,
+                                                1,
+                                                -(Index{1} << 60),
+                                                -(Index{1} << 60),
+                                                1,
+                                                1,
+                                                0,
+                                                0})));
   rusage after{};
   getrusage(RUSAGE_SELF, &after);
 #if !defined(__SANITIZE_ADDRESS__)
@@ -228,10 +264,10 @@ TEST(StoredEncoding, says_what_is_wrong) {
   wrong({"more codes than symbols"}, file(EncodingKind::huffman, 8, 1, {1, 0, 0, 1, 1, 2, 1, 1, 0}));
   wrong({"stands for nothing"}, file(EncodingKind::huffman, 8, 1, {1, 0, 0, 1, 1, 1, 1, 1, -1}));
   wrong({"codes of 57 bits"}, file(EncodingKind::huffman, 8, 1, [] {
-    std::vector<Index> content{1, 0, 0, 1, 57};
-    content.resize(70);
-    return content;
-  }()));
+          std::vector<Index> content{1, 0, 0, 1, 57};
+          content.resize(70);
+          return content;
+        }()));
   bytes = file(kind, 8, 1, {1, 0, 0});
   bytes[6] = std::byte(77);
   seal(bytes);

@@ -255,8 +255,8 @@ RC_GTEST_PROP(Assembler, stretches_that_make_the_whole, ()) {
     Bytes message(std::size_t((last - first) * sample.element + 2 * Field::guard), untouched);
     assembler.run(message.data() + Field::guard, source.data(), first, last);
     for (Index e = first; e < last; ++e)
-      RC_ASSERT(std::memcmp(message.data() + Field::guard + (e - first) * sample.element, source.data() + sample.pairs[std::size_t(e)].source,
-                            std::size_t(sample.element)) == 0);
+      RC_ASSERT(std::memcmp(message.data() + Field::guard + (e - first) * sample.element,
+                            source.data() + sample.pairs[std::size_t(e)].source, std::size_t(sample.element)) == 0);
     for (Index g = 0; g < Field::guard; ++g)
       RC_ASSERT(message[std::size_t(g)] == untouched && message[message.size() - 1 - std::size_t(g)] == untouched);
     disassembler.run(arrived.data(), message.data() + Field::guard, first, last);
@@ -265,7 +265,8 @@ RC_GTEST_PROP(Assembler, stretches_that_make_the_whole, ()) {
 }
 
 RC_GTEST_PROP(RelationProgram, reduces_in_message_order, ()) {
-  const auto type = *rc::gen::element(ElementType::float32, ElementType::int8, ElementType::uint16, ElementType::complex64, ElementType::float64);
+  const auto type =
+      *rc::gen::element(ElementType::float32, ElementType::int8, ElementType::uint16, ElementType::complex64, ElementType::float64);
   const auto op = chance(50) ? ReduceOp::add : ReduceOp::multiply;
   const Reduction reduction(type, op);
   const auto sample = any_sample(draw, element_size(type));  // destinations that overlap, even by halves

@@ -24,7 +24,8 @@ class Clock {
 
 /// rows x columns of doubles, row by row, into columns that lie apart.
 AddressRelation transpose(Index rows, Index columns, Index pitch) {
-  return AddressRelation::strided(8, std::vector{rows, columns}, std::vector{8 * columns, Index{8}}, std::vector{Index{8}, 8 * pitch});
+  return AddressRelation::strided(8, std::vector{rows, columns}, std::vector{8 * columns, Index{8}},
+                                  std::vector{Index{8}, 8 * pitch});
 }
 
 void check_corners(const AddressRelation& relation, const std::vector<Index>& positions, const std::vector<OffsetPair>& pairs) {
@@ -73,7 +74,8 @@ TEST(HugeRelation, cuts_and_joins) {
 
 TEST(HugeRelation, programs_run_a_stretch) {
   const Clock clock;
-  const auto relation = AddressRelation::strided(8, std::vector{giant / 4, Index{4}}, std::vector<Index>{64, 8}, std::vector<Index>{32, 8});
+  const auto relation =
+      AddressRelation::strided(8, std::vector{giant / 4, Index{4}}, std::vector<Index>{64, 8}, std::vector<Index>{32, 8});
   const RelationProgram program(relation);
   EXPECT_EQ(program.elements(), giant);
   std::vector<double> source(80), destination(40);
@@ -86,7 +88,8 @@ TEST(HugeRelation, programs_run_a_stretch) {
 
 TEST(HugeRelation, as_nests_they_are_stored_and_read) {
   const Clock clock;
-  const auto strided = AddressRelation::strided(8, std::vector{giant / 2, Index{2}}, std::vector<Index>{32, 8}, std::vector<Index>{16, 8});
+  const auto strided =
+      AddressRelation::strided(8, std::vector{giant / 2, Index{2}}, std::vector<Index>{32, 8}, std::vector<Index>{16, 8});
   const auto turned = transpose(Index{1} << 20, Index{1} << 20, Index{1} << 21);
   for (const auto& relation : {strided, turned, strided.restrict(3, giant - 3)}) {
     const Encoding encoding(relation, EncodingKind::nest);
@@ -103,14 +106,16 @@ TEST(HugeRelation, as_nests_they_are_stored_and_read) {
   // Three nests whose destinations interleave are as hard to tell apart as their elements are many.
   const auto cut = Encoding(turned.restrict(3, giant - 3), EncodingKind::nest).to_bytes();
   expect_error(ErrorKind::argument, {"cannot be told"}, [&] { Encoding::from_bytes(cut); });
-  const auto mixed = AddressRelation::concatenate(std::vector{strided, AddressRelation::from_pairs(8, Pairs{{0, -8}, {8, -100}, {0, -50}})});
+  const auto mixed =
+      AddressRelation::concatenate(std::vector{strided, AddressRelation::from_pairs(8, Pairs{{0, -8}, {8, -100}, {0, -50}})});
   EXPECT_EQ(int(Encoding::automatic(mixed).kind()), int(EncodingKind::nest));
 }
 
 TEST(HugeRelation, plans_are_told_apart_without_a_look) {
   const Clock clock;
   const std::vector<Index> shape{Index{1} << 21, Index{1} << 21};
-  for (const char* text : {"(BLOCK, CYCLIC(3)) on 2x2", "(CYCLIC(5), *) on 3, order=F", "(*, CYCLIC(7)) on 4", "(BLOCK, BLOCK) on 3x2, order=F"})
+  for (const char* text :
+       {"(BLOCK, CYCLIC(3)) on 2x2", "(CYCLIC(5), *) on 3, order=F", "(*, CYCLIC(7)) on 4", "(BLOCK, BLOCK) on 3x2, order=F"})
     for (const char* other : {"(CYCLIC(4), BLOCK) on 2x2", "(*, CYCLIC(2)) on 5, order=F", "(BLOCK, *) on 2"}) {
       const MotionPlan plan(Layout::parse(text, shape), Layout::parse(other, shape), 8);
       for (const auto& motion : plan.sends(0)) {
@@ -140,7 +145,8 @@ TEST(HugeRelation, up_to_the_edge_and_no_further) {
     if (kind == EncodingKind::aapair || kind == EncodingKind::packed || kind == EncodingKind::delta) continue;
     EXPECT_EQ(Encoding::from_bytes(Encoding(longest, kind).to_bytes()).decode(), longest) << encoding_name(kind);
   }
-  const AddressRelation ends = AddressRelation::from_pairs(1, Pairs{{-furthest, furthest - 1}, {furthest - 1, -furthest}, {0, 0}, {1, 7}});
+  const AddressRelation ends =
+      AddressRelation::from_pairs(1, Pairs{{-furthest, furthest - 1}, {furthest - 1, -furthest}, {0, 0}, {1, 7}});
   for (const auto kind : encoding_kinds()) {
     const Encoding encoding(ends, kind);
     EXPECT_EQ(Encoding::from_bytes(encoding.to_bytes()).decode(), ends) << encoding_name(kind);
@@ -149,24 +155,39 @@ TEST(HugeRelation, up_to_the_edge_and_no_further) {
   EXPECT_EQ(ends.compose(ends.inverse()).elements(), 4);
   for (const auto& beyond : std::vector<std::function<void()>>{
            [&] { line(furthest / 8 + 1, 8); }, [&] { line(furthest / 8, 8, 1); }, [&] { line(1, 8, furthest); },
-           [&] { line(1, 8, INT64_MAX - 8); }, [&] { line(1, 8, INT64_MIN); }, [&] { line(2, INT64_MIN); }, [&] { line(3, INT64_MAX); },
-           [&] { line(furthest / 8, 16); }, [&] { line(1, 0, 0, furthest + 1); }, [&] { line(giant, giant, -furthest); },
-           [&] { AddressRelation::from_pairs(8, Pairs{{0, INT64_MAX}}); }, [&] { AddressRelation::from_pairs(8, Pairs{{INT64_MIN, 0}}); },
-           [&] { AddressRelation::from_runs(8, {{0, 0, INT64_MAX, 0, 8}}); }, [&] { AddressRelation::from_runs(8, {{0, 0, 3, INT64_MIN, 8}}); },
-           [&] { AddressRelation::from_runs(1, {{0, 0, INT64_MAX, 0, 1}, {0, 0, INT64_MAX, 0, 1}}); },
+           [&] { line(1, 8, INT64_MAX - 8); }, [&] { line(1, 8, INT64_MIN); }, [&] { line(2, INT64_MIN); },
+           [&] { line(3, INT64_MAX); }, [&] { line(furthest / 8, 16); }, [&] { line(1, 0, 0, furthest + 1); },
+           [&] { line(giant, giant, -furthest); },
+           [&] {
+             AddressRelation::from_pairs(8, Pairs{{0, INT64_MAX}});
+           },
+           [&] {
+             AddressRelation::from_pairs(8, Pairs{{INT64_MIN, 0}});
+           },
+           [&] {
+             AddressRelation::from_runs(8, {{0, 0, INT64_MAX, 0, 8}});
+           },
+           [&] {
+             AddressRelation::from_runs(8, {{0, 0, 3, INT64_MIN, 8}});
+           },
+           [&] {
+             AddressRelation::from_runs(1, {{0, 0, INT64_MAX, 0, 1}, {0, 0, INT64_MAX, 0, 1}});
+           },
            [&] { AddressRelation::from_indices(8, std::vector<std::int64_t>{INT64_MAX}, std::vector<std::int64_t>{0}); },
-           [&] { AddressRelation::from_segments(1, std::vector<Segment>{{INT64_MAX - 4, 8}}, std::vector<Segment>{{0, 8}}); }})
+           [&] {
+             AddressRelation::from_segments(1, std::vector<Segment>{{INT64_MAX - 4, 8}}, std::vector<Segment>{{0, 8}});
+           }})
     expect_error(ErrorKind::overflow, {}, beyond);
 }
 
 /// Axes that go far out and come back: each sum fits, but not every part of it.
 TEST(HugeRelation, axes_that_compensate_each_other_do_not_wrap) {
   auto one = [](Index index, Index stride) { return RelationAxis{PairedRuns::run(1, index, index), stride, stride}; };
-  for (const auto& axes : std::vector<std::vector<RelationAxis>>{
-           {one(furthest, 8), one(-furthest, 7)},
-           {one(furthest, 7), one(-furthest, 7), one(furthest, 7), one(-furthest, 7)},
-           {one(1, INT64_MIN), one(1, INT64_MAX)},
-           {one(0, INT64_MIN), RelationAxis{PairedRuns::run(2), 8, 8}, one(0, INT64_MAX)}}) {
+  for (const auto& axes :
+       std::vector<std::vector<RelationAxis>>{{one(furthest, 8), one(-furthest, 7)},
+                                              {one(furthest, 7), one(-furthest, 7), one(furthest, 7), one(-furthest, 7)},
+                                              {one(1, INT64_MIN), one(1, INT64_MAX)},
+                                              {one(0, INT64_MIN), RelationAxis{PairedRuns::run(2), 8, 8}, one(0, INT64_MAX)}}) {
     try {
       const AddressRelation relation(LoopNest(8, axes, -furthest, -furthest));
       EXPECT_EQ(relation.pairs().size(), std::size_t(relation.elements()));
@@ -190,8 +211,9 @@ TEST(HugeRelation, destinations_that_cannot_be_told) {
   });
   const auto even = AddressRelation::strided(8, std::vector{giant}, std::vector<Index>{8}, std::vector<Index>{16});
   const auto odd = AddressRelation::strided(8, std::vector{giant}, std::vector<Index>{8}, std::vector<Index>{16}, 0, 8);
-  expect_error(ErrorKind::memory_limit, {"cannot be told", "combining operation"},
-               [&] { AddressRelation::concatenate(std::vector{even, odd}); });
+  expect_error(ErrorKind::memory_limit, {"cannot be told", "combining operation"}, [&] {
+    AddressRelation::concatenate(std::vector{even, odd});
+  });
   const Reduction add(ElementType::float64, ReduceOp::add);
   const auto sums = AddressRelation::strided(8, std::vector{giant}, std::vector<Index>{8}, std::vector<Index>{0}, 0, 0, add);
   EXPECT_EQ(sums.destination_extent(), (Extent{0, 8}));
@@ -200,14 +222,17 @@ TEST(HugeRelation, destinations_that_cannot_be_told) {
 
 TEST(HugeRelation, sorting_turns_loops_round) {
   const Clock clock;
-  const auto backwards = AddressRelation::strided(8, std::vector{giant}, std::vector<Index>{-8}, std::vector<Index>{8}, 8 * giant - 8);
+  const auto backwards =
+      AddressRelation::strided(8, std::vector{giant}, std::vector<Index>{-8}, std::vector<Index>{8}, 8 * giant - 8);
   const auto sorted = backwards.sorted(PairOrder::source_first);
   EXPECT_EQ(sorted.at(0), (OffsetPair{0, 8 * giant - 8}));
   EXPECT_TRUE(sorted.is_sorted(PairOrder::source_first));
-  const auto replicated = AddressRelation::strided(8, std::vector{giant, Index{3}}, std::vector<Index>{8, 0}, std::vector<Index>{8, 8 * giant});
+  const auto replicated =
+      AddressRelation::strided(8, std::vector{giant, Index{3}}, std::vector<Index>{8, 0}, std::vector<Index>{8, 8 * giant});
   EXPECT_TRUE(replicated.is_sorted(PairOrder::source_first));
   EXPECT_EQ(replicated.sorted(PairOrder::destination_first).at(1), (OffsetPair{8, 8}));
-  const auto outside = AddressRelation::strided(8, std::vector{Index{3}, giant}, std::vector<Index>{0, 8}, std::vector<Index>{8 * giant, 8});
+  const auto outside =
+      AddressRelation::strided(8, std::vector{Index{3}, giant}, std::vector<Index>{0, 8}, std::vector<Index>{8 * giant, 8});
   EXPECT_EQ(outside.sorted(PairOrder::source_first).at(1), (OffsetPair{0, 8 * giant}));
 }
 

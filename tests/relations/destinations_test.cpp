@@ -102,7 +102,8 @@ TEST(Destinations, overlaps_far_apart_are_refused_too) {
   for (int i = 0; i < rounds / 20; ++i) {
     const Index element = draw(1, 9);
     AddressRelation::RunList runs(std::size_t(draw(2, 12)));
-    for (auto& run : runs) run = {0, far * draw(-9, 9) + draw(0, 9), draw(1, 6), element, draw(0, 1) ? far * draw(-3, 3) : draw(-12, 12)};
+    for (auto& run : runs)
+      run = {0, far * draw(-9, 9) + draw(0, 9), draw(1, 6), element, draw(0, 1) ? far * draw(-3, 3) : draw(-12, 12)};
     const auto pairs = pairs_of(AddressRelation::Part(runs));
     const bool overlap = destinations_overlap(pairs, element);
     overlaps += overlap;
@@ -138,8 +139,9 @@ TEST(Destinations, large_runs_out_of_order) {
   for (Index k = 0; k < 1000; ++k) runs.push_back({0, (k * 7 % 1000) * 16 * large, large, 0, 16});
   EXPECT_EQ(AddressRelation::from_runs(16, runs).elements(), 1000 * large);
   EXPECT_EQ(AddressRelation::from_runs(8, {{0, 8, large, 0, 16}, {0, 16 * large, large, 0, 16}}).elements(), 2 * large);
-  expect_error(ErrorKind::memory_limit, {"cannot be told", "combining operation"},
-               [&] { AddressRelation::from_runs(8, {{0, 8, large, 0, 16}, {0, 0, large, 0, 16}}); });
+  expect_error(ErrorKind::memory_limit, {"cannot be told", "combining operation"}, [&] {
+    AddressRelation::from_runs(8, {{0, 8, large, 0, 16}, {0, 0, large, 0, 16}});
+  });
 }
 
 TEST(Destinations, every_box_is_told_without_enumerating) {

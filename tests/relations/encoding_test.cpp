@@ -119,7 +119,8 @@ TEST(Encoding, keys_have_a_power_of_two_bits_and_span_no_words) {
   struct Case {
     Index distinct, bits;
   };
-  for (const auto& [distinct, bits] : {Case{1, 1}, {2, 1}, {3, 2}, {4, 2}, {5, 4}, {16, 4}, {17, 8}, {256, 8}, {257, 16}, {65536, 16}, {65537, 32}}) {
+  for (const auto& [distinct, bits] :
+       {Case{1, 1}, {2, 1}, {3, 2}, {4, 2}, {5, 4}, {16, 4}, {17, 8}, {256, 8}, {257, 16}, {65536, 16}, {65537, 32}}) {
     const Index times = distinct == 1 ? 1 : distinct < 1000 ? 7 : 1;
     const auto relation = with_distinct_symbols(distinct, times);
     const Encoding dmrlec(relation, Kind::dmrlec);

@@ -18,8 +18,9 @@ T reduced(ElementType type, ReduceOp op, T destination, T source) {
   return destination;
 }
 
-constexpr ReduceOp operations[] = {ReduceOp::add, ReduceOp::multiply, ReduceOp::minimum, ReduceOp::maximum, ReduceOp::logical_and,
-                                   ReduceOp::logical_or, ReduceOp::logical_xor, ReduceOp::bitwise_and, ReduceOp::bitwise_or, ReduceOp::bitwise_xor};
+constexpr ReduceOp operations[] = {ReduceOp::add,         ReduceOp::multiply,   ReduceOp::minimum,     ReduceOp::maximum,
+                                   ReduceOp::logical_and, ReduceOp::logical_or, ReduceOp::logical_xor, ReduceOp::bitwise_and,
+                                   ReduceOp::bitwise_or,  ReduceOp::bitwise_xor};
 
 TEST(Reduction, names) {
   for (const auto op : operations) EXPECT_EQ(int(reduce_op(reduce_name(op))), int(op));
@@ -31,7 +32,9 @@ TEST(Reduction, names) {
 }
 
 TEST(Reduction, every_operation_of_integers) {
-  const auto apply = [](ReduceOp op, std::int16_t a, std::int16_t b) { return reduced<std::int16_t>(ElementType::int16, op, a, b); };
+  const auto apply = [](ReduceOp op, std::int16_t a, std::int16_t b) {
+    return reduced<std::int16_t>(ElementType::int16, op, a, b);
+  };
   EXPECT_EQ(apply(ReduceOp::add, 6, -10), -4);
   EXPECT_EQ(apply(ReduceOp::multiply, 6, -10), -60);
   EXPECT_EQ(apply(ReduceOp::minimum, 6, -10), -10);
@@ -80,13 +83,15 @@ TEST(Reduction, is_defined_where_numpys_is) {
     expect_error(ErrorKind::type, {"numeric"}, [&] { Reduction(ElementType::bytes, op); });
     for (const auto type : {ElementType::float32, ElementType::float64}) {
       if (bits)
-        expect_error(ErrorKind::type, {std::string(reduce_name(op)), std::string(element_name(type))}, [&] { Reduction(type, op); });
+        expect_error(ErrorKind::type, {std::string(reduce_name(op)), std::string(element_name(type))},
+                     [&] { Reduction(type, op); });
       else
         EXPECT_FALSE(Reduction(type, op).is_replace());
     }
     for (const auto type : {ElementType::complex64, ElementType::complex128}) {
       if (bits || orders)
-        expect_error(ErrorKind::type, {std::string(reduce_name(op)), std::string(element_name(type))}, [&] { Reduction(type, op); });
+        expect_error(ErrorKind::type, {std::string(reduce_name(op)), std::string(element_name(type))},
+                     [&] { Reduction(type, op); });
       else
         EXPECT_EQ(int(Reduction(type, op).op()), int(op));
     }

@@ -34,7 +34,8 @@ AddressRelation shuffled(Index element, Index n, Index block, std::uint64_t seed
     std::swap(order[k - 1], order[std::size_t(seed >> 33) % k]);
   }
   for (Index k = 0; k < n; ++k)
-    blocks.push_back({base + order[std::size_t(k)] * element * block * scale, order[std::size_t(n - 1 - k)] * element * block, block});
+    blocks.push_back(
+        {base + order[std::size_t(k)] * element * block * scale, order[std::size_t(n - 1 - k)] * element * block, block});
   return AddressRelation::from_blocks(element, blocks);
 }
 
@@ -88,12 +89,15 @@ TEST(RelationProgram, runs_and_nests) {
 }
 
 TEST(RelationProgram, says_what_it_does) {
-  EXPECT_NE(RelationProgram(AddressRelation::strided(8, Wides{4, 4}, Wides{8, 32}, Wides{32, 8})).describe().find("tiles"), std::string::npos);
+  EXPECT_NE(RelationProgram(AddressRelation::strided(8, Wides{4, 4}, Wides{8, 32}, Wides{32, 8})).describe().find("tiles"),
+            std::string::npos);
   EXPECT_NE(RelationProgram(shuffled(8, 50, 1, 1)).describe().find("list of 50 x 8-byte blocks"), std::string::npos);
   EXPECT_NE(RelationProgram(shuffled(8, 50, 1, 1).assembly()).describe().find("gather"), std::string::npos);
   EXPECT_NE(RelationProgram(shuffled(8, 50, 1, 1).disassembly()).describe().find("scatter"), std::string::npos);
   const Reduction add(ElementType::float64, ReduceOp::add);
-  EXPECT_NE(RelationProgram(AddressRelation::from_indices(8, Wides{0, 1}, Wides{0, 0}, add)).describe().find("add in message order"), std::string::npos);
+  EXPECT_NE(
+      RelationProgram(AddressRelation::from_indices(8, Wides{0, 1}, Wides{0, 0}, add)).describe().find("add in message order"),
+      std::string::npos);
 }
 
 TEST(RelationProgram, sums_do_not_depend_on_the_form) {

@@ -1,5 +1,6 @@
 /// Random address relations of every sort, small enough to enumerate, and what is true of them, found out the plain way.
-/// `draw(low, high)` gives an Index within [low, high]: rapidcheck's, or a generator's where many cases matter more than small ones.
+/// `draw(low, high)` gives an Index within [low, high]: rapidcheck's, or a generator's where many cases matter more than small
+/// ones.
 #pragma once
 
 #include <algorithm>
@@ -42,7 +43,9 @@ inline Pairs swapped(Pairs pairs) {
 inline bool by_source(const OffsetPair& a, const OffsetPair& b) {
   return std::pair(a.source, a.destination) < std::pair(b.source, b.destination);
 }
-inline bool by_destination(const OffsetPair& a, const OffsetPair& b) { return by_source({a.destination, a.source}, {b.destination, b.source}); }
+inline bool by_destination(const OffsetPair& a, const OffsetPair& b) {
+  return by_source({a.destination, a.source}, {b.destination, b.source});
+}
 
 /// Do two elements of the destination have a byte in common?
 inline bool destinations_overlap(const Pairs& pairs, Index element) {

@@ -235,7 +235,8 @@ Encoding Encoding::from_bytes(std::span<const std::byte> bytes, Index most_eleme
   if (words[3] != words.size() - head_words - 1) refuse("announces " + std::to_string(words[3]) + " words of content");
   if (words.back() != checksum(std::span<const std::uint64_t>(words).first(words.size() - 1))) refuse("has a wrong checksum: it was damaged");
   try {
-    if (head(6) > std::uint8_t(ReduceOp::bitwise_xor) || head(7) > std::uint8_t(ElementType::complex128)) refuse("has an unknown reduction");
+    if (head(6) > std::uint8_t(ReduceOp::bitwise_xor) || head(7) > std::uint8_t(ElementType::complex128))
+      refuse("has an unknown reduction");
     const FormHeader header{Index(words[1]), Index(words[2]), Reduction(ElementType(head(7)), ReduceOp(head(6)))};
     if (header.element_bytes < 1) refuse("has elements of " + std::to_string(header.element_bytes) + " bytes");
     if (header.elements < 0 || header.elements > most_elements)
@@ -256,7 +257,8 @@ Encoding Encoding::from_bytes(std::span<const std::byte> bytes, Index most_eleme
 bool Encoding::validate(std::string& reason) const {
   try {
     const auto* whole = form_->as_it_is();
-    const Index elements = whole ? whole->elements() : AddressRelation::from_reader(element_bytes_, *form_->reader(), reduction_).elements();
+    const Index elements =
+        whole ? whole->elements() : AddressRelation::from_reader(element_bytes_, *form_->reader(), reduction_).elements();
     if (elements != elements_)
       WordReader::refuse("has " + std::to_string(elements) + " elements and announces " + std::to_string(elements_));
     return true;
