@@ -35,8 +35,8 @@ bool in_order(const LoopNest& nest, bool by_source) {
   auto stays = [by_source](const RelationAxis& axis) { return (by_source ? axis.source_stride : axis.destination_stride) == 0; };
   auto inner = nest.axes().end();  // the loops that stay at one place of the first side, and sort by the other
   while (inner != nest.axes().begin() && stays(*(inner - 1))) --inner;
-  const LoopNest places(nest.element_bytes(), {nest.axes().begin(), inner}),
-      copies(nest.element_bytes(), {inner, nest.axes().end()});
+  const LoopNest places(nest.element_bytes(), {nest.axes().begin(), inner});
+  const LoopNest copies(nest.element_bytes(), {inner, nest.axes().end()});
   return by_source ? places.ascending_source() && copies.ascending_destination()
                    : places.ascending_destination() && copies.ascending_source();
 }

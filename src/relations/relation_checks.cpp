@@ -100,8 +100,8 @@ Extent extent_of(const AddressRelation::Part& part, const Suspects& all_of_it) {
   Index position_of_first = -1;
   OffsetPair first;
   for_each_run_at(suspects, [&](Index position, const OffsetRun& run) {
-    const Index step = std::abs(run.destination_step),
-                away = run.destination_step < 0 ? run.destination - byte : byte - run.destination;
+    const Index step = std::abs(run.destination_step);
+    const Index away = run.destination_step < 0 ? run.destination - byte : byte - run.destination;
     // The last element that begins at the byte or before it.
     const Index k = run.count == 1 || step == 0 ? 0 : run.destination_step < 0 ? away / step + (away % step > 0) : away / step;
     if (k < 0 || k >= run.count) return;
@@ -143,8 +143,12 @@ void check_by_bits(const Suspects& suspects, Index unit, Index places) {
   for_each_run_at(suspects, [&](Index, const OffsetRun& run) {
     Index place = (run.destination - origin) / unit;
     const Index step = run.destination_step / unit;
-    for (Index k = 0; k < run.count; ++k, place += step)
-      for (Index at = place, end = place + width; at < end;) {
+    // Elements that touch are one long one.
+    const bool touch = run.count > 1 && std::abs(step) == width;
+    if (touch && step < 0) place += (run.count - 1) * step;
+    const Index length = touch ? run.count * width : width;
+    for (Index k = touch ? run.count - 1 : 0; k < run.count; ++k, place += step)
+      for (Index at = place, end = place + length; at < end;) {
         const Index n = std::min(end - at, 64 - at % 64);
         const std::uint64_t mask = ~std::uint64_t(0) >> (64 - n) << (at % 64);
         auto& word = bits[std::size_t(at / 64)];

@@ -189,9 +189,37 @@ TEST(StoredEncoding, bombs_do_not_go_off) {
   EXPECT_FALSE(loops(8, std::vector<std::array<Index, 3>>(64, {2, 8, 0})));
   EXPECT_FALSE(loops(8, std::vector<std::array<Index, 3>>(65, {1, 8, 8})));
   // Axes that go out of 64 bits and come back.
-  EXPECT_FALSE(check_encoding(file(nest, 8, 1, {1, 0, -(Index{1} << 60), -(Index{1} << 60), 2,
-                                                8, 8, 1, 1, 0, 0, 1, Index{1} << 60, Index{1} << 60, 1, 1, 0, 0,
-                                                7, 7, 1, 1, 0, 0, 1, -(Index{1} << 60), -(Index{1} << 60), 1, 1, 0, 0})));
+  EXPECT_FALSE(check_encoding(file(nest, 8, 1, {1,
+                                                0,
+                                                -(Index{1} << 60),
+                                                -(Index{1} << 60),
+                                                2,
+                                                8,
+                                                8,
+                                                1,
+                                                1,
+                                                0,
+                                                0,
+                                                1,
+                                                Index{1} << 60,
+                                                Index{1} << 60,
+                                                1,
+                                                1,
+                                                0,
+                                                0,
+                                                7,
+                                                7,
+                                                1,
+                                                1,
+                                                0,
+                                                0,
+                                                1,
+                                                -(Index{1} << 60),
+                                                -(Index{1} << 60),
+                                                1,
+                                                1,
+                                                0,
+                                                0})));
   rusage after{};
   getrusage(RUSAGE_SELF, &after);
 #if !defined(__SANITIZE_ADDRESS__)
@@ -236,10 +264,10 @@ TEST(StoredEncoding, says_what_is_wrong) {
   wrong({"more codes than symbols"}, file(EncodingKind::huffman, 8, 1, {1, 0, 0, 1, 1, 2, 1, 1, 0}));
   wrong({"stands for nothing"}, file(EncodingKind::huffman, 8, 1, {1, 0, 0, 1, 1, 1, 1, 1, -1}));
   wrong({"codes of 57 bits"}, file(EncodingKind::huffman, 8, 1, [] {
-    std::vector<Index> content{1, 0, 0, 1, 57};
-    content.resize(70);
-    return content;
-  }()));
+          std::vector<Index> content{1, 0, 0, 1, 57};
+          content.resize(70);
+          return content;
+        }()));
   bytes = file(kind, 8, 1, {1, 0, 0});
   bytes[6] = std::byte(77);
   seal(bytes);

@@ -183,11 +183,11 @@ TEST(HugeRelation, up_to_the_edge_and_no_further) {
 /// Axes that go far out and come back: each sum fits, but not every part of it.
 TEST(HugeRelation, axes_that_compensate_each_other_do_not_wrap) {
   auto one = [](Index index, Index stride) { return RelationAxis{PairedRuns::run(1, index, index), stride, stride}; };
-  for (const auto& axes : std::vector<std::vector<RelationAxis>>{
-           {one(furthest, 8), one(-furthest, 7)},
-           {one(furthest, 7), one(-furthest, 7), one(furthest, 7), one(-furthest, 7)},
-           {one(1, INT64_MIN), one(1, INT64_MAX)},
-           {one(0, INT64_MIN), RelationAxis{PairedRuns::run(2), 8, 8}, one(0, INT64_MAX)}}) {
+  for (const auto& axes :
+       std::vector<std::vector<RelationAxis>>{{one(furthest, 8), one(-furthest, 7)},
+                                              {one(furthest, 7), one(-furthest, 7), one(furthest, 7), one(-furthest, 7)},
+                                              {one(1, INT64_MIN), one(1, INT64_MAX)},
+                                              {one(0, INT64_MIN), RelationAxis{PairedRuns::run(2), 8, 8}, one(0, INT64_MAX)}}) {
     try {
       const AddressRelation relation(LoopNest(8, axes, -furthest, -furthest));
       EXPECT_EQ(relation.pairs().size(), std::size_t(relation.elements()));
@@ -211,8 +211,9 @@ TEST(HugeRelation, destinations_that_cannot_be_told) {
   });
   const auto even = AddressRelation::strided(8, std::vector{giant}, std::vector<Index>{8}, std::vector<Index>{16});
   const auto odd = AddressRelation::strided(8, std::vector{giant}, std::vector<Index>{8}, std::vector<Index>{16}, 0, 8);
-  expect_error(ErrorKind::memory_limit, {"cannot be told", "combining operation"},
-               [&] { AddressRelation::concatenate(std::vector{even, odd}); });
+  expect_error(ErrorKind::memory_limit, {"cannot be told", "combining operation"}, [&] {
+    AddressRelation::concatenate(std::vector{even, odd});
+  });
   const Reduction add(ElementType::float64, ReduceOp::add);
   const auto sums = AddressRelation::strided(8, std::vector{giant}, std::vector<Index>{8}, std::vector<Index>{0}, 0, 0, add);
   EXPECT_EQ(sums.destination_extent(), (Extent{0, 8}));

@@ -89,8 +89,9 @@ TEST(AddressRelation, from_segments) {
   const auto relation = AddressRelation::from_segments(4, Segments{{100, 8}, {0, 0}, {50, 12}}, Segments{{0, 4}, {0, 0}, {8, 16}});
   EXPECT_EQ(relation.pairs(), (Pairs{{100, 0}, {104, 8}, {50, 12}, {54, 16}, {58, 20}}));
   expect_error(ErrorKind::shape, {"8 bytes", "12"}, [] { AddressRelation::from_segments(4, Segments{{0, 8}}, Segments{{0, 12}}); });
-  expect_error(ErrorKind::shape, {"destination segment 1", "6 bytes", "whole elements of 4"},
-               [] { AddressRelation::from_segments(4, Segments{{0, 12}}, Segments{{0, 4}, {8, 6}}); });
+  expect_error(ErrorKind::shape, {"destination segment 1", "6 bytes", "whole elements of 4"}, [] {
+    AddressRelation::from_segments(4, Segments{{0, 12}}, Segments{{0, 4}, {8, 6}});
+  });
   expect_error(ErrorKind::shape, {"source segment 0", "-8 bytes"}, [] {
     AddressRelation::from_segments(4, Segments{{0, -8}}, Segments{});
   });

@@ -139,8 +139,9 @@ TEST(Destinations, large_runs_out_of_order) {
   for (Index k = 0; k < 1000; ++k) runs.push_back({0, (k * 7 % 1000) * 16 * large, large, 0, 16});
   EXPECT_EQ(AddressRelation::from_runs(16, runs).elements(), 1000 * large);
   EXPECT_EQ(AddressRelation::from_runs(8, {{0, 8, large, 0, 16}, {0, 16 * large, large, 0, 16}}).elements(), 2 * large);
-  expect_error(ErrorKind::memory_limit, {"cannot be told", "combining operation"},
-               [&] { AddressRelation::from_runs(8, {{0, 8, large, 0, 16}, {0, 0, large, 0, 16}}); });
+  expect_error(ErrorKind::memory_limit, {"cannot be told", "combining operation"}, [&] {
+    AddressRelation::from_runs(8, {{0, 8, large, 0, 16}, {0, 0, large, 0, 16}});
+  });
 }
 
 TEST(Destinations, every_box_is_told_without_enumerating) {
