@@ -22,7 +22,7 @@ void bind_encodings(nb::module_& module) {
              const Index end = end_of_stretch(first, last, self.elements());
              if (message.is_none())
                message = arrays_module().attr("empty_message")(source, end - first, self.element_bytes());
-             const auto extent = self.decode().source_extent();
+             const auto extent = self.source_extent();
              const Memory from(source), to(message);
              const Extent bytes{0, (end - first) * self.element_bytes()};
              from.check(extent, "source", false);
@@ -35,7 +35,7 @@ void bind_encodings(nb::module_& module) {
       .def("disassemble", [](const Encoding& self, const nb::object& message, const nb::object& destination, Index first,
                              std::optional<Index> last) {
              const Index end = end_of_stretch(first, last, self.elements());
-             const auto extent = self.decode().destination_extent();
+             const auto extent = self.destination_extent();
              const Memory from(message), to(destination);
              const Extent bytes{0, (end - first) * self.element_bytes()};
              from.check(bytes, "message", false);

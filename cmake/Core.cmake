@@ -15,7 +15,7 @@ set_target_properties(longshore_core PROPERTIES EXPORT_NAME core)
 target_compile_features(longshore_core ${core_scope} cxx_std_20)
 target_include_directories(longshore_core ${core_scope} $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
                                                         $<INSTALL_INTERFACE:include>)
-target_link_libraries(longshore_core ${core_scope} Threads::Threads)
+target_link_libraries(longshore_core ${core_scope} Threads::Threads ${CMAKE_DL_LIBS})  # liblz4 is loaded when it is wanted
 if(core_sources)
   target_include_directories(longshore_core PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(longshore_core PRIVATE $<BUILD_INTERFACE:longshore_flags>)

@@ -39,6 +39,8 @@ class Encoding {
   Index element_bytes() const;
   Index elements() const;
   const Reduction& reduction() const;
+  Extent source_extent() const { return source_extent_; }            ///< the bytes of the source that are touched
+  Extent destination_extent() const { return destination_extent_; }  ///< the bytes of the destination that are touched
   /// Bytes of keys and symbols as the paper counts them: 64-bit words, no header. DMRLEC's table has 2^k entries.
   Index encoded_bytes() const;
   /// Symbols that are decoded to go through the whole relation.
@@ -73,9 +75,13 @@ class Encoding {
  private:
   explicit Encoding(std::shared_ptr<const Form> form, Index element_bytes, Index elements, Reduction reduction)
       : form_(std::move(form)), element_bytes_(element_bytes), elements_(elements), reduction_(reduction) {}
+  /// What it decodes to, every number of it looked at. Throws `Error` where it does not hold together.
+  AddressRelation checked() const;
+
   std::shared_ptr<const Form> form_;
   Index element_bytes_, elements_;
   Reduction reduction_;
+  Extent source_extent_, destination_extent_;
 };
 
 }  // namespace longshore

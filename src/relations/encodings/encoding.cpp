@@ -141,7 +141,9 @@ Encoding::Encoding(const AddressRelation& relation, EncodingKind kind)
     : form_(entry_of(kind).make(relation)),
       element_bytes_(relation.element_bytes()),
       elements_(relation.elements()),
-      reduction_(relation.reduction()) {}
+      reduction_(relation.reduction()),
+      source_extent_(relation.source_extent()),
+      destination_extent_(relation.destination_extent()) {}
 
 Encoding Encoding::automatic(const AddressRelation& relation) {
   Encoding best(relation, EncodingKind::nest);
@@ -250,29 +252,33 @@ Encoding Encoding::from_bytes(std::span<const std::byte> bytes, Index most_eleme
     auto form = entry_of(EncodingKind(head(5))).read(in, header);
     in.end();
     Encoding encoding(std::move(form), header.element_bytes, header.elements, header.reduction);
-    std::string reason;
-    if (!encoding.validate(reason)) throw Error(ErrorKind::argument, reason);
+    const auto relation = encoding.checked();
+    encoding.source_extent_ = relation.source_extent(), encoding.destination_extent_ = relation.destination_extent();
     return encoding;
   } catch (const Error& error) {  // what relations refuse for reasons of their own
     throw Error(ErrorKind::argument, error.what());
   }
 }
 
+AddressRelation Encoding::checked() const {
+  auto check_count = [this](Index elements) {
+    if (elements != elements_)
+      WordReader::refuse("has " + std::to_string(elements) + " elements and announces " + std::to_string(elements_));
+  };
+  if (const auto* whole = form_->as_it_is()) {  // which was checked when it was made
+    check_count(whole->elements());
+    return *whole;
+  }
+  // Counted first: a few bytes may stand for more elements than anybody waits for.
+  Index elements = 0;
+  for_each_run(*form_->reader(), [&](const OffsetRun& run) { elements = checked_add(elements, run.count); });
+  check_count(elements);
+  return AddressRelation::from_reader(element_bytes_, *form_->reader(), reduction_);  // refuses destinations that overlap
+}
+
 bool Encoding::validate(std::string& reason) const {
   try {
-    auto check_count = [this](Index elements) {
-      if (elements != elements_)
-        WordReader::refuse("has " + std::to_string(elements) + " elements and announces " + std::to_string(elements_));
-    };
-    if (const auto* whole = form_->as_it_is()) {  // which was checked when it was made
-      check_count(whole->elements());
-      return true;
-    }
-    // Counted first: a few bytes may stand for more elements than anybody waits for.
-    Index elements = 0;
-    for_each_run(*form_->reader(), [&](const OffsetRun& run) { elements = checked_add(elements, run.count); });
-    check_count(elements);
-    AddressRelation::from_reader(element_bytes_, *form_->reader(), reduction_);  // refuses destinations that overlap
+    checked();
     return true;
   } catch (const Error& error) {
     reason = error.what();
