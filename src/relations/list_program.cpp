@@ -144,7 +144,7 @@ void PackedProgram::run(const KernelTable& table, Stores stores, std::byte* dest
       table.copy(destination + run.destination, source + run.source, run.count * element, stores);
     });
   }
-  constexpr Index chunk = 1024;
+  constexpr Index chunk = 4096;  // indices that stay in the first-level cache, and enough for kernels that look ahead
   std::uint32_t from[chunk], to[chunk];
   for (; first < last; first += chunk) {
     const Index n = std::min(chunk, last - first);

@@ -105,6 +105,17 @@ struct OrderedProgram {
 
 using Executable = std::variant<NestProgram, ListProgram, PackedProgram, RunsProgram, OrderedProgram>;
 
+/// Packed lists of so many blocks are unpacked once, to 4 MiB of indices at most: in cache, unpacking anew every time costs a
+/// fifth. Longer ones stay packed, and are unpacked as they are used.
+constexpr Index unpacked_entries = Index{1} << 20;
+
+std::vector<OffsetPair> blocks_of(const PackedList& list) {
+  std::vector<OffsetPair> starts;
+  starts.reserve(std::size_t(list.source().size()));
+  for_each_run(*list.reader(0, list.elements()), [&](const OffsetRun& block) { starts.push_back(block.at(0)); });
+  return starts;
+}
+
 /// The elements of every run if all runs are contiguous blocks of one size, else 0.
 Index common_block(const AddressRelation::RunList& runs, Index element) {
   for (const auto& run : runs)
@@ -148,7 +159,10 @@ struct RelationProgram::Implementation {
         steps.push_back({at, at + n, NestProgram{*nest, CopyProgram(*nest, {stores, table, {}}), LoopWalk(*nest, *table, stores)}});
       } else if (const auto* list = std::get_if<PackedList>(&part)) {
         n = list->elements();
-        steps.push_back({at, at + n, PackedProgram(*list)});
+        if (list->source().size() <= unpacked_entries)
+          steps.push_back({at, at + n, ListProgram(list->block() * element, blocks_of(*list))});
+        else
+          steps.push_back({at, at + n, PackedProgram(*list)});
       } else if (const auto* pairs = std::get_if<AddressRelation::PairList>(&part)) {
         n = Index(pairs->size());
         steps.push_back({at, at + n, ListProgram(element, *pairs)});

@@ -14,7 +14,9 @@ struct ListForm : Form {
   }
   EncodingKind kind() const override { return which; }
   Index encoded_bytes() const override {
-    return list() ? ceil_div(list()->source().stored_bytes() + list()->destination().stored_bytes(), 8) * 8 : 0;
+    if (!list()) return 0;
+    constexpr Index block_unit_and_bases = 4 * 8;
+    return block_unit_and_bases + ceil_div(list()->source().stored_bytes() + list()->destination().stored_bytes(), 8) * 8;
   }
   Index symbols() const override { return list() ? list()->source().size() : 0; }
   /// Of what is executed: differences take a sum more.
