@@ -13,10 +13,10 @@ namespace {
 
 constexpr Index giant = Index{1} << 40, furthest = Index{1} << 60;
 
-/// Fails where something is enumerated after all: 2^40 of anything take minutes.
+/// Fails where something is enumerated after all: 2^40 of anything take many minutes, on any machine; sanitizers are slow too.
 class Clock {
  public:
-  ~Clock() { EXPECT_LT(std::chrono::steady_clock::now() - start_, std::chrono::seconds(5)); }
+  ~Clock() { EXPECT_LT(std::chrono::steady_clock::now() - start_, std::chrono::seconds(60)); }
 
  private:
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
