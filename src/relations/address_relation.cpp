@@ -91,21 +91,6 @@ struct Extents {
   }
 };
 
-/// Reads a list of pairs; neighbours in step are left to whoever folds.
-class PairReader : public RunReader {
- public:
-  explicit PairReader(std::span<const OffsetPair> pairs) : pairs_(pairs) {}
-  std::size_t read(std::span<OffsetRun> out) override {
-    const std::size_t n = std::min(out.size(), pairs_.size());
-    for (std::size_t k = 0; k < n; ++k) out[k] = {pairs_[k].source, pairs_[k].destination, 1, 0, 0};
-    pairs_ = pairs_.subspan(n);
-    return n;
-  }
-
- private:
-  std::span<const OffsetPair> pairs_;
-};
-
 /// Reads the positions [first, last) of a list of runs.
 class RunListReader : public RunReader {
  public:
@@ -200,6 +185,13 @@ AddressRelation indexed(Index element, std::span<const Int> source, std::span<co
 }
 
 }  // namespace
+
+std::size_t PairReader::read(std::span<OffsetRun> out) {
+  const std::size_t n = std::min(out.size(), pairs_.size());
+  for (std::size_t k = 0; k < n; ++k) out[k] = {pairs_[k].source, pairs_[k].destination, 1, 0, 0};
+  pairs_ = pairs_.subspan(n);
+  return n;
+}
 
 AddressRelation::AddressRelation(Index element_bytes, Reduction reduction)
     : AddressRelation(element_bytes, std::vector<Part>{}, reduction) {}

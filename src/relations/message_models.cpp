@@ -1,7 +1,7 @@
 #include "longshore/relations/message_models.hpp"
 
-#include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "relations/encodings/forms.hpp"
 
@@ -47,9 +47,6 @@ class HalfReader {
   void operator()(OffsetRun run) {
     if (side_ == Side::destination) std::swap(run.source, run.destination), std::swap(run.source_step, run.destination_step);
     if (run.destination != at_ || (run.count > 1 && run.destination_step != element_)) refuse_place();
-    const Index first = run.source, last = run.at(run.count - 1).source;
-    const Extent here{std::min(first, last), std::max(first, last) + element_};
-    extent_ = at_ == 0 ? here : Extent{std::min(extent_.first, here.first), std::max(extent_.last, here.last)};
     at_ += run.count * element_;
   }
   void operator()(const AddressRelation::RunList& runs) {
@@ -65,11 +62,8 @@ class HalfReader {
   /// In the time that its loops take, not its pairs.
   void operator()(const LoopNest& nest) {
     if ((side_ == Side::source ? nest.contiguous_destination() : nest.contiguous_source()) != at_) refuse_place();
-    const auto here = side_ == Side::source ? nest.source_extent() : nest.destination_extent();
-    extent_ = at_ == 0 ? here : Extent{std::min(extent_.first, here.first), std::max(extent_.last, here.last)};
     at_ += nest.bytes();
   }
-  Extent extent() const { return extent_; }
 
  private:
   [[noreturn]] void refuse_place() const {
@@ -78,11 +72,10 @@ class HalfReader {
   }
   Side side_;
   Index element_, at_ = 0;
-  Extent extent_;
 };
 
-/// The bytes that one side of a half touches. Throws `Error(argument)` where the other side is not a dense message in order.
-Extent extent_of(const Encoding& half, Side side) {
+/// Throws `Error(argument)` where the side that is not the array's is not a dense message in order.
+void check_half(const Encoding& half, Side side) {
   HalfReader read(side, half.element_bytes());
   if (half.kind() == EncodingKind::nest) {
     const auto relation = half.decode();
@@ -91,7 +84,6 @@ Extent extent_of(const Encoding& half, Side side) {
     const auto pairs = half.reader(0, half.elements());
     for_each_run(*pairs, read);
   }
-  return read.extent();
 }
 
 void check_within(const Extent& extent, const Extent& bounds, const char* name) {
@@ -107,6 +99,7 @@ Encoding addresses_of(const PutParts& parts) {
   if (wanted != Wide(parts.payload.size()))
     refuse("the put message has addresses for " + std::to_string(addresses.elements()) + " elements of " +
            std::to_string(addresses.element_bytes()) + " bytes and " + std::to_string(parts.payload.size()) + " bytes of data");
+  check_half(addresses, Side::destination);
   return addresses;
 }
 
@@ -116,6 +109,7 @@ Encoding request_of(std::span<const std::byte> request, Index most_bytes) {
     refuse("the request asks for " + std::to_string(addresses.elements()) + " elements of " +
            std::to_string(addresses.element_bytes()) + " bytes; at most " + std::to_string(most_bytes) + " bytes are given");
   if (!addresses.reduction().is_replace()) refuse("the request asks for a combining operation, which is the destination's to do");
+  check_half(addresses, Side::source);
   return addresses;
 }
 
@@ -142,12 +136,10 @@ void PutSender::run(std::byte* message, const std::byte* source) const {
 }
 
 PutMessage::PutMessage(std::span<const std::byte> message)
-    : payload_(PutParts(message).payload),
-      addresses_(addresses_of(PutParts(message))),
-      destination_(extent_of(addresses_, Side::destination)) {}
+    : payload_(PutParts(message).payload), addresses_(addresses_of(PutParts(message))) {}
 
 void PutMessage::deliver(std::byte* destination, Extent bounds) const {
-  check_within(destination_, bounds, "destination");
+  check_within(destination_extent(), bounds, "destination");
   // A nest is compiled in no time; what is stored symbol by symbol is read only once, so that it is carried out as it is read.
   if (addresses_.kind() == EncodingKind::nest)
     RelationProgram(addresses_.decode()).run(destination, payload_.data());
@@ -160,10 +152,10 @@ std::vector<std::byte> get_request(const AddressRelation& relation, std::optiona
 }
 
 GetRequest::GetRequest(std::span<const std::byte> request, Index most_bytes)
-    : addresses_(request_of(request, most_bytes)), source_(extent_of(addresses_, Side::source)) {}
+    : addresses_(request_of(request, most_bytes)) {}
 
 void GetRequest::answer(std::byte* payload, const std::byte* source, Extent bounds) const {
-  check_within(source_, bounds, "source");
+  check_within(source_extent(), bounds, "source");
   if (addresses_.kind() == EncodingKind::nest)
     RelationProgram(addresses_.decode()).run(payload, source);
   else

@@ -41,7 +41,7 @@ class PutMessage {
   const Encoding& addresses() const { return addresses_; }
   std::span<const std::byte> payload() const { return payload_; }
   /// The bytes of the destination that are written, relative to its pointer.
-  Extent destination_extent() const { return destination_; }
+  Extent destination_extent() const { return addresses_.destination_extent(); }
   /// Writes, or combines, the data where it belongs. Throws `Error(buffer)`, with nothing written, where that leaves the bytes
   /// `bounds` of the destination.
   void deliver(std::byte* destination, Extent bounds) const;
@@ -49,7 +49,6 @@ class PutMessage {
  private:
   std::span<const std::byte> payload_;
   Encoding addresses_;
-  Extent destination_;
 };
 
 /// Get, at the destination, which has the whole relation: the source addresses, for the source, which answers with the data.
@@ -66,13 +65,12 @@ class GetRequest {
   const Encoding& addresses() const { return addresses_; }
   Index payload_bytes() const { return addresses_.elements() * addresses_.element_bytes(); }
   /// The bytes of the source that are read, relative to its pointer.
-  Extent source_extent() const { return source_; }
+  Extent source_extent() const { return addresses_.source_extent(); }
   /// `payload_bytes()` of data. Throws `Error(buffer)`, with nothing read, where that leaves the bytes `bounds` of the source.
   void answer(std::byte* payload, const std::byte* source, Extent bounds) const;
 
  private:
   Encoding addresses_;
-  Extent source_;
 };
 
 }  // namespace longshore

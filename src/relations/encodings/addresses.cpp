@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "relations/encodings/forms.hpp"
+#include "relations/parts.hpp"
 
 namespace longshore {
 
@@ -15,17 +16,7 @@ struct PairForm : Form {
   Index symbols() const override { return Index(pairs.size()); }
   double symbol_ns() const override { return 3.5; }
 
-  struct Reader : RunReader {
-    explicit Reader(std::span<const OffsetPair> pairs) : left(pairs) {}
-    std::size_t read(std::span<OffsetRun> out) override {
-      const std::size_t n = std::min(out.size(), left.size());
-      for (std::size_t k = 0; k < n; ++k) out[k] = {left[k].source, left[k].destination, 1, 0, 0};
-      left = left.subspan(n);
-      return n;
-    }
-    std::span<const OffsetPair> left;
-  };
-  std::unique_ptr<RunReader> reader() const override { return std::make_unique<Reader>(pairs); }
+  std::unique_ptr<RunReader> reader() const override { return std::make_unique<PairReader>(pairs); }
 
   void write(WordWriter& out) const override {
     out.index(Index(pairs.size()));
