@@ -66,7 +66,10 @@ nb::object slice_or_pair(const AddressRelation& relation, const nb::object& key)
   Index position = 0;
   const bool fits = nb::try_cast(index, position);
   if (position < 0) position += relation.elements();
-  if (!fits || position < 0 || position >= relation.elements()) throw nb::index_error("position outside the relation");
+  if (!fits || position < 0 || position >= relation.elements())
+    throw nb::index_error(("position " + std::string(nb::str(index).c_str()) + " is outside a relation of " +
+                           std::to_string(relation.elements()) + " elements")
+                              .c_str());
   const auto pair = relation.at(position);
   return nb::make_tuple(pair.source, pair.destination);
 }

@@ -230,14 +230,17 @@ std::vector<std::byte> Encoding::to_bytes() const {
 
 Encoding Encoding::from_bytes(std::span<const std::byte> bytes, Index most_elements) {
   auto refuse = [](const std::string& why) { WordReader::refuse(why); };
-  if (bytes.size() < (head_words + 1) * 8 || bytes.size() % 8 != 0) refuse("has " + std::to_string(bytes.size()) + " bytes");
+  if (bytes.size() < (head_words + 1) * 8 || bytes.size() % 8 != 0)
+    refuse("has " + std::to_string(bytes.size()) + " bytes, not a multiple of 8 from " + std::to_string((head_words + 1) * 8) +
+           " on: it is cut short or no encoding");
   const auto words = from_little_endian(bytes);
   auto head = [&](int k) { return std::uint8_t(words[0] >> (8 * k)); };
   for (int k = 0; k < 4; ++k)
     if (head(k) != std::uint8_t(magic[k])) refuse("does not begin with LSAR");
   if (head(4) != version)
     refuse("has version " + std::to_string(head(4)) + "; this library reads version " + std::to_string(version));
-  if (words[3] != words.size() - head_words - 1) refuse("announces " + std::to_string(words[3]) + " words of content");
+  if (words[3] != words.size() - head_words - 1)
+    refuse("announces " + std::to_string(words[3]) + " words of content and has " + std::to_string(words.size() - head_words - 1));
   if (words.back() != checksum(std::span<const std::uint64_t>(words).first(words.size() - 1)))
     refuse("has a wrong checksum: it was damaged");
   try {
