@@ -45,9 +45,15 @@ def source(tmp_path, monkeypatch):
     return array
 
 
+def heed_signals():
+    """What a shell starts in the background is told to ignore interrupts, and its children inherit that."""
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)
+
+
 def start(moment, *words):
     process = subprocess.Popen([sys.executable, "-c", PROGRAM, moment, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               text=True)
+                               text=True, preexec_fn=heed_signals)
     assert process.stdout.readline() == "stopped\n", process.communicate()
     return process
 
