@@ -1,8 +1,10 @@
 #include "longshore/relations/relation_program.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "relations/list_program.hpp"
+#include "relations/marked_program.hpp"
 
 namespace longshore {
 
@@ -30,8 +32,7 @@ struct RunsProgram {
 /// The stretches of a nest of plain loops, which are cut anew at every call: no more than two kernel calls a loop.
 class LoopWalk {
  public:
-  LoopWalk(const LoopNest& nest, const KernelTable& table, Stores stores)
-      : element_(nest.element_bytes()), table_(table), stores_(stores) {
+  LoopWalk(const LoopNest& nest, const KernelTable& table) : element_(nest.element_bytes()), table_(table) {
     source_ = nest.source_base(), destination_ = nest.destination_base();
     for (const auto& axis : nest.axes()) {
       const auto& periods = axis.runs.periods();
@@ -52,41 +53,42 @@ class LoopWalk {
   }
 
   bool plain() const { return plain_ && !loops_.empty(); }
-  void run(Index first, Index last, std::byte* d, const std::byte* s) const { walk(0, first, last, d + destination_, s + source_); }
+  void run(Index first, Index last, std::byte* d, const std::byte* s, Stores stores) const {
+    walk(0, first, last, d + destination_, s + source_, stores);
+  }
 
  private:
   struct Loop {
     Index n, s, d, inner;  ///< inner: elements of one step
   };
 
-  void walk(std::size_t k, Index first, Index last, std::byte* d, const std::byte* s) const {
+  void walk(std::size_t k, Index first, Index last, std::byte* d, const std::byte* s, Stores stores) const {
     const auto& loop = loops_[k];
     if (k + 1 == loops_.size())
-      return table_.blocks(d + first * loop.d, s + first * loop.s, {element_, last - first, loop.s, loop.d}, stores_);
+      return table_.blocks(d + first * loop.d, s + first * loop.s, {element_, last - first, loop.s, loop.d}, stores);
     const Index head = first / loop.inner, tail = last / loop.inner;
-    auto at = [&](Index i, Index from, Index to) { walk(k + 1, from, to, d + i * loop.d, s + i * loop.s); };
+    auto at = [&](Index i, Index from, Index to) { walk(k + 1, from, to, d + i * loop.d, s + i * loop.s, stores); };
     if (head == tail) return at(head, first % loop.inner, last % loop.inner);
     const Index whole = head + (first % loop.inner != 0);
     if (whole > head) at(head, first % loop.inner, loop.inner);
     if (k + 2 < loops_.size())
       for (Index i = whole; i < tail; ++i) at(i, 0, loop.inner);
     else if (tail > whole)
-      plane(loop, loops_[k + 1], tail - whole, d + whole * loop.d, s + whole * loop.s);
+      plane(loop, loops_[k + 1], tail - whole, d + whole * loop.d, s + whole * loop.s, stores);
     if (last % loop.inner != 0) at(tail, 0, last % loop.inner);
   }
 
   /// Two whole loops, in the order that suits memory, as `CopyProgram` would have it.
-  void plane(const Loop& outer, const Loop& inner, Index n, std::byte* d, const std::byte* s) const {
+  void plane(const Loop& outer, const Loop& inner, Index n, std::byte* d, const std::byte* s, Stores stores) const {
     const bool exchange = std::abs(outer.d) < std::abs(inner.d);
     const auto &slow = exchange ? inner : outer, &fast = exchange ? outer : inner;
     const Index n_slow = exchange ? inner.n : n, n_fast = exchange ? n : inner.n;
     const auto kernel = std::abs(fast.s) > std::abs(slow.s) ? table_.transpose : table_.blocks;
-    kernel(d, s, {element_, n_fast, fast.s, fast.d, n_slow, slow.s, slow.d}, stores_);
+    kernel(d, s, {element_, n_fast, fast.s, fast.d, n_slow, slow.s, slow.d}, stores);
   }
 
   Index element_, source_ = 0, destination_ = 0;
   const KernelTable& table_;
-  Stores stores_;
   std::vector<Loop> loops_;
   bool plain_ = true;
 };
@@ -103,7 +105,7 @@ struct OrderedProgram {
   AddressRelation relation;
 };
 
-using Executable = std::variant<NestProgram, ListProgram, PackedProgram, RunsProgram, OrderedProgram>;
+using Executable = std::variant<NestProgram, ListProgram, MarkedProgram, PackedProgram, RunsProgram, OrderedProgram>;
 
 /// Packed lists of so many blocks are unpacked once, to 4 MiB of indices at most: in cache, unpacking anew every time costs a
 /// fifth. Longer ones stay packed, and are unpacked as they are used.
@@ -116,20 +118,25 @@ std::vector<OffsetPair> blocks_of(const PackedList& list) {
   return starts;
 }
 
-/// The elements of every run if all runs are contiguous blocks of one size, else 0.
+/// The elements of the largest block that all runs are made of: 1 where a run has gaps.
 Index common_block(const AddressRelation::RunList& runs, Index element) {
-  for (const auto& run : runs)
-    if (run.count != runs.front().count || (run.count > 1 && (run.source_step != element || run.destination_step != element)))
-      return 0;
-  return runs.front().count;
+  Index block = 0;
+  for (const auto& run : runs) {
+    if (run.count > 1 && (run.source_step != element || run.destination_step != element)) return 1;
+    block = std::gcd(block, run.count);
+  }
+  return block;
 }
+
+/// A kernel call takes as long as so many listed blocks: shorter runs are listed.
+constexpr Index blocks_a_call = 16;
 
 }  // namespace
 
 struct RelationProgram::Implementation {
-  Stores stores;
+  Stores stores;  ///< of a stretch of near_bytes and more
   const KernelTable* table;
-  Index element, elements;
+  Index element, elements, near_bytes;
   Extent source, destination;
   Reduction reduction;
   struct Step {
@@ -143,6 +150,7 @@ struct RelationProgram::Implementation {
         table(options.table ? options.table : &kernels()),
         element(given.element_bytes()),
         elements(given.elements()),
+        near_bytes(options.near_bytes),
         source(given.source_extent()),
         destination(given.destination_extent()),
         reduction(given.reduction()) {
@@ -156,23 +164,28 @@ struct RelationProgram::Implementation {
       Index n = 0;
       if (const auto* nest = std::get_if<LoopNest>(&part)) {
         n = nest->elements();
-        steps.push_back({at, at + n, NestProgram{*nest, CopyProgram(*nest, {stores, table, {}}), LoopWalk(*nest, *table, stores)}});
+        steps.push_back({at, at + n, NestProgram{*nest, CopyProgram(*nest, {stores, table, {}}), LoopWalk(*nest, *table)}});
       } else if (const auto* list = std::get_if<PackedList>(&part)) {
         n = list->elements();
         if (list->source().size() <= unpacked_entries)
-          steps.push_back({at, at + n, ListProgram(list->block() * element, blocks_of(*list))});
+          steps.push_back({at, at + n, listed(list->block() * element, blocks_of(*list))});
+        else if (auto marked = MarkedProgram::make(*table, list->block() * element, *list->reader(0, n)))
+          steps.push_back({at, at + n, *std::move(marked)});
         else
           steps.push_back({at, at + n, PackedProgram(*list)});
       } else if (const auto* pairs = std::get_if<AddressRelation::PairList>(&part)) {
         n = Index(pairs->size());
-        steps.push_back({at, at + n, ListProgram(element, *pairs)});
+        steps.push_back({at, at + n, listed(element, *pairs)});
       } else {
         const auto& runs = std::get<AddressRelation::RunList>(part);
         for (const auto& run : runs) n += run.count;
-        if (const Index block = common_block(runs, element)) {
+        const Index block = common_block(runs, element);
+        if (n / block < blocks_a_call * Index(runs.size())) {
           std::vector<OffsetPair> starts;
-          for (const auto& run : runs) starts.push_back(run.at(0));
-          steps.push_back({at, at + n, ListProgram(block * element, starts)});
+          starts.reserve(std::size_t(n / block));
+          for (const auto& run : runs)
+            for (Index k = 0; k < run.count; k += block) starts.push_back(run.at(k));
+          steps.push_back({at, at + n, listed(block * element, starts)});
         } else {
           steps.push_back({at, at + n, RunsProgram(runs)});
         }
@@ -181,15 +194,21 @@ struct RelationProgram::Implementation {
     }
   }
 
-  void run_some(const NestProgram& program, Index first, Index last, std::byte* d, const std::byte* s) const {
-    if (first == 0 && last == program.nest.elements()) return program.program.run(d, s);
-    if (program.walk.plain()) return program.walk.run(first, last, d, s);
-    for (const auto& piece : program.nest.slice(first, last)) CopyProgram(piece, {stores, table, {}}).run(d, s);
+  /// Blocks of `block` bytes at these pairs.
+  Executable listed(Index block, std::span<const OffsetPair> pairs) const {
+    if (auto marked = MarkedProgram::make(*table, block, pairs)) return *std::move(marked);
+    return ListProgram(block, pairs);
+  }
+
+  void run_some(const NestProgram& program, Index first, Index last, std::byte* d, const std::byte* s, Stores how) const {
+    if (first == 0 && last == program.nest.elements() && how == stores) return program.program.run(d, s);
+    if (program.walk.plain()) return program.walk.run(first, last, d, s, how);
+    for (const auto& piece : program.nest.slice(first, last)) CopyProgram(piece, {how, table, {}}).run(d, s);
   }
 
   /// Lists of blocks, which a stretch of elements may cut.
   template <class Blocks>
-  void run_some(const Blocks& program, Index first, Index last, std::byte* d, const std::byte* s) const {
+  void run_some(const Blocks& program, Index first, Index last, std::byte* d, const std::byte* s, Stores how) const {
     const Index each = program.block() / element;  // elements
     const Index whole = ceil_div(first, each), end = last / each;
     auto cut = [&](Index k, Index from, Index to) {
@@ -198,11 +217,11 @@ struct RelationProgram::Implementation {
     };
     if (whole > end) return cut(first / each, first % each, last - first / each * each);
     if (first % each != 0) cut(first / each, first % each, each);
-    program.run(*table, stores, d, s, whole, end);
+    program.run(*table, how, d, s, whole, end);
     if (last % each != 0) cut(end, 0, last % each);
   }
 
-  void run_some(const RunsProgram& program, Index first, Index last, std::byte* d, const std::byte* s) const {
+  void run_some(const RunsProgram& program, Index first, Index last, std::byte* d, const std::byte* s, Stores) const {
     program.for_each(first, last, [&](const OffsetRun& run) {
       std::byte* to = d + run.destination;
       const std::byte* from = s + run.source;
@@ -212,7 +231,7 @@ struct RelationProgram::Implementation {
     });
   }
 
-  void run_some(const OrderedProgram& program, Index first, Index last, std::byte* d, const std::byte* s) const {
+  void run_some(const OrderedProgram& program, Index first, Index last, std::byte* d, const std::byte* s, Stores) const {
     const auto some = program.relation.reader(first, last);
     for_each_run(*some, [&](const OffsetRun& run) {
       reduction.apply(d + run.destination, s + run.source, run.count, run.destination_step, run.source_step);
@@ -220,12 +239,13 @@ struct RelationProgram::Implementation {
   }
 
   void run(Index first, Index last, std::byte* d, const std::byte* s) const {
+    const Stores how = (last - first) * element < near_bytes ? Stores::cached : stores;
     for (const auto& step : steps) {
       const Index from = std::max(first, step.first), to = std::min(last, step.last);
       if (from >= to) continue;
-      std::visit([&](const auto& program) { run_some(program, from - step.first, to - step.first, d, s); }, step.executable);
+      std::visit([&](const auto& program) { run_some(program, from - step.first, to - step.first, d, s, how); }, step.executable);
     }
-    if (stores == Stores::streaming) table->fence();
+    if (how == Stores::streaming) table->fence();
   }
 };
 
@@ -258,6 +278,7 @@ std::string RelationProgram::describe() const {
   struct Words {
     std::string operator()(const NestProgram& p) const { return p.program.describe(); }
     std::string operator()(const ListProgram& p) const { return p.describe(); }
+    std::string operator()(const MarkedProgram& p) const { return p.describe(); }
     std::string operator()(const PackedProgram& p) const { return p.describe(); }
     std::string operator()(const RunsProgram& p) const { return std::to_string(p.runs.size()) + " separate runs"; }
     std::string operator()(const OrderedProgram& p) const {
@@ -275,6 +296,7 @@ Index RelationProgram::workspace_bytes() const {
   struct Size {
     Index operator()(const NestProgram& p) const { return Index(sizeof p) + p.program.workspace_bytes(); }
     Index operator()(const ListProgram& p) const { return p.workspace_bytes(); }
+    Index operator()(const MarkedProgram& p) const { return p.workspace_bytes(); }
     Index operator()(const PackedProgram& p) const { return p.workspace_bytes(); }
     Index operator()(const RunsProgram& p) const {
       return Index(sizeof p + p.runs.size() * sizeof(OffsetRun) + p.starts.size() * sizeof(Index));
@@ -287,7 +309,7 @@ Index RelationProgram::workspace_bytes() const {
 }
 
 Assembler::Assembler(const AddressRelation& relation, const RelationProgram::Options& options)
-    : program_(relation.assembly(), {options.stores.value_or(Stores::cached), options.table}) {}
+    : program_(relation.assembly(), {options.stores, options.table, std::max(options.near_bytes, far_bytes)}) {}
 
 Disassembler::Disassembler(const AddressRelation& relation, const RelationProgram::Options& options)
     : program_(relation.disassembly(), options) {}

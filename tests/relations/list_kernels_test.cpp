@@ -181,7 +181,52 @@ TEST_P(EveryTable, LongLists) {
         expect_like_plain(table(), any_case(kernel, 100003 / (block / 32 + 1), block, any(0, 1) ? block : 4), stores, 0, 8);
 }
 
+/// Marks with a given share in 16 of places marked, all beyond the last place too, and what they ask the kernel to touch.
+struct Marks {
+  std::vector<std::uint8_t> bits;
+  MarkedPlaces places;
+  Index low = 0, high = 0;  // bytes of the destination
+
+  template <class Any>
+  Marks(Index element, Index first, Index last, Index share, Any any) : bits(std::size_t(last / 8 + 5), 0xff) {
+    places = {bits.data(), first, last, 0, element};
+    for (Index k = 0; k < last; ++k)
+      if (any(0, 15) >= share) bits[std::size_t(k / 8)] = std::uint8_t(bits[std::size_t(k / 8)] & ~(1u << k % 8));
+    for (Index k = first; k < last; ++k)
+      if (bits[std::size_t(k / 8)] >> k % 8 & 1) {
+        if (places.marked++ == 0) low = k * element;
+        high = (k + 1) * element;
+      }
+  }
+};
+
+TEST_P(EveryTable, ExpandsMarks) {
+  if (!table().expand) return;  // lists are scattered there
+  for (int trial = 0; trial < 4000; ++trial) {
+    const Index first = any(0, 40), last = first + (any(0, 9) ? any(0, 90) : any(0, 3000));
+    const Marks marks(one_of<Index>({4, 8}), first, last, any(0, 16), [&](Index a, Index b) { return any(a, b); });
+    const Index phase = any(0, 70), bytes = last * marks.places.element;
+    Bytes source(std::size_t(phase + marks.places.marked * marks.places.element)), expected(std::size_t(phase + bytes), std::byte{0xA5});
+    for (std::size_t i = 0; i < source.size(); ++i) source[i] = noise(Index(i));
+    Bytes found = expected;
+    plain_kernels().expand(expected.data() + phase, source.data() + phase, marks.places);
+    table().expand(found.data() + phase, source.data() + phase, marks.places);
+    ASSERT_EQ(expected, found) << table().name << " places " << first << " to " << last << " of " << marks.places.element
+                               << " bytes, phase " << phase;
+  }
+}
+
 #if LONGSHORE_HAVE_MMAP
+TEST_P(EveryTable, ExpandsMarksWithinItsPages) {
+  for (int trial = 0; trial < 500 && table().expand; ++trial) {
+    const Index first = any(0, 40), last = first + any(1, 90);
+    const Marks marks(one_of<Index>({4, 8}), first, last, any(1, 16), [&](Index a, Index b) { return any(a, b); });
+    const test::Fenced source(marks.places.marked * marks.places.element), destination(marks.high - marks.low);
+    table().expand(destination.begin() - marks.low, source.begin(), marks.places);
+    table().expand(destination.end() - marks.high, source.end() - marks.places.marked * marks.places.element, marks.places);
+  }
+}
+
 TEST_P(EveryTable, StaysWithinItsPages) {
   const std::vector<Index> sizes = block_sizes();
   for (int trial = 0; trial < 1500; ++trial) {

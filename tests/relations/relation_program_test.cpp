@@ -1,7 +1,9 @@
 #include "longshore/relations/relation_program.hpp"
 
+#include <algorithm>
 #include <numeric>
 
+#include "longshore/relations/encoding.hpp"
 #include "support/expect_error.hpp"
 #include "support/relations.hpp"
 
@@ -56,6 +58,99 @@ TEST(RelationProgram, lists_of_any_block) {
         check(shuffled(element, n, block, 7 * std::uint64_t(n)));
         check(shuffled(element, n, block, 9, 1, -element * block * n / 2));
       }
+}
+
+/// A dense message to ascending places, so many of 16 a gap, with elements of `block` each.
+AddressRelation ascending(Index element, Index n, Index block, Index gaps, std::uint64_t seed) {
+  std::vector<OffsetBlock> blocks;
+  Index at = 5;
+  for (Index k = 0; k < n; ++k, at += block) {
+    for (;; at += block) {
+      seed = seed * 6364136223846793005u + 1442695040888963407u;
+      if (Index(seed >> 60) >= gaps) break;
+    }
+    blocks.push_back({k * block * element, at * element, block});
+  }
+  return AddressRelation::from_blocks(element, blocks);
+}
+
+/// The same in stretches of any length, and all at once.
+void check_stretches(const AddressRelation& relation, std::initializer_list<Index> steps) {
+  const auto pairs = relation.pairs();
+  Field source(pairs, &OffsetPair::source, relation.element_bytes(), true);
+  Field expected(pairs, &OffsetPair::destination, relation.element_bytes(), false);
+  const auto before = expected;
+  move(pairs, relation.element_bytes(), {}, expected.data(), source.data());
+  for (const auto* table : available_kernels()) {
+    const RelationProgram program(relation, {Stores::cached, table});
+    for (const Index step : steps) {
+      auto moved = before;
+      for (Index at = 0; at < program.elements(); at += step)
+        program.run(at, std::min(at + step, program.elements()), moved.data(), source.data());
+      EXPECT_EQ(moved, expected) << table->name << ' ' << program.describe() << ", " << step << " at a time";
+    }
+  }
+}
+
+TEST(RelationProgram, ascending_lists_are_marked) {
+  for (const Index element : {1, 2, 4, 8, 16})
+    for (const Index block : {1, 2})
+      for (const Index n : {1, 2, 9, 300, 20011})
+        for (const Index gaps : {0, 3, 10, 14}) {
+          const auto relation = ascending(element, n, block, gaps, std::uint64_t(n + gaps));
+          check(relation);
+          check(relation.inverse());
+          if (n < 1000) check_stretches(relation, {1, 3, 7, 64, 1000});
+        }
+  check_stretches(ascending(8, 20011, 1, 8, 1), {1000, 4096, 7777});
+  check_stretches(ascending(4, 20011, 2, 8, 1), {1001, 4096});
+  for (const Index element : {4, 8}) {
+    const RelationProgram marked(ascending(element, 20000, 1, 8, 3)), wide(ascending(element, 20000, 1, 15, 3));
+    EXPECT_EQ(marked.describe().find("marked") != std::string::npos, kernels().expand != nullptr) << marked.describe();
+    EXPECT_EQ(wide.describe().find("marked"), std::string::npos) << wide.describe();
+  }
+}
+
+TEST(RelationProgram, long_packed_lists_are_marked) {
+  const Index n = (Index{1} << 20) + 5;
+  std::vector<std::int64_t> places;
+  for (Index k = 0; k < n; ++k) places.push_back(2 * k + (k % 7 == 3));
+  std::vector<std::int64_t> message(places.size());
+  std::iota(message.begin(), message.end(), 0);
+  const auto relation =
+      Encoding(AddressRelation::from_indices(4, std::span<const std::int64_t>(message), std::span<const std::int64_t>(places)),
+               EncodingKind::packed)
+          .decode();
+  const RelationProgram program(relation);
+  if (kernels().expand) {
+    EXPECT_LT(program.workspace_bytes(), n / 2);
+  }
+  std::vector<std::uint32_t> from(places.size()), to(std::size_t(2 * n)), expected(to);
+  std::iota(from.begin(), from.end(), 1u);
+  for (std::size_t k = 0; k < places.size(); ++k) expected[std::size_t(places[k])] = from[k];
+  program.run(reinterpret_cast<std::byte*>(to.data()), reinterpret_cast<const std::byte*>(from.data()));
+  EXPECT_EQ(to, expected);
+}
+
+/// Messages that are streamed as a whole and written with ordinary stores in pieces.
+TEST(RelationProgram, long_messages) {
+  const Index n = far_bytes / 8 + 1001;
+  for (const auto& relation : {AddressRelation::strided(8, Wides{n}, Wides{16}, Wides{8}), shuffled(8, n, 1, 5).assembly()}) {
+    const auto size = std::size_t(n);
+    std::vector<std::uint64_t> source(2 * size), expected(size), whole(expected), pieces(expected);
+    std::iota(source.begin(), source.end(), 1u);
+    auto bytes = [](auto& v) { return reinterpret_cast<std::byte*>(v.data()); };
+    for (const auto& pair : relation.pairs()) expected[std::size_t(pair.destination / 8)] = source[std::size_t(pair.source / 8)];
+    const Assembler assembler(relation);
+    assembler.run(bytes(whole), bytes(source));
+    EXPECT_EQ(whole, expected);
+    for (const Index step : {4096, 100003, int(n - 1)}) {
+      std::fill(pieces.begin(), pieces.end(), 0);
+      for (Index at = 0; at < n; at += step)
+        assembler.run(bytes(pieces) + 8 * at, bytes(source), at, std::min(at + step, n));
+      EXPECT_EQ(pieces, expected) << step << " at a time";
+    }
+  }
 }
 
 /// Offsets below the first one, of blocks whose size is no power of two, and not all in whole blocks.

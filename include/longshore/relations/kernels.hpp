@@ -46,6 +46,15 @@ struct BlockList {
   Index unit = 0;   ///< bytes that an index counts, at least 1; the block may be smaller, the same or bigger
 };
 
+/// Places of `element` bytes one after the other, some of which are marked: place k lies at base + k * element, bit k of the
+/// marks (from the lowest of the first byte on) tells whether it counts.
+struct MarkedPlaces {
+  const std::uint8_t* marks = nullptr;  ///< readable for 4 bytes beyond the last place's
+  Index first = 0, last = 0;            ///< the places that are looked at
+  Index marked = 0;                     ///< how many of them are marked
+  Index element = 0;                    ///< 4 or 8
+};
+
 /// How a kernel should treat the destination's cache lines.
 enum class Stores {
   cached,     ///< ordinary stores: somebody reads the destination soon, or it fits in cache
@@ -87,6 +96,9 @@ struct KernelTable {
   /// From list to list: block i of `from` to destination + from.unit * to[i].
   void (*relocate)(std::byte* destination, const std::uint32_t* to, const std::byte* source, const BlockList& from,
                    Stores stores);
+  /// Elements of a contiguous source to the marked places of the destination, in order. Null where the instruction set has no
+  /// way faster than `scatter`.
+  void (*expand)(std::byte* destination, const std::byte* source, const MarkedPlaces& to);
   /// Makes streaming stores visible to other threads and processes; call once after a series of streaming kernels.
   void (*fence)();
 };

@@ -11,9 +11,11 @@ namespace longshore {
 class RelationProgram {
  public:
   struct Options {
-    /// How destinations are written; none: streaming from `far_bytes` on, but messages are read soon and stay in cache.
+    /// How destinations are written; none: streaming from `far_bytes` on.
     std::optional<Stores> stores;
     const KernelTable* table = nullptr;  ///< null: `kernels()`
+    /// Stretches of fewer bytes are written with ordinary stores all the same: pieces of a message are sent at once.
+    Index near_bytes = 0;
   };
   RelationProgram(const AddressRelation& relation, const Options& options);
   explicit RelationProgram(const AddressRelation& relation) : RelationProgram(relation, Options{}) {}

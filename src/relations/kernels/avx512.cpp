@@ -6,11 +6,11 @@
 #if LONGSHORE_KERNELS_X86
 
 #if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,prfchw"))), \
+#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,popcnt,prfchw"))), \
                              apply_to = function)
 #else
 #pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx2,prfchw")
+#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx2,popcnt,prfchw")
 #endif
 
 #include "body.hpp"

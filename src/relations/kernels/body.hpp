@@ -8,6 +8,7 @@
 #include "blocks.hpp"
 #include "copy.hpp"
 #include "lists.hpp"
+#include "marks.hpp"
 #include "merge.hpp"
 #include "movers.hpp"
 #include "transpose.hpp"
@@ -34,6 +35,7 @@ constexpr KernelTable kernel_table(const char* name) {
           &gather_list<W>,
           &scatter_list<W>,
           &relocate_list<W>,
+          expand_kernel<W>(),
           &fence_stores};
 }
 

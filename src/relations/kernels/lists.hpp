@@ -55,17 +55,18 @@ template <int W, int E>
 void gather_elements(std::byte* d, const std::byte* s, const ListMove& l) {
   // The instruction takes indices for signed: so they are counted from the middle of what they reach.
   const void* const middle = address_after(s, E * (Index{1} << 31));
-  const __m512i sign = _mm512_set1_epi32(static_cast<int>(1u << 31)), none = _mm512_setzero_si512();
+  const int sign = static_cast<int>(1u << 31);
+  const __m512i none = _mm512_setzero_si512();
   const std::uint32_t* const from = l.from;
   const Index n = l.n;
   Index i = 0;
   for (; i + W / E <= n; i += W / E) {
     if constexpr (E == 4) {
-      const __m512i index = _mm512_xor_si512(_mm512_loadu_si512(from + i), sign);
+      const __m512i index = _mm512_xor_si512(_mm512_loadu_si512(from + i), _mm512_set1_epi32(sign));
       store<W>(d + i * E, (VectorType<W>)_mm512_mask_i32gather_epi32(none, 0xffff, index, middle, E));
     } else {
       const __m256i some = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + i));
-      const __m256i index = _mm256_xor_si256(some, _mm512_castsi512_si256(sign));
+      const __m256i index = _mm256_xor_si256(some, _mm256_set1_epi32(sign));
       store<W>(d + i * E, (VectorType<W>)_mm512_mask_i32gather_epi64(none, 0xff, index, middle, E));
     }
   }

@@ -49,12 +49,21 @@ void relocate(std::byte* destination, const std::uint32_t* to, const std::byte* 
     copy(destination + from.unit * to[i], source + from.unit * from.index[i], from.block, stores);
 }
 
+void expand(std::byte* destination, const std::byte* source, const MarkedPlaces& to) {
+  for (Index k = to.first; k < to.last; ++k)
+    if (to.marks[k / 8] >> k % 8 & 1) {
+      copy(destination + k * to.element, source, to.element, Stores::cached);
+      source += to.element;
+    }
+}
+
 void fence() {}
 
 }  // namespace
 
 const KernelTable& plain_kernels() {
-  static constexpr KernelTable table{"plain", &copy, &blocks, &prepare, &blocks, &merge, &gather, &scatter, &relocate, &fence};
+  static constexpr KernelTable table{"plain", &copy,    &blocks,   &prepare, &blocks, &merge,
+                                     &gather, &scatter, &relocate, &expand,  &fence};
   return table;
 }
 

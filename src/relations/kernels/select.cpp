@@ -23,7 +23,7 @@ std::vector<const KernelTable*> available_kernels() {
   // These ask the operating system too: registers it does not save are not reported.
   if (__builtin_cpu_supports("avx2")) tables.push_back(&avx2_kernel_table);
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512vl"))
+      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("popcnt"))
     tables.push_back(&avx512_kernel_table);
 #endif
   return tables;
