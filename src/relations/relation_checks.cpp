@@ -75,7 +75,16 @@ struct Suspects {
 /// Calls f(position, run) for every run.
 template <class F>
 void for_each_run_at(const Suspects& suspects, F&& f) {
+  const auto& parts = suspects.relation->parts();
+  const auto* pairs = parts.size() == 1 ? std::get_if<PairList>(&parts.front()) : nullptr;
   for (auto [position, last] : suspects.stretches) {
+    if (pairs) {  // without the detour of batches, which takes longer than the looking
+      for (; position < last; ++position) {
+        const auto& pair = (*pairs)[std::size_t(position)];
+        f(position, OffsetRun{pair.source, pair.destination, 1, 0, 0});
+      }
+      continue;
+    }
     const auto some = suspects.relation->reader(position, last);
     for_each_run(*some, [&, at = position](const OffsetRun& run) mutable {
       f(at, run);
@@ -124,15 +133,20 @@ Survey survey(const Suspects& suspects) {
   // Lists may be read as long as they are; a nest has more runs than anybody waits for.
   const Index most = std::max<Index>(Index{1} << 22, suspects.relation->workspace_bytes() / Index(sizeof(OffsetPair)));
   Survey result{0, element};
+  // Divisions are slow, and most elements are powers of two: what their offsets have in common shows in the lowest bit.
+  const bool binary = std::has_single_bit(std::uint64_t(element));
+  std::uint64_t offsets = std::uint64_t(element);
   for_each_run_at(suspects, [&](Index position, const OffsetRun& run) {
     if (++result.runs > most) refuse_to_look(suspects);
     if (run.count > 1 && std::abs(run.destination_step) < element) refuse(position, run.at(0), position + 1, run.at(1));
     auto divide = [&](Index offset) {
-      if (offset % result.unit != 0) result.unit = std::gcd(result.unit, offset);
+      offsets |= std::uint64_t(offset);
+      if (!binary && offset % result.unit != 0) result.unit = std::gcd(result.unit, offset);
     };
     divide(run.destination - origin);
     if (run.count > 1) divide(run.destination_step);
   });
+  if (binary) result.unit = Index(offsets & -offsets);
   return result;
 }
 
@@ -140,9 +154,18 @@ Survey survey(const Suspects& suspects) {
 void check_by_bits(const Suspects& suspects, Index unit, Index places) {
   const Index origin = suspects.extent.first, width = suspects.relation->element_bytes() / unit;
   std::vector<std::uint64_t> bits(std::size_t(places / 64 + 1));
+  const int shift = std::has_single_bit(std::uint64_t(unit)) ? std::countr_zero(std::uint64_t(unit)) : -1;
+  auto in_units = [&](Index bytes) { return shift >= 0 ? bytes >> shift : bytes / unit; };
   for_each_run_at(suspects, [&](Index, const OffsetRun& run) {
-    Index place = (run.destination - origin) / unit;
-    const Index step = run.destination_step / unit;
+    Index place = in_units(run.destination - origin);
+    if (width == 1 && run.count == 1) {  // most lists
+      auto& word = bits[std::size_t(place / 64)];
+      const std::uint64_t mask = std::uint64_t(1) << place % 64;
+      if (word & mask) refuse_byte(suspects, run.destination);
+      word |= mask;
+      return;
+    }
+    const Index step = in_units(run.destination_step);
     // Elements that touch are one long one.
     const bool touch = run.count > 1 && std::abs(step) == width;
     if (touch && step < 0) place += (run.count - 1) * step;

@@ -201,6 +201,28 @@ TEST_P(EveryTable, Transposes) {
     }
 }
 
+// Rows to columns that lie apart, with gaps that other columns may lie in.
+TEST_P(EveryTable, TransposesToColumnsApart) {
+  for (const Index e : {4, 8, 16})
+    for (const Index apart : {8, 16, 24, 32, 64})
+      for (int trial = 0; trial < 60; ++trial) {
+        if (apart < e) continue;
+        BlockLoops l;
+        l.block = e;
+        l.n0 = any(0, 3) ? any(1, 40) : any(1, 300);
+        l.n1 = any(0, 3) ? any(1, 70) : any(1, 200);
+        l.s1 = e, l.d0 = apart;
+        l.s0 = l.n1 * e + any(0, 40);
+        l.d1 = l.n0 * apart + one_of<Index>({0, 8, e, any(0, 200)});
+        if (any(0, 1)) l.d1 = (l.d1 + 63) / 64 * 64;
+        if (any(0, 7) == 0 && e * l.n1 <= apart) l.d1 = e;
+        if (any(0, 7) == 0) l.s0 = -l.s0;
+        if (any(0, 7) == 0) l.d1 = -l.d1;
+        if (any(0, 7) == 0) l.d0 = -l.d0;
+        expect_like_plain(table(), true, l, any_stores(), any(0, 8) * e, any(0, 3) ? any(0, 16) * 4 : any(0, 63));
+      }
+}
+
 // More than one tile either way.
 TEST_P(EveryTable, BigTransposes) {
   for (Index e : {1, 2, 4, 8, 16})

@@ -188,7 +188,7 @@ struct Marks {
   Index low = 0, high = 0;  // bytes of the destination
 
   template <class Any>
-  Marks(Index element, Index first, Index last, Index share, Any any) : bits(std::size_t(last / 8 + 5), 0xff) {
+  Marks(Index element, Index first, Index last, Index share, Any any) : bits(std::size_t(last / 8 + 9), 0xff) {
     places = {bits.data(), first, last, 0, element};
     for (Index k = 0; k < last; ++k)
       if (any(0, 15) >= share) bits[std::size_t(k / 8)] = std::uint8_t(bits[std::size_t(k / 8)] & ~(1u << k % 8));

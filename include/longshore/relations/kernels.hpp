@@ -49,7 +49,7 @@ struct BlockList {
 /// Places of `element` bytes one after the other, some of which are marked: place k lies at base + k * element, bit k of the
 /// marks (from the lowest of the first byte on) tells whether it counts.
 struct MarkedPlaces {
-  const std::uint8_t* marks = nullptr;  ///< readable for 4 bytes beyond the last place's
+  const std::uint8_t* marks = nullptr;  ///< readable for 8 bytes beyond the last place's
   Index first = 0, last = 0;            ///< the places that are looked at
   Index marked = 0;                     ///< how many of them are marked
   Index element = 0;                    ///< 4 or 8

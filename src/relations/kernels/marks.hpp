@@ -34,24 +34,33 @@ LONGSHORE_INLINE void expand_register(std::byte* places, const std::byte* s, std
 /// A template so that only the tables which have the instructions compile it.
 template <int W, int E>
 void expand_elements(std::byte* d, const std::byte* s, const MarkedPlaces& to) {
-  constexpr Index some = W / E;
-  const std::uint8_t* const marks = to.marks;
+  constexpr Index some = W / E, more = 32 / some;  // places a register, registers a word
   const std::byte* const end = s + to.marked * E;
   const Index last = to.last;
   Index k = to.first;
-  const auto places = [&]<bool Whole>(std::bool_constant<Whole>, Index n) {
-    std::uint32_t word;
-    __builtin_memcpy(&word, marks + (k >> 3), sizeof word);
-    const std::uint32_t marked = word >> (k & 7) & ((1u << n) - 1);
-    expand_register<W, E, Whole>(d + k * E, s, marked);
+  const auto word = [marks = to.marks](Index place) {
+    std::uint64_t bits;
+    __builtin_memcpy(&bits, marks + (place >> 3), sizeof bits);
+    return bits >> (place & 7);
+  };
+  const auto places = [&](Index n) {
+    const auto marked = static_cast<std::uint32_t>(word(k)) & ((1u << n) - 1);
+    expand_register<W, E, false>(d + k * E, s, marked);
     s += Index{__builtin_popcount(marked)} * E;
     k += n;
   };
   // Stores that cross lines take twice the time.
   const Index phase = line_phase(d + k * E);
-  if (phase % E == 0 && phase != 0) places(std::false_type{}, lesser((line_bytes - phase) / E, last - k));
-  for (; k + some <= last && s + W <= end;) places(std::true_type{}, some);
-  while (k < last) places(std::false_type{}, lesser(some, last - k));
+  if (phase % E == 0 && phase != 0) places(lesser((line_bytes - phase) / E, last - k));
+  for (; k + more * some <= last && s + more * W <= end; k += more * some) {
+    std::uint64_t bits = word(k);
+    for (Index j = 0; j < more; ++j, bits >>= some) {
+      const auto marked = static_cast<std::uint32_t>(bits) & ((1u << some) - 1);
+      expand_register<W, E, true>(d + (k + j * some) * E, s, marked);
+      s += Index{__builtin_popcount(marked)} * E;
+    }
+  }
+  while (k < last) places(lesser(some, last - k));
 }
 
 template <int W>

@@ -229,6 +229,85 @@ void transpose_strips(std::byte* d, const std::byte* s, const BlockLoops& l, boo
   }
 }
 
+#if LONGSHORE_KERNELS_X86
+/// The same where K columns' elements lie in one destination line, evenly spread: they are put together in registers, and
+/// written by one store. A template so that only the tables which have the instructions compile it.
+template <int W, int E, int K>
+void transpose_combed(std::byte* d, const std::byte* s, const BlockLoops& l, bool far) {
+  constexpr Index rows = W / E, step = line_bytes / K;
+  constexpr int unit = E == 4 ? 4 : 8, pieces = E / unit, lanes = W / unit, apart = lanes / K;
+  // Where all rows' lines are alike, groups of columns begin with a line.
+  const bool alike = l.d1 % line_bytes == 0 && line_phase(d) % E == 0;
+  const Index phase = alike ? line_phase(d) : 0;
+  const Index head = phase < step ? 0 : lesser((line_bytes - phase + step - 1) / step, l.n0);
+  const Index groups = (l.n0 - head) / K, whole = l.n1 / rows * rows;
+  const auto strips = [&](Index i, Index n0, Index j, Index n1) {
+    BlockLoops part = l;
+    part.n0 = n0, part.n1 = n1;
+    if (n0 > 0 && n1 > 0) transpose_strips<E>(d + i * l.d0 + j * l.d1, s + i * l.s0 + j * E, part, far);
+  };
+  strips(0, head, 0, l.n1);
+  strips(head + groups * K, l.n0 - head - groups * K, 0, l.n1);
+  strips(head, groups * K, whole, l.n1 - whole);
+
+  // In which lane the first column's element goes, and for each lane what goes there: lanes of a pair of source lines.
+  const int first = alike ? static_cast<int>((phase + head * step) % line_bytes) / unit : 0;
+  alignas(64) typename UnsignedOf<unit>::type from[lanes] = {};
+  unsigned mask = 0, odd = 0;
+  for (int k = 0; k < K; ++k)
+    for (int piece = 0; piece < pieces; ++piece) {
+      const int lane = first + k * apart + piece;
+      from[lane] = static_cast<typename UnsignedOf<unit>::type>(k % 2 * lanes + piece);
+      mask |= 1u << lane;
+      odd |= static_cast<unsigned>(k >= 2) << lane;
+    }
+  __m512i index[rows];
+  index[0] = _mm512_load_si512(from);
+  for (Index k = 1; k < rows; ++k)
+    index[k] = unit == 8 ? _mm512_add_epi64(index[k - 1], _mm512_set1_epi64(pieces))
+                         : _mm512_add_epi32(index[k - 1], _mm512_set1_epi32(pieces));
+  const Index tile = 4096 / line_bytes;
+  std::byte* const to_lines = d + head * l.d0 - first * unit;
+  for (Index gt = 0; gt < groups; gt += tile)
+    for (Index j = 0; j < whole; j += rows)
+      for (Index g = gt; g < lesser(gt + tile, groups); ++g) {
+        std::byte* const to = to_lines + g * line_bytes + j * l.d1;
+        const std::byte* const columns = s + (head + g * K) * l.s0 + j * E;
+        __m512i column[K];
+        for (int k = 0; k < K; ++k) column[k] = _mm512_loadu_si512(columns + k * l.s0);
+        if (far)
+          for (Index k = 0; k < rows; ++k) prefetch_write(to, k * l.d1 + 8 * line_bytes);
+#pragma GCC unroll 16
+        for (Index k = 0; k < rows; ++k) {
+          if constexpr (unit == 8) {
+            __m512i v = _mm512_permutex2var_epi64(column[0], index[k], column[1]);
+            if constexpr (K == 4)
+              v = _mm512_mask_mov_epi64(v, static_cast<__mmask8>(odd), _mm512_permutex2var_epi64(column[2], index[k], column[3]));
+            _mm512_mask_storeu_epi64(to + k * l.d1, static_cast<__mmask8>(mask), v);
+          } else {
+            __m512i v = _mm512_permutex2var_epi32(column[0], index[k], column[1]);
+            if constexpr (K == 4)
+              v = _mm512_mask_mov_epi32(v, static_cast<__mmask16>(odd), _mm512_permutex2var_epi32(column[2], index[k], column[3]));
+            _mm512_mask_storeu_epi32(to + k * l.d1, static_cast<__mmask16>(mask), v);
+          }
+        }
+      }
+}
+#endif
+
+/// Columns whose elements lie apart, from contiguous rows.
+template <int W, int E>
+void transpose_columns(std::byte* d, const std::byte* s, const BlockLoops& l, bool far) {
+#if LONGSHORE_KERNELS_X86
+  if constexpr (W == 64) {
+    if (l.d0 == line_bytes / 2) return transpose_combed<W, E, 2>(d, s, l, far);
+    if constexpr (E < 16)
+      if (l.d0 == line_bytes / 4) return transpose_combed<W, E, 4>(d, s, l, far);
+  }
+#endif
+  transpose_strips<E>(d, s, l, far);
+}
+
 template <int W>
 void transpose_blocks(std::byte* d, const std::byte* s, const BlockLoops& l, Stores stores) {
   if (l.block <= 0 || l.n0 <= 0 || l.n1 <= 0) return;
@@ -252,11 +331,11 @@ void transpose_blocks(std::byte* d, const std::byte* s, const BlockLoops& l, Sto
   }
   if (l.s1 == l.block && l.n1 >= line_bytes / l.block) switch (l.block) {
       case 4:
-        return transpose_strips<4>(d, s, l, far_destination(l));
+        return transpose_columns<W, 4>(d, s, l, far_destination(l));
       case 8:
-        return transpose_strips<8>(d, s, l, far_destination(l));
+        return transpose_columns<W, 8>(d, s, l, far_destination(l));
       case 16:
-        return transpose_strips<16>(d, s, l, far_destination(l));
+        return transpose_columns<W, 16>(d, s, l, far_destination(l));
       default:
         break;
     }
