@@ -1,5 +1,6 @@
 """`longshore bench assembly` from end to end at tiny sizes, its patterns against the library's relations, and its children."""
 
+import dataclasses
 import io
 import json
 import sys
@@ -156,6 +157,22 @@ def test_aims_are_judged_by_the_worst_row():
     assert len(told["R1 to R4 from 1024² on"]["short"]) == 1
     assert told["R4 disassembly from 1024² on"]["met"] is True
     assert told["everything"]["met"] is None and told["encoding pairs"]["met"] is None
+
+
+def test_tables_say_where_nothing_can_be_won(monkeypatch):
+    without_mpi(monkeypatch)
+    monkeypatch.setitem(KINDS, "fft", dataclasses.replace(KINDS["fft"], bound={"assembly": 16}))
+    _, text = run(sizes=[8, 16], cases=["fft"], contenders=["longshore nest"])
+    (line,) = [line.split() for line in text.splitlines() if "(nothing to win)" in line]
+    assert line == ["(nothing", "to", "win)", "memory"]  # the larger assembly, and no disassembly
+
+
+@pytest.mark.parametrize("copy, noise, memcpy", [(2.5, 0, 1), (3.5, 1, 0)])
+def test_what_a_memory_copy_does_not_reach_is_told_apart(copy, noise, memcpy):
+    row = {"payload_bytes": 8, "pattern": "fft", "direction": "assembly", "n": 64, "case": "fft 64 assembly"}
+    rows = [{**row, "contender": "longshore nest", "mpi_ratio": 1.5}, {**row, "contender": "memcpy", "mpi_ratio": copy}]
+    told = next(aim for aim in assembly_aims.judge(rows) if aim["aim"].startswith("transposes"))
+    assert (told["met"], told["beyond_noise"], told["beyond_memcpy"]) == (False, noise, memcpy)
 
 
 # --- children --------------------------------------------------------------------------------------------------------

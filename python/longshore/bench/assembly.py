@@ -95,7 +95,8 @@ def run(
 
 _NOTE = (
     "Ratios are medians over the rounds, each round's hand-written loop over the same round's contender: above 1 is faster than "
-    "the hand-written loop, which is the best of plain loops in every order, compiled for every instruction set that this CPU has."
+    "the hand-written loop, which is the best of plain loops in every order, compiled for every instruction set that this CPU has. "
+    "Nothing to win: every loop touches the same cache lines, one or two elements in each, and waits for the memory."
 )
 
 

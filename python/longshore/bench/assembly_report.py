@@ -9,7 +9,7 @@ from typing import Any, Iterable, Mapping
 from ..explain import bytes_of
 from .assembly_contenders import HAND, INDEXING, MEMCPY, NAIVE, SYMBOLS, VIEWS
 from .packers import PACKERS
-from .patterns import DIRECTIONS
+from .patterns import DIRECTIONS, KINDS
 from .report import Screen, duration, html_table, machine_words
 
 _NAME_WIDTH, _CELL_WIDTH = 39, 15
@@ -99,8 +99,11 @@ def _rates(columns: list[Column], contenders: list[str]) -> tuple[list[str], lis
             else:
                 cells.append(f"{_rate(row):.3g} ({row['hand_ratio']:.2f})")
         lines.append(cells)
-    spreads = [_spread(column) for column in columns]
-    return headings, [*lines, ["(middling spread)", *spreads]]
+    lines.append(["(middling spread)", *(_spread(column) for column in columns)])
+    bound = [KINDS[c[0]["pattern"]].is_bound(c[0]["direction"], c[0]["n"]) for c in columns]
+    if any(bound):
+        lines.append(["(nothing to win)", *("memory" if b else "" for b in bound)])
+    return headings, lines
 
 
 def _spread(column: Column) -> str:
@@ -162,6 +165,8 @@ def _verdict(aim: Mapping[str, Any]) -> tuple[str, str]:
     words = f"{aim['aim']}: wanted {aim['wanted']:.3g}, reached {aim['reached']:.3g} ({aim['where']})"
     if aim["short"]:
         words += f"; short in {len(aim['short'])} of {aim['measured']}, in {aim['beyond_noise']} beyond the noise"
+    if aim["beyond_memcpy"]:
+        words += f", in {aim['beyond_memcpy']} where a memory copy falls short too"
     return "met" if aim["met"] else "NOT MET" if aim["beyond_noise"] else "nearly met", words
 
 

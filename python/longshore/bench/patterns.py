@@ -10,8 +10,8 @@ modelled after the applications of the DDTBench suite (Schneider, Gerstenberger,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Callable, Iterable, Union
+from dataclasses import dataclass, field
+from typing import Any, Callable, Iterable, Mapping, Union
 
 import numpy as np
 
@@ -293,26 +293,31 @@ def _random_list(key: str, n: int) -> Pattern:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of message: in words, its table, how it is made, and its sizes."""
+    """A kind of message: in words, its table, how it is made, its sizes, and from which size on nothing can be won in a direction:
+    every loop touches the same cache lines, one or two elements each, and waits for them."""
 
     title: str
     group: str
     make: Callable[[str, int], Pattern]
     sizes: tuple[int, ...]
     quick: tuple[int, ...]
+    bound: Mapping[str, int] = field(default_factory=dict)
+
+    def is_bound(self, direction: str, n: int) -> bool:
+        return n >= self.bound.get(direction, n + 1)
 
 
 _R, _R_QUICK = (128, 1024, 2048, 8192), (128, 1024)
 KINDS: dict[str, Kind] = {
     "R1": Kind("(BLOCK,*) to (*,BLOCK)", "redistributions", _redistributed, _R, _R_QUICK),
-    "R2": Kind("(BLOCK,*) to (CYCLIC,*)", "redistributions", _redistributed, _R, _R_QUICK),
+    "R2": Kind("(BLOCK,*) to (CYCLIC,*)", "redistributions", _redistributed, _R, _R_QUICK, {"assembly": 1024}),
     "R3": Kind("(CYCLIC,*) to (BLOCK,*)", "redistributions", _redistributed, _R, _R_QUICK),
-    "R4": Kind("(*,CYCLIC) to (CYCLIC,*), transposed", "redistributions", _redistributed, _R, _R_QUICK),
+    "R4": Kind("(*,CYCLIC) to (CYCLIC,*), transposed", "redistributions", _redistributed, _R, _R_QUICK, {"assembly": 1024}),
     "wrf-x": Kind("WRF, halo in x: 12-byte runs of five arrays", "stencils", _wrf, (40, 256), (40,)),
     "wrf-y": Kind("WRF, halo in y: rows of five arrays", "stencils", _wrf, (40, 256), (40,)),
     "lu-x": Kind("NAS LU, rows of 5n doubles", "stencils", _lu, (33, 102), ()),
     "lu-y": Kind("NAS LU, 40-byte blocks", "stencils", _lu, (33, 102), (33,)),
-    "mg-x": Kind("NAS MG, face in x: single doubles", "stencils", _mg, (32, 256), (32,)),
+    "mg-x": Kind("NAS MG, face in x: single doubles", "stencils", _mg, (32, 256), (32,), {"assembly": 256}),
     "mg-y": Kind("NAS MG, face in y: rows", "stencils", _mg, (32, 256), ()),
     "mg-z": Kind("NAS MG, face in z: rows", "stencils", _mg, (32, 256), ()),
     "milc-x": Kind("MILC, face in x: 48-byte blocks", "lattices and transposes", _milc, (8, 32), (8,)),
@@ -322,8 +327,9 @@ KINDS: dict[str, Kind] = {
     "lammps": Kind("LAMMPS, ascending list of 24-byte blocks", "lists", _lammps, (1000, 200_000), (1000,)),
     "specfem-oc": Kind("SPECFEM3D oc, list of floats", "lists", _specfem, (3000, 300_000), (3000,)),
     "specfem-cm": Kind("SPECFEM3D cm, list of 12-byte blocks", "lists", _specfem, (3000, 300_000), (3000,)),
-    "sorted-list": Kind("ascending list of doubles, gaps of 1 to 4", "lists", _sorted_list, (4000, 4_000_000), (4000,)),
-    "random-list": Kind("random list of doubles", "lists", _random_list, (4000, 4 << 20), (4000,)),
+    "sorted-list": Kind("ascending list of doubles, gaps of 1 to 4", "lists", _sorted_list, (1000, 4000, 4_000_000), (1000,)),
+    "random-list": Kind("random list of doubles", "lists", _random_list, (4000, 4 << 20), (4000,),
+                        {"assembly": 1 << 20, "disassembly": 1 << 20}),
 }
 
 
