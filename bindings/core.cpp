@@ -3,10 +3,12 @@
 
 NB_MODULE(_core, module) {
   using namespace longshore::python;
-  module.doc() = "Longshore's C++ core: layouts, plans, relations, models and the threads engine. Use it through `longshore`.";
+  module.doc() = "Longshore's C++ core: regions, layouts, plans, relations, models and the threads engine. Use it through `longshore`.";
   module.attr("__version__") = LONGSHORE_VERSION;
   register_errors();
+  bind_regions(module);
   bind_layouts(module);
+  bind_floor_plans(module);
   bind_relations(module);
   bind_encodings(module);
   bind_messages(module);

@@ -2,24 +2,11 @@
 
 #include <algorithm>
 
-#include "rooms.hpp"
+#include "points.hpp"
 
 namespace longshore::python {
 
 namespace {
-
-/// A shape or index as Python gives it: an integer for one dimension, or a sequence.
-std::vector<Index> to_indices(nb::handle value) {
-  Index single;
-  if (nb::try_cast<Index>(value, single)) return {single};
-  return nb::cast<std::vector<Index>>(value);
-}
-
-Order to_order(const std::string& text) {
-  if (text == "C" || text == "c") return Order::C;
-  if (text == "F" || text == "f") return Order::F;
-  throw Error(ErrorKind::argument, "order is \"" + text + "\"; it must be \"C\" or \"F\"");
-}
 
 std::string order_text(Order order) { return std::string(1, char(order)); }
 

@@ -1,6 +1,6 @@
 """Longshore moves the data of distributed arrays from the layout it is in to the layout it is wanted in."""
 
-from . import model
+from . import model, regions
 from ._api import (
     AddressRelation,
     Layout,
@@ -22,7 +22,9 @@ from ._core import (
     Assembler,
     Disassembler,
     Encoding,
+    FloorPlan,
     PutSender,
+    Region,
     RelationProgram,
     __version__,
     answer_get,
@@ -58,6 +60,7 @@ __all__ = [
     "DisagreementError",
     "Disassembler",
     "Encoding",
+    "FloorPlan",
     "FlushUnit",
     "Layout",
     "LayoutError",
@@ -68,6 +71,7 @@ __all__ = [
     "MotionPlan",
     "Mover",
     "PutSender",
+    "Region",
     "RelationCache",
     "RelationProgram",
     "ShapeError",
@@ -88,6 +92,7 @@ __all__ = [
     "put_message",
     "receiver_half",
     "redistribute",
+    "regions",
     "relation_of_views",
     "scatter",
     "sender_half",

@@ -27,7 +27,11 @@ def test_tutorial():
     run_doctests([doctest.DocTestParser().get_doctest(text, {}, "tutorial.md", "docs/tutorial.md", 0)])
 
 
-@pytest.mark.parametrize("place", [longshore._api, longshore._cache, longshore.Layout], ids=["functions", "cache", "Layout"])
+PLACES = {"functions": longshore._api, "cache": longshore._cache, "Layout": longshore.Layout, "Region": longshore.Region,
+          "FloorPlan": longshore.FloorPlan}
+
+
+@pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
 def test_docstrings(place):
     finder = doctest.DocTestFinder(exclude_empty=True)
     import numpy as np

@@ -8,12 +8,10 @@
 #include <vector>
 
 #include "longshore/layouts/distribution.hpp"
+#include "longshore/regions/order.hpp"
 #include "longshore/regions/section.hpp"
 
 namespace longshore {
-
-/// C: the last index varies fastest. F: the first.
-enum class Order : char { C = 'C', F = 'F' };
 
 /// The process grid of a layout: extents, which of them hold replicas, how ranks number it, and which world ranks they are.
 struct ProcessGrid {

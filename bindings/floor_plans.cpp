@@ -1,0 +1,121 @@
+#include "longshore/layouts/floor_plan.hpp"
+
+#include <nanobind/ndarray.h>
+
+#include "points.hpp"
+
+namespace longshore::python {
+
+namespace {
+
+constexpr const char* floor_plan_doc = R"(An irregular collection of blocks: regions, each with the rank that owns it.
+
+``FloorPlan(regions, owners)``. Many regions may have one owner; regions may overlap and may be empty. ``FloorPlan.even`` cuts a
+domain into one block a rank, ``FloorPlan.balanced`` gives many blocks to few ranks by weight, ``FloorPlan.of_layout`` says what
+a Layout's ranks own, ``FloorPlan.from_bounds`` takes coordinates as an array. A value: immutable, hashable, picklable, cheap to copy.
+Raises ShapeError and ArgumentError that name the region. Not collective. (The Data Mover, section 2.)
+
+>>> FloorPlan.even(Region((0, 0), (8, 6)), 4)
+<longshore.FloorPlan: 4 regions of 2 dimensions: [0:4, 0:3] on 0, [0:4, 3:6] on 1, [4:8, 0:3] on 2, [4:8, 3:6] on 3>)";
+
+using Bounds = nb::ndarray<const Index, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+
+FloorPlan from_bounds(const Bounds& bounds, Map owners) {
+  if (bounds.shape(1) != 2)
+    throw Error(ErrorKind::shape, "bounds have the shape (regions, 2, dimensions); the second extent is " +
+                                      std::to_string(bounds.shape(1)));
+  const std::size_t dims = bounds.shape(2);
+  std::vector<Region> regions;
+  regions.reserve(bounds.shape(0));
+  for (std::size_t k = 0; k < bounds.shape(0); ++k) {
+    const Index* const at = bounds.data() + k * 2 * dims;
+    regions.emplace_back(Point(std::span(at, dims)), Point(std::span(at + dims, dims)));
+  }
+  return {regions, std::move(owners)};
+}
+
+template <class T>
+auto to_numpy(const T& values, std::initializer_list<std::size_t> shape) {
+  auto* copy = new std::vector<Index>(values.begin(), values.end());
+  nb::capsule owner(copy, [](void* p) noexcept { delete static_cast<std::vector<Index>*>(p); });
+  return nb::ndarray<nb::numpy, Index>(copy->data(), shape, owner);
+}
+
+}  // namespace
+
+void bind_floor_plans(nb::module_& module) {
+  nb::class_<FloorPlan>(module, "FloorPlan", floor_plan_doc)
+      .def("__init__", [](FloorPlan* self, const std::vector<Region>& regions, Map owners) {
+             new (self) FloorPlan(regions, std::move(owners));
+           }, nb::arg("regions"), nb::arg("owners"),
+           nb::sig("def __init__(self, regions: Sequence[Region], owners: Sequence[int]) -> None"))
+      .def_static("from_bounds", &from_bounds, nb::arg("bounds"), nb::arg("owners"),
+                  "From an int64 array of shape (regions, 2, dimensions): lower and upper coordinates.",
+                  nb::sig("def from_bounds(bounds: numpy.typing.NDArray, owners: Sequence[int]) -> FloorPlan"))
+      .def_static("even", [](const Region& domain, Index ranks, nb::object periodic) {
+                    return even_floor_plan(domain, ranks, to_flags(periodic));
+                  }, nb::arg("domain"), nb::arg("ranks"), nb::arg("periodic") = nb::none(),
+                  "Even blocks on the process grid that has the least surface in common; block k belongs to rank k.",
+                  nb::sig("def even(domain: Region, ranks: int, periodic: Sequence[bool] | None = None) -> FloorPlan"))
+      .def_static("balanced", [](const std::vector<Region>& regions, Index ranks, std::optional<std::vector<Index>> weights,
+                                 const std::string& balance) {
+                    if (balance != "knapsack" && balance != "hilbert" && balance != "morton")
+                      throw Error(ErrorKind::argument,
+                                  "balance is \"" + balance + "\"; it must be \"hilbert\", \"morton\" or \"knapsack\"");
+                    if (balance != "knapsack")
+                      return balanced_along(regions, ranks, to_curve(balance), weights.value_or(std::vector<Index>{}));
+                    if (!weights) {
+                      weights.emplace();
+                      for (const auto& region : regions) weights->push_back(region.size());
+                    }
+                    return FloorPlan(regions, balance_by_knapsack(*weights, ranks));
+                  }, nb::arg("regions"), nb::arg("ranks"), nb::arg("weights") = nb::none(), nb::arg("balance") = "hilbert",
+                  "Regions on so many ranks, by weight (none: by points). `balance`: along a \"hilbert\" or \"morton\" curve, with the "
+                  "heaviest rank as light as can be, or by \"knapsack\", evener and without regard to neighbours.",
+                  nb::sig("def balanced(regions: Sequence[Region], ranks: int, weights: Sequence[int] | None = None, balance: str = "
+                          "'hilbert') -> FloorPlan"))
+      .def_static("of_layout", &floor_plan_of, nb::arg("layout"), nb::arg("most") = Index{1} << 24,
+                  "What each rank of a layout owns, as boxes in global indices, by ascending rank. Raises MemoryLimitError where that "
+                  "takes more than `most` boxes.")
+      .def("__len__", &FloorPlan::size)
+      .def("__getitem__", [](const FloorPlan& plan, Index k) {
+             if (k < 0) k += plan.size();
+             if (k < 0 || k >= plan.size()) throw nb::index_error();  // ends an iteration
+             return plan.region(k);
+           }, nb::arg("k"), "Region k.")
+      .def("owner", &FloorPlan::owner, nb::arg("k"), "The rank that owns region k. Raises ArgumentError where there is none.")
+      .def_prop_ro("regions", &FloorPlan::regions, "All regions.")
+      .def_prop_ro("owners", [](const FloorPlan& plan) { return to_numpy(plan.owners(), {plan.owners().size()}); },
+                   nb::rv_policy::automatic, "The owner of every region, as an int64 array.", nb::sig("def owners(self) -> numpy.typing.NDArray"))
+      .def_prop_ro("bounds", [](const FloorPlan& plan) {
+             return to_numpy(plan.bounds(), {std::size_t(plan.size()), 2, plan.dims()});
+           }, nb::rv_policy::automatic, "Lower and upper coordinates, as an int64 array of shape (regions, 2, dimensions).",
+           nb::sig("def bounds(self) -> numpy.typing.NDArray"))
+      .def("owned_by", &FloorPlan::owned_by, nb::arg("rank"), "The regions that a rank owns, ascending.")
+      .def_prop_ro("ndim", &FloorPlan::dims, "Dimensions of the regions; 0 where there are none.")
+      .def_prop_ro("size", &FloorPlan::points, "Points of all regions, overlaps counted as often as they occur.")
+      .def_prop_ro("world_size", &FloorPlan::world_size, "One more than the largest owner.")
+      .def_prop_ro("bounding", &FloorPlan::bounding, "The smallest region that contains all.")
+      .def("grow", [](const FloorPlan& p, nb::object widths) { return p.grow(to_point(widths, p.dims())); }, nb::arg("widths"),
+           "The same regions with ghost cells; negative widths trim.",
+           nb::sig("def grow(self, widths: int | Sequence[int]) -> FloorPlan"))
+      .def("coarsen", [](const FloorPlan& p, nb::object ratio) { return p.coarsen(to_point(ratio, p.dims())); }, nb::arg("ratio"),
+           "The same owners for a coarser mesh.", nb::sig("def coarsen(self, ratio: int | Sequence[int]) -> FloorPlan"))
+      .def("refine", [](const FloorPlan& p, nb::object ratio) { return p.refine(to_point(ratio, p.dims())); }, nb::arg("ratio"),
+           "The same owners for a finer mesh.", nb::sig("def refine(self, ratio: int | Sequence[int]) -> FloorPlan"))
+      .def("with_owners", &FloorPlan::with_owners, nb::arg("owners"), "The same regions with other owners.",
+           nb::sig("def with_owners(self, owners: Sequence[int]) -> FloorPlan"))
+      .def_prop_ro("digest", &FloorPlan::digest, "64 bits that agree on all machines for equal floor plans.")
+      .def_prop_ro("workspace_bytes", &FloorPlan::workspace_bytes, "Bytes of memory this object holds.")
+      .def("__eq__", [](const FloorPlan& a, nb::object b) { return nb::isinstance<FloorPlan>(b) && a == nb::cast<const FloorPlan&>(b); },
+           nb::arg("other"), nb::sig("def __eq__(self, other: object, /) -> bool"))
+      .def("__hash__", [](const FloorPlan& p) { return Py_hash_t(p.digest() & 0x7fffffffffffffff); })
+      .def("__str__", [](const FloorPlan& p) { return p.to_string(); })
+      .def("__repr__", [](const FloorPlan& p) { return "<longshore.FloorPlan: " + p.to_string(4) + ">"; })
+      .def("__reduce__", [](nb::object self) {
+             return nb::make_tuple(nb::module_::import_("longshore.regions").attr("_floor_plan"),
+                                   nb::make_tuple(self.attr("bounds"), self.attr("owners")));
+           });
+}
+
+}  // namespace longshore::python

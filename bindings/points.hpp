@@ -1,0 +1,45 @@
+/// Points, shapes and what goes with them, as Python gives them and as it gets them.
+#pragma once
+
+#include "longshore/regions/partition.hpp"
+#include "rooms.hpp"
+
+namespace longshore::python {
+
+/// A shape or index: an integer for one dimension, or a sequence.
+inline std::vector<Index> to_indices(nb::handle value) {
+  Index single;
+  if (nb::try_cast<Index>(value, single)) return {single};
+  return nb::cast<std::vector<Index>>(value);
+}
+
+inline Point to_point(nb::handle value) { return Point(to_indices(value)); }
+
+/// Widths or ratios: an integer stands for every dimension.
+inline Point to_point(nb::handle value, std::size_t dims) {
+  Index single;
+  return nb::try_cast<Index>(value, single) ? Point(dims, single) : to_point(value);
+}
+
+inline Order to_order(const std::string& text) {
+  if (text == "C" || text == "c") return Order::C;
+  if (text == "F" || text == "f") return Order::F;
+  throw Error(ErrorKind::argument, "order is \"" + text + "\"; it must be \"C\" or \"F\"");
+}
+
+inline Curve to_curve(const std::string& name) {
+  if (name == "hilbert") return Curve::hilbert;
+  if (name == "morton") return Curve::morton;
+  throw Error(ErrorKind::argument, "there is no curve \"" + name + "\"; \"hilbert\" and \"morton\" are known");
+}
+
+inline nb::tuple to_tuple(const Point& point) { return to_tuple(point.to_vector()); }
+
+inline std::vector<bool> to_flags(nb::handle value) {
+  if (value.is_none()) return {};
+  std::vector<bool> flags;
+  for (const auto item : nb::iter(value)) flags.push_back(nb::cast<bool>(item));
+  return flags;
+}
+
+}  // namespace longshore::python

@@ -1,0 +1,83 @@
+/// `FloorPlan`: an irregular collection of blocks, each with an owner (the Data Mover, section 2).
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "longshore/layouts/layout.hpp"
+#include "longshore/regions/partition.hpp"
+#include "longshore/regions/region.hpp"
+
+namespace longshore {
+
+/// The Data Mover's Map: which rank each of several things belongs to.
+using Map = std::vector<Index>;
+
+/// Regions of Z^d, each with the rank that owns it. Many regions may have one owner; regions may overlap, and may be empty. A
+/// value: immutable, cheap to copy, comparable; building one is not collective.
+class FloorPlan {
+ public:
+  FloorPlan() : FloorPlan(std::span<const Region>{}, {}) {}
+  /// Throws `Error(shape)` where there are not as many owners as regions or regions differ in dimensions, and
+  /// `Error(argument)` where an owner is negative; both name the region.
+  FloorPlan(std::span<const Region> regions, Map owners);
+
+  Index size() const { return Index(data_->owners.size()); }  ///< regions
+  bool empty() const { return size() == 0; }
+  std::size_t dims() const { return data_->dims; }  ///< 0 where there are no regions
+  /// Throw `Error(argument)` where there is no region k.
+  Region region(Index k) const;
+  Index owner(Index k) const;
+  const Map& owners() const { return data_->owners; }
+  std::vector<Region> regions() const;
+  /// The lower, then the upper coordinates of every region, one region after the other.
+  std::span<const Index> bounds() const { return data_->bounds; }
+  /// The regions that a rank owns, ascending.
+  std::vector<Index> owned_by(Index rank) const;
+  Index world_size() const { return data_->world_size; }  ///< one more than the largest owner
+  Region bounding() const;
+  Index points() const;  ///< of all regions, overlaps counted as often as they occur. Throws `Error(overflow)`
+
+  /// The same regions, each grown by these ghost widths (negative ones trim).
+  FloorPlan grow(const Point& widths) const;
+  /// The same owners for a mesh that is coarser or finer.
+  FloorPlan coarsen(const Point& ratio) const;
+  FloorPlan refine(const Point& ratio) const;
+  FloorPlan with_owners(Map owners) const;
+
+  /// A 64-bit digest of everything, equal on all machines.
+  std::uint64_t digest() const;
+  Index workspace_bytes() const;
+  /// "2 regions of 1 dimension: [0:4] on 0, [4:8] on 1", no more than `most` of them.
+  std::string to_string(Index most = 8) const;
+  bool operator==(const FloorPlan& other) const;
+
+ private:
+  struct Data {
+    std::size_t dims = 0;
+    Index world_size = 0;
+    std::vector<Index> bounds;
+    Map owners;
+  };
+  std::shared_ptr<const Data> data_;
+};
+
+/// A domain in even blocks on a grid of `ranks` processes that has the least surface in common; block k belongs to rank k.
+FloorPlan even_floor_plan(const Region& domain, Index ranks, const std::vector<bool>& periodic = {});
+/// What each rank of a layout owns, as boxes in global indices, by ascending rank; replicas own their own. Throws
+/// `Error(memory_limit)` where that takes more than `most` boxes, as CYCLIC dimensions may.
+FloorPlan floor_plan_of(const Layout& layout, Index most = Index{1} << 24);
+
+/// Owners for things of these weights (not negative) in their given order: ranks get consecutive ones, and the heaviest rank as
+/// little as can be. With `order_along`, load balance by a space-filling curve.
+Map balance_in_order(std::span<const Index> weights, Index ranks);
+/// Owners for things of these weights in any order: the heaviest first, each to the rank that has the least (at most 4/3 of the
+/// best possible, and usually near it).
+Map balance_by_knapsack(std::span<const Index> weights, Index ranks);
+/// The regions on `ranks` ranks, balanced by weight (none: by points) along a curve.
+FloorPlan balanced_along(std::span<const Region> regions, Index ranks, Curve curve = Curve::hilbert,
+                         std::span<const Index> weights = {});
+
+}  // namespace longshore

@@ -1,0 +1,261 @@
+#include "longshore/layouts/floor_plan.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <queue>
+
+namespace longshore {
+
+namespace {
+
+void check_place(Index k, Index size) {
+  if (k < 0 || k >= size)
+    throw Error(ErrorKind::argument, "there is no region " + std::to_string(k) + " in a floor plan of " + std::to_string(size));
+}
+
+std::vector<Region> mapped(const FloorPlan& plan, const std::function<Region(const Region&)>& f) {
+  std::vector<Region> regions;
+  regions.reserve(std::size_t(plan.size()));
+  for (Index k = 0; k < plan.size(); ++k) regions.push_back(f(plan.region(k)));
+  return regions;
+}
+
+void check_ranks(Index ranks) {
+  if (ranks < 1) throw Error(ErrorKind::argument, std::to_string(ranks) + " ranks; at least 1");
+}
+
+/// Sums before each of the weights, and of all. Where nothing weighs anything, everything counts one.
+std::vector<Index> sums_of(std::span<const Index> weights) {
+  std::vector<Index> sums{0};
+  sums.reserve(weights.size() + 1);
+  for (std::size_t k = 0; k < weights.size(); ++k) {
+    if (weights[k] < 0)
+      throw Error(ErrorKind::argument, "weight " + std::to_string(weights[k]) + " of number " + std::to_string(k) + " is negative");
+    sums.push_back(checked_add(sums.back(), weights[k]));
+  }
+  if (sums.back() == 0) std::iota(sums.begin(), sums.end(), Index{0});
+  return sums;
+}
+
+}  // namespace
+
+FloorPlan::FloorPlan(std::span<const Region> regions, Map owners) {
+  if (regions.size() != owners.size())
+    throw Error(ErrorKind::shape, std::to_string(owners.size()) + " owners for " + std::to_string(regions.size()) + " regions");
+  auto data = std::make_shared<Data>();
+  data->dims = regions.empty() ? 0 : regions.front().dims();
+  data->bounds.reserve(regions.size() * 2 * data->dims);
+  for (std::size_t k = 0; k < regions.size(); ++k) {
+    if (regions[k].dims() != data->dims)
+      throw Error(ErrorKind::shape, "region " + std::to_string(k) + " has " + std::to_string(regions[k].dims()) +
+                                        " dimensions, those before it " + std::to_string(data->dims));
+    if (owners[k] < 0)
+      throw Error(ErrorKind::argument, "the owner of region " + std::to_string(k) + " is " + std::to_string(owners[k]) +
+                                           "; ranks are not negative");
+    data->world_size = std::max(data->world_size, checked_add(owners[k], 1));
+    data->bounds.insert(data->bounds.end(), regions[k].lower().begin(), regions[k].lower().end());
+    data->bounds.insert(data->bounds.end(), regions[k].upper().begin(), regions[k].upper().end());
+  }
+  data->owners = std::move(owners);
+  data_ = std::move(data);
+}
+
+Region FloorPlan::region(Index k) const {
+  check_place(k, size());
+  const auto all = std::span(data_->bounds).subspan(std::size_t(k) * 2 * dims(), 2 * dims());
+  return Region(Point(all.first(dims())), Point(all.last(dims())));
+}
+
+Index FloorPlan::owner(Index k) const {
+  check_place(k, size());
+  return data_->owners[std::size_t(k)];
+}
+
+std::vector<Region> FloorPlan::regions() const {
+  return mapped(*this, [](const Region& region) { return region; });
+}
+
+std::vector<Index> FloorPlan::owned_by(Index rank) const {
+  std::vector<Index> owned;
+  for (Index k = 0; k < size(); ++k)
+    if (data_->owners[std::size_t(k)] == rank) owned.push_back(k);
+  return owned;
+}
+
+Region FloorPlan::bounding() const { return bounding_region(regions(), dims()); }
+
+Index FloorPlan::points() const {
+  Index n = 0;
+  for (Index k = 0; k < size(); ++k) n = checked_add(n, region(k).size());
+  return n;
+}
+
+FloorPlan FloorPlan::grow(const Point& widths) const {
+  return {mapped(*this, [&](const Region& region) { return region.grow(widths); }), owners()};
+}
+
+FloorPlan FloorPlan::coarsen(const Point& ratio) const {
+  return {mapped(*this, [&](const Region& region) { return region.coarsen(ratio); }), owners()};
+}
+
+FloorPlan FloorPlan::refine(const Point& ratio) const {
+  return {mapped(*this, [&](const Region& region) { return region.refine(ratio); }), owners()};
+}
+
+FloorPlan FloorPlan::with_owners(Map owners) const { return {regions(), std::move(owners)}; }
+
+std::uint64_t FloorPlan::digest() const {
+  std::uint64_t hash = 14695981039346656037ull;  // FNV-1a, a number at a time
+  auto mix = [&hash](std::uint64_t x) {
+    hash = (hash ^ x) * 1099511628211ull;
+    hash ^= hash >> 32;
+  };
+  mix(data_->dims);
+  mix(data_->owners.size());
+  for (const Index x : data_->bounds) mix(std::uint64_t(x));
+  for (const Index x : data_->owners) mix(std::uint64_t(x));
+  return hash;
+}
+
+Index FloorPlan::workspace_bytes() const {
+  return Index(sizeof(Data) + (data_->bounds.capacity() + data_->owners.capacity()) * sizeof(Index));
+}
+
+std::string FloorPlan::to_string(Index most) const {
+  std::string text = std::to_string(size()) + (size() == 1 ? " region of " : " regions of ") + std::to_string(dims()) +
+                     (dims() == 1 ? " dimension" : " dimensions");
+  for (Index k = 0; k < std::min(size(), most); ++k)
+    text += (k == 0 ? ": " : ", ") + region(k).to_string() + " on " + std::to_string(owner(k));
+  return size() > most ? text + ", ..." : text;
+}
+
+bool FloorPlan::operator==(const FloorPlan& other) const {
+  return data_ == other.data_ ||
+         (dims() == other.dims() && data_->bounds == other.data_->bounds && data_->owners == other.data_->owners);
+}
+
+FloorPlan even_floor_plan(const Region& domain, Index ranks, const std::vector<bool>& periodic) {
+  check_ranks(ranks);
+  const auto blocks = split_evenly(domain, process_grid(ranks, domain.shape(), periodic));
+  Map owners(blocks.size());
+  std::iota(owners.begin(), owners.end(), Index{0});
+  return {blocks, std::move(owners)};
+}
+
+FloorPlan floor_plan_of(const Layout& layout, Index most) {
+  std::vector<Index> ranks;
+  for (Index p = 0; p < layout.processes(); ++p) ranks.push_back(layout.grid().world_rank(p));
+  std::sort(ranks.begin(), ranks.end());
+  const std::size_t dims = layout.rank_of_array();
+  std::vector<Region> regions;
+  Map owners;
+  for (const Index rank : ranks) {
+    const auto section = layout.section(rank);
+    if (section.empty()) continue;
+    // Every dimension's intervals; their product are the boxes.
+    Point counts(dims);
+    Index boxes = 1;
+    for (std::size_t d = 0; d < dims; ++d) {
+      for (const auto& run : section.dimensions()[d].runs()) counts[d] = checked_add(counts[d], run.count);
+      boxes = checked_mul(boxes, counts[d]);
+    }
+    if (boxes > most - Index(regions.size()))
+      throw Error(ErrorKind::memory_limit, "rank " + std::to_string(rank) + " owns " + std::to_string(boxes) +
+                                               " separate boxes of the layout " + layout.to_string() + "; more than " +
+                                               std::to_string(most) + " in all are not listed");
+    std::vector<std::vector<Run>> intervals(dims);
+    for (std::size_t d = 0; d < dims; ++d)
+      for (const auto& run : section.dimensions()[d].runs())
+        for (Index k = 0; k < run.count; ++k) intervals[d].push_back({run.first + k * run.step, run.length, 1, 0});
+    const Region all = Region::of_shape(counts);
+    for (Index k = 0; k < boxes; ++k) {
+      const Point at = all.point_at(k, Order::C);
+      Point lower(dims), upper(dims);
+      for (std::size_t d = 0; d < dims; ++d) {
+        const auto& interval = intervals[d][std::size_t(at[d])];
+        lower[d] = interval.first, upper[d] = interval.first + interval.length;
+      }
+      regions.emplace_back(std::move(lower), std::move(upper));
+      owners.push_back(rank);
+    }
+  }
+  return {regions, std::move(owners)};
+}
+
+Map balance_in_order(std::span<const Index> weights, Index ranks) {
+  check_ranks(ranks);
+  const auto sums = sums_of(weights);
+  const std::size_t n = weights.size();
+  auto sum = [&](std::size_t first, std::size_t last) { return sums[last] - sums[first]; };
+  // What follows `first` and weighs no more than `cap`.
+  auto fill = [&](std::size_t first, Index cap) {
+    const Index most = Index(std::min<Wide>(Wide(sums[first]) + cap, sums.back()));
+    return std::size_t(std::upper_bound(sums.begin() + std::ptrdiff_t(first), sums.end(), most) - sums.begin()) - 1;
+  };
+  auto fits = [&](Index cap) {
+    std::size_t at = 0;
+    for (Index r = 0; r < ranks && at < n; ++r) at = fill(at, cap);
+    return at == n;
+  };
+  Index low = 0;  // no less than the heaviest, and a fair share
+  for (std::size_t k = 0; k < n; ++k) low = std::max(low, sum(k, k + 1));
+  low = std::max(low, ceil_div(sums.back(), ranks));
+  Index high = sums.back();
+  while (low < high) {
+    const Index middle = low + (high - low) / 2;
+    fits(middle) ? high = middle : low = middle + 1;
+  }
+  // Below that, every rank takes its share of what is left, as long as the others can bear the rest.
+  std::vector<Index> needed(n + 1, 0);
+  for (std::size_t k = n; k-- > 0;) needed[k] = 1 + needed[fill(k, low)];
+  Map owners(n);
+  std::size_t at = 0;
+  for (Index rank = 0; rank < ranks && at < n; ++rank) {
+    const Index left = ranks - rank, share = sum(at, n) / left;
+    const std::size_t farthest = fill(at, low);
+    std::size_t end = at;
+    auto short_of_share = [&] { return 2 * Wide(sum(at, end)) + sum(end, end + 1) <= 2 * Wide(share); };
+    while (end < farthest && (end == at || needed[end] > left - 1 || short_of_share())) ++end;
+    std::fill(owners.begin() + std::ptrdiff_t(at), owners.begin() + std::ptrdiff_t(end), rank);
+    at = end;
+  }
+  return owners;
+}
+
+Map balance_by_knapsack(std::span<const Index> weights, Index ranks) {
+  check_ranks(ranks);
+  const auto sums = sums_of(weights);
+  auto weight = [&](Index k) { return sums[std::size_t(k) + 1] - sums[std::size_t(k)]; };
+  std::vector<Index> order(weights.size());
+  std::iota(order.begin(), order.end(), Index{0});
+  std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) { return weight(a) > weight(b); });
+  using Load = std::pair<Index, Index>;  // and whose
+  std::priority_queue<Load, std::vector<Load>, std::greater<>> loads;
+  // Ranks beyond the number of things get nothing.
+  for (Index rank = 0; rank < std::min(ranks, Index(weights.size())); ++rank) loads.push({0, rank});
+  Map owners(weights.size());
+  for (const Index k : order) {
+    auto [load, rank] = loads.top();
+    loads.pop();
+    owners[std::size_t(k)] = rank;
+    loads.push({load + weight(k), rank});
+  }
+  return owners;
+}
+
+FloorPlan balanced_along(std::span<const Region> regions, Index ranks, Curve curve, std::span<const Index> weights) {
+  if (!weights.empty() && weights.size() != regions.size())
+    throw Error(ErrorKind::shape, std::to_string(weights.size()) + " weights for " + std::to_string(regions.size()) + " regions");
+  const auto order = order_along(regions, curve);
+  std::vector<Index> along;
+  along.reserve(order.size());
+  for (const Index k : order)
+    along.push_back(weights.empty() ? regions[std::size_t(k)].size() : weights[std::size_t(k)]);
+  const auto in_order = balance_in_order(along, ranks);
+  Map owners(regions.size());
+  for (std::size_t k = 0; k < order.size(); ++k) owners[std::size_t(order[k])] = in_order[k];
+  return {regions, std::move(owners)};
+}
+
+}  // namespace longshore

@@ -1,0 +1,107 @@
+"""Regions and floor plans as Python has them."""
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import longshore as ls
+from longshore import FloorPlan, Region, regions
+
+
+def boxes(dims, reach=6):
+    point = st.tuples(*[st.integers(-reach, reach)] * dims)
+    extent = st.tuples(*[st.integers(0, 5)] * dims)
+    return st.builds(lambda lower, shape: Region(lower, tuple(a + b for a, b in zip(lower, shape))), point, extent)
+
+
+def mask(listed, dims, reach=16):
+    """The points of regions as a NumPy array."""
+    all_of_it = Region((-reach,) * dims, (reach,) * dims)
+    array = np.zeros(all_of_it.shape, int)
+    for region in listed:
+        array[(region & all_of_it).slices(all_of_it)] += 1
+    return array
+
+
+@given(st.lists(boxes(2), max_size=6), st.lists(boxes(2), max_size=6))
+def test_lists_are_sets_of_points(a, b):
+    united = mask(regions.unite(a), 2)
+    np.testing.assert_array_equal(united, mask(a, 2) > 0)
+    rest = mask(regions.subtract(regions.unite(a), b), 2)
+    np.testing.assert_array_equal(rest, (mask(a, 2) > 0) & (mask(b, 2) == 0))
+    index = regions.RegionIndex(a)
+    for region in b:
+        assert index.find(region) == [k for k, other in enumerate(a) if other.overlaps(region)]
+
+
+@given(boxes(3), st.integers(0, 3))
+def test_the_halo_is_faces_edges_and_corners(region, width):
+    sides = [region.side(d, width) for d in regions.directions(3)]
+    np.testing.assert_array_equal(mask(sides, 3), mask(region.grow(width).subtract(region), 3))
+
+
+def test_a_region_is_a_value():
+    box = Region((0, -1), (4, 5))
+    assert (box.lower, box.upper, box.shape, box.size, box.ndim) == ((0, -1), (4, 5), (4, 6), 24, 2)
+    assert repr(box) == "Region((0, -1), (4, 5))" and str(box) == "[0:4, -1:5]"
+    assert eval(repr(Region(3, 7))) == Region((3,), (7,)) == Region.of_shape(4).shift(3)
+    assert pickle.loads(pickle.dumps(box)) == box and hash(pickle.loads(pickle.dumps(box))) == hash(box)
+    assert Region((0, 0), (0, 9)) == Region((5, 5), (2, 1)) and len({Region((0, 0), (0, 9)), Region((5, 5), (2, 1))}) == 1
+    assert (3, 4) in box and (4, 4) not in box and not Region((0,), (0,)) and box
+    assert box.grow(1, (0, -2)) == Region((-1, -2), (4, 3))
+    assert box.coarsen((2, 3)).refine((2, 3)) == Region((0, -3), (4, 6))
+    assert [box.point_at(k, "F") for k in range(3)] == [(0, -1), (1, -1), (2, -1)] and box.offset_of((1, -1)) == 6
+    assert box != "a box" and box & box == box
+    array = np.arange(24).reshape(box.shape)
+    assert array[Region((1, 0), (2, 2)).slices(box)].tolist() == [[7, 8]]
+
+
+def test_mistakes_are_told():
+    with pytest.raises(ls.ShapeError, match="2 and of 1 dimensions"):
+        Region((0, 0), (1, 1)) & Region(0, 1)
+    with pytest.raises(ls.ShapeError, match="extent -1"):
+        Region.of_shape(-1)
+    with pytest.raises(ls.SizeOverflowError, match="64 bits"):
+        Region(0, 2**62).grow(2**62)
+    with pytest.raises(ls.ArgumentError, match=r"\[0:9\] is not within \[0:4\]"):
+        Region(0, 9).slices(Region(0, 4))
+    with pytest.raises(ls.ArgumentError, match="hilbert"):
+        regions.order_along([Region(0, 1)], "peano")
+    with pytest.raises(ls.ArgumentError, match="knapsack"):
+        FloorPlan.balanced([Region(0, 1)], 2, balance="luck")
+    with pytest.raises(ls.ShapeError, match="1 owners for 2 regions"):
+        FloorPlan([Region(0, 1), Region(1, 2)], [0])
+    with pytest.raises(ls.ArgumentError, match="no region 5"):
+        FloorPlan.even(Region(0, 4), 2).owner(5)
+    with pytest.raises(ls.MemoryLimitError, match="CYCLIC"):
+        FloorPlan.of_layout(ls.Layout("(CYCLIC) on 2", 1000), most=100)
+
+
+def test_floor_plans():
+    plan = FloorPlan.even(Region.of_shape((8, 6)), 4)
+    assert len(plan) == 4 and plan.size == 48 and plan.world_size == 4 and plan.ndim == 2
+    assert list(plan) == plan.regions and plan[-1] == Region((4, 3), (8, 6))
+    assert plan.bounds.shape == (4, 2, 2) and plan.owners.tolist() == [0, 1, 2, 3]
+    assert FloorPlan.from_bounds(plan.bounds, plan.owners) == plan == FloorPlan(plan.regions, range(4))
+    assert pickle.loads(pickle.dumps(plan)) == plan and hash(plan) == hash(FloorPlan.even(Region.of_shape((8, 6)), 4))
+    assert plan.grow(1)[0] == Region((-1, -1), (5, 4)) and plan.with_owners([0, 0, 1, 1]).owned_by(1) == [2, 3]
+    assert plan.refine(2).coarsen(2) == plan and plan.bounding == Region.of_shape((8, 6))
+    assert "[0:4, 0:3] on 0" in repr(plan)
+    layout = ls.Layout("(BLOCK, CYCLIC(2)) on 2x2", (5, 7))
+    owned = FloorPlan.of_layout(layout)
+    for region, owner in zip(owned, owned.owners):
+        assert {layout.owner(region.point_at(k)) for k in range(region.size)} == {owner}
+    assert owned.size == 35
+
+
+@pytest.mark.parametrize("balance, worst", [("hilbert", 1.2), ("morton", 1.2), ("knapsack", 1.02)])
+def test_balance(balance, worst):
+    blocks = regions.split_to_size(Region.of_shape((64, 64, 64)), (8, 8, 16))
+    weights = np.random.default_rng(5).integers(1, 100, len(blocks))
+    plan = FloorPlan.balanced(blocks, 6, weights.tolist(), balance)
+    loads = np.bincount(plan.owners, weights, minlength=6)
+    assert loads.max() <= worst * weights.sum() / 6
+    assert regions.process_grid(6, (64, 64, 64)) == (3, 2, 1)
