@@ -14,6 +14,7 @@ NB_MODULE(_core, module) {
   bind_messages(module);
   bind_relation_cache(module);
   bind_plans(module);
+  bind_block_plans(module);
   bind_model(module);
   bind_movers(module);
 }

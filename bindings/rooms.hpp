@@ -21,6 +21,7 @@ void bind_encodings(nb::module_& module);
 void bind_messages(nb::module_& module);
 void bind_relation_cache(nb::module_& module);
 void bind_plans(nb::module_& module);
+void bind_block_plans(nb::module_& module);
 void bind_model(nb::module_& module);
 void bind_movers(nb::module_& module);
 

@@ -20,6 +20,8 @@ from ._api import (
 from ._cache import CachedRelation, CacheEntry, CacheStatistics, FlushUnit, RelationCache
 from ._core import (
     Assembler,
+    BlockMotion,
+    BlockPlan,
     Disassembler,
     Encoding,
     FloorPlan,
@@ -53,6 +55,8 @@ __all__ = [
     "AddressRelation",
     "ArgumentError",
     "Assembler",
+    "BlockMotion",
+    "BlockPlan",
     "CacheEntry",
     "CacheStatistics",
     "CachedRelation",

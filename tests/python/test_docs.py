@@ -28,7 +28,7 @@ def test_tutorial():
 
 
 PLACES = {"functions": longshore._api, "cache": longshore._cache, "Layout": longshore.Layout, "Region": longshore.Region,
-          "FloorPlan": longshore.FloorPlan}
+          "FloorPlan": longshore.FloorPlan, "BlockPlan": longshore.BlockPlan}
 
 
 @pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)

@@ -1,0 +1,94 @@
+#include "longshore/plans/block_plan.hpp"
+
+#include "points.hpp"
+
+namespace longshore::python {
+
+namespace {
+
+constexpr const char* block_plan_doc = R"(What moves between the blocks of two floor plans: the Data Mover's MotionPlan.
+
+``BlockPlan.halo`` fills ghost cells, ``BlockPlan.copy_between`` brings every point of one floor plan's blocks from another's; into
+``BlockPlan(source, destination)`` and into the others motions are copied by hand. What neighbours share is not kept but worked out
+from the floor plans: a halo costs five bytes for each pair of neighbours. With ``rank=`` a plan holds only the motions that rank takes
+part in; its digest is still the whole plan's. Regions may lie outside their block, as ghost cells do. Not collective.
+(The Data Mover, section 2.)
+
+>>> blocks = FloorPlan.even(Region.of_shape((8, 6)), 4)
+>>> plan = BlockPlan.halo(blocks, 1)
+>>> plan.receives(0)[0]
+<longshore.BlockMotion: block 1 [0:4, 3:4] -> block 0 [0:4, 3:4]>
+>>> plan.volumes()[:2]  # (from, to, motions, points)
+[(0, 1, 1, 4), (0, 2, 1, 3)])";
+
+Halo to_halo(const FloorPlan& blocks, nb::object below, nb::object above, std::optional<Region> domain, nb::object periodic,
+             bool corners) {
+  Halo halo;
+  halo.below = to_point(below, blocks.dims());
+  halo.above = above.is_none() ? halo.below : to_point(above, blocks.dims());
+  halo.periodic = to_flags(periodic);
+  halo.domain = domain ? *domain : blocks.bounding();
+  halo.corners = corners;
+  return halo;
+}
+
+}  // namespace
+
+void bind_block_plans(nb::module_& module) {
+  nb::class_<BlockMotion>(module, "BlockMotion",
+                          "One copy: the points of a region of a source block, in column-major order, to those of a region of a "
+                          "destination block, which may have another shape.")
+      .def_ro("source", &BlockMotion::source, "Which block of the source floor plan.")
+      .def_ro("destination", &BlockMotion::destination, "Which block of the destination floor plan.")
+      .def_ro("source_region", &BlockMotion::source_region, "The points that are read.")
+      .def_ro("destination_region", &BlockMotion::destination_region, "The points that are written, as many.")
+      .def("__eq__", [](const BlockMotion& a, nb::object b) {
+             return nb::isinstance<BlockMotion>(b) && a == nb::cast<const BlockMotion&>(b);
+           }, nb::arg("other"), nb::sig("def __eq__(self, other: object, /) -> bool"))
+      .def("__str__", &BlockMotion::to_string)
+      .def("__repr__", [](const BlockMotion& m) { return "<longshore.BlockMotion: " + m.to_string() + ">"; });
+
+  nb::class_<BlockPlan>(module, "BlockPlan", block_plan_doc)
+      .def(nb::init<FloorPlan, FloorPlan>(), nb::arg("source"), nb::arg("destination"))
+      .def_static("halo", [](const FloorPlan& blocks, nb::object below, nb::object above, std::optional<Region> domain,
+                             nb::object periodic, bool corners, std::optional<Index> rank) {
+                    return BlockPlan::halo(blocks, to_halo(blocks, below, above, std::move(domain), periodic, corners), rank);
+                  }, nb::arg("blocks"), nb::arg("below"), nb::arg("above") = nb::none(), nb::kw_only(), nb::arg("domain") = nb::none(),
+                  nb::arg("periodic") = nb::none(), nb::arg("corners") = true, nb::arg("rank") = nb::none(),
+                  "Ghost cells, so many below and above (none: the same) every dimension's sides, from the blocks that own them. "
+                  "`periodic`: a flag a dimension, over `domain` (none: all blocks' bounding region). corners=False: only what lies "
+                  "beyond one face. Raises ArgumentError for negative widths and for blocks outside a periodic domain.",
+                  nb::sig("def halo(blocks: FloorPlan, below: int | Sequence[int], above: int | Sequence[int] | None = None, *, domain: "
+                          "Region | None = None, periodic: Sequence[bool] | None = None, corners: bool = True, rank: int | None = "
+                          "None) -> BlockPlan"))
+      .def_static("copy_between", &BlockPlan::copy_between, nb::arg("source"), nb::arg("destination"), nb::kw_only(),
+                  nb::arg("rank") = nb::none(), "Every point of a destination block from the source blocks that have it.")
+      .def("copy", &BlockPlan::copy, nb::arg("destination_region"), nb::arg("destination"), nb::arg("source_region"),
+           nb::arg("source"),
+           "One motion more. Raises ArgumentError where there is no such block, ShapeError where the regions do not have the same number "
+           "of points. Ranks that share a plan add the same motions, whoever takes part in them.")
+      .def_prop_ro("source", [](const BlockPlan& plan) { return plan.source(); }, "The floor plan of the sources.")
+      .def_prop_ro("destination", [](const BlockPlan& plan) { return plan.destination(); }, "The floor plan of the destinations.")
+      .def_prop_ro("rank", &BlockPlan::rank, "Whose motions these are; None: everybody's.")
+      .def("motions", &BlockPlan::motions, "All motions that the plan holds, in an order that senders and receivers have in common.")
+      .def("receives", &BlockPlan::receives, nb::arg("rank"),
+           "The motions to blocks that a rank owns. Raises ArgumentError where the plan is another rank's.")
+      .def("sends", &BlockPlan::sends, nb::arg("rank"), "The motions from blocks that a rank owns.")
+      .def("volumes", [](const BlockPlan& plan) {
+             nb::list list;
+             for (const auto& v : plan.volumes()) list.append(nb::make_tuple(v.source_rank, v.destination_rank, v.motions, v.points));
+             return list;
+           }, "What one rank sends to another or keeps: (source rank, destination rank, motions, points), ascending.",
+           nb::sig("def volumes(self) -> list[tuple[int, int, int, int]]"))
+      .def("check_races", &BlockPlan::check_races,
+           "Raises ArgumentError naming two motions that write the same point, if there are any.")
+      .def("reverse", &BlockPlan::reverse, "The plan that brings everything back.")
+      .def_prop_ro("digest", &BlockPlan::digest, "64 bits that agree on all machines for equal plans, whosever motions they hold.")
+      .def_prop_ro("workspace_bytes", &BlockPlan::workspace_bytes, "Bytes of memory the plan holds beyond its two floor plans.")
+      .def("__eq__", [](const BlockPlan& a, nb::object b) { return nb::isinstance<BlockPlan>(b) && a == nb::cast<const BlockPlan&>(b); },
+           nb::arg("other"), nb::sig("def __eq__(self, other: object, /) -> bool"))
+      .def("__str__", [](const BlockPlan& p) { return p.to_string(); })
+      .def("__repr__", [](const BlockPlan& p) { return "<longshore.BlockPlan: " + p.to_string(2) + ">"; });
+}
+
+}  // namespace longshore::python

@@ -1,0 +1,120 @@
+/// `BlockPlan`: what moves between the blocks of two floor plans (the Data Mover's MotionPlan, section 2).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "longshore/layouts/floor_plan.hpp"
+
+namespace longshore {
+
+/// (D(destination) on destination_region) <= (S(source) on source_region): as many points on both sides, visited in the same
+/// order, though their shapes may differ.
+struct BlockMotion {
+  Index source = 0, destination = 0;  ///< which block of its floor plan
+  Region source_region, destination_region;
+
+  std::string to_string() const;  ///< "block 2 [0:4] -> block 0 [4:8]"
+  bool operator==(const BlockMotion&) const = default;
+};
+
+/// Ghost cells to be filled from the neighbours that own them.
+struct Halo {
+  Halo() = default;
+  Halo(std::size_t dims, Index width) : below(dims, width), above(dims, width) {}
+  Halo(std::size_t dims, Index width, Region domain, std::vector<bool> periodic)
+      : below(dims, width), above(dims, width), domain(std::move(domain)), periodic(std::move(periodic)) {}
+
+  Point below, above;          ///< ghost cells beyond the lower and the upper side of every dimension
+  Region domain;               ///< what is periodic; needed where anything is
+  std::vector<bool> periodic;  ///< a flag a dimension, or none
+  bool corners = true;         ///< false: only what lies beyond one face, as 5- and 7-point stencils want
+  bool operator==(const Halo&) const = default;
+};
+
+/// Motions from the blocks of one floor plan to those of another (or the same). What neighbours share is not written down but
+/// worked out from the two floor plans whenever it is asked for: a halo costs five bytes for each pair of neighbours.
+///
+/// A plan may be one rank's: then it holds only the motions that rank takes part in, and building it costs no more than looking
+/// up the rank's neighbours. Its digest is that of the whole plan, so ranks can tell whether they mean the same. A value; not
+/// collective. Regions may lie outside their block: ghost cells do. Movers check that the storage is there.
+class BlockPlan {
+ public:
+  /// A plan without motions, to be filled by `copy`. Throws `Error(shape)` where the blocks' dimensions differ.
+  BlockPlan(FloorPlan source, FloorPlan destination);
+  /// Every point of a destination block from the source blocks that have it. Where source blocks overlap, that is a race.
+  static BlockPlan copy_between(FloorPlan source, FloorPlan destination, std::optional<Index> rank = {});
+  /// Throws `Error(argument)` for negative widths, and where something is periodic that the domain does not say.
+  static BlockPlan halo(FloorPlan blocks, Halo halo, std::optional<Index> rank = {});
+
+  /// One motion more, by hand. Throws `Error(argument)` where there is no such block and `Error(shape)` where the regions do not
+  /// have the same number of points, naming both. Ranks that share a plan add the same motions, whoever takes part in them.
+  void copy(const Region& destination_region, Index destination, const Region& source_region, Index source);
+
+  const FloorPlan& source() const { return reversed_ ? destination_ : source_; }
+  const FloorPlan& destination() const { return reversed_ ? source_ : destination_; }
+  std::optional<Index> rank() const { return rank_; }  ///< whose motions these are; none: everybody's
+  Index world_size() const { return std::max(source_.world_size(), destination_.world_size()); }
+
+  /// All motions that the plan holds, none of them empty, in any order but with those copied by hand last, in theirs.
+  void for_each(const std::function<void(const BlockMotion&)>& f) const;
+  /// The same in an order that sender and receiver have in common: by destination, source and where in them, then those by hand.
+  std::vector<BlockMotion> motions() const;
+  /// Those to (from) blocks that a rank owns, in that order. Throw `Error(argument)` where the plan is another rank's.
+  std::vector<BlockMotion> receives(Index rank) const;
+  std::vector<BlockMotion> sends(Index rank) const;
+
+  /// What one rank sends to another (or keeps), by ascending ranks.
+  struct Volume {
+    Index source_rank = 0, destination_rank = 0, motions = 0, points = 0;
+    bool operator==(const Volume&) const = default;
+  };
+  std::vector<Volume> volumes() const;
+  /// Throws `Error(argument)` naming two motions that write the same point, if there are any.
+  void check_races() const;
+  /// The plan that brings everything back: sources and destinations exchanged.
+  BlockPlan reverse() const;
+
+  std::uint64_t digest() const;
+  bool operator==(const BlockPlan& other) const;
+  Index workspace_bytes() const;  ///< the two floor plans not counted
+  std::string to_string(Index most = 8) const;
+
+ private:
+  /// How a block's neighbours were looked for.
+  enum class Kind { by_hand, between, halo };
+  /// Lists of neighbours: of block blocks[k], others[starts[k] ... starts[k + 1]), each moved by shifts[...].
+  struct Neighbours {
+    std::vector<std::uint32_t> blocks, starts{0}, others;
+    std::vector<std::uint8_t> shifts;
+  };
+  using Each = std::function<void(const BlockMotion&)>;
+
+  void look_up();
+  std::vector<Region> pieces(Index destination, Index source, const Point& shift) const;
+  std::size_t beside(Index destination, Index source, const Point& shift) const;
+  bool shares(Index destination, Index source, const Point& shift) const;
+  std::uint8_t shift_number(const Point& shift);
+  void append(Neighbours& to, Index block, std::vector<std::pair<std::uint32_t, std::uint8_t>>& found);
+  void emit(Index destination, Index source, std::uint8_t shift, const Each& f) const;
+  void for_each_shared(const Each& f) const;
+  void for_each_by_hand(const Each& f) const;
+  template <class F>
+  std::vector<BlockMotion> in_order(F&& wanted) const;
+  void check_rank(Index rank) const;
+
+  FloorPlan source_, destination_;  ///< as they were before a plan was reversed
+  Kind kind_ = Kind::by_hand;
+  bool reversed_ = false;
+  std::optional<Index> rank_;
+  Halo halo_;
+  std::vector<Point> shifts_;   ///< the different ones, by periods of the domain
+  Neighbours received_, sent_;  ///< by destination; by source, what is not received here
+  std::vector<BlockMotion> by_hand_;
+};
+
+}  // namespace longshore

@@ -1,0 +1,92 @@
+"""Plans between blocks, carried out by NumPy, against arrays of the whole domain."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import longshore as ls
+from longshore import BlockPlan, FloorPlan, Region, regions
+
+
+def arrays(plan, width, fill):
+    """An array for each block, with ghost cells of -1; the block's own points are filled from the domain's array."""
+    found = []
+    for region in plan:
+        grown = region.grow(width)
+        array = np.full(grown.shape, -1.0)
+        array[region.slices(grown)] = fill[region.slices(plan.bounding)]
+        found.append(array)
+    return found
+
+
+def carry_out(plan, width, given, taken):
+    for motion in plan.motions():
+        to = taken[motion.destination][motion.destination_region.slices(plan.destination[motion.destination].grow(width))]
+        from_ = given[motion.source][motion.source_region.slices(plan.source[motion.source].grow(width))]
+        to[...] = from_.ravel(order="F").reshape(to.shape, order="F")
+
+
+@settings(deadline=None)
+@given(st.integers(1, 9), st.integers(1, 3), st.booleans(), st.integers(0, 10**6))
+def test_periodic_halo_is_numpy_pad(ranks, width, by_hilbert, seed):
+    shape = (9, 7, 8)
+    domain = Region.of_shape(shape)
+    whole = np.random.default_rng(seed).random(shape)
+    blocks = FloorPlan.balanced(regions.split_to_size(domain, 4), ranks) if by_hilbert else FloorPlan.even(domain, ranks)
+    plan = BlockPlan.halo(blocks, width, domain=domain, periodic=(True, True, True))
+    plan.check_races()
+    have = arrays(blocks, width, whole)
+    carry_out(plan, width, have, have)
+    padded = np.pad(whole, width, mode="wrap")
+    for region, array in zip(blocks, have):
+        np.testing.assert_array_equal(array, padded[region.grow(width).slices(domain.grow(width))])
+
+
+def test_there_and_back():
+    shape = (12, 10)
+    whole = np.arange(120.0).reshape(shape)
+    rows, tiles = FloorPlan.even(Region.of_shape(shape), 5), FloorPlan.of_layout(ls.Layout("(CYCLIC(3), BLOCK) on 2x2", shape))
+    plan = BlockPlan.copy_between(rows, tiles)
+    have, want = arrays(rows, 0, whole), arrays(tiles, 0, 0 * whole)
+    carry_out(plan, 0, have, want)
+    for region, array in zip(tiles, want):
+        np.testing.assert_array_equal(array, whole[region.slices(tiles.bounding)])
+    back = arrays(rows, 0, 0 * whole)
+    carry_out(plan.reverse(), 0, want, back)
+    for a, b in zip(have, back):
+        np.testing.assert_array_equal(a, b)
+    assert plan.reverse().reverse() == plan != plan.reverse()
+    assert sum(points for *_, points in plan.volumes()) == 120
+
+
+def test_a_plan_is_a_value():
+    blocks = FloorPlan.even(Region.of_shape((8, 6)), 4)
+    whole, mine = BlockPlan.halo(blocks, 1), BlockPlan.halo(blocks, 1, rank=2)
+    assert mine.digest == whole.digest and mine.rank == 2 and whole.rank is None
+    assert mine.receives(2) == whole.receives(2) and mine.sends(2) == whole.sends(2)
+    assert str(whole).startswith("12 motions: block 1 [0:4, 3:4] -> block 0 [0:4, 3:4]; ") and whole.workspace_bytes < 1000
+    assert len(BlockPlan.halo(blocks, 1, corners=False).motions()) == 8
+    assert len(BlockPlan.halo(blocks, (1, 0), 0).motions()) == 2
+    hand = BlockPlan(blocks, blocks)
+    hand.copy(Region((0, 3), (4, 4)), 0, Region((0, 3), (2, 5)), 1)
+    (motion,) = hand.motions()
+    assert (motion.source, motion.destination, motion.source_region) == (1, 0, Region((0, 3), (2, 5)))
+    assert hand.source == hand.destination == blocks and hand != whole
+
+
+def test_mistakes_are_told():
+    blocks = FloorPlan.even(Region.of_shape((8, 6)), 4)
+    plan, cell = BlockPlan(blocks, blocks), Region((0, 0), (1, 1))
+    with pytest.raises(ls.ArgumentError, match="no source block 9; the floor plan has 4"):
+        plan.copy(cell, 0, cell, 9)
+    with pytest.raises(ls.ShapeError, match="2 points do not fill 1"):
+        plan.copy(cell, 0, Region((0, 0), (1, 2)), 1)
+    with pytest.raises(ls.ArgumentError, match="rank 1's"):
+        BlockPlan.halo(blocks, 1, rank=1).sends(0)
+    with pytest.raises(ls.ArgumentError, match="-2 in dimension 0 is negative"):
+        BlockPlan.halo(blocks, -2)
+    plan.copy(cell, 3, cell, 0)
+    plan.copy(cell, 3, cell, 1)
+    with pytest.raises(ls.ArgumentError, match=r"write the points \[0:1, 0:1\] of block 3 \(rank 3\)"):
+        plan.check_races()
