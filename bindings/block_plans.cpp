@@ -1,5 +1,6 @@
 #include "longshore/plans/block_plan.hpp"
 
+#include "longshore/movers/mover.hpp"
 #include "points.hpp"
 
 namespace longshore::python {
@@ -19,7 +20,9 @@ part in; its digest is still the whole plan's. Regions may lie outside their blo
 >>> plan.receives(0)[0]
 <longshore.BlockMotion: block 1 [0:4, 3:4] -> block 0 [0:4, 3:4]>
 >>> plan.volumes()[:2]  # (from, to, motions, points)
-[(0, 1, 1, 4), (0, 2, 1, 3)])";
+[(0, 1, 1, 4), (0, 2, 1, 3)]
+>>> arrays = blocks.empty("float64", ghost=1)
+>>> mover = plan.bind(arrays, ghost=1)  # fills the ghost cells at every mover.start(), mover.wait())";
 
 Halo to_halo(const FloorPlan& blocks, nb::object below, nb::object above, std::optional<Region> domain, nb::object periodic,
              bool corners) {
@@ -81,14 +84,44 @@ void bind_block_plans(nb::module_& module) {
            }, "What one rank sends to another or keeps: (source rank, destination rank, motions, points), ascending.",
            nb::sig("def volumes(self) -> list[tuple[int, int, int, int]]"))
       .def("check_races", &BlockPlan::check_races,
-           "Raises ArgumentError naming two motions that write the same point, if there are any.")
+           nb::arg("endogenous") = false,
+           "Raises ArgumentError naming two motions that write the same point, if there are any; with `endogenous`, where sources and "
+           "destinations are the same arrays, also two of which one reads what the other writes.")
       .def("reverse", &BlockPlan::reverse, "The plan that brings everything back.")
+      .def("bind", [](nb::object self, nb::object sources, nb::object destinations, nb::object ghost, nb::object destination_ghost,
+                      nb::object threads, nb::object order) {
+             return nb::module_::import_("longshore._blocks")
+                 .attr("bind")(self, sources, destinations, ghost, destination_ghost, threads, order);
+           }, nb::arg("sources"), nb::arg("destinations") = nb::none(), nb::kw_only(), nb::arg("ghost") = 0,
+           nb::arg("destination_ghost") = nb::none(), nb::arg("threads") = nb::none(), nb::arg("order") = "F",
+           "Ties the plan to memory: a Mover with start(), test() and wait(), to be used again and again.\n\n"
+           "`sources` and `destinations` hold one array a block, over its region grown by `ghost` (`destination_ghost`, where those have "
+           "other ghost cells), in any memory order; the mover keeps them alive. Without destinations the sources are the destinations "
+           "too, as in a halo update. The threads engine moves them on `threads` threads (None: as many as the process may use). Points "
+           "of regions of different shape are visited in column-major order on both sides, or with order=\"C\" in row-major order.\n\n"
+           "Raises ShapeError, DTypeError, LocalArrayError and ArgumentError that name the block: also for motions outside the arrays, "
+           "for arrays that share memory (or interleave), and for races: two motions that write the same point, or, without "
+           "destinations, one that reads what another writes.",
+           nb::sig("def bind(self, sources: Sequence[object], destinations: Sequence[object] | None = None, *, ghost: int | Sequence[int] "
+                   "= 0, destination_ghost: int | Sequence[int] | None = None, threads: int | None = None, order: str = 'F') -> Mover"))
       .def_prop_ro("digest", &BlockPlan::digest, "64 bits that agree on all machines for equal plans, whosever motions they hold.")
       .def_prop_ro("workspace_bytes", &BlockPlan::workspace_bytes, "Bytes of memory the plan holds beyond its two floor plans.")
       .def("__eq__", [](const BlockPlan& a, nb::object b) { return nb::isinstance<BlockPlan>(b) && a == nb::cast<const BlockPlan&>(b); },
            nb::arg("other"), nb::sig("def __eq__(self, other: object, /) -> bool"))
       .def("__str__", [](const BlockPlan& p) { return p.to_string(); })
       .def("__repr__", [](const BlockPlan& p) { return "<longshore.BlockPlan: " + p.to_string(2) + ">"; });
+
+  module.def("bind_block_threads",
+             [](const BlockPlan& plan, Index itemsize, std::vector<LocalArray> sources, nb::object ghost,
+                std::optional<std::vector<LocalArray>> destinations, nb::object destination_ghost, int threads, const std::string& order) {
+               std::optional<BlockArrays> to;
+               if (destinations) to = {std::move(*destinations), to_point(destination_ghost, plan.destination().dims())};
+               return bind_threads(plan, itemsize, {std::move(sources), to_point(ghost, plan.source().dims())}, std::move(to),
+                                   {{}, threads}, to_order(order));
+             },
+             nb::arg("plan"), nb::arg("itemsize"), nb::arg("sources"), nb::arg("ghost"), nb::arg("destinations").none(),
+             nb::arg("destination_ghost"), nb::arg("threads"), nb::arg("order"),
+             "The threads engine for blocks: one array a block, all in this process.");
 }
 
 }  // namespace longshore::python

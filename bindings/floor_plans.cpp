@@ -105,6 +105,11 @@ void bind_floor_plans(nb::module_& module) {
            "The same owners for a finer mesh.", nb::sig("def refine(self, ratio: int | Sequence[int]) -> FloorPlan"))
       .def("with_owners", &FloorPlan::with_owners, nb::arg("owners"), "The same regions with other owners.",
            nb::sig("def with_owners(self, owners: Sequence[int]) -> FloorPlan"))
+      .def("empty", [](nb::object self, nb::object dtype, nb::object ghost, nb::object order) {
+             return nb::module_::import_("longshore._blocks").attr("empty")(self, dtype, ghost, order);
+           }, nb::arg("dtype"), nb::arg("ghost") = 0, nb::arg("order") = "C",
+           "An uninitialised NumPy array for each block, over its region grown by `ghost`: `region.slices(within)` picks parts of it.",
+           nb::sig("def empty(self, dtype: object, ghost: int | Sequence[int] = 0, order: str = 'C') -> list[numpy.typing.NDArray]"))
       .def_prop_ro("digest", &FloorPlan::digest, "64 bits that agree on all machines for equal floor plans.")
       .def_prop_ro("workspace_bytes", &FloorPlan::workspace_bytes, "Bytes of memory this object holds.")
       .def("__eq__", [](const FloorPlan& a, nb::object b) { return nb::isinstance<FloorPlan>(b) && a == nb::cast<const FloorPlan&>(b); },

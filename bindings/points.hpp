@@ -10,7 +10,10 @@ namespace longshore::python {
 inline std::vector<Index> to_indices(nb::handle value) {
   Index single;
   if (nb::try_cast<Index>(value, single)) return {single};
-  return nb::cast<std::vector<Index>>(value);
+  std::vector<Index> several;
+  if (nb::try_cast<std::vector<Index>>(value, several)) return several;
+  const std::string words = "expected an integer or a sequence of integers, got " + nb::cast<std::string>(nb::repr(value));
+  throw nb::type_error(words.c_str());
 }
 
 inline Point to_point(nb::handle value) { return Point(to_indices(value)); }
@@ -38,7 +41,7 @@ inline nb::tuple to_tuple(const Point& point) { return to_tuple(point.to_vector(
 inline std::vector<bool> to_flags(nb::handle value) {
   if (value.is_none()) return {};
   std::vector<bool> flags;
-  for (const auto item : nb::iter(value)) flags.push_back(nb::cast<bool>(item));
+  for (const auto item : nb::iter(value)) flags.push_back(PyObject_IsTrue(item.ptr()) == 1);
   return flags;
 }
 

@@ -194,29 +194,40 @@ std::vector<CopyTask> copy_tasks(const MotionPlan& plan, const std::vector<Visib
   return tasks;
 }
 
-void CopyTask::run() const {
-  if (const auto* single = std::get_if<Single>(&work))
-    single->program.run(single->destination, single->source);
-  else
-    std::get<Joint>(work).copy.run(std::get<Joint>(work).shared, std::get<Joint>(work).members);
-}
+namespace {
 
-std::string CopyTask::describe() const {
-  return std::visit([](const auto& w) {
-    if constexpr (std::is_same_v<std::decay_t<decltype(w)>, Single>)
-      return w.program.describe();
-    else
-      return w.copy.describe();
-  }, work);
-}
+struct Execute {
+  void operator()(const CopyTask::Single& w) const { w.program.run(w.destination, w.source); }
+  void operator()(const CopyTask::Joint& w) const { w.copy.run(w.shared, w.members); }
+  void operator()(const CopyTask::Batch& w) const {
+    for (const auto& s : w.stretches) s.program->run(s.first, s.last, s.destination, s.source);
+  }
+};
 
-Index CopyTask::workspace_bytes() const {
-  return Index(sizeof(CopyTask)) + std::visit([](const auto& w) {
-    if constexpr (std::is_same_v<std::decay_t<decltype(w)>, Single>)
-      return w.program.workspace_bytes();
-    else
-      return w.copy.workspace_bytes();
-  }, work);
-}
+struct Describe {
+  std::string operator()(const CopyTask::Single& w) const { return w.program.describe(); }
+  std::string operator()(const CopyTask::Joint& w) const { return w.copy.describe(); }
+  std::string operator()(const CopyTask::Batch& w) const {
+    const auto words = w.stretches.front().program->describe();
+    return w.stretches.size() == 1 ? words : words + " and " + std::to_string(w.stretches.size() - 1) + " more";
+  }
+};
+
+struct WorkspaceBytes {
+  Index operator()(const CopyTask::Single& w) const { return w.program.workspace_bytes(); }
+  Index operator()(const CopyTask::Joint& w) const { return w.copy.workspace_bytes(); }
+  Index operator()(const CopyTask::Batch& w) const {
+    Index bytes = Index(w.stretches.capacity() * sizeof(CopyTask::Batch::Stretch));
+    for (const auto& s : w.stretches)
+      if (s.first == 0) bytes += s.program->workspace_bytes();  // once, however many tasks share it
+    return bytes;
+  }
+};
+
+}  // namespace
+
+void CopyTask::run() const { std::visit(Execute{}, work); }
+std::string CopyTask::describe() const { return std::visit(Describe{}, work); }
+Index CopyTask::workspace_bytes() const { return Index(sizeof(CopyTask)) + std::visit(WorkspaceBytes{}, work); }
 
 }  // namespace longshore

@@ -298,23 +298,37 @@ std::vector<BlockPlan::Volume> BlockPlan::volumes() const {
   return volumes;
 }
 
-void BlockPlan::check_races() const {
-  std::vector<BlockMotion> all;
-  for_each([&](const BlockMotion& motion) { all.push_back(motion); });
-  // By destination block, and in it from below: only those before the end of one can meet it.
-  auto first = [](const BlockMotion& m) { return m.destination_region.dims() ? m.destination_region.lower()[0] : 0; };
-  std::sort(all.begin(), all.end(), [&](const BlockMotion& a, const BlockMotion& b) {
-    return a.destination != b.destination ? a.destination < b.destination : first(a) < first(b);
+void BlockPlan::check_races(bool endogenous) const {
+  struct Use {
+    Index block;
+    bool writes;
+    Region region;
+    std::size_t motion;
+    Index first() const { return region.dims() ? region.lower()[0] : 0; }
+  };
+  const auto all = motions();
+  std::vector<Use> uses;
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    uses.push_back({all[k].destination, true, all[k].destination_region, k});
+    if (endogenous) uses.push_back({all[k].source, false, all[k].source_region, k});
+  }
+  // By block, and in it from below: only those before the end of one can meet it.
+  std::sort(uses.begin(), uses.end(), [](const Use& a, const Use& b) {
+    return a.block != b.block ? a.block < b.block : a.first() < b.first();
   });
-  for (std::size_t k = 0; k < all.size(); ++k)
-    for (std::size_t j = k + 1; j < all.size() && all[j].destination == all[k].destination; ++j) {
-      const auto &a = all[k].destination_region, &b = all[j].destination_region;
-      if (a.dims() && b.lower()[0] >= a.upper()[0]) break;
-      if (a.overlaps(b))
-        throw Error(ErrorKind::argument, "two motions write the points " + (a & b).to_string() + " of block " +
-                                             std::to_string(all[k].destination) + " (rank " +
-                                             std::to_string(destination().owner(all[k].destination)) + "): " + all[k].to_string() +
-                                             " and " + all[j].to_string());
+  for (std::size_t k = 0; k < uses.size(); ++k)
+    for (std::size_t j = k + 1; j < uses.size() && uses[j].block == uses[k].block; ++j) {
+      const Use &a = uses[k].writes ? uses[k] : uses[j], &b = uses[k].writes ? uses[j] : uses[k];
+      if (uses[k].region.dims() && uses[j].first() >= uses[k].region.upper()[0]) break;
+      if (!a.writes || !a.region.overlaps(b.region)) continue;
+      const std::string where = "the points " + (a.region & b.region).to_string() + " of block " + std::to_string(a.block) + " (rank " +
+                                std::to_string(destination().owner(a.block)) + ")";
+      const auto &one = all[std::min(a.motion, b.motion)], &two = all[std::max(a.motion, b.motion)];
+      if (a.motion == b.motion)
+        throw Error(ErrorKind::argument, "a motion reads and writes " + where + ": " + one.to_string());
+      throw Error(ErrorKind::argument, (b.writes ? "two motions write " + where
+                                                 : "one motion reads and another writes " + where) +
+                                           ": " + one.to_string() + " and " + two.to_string());
     }
 }
 

@@ -36,8 +36,11 @@ def test_periodic_halo_is_numpy_pad(ranks, width, by_hilbert, seed):
     blocks = FloorPlan.balanced(regions.split_to_size(domain, 4), ranks) if by_hilbert else FloorPlan.even(domain, ranks)
     plan = BlockPlan.halo(blocks, width, domain=domain, periodic=(True, True, True))
     plan.check_races()
-    have = arrays(blocks, width, whole)
+    have, moved = arrays(blocks, width, whole), arrays(blocks, width, whole)
     carry_out(plan, width, have, have)
+    plan.bind(moved, ghost=width)()
+    for a, b in zip(have, moved):
+        np.testing.assert_array_equal(a, b)
     padded = np.pad(whole, width, mode="wrap")
     for region, array in zip(blocks, have):
         np.testing.assert_array_equal(array, padded[region.grow(width).slices(domain.grow(width))])
@@ -73,6 +76,55 @@ def test_a_plan_is_a_value():
     (motion,) = hand.motions()
     assert (motion.source, motion.destination, motion.source_region) == (1, 0, Region((0, 3), (2, 5)))
     assert hand.source == hand.destination == blocks and hand != whole
+
+
+def test_movers_go_again_and_again_and_two_at_a_time():
+    shape = (40, 30)
+    rows, tiles = FloorPlan.even(Region.of_shape(shape), 3), FloorPlan.balanced(regions.split_to_size(Region.of_shape(shape), 9), 4)
+    there = BlockPlan.copy_between(rows, tiles)
+    a, b = rows.empty(np.complex64, order="F"), tiles.empty(np.complex64, ghost=(1, 2))
+    c = rows.empty(np.complex64)
+    go, back = there.bind(a, b, destination_ghost=(1, 2)), there.reverse().bind(b, c, ghost=(1, 2), destination_ghost=0, threads=2)
+    halo = BlockPlan.halo(tiles, (1, 2)).bind(b, ghost=(1, 2))
+    for step in range(3):
+        whole = np.random.default_rng(step).random(shape).astype(np.complex64)
+        for region, array in zip(rows, a):
+            array[...] = whole[region.slices(rows.bounding)]
+        go()
+        halo.start()
+        back.start()  # reads what the halo does not write
+        halo.wait()
+        back.wait()
+        assert halo.test() and "threads engine" in go.path and go.moved_bytes == whole.nbytes
+        for x, y in zip(a, c):
+            np.testing.assert_array_equal(x, y)
+        for region, array in zip(tiles, b):
+            around = region.grow((1, 2))
+            seen = around & rows.bounding
+            np.testing.assert_array_equal(array[seen.slices(around)], whole[seen.slices(rows.bounding)])
+
+
+def test_wrong_arrays_are_told():
+    blocks = FloorPlan.even(Region.of_shape((8, 6)), 4)
+    halo, good = BlockPlan.halo(blocks, 1), blocks.empty(float, ghost=1)
+    with pytest.raises(ls.ArgumentError, match="more ghost cells"):
+        halo.bind(blocks.empty(float))
+    with pytest.raises(ls.ShapeError, match=r"source array of block 0 has shape \(6, 5\), .* has \(4, 3\)"):
+        halo.bind(good)
+    with pytest.raises(ls.DTypeError, match="block 2 has dtype float32, source block 0 has float64"):
+        halo.bind([*good[:2], good[2].astype(np.float32), good[3]], ghost=1)
+    with pytest.raises(ls.LocalArrayError, match="block 0 and the .* block 1 share memory"):
+        halo.bind([good[0], good[0], *good[2:]], ghost=1)
+    with pytest.raises(ls.ArgumentError, match="one array a block"):
+        halo.bind(good[0], ghost=1)
+    with pytest.raises(ls.ArgumentError, match="order"):
+        blocks.empty(float, order="Z")
+    frozen = [array.copy() for array in good]
+    frozen[3].flags.writeable = False
+    with pytest.raises(ls.LocalArrayError, match="block 3 is read-only"):
+        halo.bind(frozen, ghost=1)
+    halo.bind(frozen, good, ghost=1)
+    assert BlockPlan(FloorPlan([], []), FloorPlan([], [])).bind([])() is None
 
 
 def test_mistakes_are_told():

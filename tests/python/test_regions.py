@@ -80,6 +80,14 @@ def test_mistakes_are_told():
         FloorPlan.of_layout(ls.Layout("(CYCLIC) on 2", 1000), most=100)
 
 
+@pytest.mark.parametrize("wrong", ["ab", (1, 2.5), {3: 4}, (2**70,)])
+def test_what_is_no_point_is_told(wrong):
+    for make in (lambda: Region(wrong, 3), lambda: Region(0, 4).grow(wrong), lambda: wrong in Region(0, 4), lambda: ls.Layout("(*)", wrong)):
+        with pytest.raises(TypeError, match="integer or a sequence of integers"):
+            make()
+    assert Region(np.array([1, 2]), (np.int64(3), np.int32(4))).shape == (2, 2)
+
+
 def test_floor_plans():
     plan = FloorPlan.even(Region.of_shape((8, 6)), 4)
     assert len(plan) == 4 and plan.size == 48 and plan.world_size == 4 and plan.ndim == 2

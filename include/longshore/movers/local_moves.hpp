@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "longshore/plans/motion_plan.hpp"
 #include "longshore/relations/joint_copy.hpp"
+#include "longshore/relations/relation_program.hpp"
 
 namespace longshore {
 
@@ -38,8 +40,18 @@ struct CopyTask {
     std::byte* shared;
     std::vector<std::byte*> members;
   };
-  std::variant<Single, Joint> work;
-  std::vector<Index> sources, destinations;  ///< the layout ranks whose memory is read and written
+  /// Motions between blocks: stretches of relations, of which one may be cut into several tasks.
+  struct Batch {
+    struct Stretch {
+      std::shared_ptr<const RelationProgram> program;
+      Index first, last;  ///< positions
+      std::byte* destination;
+      const std::byte* source;
+    };
+    std::vector<Stretch> stretches;
+  };
+  std::variant<Single, Joint, Batch> work;
+  std::vector<Index> sources, destinations;  ///< the layout's ranks (or the blocks) whose memory is read and written
   Index bytes = 0;
 
   void run() const;

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "longshore/plans/block_plan.hpp"
 #include "longshore/plans/motion_plan.hpp"
 #include "longshore/relations/combine.hpp"
 
@@ -54,5 +56,18 @@ void check_no_overlap(const LocalArray& source, Index source_rank, const LocalAr
 /// `sources[p]` belongs to process p of the source layout, `destinations[p]` to process p of the destination layout.
 std::unique_ptr<Mover> bind_threads(const MotionPlan& plan, std::vector<LocalArray> sources,
                                     std::vector<LocalArray> destinations, const MoveOptions& options = {});
+
+/// The arrays of a floor plan's blocks, one a block: each over its region grown by the ghost widths, with strides of any kind.
+struct BlockArrays {
+  std::vector<LocalArray> arrays;
+  Point ghost;  ///< ghost cells on every side, in every dimension
+};
+
+/// The `threads` engine for blocks. Where `destinations` is nothing the sources are the destinations too: an endogenous copy, as
+/// halos are. Points are visited in column-major order on both sides, or in row-major order. Throws `Error(shape)`,
+/// `Error(buffer)` and `Error(argument)` that name the block; also for motions outside the arrays, for races, and for one rank's
+/// plan. Only copies: `options.combine` must be one.
+std::unique_ptr<Mover> bind_threads(const BlockPlan& plan, Index element_bytes, BlockArrays sources,
+                                    std::optional<BlockArrays> destinations, const MoveOptions& options = {}, Order visit = Order::F);
 
 }  // namespace longshore

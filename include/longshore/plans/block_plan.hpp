@@ -74,8 +74,9 @@ class BlockPlan {
     bool operator==(const Volume&) const = default;
   };
   std::vector<Volume> volumes() const;
-  /// Throws `Error(argument)` naming two motions that write the same point, if there are any.
-  void check_races() const;
+  /// Throws `Error(argument)` naming two motions that write the same point, if there are any; for a plan whose sources and
+  /// destinations are the same arrays (an endogenous copy), also two of which one reads what the other writes.
+  void check_races(bool endogenous = false) const;
   /// The plan that brings everything back: sources and destinations exchanged.
   BlockPlan reverse() const;
 
