@@ -12,7 +12,8 @@ constexpr const char* floor_plan_doc = R"(An irregular collection of blocks: reg
 
 ``FloorPlan(regions, owners)``. Many regions may have one owner; regions may overlap and may be empty. ``FloorPlan.even`` cuts a
 domain into one block a rank, ``FloorPlan.balanced`` gives many blocks to few ranks by weight, ``FloorPlan.of_layout`` says what
-a Layout's ranks own, ``FloorPlan.from_bounds`` takes coordinates as an array. A value: immutable, hashable, picklable, cheap to copy.
+a Layout's ranks own, ``FloorPlan.from_bounds`` takes coordinates as an array. A value: immutable, hashable, picklable, cheap to
+copy.
 Raises ShapeError and ArgumentError that name the region. Not collective. (The Data Mover, section 2.)
 
 >>> FloorPlan.even(Region((0, 0), (8, 6)), 4)
@@ -49,7 +50,7 @@ void bind_floor_plans(nb::module_& module) {
              new (self) FloorPlan(regions, std::move(owners));
            }, nb::arg("regions"), nb::arg("owners"),
            nb::sig("def __init__(self, regions: Sequence[Region], owners: Sequence[int]) -> None"))
-      .def_static("from_bounds", &from_bounds, nb::arg("bounds"), nb::arg("owners"),
+      .def_static("from_bounds", &from_bounds, nb::arg("bounds").noconvert(), nb::arg("owners"),
                   "From an int64 array of shape (regions, 2, dimensions): lower and upper coordinates.",
                   nb::sig("def from_bounds(bounds: numpy.typing.NDArray, owners: Sequence[int]) -> FloorPlan"))
       .def_static("even", [](const Region& domain, Index ranks, nb::object periodic) {
@@ -62,6 +63,9 @@ void bind_floor_plans(nb::module_& module) {
                     if (balance != "knapsack" && balance != "hilbert" && balance != "morton")
                       throw Error(ErrorKind::argument,
                                   "balance is \"" + balance + "\"; it must be \"hilbert\", \"morton\" or \"knapsack\"");
+                    if (weights && weights->size() != regions.size())
+                      throw Error(ErrorKind::shape, std::to_string(weights->size()) + " weights for " +
+                                                        std::to_string(regions.size()) + " regions");
                     if (balance != "knapsack")
                       return balanced_along(regions, ranks, to_curve(balance), weights.value_or(std::vector<Index>{}));
                     if (!weights) {
@@ -70,13 +74,13 @@ void bind_floor_plans(nb::module_& module) {
                     }
                     return FloorPlan(regions, balance_by_knapsack(*weights, ranks));
                   }, nb::arg("regions"), nb::arg("ranks"), nb::arg("weights") = nb::none(), nb::arg("balance") = "hilbert",
-                  "Regions on so many ranks, by weight (none: by points). `balance`: along a \"hilbert\" or \"morton\" curve, with the "
-                  "heaviest rank as light as can be, or by \"knapsack\", evener and without regard to neighbours.",
-                  nb::sig("def balanced(regions: Sequence[Region], ranks: int, weights: Sequence[int] | None = None, balance: str = "
-                          "'hilbert') -> FloorPlan"))
+                  "Regions on so many ranks, by weight (none: by points). `balance`: along a \"hilbert\" or \"morton\" curve, "
+                  "with the heaviest rank as light as can be, or by \"knapsack\", evener and without regard to neighbours.",
+                  nb::sig("def balanced(regions: Sequence[Region], ranks: int, weights: Sequence[int] | None = None, balance: str "
+                          "= 'hilbert') -> FloorPlan"))
       .def_static("of_layout", &floor_plan_of, nb::arg("layout"), nb::arg("most") = Index{1} << 24,
-                  "What each rank of a layout owns, as boxes in global indices, by ascending rank. Raises MemoryLimitError where that "
-                  "takes more than `most` boxes.")
+                  "What each rank of a layout owns, as boxes in global indices, by ascending rank. Raises MemoryLimitError where "
+                  "that takes more than `most` boxes.")
       .def("__len__", &FloorPlan::size)
       .def("__getitem__", [](const FloorPlan& plan, Index k) {
              if (k < 0) k += plan.size();
@@ -86,7 +90,8 @@ void bind_floor_plans(nb::module_& module) {
       .def("owner", &FloorPlan::owner, nb::arg("k"), "The rank that owns region k. Raises ArgumentError where there is none.")
       .def_prop_ro("regions", &FloorPlan::regions, "All regions.")
       .def_prop_ro("owners", [](const FloorPlan& plan) { return to_numpy(plan.owners(), {plan.owners().size()}); },
-                   nb::rv_policy::automatic, "The owner of every region, as an int64 array.", nb::sig("def owners(self) -> numpy.typing.NDArray"))
+                   nb::rv_policy::automatic, "The owner of every region, as an int64 array.", nb::sig("def owners(self) -> "
+                                                                                                      "numpy.typing.NDArray"))
       .def_prop_ro("bounds", [](const FloorPlan& plan) {
              return to_numpy(plan.bounds(), {std::size_t(plan.size()), 2, plan.dims()});
            }, nb::rv_policy::automatic, "Lower and upper coordinates, as an int64 array of shape (regions, 2, dimensions).",
@@ -108,11 +113,15 @@ void bind_floor_plans(nb::module_& module) {
       .def("empty", [](nb::object self, nb::object dtype, nb::object ghost, nb::object order) {
              return nb::module_::import_("longshore._blocks").attr("empty")(self, dtype, ghost, order);
            }, nb::arg("dtype"), nb::arg("ghost") = 0, nb::arg("order") = "C",
-           "An uninitialised NumPy array for each block, over its region grown by `ghost`: `region.slices(within)` picks parts of it.",
-           nb::sig("def empty(self, dtype: object, ghost: int | Sequence[int] = 0, order: str = 'C') -> list[numpy.typing.NDArray]"))
+           "An uninitialised NumPy array for each block, over its region grown by `ghost`: `region.slices(within)` picks parts of "
+           "it.",
+           nb::sig("def empty(self, dtype: object, ghost: int | Sequence[int] = 0, order: str = 'C') -> "
+                   "list[numpy.typing.NDArray]"))
       .def_prop_ro("digest", &FloorPlan::digest, "64 bits that agree on all machines for equal floor plans.")
       .def_prop_ro("workspace_bytes", &FloorPlan::workspace_bytes, "Bytes of memory this object holds.")
-      .def("__eq__", [](const FloorPlan& a, nb::object b) { return nb::isinstance<FloorPlan>(b) && a == nb::cast<const FloorPlan&>(b); },
+      .def("__eq__", [](const FloorPlan& a, nb::object b) {
+             return nb::isinstance<FloorPlan>(b) && a == nb::cast<const FloorPlan&>(b);
+           },
            nb::arg("other"), nb::sig("def __eq__(self, other: object, /) -> bool"))
       .def("__hash__", [](const FloorPlan& p) { return Py_hash_t(p.digest() & 0x7fffffffffffffff); })
       .def("__str__", [](const FloorPlan& p) { return p.to_string(); })

@@ -12,6 +12,10 @@ inline std::vector<Index> to_indices(nb::handle value) {
   if (nb::try_cast<Index>(value, single)) return {single};
   std::vector<Index> several;
   if (nb::try_cast<std::vector<Index>>(value, several)) return several;
+  if (nb::isinstance<nb::sequence>(value) || nb::isinstance<nb::int_>(value))
+    for (const auto item : nb::isinstance<nb::int_>(value) ? nb::make_tuple(value) : nb::tuple(nb::borrow(value)))
+      if (nb::isinstance<nb::int_>(item) && !nb::try_cast<Index>(item, single))
+        throw Error(ErrorKind::overflow, nb::cast<std::string>(nb::repr(item)) + " does not fit in 64 bits");
   const std::string words = "expected an integer or a sequence of integers, got " + nb::cast<std::string>(nb::repr(value));
   throw nb::type_error(words.c_str());
 }

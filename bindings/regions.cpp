@@ -46,10 +46,11 @@ void bind_lists(nb::module_& module) {
                return to_tuples(periodic_shifts(moving, target, domain, to_flags(periodic)));
              }, nb::arg("moving"), nb::arg("target"), nb::arg("domain"), nb::arg("periodic") = nb::none(),
              "The multiples of the domain's periodic extents by which `moving` must be shifted to meet `target`.",
-             nb::sig("def periodic_shifts(moving: Region, target: Region, domain: Region, periodic: Sequence[bool] | None = None) -> "
-                     "list[tuple[int, ...]]"));
+             nb::sig("def periodic_shifts(moving: Region, target: Region, domain: Region, periodic: Sequence[bool] | None = None) "
+                     "-> list[tuple[int, ...]]"));
   module.def("subtract", [](const std::vector<Region>& from, const std::vector<Region>& what) { return subtract(from, what); },
-             nb::arg("from_"), nb::arg("what"), "The points of `from_` that are in none of `what`, as regions; disjoint if `from_` is.");
+             nb::arg("from_"), nb::arg("what"), "The points of `from_` that are in none of `what`, as regions; disjoint if "
+                                                "`from_` is.");
   module.def("unite", [](const std::vector<Region>& regions) { return unite(regions); }, nb::arg("regions"),
              "All points of the regions once, in regions that do not overlap.");
   module.def("split_evenly", [](const Region& domain, nb::object blocks) {
@@ -66,8 +67,8 @@ void bind_lists(nb::module_& module) {
   module.def("process_grid", [](Index processes, nb::object shape, nb::object periodic) {
                return to_tuple(process_grid(processes, to_point(shape), to_flags(periodic)));
              }, nb::arg("processes"), nb::arg("shape"), nb::arg("periodic") = nb::none(),
-             "The process grid whose blocks of a domain of this shape have the least surface in common; of equals, the one with the "
-             "longest contiguous runs.",
+             "The process grid whose blocks of a domain of this shape have the least surface in common; of equals, the one with "
+             "the longest contiguous runs.",
              nb::sig("def process_grid(processes: int, shape: int | Sequence[int], periodic: Sequence[bool] | None = None) -> "
                      "tuple[int, ...]"));
   module.def("order_along", [](const std::vector<Region>& regions, const std::string& curve) {
@@ -108,8 +109,8 @@ void bind_regions(nb::module_& module) {
              const Point low = to_point(below, r.dims());
              return r.grow(low, above.is_none() ? low : to_point(above, r.dims()));
            }, nb::arg("below"), nb::arg("above") = nb::none(),
-           "Further out by so much below and above (none: the same) in every dimension; negative widths trim, to nothing where less "
-           "than that is there.",
+           "Further out by so much below and above (none: the same) in every dimension; negative widths trim, to nothing where "
+           "less than that is there.",
            nb::sig("def grow(self, below: int | Sequence[int], above: int | Sequence[int] | None = None) -> Region"))
       .def("coarsen", [](const Region& r, nb::object ratio) { return r.coarsen(to_point(ratio, r.dims())); }, nb::arg("ratio"),
            "The cells of a mesh `ratio` times as coarse that cover the region.",
@@ -135,7 +136,8 @@ void bind_regions(nb::module_& module) {
              }
              return nb::tuple(slices);
            }, nb::arg("within"),
-           "Slices that pick this region from a NumPy array over the region `within`. Raises ArgumentError where it is not in there.",
+           "Slices that pick this region from a NumPy array over the region `within`. Raises ArgumentError where it is not in "
+           "there.",
            nb::sig("def slices(self, within: Region) -> tuple[slice, ...]"))
       .def("offset_of", [](const Region& r, nb::object point, const std::string& order) {
              return r.offset_of(to_point(point), to_order(order));
@@ -156,8 +158,8 @@ void bind_regions(nb::module_& module) {
            });
 
   nb::class_<RegionIndex>(module, "RegionIndex",
-                          "Which of many regions meet a given one: a tree of bounding boxes, O(n log n) to build and O(log n + answers) "
-                          "to ask. Immutable.")
+                          "Which of many regions meet a given one: a tree of bounding boxes, O(n log n) to build and O(log n + "
+                          "answers) to ask. Immutable.")
       .def("__init__", [](RegionIndex* self, const std::vector<Region>& regions) { new (self) RegionIndex(regions); },
            nb::arg("regions"))
       .def("find", [](const RegionIndex& index, const Region& region) { return index.find(region); }, nb::arg("region"),

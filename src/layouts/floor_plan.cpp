@@ -155,21 +155,24 @@ FloorPlan floor_plan_of(const Layout& layout, Index most) {
     if (section.empty()) continue;
     // Every dimension's intervals; their product are the boxes.
     Point counts(dims);
-    Index boxes = 1;
+    Wide boxes = 1;
+    const Wide left = most - Index(regions.size());
     for (std::size_t d = 0; d < dims; ++d) {
-      for (const auto& run : section.dimensions()[d].runs()) counts[d] = checked_add(counts[d], run.count);
-      boxes = checked_mul(boxes, counts[d]);
+      Wide count = 0;
+      for (const auto& run : section.dimensions()[d].runs()) count += run.count;
+      boxes *= count;
+      if (boxes > left)
+        throw Error(ErrorKind::memory_limit, "what rank " + std::to_string(rank) + " owns of the layout " + layout.to_string() +
+                                                 " is not in one piece; more than " + std::to_string(most) +
+                                                 " boxes in all are not listed");
+      counts[d] = Index(count);
     }
-    if (boxes > most - Index(regions.size()))
-      throw Error(ErrorKind::memory_limit, "rank " + std::to_string(rank) + " owns " + std::to_string(boxes) +
-                                               " separate boxes of the layout " + layout.to_string() + "; more than " +
-                                               std::to_string(most) + " in all are not listed");
     std::vector<std::vector<Run>> intervals(dims);
     for (std::size_t d = 0; d < dims; ++d)
       for (const auto& run : section.dimensions()[d].runs())
         for (Index k = 0; k < run.count; ++k) intervals[d].push_back({run.first + k * run.step, run.length, 1, 0});
     const Region all = Region::of_shape(counts);
-    for (Index k = 0; k < boxes; ++k) {
+    for (Index k = 0; k < Index(boxes); ++k) {
       const Point at = all.point_at(k, Order::C);
       Point lower(dims), upper(dims);
       for (std::size_t d = 0; d < dims; ++d) {

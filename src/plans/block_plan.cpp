@@ -20,6 +20,11 @@ void check_block(const FloorPlan& plan, Index k, const char* side) {
                                          std::to_string(plan.size()));
 }
 
+[[noreturn]] void refuse_images(const Halo& halo) {
+  throw Error(ErrorKind::memory_limit, "the halo is so wide that it meets more than " + std::to_string(most_shifts) +
+                                           " images of the periodic domain " + halo.domain.to_string());
+}
+
 BlockMotion turned(BlockMotion motion) {
   std::swap(motion.source, motion.destination);
   std::swap(motion.source_region, motion.destination_region);
@@ -61,9 +66,15 @@ BlockPlan BlockPlan::halo(FloorPlan blocks, Halo halo, std::optional<Index> rank
     if (halo.below[d] < 0 || halo.above[d] < 0)
       throw Error(ErrorKind::argument, "ghost width " + std::to_string(std::min(halo.below[d], halo.above[d])) + " in dimension " +
                                            std::to_string(d) + " is negative");
+  if (!halo.periodic.empty()) check_same_dims(dims, halo.periodic.size(), "blocks and periodic dimensions");
   if (any(halo.periodic)) {
     check_same_dims(dims, halo.domain.dims(), "blocks and the periodic domain");
-    check_same_dims(dims, halo.periodic.size(), "blocks and periodic dimensions");
+    Wide images = 1;  // that may have to be looked at
+    for (std::size_t d = 0; d < dims; ++d) {
+      if (halo.periodic[d] && !halo.domain.empty())
+        images *= (Wide(halo.below[d]) + halo.above[d]) / halo.domain.extent(d) + 3;
+      if (images > Wide(64 * most_shifts)) refuse_images(halo);
+    }
     for (Index k = 0; k < blocks.size(); ++k)
       if (!halo.domain.contains(blocks.region(k)))
         throw Error(ErrorKind::argument, "block " + std::to_string(k) + " " + blocks.region(k).to_string() +
@@ -95,9 +106,7 @@ void BlockPlan::copy(const Region& destination_region, Index destination, const 
 std::uint8_t BlockPlan::shift_number(const Point& shift) {
   const auto at = std::find(shifts_.begin(), shifts_.end(), shift);
   if (at != shifts_.end()) return std::uint8_t(at - shifts_.begin());
-  if (shifts_.size() == most_shifts)
-    throw Error(ErrorKind::memory_limit, "the halo is so wide that it meets more than " + std::to_string(most_shifts) +
-                                             " images of the periodic domain " + halo_.domain.to_string());
+  if (shifts_.size() == most_shifts) refuse_images(halo_);
   shifts_.push_back(shift);
   return std::uint8_t(shifts_.size() - 1);
 }
@@ -302,34 +311,51 @@ void BlockPlan::check_races(bool endogenous) const {
   struct Use {
     Index block;
     bool writes;
-    Region region;
     std::size_t motion;
-    Index first() const { return region.dims() ? region.lower()[0] : 0; }
   };
   const auto all = motions();
+  auto region = [&](const Use& use) -> const Region& {
+    return use.writes ? all[use.motion].destination_region : all[use.motion].source_region;
+  };
   std::vector<Use> uses;
   for (std::size_t k = 0; k < all.size(); ++k) {
-    uses.push_back({all[k].destination, true, all[k].destination_region, k});
-    if (endogenous) uses.push_back({all[k].source, false, all[k].source_region, k});
+    uses.push_back({all[k].destination, true, k});
+    if (endogenous) uses.push_back({all[k].source, false, k});
   }
-  // By block, and in it from below: only those before the end of one can meet it.
-  std::sort(uses.begin(), uses.end(), [](const Use& a, const Use& b) {
-    return a.block != b.block ? a.block < b.block : a.first() < b.first();
-  });
-  for (std::size_t k = 0; k < uses.size(); ++k)
-    for (std::size_t j = k + 1; j < uses.size() && uses[j].block == uses[k].block; ++j) {
-      const Use &a = uses[k].writes ? uses[k] : uses[j], &b = uses[k].writes ? uses[j] : uses[k];
-      if (uses[k].region.dims() && uses[j].first() >= uses[k].region.upper()[0]) break;
-      if (!a.writes || !a.region.overlaps(b.region)) continue;
-      const std::string where = "the points " + (a.region & b.region).to_string() + " of block " + std::to_string(a.block) + " (rank " +
-                                std::to_string(destination().owner(a.block)) + ")";
-      const auto &one = all[std::min(a.motion, b.motion)], &two = all[std::max(a.motion, b.motion)];
-      if (a.motion == b.motion)
-        throw Error(ErrorKind::argument, "a motion reads and writes " + where + ": " + one.to_string());
-      throw Error(ErrorKind::argument, (b.writes ? "two motions write " + where
-                                                 : "one motion reads and another writes " + where) +
-                                           ": " + one.to_string() + " and " + two.to_string());
+  std::stable_sort(uses.begin(), uses.end(), [](const Use& a, const Use& b) { return a.block < b.block; });
+
+  auto refuse = [&](const Use& a, const Use& b) {
+    const std::string where = "the points " + (region(a) & region(b)).to_string() + " of block " + std::to_string(a.block) +
+                              " (rank " + std::to_string(destination().owner(a.block)) + ")";
+    if (a.motion == b.motion)
+      throw Error(ErrorKind::argument, "a motion reads and writes " + where + ": " + all[a.motion].to_string());
+    const auto &one = all[std::min(a.motion, b.motion)], &two = all[std::max(a.motion, b.motion)];
+    const char* what = a.writes && b.writes ? "two motions write " : "one motion reads and another writes ";
+    throw Error(ErrorKind::argument, what + where + ": " + one.to_string() + " and " + two.to_string());
+  };
+  // A block's uses are looked at in pairs where they are few, and in an index of what is written where they are many.
+  constexpr std::size_t few = 32;
+  std::vector<Region> written;
+  std::vector<std::size_t> writers;
+  std::vector<Index> meets;
+  for (std::size_t first = 0, last; first < uses.size(); first = last) {
+    for (last = first; last < uses.size() && uses[last].block == uses[first].block;) ++last;
+    if (last - first <= few) {
+      for (std::size_t k = first; k < last; ++k)
+        for (std::size_t j = k + 1; j < last; ++j)
+          if ((uses[k].writes || uses[j].writes) && region(uses[k]).overlaps(region(uses[j]))) refuse(uses[k], uses[j]);
+      continue;
     }
+    written.clear(), writers.clear();
+    for (std::size_t k = first; k < last; ++k)
+      if (uses[k].writes) written.push_back(region(uses[k])), writers.push_back(k);
+    const RegionIndex index(written);
+    for (std::size_t k = first; k < last; ++k) {
+      index.find(region(uses[k]), meets);
+      for (const Index j : meets)
+        if (const std::size_t other = writers[std::size_t(j)]; other != k) refuse(uses[other], uses[k]);
+    }
+  }
 }
 
 BlockPlan BlockPlan::reverse() const {

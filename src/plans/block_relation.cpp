@@ -22,8 +22,8 @@ struct Side {
 
 void check(const BlockMotion& motion, const Region& region, const Grid& grid, const char* what, Index block) {
   if (!grid.region.contains(region))
-    throw Error(ErrorKind::argument, motion.to_string() + ": the " + what + " region is not within the storage of " + what + " block " +
-                                         std::to_string(block) + ", " + grid.region.to_string() + "; give it more ghost cells");
+    throw Error(ErrorKind::argument, motion.to_string() + ": the " + what + " region is not within the storage of " + what +
+                                         " block " + std::to_string(block) + ", " + grid.region.to_string() + "; give it more ghost cells");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "longshore/regions/partition.hpp"
 
+#include <cmath>
 #include <functional>
 #include <numeric>
 
@@ -99,9 +100,11 @@ Point process_grid(Index processes, const Point& shape, const std::vector<bool>&
     }
     return grid;
   };
-  auto better = [](const Grid& a, const Grid& b) {
-    if (a.surplus != b.surplus) return a.surplus < b.surplus;
-    if (a.surface != b.surface) return a.surface < b.surface;
+  // Equal sums of quotients may differ by rounding, and not on all machines alike.
+  auto alike = [](long double a, long double b) { return std::abs(a - b) <= 1e-12L * std::max(a, b); };
+  auto better = [&](const Grid& a, const Grid& b) {
+    if (!alike(a.surplus, b.surplus)) return a.surplus < b.surplus;
+    if (!alike(a.surface, b.surface)) return a.surface < b.surface;
     return b.extents < a.extents;
   };
   std::vector<Index> divisors;

@@ -156,8 +156,8 @@ std::string Region::to_string() const {
 }
 
 std::vector<Point> directions(std::size_t dims, std::size_t least, std::size_t most) {
-  constexpr std::size_t too_many = 20;  // 3^20 directions
-  if (dims > too_many)
+  constexpr std::size_t most_dims = 12;  // of which there are 3^12
+  if (dims > most_dims)
     throw Error(ErrorKind::argument, std::to_string(dims) + " dimensions have more directions than can be listed");
   std::vector<Point> found;
   const Region all = Region::of_shape(Point(dims, 3));
@@ -181,7 +181,6 @@ Region bounding_region(std::span<const Region> regions, std::size_t dims) {
     }
     any = true;
   }
-  if (!any && dims == 0) return Region(Point{}, Point{});
   return Region(std::move(lower), std::move(upper));
 }
 

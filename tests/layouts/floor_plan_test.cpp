@@ -68,8 +68,9 @@ TEST(FloorPlan, of_a_layout) {
   EXPECT_EQ(floor_plan_of(Layout::parse("(BLOCK) on 7", {3})).size(), 3);  // four ranks own nothing
   EXPECT_EQ(floor_plan_of(Layout::parse("(BLOCK) on 2xREPLICATED(3)", {4})).points(), 12);
   EXPECT_EQ(floor_plan_of(Layout::parse("(BLOCK) on 2, ranks=[5,3]", {4})).owners(), (Map{3, 5}));
-  expect_error(ErrorKind::memory_limit, {"rank 0", "boxes", "CYCLIC"},
-               [] { floor_plan_of(Layout::parse("(CYCLIC, CYCLIC) on 2x2", {Index{1} << 20, Index{1} << 20})); });
+  for (const Index n : {Index{1} << 20, Index{1} << 31})
+    expect_error(ErrorKind::memory_limit, {"rank 0", "boxes", "CYCLIC"},
+                 [&] { floor_plan_of(Layout::parse("(CYCLIC, CYCLIC) on 2x2", {n, n})); });
 }
 
 std::vector<Index> loads_of(const std::vector<Index>& weights, const Map& owners, Index ranks) {

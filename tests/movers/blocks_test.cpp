@@ -32,8 +32,8 @@ struct Blocks {
     BlockArrays given{{}, ghost};
     for (Index k = 0; k < plan.size(); ++k) {
       const Region region = plan.region(k).grow(ghost);
-      given.arrays.push_back({memory[std::size_t(k)].data(), region.shape().to_vector(), Grid::dense_strides(region, order, element),
-                              false, nullptr});
+      given.arrays.push_back({memory[std::size_t(k)].data(), region.shape().to_vector(),
+                              Grid::dense_strides(region, order, element), false, nullptr});
     }
     return given;
   }
@@ -105,8 +105,8 @@ TEST(BlocksMover, other_shapes_by_hand) {
       // The same number of points in another shape.
       const Index x = 1 + Index(random() % 4), y = 1 + Index(random() % 4), z = 1 + Index(random() % 4);
       const Region source = Region({0, 0, 0}, {x, y, 2 * z}).shift({Index(random() % 5), Index(random() % 5), 0});
-      const std::vector<Region> shapes{Region({0, 0, 0}, {2 * x, y, z}), Region({0, 0, 0}, {z, x, 2 * y}), Region({0, 0, 0}, {1, 1, 2 * x * y * z}),
-                                       Region({0, 0, 0}, {x * y, z, 2})};
+      const std::vector<Region> shapes{Region({0, 0, 0}, {2 * x, y, z}), Region({0, 0, 0}, {z, x, 2 * y}),
+                                       Region({0, 0, 0}, {1, 1, 2 * x * y * z}), Region({0, 0, 0}, {x * y, z, 2})};
       BlockPlan plan(from, to);
       plan.copy(shapes[random() % 4].shift({-5, 2, 0}), 0, source, 0);
       Blocks a(from, 0, random() % 2 ? Order::C : Order::F, 4, true), b(to, 0, random() % 2 ? Order::C : Order::F, 4, false);
@@ -161,7 +161,8 @@ TEST(BlocksMover, says_what_is_wrong) {
     arrays.arrays[1].data = arrays.arrays[0].data + 8;
     bind_threads(halo, 8, arrays, {});
   });
-  expect_error(ErrorKind::argument, {"rank 1's"}, [&] { bind_threads(BlockPlan::halo(plan, Halo(2, 1), 1), 8, good.arrays(), {}); });
+  expect_error(ErrorKind::argument, {"rank 1's"},
+               [&] { bind_threads(BlockPlan::halo(plan, Halo(2, 1), 1), 8, good.arrays(), {}); });
   expect_error(ErrorKind::argument, {"same floor plan"},
                [&] { bind_threads(BlockPlan(plan, plan.with_owners({0, 0, 0, 0})), 8, good.arrays(), {}); });
   BlockPlan race(plan, plan);

@@ -27,11 +27,17 @@ TEST(BlockPlan, by_hand) {
   EXPECT_EQ(back.reverse(), plan);
   EXPECT_NE(back, plan);
   EXPECT_NE(back.digest(), plan.digest());
-  BlockPlan same(four, four);  // what is copied into a reversed plan is meant as it is said
+  // What is copied into a reversed plan is meant as it is said.
   back.copy(Region({0, 0}, {1, 1}), 3, Region({0, 0}, {1, 1}), 1);
   EXPECT_EQ(back.motions()[2], (BlockMotion{1, 3, Region({0, 0}, {1, 1}), Region({0, 0}, {1, 1})}));
+  BlockPlan same(four, four);
+  for (const auto& motion : back.motions())
+    same.copy(motion.destination_region, motion.destination, motion.source_region, motion.source);
+  EXPECT_EQ(same, back);
+  EXPECT_EQ(same.digest(), back.digest());
   plan.copy(Region({4, 2}, {5, 4}), 0, Region({4, 2}, {5, 4}), 3);
-  expect_error(ErrorKind::argument, {"[4:5, 2:3]", "block 0 (rank 0)", "block 2 [4:5, 0:3]", "block 3"}, [&] { plan.check_races(); });
+  expect_error(ErrorKind::argument, {"[4:5, 2:3]", "block 0 (rank 0)", "block 2 [4:5, 0:3]", "block 3"},
+               [&] { plan.check_races(); });
 }
 
 TEST(BlockPlan, halos) {
@@ -74,11 +80,28 @@ TEST(BlockPlan, says_what_is_wrong) {
   expect_error(ErrorKind::memory_limit, {"256 images", "[0:1]"}, [] {
     BlockPlan::halo(FloorPlan(std::vector{Region({0}, {1})}, {0}), Halo(1, 1000, Region({0}, {1}), {true}));
   });
+  expect_error(ErrorKind::memory_limit, {"256 images"}, [] {
+    BlockPlan::halo(FloorPlan(std::vector{Region({0, 0}, {1, 1})}, {0}), Halo(2, 1 << 30, Region({0, 0}, {1, 1}), {true, true}));
+  });
+  Halo flat(2, 1);
+  flat.periodic = {false};
+  expect_error(ErrorKind::shape, {"periodic dimensions"}, [&] { BlockPlan::halo(four, flat); });
   // Sources that overlap race for what both have.
   const FloorPlan twice(std::vector{Region({0}, {4}), Region({2}, {6})}, {0, 1});
   expect_error(ErrorKind::argument, {"[2:4]", "block 0 (rank 5)"}, [&] {
     BlockPlan::copy_between(twice, FloorPlan(std::vector{Region({0}, {6})}, {5})).check_races();
   });
+}
+
+TEST(BlockPlan, races_of_many_are_found_fast) {
+  const Index n = 20000;
+  const auto thin = split_evenly(Region({0, 0}, {1, n}), {1, n});
+  const FloorPlan source(thin, Map(thin.size(), 0)), destination(std::vector{Region({0, 0}, {1, n})}, {0});
+  BlockPlan plan = BlockPlan::copy_between(source, destination);
+  plan.check_races();
+  plan.copy(Region({0, 777}, {1, 778}), 0, Region({0, 3}, {1, 4}), 3);
+  expect_error(ErrorKind::argument, {"two motions write the points [0:1, 777:778]", "block 777", "block 3 "},
+               [&] { plan.check_races(); });
 }
 
 TEST(BlockPlan, of_many_boxes_is_small) {

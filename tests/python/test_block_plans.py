@@ -71,6 +71,9 @@ def test_a_plan_is_a_value():
     assert str(whole).startswith("12 motions: block 1 [0:4, 3:4] -> block 0 [0:4, 3:4]; ") and whole.workspace_bytes < 1000
     assert len(BlockPlan.halo(blocks, 1, corners=False).motions()) == 8
     assert len(BlockPlan.halo(blocks, (1, 0), 0).motions()) == 2
+    assert len({*whole.motions(), *mine.motions()}) == 12
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(whole)
     hand = BlockPlan(blocks, blocks)
     hand.copy(Region((0, 3), (4, 4)), 0, Region((0, 3), (2, 5)), 1)
     (motion,) = hand.motions()

@@ -41,6 +41,11 @@ TEST(Partition, grids_of_least_surface) {
   EXPECT_EQ(process_grid(1, {5}), Point({1}));
   EXPECT_EQ(process_grid(1, Point{}), Point{});
   EXPECT_EQ(process_grid(Index{1} << 40, {1 << 20, 1 << 20}), Point({1 << 20, 1 << 20}));
+  for (const Index n : {50, 100, 200, 300, 599})  // of equals, the largest extents first
+    for (const Index p : {12, 30, 48, 60, 120, 256}) {
+      const Point grid = process_grid(p, {n, n, n});
+      EXPECT_TRUE(grid[0] >= grid[1] && grid[1] >= grid[2]) << p << " on " << n << ": " << grid.to_string();
+    }
   // Cut once, a periodic dimension has two surfaces.
   EXPECT_EQ(process_grid(2, {10, 12}), Point({1, 2}));
   EXPECT_EQ(process_grid(2, {10, 12}, {false, true}), Point({2, 1}));

@@ -90,7 +90,7 @@ TEST(Region, sides) {
   EXPECT_EQ(directions(2, 1, 2).size(), 8u);
   EXPECT_EQ(directions(2, 1, 1), (std::vector<Point>{{-1, 0}, {0, -1}, {0, 1}, {1, 0}}));
   expect_error(ErrorKind::argument, {"(2, 0)"}, [&] { box.side({2, 0}, {1, 1}); });
-  expect_error(ErrorKind::argument, {"40 dimensions"}, [] { directions(40, 1, 1); });
+  expect_error(ErrorKind::argument, {"13 dimensions"}, [] { directions(13, 1, 1); });
 }
 
 TEST(Region, visits_points_in_order) {
@@ -133,7 +133,8 @@ TEST(Region, dimensions_must_agree) {
   const Region line({0}, {4}), box({0, 0}, {4, 4});
   for (const auto& wrong : std::vector<std::function<void()>>{
            [&] { line& box; }, [&] { line.contains(box); }, [&] { line.overlaps(box); }, [&] { line.contains(Point({0, 0})); },
-           [&] { line.grow({1, 1}); }, [&] { line.shift({1, 1}); }, [&] { line.coarsen({2, 2}); }, [&] { line.side({1, 0}, {1, 1}); },
+           [&] { line.grow({1, 1}); }, [&] { line.shift({1, 1}); }, [&] { line.coarsen({2, 2}); },
+           [&] { line.side({1, 0}, {1, 1}); },
            [&] { subtract(line, box); }, [&] { unite(std::vector{line, box}); }, [&] { RegionIndex(std::vector{box}).find(line); },
            [&] { bounding_region(std::vector{line}, 2); }, [&] { Region({0}, {1, 2}); },
            [&] { periodic_shifts(line, line, box, {}); }, [&] { periodic_shifts(line, line, line, {true, true}); }})

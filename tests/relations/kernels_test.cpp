@@ -223,6 +223,17 @@ TEST_P(EveryTable, TransposesToColumnsApart) {
       }
 }
 
+// Fewer columns than a line takes, wherever in a line they begin.
+TEST_P(EveryTable, TransposesToFewColumnsApart) {
+  for (const Index e : {4, 8, 16})
+    for (const Index apart : {16, 32})
+      for (Index n0 = 1; n0 <= 5; ++n0)
+        for (Index phase = 0; phase < 64; phase += 4) {
+          const BlockLoops l{e, n0, 20 * e, apart, 17, e, 384};
+          expect_like_plain(table(), true, l, Stores::cached, 0, phase);
+        }
+}
+
 // More than one tile either way.
 TEST_P(EveryTable, BigTransposes) {
   for (Index e : {1, 2, 4, 8, 16})

@@ -206,7 +206,8 @@ TEST_P(EveryTable, ExpandsMarks) {
     const Index first = any(0, 40), last = first + (any(0, 9) ? any(0, 90) : any(0, 3000));
     const Marks marks(one_of<Index>({4, 8}), first, last, any(0, 16), [&](Index a, Index b) { return any(a, b); });
     const Index phase = any(0, 70), bytes = last * marks.places.element;
-    Bytes source(std::size_t(phase + marks.places.marked * marks.places.element)), expected(std::size_t(phase + bytes), std::byte{0xA5});
+    Bytes source(std::size_t(phase + marks.places.marked * marks.places.element));
+    Bytes expected(std::size_t(phase + bytes), std::byte{0xA5});
     for (std::size_t i = 0; i < source.size(); ++i) source[i] = noise(Index(i));
     Bytes found = expected;
     plain_kernels().expand(expected.data() + phase, source.data() + phase, marks.places);

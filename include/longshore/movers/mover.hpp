@@ -68,6 +68,7 @@ struct BlockArrays {
 /// `Error(buffer)` and `Error(argument)` that name the block; also for motions outside the arrays, for races, and for one rank's
 /// plan. Only copies: `options.combine` must be one.
 std::unique_ptr<Mover> bind_threads(const BlockPlan& plan, Index element_bytes, BlockArrays sources,
-                                    std::optional<BlockArrays> destinations, const MoveOptions& options = {}, Order visit = Order::F);
+                                    std::optional<BlockArrays> destinations, const MoveOptions& options = {},
+                                    Order visit = Order::F);
 
 }  // namespace longshore

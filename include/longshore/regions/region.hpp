@@ -69,7 +69,8 @@ class Region {
 /// (in three dimensions) edges, d to d corners, 1 to d the whole neighbourhood.
 std::vector<Point> directions(std::size_t dims, std::size_t least, std::size_t most);
 
-/// The smallest region that contains all of them; empty ones do not count. Of no regions, the empty one of `dims` dimensions.
+/// The smallest region that contains all of them; empty ones do not count. Of no regions, the empty one of `dims` dimensions
+/// (of none, the one point that there is).
 Region bounding_region(std::span<const Region> regions, std::size_t dims);
 
 /// The multiples of the periodic extents of `domain` by which `moving` must be shifted to meet `target`: none but 0 where no

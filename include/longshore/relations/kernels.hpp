@@ -97,7 +97,7 @@ struct KernelTable {
   void (*relocate)(std::byte* destination, const std::uint32_t* to, const std::byte* source, const BlockList& from,
                    Stores stores);
   /// Elements of a contiguous source to the marked places of the destination, in order. Null where the instruction set has no
-  /// way faster than `scatter`.
+  /// way faster than `scatter`; the plain table has it to compare with.
   void (*expand)(std::byte* destination, const std::byte* source, const MarkedPlaces& to);
   /// Makes streaming stores visible to other threads and processes; call once after a series of streaming kernels.
   void (*fence)();

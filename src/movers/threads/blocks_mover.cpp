@@ -11,8 +11,8 @@ namespace {
 /// Checks the arrays against their floor plan's blocks and makes grids of them.
 std::vector<Grid> grids_of(const BlockArrays& blocks, const FloorPlan& plan, Index element_bytes, bool written, const char* what) {
   if (Index(blocks.arrays.size()) != plan.size())
-    throw Error(ErrorKind::argument, std::to_string(blocks.arrays.size()) + " " + what + " arrays for " + std::to_string(plan.size()) +
-                                         " blocks");
+    throw Error(ErrorKind::argument, std::to_string(blocks.arrays.size()) + " " + what + " arrays for " +
+                                         std::to_string(plan.size()) + " blocks");
   std::vector<Grid> grids;
   for (Index k = 0; k < plan.size(); ++k) {
     const auto& array = blocks.arrays[std::size_t(k)];

@@ -110,8 +110,8 @@ class TasksMover final : public Mover {
       : keep_alive_(std::move(keep_alive)), tasks_(std::move(tasks)) {
     for (const auto& task : tasks_) moved_ += task.bytes, workspace_ += task.workspace_bytes();
     if (options.max_mem > 0 && workspace_ > options.max_mem)
-      throw Error(ErrorKind::memory_limit, "this move needs " + std::to_string(workspace_) + " bytes beyond its arrays, max_mem allows " +
-                                               std::to_string(options.max_mem) + "; allow at least that much");
+      throw Error(ErrorKind::memory_limit, "this move needs " + std::to_string(workspace_) + " bytes beyond its arrays, " +
+                                               "max_mem allows " + std::to_string(options.max_mem) + "; allow at least that much");
     const auto helpers = moved_ < least_threaded_bytes ? 0 : std::min<Index>(threads, Index(tasks_.size())) - 1;
     crew_ = std::make_unique<Crew>(tasks_, int(std::max<Index>(helpers, 0)));
   }
@@ -134,7 +134,8 @@ class TasksMover final : public Mover {
   Index workspace_bytes() const override { return workspace_; }
   Index moved_bytes() const override { return moved_; }
   std::string describe() const override {
-    std::string text = "threads engine, " + std::to_string(crew_->helpers() + 1) + " threads, " + std::to_string(tasks_.size()) + " tasks";
+    std::string text = "threads engine, " + std::to_string(crew_->helpers() + 1) + " threads, " +
+                       std::to_string(tasks_.size()) + " tasks";
     std::vector<std::pair<std::string, Index>> kinds;
     for (const auto& task : tasks_) {
       const auto words = task.describe();
@@ -161,7 +162,8 @@ class TasksMover final : public Mover {
 
 int threads_of(const MoveOptions& options) {
   if (options.threads < 0)
-    throw Error(ErrorKind::argument, "threads is " + std::to_string(options.threads) + "; it must be 0 (as many as there are) or more");
+    throw Error(ErrorKind::argument, "threads is " + std::to_string(options.threads) + 
+                                         "; it must be 0 (as many as there are) or more");
   if (options.max_mem < 0)
     throw Error(ErrorKind::argument, "max_mem is " + std::to_string(options.max_mem) + " bytes; it must not be negative");
   return options.threads > 0 ? options.threads : available_processors();

@@ -249,6 +249,7 @@ void transpose_combed(std::byte* d, const std::byte* s, const BlockLoops& l, boo
   strips(0, head, 0, l.n1);
   strips(head + groups * K, l.n0 - head - groups * K, 0, l.n1);
   strips(head, groups * K, whole, l.n1 - whole);
+  if (groups == 0 || whole == 0) return;
 
   // In which lane the first column's element goes, and for each lane what goes there: lanes of a pair of source lines.
   const int first = alike ? static_cast<int>((phase + head * step) % line_bytes) / unit : 0;
