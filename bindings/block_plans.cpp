@@ -1,6 +1,5 @@
 #include "longshore/plans/block_plan.hpp"
 
-#include "longshore/movers/mover.hpp"
 #include "points.hpp"
 
 namespace longshore::python {
@@ -21,8 +20,30 @@ rank takes part in; its digest is still the whole plan's. Regions may lie outsid
 <longshore.BlockMotion: block 1 [0:4, 3:4] -> block 0 [0:4, 3:4]>
 >>> plan.volumes()[:2]  # (from, to, motions, points)
 [(0, 1, 1, 4), (0, 2, 1, 3)]
->>> arrays = blocks.empty("float64", ghost=1)
->>> mover = plan.bind(arrays, ghost=1)  # fills the ghost cells at every mover.start(), mover.wait())";
+>>> u = XArray(blocks, "float64", ghost=1)
+>>> mover = plan.bind(u)  # fills the ghost cells at every mover.start(), mover.wait())";
+
+constexpr const char* bind_doc = R"(Ties the plan to memory: a Mover with start(), test() and wait(), to be used again and again.
+
+`sources` and `destinations` are XArrays, or sequences of one array a block over its region grown by `ghost` (`destination_ghost`, where
+those have other ghost cells), in any memory order; the mover keeps them alive. Without destinations the sources are the
+destinations too, as in a halo update (an endogenous copy). Without `comm` all blocks are in this process and the threads engine moves
+them on `threads` threads (None: as many as the process may use). With an mpi4py communicator the call is collective, block owners are
+its ranks, and every rank gives the arrays of its own blocks: XArrays made with the same `comm` move fastest.
+
+What a motion does where it writes: `combine` names an operation ("add", "min", "max", ...), None copies. Points of regions of
+different shape are visited in column-major order on both sides, or with order="C" in row-major order. `proxy`: a thread of the mover's own
+carries the move out while the caller computes. `max_mem`: bytes (or "64MiB") the move may take for buffers.
+
+How messages between processes travel (with `comm`): `node`, the way within a node: "auto", "direct", "ring" or "messages";
+`aggregate`: one message for each pair of ranks (False: one a motion, contiguous ones without a buffer); `packet_bytes`: in packets
+no larger than that, few of them in flight; `preallocate`: buffers live as long as the mover (False: from start to wait);
+`exchange`: "auto", "p2p", "neighborhood" or "alltoall".
+
+Raises ShapeError, DTypeError, LocalArrayError and ArgumentError that name the block or the motion: also for motions outside the
+arrays, for arrays that share memory (or interleave), and for races: two motions that write the same point (unless they combine), or,
+without destinations, one that reads what another writes. With `comm` on every rank alike, and DisagreementError where ranks bring
+different plans.)";
 
 Halo to_halo(const FloorPlan& blocks, nb::object below, nb::object above, std::optional<Region> domain, nb::object periodic,
              bool corners) {
@@ -91,27 +112,19 @@ void bind_block_plans(nb::module_& module) {
            }, "What one rank sends to another or keeps: (source rank, destination rank, motions, points), ascending.",
            nb::sig("def volumes(self) -> list[tuple[int, int, int, int]]"))
       .def("check_races", &BlockPlan::check_races,
-           nb::arg("endogenous") = false,
+           nb::arg("endogenous") = false, nb::arg("combining") = false,
            "Raises ArgumentError naming two motions that write the same point, if there are any; with `endogenous`, where sources "
-           "and destinations are the same arrays, also two of which one reads what the other writes.")
+           "and destinations are the same arrays, also two of which one reads what the other writes. `combining` motions may write "
+           "one point several times.")
       .def("reverse", &BlockPlan::reverse, "The plan that brings everything back.")
-      .def("bind", [](nb::object self, nb::object sources, nb::object destinations, nb::object ghost, nb::object destination_ghost,
-                      nb::object threads, nb::object order) {
-             return nb::module_::import_("longshore._blocks")
-                 .attr("bind")(self, sources, destinations, ghost, destination_ghost, threads, order);
-           }, nb::arg("sources"), nb::arg("destinations") = nb::none(), nb::kw_only(), nb::arg("ghost") = 0,
-           nb::arg("destination_ghost") = nb::none(), nb::arg("threads") = nb::none(), nb::arg("order") = "F",
-           "Ties the plan to memory: a Mover with start(), test() and wait(), to be used again and again.\n\n"
-           "`sources` and `destinations` hold one array a block, over its region grown by `ghost` (`destination_ghost`, where "
-           "those have other ghost cells), in any memory order; the mover keeps them alive. Without destinations the sources are "
-           "the destinations too, as in a halo update. The threads engine moves them on `threads` threads (None: as many as the "
-           "process may use). Points of regions of different shape are visited in column-major order on both sides, or with "
-           "order=\"C\" in row-major order.\n\nRaises ShapeError, DTypeError, LocalArrayError and ArgumentError that name the "
-           "block: also for motions outside the arrays, for arrays that share memory (or interleave), and for races: two motions "
-           "that write the same point, or, without destinations, one that reads what another writes.",
-           nb::sig("def bind(self, sources: Sequence[object], destinations: Sequence[object] | None = None, *, ghost: int | "
-                   "Sequence[int] = 0, destination_ghost: int | Sequence[int] | None = None, threads: int | None = None, order: "
-                   "str = 'F') -> Mover"))
+      .def("bind", [](nb::object self, nb::object sources, nb::object destinations, nb::kwargs options) {
+             return nb::module_::import_("longshore._blocks").attr("bind")(self, sources, destinations, **options);
+           }, nb::arg("sources"), nb::arg("destinations") = nb::none(), nb::arg("options"), bind_doc,
+           nb::sig("def bind(self, sources: object, destinations: object | None = None, *, comm: object | None = None, ghost: int | "
+                   "Sequence[int] | None = None, destination_ghost: int | Sequence[int] | None = None, combine: str | None = None, "
+                   "threads: int | None = None, max_mem: int | str | None = None, proxy: bool = False, order: str = 'F', node: str "
+                   "| None = None, aggregate: bool | None = None, packet_bytes: int | None = None, preallocate: bool | None = None, "
+                   "exchange: str | None = None) -> Mover"))
       .def_prop_ro("digest", &BlockPlan::digest, "64 bits that agree on all machines for equal plans, whosever motions they hold.")
       .def_prop_ro("workspace_bytes", &BlockPlan::workspace_bytes, "Bytes of memory the plan holds beyond its two floor plans.")
       .def("__eq__", [](const BlockPlan& a, nb::object b) {
@@ -122,19 +135,6 @@ void bind_block_plans(nb::module_& module) {
       .def("__repr__", [](const BlockPlan& p) { return "<longshore.BlockPlan: " + p.to_string(2) + ">"; });
 
   plans.attr("__hash__") = nb::none();  // `copy` changes a plan
-
-  module.def("bind_block_threads",
-             [](const BlockPlan& plan, Index itemsize, std::vector<LocalArray> sources, nb::object ghost,
-                std::optional<std::vector<LocalArray>> destinations, nb::object destination_ghost, int threads,
-                const std::string& order) {
-               std::optional<BlockArrays> to;
-               if (destinations) to = {std::move(*destinations), to_point(destination_ghost, plan.destination().dims())};
-               return bind_threads(plan, itemsize, {std::move(sources), to_point(ghost, plan.source().dims())}, std::move(to),
-                                   {{}, threads}, to_order(order));
-             },
-             nb::arg("plan"), nb::arg("itemsize"), nb::arg("sources"), nb::arg("ghost"), nb::arg("destinations").none(),
-             nb::arg("destination_ghost"), nb::arg("threads"), nb::arg("order"),
-             "The threads engine for blocks: one array a block, all in this process.");
 }
 
 }  // namespace longshore::python

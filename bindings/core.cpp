@@ -17,4 +17,5 @@ NB_MODULE(_core, module) {
   bind_block_plans(module);
   bind_model(module);
   bind_movers(module);
+  bind_xarrays(module);
 }

@@ -12,6 +12,7 @@
 
 #include "errors.hpp"
 #include "movers/mpi/datatypes.hpp"
+#include "points.hpp"
 
 namespace longshore::python {
 
@@ -46,6 +47,14 @@ mpi::Side to_side(const std::string& name) {
   if (name == "source") return mpi::Side::source;
   if (name == "destination") return mpi::Side::destination;
   throw Error(ErrorKind::argument, "side is '" + name + "'; it can be 'source' or 'destination'");
+}
+
+mpi::Exchange to_exchange(const std::string& name) {
+  if (name == "automatic") return mpi::Exchange::automatic;
+  if (name == "point_to_point") return mpi::Exchange::point_to_point;
+  if (name == "neighborhood") return mpi::Exchange::neighborhood;
+  if (name == "all_to_all") return mpi::Exchange::all_to_all;
+  throw Error(ErrorKind::argument, "there is no exchange '" + name + "'");
 }
 
 ErrorKind to_kind(const std::string& class_name) {
@@ -116,6 +125,31 @@ NB_MODULE(LONGSHORE_MPI_MODULE, module) {
       nb::arg("plan"), nb::arg("comm"), nb::arg("sources"), nb::arg("destinations"), nb::arg("combine"),
       nb::arg("max_mem"), nb::arg("placement"), nb::arg("node"), nb::arg("element"),
       "Collective: binds a plan to the parts of all processes. Parts are (layout rank, LocalArray, segment or None).");
+
+  module.def(
+      "make_grids",
+      [](const FloorPlan& blocks, std::uint64_t comm, Index itemsize, nb::object ghost, const std::string& order) {
+        return mpi::make_xarray(blocks, mpi::CommHandle::from_bits(comm), {itemsize, to_point(ghost, blocks.dims()), to_order(order)});
+      },
+      nb::arg("blocks"), nb::arg("comm"), nb::arg("itemsize"), nb::arg("ghost"), nb::arg("order"),
+      "This process's blocks, where other processes of its node can reach them. Not collective.");
+
+  module.def(
+      "bind_blocks",
+      [](const BlockPlan& plan, std::uint64_t comm, const XArray& source, const XArray& destination, ElementType type,
+         const std::string& combine, Index max_mem, bool proxy, const std::string& order, const std::string& node, bool aggregate,
+         Index packet_bytes, bool preallocate, const std::string& exchange, std::string element) {
+        mpi::ExchangeOptions options;
+        if (!combine.empty()) options.reduction = Reduction(type, reduce_op(combine));
+        options.max_mem = max_mem, options.proxy = proxy, options.visit = to_order(order);
+        options.node = to_path(node), options.aggregate = aggregate, options.packet_bytes = packet_bytes;
+        options.preallocate = preallocate, options.exchange = to_exchange(exchange), options.element = std::move(element);
+        nb::gil_scoped_release unlocked;
+        return mpi::bind(plan, mpi::CommHandle::from_bits(comm), source, destination, options);
+      },
+      nb::arg("plan"), nb::arg("comm"), nb::arg("source"), nb::arg("destination"), nb::arg("type"), nb::arg("combine"),
+      nb::arg("max_mem"), nb::arg("proxy"), nb::arg("order"), nb::arg("node"), nb::arg("aggregate"), nb::arg("packet_bytes"),
+      nb::arg("preallocate"), nb::arg("exchange"), nb::arg("element"), "Collective: binds a plan between blocks.");
 
   module.def(
       "from_datatype",

@@ -37,6 +37,7 @@ from ._core import (
     receiver_half,
     sender_half,
 )
+from ._xarray import Grid, XArray
 from .errors import (
     ArgumentError,
     DisagreementError,
@@ -66,6 +67,7 @@ __all__ = [
     "Encoding",
     "FloorPlan",
     "FlushUnit",
+    "Grid",
     "Layout",
     "LayoutError",
     "LocalArrayError",
@@ -82,6 +84,7 @@ __all__ = [
     "SizeOverflowError",
     "StoreError",
     "TransportError",
+    "XArray",
     "__version__",
     "answer_get",
     "deliver_put",

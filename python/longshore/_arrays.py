@@ -86,6 +86,14 @@ def relation_element(dtype: Any, reduce: str | None) -> tuple[int, _core.Element
     return dtype.itemsize, _ELEMENT_TYPES.get(dtype, _core.ElementType.bytes)
 
 
+def element_type(dtype: np.dtype, combine: str | None) -> _core.ElementType:
+    """What a motion that combines computes with; any dtype can be copied."""
+    kind = _ELEMENT_TYPES.get(dtype, _core.ElementType.bytes)
+    if combine is not None and kind == _core.ElementType.bytes:
+        raise DTypeError(f"combine={combine!r} cannot compute with dtype {dtype}")
+    return kind
+
+
 def memory(value: Any) -> tuple[np.ndarray, int, int, int, bool, bool]:
     """An array, its first element's address, the bytes before and behind that it owns (relative), whether it may be written and
     whether it lies in one piece."""

@@ -1,49 +1,104 @@
-"""Plans between blocks, bound to NumPy arrays."""
+"""Plans between blocks, bound to XArrays and to NumPy arrays."""
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from . import _arrays, _core
+from ._xarray import XArray
 from .errors import ArgumentError, DTypeError
 
 
-def _blocks(arrays: Any, name: str) -> list[np.ndarray]:
-    if isinstance(arrays, np.ndarray) or not hasattr(arrays, "__iter__"):
-        raise ArgumentError(f"the {name}s are {type(arrays).__name__}; give a sequence of one array a block")
-    return [_arrays.as_array(array) for array in arrays]
+def _dtype_of(side: Any) -> np.dtype | None:
+    if isinstance(side, XArray):
+        return side.dtype
+    return next((array.dtype for array in side or ()), None)
+
+
+def _arrays_of(side: Any, name: str) -> Any:
+    if side is None or isinstance(side, XArray):
+        return side
+    if isinstance(side, np.ndarray) or not hasattr(side, "__iter__"):
+        raise ArgumentError(f"the {name}s are {type(side).__name__}; give an XArray or a sequence of one array a block")
+    return [_arrays.as_array(array) for array in side]
+
+
+def _grids(
+    side: Any, blocks: _core.FloorPlan, rank: int | None, dtype: np.dtype, ghost: Any, written: bool, name: str
+) -> _core.Grids:
+    if isinstance(side, XArray):
+        if ghost is not None:
+            raise ArgumentError(f"the {name} is an XArray, which knows its ghost cells; ghost= is for arrays of your own")
+        if side.dtype != dtype:
+            raise DTypeError(f"the {name} has dtype {side.dtype}, the source has {dtype}")
+        return side._grids
+    owned = range(len(blocks)) if rank is None else blocks.owned_by(rank)
+    for k, array in zip(owned, side):
+        if array.dtype != dtype:
+            raise DTypeError(f"the {name} array of block {k} has dtype {array.dtype}, not {dtype}")
+    arrays = [_arrays.local_array(array) for array in side]
+    return _core.Grids.over(blocks, rank, dtype.itemsize, ghost or 0, arrays, name, written)
 
 
 def bind(
     plan: _core.BlockPlan,
-    sources: Sequence[Any],
-    destinations: Sequence[Any] | None,
-    ghost: int | Sequence[int],
-    destination_ghost: int | Sequence[int] | None,
-    threads: int | None,
-    order: str,
+    sources: Any,
+    destinations: Any,
+    *,
+    comm: Any = None,
+    ghost: int | Sequence[int] | None = None,
+    destination_ghost: int | Sequence[int] | None = None,
+    combine: str | None = None,
+    threads: int | None = None,
+    max_mem: int | str | None = None,
+    proxy: bool = False,
+    order: str = "F",
+    node: str | None = None,
+    aggregate: bool | None = None,
+    packet_bytes: int | None = None,
+    preallocate: bool | None = None,
+    exchange: str | None = None,
 ) -> _core.Mover:
     """What `BlockPlan.bind` does."""
-    given = _blocks(sources, "source")
-    taken = None if destinations is None else _blocks(destinations, "destination")
-    dtype = next((array.dtype for array in given), np.dtype(np.uint8))
-    _arrays.fixed_dtype(dtype)
-    for name, arrays in (("source", given), ("destination", taken or [])):
-        for k, array in enumerate(arrays):
-            if array.dtype != dtype:
-                raise DTypeError(f"the {name} array of block {k} has dtype {array.dtype}, source block 0 has {dtype}")
-    return _core.bind_block_threads(
-        plan,
-        dtype.itemsize,
-        [_arrays.local_array(array) for array in given],
-        ghost,
-        None if taken is None else [_arrays.local_array(array) for array in taken],
-        ghost if destination_ghost is None else destination_ghost,
-        threads or 0,
-        order,
-    )
+    from ._api import _bytes
+
+    rank = None if comm is None else comm.Get_rank()
+    messages = {
+        "node": node, "aggregate": aggregate, "packet_bytes": packet_bytes, "preallocate": preallocate, "exchange": exchange
+    }
+
+    def known_dtype() -> np.dtype | None:
+        return _dtype_of(_arrays_of(sources, "source")) or _dtype_of(_arrays_of(destinations, "destination"))
+
+    def prepare(dtype: np.dtype) -> tuple[Any, Any, np.dtype, _core.ElementType]:
+        given, taken = _arrays_of(sources, "source"), _arrays_of(destinations, "destination")
+        _arrays.fixed_dtype(dtype)
+        from_ = _grids(given, plan.source, rank, dtype, ghost, taken is None, "source")
+        to = from_
+        if taken is not None:
+            own_ghost = None if isinstance(taken, XArray) else ghost if destination_ghost is None else destination_ghost
+            to = _grids(taken, plan.destination, rank, dtype, own_ghost, True, "destination")
+        return from_, to, dtype, _arrays.element_type(dtype, combine)
+
+    if comm is None:
+        unused = [name for name, value in messages.items() if value is not None]
+        if unused:
+            raise ArgumentError(f"{unused[0]}= is for messages between processes; it needs comm=")
+        from_, to, _, kind = prepare(known_dtype() or np.dtype(np.uint8))
+        return _core.bind_grids_threads(plan, from_, to, kind, combine or "", threads or 0, _bytes(max_mem), proxy, order)
+    from . import _mpi
+
+    dtype = _mpi.common_dtype(comm, known_dtype, np.dtype(np.uint8))
+
+    def prepare_rank() -> tuple[_core.Grids, _core.Grids, np.dtype, _core.ElementType, int]:
+        if threads is not None:
+            raise ArgumentError("threads= is for the threads engine; with comm= every rank moves its own part")
+        return *prepare(dtype), _bytes(max_mem)
+
+    return _mpi.bind_blocks(plan, comm, prepare_rank, combine or "", proxy, order, **messages)
 
 
 def empty(plan: _core.FloorPlan, dtype: Any, ghost: int | Sequence[int], order: str) -> list[np.ndarray]:

@@ -117,7 +117,7 @@ def together(comm: Any, work: Callable[[], T]) -> T:
     return result
 
 
-def common_dtype(comm: Any, local_dtype: Callable[[], np.dtype | None]) -> np.dtype:
+def common_dtype(comm: Any, local_dtype: Callable[[], np.dtype | None], default: np.dtype | None = None) -> np.dtype:
     """The element type that all ranks which know one agree on. Collective."""
 
     def text() -> str:
@@ -132,6 +132,8 @@ def common_dtype(comm: Any, local_dtype: Callable[[], np.dtype | None]) -> np.dt
         if what:
             ranks.setdefault(what, []).append(rank)
     if not ranks:
+        if default is not None:
+            return default
         raise ArgumentError("no rank has an array to move: nobody knows the element type")
     if len(ranks) > 1:
         told = "; ".join(f"{np.dtype(_descr(what))} on rank{'s' if len(who) > 1 else ''} {_few(who)}" for what, who in ranks.items())
@@ -175,6 +177,45 @@ def bind(
     parts = together(comm, prepare)
     return module.bind(
         plan, handle, *parts, combine or _core.Combine(), max_mem or 0, placement or "direct", node or "auto", element
+    )
+
+
+def make_grids(blocks: _core.FloorPlan, comm: Any, itemsize: int, ghost: tuple[int, ...], order: str) -> _core.Grids:
+    """The storage of this rank's blocks, where other ranks of its node can reach it. Not collective."""
+    module, handle = _open(comm)
+    return module.make_grids(blocks, handle, itemsize, ghost, order)
+
+
+_EXCHANGES = {"auto": "automatic", "p2p": "point_to_point", "neighborhood": "neighborhood", "alltoall": "all_to_all"}
+
+
+def bind_blocks(
+    plan: _core.BlockPlan,
+    comm: Any,
+    prepare: Callable[[], tuple[_core.Grids, _core.Grids, np.dtype, _core.ElementType, int]],
+    combine: str,
+    proxy: bool,
+    order: str,
+    *,
+    node: str | None,
+    aggregate: bool | None,
+    packet_bytes: int | None,
+    preallocate: bool | None,
+    exchange: str | None,
+) -> _core.Mover:
+    """A mover over MPI for a plan between blocks. Collective."""
+    module, handle = _open(comm)
+
+    def checked() -> tuple[_core.Grids, _core.Grids, np.dtype, _core.ElementType, int]:
+        if (exchange or "auto") not in _EXCHANGES:
+            raise ArgumentError(f"exchange is {exchange!r}; it can be " + ", ".join(map(repr, _EXCHANGES)))
+        return prepare()
+
+    source, destination, dtype, kind, max_mem = together(comm, checked)
+    element = str(np.lib.format.dtype_to_descr(dtype))
+    return module.bind_blocks(
+        plan, handle, source, destination, kind, combine, max_mem, proxy, order, node or "auto", aggregate is not False,
+        packet_bytes or 0, preallocate is not False, _EXCHANGES[exchange or "auto"], element,
     )
 
 

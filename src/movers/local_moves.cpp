@@ -200,7 +200,11 @@ struct Execute {
   void operator()(const CopyTask::Single& w) const { w.program.run(w.destination, w.source); }
   void operator()(const CopyTask::Joint& w) const { w.copy.run(w.shared, w.members); }
   void operator()(const CopyTask::Batch& w) const {
-    for (const auto& s : w.stretches) s.program->run(s.first, s.last, s.destination, s.source);
+    for (const auto& s : w.stretches)
+      if (s.first == 0 && s.last == s.program->elements())
+        s.program->run(s.destination, s.source);
+      else
+        s.program->run(s.first, s.last, s.destination, s.source);
   }
 };
 
@@ -217,10 +221,7 @@ struct WorkspaceBytes {
   Index operator()(const CopyTask::Single& w) const { return w.program.workspace_bytes(); }
   Index operator()(const CopyTask::Joint& w) const { return w.copy.workspace_bytes(); }
   Index operator()(const CopyTask::Batch& w) const {
-    Index bytes = Index(w.stretches.capacity() * sizeof(CopyTask::Batch::Stretch));
-    for (const auto& s : w.stretches)
-      if (s.first == 0) bytes += s.program->workspace_bytes();  // once, however many tasks share it
-    return bytes;
+    return Index(w.stretches.capacity() * sizeof(CopyTask::Batch::Stretch));  // the programs belong to all tasks together
   }
 };
 

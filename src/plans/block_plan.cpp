@@ -307,7 +307,7 @@ std::vector<BlockPlan::Volume> BlockPlan::volumes() const {
   return volumes;
 }
 
-void BlockPlan::check_races(bool endogenous) const {
+void BlockPlan::check_races(bool endogenous, bool combining) const {
   struct Use {
     Index block;
     bool writes;
@@ -324,6 +324,7 @@ void BlockPlan::check_races(bool endogenous) const {
   }
   std::stable_sort(uses.begin(), uses.end(), [](const Use& a, const Use& b) { return a.block < b.block; });
 
+  auto collide = [combining](const Use& a, const Use& b) { return a.writes != b.writes || (a.writes && !combining); };
   auto refuse = [&](const Use& a, const Use& b) {
     const std::string where = "the points " + (region(a) & region(b)).to_string() + " of block " + std::to_string(a.block) +
                               " (rank " + std::to_string(destination().owner(a.block)) + ")";
@@ -343,7 +344,7 @@ void BlockPlan::check_races(bool endogenous) const {
     if (last - first <= few) {
       for (std::size_t k = first; k < last; ++k)
         for (std::size_t j = k + 1; j < last; ++j)
-          if ((uses[k].writes || uses[j].writes) && region(uses[k]).overlaps(region(uses[j]))) refuse(uses[k], uses[j]);
+          if (collide(uses[k], uses[j]) && region(uses[k]).overlaps(region(uses[j]))) refuse(uses[k], uses[j]);
       continue;
     }
     written.clear(), writers.clear();
@@ -353,7 +354,7 @@ void BlockPlan::check_races(bool endogenous) const {
     for (std::size_t k = first; k < last; ++k) {
       index.find(region(uses[k]), meets);
       for (const Index j : meets)
-        if (const std::size_t other = writers[std::size_t(j)]; other != k) refuse(uses[other], uses[k]);
+        if (const std::size_t other = writers[std::size_t(j)]; other != k && collide(uses[other], uses[k])) refuse(uses[other], uses[k]);
     }
   }
 }

@@ -28,7 +28,8 @@ void check(const BlockMotion& motion, const Region& region, const Grid& grid, co
 
 }  // namespace
 
-AddressRelation block_relation(const BlockMotion& motion, const Grid& source, const Grid& destination, Order visit) {
+AddressRelation block_relation(const BlockMotion& motion, const Grid& source, const Grid& destination, Order visit,
+                               const Reduction& reduction) {
   check(motion, motion.source_region, source, "source", motion.source);
   check(motion, motion.destination_region, destination, "destination", motion.destination);
   if (source.element_bytes != destination.element_bytes)
@@ -37,14 +38,14 @@ AddressRelation block_relation(const BlockMotion& motion, const Grid& source, co
   if (motion.source_region.size() != motion.destination_region.size())
     throw Error(ErrorKind::shape, motion.to_string() + ": the regions do not have the same number of points");
   const Index element = source.element_bytes;
-  if (motion.source_region.empty()) return AddressRelation(element);
+  if (motion.source_region.empty()) return AddressRelation(element, reduction);
   const Side from(motion.source_region, source, visit), to(motion.destination_region, destination, visit);
   if (from.extents == to.extents)
-    return AddressRelation::strided(element, from.extents, from.strides, to.strides, from.base, to.base);
+    return AddressRelation::strided(element, from.extents, from.strides, to.strides, from.base, to.base, reduction);
   // Other shapes meet in the message.
   const auto assembly = AddressRelation::strided(element, from.extents, from.strides, from.dense, from.base, 0);
   const auto disassembly = AddressRelation::strided(element, to.extents, to.dense, to.strides, 0, to.base);
-  return assembly.compose(disassembly);
+  return assembly.compose(disassembly, reduction);
 }
 
 }  // namespace longshore

@@ -28,14 +28,12 @@ struct Blocks {
         for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = std::byte((i * 31 + std::size_t(k) * 7) % 251);
     }
   }
-  BlockArrays arrays() {
-    BlockArrays given{{}, ghost};
-    for (Index k = 0; k < plan.size(); ++k) {
-      const Region region = plan.region(k).grow(ghost);
-      given.arrays.push_back({memory[std::size_t(k)].data(), region.shape().to_vector(),
-                              Grid::dense_strides(region, order, element), false, nullptr});
-    }
-    return given;
+  XArray array() { return over(grids()); }
+  XArray over(std::vector<Grid> grids) const { return XArray::over(plan, {}, {element, ghost, order}, std::move(grids)); }
+  std::vector<Grid> grids() {
+    std::vector<Grid> grids;
+    for (Index k = 0; k < plan.size(); ++k) grids.push_back(grid(k));
+    return grids;
   }
   Grid grid(Index k) {
     const Region region = plan.region(k).grow(ghost);
@@ -60,7 +58,10 @@ TEST(BlocksMover, halos_again_and_again) {
     for (const Index element : {1, 8, 12})
       for (const int threads : {1, 2, 5}) {
         Blocks blocks(plan, 2, order, element, true), expected = blocks;
-        const auto mover = bind_threads(halo, element, blocks.arrays(), {}, {{}, threads});
+        BlockOptions options;
+        options.threads = threads, options.proxy = threads == 2;
+        const XArray array = blocks.array();
+        const auto mover = bind_threads(halo, array, array, options);
         for (int again = 0; again < 3; ++again) {
           for (std::size_t k = 0; k < blocks.memory.size(); ++k)
             for (std::size_t i = 0; i < blocks.memory[k].size(); ++i)
@@ -85,15 +86,17 @@ TEST(BlocksMover, two_in_flight_between_floor_plans) {
   carry_out(there, a, expected, Order::F);
   carry_out(there.reverse(), expected, back, Order::F);
   carry_out(there.reverse(), d, expected_e, Order::F);
-  const auto one = bind_threads(there, 8, a.arrays(), b.arrays(), {{}, 2});
-  const auto two = bind_threads(there.reverse(), 8, d.arrays(), e.arrays(), {{}, 2});
+  BlockOptions options;
+  options.threads = 2;
+  const auto one = bind_threads(there, a.array(), b.array(), options);
+  const auto two = bind_threads(there.reverse(), d.array(), e.array(), options);
   one->start();
   two->start();
   one->wait();
   two->wait();
   EXPECT_EQ(b.memory, expected.memory);
   EXPECT_EQ(e.memory, expected_e.memory);
-  bind_threads(there.reverse(), 8, b.arrays(), c.arrays())->start();  // a mover that goes completes its move first
+  bind_threads(there.reverse(), b.array(), c.array())->start();  // a mover that goes completes its move first
   EXPECT_EQ(c.memory, back.memory);
 }
 
@@ -112,7 +115,9 @@ TEST(BlocksMover, other_shapes_by_hand) {
       Blocks a(from, 0, random() % 2 ? Order::C : Order::F, 4, true), b(to, 0, random() % 2 ? Order::C : Order::F, 4, false);
       Blocks expected = b;
       carry_out(plan, a, expected, visit);
-      const auto mover = bind_threads(plan, 4, a.arrays(), b.arrays(), {}, visit);
+      BlockOptions options;
+      options.visit = visit;
+      const auto mover = bind_threads(plan, a.array(), b.array(), options);
       mover->start();
       mover->wait();
       ASSERT_EQ(b.memory, expected.memory) << plan.to_string();
@@ -122,7 +127,9 @@ TEST(BlocksMover, other_shapes_by_hand) {
 TEST(BlocksMover, long_motions_are_shared_among_threads) {
   const FloorPlan one(std::vector{Region({0}, {1 << 18})}, {0});
   Blocks a(one, 0, Order::C, 8, true), b(one, 0, Order::C, 8, false);
-  const auto mover = bind_threads(BlockPlan::copy_between(one, one), 8, a.arrays(), b.arrays(), {{}, 2});
+  BlockOptions options;
+  options.threads = 2;
+  const auto mover = bind_threads(BlockPlan::copy_between(one, one), a.array(), b.array(), options);
   EXPECT_NE(mover->describe().find("16 tasks"), std::string::npos) << mover->describe();
   EXPECT_EQ(mover->moved_bytes(), 1 << 21);
   mover->start();
@@ -130,59 +137,87 @@ TEST(BlocksMover, long_motions_are_shared_among_threads) {
   EXPECT_EQ(a.memory, b.memory);
 }
 
+TEST(BlocksMover, combines_what_overlaps) {
+  // Ghost cells are added to the cells of their owners: what finite elements do.
+  const Region domain({0, 0, 0}, {11, 9, 10});
+  const auto plan = balanced_along(split_to_size(domain, {4, 5, 4}), 2);
+  const BlockPlan back = BlockPlan::halo(plan, Halo(3, 2, domain, {true, true, false})).reverse();
+  for (const Order order : {Order::C, Order::F}) {
+    const XArray array(plan, {}, {8, Point(3, 2), order}), expected(plan, {}, {8, Point(3, 2), order});
+    for (Index k = 0; k < plan.size(); ++k) {
+      auto *a = reinterpret_cast<double*>(array.grid(k).data), *e = reinterpret_cast<double*>(expected.grid(k).data);
+      for (Index i = 0; i < array.grid(k).region.size(); ++i) a[i] = e[i] = double((i * 7 + k) % 64);
+    }
+    BlockOptions options;
+    options.reduction = Reduction(ElementType::float64, ReduceOp::add);
+    options.threads = 3;
+    const auto mover = bind_threads(back, array, array, options);
+    mover->start();
+    mover->wait();
+    for (const auto& motion : back.motions()) {
+      const View<double, 3> from(expected.grid(motion.source)), to(expected.grid(motion.destination));
+      for (Index i = 0; i < motion.source_region.size(); ++i) {
+        const Point s = motion.source_region.point_at(i, Order::F), d = motion.destination_region.point_at(i, Order::F);
+        to(d[0], d[1], d[2]) += from(s[0], s[1], s[2]);
+      }
+    }
+    for (Index k = 0; k < plan.size(); ++k)
+      EXPECT_EQ(std::memcmp(array.grid(k).data, expected.grid(k).data, std::size_t(array.grid(k).region.size() * 8)), 0) << k;
+  }
+}
+
 TEST(BlocksMover, says_what_is_wrong) {
   const FloorPlan plan = even_floor_plan(Region({0, 0}, {8, 6}), 4);
   const BlockPlan halo = BlockPlan::halo(plan, Halo(2, 1));
   Blocks thin(plan, 0, Order::C, 8, true), good(plan, 1, Order::C, 8, true), other(plan, 1, Order::C, 8, true);
+  const XArray a = good.array(), b = other.array(), none = thin.array();
   expect_error(ErrorKind::argument, {"block 0", "not within the storage of destination block 0", "ghost"},
-               [&] { bind_threads(halo, 8, thin.arrays(), {}); });
-  expect_error(ErrorKind::argument, {"3 source arrays for 4 blocks"}, [&] {
-    auto arrays = good.arrays();
-    arrays.arrays.pop_back();
-    bind_threads(halo, 8, arrays, {});
-  });
-  expect_error(ErrorKind::shape, {"source array of block 2", "(6, 5)", "(6, 4)"}, [&] {
-    auto arrays = good.arrays();
-    arrays.arrays[2].shape = {6, 4};
-    bind_threads(halo, 8, arrays, {});
-  });
-  expect_error(ErrorKind::buffer, {"destination array of block 1", "read-only"}, [&] {
-    auto arrays = other.arrays();
-    arrays.arrays[1].read_only = true;
-    bind_threads(halo, 8, good.arrays(), arrays);
-  });
-  expect_error(ErrorKind::buffer, {"block 3", "no memory"}, [&] {
-    auto arrays = good.arrays();
-    arrays.arrays[3].data = nullptr;
-    bind_threads(halo, 8, arrays, {});
-  });
+               [&] { bind_threads(halo, none, none); });
   expect_error(ErrorKind::buffer, {"array of block 0", "array of block 1", "share memory"}, [&] {
-    auto arrays = good.arrays();
-    arrays.arrays[1].data = arrays.arrays[0].data + 8;
-    bind_threads(halo, 8, arrays, {});
+    auto grids = good.grids();
+    grids[1].data = grids[0].data + 8;
+    const XArray shared = good.over(grids);
+    bind_threads(halo, shared, shared);
   });
-  expect_error(ErrorKind::argument, {"rank 1's"},
-               [&] { bind_threads(BlockPlan::halo(plan, Halo(2, 1), 1), 8, good.arrays(), {}); });
-  expect_error(ErrorKind::argument, {"same floor plan"},
-               [&] { bind_threads(BlockPlan(plan, plan.with_owners({0, 0, 0, 0})), 8, good.arrays(), {}); });
+  expect_error(ErrorKind::argument, {"rank 1's"}, [&] { bind_threads(BlockPlan::halo(plan, Halo(2, 1), 1), a, a); });
+  const XArray rank_one(plan, 1, {8, Point(2, 1)});
+  expect_error(ErrorKind::argument, {"rank 1 alone"}, [&] { bind_threads(halo, rank_one, rank_one); });
+  expect_error(ErrorKind::shape, {"destination array has other blocks", "on 3"},
+               [&] { bind_threads(BlockPlan(plan, plan.with_owners({0, 0, 0, 3})), a, a); });
+  expect_error(ErrorKind::type, {"elements of 8 bytes", "of 4"},
+               [&] { bind_threads(halo, a, XArray(plan, {}, {4, Point(2, 1)})); });
+  expect_error(ErrorKind::type, {"add is for float32", "8 bytes"}, [&] {
+    BlockOptions options;
+    options.reduction = Reduction(ElementType::float32, ReduceOp::add);
+    bind_threads(halo, a, a, options);
+  });
   BlockPlan race(plan, plan);
   race.copy(Region({0, 0}, {2, 2}), 0, Region({1, 1}, {3, 3}), 0);
   expect_error(ErrorKind::argument, {"a motion reads and writes the points [1:2, 1:2] of block 0"},
-               [&] { bind_threads(race, 8, good.arrays(), {}); });
-  bind_threads(race, 8, good.arrays(), other.arrays());  // other arrays do not race
+               [&] { bind_threads(race, a, a); });
+  bind_threads(race, a, b);  // other arrays do not race
   BlockPlan chain(plan, plan);
   chain.copy(Region({0, 0}, {1, 1}), 0, Region({4, 0}, {5, 1}), 2);
   chain.copy(Region({4, 3}, {5, 4}), 3, Region({0, 0}, {1, 1}), 0);
-  expect_error(ErrorKind::argument, {"one motion reads and another writes the points [0:1, 0:1] of block 0 (rank 0)"},
-               [&] { bind_threads(chain, 8, good.arrays(), {}); });
-  const auto mover = bind_threads(halo, 8, good.arrays(), {});
-  mover->start();
-  expect_error(ErrorKind::argument, {"start() was called again"}, [&] { mover->start(); });
-  mover->wait();
+  for (const auto op : {ReduceOp::replace, ReduceOp::add})
+    expect_error(ErrorKind::argument, {"one motion reads and another writes the points [0:1, 0:1] of block 0 (rank 0)"}, [&] {
+      BlockOptions options;
+      if (op != ReduceOp::replace) options.reduction = Reduction(ElementType::float64, op);
+      bind_threads(chain, a, a, options);
+    });
+  for (const bool proxy : {false, true}) {
+    BlockOptions options;
+    options.proxy = proxy;
+    const auto mover = bind_threads(halo, a, a, options);
+    mover->start();
+    expect_error(ErrorKind::argument, {"start() was called again"}, [&] { mover->start(); });
+    mover->wait();
+    mover->wait();  // without a start: nothing to wait for
+  }
   expect_error(ErrorKind::type, {"elements of 8 and of 4 bytes"}, [&] {
-    Grid a = good.grid(0), b = other.grid(0);
-    b.element_bytes = 4;
-    block_relation({0, 0, Region({0, 0}, {1, 1}), Region({0, 0}, {1, 1})}, a, b);
+    Grid eight = good.grid(0), four = other.grid(0);
+    four.element_bytes = 4;
+    block_relation({0, 0, Region({0, 0}, {1, 1}), Region({0, 0}, {1, 1})}, eight, four);
   });
 }
 

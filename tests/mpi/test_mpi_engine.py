@@ -30,6 +30,12 @@ def test_behaviour(family, ranks):
     assert "destroyed_in_flight ok" in out, out
 
 
+@pytest.mark.parametrize("ranks, trials", [(1, 40), (2, 150), (3, 80), (4, 60), (7, 25), (8, 25)])
+@pytest.mark.parametrize("family", families())
+def test_blocks(family, ranks, trials):
+    assert f"{trials} trials moved" in run(family, ranks, "blocks.py", trials)
+
+
 @pytest.mark.parametrize("family", families())
 def test_the_module_of_another_family_is_refused(family):
     assert "refused" in run(family, 2, "wrong_family.py")

@@ -127,6 +127,12 @@ def test_wrong_arrays_are_told():
     with pytest.raises(ls.LocalArrayError, match="block 3 is read-only"):
         halo.bind(frozen, ghost=1)
     halo.bind(frozen, good, ghost=1)
+    with pytest.raises(ls.ArgumentError, match="3 source arrays for 4 blocks"):
+        halo.bind(good[:3], ghost=1)
+    with pytest.raises(ls.ArgumentError, match="node= is for messages"):
+        halo.bind(good, ghost=1, node="ring")
+    with pytest.raises(ls.DTypeError, match="add.*cannot compute with"):
+        halo.bind(blocks.empty("S3", ghost=1), ghost=1, combine="add")
     assert BlockPlan(FloorPlan([], []), FloorPlan([], [])).bind([])() is None
 
 
@@ -145,3 +151,48 @@ def test_mistakes_are_told():
     plan.copy(cell, 3, cell, 1)
     with pytest.raises(ls.ArgumentError, match=r"write the points \[0:1, 0:1\] of block 3 \(rank 3\)"):
         plan.check_races()
+
+
+def test_xarrays_are_numpy_with_global_indices():
+    blocks = FloorPlan.even(Region.of_shape((8, 6)), 4)
+    u = ls.XArray(blocks, "int32", ghost=(1, 2), order="F")
+    assert len(u) == 4 and u.owned == [0, 1, 2, 3] and u.rank is None and u.ghost == (1, 2)
+    assert u[3].region == Region((3, 1), (9, 8)) and u[3].shape == (6, 7) and u[3].flags.f_contiguous
+    for k, grid in u.items():
+        assert isinstance(grid, ls.Grid) and not grid.any()
+        grid.interior[...] = k + 1
+        grid.at[blocks[k].lower] = 10 * k
+    assert u[3].at[4, 3] == 30 and u[3][1, 2] == 30 and u[3].on(Region((4, 3), (5, 4))) == 30
+    BlockPlan.halo(blocks, (1, 2)).bind(u)()
+    assert u[0].at[4, 3] == 30 and u[0].at[2:4, 4:].tolist() == [[2, 0], [2, 0]]
+    u[0].at[..., -2] = 5
+    assert (u[0][:, 0] == 5).all()
+    plain = u[0] + 1
+    assert type(plain) is np.ndarray and type(u[0][1:]) is np.ndarray and float(u[0].sum()) == u[0].view(np.ndarray).sum()
+    for wrong, words in (((4, 9), r"index 9 in dimension 1 is outside the grid's \[-2, 5\)"), ((0, 0, 0), "3 indices for 2"),
+                         ((slice(-3, 1), 0), "index -3 in dimension 0"), ((slice(3, 1, -1), 0), "go upwards")):
+        with pytest.raises(ls.ArgumentError, match=words):
+            u[0].at[wrong]
+    one = ls.XArray(blocks, float, rank=2)
+    assert one.owned == [2]
+    with pytest.raises(ls.ArgumentError, match="block 1 belongs to rank 1; the array of rank 2"):
+        one[1]
+    with pytest.raises(ls.DTypeError, match="objects"):
+        ls.XArray(blocks, object)
+
+
+def test_ghost_cells_are_added_to_their_owners():
+    domain = Region.of_shape((9, 7))
+    blocks = FloorPlan.balanced(regions.split_to_size(domain, 3), 2)
+    u = ls.XArray(blocks, float, ghost=1)
+    for grid in u:
+        grid[...] = 1
+    back = BlockPlan.halo(blocks, 1, domain=domain, periodic=(True, True)).reverse()
+    back.bind(u, combine="add", proxy=True)()
+    whole = np.zeros((9, 7))
+    for k, grid in u.items():
+        whole[blocks[k].slices(domain)] = grid.interior
+    cover = np.zeros((9, 7))
+    for region in blocks:
+        cover[np.ix_(*(np.arange(lo - 1, hi + 1) % n for lo, hi, n in zip(region.lower, region.upper, (9, 7))))] += 1
+    np.testing.assert_array_equal(whole, cover)

@@ -40,18 +40,19 @@ struct CopyTask {
     std::byte* shared;
     std::vector<std::byte*> members;
   };
-  /// Motions between blocks: stretches of relations, of which one may be cut into several tasks.
+  /// Motions between blocks: stretches of relations, of which one may be cut into several tasks. They share their programs.
   struct Batch {
     struct Stretch {
       std::shared_ptr<const RelationProgram> program;
       Index first, last;  ///< positions
       std::byte* destination;
       const std::byte* source;
+      bool in_order = false;  ///< of one side, when the other is a message: the array's bytes are those of the message
     };
     std::vector<Stretch> stretches;
   };
   std::variant<Single, Joint, Batch> work;
-  std::vector<Index> sources, destinations;  ///< the layout's ranks (or the blocks) whose memory is read and written
+  std::vector<Index> sources, destinations;  ///< the layout's ranks whose memory is read and written; of batches, none
   Index bytes = 0;
 
   void run() const;

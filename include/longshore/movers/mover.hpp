@@ -6,9 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "longshore/layouts/xarray.hpp"
 #include "longshore/plans/block_plan.hpp"
 #include "longshore/plans/motion_plan.hpp"
 #include "longshore/relations/combine.hpp"
+#include "longshore/relations/reduction.hpp"
 
 namespace longshore {
 
@@ -57,18 +59,19 @@ void check_no_overlap(const LocalArray& source, Index source_rank, const LocalAr
 std::unique_ptr<Mover> bind_threads(const MotionPlan& plan, std::vector<LocalArray> sources,
                                     std::vector<LocalArray> destinations, const MoveOptions& options = {});
 
-/// The arrays of a floor plan's blocks, one a block: each over its region grown by the ghost widths, with strides of any kind.
-struct BlockArrays {
-  std::vector<LocalArray> arrays;
-  Point ghost;  ///< ghost cells on every side, in every dimension
+/// How a plan between blocks is bound.
+struct BlockOptions {
+  Reduction reduction;     ///< what a motion does where it writes; a copy, unless told otherwise
+  Order visit = Order::F;  ///< the order in which points of regions of different shape are paired
+  int threads = 0;         ///< of the `threads` engine; 0: as many as the process may run on
+  Index max_mem = 0;       ///< bytes the mover may hold beyond the arrays; 0: no bound
+  /// A thread of the mover's own carries the move out, from start() on: real overlap, for a core of its own.
+  bool proxy = false;
 };
 
-/// The `threads` engine for blocks. Where `destinations` is nothing the sources are the destinations too: an endogenous copy, as
-/// halos are. Points are visited in column-major order on both sides, or in row-major order. Throws `Error(shape)`,
-/// `Error(buffer)` and `Error(argument)` that name the block; also for motions outside the arrays, for races, and for one rank's
-/// plan. Only copies: `options.combine` must be one.
-std::unique_ptr<Mover> bind_threads(const BlockPlan& plan, Index element_bytes, BlockArrays sources,
-                                    std::optional<BlockArrays> destinations, const MoveOptions& options = {},
-                                    Order visit = Order::F);
+/// The `threads` engine for blocks: both arrays have storage for all blocks. Where source and destination are the same array, it is
+/// an endogenous copy, as halos are. Throws `Error(shape)`, `Error(buffer)`, `Error(type)` and `Error(argument)` that name the
+/// block; also for motions outside the arrays, for races, and for one rank's plan.
+std::unique_ptr<Mover> bind_threads(const BlockPlan& plan, XArray source, XArray destination, const BlockOptions& options = {});
 
 }  // namespace longshore

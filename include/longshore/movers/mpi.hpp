@@ -17,16 +17,12 @@ using CommHandle = Handle<struct CommTag>;
 
 /// Memory that the other processes of this node can map: an array here is moved with a single copy. It has no name in
 /// any file system, so a killed process leaves nothing behind. Not collective; freed when the last owner lets go.
-class SharedSegment {
+class SharedSegment final : public Memory {
  public:
   /// Null where the machine forbids such memory; throws `std::bad_alloc` where there is not enough of it. Holds zeros.
   static std::shared_ptr<SharedSegment> create(Index bytes);
-  ~SharedSegment();
-  SharedSegment(const SharedSegment&) = delete;
-  SharedSegment& operator=(const SharedSegment&) = delete;
+  ~SharedSegment() override;
 
-  std::byte* data() const { return data_; }
-  Index bytes() const { return bytes_; }
   bool contains(const std::byte* first, Index bytes) const;
 
   /// Where another process finds it, and how it knows that it found the right one.
@@ -40,8 +36,7 @@ class SharedSegment {
 
  private:
   SharedSegment() = default;
-  std::byte* data_ = nullptr;
-  Index bytes_ = 0, mapped_bytes_ = 0;
+  Index mapped_bytes_ = 0;
   Address address_;
 };
 
@@ -77,6 +72,35 @@ struct Options {
 /// `comm`. Keeps a private duplicate of the communicator as its attribute; free the communicator after the movers.
 std::unique_ptr<Mover> bind(const MotionPlan& plan, CommHandle comm, std::vector<Part> sources,
                             std::vector<Part> destinations, const Options& options = {});
+
+/// An array with storage for the blocks that this process owns, where the engine moves fastest (ordinary memory where that is
+/// forbidden); all zeros. Blocks' owners are ranks of `comm`. Not collective. Throws `Error(argument)` where an owner is beyond it.
+XArray make_xarray(FloorPlan blocks, CommHandle comm, GridFormat format);
+
+/// How the messages between processes of different nodes travel.
+enum class Exchange {
+  automatic,       ///< all_to_all where every process has something for every other one, else point_to_point
+  point_to_point,  ///< a message a peer
+  neighborhood,    ///< one collective among those who have something for each other
+  all_to_all       ///< one collective among all
+};
+
+/// How a plan between blocks is bound to MPI. All but `max_mem`, of which the smallest counts, must be the same on all ranks.
+struct ExchangeOptions : BlockOptions {
+  NodePath node = NodePath::automatic;
+  std::string element;      ///< what an element is ("<f8"), compared between the ranks; may be empty
+  bool aggregate = true;    ///< one message a peer; false: one a motion, contiguous ones from where they lie to where they belong
+  Index packet_bytes = 0;   ///< messages are cut into packets of at most so many bytes, few of them in flight; 0: they are not
+  bool preallocate = true;  ///< false: messages have buffers from start() to wait() only
+  Exchange exchange = Exchange::automatic;
+};
+
+/// Binds a plan between blocks. Collective over `comm`: every process must call it, with equal plans (or its own share of the
+/// same plan, see `BlockPlan::rank`) and options, and gets either a mover or the same error as all others. Where source and
+/// destination are the same array, it is an endogenous copy. With `proxy`, MPI must allow calls from several threads
+/// (MPI_THREAD_MULTIPLE) if anything goes through MPI messages; within a node nothing does.
+std::unique_ptr<Mover> bind(const BlockPlan& plan, CommHandle comm, XArray source, XArray destination,
+                            const ExchangeOptions& options = {});
 
 /// Turns an error of one process into the same error on all, so that nobody goes on to wait for it. Collective. Null:
 /// nothing went wrong here; returns if that is so everywhere.

@@ -75,8 +75,9 @@ class BlockPlan {
   };
   std::vector<Volume> volumes() const;
   /// Throws `Error(argument)` naming two motions that write the same point, if there are any; for a plan whose sources and
-  /// destinations are the same arrays (an endogenous copy), also two of which one reads what the other writes.
-  void check_races(bool endogenous = false) const;
+  /// destinations are the same arrays (an endogenous copy), also two of which one reads what the other writes. Where a motion
+  /// combines what it brings with what is there, several may write one point.
+  void check_races(bool endogenous = false, bool combining = false) const;
   /// The plan that brings everything back: sources and destinations exchanged.
   BlockPlan reverse() const;
 

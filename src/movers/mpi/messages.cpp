@@ -4,9 +4,6 @@
 #include <deque>
 #include <new>
 
-#include "longshore/movers/local_moves.hpp"
-#include "longshore/relations/packets.hpp"
-
 namespace longshore::mpi {
 
 namespace {
@@ -26,59 +23,42 @@ struct Staged {
   }
 };
 
-CopyProgram::Options unpacking(const MotionPlan& plan, const HeldMotion& m, const Combine& combine) {
-  const bool beyond = plan.destination().local_size(m.motion.destination) * plan.element_bytes() >= far_bytes;
-  return {beyond ? Stores::streaming : Stores::cached, nullptr, combine};
-}
-
-Index whole_capacity(const LoopNest& relation) { return std::max(relation.bytes(), relation.element_bytes()); }
-
 // ---- whole messages -------------------------------------------------------------------------------------------------
 
 class WholeMessages final : public Messages {
  public:
-  WholeMessages(std::shared_ptr<Communicator> communicator, int tag, const MotionPlan& plan,
-                const std::vector<HeldMotion>& outgoing, const std::vector<HeldMotion>& incoming,
-                const Combine& combine)
+  WholeMessages(std::shared_ptr<Communicator> communicator, int tag, std::vector<PeerEnd> outgoing, std::vector<PeerEnd> incoming,
+                bool preallocate)
       : communicator_(std::move(communicator)),
         tag_(tag),
-        bytes_(whole_staging_bytes(plan, outgoing, incoming, combine)),
-        staging_(bytes_) {
+        bytes_(mpi::staging_bytes(outgoing, incoming)),
+        preallocate_(preallocate),
+        staging_(preallocate ? bytes_ : 0) {
     Index used = 0;
-    auto add = [&](std::vector<End>& ends, const HeldMotion& m, PacketedMessage::Halves halves) {
-      const auto relation = plan.relation(m.motion);
-      if (relation.empty()) return;
-      ends.push_back({m.peer,
-                      m.data,
-                      relation.bytes(),
-                      nullptr,
-                      PacketedMessage(relation, whole_capacity(relation), halves, unpacking(plan, m, combine)),
-                      {}});
-      auto& end = ends.back();
-      const bool out = halves == PacketedMessage::Halves::assembly;
-      const auto place = out                 ? end.message.contiguous_source(0)
-                         : combine.is_copy() ? end.message.contiguous_destination(0)
-                                             : std::nullopt;
-      if (place)
-        end.lies = m.data + *place;
-      else
-        end.stage = staging_.data + used, used += round64(end.bytes);
+    auto add = [&](std::vector<End>& ends, std::vector<PeerEnd>& given) {
+      for (auto& [peer, message] : given) {
+        if (message->packets() == 0) continue;
+        End end{peer, message->packet_bytes(0), message->lies(0), used, std::move(message), {}};
+        if (!end.lies) used += round64(end.bytes);
+        ends.push_back(std::move(end));
+      }
     };
-    for (const auto& m : outgoing) add(out_, m, PacketedMessage::Halves::assembly);
-    for (const auto& m : incoming) add(in_, m, PacketedMessage::Halves::disassembly);
+    add(out_, outgoing);
+    add(in_, incoming);
   }
 
   void start() override {
     const MPI_Comm comm = communicator_->world();
-    for (auto& end : in_) end.transfer.receive(comm, end.peer, tag_, end.lies ? end.lies : end.stage, end.bytes);
+    if (!preallocate_) staging_ = Staged(bytes_);
+    for (auto& end : in_) end.transfer.receive(comm, end.peer, tag_, place_of(end), end.bytes);
     // Begin with the next rank, not with rank 0: otherwise everybody floods the same peer.
     const auto first = std::size_t(std::lower_bound(out_.begin(), out_.end(), communicator_->rank(),
                                                     [](const End& e, int r) { return e.peer < r; }) -
                                    out_.begin());
     for (std::size_t i = 0; i < out_.size(); ++i) {
       auto& end = out_[(first + i) % out_.size()];
-      if (!end.lies) end.message.pack(0, end.stage, end.data);
-      end.transfer.send(comm, end.peer, tag_, end.lies ? end.lies : end.stage, end.bytes, Transfer::Mode::eager);
+      if (!end.lies) end.message->pack(0, place_of(end));
+      end.transfer.send(comm, end.peer, tag_, place_of(end), end.bytes, Transfer::Mode::eager);
     }
     left_ = in_.size() + out_.size();
   }
@@ -88,11 +68,12 @@ class WholeMessages final : public Messages {
     bool progress = false;
     for (auto& end : in_)
       if (end.transfer.test()) {
-        if (!end.lies) end.message.unpack(0, end.data, end.stage);
+        if (!end.lies) end.message->unpack(0, place_of(end));
         --left_, progress = true;
       }
     for (auto& end : out_)
       if (end.transfer.test()) --left_, progress = true;
+    if (left_ == 0 && !preallocate_) staging_ = Staged(0);
     return progress;
   }
 
@@ -108,16 +89,18 @@ class WholeMessages final : public Messages {
  private:
   struct End {
     int peer;
-    std::byte* data;
     Index bytes;
-    std::byte* stage;
-    PacketedMessage message;
+    std::byte* lies;  ///< sent from (received to) where it lies; null: staged
+    Index stage;       ///< where in the staging memory
+    std::unique_ptr<PeerMessage> message;
     Transfer transfer;
-    std::byte* lies = nullptr;  ///< sent from (received to) where it lies
   };
+  std::byte* place_of(const End& end) const { return end.lies ? end.lies : staging_.data + end.stage; }
+
   std::shared_ptr<Communicator> communicator_;
   int tag_;
   Index bytes_;
+  bool preallocate_;
   Staged staging_;
   std::vector<End> out_, in_;
   std::size_t left_ = 0;
@@ -130,21 +113,12 @@ class WholeMessages final : public Messages {
 /// finds its other end waiting for it, so somebody can always proceed.
 class PacketStream {
  public:
-  PacketStream(bool sending, const MotionPlan& plan, std::vector<HeldMotion> motions, int me, int size,
-               const Combine& combine, Index packet_bytes, Index slots)
-      : sending_(sending), copy_(combine.is_copy()) {
-    auto distance = [&](const HeldMotion& m) { return (sending ? m.peer - me + size : me - m.peer + size) % size; };
-    std::stable_sort(motions.begin(), motions.end(),
-                     [&](const HeldMotion& a, const HeldMotion& b) { return distance(a) < distance(b); });
-    const auto halves = sending ? PacketedMessage::Halves::assembly : PacketedMessage::Halves::disassembly;
-    Index largest = 0;
-    for (const auto& m : motions) {
-      messages_.push_back(
-          {m.peer, m.data,
-           PacketedMessage(plan.relation(m.motion), packet_bytes, halves, unpacking(plan, m, combine))});
-      largest = std::max(largest, messages_.back().message.largest_packet_bytes());
-    }
-    slot_bytes_ = largest;
+  PacketStream(bool sending, std::vector<PeerEnd> messages, int me, int size, Index slots)
+      : sending_(sending), messages_(std::move(messages)) {
+    auto distance = [&](const PeerEnd& m) { return (sending ? m.peer - me + size : me - m.peer + size) % size; };
+    std::stable_sort(messages_.begin(), messages_.end(),
+                     [&](const PeerEnd& a, const PeerEnd& b) { return distance(a) < distance(b); });
+    for (const auto& m : messages_) slot_bytes_ = std::max(slot_bytes_, m.message->largest_packet_bytes());
     if (!messages_.empty()) slots_.resize(std::size_t(slots));
     staging_ = std::make_unique<Staged>(checked_mul(slot_bytes_, Index(slots_.size())));
     for (std::size_t i = 0; i < slots_.size(); ++i) slots_[i].stage = staging_->data + Index(i) * slot_bytes_;
@@ -162,8 +136,7 @@ class PacketStream {
       auto& slot = slots_[std::size_t((posted_ - pending_) % slots_.size())];
       if (!slot.transfer.test()) break;
       if (!sending_ && !slot.lies) {
-        auto& m = messages_[slot.message];
-        m.message.unpack(slot.packet, m.data, slot.stage);
+        messages_[slot.message].message->unpack(slot.packet, slot.stage);
       }
       --pending_, progress = true;
     }
@@ -171,15 +144,12 @@ class PacketStream {
       auto& slot = slots_[std::size_t(posted_ % slots_.size())];
       auto& m = messages_[message_];
       slot.message = message_, slot.packet = packet_;
-      const auto place = sending_ ? m.message.contiguous_source(packet_)
-                         : copy_  ? m.message.contiguous_destination(packet_)
-                                  : std::nullopt;
-      slot.lies = place ? m.data + *place : nullptr;
-      const Index bytes = m.message.packet_bytes(packet_);
+      slot.lies = m.message->lies(packet_);
+      const Index bytes = m.message->packet_bytes(packet_);
       if (!sending_) {
         slot.transfer.receive(comm, m.peer, tag, slot.lies ? slot.lies : slot.stage, bytes);
       } else {
-        if (!slot.lies) m.message.pack(packet_, slot.stage, m.data);
+        if (!slot.lies) m.message->pack(packet_, slot.stage);
         slot.transfer.send(comm, m.peer, tag, slot.lies ? slot.lies : slot.stage, bytes, Transfer::Mode::synchronous);
       }
       ++posted_, ++pending_, ++packet_, progress = true;
@@ -195,11 +165,6 @@ class PacketStream {
   }
 
  private:
-  struct Message {
-    int peer;
-    std::byte* data;
-    PacketedMessage message;
-  };
   struct Slot {
     std::byte* stage = nullptr;
     std::byte* lies = nullptr;
@@ -208,10 +173,10 @@ class PacketStream {
     Transfer transfer;
   };
   void skip_empty() {
-    while (message_ < messages_.size() && packet_ >= messages_[message_].message.packets()) ++message_, packet_ = 0;
+    while (message_ < messages_.size() && packet_ >= messages_[message_].message->packets()) ++message_, packet_ = 0;
   }
-  bool sending_, copy_;
-  std::vector<Message> messages_;
+  bool sending_;
+  std::vector<PeerEnd> messages_;
   std::vector<Slot> slots_;
   std::unique_ptr<Staged> staging_;
   Index slot_bytes_ = 0;
@@ -221,13 +186,12 @@ class PacketStream {
 
 class PacketedMessages final : public Messages {
  public:
-  PacketedMessages(std::shared_ptr<Communicator> communicator, int tag, const MotionPlan& plan,
-                   const std::vector<HeldMotion>& outgoing, const std::vector<HeldMotion>& incoming,
-                   const Combine& combine, Index packet_bytes, Index slots)
+  PacketedMessages(std::shared_ptr<Communicator> communicator, int tag, std::vector<PeerEnd> outgoing,
+                   std::vector<PeerEnd> incoming, Index slots)
       : communicator_(std::move(communicator)),
         tag_(tag),
-        in_(false, plan, incoming, communicator_->rank(), communicator_->size(), combine, packet_bytes, slots),
-        out_(true, plan, outgoing, communicator_->rank(), communicator_->size(), combine, packet_bytes, slots) {}
+        in_(false, std::move(incoming), communicator_->rank(), communicator_->size(), slots),
+        out_(true, std::move(outgoing), communicator_->rank(), communicator_->size(), slots) {}
 
   void start() override {
     in_.start(), out_.start();
@@ -251,30 +215,25 @@ class PacketedMessages final : public Messages {
 
 }  // namespace
 
-Index whole_staging_bytes(const MotionPlan& plan, const std::vector<HeldMotion>& outgoing,
-                          const std::vector<HeldMotion>& incoming, const Combine& combine) {
+Index staging_bytes(const std::vector<PeerEnd>& outgoing, const std::vector<PeerEnd>& incoming) {
   Index bytes = 0;
-  for (const auto& m : outgoing)
-    if (const auto relation = plan.relation(m.motion); !relation.contiguous_source())
-      bytes = checked_add(bytes, round64(relation.bytes()));
-  for (const auto& m : incoming)
-    if (const auto relation = plan.relation(m.motion); !combine.is_copy() || !relation.contiguous_destination())
-      bytes = checked_add(bytes, round64(relation.bytes()));
+  for (const auto* ends : {&outgoing, &incoming})
+    for (const auto& [peer, message] : *ends)
+      for (Index k = 0; k < message->packets(); ++k)
+        if (!message->lies(k)) bytes = checked_add(bytes, round64(message->packet_bytes(k)));
   return bytes;
 }
 
-std::unique_ptr<Messages> make_messages(std::shared_ptr<Communicator> communicator, int tag, const MotionPlan& plan,
-                                        const std::vector<HeldMotion>& outgoing,
-                                        const std::vector<HeldMotion>& incoming, const Combine& combine,
-                                        const Staging& staging, Index bytes) {
+std::unique_ptr<Messages> make_messages(std::shared_ptr<Communicator> communicator, int tag, std::vector<PeerEnd> outgoing,
+                                        std::vector<PeerEnd> incoming, const Staging& staging, Index bytes) {
   if (outgoing.empty() && incoming.empty()) return nullptr;
   if (staging.whole)
-    return std::make_unique<WholeMessages>(std::move(communicator), tag, plan, outgoing, incoming, combine);
+    return std::make_unique<WholeMessages>(std::move(communicator), tag, std::move(outgoing), std::move(incoming),
+                                           staging.preallocate);
   // Two slots a direction let one be packed while the other travels.
   const Index directions = (outgoing.empty() ? 0 : 1) + (incoming.empty() ? 0 : 1);
   const Index slots = std::clamp<Index>(bytes / (staging.packet_bytes * directions), 1, 4);
-  return std::make_unique<PacketedMessages>(std::move(communicator), tag, plan, outgoing, incoming, combine,
-                                            staging.packet_bytes, slots);
+  return std::make_unique<PacketedMessages>(std::move(communicator), tag, std::move(outgoing), std::move(incoming), slots);
 }
 
 // ---- Transfer -------------------------------------------------------------------------------------------------------

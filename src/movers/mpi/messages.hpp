@@ -1,4 +1,4 @@
-/// movers/mpi: the motions that go through MPI. Whole: one message a motion, all in flight at once. Packets: where
+/// movers/mpi: the messages that go through MPI. Whole: all in flight at once. Packets: where
 /// memory is short, packets through a few slots in an order that cannot deadlock.
 #pragma once
 
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "movers/mpi/communicator.hpp"
-#include "movers/mpi/parts.hpp"
+#include "movers/mpi/peer_message.hpp"
 
 namespace longshore::mpi {
 
@@ -14,6 +14,7 @@ namespace longshore::mpi {
 struct Staging {
   bool whole = true;
   Index packet_bytes = 0;  ///< not whole: the largest packet
+  bool preallocate = true; ///< whole: the buffers are there all the time, not only between start and completion
 };
 
 class Messages {
@@ -28,15 +29,13 @@ class Messages {
   virtual void abandon() = 0;
 };
 
-/// The staging that whole messages of these motions need here.
-Index whole_staging_bytes(const MotionPlan& plan, const std::vector<HeldMotion>& outgoing,
-                          const std::vector<HeldMotion>& incoming, const Combine& combine);
+/// The staging that these messages need here if every packet of theirs is in flight at once.
+Index staging_bytes(const std::vector<PeerEnd>& outgoing, const std::vector<PeerEnd>& incoming);
 
-/// `bytes`: what all slots together may take, for packets. Not collective.
-std::unique_ptr<Messages> make_messages(std::shared_ptr<Communicator> communicator, int tag, const MotionPlan& plan,
-                                        const std::vector<HeldMotion>& outgoing,
-                                        const std::vector<HeldMotion>& incoming, const Combine& combine,
-                                        const Staging& staging, Index bytes);
+/// Messages of one packet each, if whole; else of packets of at most the agreed size. `bytes`: what all slots together may take, for
+/// packets. Not collective. Null where there are none.
+std::unique_ptr<Messages> make_messages(std::shared_ptr<Communicator> communicator, int tag, std::vector<PeerEnd> outgoing,
+                                        std::vector<PeerEnd> incoming, const Staging& staging, Index bytes);
 
 /// The requests of one transfer of any size, split into messages of at most 1 GiB so that every count fits an int.
 class Transfer {

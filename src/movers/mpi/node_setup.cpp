@@ -140,12 +140,13 @@ std::vector<CopyTask> SharedParts::tasks(const MotionPlan& plan, const HeldParts
 
 namespace {
 
-RingShape shape_ring(Index traffic, Index element_bytes, Index share) {
+RingShape shape_ring(Index traffic, Index element_bytes, Index share, Index eager_bytes) {
   auto round = [](Index bytes) { return ceil_div(bytes, 64) * 64; };
   const Index least = round(std::max(std::min(smallest_slot, traffic), element_bytes));
   RingShape shape;
   shape.slot_bytes = std::max(least, round(std::min(largest_slot, traffic)));
   shape.slots = traffic <= shape.slot_bytes ? fewest_slots : most_slots;
+  if (traffic <= eager_bytes) shape.slots = std::max(shape.slots, ceil_div(traffic, shape.slot_bytes) + 1);  // packets end early
   while (shape.bytes() > share && shape.slot_bytes > least)
     shape.slot_bytes = std::max(least, round(shape.slot_bytes / 2));
   while (shape.bytes() > share && shape.slots > fewest_slots) --shape.slots;
@@ -156,7 +157,8 @@ RingShape shape_ring(Index traffic, Index element_bytes, Index share) {
 }  // namespace
 
 ControlBlocks::ControlBlocks(const Communicator& communicator, const std::vector<Index>& ring_bytes,
-                             const std::set<int>& partners, Index element_bytes, Index budget)
+                             const std::set<int>& partners, Index element_bytes, Index budget,
+                             Index eager_bytes)
     : me_(communicator.node_rank()), blocks_(std::size_t(communicator.node_size())) {
   const int n = communicator.node_size();
   const Index senders = std::count_if(ring_bytes.begin(), ring_bytes.end(), [](Index b) { return b > 0; });
@@ -165,7 +167,7 @@ ControlBlocks::ControlBlocks(const Communicator& communicator, const std::vector
   Index bytes = ControlBlock::header_bytes(n);
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     if (ring_bytes[i] == 0) continue;
-    shapes[i] = shape_ring(ring_bytes[i], element_bytes, share);
+    shapes[i] = shape_ring(ring_bytes[i], element_bytes, share, eager_bytes);
     if (!shapes[i].slots) continue;
     shapes[i].offset = bytes;
     bytes += shapes[i].bytes();

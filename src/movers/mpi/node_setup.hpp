@@ -26,6 +26,7 @@ class SharedParts {
   bool source_visible(Index rank) const { return sources_.count(rank) > 0; }
   bool destination_visible(Index rank) const { return destinations_.count(rank) > 0; }
   Direction direction() const { return direction_; }
+  const std::vector<std::shared_ptr<SegmentView>>& views() const { return views_; }
   /// The same answer on both ends.
   Carrier carrier(const Motion& motion) const;
   /// The tasks of this process: local motions, and those that it pulls and pushes.
@@ -71,9 +72,10 @@ class ControlBlock {
 class ControlBlocks {
  public:
   /// Collective over the node. `ring_bytes[i]`: the bytes that process i of the node sends here through a ring in one
-  /// move; `partners`: the processes whose blocks are needed. `budget` bounds the bytes of all rings here.
+  /// move; `partners`: the processes whose blocks are needed. `budget` bounds the bytes of all rings here. What a process sends in
+  /// a move finds room all at once if it is no more than `eager_bytes`.
   ControlBlocks(const Communicator& communicator, const std::vector<Index>& ring_bytes, const std::set<int>& partners,
-                Index element_bytes, Index budget);
+                Index element_bytes, Index budget, Index eager_bytes = 0);
   /// False: the machine forbids shared control memory; everything goes through MPI.
   bool usable() const { return usable_; }
   const ControlBlock& mine() const { return blocks_[std::size_t(me_)]; }

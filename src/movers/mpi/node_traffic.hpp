@@ -7,25 +7,36 @@
 
 namespace longshore::mpi {
 
+/// The node's share of a plan, as routes of layouts or of blocks have worked it out.
+struct NodeWork {
+  struct Task {
+    CopyTask copy;
+    std::vector<int> peers;  ///< by node rank, each once: whose arrays it reads or writes
+  };
+  struct Bytes {
+    Index local = 0, pulled = 0, pushed = 0, sent = 0, received = 0;
+  };
+  std::vector<Task> tasks;
+  std::vector<RingSender> senders;
+  std::vector<RingReceiver> receivers;
+  std::vector<int> touchers;  ///< by node rank: who reads or writes the arrays here
+  std::vector<std::shared_ptr<SegmentView>> views;  ///< what the tasks reach into
+  Bytes bytes;
+  Index workspace_bytes = 0;  ///< of what the tasks have in common
+};
+
+/// Carries it out. Not collective.
 class NodeTraffic {
  public:
-  /// Collective over the node: finds out who carries what. Whatever has neither visible memory nor a ring is left over
-  /// for messages.
-  NodeTraffic(const Communicator& communicator, const MotionPlan& plan, const HeldParts& parts, SharedParts shared,
-              bool rings, Index ring_budget);
-  /// Makes the copy programs. Not collective, so that it may fail.
-  void compile(const MotionPlan& plan, const HeldParts& parts, const Combine& combine);
-
-  /// The motions that go through MPI, in their order.
-  const std::vector<HeldMotion>& outgoing_left() const { return outgoing_left_; }
-  const std::vector<HeldMotion>& incoming_left() const { return incoming_left_; }
+  /// `control` may be null where there is nothing but local work.
+  NodeTraffic(int me, std::unique_ptr<ControlBlocks> control, NodeWork work);
 
   void start();
   /// Does a bounded piece of work: at most one copy task and one packet a ring. True if anything was done.
   bool advance();
   bool done() const { return tasks_done_ && rings_done_ && awaited_.empty(); }
 
-  Index ring_bytes() const { return control_ ? control_->ring_bytes() : 0; }
+  Index workspace_bytes() const { return workspace_bytes_ + (control_ ? control_->ring_bytes() : 0); }
   void describe(std::string& text) const;
 
  private:
@@ -45,13 +56,9 @@ class NodeTraffic {
   bool runnable(const Task& task);
   void finish(const Task& task);
 
-  void compile_copies(const MotionPlan& plan, const HeldParts& parts, const Combine& combine);
-  void compile_rings(const MotionPlan& plan, const Combine& combine);
-
-  const Communicator& communicator_;
   int me_;
-  SharedParts shared_;
   std::unique_ptr<ControlBlocks> control_;
+  std::vector<std::shared_ptr<SegmentView>> views_;
   ControlBlock mine_;
   std::uint64_t move_ = 0;
 
@@ -64,10 +71,10 @@ class NodeTraffic {
   std::vector<RingReceiver> receivers_;
   bool rings_done_ = true;
 
-  std::vector<int> touchers_;  ///< those who read or write the arrays here
-  std::vector<int> awaited_;   ///< those of them who have not finished with this move
-  std::vector<HeldMotion> ring_out_, ring_in_, outgoing_left_, incoming_left_;
-  Index pulled_bytes_ = 0, local_bytes_ = 0, pushed_bytes_ = 0, sent_bytes_ = 0, received_bytes_ = 0;
+  std::vector<int> touchers_;
+  std::vector<int> awaited_;  ///< those of them who have not finished with this move
+  NodeWork::Bytes bytes_;
+  Index workspace_bytes_;
 };
 
 }  // namespace longshore::mpi

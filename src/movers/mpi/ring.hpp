@@ -5,7 +5,7 @@
 #include <atomic>
 #include <vector>
 
-#include "longshore/relations/packets.hpp"
+#include "movers/mpi/peer_message.hpp"
 
 namespace longshore::mpi {
 
@@ -32,32 +32,20 @@ struct Ring {
   Ring(std::byte* segment, const RingShape& shape);
 };
 
-/// A motion's message, packet by packet, and the array at this end.
-struct RingMessage {
-  std::vector<PacketedMessage> parts;
-  std::byte* data = nullptr;
-};
-/// Cuts a relation for a ring. Where source and destination run across each other (transposes), packets are tiles, so
-/// that neither side sweeps its array with a large stride. Both ends cut alike.
-RingMessage ring_message(const LoopNest& relation, Index slot_bytes, PacketedMessage::Halves halves,
-                         const CopyProgram::Options& options, std::byte* data);
-
 /// The messages of one pair of processes, in order, and how far this end has come.
 class RingEnd {
  public:
-  RingEnd(const Ring& ring, std::vector<RingMessage> messages) : ring_(ring), messages_(std::move(messages)) {
+  RingEnd(const Ring& ring, std::vector<std::unique_ptr<PeerMessage>> messages) : ring_(ring), messages_(std::move(messages)) {
     message_ = messages_.size();
-    for (const auto& message : messages_)
-      for (const auto& part : message.parts) packets_ += part.packets();
+    for (const auto& message : messages_) packets_ += message->packets();
   }
-  void restart() { message_ = 0, part_ = 0, packet_ = 0, passed_ = 0, skip_empty(); }
+  void restart() { message_ = 0, packet_ = 0, passed_ = 0, skip_empty(); }
   bool done() const { return message_ == messages_.size(); }
   Index packets() const { return packets_; }  ///< of one move
   Index passed() const { return passed_; }    ///< of them, so far
 
  protected:
-  const PacketedMessage& part() const { return messages_[message_].parts[part_]; }
-  std::byte* data() const { return messages_[message_].data; }
+  const PeerMessage& message() const { return *messages_[message_]; }
   std::byte* slot() const { return ring_.slots + Index(count_ % ring_.slot_count) * ring_.slot_bytes; }
   Index packet() const { return packet_; }
   void next() { ++count_, ++passed_, ++packet_, skip_empty(); }
@@ -68,15 +56,11 @@ class RingEnd {
 
  private:
   void skip_empty() {
-    while (message_ < messages_.size()) {
-      auto& message = messages_[message_];
-      for (; part_ < message.parts.size(); ++part_, packet_ = 0)
-        if (packet_ < message.parts[part_].packets()) return;
-      ++message_, part_ = 0, packet_ = 0;
-    }
+    for (; message_ < messages_.size(); ++message_, packet_ = 0)
+      if (packet_ < messages_[message_]->packets()) return;
   }
-  std::vector<RingMessage> messages_;
-  std::size_t message_ = 0, part_ = 0;
+  std::vector<std::unique_ptr<PeerMessage>> messages_;
+  std::size_t message_ = 0;
   Index packet_ = 0, packets_ = 0, passed_ = 0;
 };
 

@@ -106,8 +106,9 @@ class Crew {
 
 class TasksMover final : public Mover {
  public:
-  TasksMover(std::vector<CopyTask> tasks, int threads, const MoveOptions& options, std::vector<std::shared_ptr<void>> keep_alive)
-      : keep_alive_(std::move(keep_alive)), tasks_(std::move(tasks)) {
+  TasksMover(std::vector<CopyTask> tasks, int threads, const MoveOptions& options, std::vector<std::shared_ptr<void>> keep_alive,
+             Index shared_workspace_bytes)
+      : keep_alive_(std::move(keep_alive)), tasks_(std::move(tasks)), workspace_(shared_workspace_bytes) {
     for (const auto& task : tasks_) moved_ += task.bytes, workspace_ += task.workspace_bytes();
     if (options.max_mem > 0 && workspace_ > options.max_mem)
       throw Error(ErrorKind::memory_limit, "this move needs " + std::to_string(workspace_) + " bytes beyond its arrays, " +
@@ -153,7 +154,7 @@ class TasksMover final : public Mover {
  private:
   std::vector<std::shared_ptr<void>> keep_alive_;
   std::vector<CopyTask> tasks_;
-  Index moved_ = 0, workspace_ = 0;
+  Index moved_ = 0, workspace_;
   std::unique_ptr<Crew> crew_;
   bool running_ = false;
 };
@@ -175,8 +176,8 @@ Index task_bytes(Index total, int threads) {
 }
 
 std::unique_ptr<Mover> make_tasks_mover(std::vector<CopyTask> tasks, int threads, const MoveOptions& options,
-                                        std::vector<std::shared_ptr<void>> keep_alive) {
-  return std::make_unique<TasksMover>(std::move(tasks), threads, options, std::move(keep_alive));
+                                        std::vector<std::shared_ptr<void>> keep_alive, Index shared_workspace_bytes) {
+  return std::make_unique<TasksMover>(std::move(tasks), threads, options, std::move(keep_alive), shared_workspace_bytes);
 }
 
 }  // namespace longshore

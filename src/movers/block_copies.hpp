@@ -1,0 +1,53 @@
+/// Motions between grids as stretches of programs. Motions of like shape share a program: a halo of a hundred thousand motions has
+/// a few dozen.
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "longshore/layouts/xarray.hpp"
+#include "longshore/movers/local_moves.hpp"
+#include "longshore/movers/mover.hpp"
+#include "longshore/plans/block_plan.hpp"
+
+namespace longshore {
+
+using Stretch = CopyTask::Batch::Stretch;
+
+class BlockCopies {
+ public:
+  BlockCopies(Order visit, Reduction reduction) : visit_(visit), reduction_(std::move(reduction)) {}
+
+  /// Throw what `block_relation` throws.
+  Stretch direct(const BlockMotion& motion, const Grid& source, const Grid& destination);
+  /// A grid's part to and from a dense message, `first byte of the message` being added by whoever runs it.
+  Stretch assembly(const BlockMotion& motion, const Grid& source);
+  Stretch disassembly(const BlockMotion& motion, const Grid& destination);
+  Index workspace_bytes() const { return workspace_bytes_; }  ///< of all programs
+
+ private:
+  using Key = std::vector<Index>;
+  struct Hash {
+    std::size_t operator()(const Key& key) const;
+  };
+  template <class Make>
+  const std::shared_ptr<const RelationProgram>& program(Make&& make);
+
+  Order visit_;
+  Reduction reduction_;
+  std::unordered_map<Key, std::shared_ptr<const RelationProgram>, Hash> programs_;
+  Key key_;
+  Index workspace_bytes_ = 0;
+};
+
+/// Stretches as tasks of about so many bytes.
+std::vector<CopyTask> batch(const std::vector<Stretch>& stretches, Index task_bytes);
+
+/// Checks a plan against the two arrays it is to move, and for races. Throws `Error(argument)`, `Error(type)` and `Error(shape)`
+/// that name the array, or the motion and the block.
+void check_arrays(const BlockPlan& plan, const XArray& source, const XArray& destination, const BlockOptions& options);
+/// Throws `Error(buffer)` where a grid that is written shares memory with another.
+void check_apart(const XArray& source, const XArray& destination);
+
+}  // namespace longshore

@@ -1,0 +1,100 @@
+/// The `mpi` engine for blocks: binds a plan to the arrays of all processes of a communicator.
+#include <algorithm>
+
+#include "movers/mpi/block_routes.hpp"
+#include "movers/mpi/collective_messages.hpp"
+#include "movers/proxy_mover.hpp"
+
+namespace longshore::mpi {
+
+namespace {
+
+std::string describe(const BlockPlan& plan, const XArray& source, const XArray& destination, const ExchangeOptions& options) {
+  auto array = [](const XArray& of) {
+    return "elements of " + std::to_string(of.element_bytes()) + " bytes, ghost cells " + of.format().ghost.to_string() +
+           (of.format().order == Order::C ? ", order C" : ", order F");
+  };
+  std::string text = array(source) + " from " + plan.source().to_string(2);
+  text += source.same_storage(destination) ? ", to themselves" : " to " + array(destination) + " on " + plan.destination().to_string(2);
+  if (!options.element.empty()) text += " (" + options.element + ")";
+  if (!options.reduction.is_replace())
+    text += ", " + std::string(reduce_name(options.reduction.op())) + " of " + std::string(element_name(options.reduction.type()));
+  if (options.visit == Order::C) text += ", visited in order C";
+  if (options.node != NodePath::automatic) text += std::string(", node path ") + path_name(options.node);
+  if (!options.aggregate) text += ", not aggregated";
+  if (options.packet_bytes > 0) text += ", packets of " + std::to_string(options.packet_bytes) + " bytes";
+  if (!options.preallocate) text += ", buffers not preallocated";
+  text += options.exchange == Exchange::point_to_point   ? ", point to point"
+          : options.exchange == Exchange::neighborhood   ? ", neighborhood collective"
+          : options.exchange == Exchange::all_to_all     ? ", all to all"
+                                                         : "";
+  return text;
+}
+
+void check(const Communicator& communicator, const BlockPlan& plan, const XArray& source, const XArray& destination,
+           const ExchangeOptions& options) {
+  if (plan.world_size() > communicator.size())
+    throw Error(ErrorKind::argument, "the plan has blocks on rank " + std::to_string(plan.world_size() - 1) +
+                                         ", the communicator has " + std::to_string(communicator.size()) + " ranks");
+  if (plan.rank() && *plan.rank() != communicator.rank())
+    throw Error(ErrorKind::argument, "the plan is rank " + std::to_string(*plan.rank()) + "'s, this is rank " +
+                                         std::to_string(communicator.rank()));
+  for (const auto& [array, what] : {std::pair{&source, "source"}, {&destination, "destination"}})
+    if (array->rank() != Index(communicator.rank()))
+      throw Error(ErrorKind::argument,
+                  std::string("the ") + what + " array has storage for the blocks of " +
+                      (array->rank() ? "rank " + std::to_string(*array->rank()) : std::string("all ranks")) + ", this is rank " +
+                      std::to_string(communicator.rank()));
+  if (options.packet_bytes < 0)
+    throw Error(ErrorKind::argument, "packet_bytes is " + std::to_string(options.packet_bytes) + "; it cannot be negative");
+  check_arrays(plan, source, destination, options);
+  check_apart(source, destination);
+}
+
+}  // namespace
+
+XArray make_xarray(FloorPlan blocks, CommHandle comm, GridFormat format) {
+  const auto facts = comm_facts(comm);
+  if (blocks.world_size() > facts.size)
+    throw Error(ErrorKind::argument, "the floor plan has blocks on rank " + std::to_string(blocks.world_size() - 1) +
+                                         ", the communicator has " + std::to_string(facts.size) + " ranks");
+  if (format.ghost.dims() == 0) format.ghost = Point(blocks.dims());
+  const Index bytes = XArray::places(blocks, facts.rank, format).bytes;
+  std::shared_ptr<Memory> memory;
+  if (facts.size > 1 && bytes > 0) memory = SharedSegment::create(bytes);
+  if (!memory) memory = Memory::ordinary(bytes);
+  return XArray(std::move(blocks), facts.rank, std::move(format), std::move(memory));
+}
+
+std::unique_ptr<Mover> bind(const BlockPlan& plan, CommHandle comm, XArray source, XArray destination,
+                            const ExchangeOptions& options) {
+  const auto communicator = Communicator::of(comm);
+
+  // 1. What we were given: checked here, then compared.
+  Submission mine;
+  mine.failure = attempt([&] {
+    mine.text = describe(plan, source, destination, options);
+    mine.digest = digest_bytes(mine.text.data(), mine.text.size(), plan.digest());
+    check(*communicator, plan, source, destination, options);
+  });
+  const Index max_mem = options.max_mem > 0 ? options.max_mem : Budget::unbounded;
+  const Budget budget(agree(*communicator, mine, {max_mem, 0})[0], source.element_bytes());
+
+  // 2. The node: what can be seen of each other's memory. 3. Messages for the rest.
+  BlockRoutes routes(*communicator, plan, source, destination, options, budget);
+  MessageTraffic messages = agree_on_exchange(communicator, mine, budget, options, routes);
+
+  std::unique_ptr<Mover> mover;
+  mine.failure = attempt([&] {
+    if (options.proxy && messages.messages && !threads_may_call_mpi())
+      throw Error(ErrorKind::argument, "a proxy has to send MPI messages beside this thread: initialise MPI with "
+                                       "MPI_Init_thread and MPI_THREAD_MULTIPLE, or bind without proxy");
+    mover = make_mpi_mover(communicator, routes.compile(), std::move(messages), routes.moved_bytes(),
+                           std::make_shared<std::pair<XArray, XArray>>(source, destination), options.proxy);
+    if (options.proxy) mover = make_proxy_mover(std::move(mover));
+  });
+  agree(*communicator, mine);
+  return mover;
+}
+
+}  // namespace longshore::mpi

@@ -1,0 +1,87 @@
+#include "movers/proxy_mover.hpp"
+
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+namespace longshore {
+
+namespace {
+
+class ProxyMover final : public Mover {
+ public:
+  explicit ProxyMover(std::unique_ptr<Mover> mover) : mover_(std::move(mover)), thread_([this] { serve(); }) {}
+  ~ProxyMover() override {
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [this] { return state_ != State::moving; });
+      state_ = State::leaving;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+
+  void start() override {
+    {
+      std::lock_guard lock(mutex_);
+      if (state_ != State::idle) throw Error(ErrorKind::argument, "start() was called again before wait()");
+      state_ = State::moving;
+    }
+    changed_.notify_all();
+  }
+  bool test() override {
+    std::unique_lock lock(mutex_);
+    if (state_ == State::moving) return false;
+    finish();
+    return true;
+  }
+  void wait() override {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return state_ != State::moving; });
+    finish();
+  }
+  Index workspace_bytes() const override { return mover_->workspace_bytes(); }
+  Index moved_bytes() const override { return mover_->moved_bytes(); }
+  std::string describe() const override { return "by a thread of its own:\n" + mover_->describe(); }
+
+ private:
+  enum class State { idle, moving, moved, leaving };
+
+  void finish() {
+    state_ = State::idle;
+    if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+  }
+  void serve() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      changed_.wait(lock, [this] { return state_ == State::moving || state_ == State::leaving; });
+      if (state_ == State::leaving) return;
+      lock.unlock();
+      std::exception_ptr failure;
+      try {
+        mover_->start();
+        mover_->wait();
+      } catch (...) {
+        failure = std::current_exception();
+      }
+      lock.lock();
+      failure_ = failure;
+      state_ = State::moved;
+      changed_.notify_all();
+    }
+  }
+
+  std::unique_ptr<Mover> mover_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  State state_ = State::idle;
+  std::exception_ptr failure_;
+  std::thread thread_;  // last: it uses the others
+};
+
+}  // namespace
+
+std::unique_ptr<Mover> make_proxy_mover(std::unique_ptr<Mover> mover) { return std::make_unique<ProxyMover>(std::move(mover)); }
+
+}  // namespace longshore
