@@ -24,6 +24,7 @@ REPORTS = ROOT / "build" / "reports"
 JOBS = os.environ.get("JOBS") or str(os.cpu_count() or 1)
 WHEEL_BUILD = "build/wheel"
 COMMAND_LIMIT_S = 1200
+LINES_OF_A_FAILURE = 12
 
 
 class Skipped(Exception):
@@ -114,6 +115,18 @@ def count(stage: str) -> Counter:
     return counts
 
 
+def failures(stage: str) -> list[str]:
+    """The failed tests of a stage's report by name, each with the end of what it said."""
+    told = []
+    for case in ElementTree.parse(report(stage)).iter("testcase") if report(stage).exists() else ():
+        fault = next((found for kind in ("failure", "error") if (found := case.find(kind)) is not None), None)
+        if fault is not None:
+            words = (fault.text or "").strip() or fault.get("message") or (case.findtext("system-out") or "").strip()
+            name = ".".join(filter(None, (case.get("classname"), case.get("name"))))
+            told.append(f"FAILED {stage}: {name}\n" + "\n".join(f"    {line}" for line in words.splitlines()[-LINES_OF_A_FAILURE:]))
+    return told
+
+
 def carry_out(stage: str) -> tuple[Counter, str]:
     """Runs a stage; its counts, and its line of the summary."""
     print(f"\n== {stage}", flush=True)
@@ -139,6 +152,8 @@ def main(names: list[str]) -> int:
     REPORTS.mkdir(parents=True, exist_ok=True)
     results = [carry_out(name) for name in names or STAGES]
     total = sum((counts for counts, _ in results), Counter())
+    # Last, where whoever sees only the end of this finds it.
+    print("", *(told for name in names or STAGES for told in failures(name)), sep="\n")
     print("", *(line for _, line in results), sep="\n")
     skipped = f", {total['skipped']} skipped" if total["skipped"] else ""
     print(f"{total['passed']} passed, {total['failed']} failed{skipped}")
