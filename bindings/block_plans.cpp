@@ -33,7 +33,8 @@ its ranks, and every rank gives the arrays of its own blocks: XArrays made with 
 
 What a motion does where it writes: `combine` names an operation ("add", "min", "max", ...), None copies. Points of regions of
 different shape are visited in column-major order on both sides, or with order="C" in row-major order. `proxy`: a thread of the mover's own
-carries the move out while the caller computes. `max_mem`: bytes (or "64MiB") the move may take for buffers.
+carries the move out while the caller computes. `checked`: sums tell in wait() where a source was written too early (LocalArrayError) or
+something else has arrived than was sent (TransportError); twice the work and more. `max_mem`: bytes (or "64MiB") the move may take for buffers.
 
 How messages between processes travel (with `comm`): `node`, the way within a node: "auto", "direct", "ring" or "messages";
 `aggregate`: one message for each pair of ranks (False: one a motion, contiguous ones without a buffer); `packet_bytes`: in packets
@@ -122,7 +123,8 @@ void bind_block_plans(nb::module_& module) {
            }, nb::arg("sources"), nb::arg("destinations") = nb::none(), nb::arg("options"), bind_doc,
            nb::sig("def bind(self, sources: object, destinations: object | None = None, *, comm: object | None = None, ghost: int | "
                    "Sequence[int] | None = None, destination_ghost: int | Sequence[int] | None = None, combine: str | None = None, "
-                   "threads: int | None = None, max_mem: int | str | None = None, proxy: bool = False, order: str = 'F', node: str "
+                   "threads: int | None = None, max_mem: int | str | None = None, proxy: bool = False, checked: bool = False, order: str = 'F', "
+                   "node: str "
                    "| None = None, aggregate: bool | None = None, packet_bytes: int | None = None, preallocate: bool | None = None, "
                    "exchange: str | None = None) -> Mover"))
       .def_prop_ro("digest", &BlockPlan::digest, "64 bits that agree on all machines for equal plans, whosever motions they hold.")

@@ -55,6 +55,7 @@ def bind(
     threads: int | None = None,
     max_mem: int | str | None = None,
     proxy: bool = False,
+    checked: bool = False,
     order: str = "F",
     node: str | None = None,
     aggregate: bool | None = None,
@@ -88,7 +89,7 @@ def bind(
         if unused:
             raise ArgumentError(f"{unused[0]}= is for messages between processes; it needs comm=")
         from_, to, _, kind = prepare(known_dtype() or np.dtype(np.uint8))
-        return _core.bind_grids_threads(plan, from_, to, kind, combine or "", threads or 0, _bytes(max_mem), proxy, order)
+        return _core.bind_grids_threads(plan, from_, to, kind, combine or "", threads or 0, _bytes(max_mem), proxy, checked, order)
     from . import _mpi
 
     dtype = _mpi.common_dtype(comm, known_dtype, np.dtype(np.uint8))
@@ -98,7 +99,7 @@ def bind(
             raise ArgumentError("threads= is for the threads engine; with comm= every rank moves its own part")
         return *prepare(dtype), _bytes(max_mem)
 
-    return _mpi.bind_blocks(plan, comm, prepare_rank, combine or "", proxy, order, **messages)
+    return _mpi.bind_blocks(plan, comm, prepare_rank, combine or "", proxy, checked, order, **messages)
 
 
 def empty(plan: _core.FloorPlan, dtype: Any, ghost: int | Sequence[int], order: str) -> list[np.ndarray]:

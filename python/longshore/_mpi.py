@@ -195,6 +195,7 @@ def bind_blocks(
     prepare: Callable[[], tuple[_core.Grids, _core.Grids, np.dtype, _core.ElementType, int]],
     combine: str,
     proxy: bool,
+    checked: bool,
     order: str,
     *,
     node: str | None,
@@ -206,15 +207,15 @@ def bind_blocks(
     """A mover over MPI for a plan between blocks. Collective."""
     module, handle = _open(comm)
 
-    def checked() -> tuple[_core.Grids, _core.Grids, np.dtype, _core.ElementType, int]:
+    def checked_grids() -> tuple[_core.Grids, _core.Grids, np.dtype, _core.ElementType, int]:
         if (exchange or "auto") not in _EXCHANGES:
             raise ArgumentError(f"exchange is {exchange!r}; it can be " + ", ".join(map(repr, _EXCHANGES)))
         return prepare()
 
-    source, destination, dtype, kind, max_mem = together(comm, checked)
+    source, destination, dtype, kind, max_mem = together(comm, checked_grids)
     element = str(np.lib.format.dtype_to_descr(dtype))
     return module.bind_blocks(
-        plan, handle, source, destination, kind, combine, max_mem, proxy, order, node or "auto", aggregate is not False,
+        plan, handle, source, destination, kind, combine, max_mem, proxy, checked, order, node or "auto", aggregate is not False,
         packet_bytes or 0, preallocate is not False, _EXCHANGES[exchange or "auto"], element,
     )
 

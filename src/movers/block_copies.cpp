@@ -1,6 +1,7 @@
 #include "movers/block_copies.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "longshore/plans/block_relation.hpp"
 
@@ -91,6 +92,55 @@ Stretch BlockCopies::disassembly(const BlockMotion& motion, const Grid& destinat
   return {unpack, 0, unpack->elements(), to.data, nullptr, reduction_.is_replace() && in_order(to, visit_)};
 }
 
+Index run_bytes(const Region& region, const Region& grid, const GridFormat& format) {
+  Index run = format.element_bytes;
+  const std::size_t dims = region.dims();
+  for (std::size_t k = 0; k < dims; ++k) {
+    const std::size_t d = format.order == Order::C ? dims - 1 - k : k;
+    run = checked_mul(run, region.extent(d));
+    if (region.extent(d) != grid.extent(d)) break;
+  }
+  return run;
+}
+
+std::vector<Stretch> weave(const std::vector<BlockMotion>& motions, std::vector<Stretch> stretches, const FloorPlan& sources,
+                           const GridFormat& format) {
+  constexpr Index turn_runs = 256;  // lines of both blocks for so many runs stay in the first cache
+  struct Strand {
+    Index run = 0;  ///< elements; 0: carried out by itself
+    std::vector<std::size_t> members;
+  };
+  std::vector<Strand> strands;
+  std::map<std::vector<Index>, std::size_t> known;
+  bool any = false;
+  for (std::size_t k = 0; k < motions.size(); ++k) {
+    const auto& motion = motions[k];
+    const Index run = run_bytes(motion.source_region, sources.region(motion.source).grow(format.ghost), format);
+    if (run >= short_run_bytes || stretches[k].last * format.element_bytes < 2 * turn_runs * run) {
+      strands.push_back({0, {k}});
+      continue;
+    }
+    std::vector<Index> key = motion.source_region.shape().to_vector();
+    key.push_back(std::min(motion.source, motion.destination)), key.push_back(std::max(motion.source, motion.destination));
+    const auto [place, fresh] = known.try_emplace(std::move(key), strands.size());
+    if (fresh) strands.push_back({run / format.element_bytes, {}});
+    strands[place->second].members.push_back(k);
+    any = any || !fresh;
+  }
+  if (!any) return stretches;
+  std::vector<Stretch> woven;
+  for (const auto& strand : strands) {
+    const Index all = stretches[strand.members[0]].last;
+    const Index turn = strand.members.size() == 1 ? all : strand.run * turn_runs;
+    for (Index first = 0; first < all; first += turn)
+      for (const auto k : strand.members) {
+        woven.push_back(stretches[k]);
+        woven.back().first = first, woven.back().last = std::min(all, first + turn);
+      }
+  }
+  return woven;
+}
+
 std::vector<CopyTask> batch(const std::vector<Stretch>& stretches, Index task_bytes) {
   std::vector<CopyTask> tasks;
   CopyTask::Batch open;
@@ -124,10 +174,10 @@ void check_arrays(const BlockPlan& plan, const XArray& source, const XArray& des
   if (source.element_bytes() != destination.element_bytes())
     throw Error(ErrorKind::type, "the source array has elements of " + std::to_string(source.element_bytes()) +
                                      " bytes, the destination array of " + std::to_string(destination.element_bytes()));
-  if (!options.reduction.is_replace() && element_size(options.reduction.type()) != source.element_bytes())
-    throw Error(ErrorKind::type, std::string(reduce_name(options.reduction.op())) + " is for " +
-                                     std::string(element_name(options.reduction.type())) + ", the arrays' elements have " +
-                                     std::to_string(source.element_bytes()) + " bytes");
+  if (!options.reduction.is_replace() && options.reduction.element_bytes() != source.element_bytes())
+    throw Error(ErrorKind::type, std::string(reduce_name(options.reduction.op())) + " is for elements of " +
+                                     std::to_string(options.reduction.element_bytes()) + " bytes, the arrays' have " +
+                                     std::to_string(source.element_bytes()));
   if (options.max_mem < 0)
     throw Error(ErrorKind::argument, "max_mem is " + std::to_string(options.max_mem) + " bytes; it must not be negative");
   plan.check_races(source.same_storage(destination), !options.reduction.is_replace());

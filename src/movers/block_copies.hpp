@@ -41,6 +41,17 @@ class BlockCopies {
   Index workspace_bytes_ = 0;
 };
 
+/// How many bytes of a region lie together in a grid of this format, over `grid`.
+Index run_bytes(const Region& region, const Region& grid, const GridFormat& format);
+/// Shorter runs than this share their cache lines with something else.
+inline constexpr Index short_run_bytes = 64;
+
+/// A motion's stretches in the order in which they are best carried out. Motions of short runs between the same two blocks, as
+/// the two x faces of a halo are, touch the same cache lines: they take turns, a few hundred runs at a time, so that memory sees
+/// one sweep instead of one for each. A function of motions and format alone: both ends of a message weave alike.
+std::vector<Stretch> weave(const std::vector<BlockMotion>& motions, std::vector<Stretch> stretches, const FloorPlan& sources,
+                           const GridFormat& format);
+
 /// Stretches as tasks of about so many bytes.
 std::vector<CopyTask> batch(const std::vector<Stretch>& stretches, Index task_bytes);
 

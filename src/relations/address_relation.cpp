@@ -199,7 +199,7 @@ AddressRelation::AddressRelation(Index element_bytes, Reduction reduction)
 AddressRelation::AddressRelation(Index element_bytes, std::vector<Part> parts, Reduction reduction)
     : element_bytes_(element_bytes), reduction_(reduction) {
   check_element(element_bytes);
-  if (!reduction.is_replace() && element_size(reduction.type()) != element_bytes)
+  if (!reduction.is_replace() && reduction.element_bytes() != element_bytes)
     throw Error(ErrorKind::type, "elements of " + std::to_string(element_bytes) + " bytes cannot be reduced as " +
                                      std::string(element_name(reduction.type())));
   Extents extents;

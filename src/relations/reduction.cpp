@@ -7,7 +7,7 @@ namespace longshore {
 namespace {
 
 constexpr std::string_view names[] = {"replace",     "add",        "multiply",    "minimum",     "maximum",    "logical_and",
-                                      "logical_or",  "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor"};
+                                      "logical_or",  "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor", "user"};
 
 template <class T, ReduceOp op>
 T reduced(T a, T b) {
@@ -63,7 +63,7 @@ ReduceOp reduce_op(std::string_view name) {
   if (name == "min") name = "minimum";
   if (name == "max") name = "maximum";
   std::string known;
-  for (std::size_t k = 0; k < std::size(names); ++k) {
+  for (std::size_t k = 0; k < std::size_t(ReduceOp::user); ++k) {
     if (names[k] == name) return ReduceOp(k);
     known += (k ? ", " : "") + std::string(names[k]);
   }
@@ -80,5 +80,13 @@ Reduction::Reduction(ElementType type, ReduceOp op) : type_(type), op_(op) {
     throw Error(ErrorKind::type,
                 std::string(reduce_name(op)) + " is not defined for elements of " + std::string(element_name(type)));
 }
+
+Reduction::Reduction(Index element_bytes, Function function) : op_(ReduceOp::user) {
+  if (element_bytes <= 0 || !function)
+    throw Error(ErrorKind::argument, "a combining function is for elements of at least one byte, and must be one");
+  user_ = std::make_shared<const User>(element_bytes, std::move(function));
+}
+
+Index Reduction::element_bytes() const { return user_ ? user_->element_bytes : element_size(type_); }
 
 }  // namespace longshore

@@ -166,6 +166,32 @@ TEST(BlocksMover, combines_what_overlaps) {
   }
 }
 
+TEST(BlocksMover, combines_by_a_function_of_the_user) {
+  const Region domain({0, 0}, {13, 8});
+  const FloorPlan rows = even_floor_plan(domain, 3), columns = balanced_along(split_to_size(domain, {13, 3}), 3);
+  const XArray from(rows, {}, {4, {}, Order::C}), to(columns, {}, {4, Point{1, 1}, Order::F});
+  BlockOptions options;
+  options.reduction = Reduction(4, [](std::byte* destination, const std::byte* source, Index n, Index to_step, Index from_step) {
+    for (; n-- > 0; destination += to_step, source += from_step)
+      *reinterpret_cast<std::int32_t*>(destination) = 10 * *reinterpret_cast<std::int32_t*>(destination) +
+                                                      *reinterpret_cast<const std::int32_t*>(source);
+  });
+  for (const Index k : from.owned())
+    for (Index i = 0; i < rows.region(k).size(); ++i) {
+      const Point p = rows.region(k).point_at(i, Order::C);
+      View<std::int32_t, 2>(from.grid(k))(p[0], p[1]) = std::int32_t(p[0] + 20 * p[1]);
+    }
+  const auto mover = bind_threads(BlockPlan::copy_between(rows, columns), from, to, options);
+  for (int again = 0; again < 2; ++again) mover->start(), mover->wait();
+  for (const Index k : to.owned())
+    for (Index i = 0; i < columns.region(k).size(); ++i) {
+      const Point p = columns.region(k).point_at(i, Order::C);
+      EXPECT_EQ((View<std::int32_t, 2>(to.grid(k))(p[0], p[1])), 11 * (p[0] + 20 * p[1]));
+    }
+  expect_error(ErrorKind::argument, {"at least one byte"}, [] { Reduction(0, [](auto...) {}); });
+  expect_error(ErrorKind::argument, {"no combining operation 'user'"}, [] { reduce_op("user"); });
+}
+
 TEST(BlocksMover, says_what_is_wrong) {
   const FloorPlan plan = even_floor_plan(Region({0, 0}, {8, 6}), 4);
   const BlockPlan halo = BlockPlan::halo(plan, Halo(2, 1));
@@ -186,7 +212,7 @@ TEST(BlocksMover, says_what_is_wrong) {
                [&] { bind_threads(BlockPlan(plan, plan.with_owners({0, 0, 0, 3})), a, a); });
   expect_error(ErrorKind::type, {"elements of 8 bytes", "of 4"},
                [&] { bind_threads(halo, a, XArray(plan, {}, {4, Point(2, 1)})); });
-  expect_error(ErrorKind::type, {"add is for float32", "8 bytes"}, [&] {
+  expect_error(ErrorKind::type, {"add is for elements of 4 bytes", "have 8"}, [&] {
     BlockOptions options;
     options.reduction = Reduction(ElementType::float32, ReduceOp::add);
     bind_threads(halo, a, a, options);

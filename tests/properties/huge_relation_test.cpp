@@ -1,7 +1,7 @@
 // Relations of 2^40 elements and offsets near 2^60: nothing is enumerated, nothing wraps, and what is beyond is an error.
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <ctime>
 #include <functional>
 
 #include "longshore/plans/motion_plan.hpp"
@@ -13,13 +13,14 @@ namespace {
 
 constexpr Index giant = Index{1} << 40, furthest = Index{1} << 60;
 
-/// Fails where something is enumerated after all: 2^40 of anything take many minutes, on any machine; sanitizers are slow too.
+/// Fails where something is enumerated after all: 2^40 of anything take many minutes, on any machine; sanitizers are slow too. It is
+/// the processor's time that counts, for others may be at work beside the tests.
 class Clock {
  public:
-  ~Clock() { EXPECT_LT(std::chrono::steady_clock::now() - start_, std::chrono::seconds(60)); }
+  ~Clock() { EXPECT_LT((std::clock() - start_) / CLOCKS_PER_SEC, 60); }
 
  private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::clock_t start_ = std::clock();
 };
 
 /// rows x columns of doubles, row by row, into columns that lie apart.

@@ -67,6 +67,9 @@ struct BlockOptions {
   Index max_mem = 0;       ///< bytes the mover may hold beyond the arrays; 0: no bound
   /// A thread of the mover's own carries the move out, from start() on: real overlap, for a core of its own.
   bool proxy = false;
+  /// The safety-checking mode: sums over all that is read and written, at start() and in wait(), which throws `Error(buffer)` where
+  /// a source was written in between and `Error(transport)` where something else arrived than was sent. Twice the work and more.
+  bool checked = false;
 };
 
 /// The `threads` engine for blocks: both arrays have storage for all blocks. Where source and destination are the same array, it is

@@ -3,6 +3,7 @@
 
 #include "movers/mpi/block_routes.hpp"
 #include "movers/mpi/collective_messages.hpp"
+#include "movers/mpi/peer_sums.hpp"
 #include "movers/proxy_mover.hpp"
 
 namespace longshore::mpi {
@@ -24,6 +25,7 @@ std::string describe(const BlockPlan& plan, const XArray& source, const XArray& 
   if (!options.aggregate) text += ", not aggregated";
   if (options.packet_bytes > 0) text += ", packets of " + std::to_string(options.packet_bytes) + " bytes";
   if (!options.preallocate) text += ", buffers not preallocated";
+  if (options.checked) text += ", checked";
   text += options.exchange == Exchange::point_to_point   ? ", point to point"
           : options.exchange == Exchange::neighborhood   ? ", neighborhood collective"
           : options.exchange == Exchange::all_to_all     ? ", all to all"
@@ -49,6 +51,17 @@ void check(const Communicator& communicator, const BlockPlan& plan, const XArray
     throw Error(ErrorKind::argument, "packet_bytes is " + std::to_string(options.packet_bytes) + "; it cannot be negative");
   check_arrays(plan, source, destination, options);
   check_apart(source, destination);
+}
+
+/// Collective, for the tag.
+std::unique_ptr<Mover> checked(const std::shared_ptr<Communicator>& communicator, const BlockPlan& plan,
+                               std::unique_ptr<Mover> mover, CheckedMotions motions) {
+  std::vector<int> receivers, senders;
+  motions.sends = plan.sends(communicator->rank()), motions.receives = plan.receives(communicator->rank());
+  for (const auto& motion : motions.sends) receivers.push_back(int(plan.destination().owner(motion.destination)));
+  for (const auto& motion : motions.receives) senders.push_back(int(plan.source().owner(motion.source)));
+  return make_checked_mover(std::move(mover), std::move(motions),
+                            make_peer_sums(communicator, std::move(receivers), std::move(senders)));
 }
 
 }  // namespace
@@ -94,7 +107,7 @@ std::unique_ptr<Mover> bind(const BlockPlan& plan, CommHandle comm, XArray sourc
     if (options.proxy) mover = make_proxy_mover(std::move(mover));
   });
   agree(*communicator, mine);
-  return mover;
+  return options.checked ? checked(communicator, plan, std::move(mover), {{}, {}, source, destination, options}) : std::move(mover);
 }
 
 }  // namespace longshore::mpi

@@ -14,7 +14,7 @@ class BlockMessage final : public PeerMessage {
     element_ = stretches_[0].program->element_bytes();
     for (const auto& stretch : stretches_) {
       starts_.push_back(elements_);
-      elements_ = checked_add(elements_, stretch.last);
+      elements_ = checked_add(elements_, stretch.last - stretch.first);
     }
     per_packet_ = capacity ? std::max<Index>(1, *capacity / element_) : elements_;
   }
@@ -37,9 +37,9 @@ class BlockMessage final : public PeerMessage {
     const Index first = packet * per_packet_, last = last_of(packet);
     const auto k = stretch_at(first);
     const Stretch& s = stretches_[k];
-    if (last > starts_[k] + s.last || !s.in_order) return nullptr;
+    if (last > starts_[k] + s.last - s.first || !s.in_order) return nullptr;
     std::byte* const data = sending_ ? const_cast<std::byte*>(s.source) : s.destination;
-    return data + (first - starts_[k]) * element_;
+    return data + (s.first + first - starts_[k]) * element_;
   }
 
  private:
@@ -47,17 +47,19 @@ class BlockMessage final : public PeerMessage {
   std::size_t stretch_at(Index position) const {
     return std::size_t(std::upper_bound(starts_.begin(), starts_.end(), position) - starts_.begin()) - 1;
   }
-  /// f(stretch, where it is in the packet, its own first and last position) for what a packet holds.
+  /// f(stretch, where it is in the packet, the first and last of its program's positions) for what a packet holds.
   template <class F>
   void visit(Index packet, F&& f) const {
     const Index first = packet * per_packet_, last = last_of(packet);
     for (std::size_t k = stretch_at(first); k < stretches_.size() && starts_[k] < last; ++k) {
-      const Index from = std::max(first, starts_[k]), to = std::min(last, starts_[k] + stretches_[k].last);
-      f(stretches_[k], from - first, from - starts_[k], to - starts_[k]);
+      const Stretch& s = stretches_[k];
+      const Index before = s.first - starts_[k];  // from the message's positions to the program's
+      const Index from = std::max(first, starts_[k]), to = std::min(last, s.last - before);
+      f(s, from - first, from + before, to + before);
     }
   }
   static void run(const Stretch& s, Index first, Index last, std::byte* destination, const std::byte* source) {
-    if (first == 0 && last == s.last)
+    if (first == 0 && last == s.program->elements())
       s.program->run(destination, source);
     else
       s.program->run(first, last, destination, source);

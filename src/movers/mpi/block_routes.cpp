@@ -10,22 +10,8 @@ namespace {
 
 /// Copies run in pieces, so that other work gets its turn.
 constexpr Index piece_bytes = Index{256} << 10;
-/// Shorter runs are put together by their owner: whoever reads them from another's memory fetches a cache line for each.
-constexpr Index least_pulled_run = 64;
 /// Messages up to this size find room in a ring all at once, so that start() has done with them.
 constexpr Index eager_bytes = Index{2} << 20;
-
-/// How many bytes of a region lie together in a grid of this format.
-Index run_bytes(const Region& region, const Region& grid, const GridFormat& format) {
-  Index run = format.element_bytes;
-  const std::size_t dims = region.dims();
-  for (std::size_t k = 0; k < dims; ++k) {
-    const std::size_t d = format.order == Order::C ? dims - 1 - k : k;
-    run = checked_mul(run, region.extent(d));
-    if (region.extent(d) != grid.extent(d)) break;
-  }
-  return run;
-}
 
 }  // namespace
 
@@ -146,7 +132,8 @@ bool BlockRoutes::pulled(int process, const BlockMotion& motion) const {
   const int peer = communicator_.node_rank_of(process);
   if (peer < 0 || !visible_[std::size_t(peer)]) return false;
   const Region grid = source_.blocks().region(motion.source).grow(source_.format().ghost);
-  return options_.node == NodePath::direct || run_bytes(motion.source_region, grid, source_.format()) >= least_pulled_run;
+  // Short runs are put together by their owner: whoever reads them from another's memory fetches a cache line for each.
+  return options_.node == NodePath::direct || run_bytes(motion.source_region, grid, source_.format()) >= short_run_bytes;
 }
 
 Grid BlockRoutes::source_grid(int process, const BlockMotion& motion) const {
@@ -167,13 +154,17 @@ Index BlockRoutes::bytes_of(const std::vector<BlockMotion>& motions) const {
 std::vector<Stretch> BlockRoutes::assemblies(const std::vector<BlockMotion>& motions) {
   std::vector<Stretch> stretches;
   for (const auto& motion : motions) stretches.push_back(copies_.assembly(motion, source_.grid(motion.source)));
-  return stretches;
+  return woven(motions, std::move(stretches));
 }
 
 std::vector<Stretch> BlockRoutes::disassemblies(const std::vector<BlockMotion>& motions) {
   std::vector<Stretch> stretches;
   for (const auto& motion : motions) stretches.push_back(copies_.disassembly(motion, destination_.grid(motion.destination)));
-  return stretches;
+  return woven(motions, std::move(stretches));
+}
+
+std::vector<Stretch> BlockRoutes::woven(const std::vector<BlockMotion>& motions, std::vector<Stretch> stretches) const {
+  return options_.aggregate ? weave(motions, std::move(stretches), source_.blocks(), source_.format()) : std::move(stretches);
 }
 
 MessageSide BlockRoutes::side(const ByPeer& motions, bool outgoing) {
@@ -208,13 +199,13 @@ NodeTraffic BlockRoutes::compile() {
     for (const auto& motion : list)
       stretches.push_back(copies_.direct(motion, source_grid(process, motion), destination_.grid(motion.destination)));
     work.bytes.pulled += bytes_of(list);
-    add_tasks(stretches, {communicator_.node_rank_of(process)});
+    add_tasks(woven(list, std::move(stretches)), {communicator_.node_rank_of(process)});
   }
   std::vector<Stretch> stretches;
   for (const auto& motion : local_)
     stretches.push_back(copies_.direct(motion, source_.grid(motion.source), destination_.grid(motion.destination)));
   work.bytes.local = bytes_of(local_);
-  add_tasks(stretches, {});
+  add_tasks(woven(local_, std::move(stretches)), {});
 
   for (const auto& [process, list] : ring_out_) {
     const auto block = control_->of(communicator_.node_rank_of(process));

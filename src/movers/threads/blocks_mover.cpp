@@ -1,5 +1,6 @@
 /// The `threads` engine for blocks: motions become stretches of programs, and stretches tasks.
 #include "movers/block_copies.hpp"
+#include "movers/checked_mover.hpp"
 #include "movers/proxy_mover.hpp"
 #include "movers/threads/tasks_mover.hpp"
 
@@ -19,16 +20,18 @@ std::unique_ptr<Mover> bind_threads(const BlockPlan& plan, XArray source, XArray
   BlockCopies copies(options.visit, options.reduction);
   std::vector<Stretch> stretches;
   Index total = 0;
-  for (const auto& motion : plan.motions()) {
+  const auto motions = plan.motions();
+  for (const auto& motion : motions) {
     stretches.push_back(copies.direct(motion, source.grid(motion.source), destination.grid(motion.destination)));
     total = checked_add(total, checked_mul(stretches.back().last, source.element_bytes()));
   }
   // Combining motions that meet in a point keep the plan's order, so that results do not depend on the threads.
   const int threads = options.reduction.is_replace() ? threads_of({{}, options.threads, 0}) : 1;
-  auto mover = make_tasks_mover(batch(stretches, task_bytes(total, threads)), threads,
+  auto mover = make_tasks_mover(batch(weave(motions, std::move(stretches), source.blocks(), source.format()), task_bytes(total, threads)), threads,
                                 {{}, options.threads, options.max_mem}, {std::make_shared<std::pair<XArray, XArray>>(source, destination)},
                                 copies.workspace_bytes());
-  return options.proxy ? make_proxy_mover(std::move(mover)) : std::move(mover);
+  if (options.proxy) mover = make_proxy_mover(std::move(mover));
+  return options.checked ? make_checked_mover(std::move(mover), {motions, motions, source, destination, options}) : std::move(mover);
 }
 
 }  // namespace longshore

@@ -215,6 +215,8 @@ void Encoding::disassemble(std::byte* destination, const std::byte* message, Ind
 }
 
 std::vector<std::byte> Encoding::to_bytes() const {
+  if (reduction_.op() == ReduceOp::user)
+    throw Error(ErrorKind::argument, "a relation that combines with a function of its user's cannot be stored");
   WordWriter payload;
   form_->write(payload);
   std::vector<std::uint64_t> words(head_words);

@@ -63,7 +63,7 @@ def raises_everywhere(kind, work, *words, comm=WORLD):
         text = str(error)
     else:
         raise AssertionError(f"no {kind.__name__}")
-    assert time.monotonic() - begin < 20, "the error took too long"
+    assert time.monotonic() - begin < 60, "the error took too long"
     for word in words:
         assert word in text, (word, text)
     texts = comm.allgather(text)

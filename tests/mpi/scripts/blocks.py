@@ -16,7 +16,7 @@ WAYS = [
     {}, {"node": "direct"}, {"node": "ring"}, {"node": "messages"}, {"node": "messages", "aggregate": False},
     {"node": "messages", "packet_bytes": 256}, {"node": "messages", "exchange": "neighborhood"},
     {"node": "messages", "exchange": "alltoall"}, {"node": "messages", "preallocate": False}, {"max_mem": 20000},
-    {"node": "messages", "max_mem": 2000}, {"proxy": True}, {"node": "ring", "aggregate": False},
+    {"node": "messages", "max_mem": 2000}, {"proxy": True}, {"node": "ring", "aggregate": False}, {"checked": True}, {"checked": True, "node": "messages"}, {"checked": True, "proxy": True},
 ]
 
 
@@ -134,5 +134,16 @@ for way in WAYS:
         np.testing.assert_array_equal(u[rank].interior, np.broadcast_to(want[:, None], (4, 6)))
     u[rank][...] = 0
     comm.Barrier()
+# The safety-checking mode finds a source that is written too early.
+checked = halo.bind(u, comm=comm, checked=True)
+checked()
+comm.Barrier()
+checked.start()
+u[rank].interior[...] += 1
+if ranks > 1:
+    refused(ls.LocalArrayError, "were written between start() and wait()", checked.wait)
+else:
+    checked.wait()
+comm.Barrier()
 if rank == 0:
     print(f"{trials} trials moved")

@@ -1,0 +1,96 @@
+#include "movers/checked_mover.hpp"
+
+#include <cstring>
+
+#include "movers/block_copies.hpp"
+
+namespace longshore {
+
+namespace {
+
+std::uint64_t sum_of(const std::byte* data, Index bytes) {
+  std::uint64_t sum = 0xcbf29ce484222325u;
+  auto mix = [&sum](std::uint64_t word) { sum = (sum ^ word) * 0x100000001b3u, sum ^= sum >> 31; };
+  Index at = 0;
+  for (; at + 8 <= bytes; at += 8) {
+    std::uint64_t word;
+    std::memcpy(&word, data + at, 8);
+    mix(word);
+  }
+  for (; at < bytes; ++at) mix(std::uint64_t(data[at]));
+  return sum;
+}
+
+class CheckedMover final : public Mover {
+ public:
+  CheckedMover(std::unique_ptr<Mover> mover, CheckedMotions motions, std::unique_ptr<SumsExchange> exchange)
+      : mover_(std::move(mover)), motions_(std::move(motions)), exchange_(std::move(exchange)) {
+    BlockCopies copies(motions_.options.visit, {});
+    for (const auto& motion : motions_.sends) read_.push_back(copies.assembly(motion, motions_.source.grid(motion.source)));
+    // What a destination has got is packed as if it were to be sent on.
+    for (const auto& motion : motions_.receives) {
+      BlockMotion back = motion;
+      std::swap(back.source, back.destination), std::swap(back.source_region, back.destination_region);
+      written_.push_back(copies.assembly(back, motions_.destination.grid(motion.destination)));
+    }
+    workspace_bytes_ = copies.workspace_bytes();
+  }
+
+  void start() override {
+    sent_ = sums(read_);
+    mover_->start();
+    if (exchange_) exchange_->start(sent_);
+    started_ = true;
+  }
+  bool test() override { return mover_->test(); }
+  void wait() override {
+    mover_->wait();
+    if (!std::exchange(started_, false)) return;
+    const auto expected = exchange_ ? exchange_->wait() : sent_;
+    const auto now = sums(read_);
+    for (std::size_t k = 0; k < now.size(); ++k)
+      if (now[k] != sent_[k])
+        throw Error(ErrorKind::buffer, "the points " + motions_.sends[k].source_region.to_string() + " of block " +
+                                           std::to_string(motions_.sends[k].source) + " were written between start() and wait(), while " +
+                                           motions_.sends[k].to_string() + " was under way");
+    if (!motions_.options.reduction.is_replace()) return;
+    const auto got = sums(written_);
+    for (std::size_t k = 0; k < got.size(); ++k)
+      if (got[k] != expected[k])
+        throw Error(ErrorKind::transport, motions_.receives[k].to_string() + ": what has arrived is not what was sent, or was "
+                                                                             "written before wait() was over");
+  }
+  Index workspace_bytes() const override { return mover_->workspace_bytes() + workspace_bytes_; }
+  Index moved_bytes() const override { return mover_->moved_bytes(); }
+  std::string describe() const override { return "checked:\n" + mover_->describe(); }
+
+ private:
+  std::vector<std::uint64_t> sums(const std::vector<Stretch>& stretches) const {
+    std::vector<std::uint64_t> sums;
+    std::vector<std::byte> message;
+    for (const auto& stretch : stretches) {
+      const Index bytes = stretch.last * stretch.program->element_bytes();
+      message.resize(std::size_t(bytes));
+      stretch.program->run(message.data(), stretch.source);
+      sums.push_back(sum_of(message.data(), bytes));
+    }
+    return sums;
+  }
+
+  std::unique_ptr<Mover> mover_;
+  CheckedMotions motions_;
+  std::unique_ptr<SumsExchange> exchange_;
+  std::vector<Stretch> read_, written_;
+  std::vector<std::uint64_t> sent_;
+  Index workspace_bytes_ = 0;
+  bool started_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Mover> make_checked_mover(std::unique_ptr<Mover> mover, CheckedMotions motions,
+                                          std::unique_ptr<SumsExchange> exchange) {
+  return std::make_unique<CheckedMover>(std::move(mover), std::move(motions), std::move(exchange));
+}
+
+}  // namespace longshore
