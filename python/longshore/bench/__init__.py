@@ -25,6 +25,18 @@ def _redistribute(*args: Any, **options: Any) -> dict[str, Any]:
     return redistribute.run(*args, **options)
 
 
+def _halo(*args: Any, **options: Any) -> dict[str, Any]:
+    from . import halo
+
+    return halo.run(*args, **options)
+
+
+def _apps(*args: Any, **options: Any) -> dict[str, Any]:
+    from . import apps
+
+    return apps.run(*args, **options)
+
+
 def _breakeven(*args: Any, **options: Any) -> dict[str, Any]:
     from . import breakeven
 
@@ -41,6 +53,14 @@ BENCHES: dict[str, Bench] = {
     "redistribute": Bench(
         "time redistributions beside memory copies, MPI Alltoallw, hand-packed messages, ScaLAPACK and NumPy",
         _redistribute,
+    ),
+    "halo": Bench(
+        "time filling ghost cells beside memory copies, hand-packed MPI, MPI_Neighbor_alltoallw and PETSc's DMDA",
+        _halo,
+    ),
+    "apps": Bench(
+        "time whole applications (Redblack3D, NAS-MG, NAS-FT, SUMMA) beside their hand-written MPI twins",
+        _apps,
     ),
     "assembly": Bench(
         "time packing messages and unpacking them beside plain loops, NumPy and MPI_Pack",

@@ -16,7 +16,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Iterator, Mapping
+from typing import Any, Callable, Iterator, Mapping, Sequence
 
 from ..errors import ArgumentError
 
@@ -217,8 +217,11 @@ def run_child(
     extra_env: Mapping[str, str] | None = None,
     stall_seconds: float = STALL_SECONDS,
     on_step: Callable[[str], None] | None = None,
+    program: Sequence[str] = (),
 ) -> ChildEnd:
     """Runs `python -m module SPEC` under mpiexec (alone without a launcher) and brings its results back.
+
+    `program`: the words to run in place of `python -m module`, for what needs another interpreter.
 
     The child writes `result.json` as it goes and names what it is doing in `step`, both in the folder of its
     specification: what was measured before a crash is kept, and the culprit is known.
@@ -227,7 +230,7 @@ def run_child(
         place = Path(folder)
         (place / "spec.json").write_text(json.dumps(spec), encoding="utf-8")
         words = launcher.arguments(ranks) if launcher is not None else []
-        words += [sys.executable, "-m", module, str(place / "spec.json")]
+        words += [*(program or (sys.executable, "-m", module)), str(place / "spec.json")]
         with (place / "output").open("wb") as output:
             process = subprocess.Popen(
                 words,
@@ -250,6 +253,34 @@ def run_child(
         elif process.returncode != 0 or not result.get("finished"):
             trouble = f"ended with code {process.returncode}: {last_words(place / 'output')}"
         return ChildEnd(result, step, trouble)
+
+
+def run_until_done(
+    start: Callable[[list[str], list[str]], ChildEnd], cases: Sequence[str], names: Sequence[str]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The rows of every case, and what is missing: children anew without the culprit whenever a contender takes one down.
+
+    `start` runs one child with the names of the cases and of the contenders that are left. Its steps are CASE/CONTENDER/WORDS.
+    """
+    rows: list[dict[str, Any]] = []
+    missing: list[dict[str, Any]] = []
+    left, names = list(cases), list(names)
+    while left and names:
+        end = start(left, names)
+        rows += end.result.get("rows", [])
+        for m in end.result.get("missing", []):
+            missing.append({"contender": m["contender"], "why": m["why"], "cases": [f"{m['case']} {m['n']}"]})
+        done = set(end.result.get("done", []))
+        left = [case for case in left if case not in done]
+        if end.trouble is None:
+            break
+        parts = end.step.split("/")
+        culprit = parts[1] if len(parts) == 3 and parts[1] in names else None
+        missing.append({"contender": culprit or "all", "why": f"the run {end.trouble}", "cases": left})
+        if culprit is None:
+            break
+        names.remove(culprit)
+    return rows, missing
 
 
 def _watch(

@@ -248,7 +248,7 @@ def _figure(result: Mapping[str, Any], titles: Mapping[str, str]) -> Any:
         for x, n in enumerate(sizes):
             panel = panels[y][x]
             absent = {name for name, case in missing if case == f"{key} {n}"}
-            _panel(panel, groups.get((key, n), []), names, absent, show_names=x == 0)
+            ratio_panel(panel, groups.get((key, n), []), names, absent, show_names=x == 0)
             panel.set_title(f"{titles.get(key, key)}, {n}²", fontsize=9, loc="left")
     for x in range(across):
         panels[-1][x].set_xlabel("multiples of the best memory copy", fontsize=8)
@@ -257,7 +257,8 @@ def _figure(result: Mapping[str, Any], titles: Mapping[str, str]) -> Any:
     return figure
 
 
-def _panel(panel: Any, rows: list[dict[str, Any]], names: list[str], absent: set[str], show_names: bool) -> None:
+def ratio_panel(panel: Any, rows: list[dict[str, Any]], names: list[str], absent: set[str], show_names: bool) -> None:
+    """The bars of one case: every contender's multiple of a memory copy."""
     by_name = {r["contender"]: r for r in rows if r.get("copy_ratio")}
     for at, name in enumerate(names):
         row = by_name.get(name)

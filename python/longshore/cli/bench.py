@@ -21,6 +21,23 @@ _OWN = {
                      help="Only this contender, and the memory copies (may be repeated)."),
         click.option("--repeats", type=click.IntRange(1), metavar="K", help="Repetitions of every case."),
     ),
+    "halo": (
+        click.option("--mpiexec", metavar="PROGRAM", help="The launcher.  [default: this environment's own]"),
+        click.option("--ranks", type=click.IntRange(1), default=2, show_default=True, help="MPI processes."),
+        click.option("--case", "cases", multiple=True, metavar="NAME",
+                     help="Only this case, such as 27-point-1-64-x: stencil, width, boxes, axis (may be repeated)."),
+        click.option("--size", "sizes", multiple=True, type=click.IntRange(1), metavar="N",
+                     help="Only N x N x N cells a rank (may be repeated)."),
+        click.option("--contender", "contenders", multiple=True, metavar="NAME",
+                     help="Only this contender, and the copies (may be repeated)."),
+        click.option("--repeats", type=click.IntRange(1), metavar="K", help="Repetitions of every case."),
+    ),
+    "apps": (
+        click.option("--mpiexec", metavar="PROGRAM", help="The launcher.  [default: this environment's own]"),
+        click.option("--ranks", type=click.IntRange(1), default=2, show_default=True, help="MPI processes."),
+        click.option("--case", "cases", multiple=True, metavar="NAME", help="Only this application (may be repeated)."),
+        click.option("--repeats", type=click.IntRange(1), metavar="K", help="Repetitions of every case."),
+    ),
     "assembly": (
         click.option("--case", "cases", multiple=True, metavar="NAME", help="Only this case, such as R4 (may be repeated)."),
         click.option("--size", "sizes", multiple=True, type=click.IntRange(2), metavar="N",

@@ -1,0 +1,26 @@
+#include "apps/ft/ft.hpp"
+
+#include <algorithm>
+
+#include "apps/ft/communication.hpp"
+#include "apps/ft/solver.hpp"
+#include "bench/twins/ft.hpp"
+
+namespace longshore::apps::ft {
+
+Result run(MPI_Comm comm, char problem_class, Variant variant) {
+  int ranks = 0;
+  MPI_Comm_size(comm, &ranks);
+  const Problem problem = ft::problem(problem_class);
+  const Slabs slabs = ft::slabs(problem, ranks);
+  if (variant == Variant::twin) {
+    twins::Ft transpose(comm, slabs);
+    return solve(problem, slabs, transpose, comm);
+  }
+  constexpr Index most_parts = 8;
+  const Index parts = variant == Variant::overlapped ? std::min(most_parts, slabs.planes.region(0).extent(2)) : 1;
+  Communication transpose(comm, slabs, parts);
+  return solve(problem, slabs, transpose, comm);
+}
+
+}  // namespace longshore::apps::ft
