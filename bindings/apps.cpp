@@ -1,5 +1,4 @@
 /// The applications for Python, which `longshore bench apps` times: one module for each MPI family, like the mpi engine.
-#include <mpi.h>
 #include <nanobind/stl/string.h>
 
 #include "app_lines.hpp"

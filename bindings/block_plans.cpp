@@ -32,7 +32,8 @@ them on `threads` threads (None: as many as the process may use). With an mpi4py
 its ranks, and every rank gives the arrays of its own blocks: XArrays made with the same `comm` move fastest.
 
 What a motion does where it writes: `combine` names an operation ("add", "min", "max", ...), None copies. Points of regions of
-different shape are visited in column-major order on both sides, or with order="C" in row-major order. `proxy`: a thread of the mover's own
+different shape are visited in column-major order on both sides, or with order="C" in row-major order, which is also the faster way
+for arrays of your own that lie so. `proxy`: a thread of the mover's own
 carries the move out while the caller computes. `checked`: sums tell in wait() where a source was written too early (LocalArrayError) or
 something else has arrived than was sent (TransportError); twice the work and more. `max_mem`: bytes (or "64MiB") the move may take for buffers.
 

@@ -9,7 +9,7 @@ namespace {
 
 /// Grids over NumPy's arrays, which keep their memory alive.
 XArray over(const FloorPlan& blocks, std::optional<Index> rank, Index itemsize, nb::handle ghost, std::vector<LocalArray> arrays,
-            const std::string& name, bool written) {
+            const std::string& name, bool written, const std::string& order) {
   const Point widths = to_point(ghost, blocks.dims());
   std::vector<Index> owned = rank ? blocks.owned_by(*rank) : std::vector<Index>();
   if (!rank)
@@ -31,7 +31,7 @@ XArray over(const FloorPlan& blocks, std::optional<Index> rank, Index itemsize, 
     grids.push_back({region, array.data, array.strides, itemsize});
     keep_alive->push_back(std::move(array.keep_alive));
   }
-  return XArray::over(blocks, rank, {itemsize, widths, Order::F}, std::move(grids), std::move(keep_alive));
+  return XArray::over(blocks, rank, {itemsize, widths, to_order(order)}, std::move(grids), std::move(keep_alive));
 }
 
 }  // namespace
@@ -39,7 +39,7 @@ XArray over(const FloorPlan& blocks, std::optional<Index> rank, Index itemsize, 
 void bind_xarrays(nb::module_& module) {
   nb::class_<XArray>(module, "Grids", "The storage of an XArray, or arrays of one's own, as movers take them.")
       .def_static("over", &over, nb::arg("blocks"), nb::arg("rank").none(), nb::arg("itemsize"), nb::arg("ghost"), nb::arg("arrays"),
-                  nb::arg("name"), nb::arg("written"), "Over one array a block that the rank owns (none: all blocks).")
+                  nb::arg("name"), nb::arg("written"), nb::arg("order"), "Over one array a block that the rank owns (none: all blocks).")
       .def_static("make", [](const FloorPlan& blocks, std::optional<Index> rank, Index itemsize, nb::handle ghost,
                              const std::string& order) {
                     return XArray(blocks, rank, {itemsize, to_point(ghost, blocks.dims()), to_order(order)});

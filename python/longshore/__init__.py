@@ -1,6 +1,6 @@
 """Longshore moves the data of distributed arrays from the layout it is in to the layout it is wanted in."""
 
-from . import model, regions
+from . import model, regions, stores
 from ._api import (
     AddressRelation,
     Layout,
@@ -103,5 +103,6 @@ __all__ = [
     "relation_of_views",
     "scatter",
     "sender_half",
+    "stores",
     "to_mpi_datatype",
 ]

@@ -27,7 +27,7 @@ def _arrays_of(side: Any, name: str) -> Any:
 
 
 def _grids(
-    side: Any, blocks: _core.FloorPlan, rank: int | None, dtype: np.dtype, ghost: Any, written: bool, name: str
+    side: Any, blocks: _core.FloorPlan, rank: int | None, dtype: np.dtype, ghost: Any, written: bool, order: str, name: str
 ) -> _core.Grids:
     if isinstance(side, XArray):
         if ghost is not None:
@@ -40,7 +40,7 @@ def _grids(
         if array.dtype != dtype:
             raise DTypeError(f"the {name} array of block {k} has dtype {array.dtype}, not {dtype}")
     arrays = [_arrays.local_array(array) for array in side]
-    return _core.Grids.over(blocks, rank, dtype.itemsize, ghost or 0, arrays, name, written)
+    return _core.Grids.over(blocks, rank, dtype.itemsize, ghost or 0, arrays, name, written, order)
 
 
 def bind(
@@ -77,11 +77,11 @@ def bind(
     def prepare(dtype: np.dtype) -> tuple[Any, Any, np.dtype, _core.ElementType]:
         given, taken = _arrays_of(sources, "source"), _arrays_of(destinations, "destination")
         _arrays.fixed_dtype(dtype)
-        from_ = _grids(given, plan.source, rank, dtype, ghost, taken is None, "source")
+        from_ = _grids(given, plan.source, rank, dtype, ghost, taken is None, order, "source")
         to = from_
         if taken is not None:
             own_ghost = None if isinstance(taken, XArray) else ghost if destination_ghost is None else destination_ghost
-            to = _grids(taken, plan.destination, rank, dtype, own_ghost, True, "destination")
+            to = _grids(taken, plan.destination, rank, dtype, own_ghost, True, order, "destination")
         return from_, to, dtype, _arrays.element_type(dtype, combine)
 
     if comm is None:

@@ -55,15 +55,20 @@ const std::shared_ptr<const RelationProgram>& BlockCopies::program(Make&& make) 
   return known;
 }
 
+Order BlockCopies::order_of(const BlockMotion& motion) const {
+  return motion.source_region.shape() == motion.destination_region.shape() ? memory_ : visit_;
+}
+
 Stretch BlockCopies::direct(const BlockMotion& motion, const Grid& source, const Grid& destination) {
   check_storage(motion, motion.source_region, source, "source", motion.source);
   check_storage(motion, motion.destination_region, destination, "destination", motion.destination);
   const Grid from = part(source, motion.source_region), to = part(destination, motion.destination_region);
-  key_.assign(1, 0);
+  const Order order = order_of(motion);
+  key_.assign({0, Index(order)});
   append(key_, from), append(key_, to);
   const auto& copy = program([&] {
     const BlockMotion in_place{motion.source, motion.destination, from.region, to.region};
-    return block_relation(in_place, from, to, visit_, reduction_);
+    return block_relation(in_place, from, to, order, reduction_);
   });
   return {copy, 0, copy->elements(), to.data, from.data, false};
 }
@@ -71,25 +76,27 @@ Stretch BlockCopies::direct(const BlockMotion& motion, const Grid& source, const
 Stretch BlockCopies::assembly(const BlockMotion& motion, const Grid& source) {
   check_storage(motion, motion.source_region, source, "source", motion.source);
   const Grid from = part(source, motion.source_region);
-  key_.assign(1, 1);
+  const Order order = order_of(motion);
+  key_.assign({1, Index(order)});
   append(key_, from);
   const auto& pack = program([&] {
     const BlockMotion in_place{motion.source, motion.destination, from.region, from.region};
-    return block_relation(in_place, from, message_grid(from.region, visit_, from.element_bytes), visit_);
+    return block_relation(in_place, from, message_grid(from.region, order, from.element_bytes), order);
   });
-  return {pack, 0, pack->elements(), nullptr, from.data, in_order(from, visit_)};
+  return {pack, 0, pack->elements(), nullptr, from.data, in_order(from, order)};
 }
 
 Stretch BlockCopies::disassembly(const BlockMotion& motion, const Grid& destination) {
   check_storage(motion, motion.destination_region, destination, "destination", motion.destination);
   const Grid to = part(destination, motion.destination_region);
-  key_.assign(1, 2);
+  const Order order = order_of(motion);
+  key_.assign({2, Index(order)});
   append(key_, to);
   const auto& unpack = program([&] {
     const BlockMotion in_place{motion.source, motion.destination, to.region, to.region};
-    return block_relation(in_place, message_grid(to.region, visit_, to.element_bytes), to, visit_, reduction_);
+    return block_relation(in_place, message_grid(to.region, order, to.element_bytes), to, order, reduction_);
   });
-  return {unpack, 0, unpack->elements(), to.data, nullptr, reduction_.is_replace() && in_order(to, visit_)};
+  return {unpack, 0, unpack->elements(), to.data, nullptr, reduction_.is_replace() && in_order(to, order)};
 }
 
 Index run_bytes(const Region& region, const Region& grid, const GridFormat& format) {

@@ -17,7 +17,9 @@ using Stretch = CopyTask::Batch::Stretch;
 
 class BlockCopies {
  public:
-  BlockCopies(Order visit, Reduction reduction) : visit_(visit), reduction_(std::move(reduction)) {}
+  /// Regions of different shape are paired in the order `visit`. Where shapes are equal the order makes no difference, and `memory`,
+  /// which should be that of the grids, is the fastest. Both ends of a message must be given the same.
+  BlockCopies(Order visit, Order memory, Reduction reduction) : visit_(visit), memory_(memory), reduction_(std::move(reduction)) {}
 
   /// Throw what `block_relation` throws.
   Stretch direct(const BlockMotion& motion, const Grid& source, const Grid& destination);
@@ -34,7 +36,9 @@ class BlockCopies {
   template <class Make>
   const std::shared_ptr<const RelationProgram>& program(Make&& make);
 
-  Order visit_;
+  Order order_of(const BlockMotion& motion) const;
+
+  Order visit_, memory_;
   Reduction reduction_;
   std::unordered_map<Key, std::shared_ptr<const RelationProgram>, Hash> programs_;
   Key key_;

@@ -25,7 +25,7 @@ class CheckedMover final : public Mover {
  public:
   CheckedMover(std::unique_ptr<Mover> mover, CheckedMotions motions, std::unique_ptr<SumsExchange> exchange)
       : mover_(std::move(mover)), motions_(std::move(motions)), exchange_(std::move(exchange)) {
-    BlockCopies copies(motions_.options.visit, {});
+    BlockCopies copies(motions_.options.visit, motions_.source.format().order, {});
     for (const auto& motion : motions_.sends) read_.push_back(copies.assembly(motion, motions_.source.grid(motion.source)));
     // What a destination has got is packed as if it were to be sent on.
     for (const auto& motion : motions_.receives) {

@@ -1,7 +1,8 @@
 """Stores: arrays on disk, as one `.npy` file or as a folder of one `.npy` a rank with a `layout.json`, and moves between
-them that stay within a memory ceiling and publish atomically."""
+them that stay within a memory ceiling and publish atomically. And XArrays, saved to files and loaded from them."""
 
+from .blocks import FileMover, bind, load, save
 from .moving import MoveReport, VerificationError, move
 from .store import open_store
 
-__all__ = ["MoveReport", "VerificationError", "move", "open_store"]
+__all__ = ["FileMover", "MoveReport", "VerificationError", "bind", "load", "move", "open_store", "save"]

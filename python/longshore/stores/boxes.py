@@ -6,6 +6,7 @@ No memory maps: their resident pages would count against the caller's memory cei
 from __future__ import annotations
 
 import os
+import stat
 import threading
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
@@ -83,6 +84,10 @@ class Files:
         self._limit = limit
         self._open = OrderedDict()
         self._pool = None
+
+    def hold(self, path, fd):
+        """Takes over a descriptor for reading that was opened and checked, so that what was checked is what is read."""
+        self._open[path, False] = fd
 
     def descriptor(self, path, writing):
         key = (path, writing)
@@ -224,6 +229,25 @@ def _write_runs(fd, path, offsets, view):
             place = stop
     except OSError as error:
         raise StoreError(error.errno, f"cannot write {path}: {error.strerror}") from None
+
+
+def open_plain(path, *, follow_links=True):
+    """A descriptor for reading a file that is there and is a plain one."""
+    # O_NONBLOCK: a FIFO in the file's place must not make us wait for ever.
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (0 if follow_links else os.O_NOFOLLOW)
+    name = os.fspath(path)
+    try:
+        fd = os.open(path, flags)
+    except FileNotFoundError:
+        raise StoreError(f"{name} is missing") from None
+    except OSError as error:
+        if not follow_links and os.path.islink(path):
+            raise StoreError(f"{name} is a symbolic link; shards must be plain files") from None
+        raise StoreError(error.errno, f"cannot open {name}: {error.strerror}") from None
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise StoreError(f"{name} cannot be used: it is not a plain file")
+    return fd
 
 
 def create_array_file(path, header, data_bytes, *, exclusive=True):

@@ -125,7 +125,7 @@ class _Job:
         self.team, self.threads = team, threads
         as_file = is_file_name(destination)
         self.publication = Publication(destination, folder=not as_file, force=force)
-        self._rank0(lambda: (refuse_overlap(source, destination), self.publication.check()))
+        team.first(lambda: (refuse_overlap(source, destination), self.publication.check()))
         self.source = open_store(source, team)
         self._check_axes(axes)
         shape = tuple(self.source.shape[a] for a in self.axes)
@@ -149,20 +149,9 @@ class _Job:
         self.report = MoveReport(source, destination, str(self.source.layout), str(self.layout), self.source.shape,
                                  str(self.dtype), team.engine, team.size, threads, self.total, self.written, local, messages)
         self.report.max_mem_bytes = max_mem
-        self._rank0(self._check_space)
+        team.first(self._check_space)
         self._choose_window(max_mem, dense)
-        self._rank0(self.publication.remove_stale)
-
-    def _rank0(self, action):
-        """Collective: the first process acts, all hear of its error."""
-        error = result = None
-        if self.team.rank == 0:
-            try:
-                result = action()
-            except Exception as caught:
-                error = caught
-        self.team.agree(error)
-        return self.team.broadcast(result) if self.team.size > 1 else result
+        team.first(self.publication.remove_stale)
 
     def _check_axes(self, axes):
         n = len(self.source.shape)
@@ -234,18 +223,12 @@ class _Job:
         return 0
 
     def _check_space(self):
-        place = os.statvfs(self.publication.parent)
-        needed = self.written + 4096 * (1 if self.as_file else self.layout.rank_count + 1)
-        if place.f_blocks and needed > place.f_bavail * place.f_frsize:
-            import errno
-
-            raise StoreError(errno.ENOSPC, f"the disk of {self.publication.parent} is full: {needed} bytes are needed, "
-                             f"{place.f_bavail * place.f_frsize} are free")
+        self.publication.check_space(self.written + 4096 * (1 if self.as_file else self.layout.rank_count + 1))
 
     # -- doing it ---------------------------------------------------------------------------------------------------
 
     def create(self):
-        place = self._rank0(self.publication.create)
+        place = self.team.first(self.publication.create)
         self.target = make_store(place, self.as_file, self.layout, self.dtype, self.team)
 
     def bind(self, window):
@@ -311,20 +294,16 @@ class _Job:
     def verify(self, watcher):
         """Reads both stores back and compares them, with NumPy and the plain twin of the layouts: no engine, no plan."""
         watcher.phase("verifying", self.written)
-        sides = self.sides
-        window = choose_window(self.source.shape, self.dtype.itemsize, *sides, self.verify_bytes, _LARGEST_VERIFY_BYTES)
-        step = self.team.size
-        error = None
-        arenas = self.arenas
-        try:
+        window = choose_window(self.source.shape, self.dtype.itemsize, *self.sides, self.verify_bytes, _LARGEST_VERIFY_BYTES)
+
+        def compare():
             with Files(self.threads) as files:
                 for n, (lo, hi) in enumerate(each_window(self.source.shape, window, self._order())):
-                    if n % step == self.team.rank:
-                        self._verify_window(files, arenas, lo, hi)
+                    if n % self.team.size == self.team.rank:
+                        self._verify_window(files, self.arenas, lo, hi)
                     watcher.advance(self.written // max(1, count_windows(self.source.shape, window)))
-        except Exception as caught:
-            error = caught
-        self.team.agree(error)
+
+        self.team.together(compare)
 
     def _verify_window(self, files, arenas, lo, hi):
         raw = self.raw
@@ -355,7 +334,7 @@ class _Job:
                 write_layout_json(self.target)
             self.publication.publish()
 
-        self._rank0(finish)
+        self.team.first(finish)
 
 
 @dataclass

@@ -9,13 +9,13 @@ from __future__ import annotations
 import ast
 import os
 import re
-import stat
 import struct
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..errors import StoreError
+from .boxes import open_plain
 
 MAGIC = b"\x93NUMPY"
 MAX_HEADER_BYTES = 1 << 20
@@ -165,27 +165,16 @@ def read_header(fd):
 
 def open_npy(path, *, follow_links=True):
     """Opens a `.npy` file for reading and checks it: (descriptor, header). The size must be what the header promises."""
-    # O_NONBLOCK: a FIFO in the file's place must not make us wait for ever.
-    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (0 if follow_links else os.O_NOFOLLOW)
     name = os.fspath(path)
+    fd = open_plain(path, follow_links=follow_links)
     try:
-        fd = os.open(path, flags)
-    except FileNotFoundError:
-        raise StoreError(f"{name} is missing") from None
-    except OSError as error:
-        if not follow_links and os.path.islink(path):
-            raise StoreError(f"{name} is a symbolic link; shards must be plain files") from None
-        raise StoreError(error.errno, f"cannot open {name}: {error.strerror}") from None
-    try:
-        status = os.fstat(fd)
-        if not stat.S_ISREG(status.st_mode):
-            raise StoreError("it is not a plain file")
         header = read_header(fd)
         expected = header.data_offset + header.data_bytes
-        if status.st_size < expected:
-            raise StoreError(f"it is truncated: its header promises {expected} bytes, the file has {status.st_size}")
-        if status.st_size > expected:
-            raise StoreError(f"{status.st_size - expected} bytes follow the array; a file that holds one array has none")
+        size = os.fstat(fd).st_size
+        if size < expected:
+            raise StoreError(f"it is truncated: its header promises {expected} bytes, the file has {size}")
+        if size > expected:
+            raise StoreError(f"{size - expected} bytes follow the array; a file that holds one array has none")
     except StoreError as error:
         os.close(fd)
         raise StoreError(f"{name} cannot be used: {error}") from None

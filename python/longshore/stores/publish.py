@@ -55,7 +55,8 @@ class Publication:
         if stat.S_ISLNK(status.st_mode):
             raise StoreError(f"{self.destination} is a symbolic link; name the place itself")
         if not self.force:
-            raise StoreError(f"{self.destination} exists already; name another place, or replace it with --force")
+            raise StoreError(f"{self.destination} exists already; name another place, or replace it with --force (in Python "
+                             "force=True)")
         if stat.S_ISDIR(status.st_mode) != self.folder:
             was, wanted = ("folder", "file") if not self.folder else ("file", "folder")
             raise StoreError(f"{self.destination} is a {was}; it is not replaced by a {wanted}")
@@ -83,6 +84,13 @@ class Publication:
                 pass
             finally:
                 os.close(fd)
+
+    def check_space(self, needed):
+        """Refuses what the disk has no room for."""
+        place = os.statvfs(self.parent)
+        free = place.f_bavail * place.f_frsize
+        if place.f_blocks and needed > free:
+            raise StoreError(errno.ENOSPC, f"the disk of {self.parent} is full: {needed} bytes are needed, {free} are free")
 
     # -- building ---------------------------------------------------------------------------------------------------
 

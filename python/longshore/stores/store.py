@@ -93,52 +93,35 @@ class ShardStore:
 def open_store(path, team):
     """Collective over the team. Opens and checks a store; what is wrong with it is said on every process."""
     path = os.fspath(path)
-    kind = error = raw = None
-    if team.rank == 0:
-        try:
-            if not os.path.lexists(path):
-                raise StoreError(f"{path} does not exist")
-            kind = "folder" if os.path.isdir(path) else "file"
-            if kind == "folder":
-                raw = layout_json._read_bounded(os.path.join(path, layout_json.NAME))
-        except Exception as caught:
-            error = caught
-    team.agree(error)
-    kind, raw = team.broadcast((kind, raw))
-    return _open_file(path, team) if kind == "file" else _open_folder(path, raw, team)
+
+    def read_layout():
+        if not os.path.lexists(path):
+            raise StoreError(f"{path} does not exist")
+        return layout_json._read_bounded(os.path.join(path, layout_json.NAME)) if os.path.isdir(path) else None
+
+    raw = team.first(read_layout)
+    return team.together(lambda: _open_file(path, team) if raw is None else _open_folder(path, raw, team))
 
 
 def _open_file(path, team):
-    store = error = None
-    try:
-        fd, header = open_npy(path)
-        os.close(fd)
-        if not header.shape:
-            raise StoreError(f"{path} holds a single element without dimensions; there is nothing to distribute")
-        layout = _layout(_whole_text(len(header.shape), header.order), header.shape)
-        array = FileArray(path, header.data_offset, header.shape, header.order, header.dtype.itemsize)
-        store = FileStore(path, array, header.dtype, layout, team)
-    except Exception as caught:
-        error = caught
-    team.agree(error)
-    return store
+    fd, header = open_npy(path)
+    os.close(fd)
+    if not header.shape:
+        raise StoreError(f"{path} holds a single element without dimensions; there is nothing to distribute")
+    layout = _layout(_whole_text(len(header.shape), header.order), header.shape)
+    array = FileArray(path, header.data_offset, header.shape, header.order, header.dtype.itemsize)
+    return FileStore(path, array, header.dtype, layout, team)
 
 
 def _open_folder(path, raw, team):
-    store = error = None
-    try:
-        told = layout_json.parse_layout_json(raw, os.path.join(path, layout_json.NAME), _layout)
-        dense = DenseLayout.of(told.layout)
-        arrays = []
-        for p, name in enumerate(told.shards):
-            rank = dense.rank_of_process(p)
-            array = _open_shard(os.path.join(path, name), rank, told, check=rank % team.size == team.rank)
-            arrays.append(array)
-        store = ShardStore(path, arrays, told.dtype, told.layout, team)
-    except Exception as caught:
-        error = caught
-    team.agree(error)
-    return store
+    told = layout_json.parse_layout_json(raw, os.path.join(path, layout_json.NAME), _layout)
+    dense = DenseLayout.of(told.layout)
+    arrays = []
+    for p, name in enumerate(told.shards):
+        rank = dense.rank_of_process(p)
+        array = _open_shard(os.path.join(path, name), rank, told, check=rank % team.size == team.rank)
+        arrays.append(array)
+    return ShardStore(path, arrays, told.dtype, told.layout, team)
 
 
 def _open_shard(path, rank, told, check):
@@ -179,24 +162,21 @@ def destination_layout(text, shape, as_file):
 
 def make_store(place, as_file, layout, dtype, team, *, create=True):
     """Collective. A destination's store at `place` (hidden as yet): its files, with room for all data, if `create`."""
-    store = error = None
-    try:
+
+    def make():
         dense = DenseLayout.of(layout)
         if as_file:
             array = _create(place, tuple(layout.shape), layout.order, dtype, create and team.rank == 0, False)
-            store = FileStore(place, array, dtype, layout, team)
-        else:
-            arrays = []
-            for p, name in enumerate(shard_names(dense)):
-                rank = dense.rank_of_process(p)
-                mine = create and rank % team.size == team.rank
-                shape = tuple(layout.local_shape(rank))
-                arrays.append(_create(os.path.join(place, name), shape, layout.order, dtype, mine, True))
-            store = ShardStore(place, arrays, dtype, layout, team)
-    except Exception as caught:
-        error = caught
-    team.agree(error)
-    return store
+            return FileStore(place, array, dtype, layout, team)
+        arrays = []
+        for p, name in enumerate(shard_names(dense)):
+            rank = dense.rank_of_process(p)
+            mine = create and rank % team.size == team.rank
+            shape = tuple(layout.local_shape(rank))
+            arrays.append(_create(os.path.join(place, name), shape, layout.order, dtype, mine, True))
+        return ShardStore(place, arrays, dtype, layout, team)
+
+    return team.together(make)
 
 
 def _create(path, shape, order, dtype, mine, exclusive):
@@ -211,16 +191,14 @@ def _create(path, shape, order, dtype, mine, exclusive):
 
 def finish_store(store, team, *, forget=False):
     """Collective. Brings a created store's files to the disk and, for a folder, writes its `layout.json`, the last file."""
-    error = None
-    try:
-        dense = store.dense
+
+    def sync():
         for p, array in enumerate(store.arrays):
-            owner = dense.rank_of_process(p) % team.size if store.kind == "folder" else 0
+            owner = store.dense.rank_of_process(p) % team.size if store.kind == "folder" else 0
             if owner == team.rank:
                 sync_file(array.path, forget=forget)
-    except Exception as caught:
-        error = caught
-    team.agree(error)
+
+    team.together(sync)
 
 
 def write_layout_json(store):

@@ -14,7 +14,25 @@ class TeamError(RuntimeError):
     """A surprise on one process, of which all processes have heard: none waits for another."""
 
 
-class Alone:
+class Team:
+    """What all teams do with their `agree` and `broadcast`."""
+
+    def together(self, work):
+        """Collective. Every process does its work and gets its result; what goes wrong on one is raised on all."""
+        error = result = None
+        try:
+            result = work()
+        except Exception as caught:
+            error = caught
+        self.agree(error)
+        return result
+
+    def first(self, work):
+        """Collective. The first process does the work, all get its result or its error."""
+        return self.broadcast(self.together(work if self.rank == 0 else lambda: None))
+
+
+class Alone(Team):
     """A team of one: nothing to agree on."""
 
     rank, size, comm, engine = 0, 1, None, "threads"
@@ -36,7 +54,7 @@ class Alone:
         pass
 
 
-class MpiTeam:
+class MpiTeam(Team):
     """All processes of an MPI job."""
 
     engine = "mpi"

@@ -28,7 +28,7 @@ BlockRoutes::BlockRoutes(const Communicator& communicator, const BlockPlan& plan
       destination_(destination),
       options_(options),
       me_(communicator.node_rank()),
-      copies_(options.visit, options.reduction),
+      copies_(options.visit, source.format().order, options.reduction),
       visible_(std::size_t(communicator.node_size())) {
   const Index rank = communicator.rank(), element = source.element_bytes();
   ByPeer outgoing, incoming;

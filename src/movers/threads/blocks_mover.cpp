@@ -17,7 +17,7 @@ std::unique_ptr<Mover> bind_threads(const BlockPlan& plan, XArray source, XArray
   check_arrays(plan, source, destination, options);
   check_apart(source, destination);
 
-  BlockCopies copies(options.visit, options.reduction);
+  BlockCopies copies(options.visit, source.format().order, options.reduction);
   std::vector<Stretch> stretches;
   Index total = 0;
   const auto motions = plan.motions();
