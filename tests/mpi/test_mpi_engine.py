@@ -30,7 +30,7 @@ def test_behaviour(family, ranks):
     assert "destroyed_in_flight ok" in out, out
 
 
-@pytest.mark.parametrize("ranks, trials", [(1, 40), (2, 150), (3, 80), (4, 60), (7, 25), (8, 25)])
+@pytest.mark.parametrize("ranks, trials", [(1, 40), (2, 120), (3, 50), (4, 40), (7, 12), (8, 12)])
 @pytest.mark.parametrize("family", families())
 def test_blocks(family, ranks, trials):
     assert f"{trials} trials moved" in run(family, ranks, "blocks.py", trials)
