@@ -209,7 +209,7 @@ TEST(BlocksMover, says_what_is_wrong) {
   const XArray rank_one(plan, 1, {8, Point(2, 1)});
   expect_error(ErrorKind::argument, {"rank 1 alone"}, [&] { bind_threads(halo, rank_one, rank_one); });
   expect_error(ErrorKind::shape, {"destination array has other blocks", "on 3"},
-               [&] { bind_threads(BlockPlan(plan, plan.with_owners({0, 0, 0, 3})), a, a); });
+               [&] { bind_threads(BlockPlan(plan, plan.with_owners({0, 3, 2, 3})), a, a); });
   expect_error(ErrorKind::type, {"elements of 8 bytes", "of 4"},
                [&] { bind_threads(halo, a, XArray(plan, {}, {4, Point(2, 1)})); });
   expect_error(ErrorKind::type, {"add is for elements of 4 bytes", "have 8"}, [&] {
