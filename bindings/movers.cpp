@@ -9,13 +9,39 @@ namespace longshore::python {
 
 namespace {
 
-/// Keeps a Python object alive from C++, which may let go of it on any thread.
-std::shared_ptr<void> hold(nb::object object) {
-  return std::shared_ptr<void>(object.release().ptr(), [](void* p) {
+/// An array of Python's. C++ may look at it, and let go of it, on any thread.
+class PythonArray final : public Keeper {
+ public:
+  PythonArray(nb::object array, const std::byte* data, std::vector<Index> shape)
+      : array_(array.release().ptr()), data_(data), shape_(std::move(shape)) {}
+  ~PythonArray() override {
     nb::gil_scoped_acquire gil;
-    Py_DECREF(static_cast<PyObject*>(p));
-  });
-}
+    Py_DECREF(array_);
+  }
+
+  /// NumPy resizes an array that others refer to, if told not to look for them.
+  std::string change() const override {
+    nb::gil_scoped_acquire gil;
+    std::vector<Index> shape;
+    bool moved = false;
+    if (Py_buffer now; PyObject_GetBuffer(array_, &now, PyBUF_STRIDES) == 0) {
+      shape.assign(now.shape, now.shape + now.ndim), moved = now.buf != data_;
+      PyBuffer_Release(&now);
+    } else {  // dates and other types that buffers do not know
+      PyErr_Clear();
+      const nb::object interface = nb::handle(array_).attr("__array_interface__");
+      shape = nb::cast<std::vector<Index>>(interface["shape"]);
+      moved = nb::cast<std::uintptr_t>(interface["data"][0]) != reinterpret_cast<std::uintptr_t>(data_);
+    }
+    if (shape != shape_) return "was resized from " + Point(shape_).to_string() + " to " + Point(shape).to_string();
+    return moved ? "was given other memory" : "";
+  }
+
+ private:
+  PyObject* array_;
+  const std::byte* data_;
+  std::vector<Index> shape_;
+};
 
 }  // namespace
 
@@ -45,19 +71,25 @@ void bind_movers(nb::module_& module) {
       .def("__init__",
            [](LocalArray* self, std::uintptr_t data, std::vector<Index> shape, std::vector<Index> strides, bool read_only,
               nb::object owner) {
-             new (self) LocalArray{reinterpret_cast<std::byte*>(data), std::move(shape), std::move(strides), read_only,
-                                   owner.is_none() ? nullptr : hold(std::move(owner))};
+             const auto begin = reinterpret_cast<std::byte*>(data);
+             std::shared_ptr<const Keeper> keeper;
+             if (!owner.is_none()) keeper = std::make_shared<PythonArray>(std::move(owner), begin, shape);
+             new (self) LocalArray{begin, std::move(shape), std::move(strides), read_only, std::move(keeper)};
            },
            nb::arg("data"), nb::arg("shape"), nb::arg("strides"), nb::arg("read_only"), nb::arg("owner").none());
 
   nb::class_<Mover>(module, "Mover",
-                    "A plan bound to memory and to an engine: start(), wait(), again and again. Collective where the engine is.\n\n"
+                    "A plan bound to memory and to an engine: start(), wait(), again and again. Collective where the engine is. Several "
+                    "may be in flight, and ranks may wait for them in different orders.\n\n"
                     "Between start() and wait() the sources must not be written and the destinations not be touched. The GIL is "
                     "released while data moves.")
-      .def("start", &Mover::start, nb::call_guard<nb::gil_scoped_release>(), "Begins the move.")
+      .def("start", &Mover::start, nb::call_guard<nb::gil_scoped_release>(),
+           "Begins the move. ArgumentError where one is under way, LocalArrayError where an array was resized since it was bound.")
       .def("test", &Mover::test, nb::call_guard<nb::gil_scoped_release>(),
-           "Makes some progress; True when the move is complete.")
-      .def("wait", &Mover::wait, nb::call_guard<nb::gil_scoped_release>(), "Completes the move that start() began.")
+           "Makes some progress; True when the move is complete: then start() may begin the next. ArgumentError before start().")
+      .def("wait", &Mover::wait, nb::call_guard<nb::gil_scoped_release>(),
+           "Completes the move that start() began; ArgumentError where none did. A rank that waits may need the others to test() or "
+           "wait() too, for whatever mover.")
       .def("__call__", [](Mover& mover) {
              mover.start();
              mover.wait();

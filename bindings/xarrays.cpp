@@ -18,7 +18,7 @@ XArray over(const FloorPlan& blocks, std::optional<Index> rank, Index itemsize, 
     throw Error(ErrorKind::argument, std::to_string(arrays.size()) + " " + name + " arrays for " + std::to_string(owned.size()) + " blocks" +
                                          (rank ? " of rank " + std::to_string(*rank) : std::string()));
   std::vector<Grid> grids;
-  auto keep_alive = std::make_shared<std::vector<std::shared_ptr<void>>>();
+  std::vector<std::shared_ptr<const Keeper>> keepers;
   for (std::size_t i = 0; i < arrays.size(); ++i) {
     auto& array = arrays[i];
     const Region region = blocks.region(owned[i]).grow(widths);
@@ -29,9 +29,9 @@ XArray over(const FloorPlan& blocks, std::optional<Index> rank, Index itemsize, 
     if (written && array.read_only && !region.empty())
       throw Error(ErrorKind::buffer, who + "is read-only; give the move one that can be written");
     grids.push_back({region, array.data, array.strides, itemsize});
-    keep_alive->push_back(std::move(array.keep_alive));
+    keepers.push_back(std::move(array.keeper));
   }
-  return XArray::over(blocks, rank, {itemsize, widths, to_order(order)}, std::move(grids), std::move(keep_alive));
+  return XArray::over(blocks, rank, {itemsize, widths, to_order(order)}, std::move(grids), std::move(keepers));
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <new>
+#include <optional>
 
 #include "apps/redblack3d/communication.hpp"
 #include "apps/redblack3d/solver.hpp"
@@ -14,7 +16,13 @@ double difference(MPI_Comm comm, const Mesh& u, const Region& block, Index n, in
   MPI_Comm_rank(comm, &rank);
   const Index row = n + 2;
   std::vector<double> all, plane(std::size_t(row * row));
-  if (rank == 0) all = reference(n, iterations);
+  std::optional<Error> failure;
+  try {
+    if (rank == 0) all = reference(n, iterations);
+  } catch (const std::bad_alloc&) {
+    failure.emplace(ErrorKind::argument, "no memory for the serial reference of " + std::to_string(n) + "^3 points; take fewer");
+  }
+  mpi::agree(comm, failure ? &*failure : nullptr);
   double largest = 0;
   for (Index i = 0; i < n; ++i) {
     if (rank == 0) std::copy_n(&all[std::size_t((i + 1) * row * row)], plane.size(), plane.data());

@@ -1,33 +1,13 @@
 #include "longshore/layouts/xarray.hpp"
 
-#include <sys/mman.h>
-
 #include <algorithm>
-#include <cstring>
-#include <new>
 #include <numeric>
 
 namespace longshore {
 
 namespace {
 
-constexpr Index line_bytes = 64, huge_page = Index{2} << 20;
-
-class OrdinaryMemory final : public Memory {
- public:
-  explicit OrdinaryMemory(Index bytes) : alignment_{std::size_t(bytes < huge_page ? line_bytes : huge_page)} {
-    bytes_ = bytes;
-    if (bytes == 0) return;
-    data_ = static_cast<std::byte*>(::operator new(std::size_t(bytes), alignment_));
-    // Faces of a block lie in as many pages as it has rows: with small pages, each costs a translation of its own.
-    if (bytes >= huge_page) madvise(data_, std::size_t(bytes), MADV_HUGEPAGE);
-    std::memset(data_, 0, std::size_t(bytes));
-  }
-  ~OrdinaryMemory() override { ::operator delete(data_, alignment_); }
-
- private:
-  std::align_val_t alignment_;
-};
+constexpr Index line_bytes = 64;
 
 void check(const FloorPlan& blocks, GridFormat& format) {
   if (format.element_bytes <= 0)
@@ -48,8 +28,6 @@ std::vector<Index> blocks_of(const FloorPlan& blocks, std::optional<Index> rank)
 }
 
 }  // namespace
-
-std::shared_ptr<Memory> Memory::ordinary(Index bytes) { return std::make_shared<OrdinaryMemory>(bytes); }
 
 GridPlaces XArray::places(const FloorPlan& blocks, std::optional<Index> rank, const GridFormat& format) {
   GridPlaces places;
@@ -84,11 +62,12 @@ XArray::XArray(FloorPlan blocks, std::optional<Index> rank, GridFormat format, s
                             Grid::dense_strides(region, format_.order, format_.element_bytes), format_.element_bytes});
   }
   grids->owned = std::move(where.blocks);
+  grids->keepers = {memory_};
   grids_ = std::move(grids);
 }
 
 XArray XArray::over(FloorPlan blocks, std::optional<Index> rank, GridFormat format, std::vector<Grid> grids,
-                    std::shared_ptr<void> keep_alive) {
+                    std::vector<std::shared_ptr<const Keeper>> keepers) {
   XArray array;
   check(blocks, format);
   auto made = std::make_shared<Grids>();
@@ -106,9 +85,8 @@ XArray XArray::over(FloorPlan blocks, std::optional<Index> rank, GridFormat form
                                        std::to_string(format.element_bytes));
     if (!region.empty() && !grids[i].data) throw Error(ErrorKind::buffer, who() + "has no memory");
   }
-  made->grids = std::move(grids);
+  made->grids = std::move(grids), made->keepers = std::move(keepers);
   array.blocks_ = std::move(blocks), array.rank_ = rank, array.format_ = std::move(format);
-  array.keep_alive_ = std::move(keep_alive);
   array.grids_ = std::move(made);
   return array;
 }
@@ -121,6 +99,11 @@ const std::vector<Index>& XArray::owned() const {
 const std::vector<Grid>& XArray::grids() const {
   static const std::vector<Grid> none;
   return grids_ ? grids_->grids : none;
+}
+
+const std::vector<std::shared_ptr<const Keeper>>& XArray::keepers() const {
+  static const std::vector<std::shared_ptr<const Keeper>> none;
+  return grids_ ? grids_->keepers : none;
 }
 
 bool XArray::owns(Index block) const { return std::binary_search(owned().begin(), owned().end(), block); }

@@ -1,5 +1,7 @@
 #include "movers/checked_mover.hpp"
 
+#include <sched.h>
+
 #include <cstring>
 
 #include "movers/block_copies.hpp"
@@ -24,7 +26,7 @@ std::uint64_t sum_of(const std::byte* data, Index bytes) {
 class CheckedMover final : public Mover {
  public:
   CheckedMover(std::unique_ptr<Mover> mover, CheckedMotions motions, std::unique_ptr<SumsExchange> exchange)
-      : mover_(std::move(mover)), motions_(std::move(motions)), exchange_(std::move(exchange)) {
+      : Mover(bound_memory(motions.source, motions.destination)), mover_(std::move(mover)), motions_(std::move(motions)), exchange_(std::move(exchange)) {
     BlockCopies copies(motions_.options.visit, motions_.source.format().order, {});
     for (const auto& motion : motions_.sends) read_.push_back(copies.assembly(motion, motions_.source.grid(motion.source)));
     // What a destination has got is packed as if it were to be sent on.
@@ -36,17 +38,28 @@ class CheckedMover final : public Mover {
     workspace_bytes_ = copies.workspace_bytes();
   }
 
-  void start() override {
+  Index workspace_bytes() const override { return mover_->workspace_bytes() + workspace_bytes_; }
+  Index moved_bytes() const override { return mover_->moved_bytes(); }
+  std::string describe() const override { return "checked:\n" + mover_->describe(); }
+
+ private:
+  void begin() override {
     sent_ = sums(read_);
     mover_->start();
     if (exchange_) exchange_->start(sent_);
-    started_ = true;
   }
-  bool test() override { return mover_->test(); }
-  void wait() override {
+  bool advance() override {
+    if (!mover_->test() || (exchange_ && !exchange_->test())) return false;
+    compare();
+    return true;
+  }
+  void finish() override {
     mover_->wait();
-    if (!std::exchange(started_, false)) return;
-    const auto expected = exchange_ ? exchange_->wait() : sent_;
+    while (exchange_ && !exchange_->test()) sched_yield();
+    compare();
+  }
+  void compare() {
+    const auto expected = exchange_ ? exchange_->expected() : sent_;
     const auto now = sums(read_);
     for (std::size_t k = 0; k < now.size(); ++k)
       if (now[k] != sent_[k])
@@ -60,11 +73,6 @@ class CheckedMover final : public Mover {
         throw Error(ErrorKind::transport, motions_.receives[k].to_string() + ": what has arrived is not what was sent, or was "
                                                                              "written before wait() was over");
   }
-  Index workspace_bytes() const override { return mover_->workspace_bytes() + workspace_bytes_; }
-  Index moved_bytes() const override { return mover_->moved_bytes(); }
-  std::string describe() const override { return "checked:\n" + mover_->describe(); }
-
- private:
   std::vector<std::uint64_t> sums(const std::vector<Stretch>& stretches) const {
     std::vector<std::uint64_t> sums;
     std::vector<std::byte> message;
@@ -83,7 +91,6 @@ class CheckedMover final : public Mover {
   std::vector<Stretch> read_, written_;
   std::vector<std::uint64_t> sent_;
   Index workspace_bytes_ = 0;
-  bool started_ = false;
 };
 
 }  // namespace

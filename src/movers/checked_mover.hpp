@@ -14,7 +14,10 @@ class SumsExchange {
   virtual ~SumsExchange() = default;
   /// Begins to send the sums of this process's sends; those it expects arrive in the order of its receives.
   virtual void start(const std::vector<std::uint64_t>& sent) = 0;
-  virtual std::vector<std::uint64_t> wait() = 0;
+  /// Without blocking: true when all have gone and come.
+  virtual bool test() = 0;
+  /// What was expected, once test() has said so.
+  virtual std::vector<std::uint64_t> expected() const = 0;
 };
 
 /// What one process's motions read and write.

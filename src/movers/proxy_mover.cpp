@@ -22,25 +22,6 @@ class ProxyMover final : public Mover {
     thread_.join();
   }
 
-  void start() override {
-    {
-      std::lock_guard lock(mutex_);
-      if (state_ != State::idle) throw Error(ErrorKind::argument, "start() was called again before wait()");
-      state_ = State::moving;
-    }
-    changed_.notify_all();
-  }
-  bool test() override {
-    std::unique_lock lock(mutex_);
-    if (state_ == State::moving) return false;
-    finish();
-    return true;
-  }
-  void wait() override {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return state_ != State::moving; });
-    finish();
-  }
   Index workspace_bytes() const override { return mover_->workspace_bytes(); }
   Index moved_bytes() const override { return mover_->moved_bytes(); }
   std::string describe() const override { return "by a thread of its own:\n" + mover_->describe(); }
@@ -48,7 +29,25 @@ class ProxyMover final : public Mover {
  private:
   enum class State { idle, moving, moved, leaving };
 
-  void finish() {
+  void begin() override {
+    {
+      std::lock_guard lock(mutex_);
+      state_ = State::moving;
+    }
+    changed_.notify_all();
+  }
+  bool advance() override {
+    std::unique_lock lock(mutex_);
+    if (state_ == State::moving) return false;
+    complete();
+    return true;
+  }
+  void finish() override {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return state_ != State::moving; });
+    complete();
+  }
+  void complete() {
     state_ = State::idle;
     if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
   }

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <numeric>
 #include <random>
+#include <thread>
 
 #include "longshore/movers/mover.hpp"
 #include "longshore/plans/block_relation.hpp"
@@ -236,9 +237,14 @@ TEST(BlocksMover, says_what_is_wrong) {
     options.proxy = proxy;
     const auto mover = bind_threads(halo, a, a, options);
     mover->start();
-    expect_error(ErrorKind::argument, {"start() was called again"}, [&] { mover->start(); });
+    expect_error(ErrorKind::argument, {"has been started already"}, [&] { mover->start(); });
     mover->wait();
-    mover->wait();  // without a start: nothing to wait for
+    expect_error(ErrorKind::argument, {"wait() without start()"}, [&] { mover->wait(); });
+    expect_error(ErrorKind::argument, {"test() without start()"}, [&] { mover->test(); });
+    mover->start();
+    while (!mover->test()) std::this_thread::yield();
+    mover->start();  // the last one is complete
+    mover->wait();
   }
   expect_error(ErrorKind::type, {"elements of 8 and of 4 bytes"}, [&] {
     Grid eight = good.grid(0), four = other.grid(0);

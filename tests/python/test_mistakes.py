@@ -123,10 +123,32 @@ def test_nothing_is_written_on_error():
 def test_start_twice():
     mover = bind()
     mover.start()
-    with pytest.raises(ls.ArgumentError, match="before wait"):
+    with pytest.raises(ls.ArgumentError, match="started already"):
         mover.start()
     mover.wait()
-    mover.wait()
+    with pytest.raises(ls.ArgumentError, match=r"wait\(\) without start"):
+        mover.wait()
+    with pytest.raises(ls.ArgumentError, match=r"test\(\) without start"):
+        bind().test()
+
+
+@pytest.mark.parametrize("dtype", ["f8", "datetime64[s]"])  # NumPy lends no buffer of dates
+def test_arrays_resized_after_binding(dtype):
+    parts, out = [np.zeros((3, 4), dtype) for _ in range(2)], [np.zeros((6, 2), dtype) for _ in range(2)]
+    mover = bind(parts, out, dtype)
+    mover()
+    out[1].resize((6000, 2), refcheck=False)
+    with pytest.raises(ls.LocalArrayError, match=r"destination array of rank 1 was resized from \(6, 2\) to \(6000, 2\) since"):
+        mover.start()
+    parts[0].resize((3000, 4), refcheck=False)
+    with pytest.raises(ls.LocalArrayError, match=r"source array of rank 0 was resized"):
+        mover()
+    blocks = ls.FloorPlan.even(ls.Region.of_shape((6, 4)), 2)
+    own = [np.zeros(region.grow(1).shape, dtype) for region in blocks]
+    halo = ls.BlockPlan.halo(blocks, 1).bind(own, ghost=1)
+    own[1].resize((5000, 6), refcheck=False)
+    with pytest.raises(ls.LocalArrayError, match=r"array of block 1 was resized"):
+        halo()
 
 
 def test_descriptors():

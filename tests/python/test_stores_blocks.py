@@ -194,14 +194,16 @@ def test_movers_go_again_and_again(kind, proxy):
     u, v = ls.XArray(rows(), float, ghost=1), ls.XArray(rows(ranks=5), float)
     with pieces_of(200):
         put_ = stores.bind(u, f"a.{kind}", force=True, proxy=proxy, **options(kind))
-        put_.wait()  # nothing was begun
-        assert put_.test() and os.listdir() == []
+        for step in (put_.wait, put_.test):
+            with pytest.raises(ArgumentError, match="without start"):
+                step()
+        assert os.listdir() == []
         get = None
         for step in range(4):
             for k, grid in u.items():
                 grid.interior[...] = step + WHOLE[u.blocks[k].slices(DOMAIN)]
             put_.start()
-            with pytest.raises(ArgumentError, match="called again before wait"):
+            with pytest.raises(ArgumentError, match="started already"):
                 put_.start()
             while step % 2 and not put_.test():
                 pass

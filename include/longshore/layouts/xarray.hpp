@@ -8,26 +8,9 @@
 
 #include "longshore/layouts/floor_plan.hpp"
 #include "longshore/layouts/grid.hpp"
+#include "longshore/layouts/memory.hpp"
 
 namespace longshore {
-
-/// Memory that grids lie in; what kind of memory is its maker's affair.
-class Memory {
- public:
-  virtual ~Memory() = default;
-  Memory(const Memory&) = delete;
-  Memory& operator=(const Memory&) = delete;
-  std::byte* data() const { return data_; }
-  Index bytes() const { return bytes_; }
-
-  /// Ordinary memory on whole cache lines, all zeros. Throws `std::bad_alloc`.
-  static std::shared_ptr<Memory> ordinary(Index bytes);
-
- protected:
-  Memory() = default;
-  std::byte* data_ = nullptr;
-  Index bytes_ = 0;
-};
 
 /// What every grid of an XArray has in common.
 struct GridFormat {
@@ -57,9 +40,9 @@ class XArray {
   /// In memory that is given. Throws `Error(buffer)` where it is too small, naming both sizes.
   XArray(FloorPlan blocks, std::optional<Index> rank, GridFormat format, std::shared_ptr<Memory> memory);
   /// Over arrays that somebody else keeps: `grids` of the rank's blocks, in their order, each over its region grown by the ghost
-  /// cells, with any strides. Throws `Error(shape)` and `Error(buffer)` that name the block.
+  /// cells, with any strides. `keepers`: none, or one a grid. Throws `Error(shape)` and `Error(buffer)` that name the block.
   static XArray over(FloorPlan blocks, std::optional<Index> rank, GridFormat format, std::vector<Grid> grids,
-                     std::shared_ptr<void> keep_alive = {});
+                     std::vector<std::shared_ptr<const Keeper>> keepers = {});
 
   const FloorPlan& blocks() const { return blocks_; }
   std::optional<Index> rank() const { return rank_; }
@@ -72,6 +55,8 @@ class XArray {
   const std::vector<Grid>& grids() const;  ///< of `owned()`
   /// The memory, where all grids lie at `places` of one; null where somebody else keeps them.
   const std::shared_ptr<Memory>& memory() const { return memory_; }
+  /// Who keeps the grids, in the order of `grids()`; one for all of them where they lie in one memory.
+  const std::vector<std::shared_ptr<const Keeper>>& keepers() const;
   bool same_storage(const XArray& other) const { return grids_ && grids_ == other.grids_; }
 
   static GridPlaces places(const FloorPlan& blocks, std::optional<Index> rank, const GridFormat& format);
@@ -81,10 +66,10 @@ class XArray {
   std::optional<Index> rank_;
   GridFormat format_;
   std::shared_ptr<Memory> memory_;
-  std::shared_ptr<void> keep_alive_;
   struct Grids {
     std::vector<Index> owned;
     std::vector<Grid> grids;
+    std::vector<std::shared_ptr<const Keeper>> keepers;
   };
   std::shared_ptr<const Grids> grids_;
 };

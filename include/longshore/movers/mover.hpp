@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "longshore/layouts/xarray.hpp"
@@ -14,13 +15,20 @@
 
 namespace longshore {
 
-/// A rank's local array as its owner gives it. `strides` in bytes. `keep_alive` is held by the mover.
+/// A rank's local array as its owner gives it. `strides` in bytes. Movers hold on to `keeper`.
 struct LocalArray {
   std::byte* data = nullptr;
   std::vector<Index> shape;
   std::vector<Index> strides;
   bool read_only = false;
-  std::shared_ptr<void> keep_alive;
+  std::shared_ptr<const Keeper> keeper;
+};
+
+/// The memory of an array that a mover is bound to, and what to call the array: "source array of rank" 3.
+struct BoundMemory {
+  std::shared_ptr<const Keeper> keeper;
+  const char* what = "";
+  Index number = 0;
 };
 
 /// How a plan is bound. `max_mem` bounds the bytes a mover may hold beyond the two arrays; 0 means no bound.
@@ -30,23 +38,46 @@ struct MoveOptions {
   Index max_mem = 0;
 };
 
-/// A plan bound to memory. Movable between threads, used by one at a time. Two movers may be in flight.
+/// A plan bound to memory. Movable between threads, used by one at a time. Any number of movers may be in flight: those of one
+/// communicator push each other on, so that ranks may wait for them in different orders. A rank that waits may need the others to
+/// test() or wait() too, whatever for: nobody should block elsewhere while others wait (or take a `proxy`).
 class Mover {
  public:
   virtual ~Mover() = default;
-  /// Begins the move: the sources must not be written, the destinations not be touched, until wait() returns.
-  virtual void start() = 0;
-  /// Makes progress without blocking; true when the move is complete (then wait() returns at once).
-  virtual bool test() = 0;
-  /// Completes the move that start() began.
-  virtual void wait() = 0;
+  /// Begins the move: the sources must not be written, the destinations not be touched, until wait() returns. Throws
+  /// `Error(argument)` where a move is under way, `Error(buffer)` where an array is not what it was when it was bound.
+  void start();
+  /// Makes progress without blocking; true when the move is complete: then wait() returns at once, and start() may begin the next.
+  /// Throws `Error(argument)` before start().
+  bool test();
+  /// Completes the move that start() began. Throws `Error(argument)` where none did. After another error the move is over, its
+  /// destinations hold anything, and the mover may have to be bound anew.
+  void wait();
   /// Bytes this mover holds beyond the two arrays.
   virtual Index workspace_bytes() const = 0;
   /// Bytes that one move writes into the destinations held here.
   virtual Index moved_bytes() const = 0;
   /// Which way the data takes, in words, one line a kind of path.
   virtual std::string describe() const = 0;
+
+ protected:
+  /// `memory` is held as long as the mover, and looked at before each move.
+  explicit Mover(std::vector<BoundMemory> memory = {}) : memory_(std::move(memory)) {}
+  bool under_way() const { return state_ == State::moving; }
+
+ private:
+  enum class State { idle, moving, moved };
+  // What engines do, each called in its turn only.
+  virtual void begin() = 0;
+  virtual bool advance() = 0;  ///< a bounded piece of work; true when the move is complete
+  virtual void finish() = 0;
+
+  std::vector<BoundMemory> memory_;
+  State state_ = State::idle;
 };
+
+/// The memory of both arrays, held once where they are the same.
+std::vector<BoundMemory> bound_memory(const XArray& source, const XArray& destination);
 
 /// Checks one local array against the layout: shape, strides, protection, and that it holds memory where it must. Throws
 /// `Error(buffer)` or `Error(shape)` that names the rank, the dimension and both values. `what` is "source" or "destination".

@@ -125,7 +125,7 @@ class FileMover:
     def start(self) -> None:
         """Begins the move. Raises StoreError where the file cannot be read or made, or is there already and `force` not given."""
         if self._flight is not None:
-            raise ArgumentError("start() was called again before wait()")
+            raise ArgumentError("this move has been started already: wait() for it first")
         publication, open_file = None, self._reopen
         with contextlib.ExitStack() as held:
             if self._writing:
@@ -154,14 +154,12 @@ class FileMover:
         return file
 
     def test(self) -> bool:
-        """Makes some progress; True when nothing is left but for wait() to publish the file."""
-        return self._flight is None or self._flight.test()
+        """Makes some progress; True when nothing is left but for wait() to publish the file. ArgumentError before start()."""
+        return self._started("test").test()
 
     def wait(self) -> None:
         """Completes the move that start() began."""
-        flight, self._flight = self._flight, None
-        if flight is None:
-            return
+        flight, self._flight = self._started("wait"), None
         try:
             flight.finish()
             self._team.agree(flight.failure)
@@ -169,6 +167,11 @@ class FileMover:
                 self._team.first(flight.publication.publish)
         finally:
             flight.close()
+
+    def _started(self, what: str) -> _Flight:
+        if self._flight is None:
+            raise ArgumentError(f"{what}() without start(): no move has been started")
+        return self._flight
 
     def __call__(self) -> None:
         """start() and wait()."""

@@ -103,7 +103,7 @@ std::unique_ptr<Mover> bind(const BlockPlan& plan, CommHandle comm, XArray sourc
       throw Error(ErrorKind::argument, "a proxy has to send MPI messages beside this thread: initialise MPI with "
                                        "MPI_Init_thread and MPI_THREAD_MULTIPLE, or bind without proxy");
     mover = make_mpi_mover(communicator, routes.compile(), std::move(messages), routes.moved_bytes(),
-                           std::make_shared<std::pair<XArray, XArray>>(source, destination), options.proxy);
+                           bound_memory(source, destination), options.proxy);
     if (options.proxy) mover = make_proxy_mover(std::move(mover));
   });
   agree(*communicator, mine);

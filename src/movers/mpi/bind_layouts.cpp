@@ -88,10 +88,11 @@ std::unique_ptr<Mover> bind(const MotionPlan& plan, CommHandle comm, std::vector
 
   std::unique_ptr<Mover> mover;
   mine.failure = attempt([&] {
-    auto held = std::make_shared<std::vector<Part>>(parts->sources());
-    held->insert(held->end(), parts->destinations().begin(), parts->destinations().end());
+    std::vector<BoundMemory> memory;
+    for (const auto& part : parts->sources()) memory.push_back({part.array.keeper, "source array of rank", part.rank});
+    for (const auto& part : parts->destinations()) memory.push_back({part.array.keeper, "destination array of rank", part.rank});
     mover = make_mpi_mover(communicator, routes.compile(*parts, options.combine), std::move(messages), parts->moved_bytes(),
-                           std::move(held));
+                           std::move(memory));
   });
   agree(*communicator, mine);
   return mover;

@@ -150,6 +150,31 @@ int Communicator::node_rank_of(int world_rank) const {
   return place != node_ranks_.end() && *place == world_rank ? int(place - node_ranks_.begin()) : -1;
 }
 
+void Communicator::take_off(std::shared_ptr<Flight> flight) {
+  std::lock_guard lock(mutex_);
+  flights_.push_back(std::move(flight));
+  flying_.store(int(flights_.size()), std::memory_order_relaxed);
+}
+
+void Communicator::land(const Flight& flight) {
+  std::lock_guard lock(mutex_);
+  std::erase_if(flights_, [&](const auto& other) { return other.get() == &flight; });
+  flying_.store(int(flights_.size()), std::memory_order_relaxed);
+}
+
+bool Communicator::help_others(const Flight& mine) {
+  if (flying_.load(std::memory_order_relaxed) < 2) return false;
+  std::vector<std::shared_ptr<Flight>> flights;
+  {
+    std::lock_guard lock(mutex_);
+    flights = flights_;
+  }
+  bool helped = false;
+  for (const auto& flight : flights)
+    if (flight.get() != &mine) helped |= flight->help();
+  return helped;
+}
+
 void Communicator::poke() const {
   if (world_ == MPI_COMM_NULL || !mpi_alive()) return;
   int arrived = 0;

@@ -1,7 +1,9 @@
 /// movers/mpi: `Communicator`, the engine's private duplicate of the user's communicator and what it knows of the node.
 #pragma once
 
+#include <atomic>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -9,6 +11,15 @@
 #include "movers/mpi/mpi_header.hpp"
 
 namespace longshore::mpi {
+
+/// A move under way, which whoever waits for another one can push on.
+class Flight {
+ public:
+  virtual ~Flight() = default;
+  /// A bounded piece of work, unless somebody is at it. True if anything was done. Throws nothing: what goes wrong is told to whom
+  /// the move belongs.
+  virtual bool help() noexcept = 0;
+};
 
 /// Throws `Error(transport)` with MPI's own words unless `code` is MPI_SUCCESS.
 void check_mpi(int code, const char* call);
@@ -33,6 +44,11 @@ class Communicator {
   bool crowded() const { return crowded_; }
   /// A tag for one mover; the same on all ranks because binding is collective.
   int next_tag() { return int(movers_++ % tags_); }
+  /// From start to completion of a move: its owner may wait for another one first, and others for it.
+  void take_off(std::shared_ptr<Flight> flight);
+  void land(const Flight& flight);
+  /// Pushes on the moves under way but for `mine`. True if anything was done.
+  bool help_others(const Flight& mine);
   /// Lets MPI make progress for everybody else's communication while we wait in shared memory.
   void poke() const;
   /// After the user freed the communicator (collectively) nothing of it can be used.
@@ -46,6 +62,9 @@ class Communicator {
   int rank_ = 0, size_ = 1, node_rank_ = 0;
   std::vector<int> node_ranks_;  // ascending
   bool crowded_ = false;
+  std::mutex mutex_;  // of the following: several threads may have moves under way
+  std::vector<std::shared_ptr<Flight>> flights_;
+  std::atomic<int> flying_ = 0;
   unsigned movers_ = 0, tags_ = 32768;
 };
 

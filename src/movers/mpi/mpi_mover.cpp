@@ -2,6 +2,9 @@
 
 #include <sched.h>
 
+#include <exception>
+#include <mutex>
+
 namespace longshore::mpi {
 
 namespace {
@@ -15,41 +18,109 @@ inline void relax() {
 #endif
 }
 
-class MpiMover final : public Mover {
+/// One move after the other of a mover, each from start() to completion. Whoever waits works on it: see `Communicator::help_others`.
+class Moves final : public Flight {
  public:
-  MpiMover(std::shared_ptr<Communicator> communicator, NodeTraffic node, MessageTraffic messages, Index moved_bytes,
-           std::shared_ptr<void> keep_alive, bool threaded)
-      : communicator_(std::move(communicator)),
-        keep_alive_(std::move(keep_alive)),
-        node_(std::move(node)),
-        messages_(std::move(messages)),
-        moved_bytes_(moved_bytes),
-        pokes_(!threaded || threads_may_call_mpi()) {}
+  Moves(NodeTraffic node, MessageTraffic messages) : node_(std::move(node)), messages_(std::move(messages)) {}
 
-  ~MpiMover() override {
-    // Destroyed in flight: receives are taken back. The rest is left to MPI; what it may still read is kept.
-    if (active_ && messages_.messages && mpi_alive()) messages_.messages->abandon();
-  }
-
-  void start() override {
-    if (active_) throw Error(ErrorKind::argument, "this move has been started already: wait() for it first");
+  void start() {
+    std::lock_guard lock(mutex_);
+    if (active_) throw Error(ErrorKind::argument, "the last move broke off in the middle: bind the mover anew");
     active_ = true;
     node_.start();
     if (messages_.messages) messages_.messages->start();
   }
-
-  bool test() override {
-    if (!active_) return true;
-    const bool progress = advance();
-    if (finished()) return true;
-    if (!progress) step_aside();
-    return false;
+  struct Step {
+    bool progress, done;
+  };
+  Step advance() {
+    std::lock_guard lock(mutex_);
+    const bool progress = work();
+    if (failure_) std::rethrow_exception(failure_);
+    return {progress, !active_};
+  }
+  bool help() noexcept override {
+    std::unique_lock lock(mutex_, std::try_to_lock);
+    return lock && work();
+  }
+  /// Destroyed in flight: receives are taken back. The rest is left to MPI; what it may still read is kept.
+  void abandon() {
+    std::lock_guard lock(mutex_);
+    if (std::exchange(active_, false) && messages_.messages && mpi_alive()) messages_.messages->abandon();
   }
 
-  void wait() override {
+  const NodeTraffic& node() const { return node_; }
+  const MessageTraffic& messages() const { return messages_; }
+
+ private:
+  bool work() noexcept {
+    if (!active_ || failure_) return false;
+    try {
+      const bool progress = messages_.messages && messages_.messages->advance();
+      const bool any = node_.advance() || progress;
+      active_ = !node_.done() || (messages_.messages && !messages_.messages->done());
+      return any;
+    } catch (...) {
+      failure_ = std::current_exception();
+      return true;
+    }
+  }
+
+  std::mutex mutex_;
+  NodeTraffic node_;
+  MessageTraffic messages_;
+  std::exception_ptr failure_;  // in the middle of a move: there is no going on
+  bool active_ = false;
+};
+
+class MpiMover final : public Mover {
+ public:
+  MpiMover(std::shared_ptr<Communicator> communicator, NodeTraffic node, MessageTraffic messages, Index moved_bytes,
+           std::vector<BoundMemory> memory, bool threaded)
+      : Mover(std::move(memory)),
+        communicator_(std::move(communicator)),
+        moves_(std::make_shared<Moves>(std::move(node), std::move(messages))),
+        moved_bytes_(moved_bytes),
+        threaded_(threaded),
+        pokes_(!threaded || threads_may_call_mpi()) {}
+
+  ~MpiMover() override {
+    moves_->abandon();
+    land();
+  }
+
+  Index workspace_bytes() const override {
+    const auto& messages = moves_->messages().messages;
+    return moves_->node().workspace_bytes() + (messages ? messages->staging_bytes() : 0);
+  }
+  Index moved_bytes() const override { return moved_bytes_; }
+  std::string describe() const override {
+    std::string text;
+    moves_->node().describe(text);
+    auto line = [&](Index bytes, const char* what) {
+      if (bytes > 0) text += (text.empty() ? "" : "\n") + std::to_string(bytes) + " bytes " + what;
+    };
+    line(moves_->messages().sent_bytes, "sent in MPI messages");
+    line(moves_->messages().received_bytes, "received in MPI messages");
+    return text.empty() ? "nothing to move in this process" : text;
+  }
+
+ private:
+  void begin() override {
+    moves_->start();
+    // A thread of the mover's own sees to it that it gets on, and has nothing to do with others.
+    if (!threaded_) communicator_->take_off(moves_), flying_ = true;
+  }
+  bool advance() override {
+    const auto step = moves_->advance();
+    if (step.done) return land(), true;
+    if (!step.progress && !help_others()) step_aside();
+    return false;
+  }
+  void finish() override {
     int spins = 0;
-    while (active_ && !finished()) {
-      if (advance()) {
+    for (auto step = moves_->advance(); !step.done; step = moves_->advance()) {
+      if (step.progress || help_others()) {
         spins = 0;
       } else if (++spins > patient_spins || communicator_->crowded()) {
         step_aside();
@@ -57,33 +128,11 @@ class MpiMover final : public Mover {
         relax();
       }
     }
+    land();
   }
-
-  Index workspace_bytes() const override {
-    return node_.workspace_bytes() + (messages_.messages ? messages_.messages->staging_bytes() : 0);
-  }
-  Index moved_bytes() const override { return moved_bytes_; }
-  std::string describe() const override {
-    std::string text;
-    node_.describe(text);
-    auto line = [&](Index bytes, const char* what) {
-      if (bytes > 0) text += (text.empty() ? "" : "\n") + std::to_string(bytes) + " bytes " + what;
-    };
-    line(messages_.sent_bytes, "sent in MPI messages");
-    line(messages_.received_bytes, "received in MPI messages");
-    return text.empty() ? "nothing to move in this process" : text;
-  }
-
- private:
-  bool advance() {
-    const bool progress = messages_.messages && messages_.messages->advance();
-    return node_.advance() || progress;
-  }
-  bool finished() {
-    if (!active_) return true;
-    if (!node_.done() || (messages_.messages && !messages_.messages->done())) return false;
-    active_ = false;
-    return true;
+  bool help_others() { return !threaded_ && communicator_->help_others(*moves_); }
+  void land() {
+    if (std::exchange(flying_, false)) communicator_->land(*moves_);
   }
   void step_aside() {
     if (pokes_) communicator_->poke();  // somebody may need our MPI library to finish another communication
@@ -91,11 +140,9 @@ class MpiMover final : public Mover {
   }
 
   std::shared_ptr<Communicator> communicator_;
-  std::shared_ptr<void> keep_alive_;  // the arrays
-  NodeTraffic node_;
-  MessageTraffic messages_;
+  std::shared_ptr<Moves> moves_;
   Index moved_bytes_;
-  bool pokes_, active_ = false;
+  bool threaded_, pokes_, flying_ = false;
 };
 
 }  // namespace
@@ -159,9 +206,9 @@ MessageTraffic agree_on_messages(const std::shared_ptr<Communicator>& communicat
 }
 
 std::unique_ptr<Mover> make_mpi_mover(std::shared_ptr<Communicator> communicator, NodeTraffic node, MessageTraffic messages,
-                                      Index moved_bytes, std::shared_ptr<void> keep_alive, bool threaded) {
+                                      Index moved_bytes, std::vector<BoundMemory> memory, bool threaded) {
   return std::make_unique<MpiMover>(std::move(communicator), std::move(node), std::move(messages), moved_bytes,
-                                    std::move(keep_alive), threaded);
+                                    std::move(memory), threaded);
 }
 
 }  // namespace longshore::mpi

@@ -42,9 +42,9 @@ MessageTraffic agree_on_messages(const std::shared_ptr<Communicator>& communicat
                                  Index ring_bytes, const MessageSide& outgoing, const MessageSide& incoming,
                                  Index packet_bytes = 0, bool preallocate = true);
 
-/// `keep_alive` is held as long as the mover. `threaded`: it is driven by a thread other than those that call MPI, which must then
+/// `memory`: what it is bound to. `threaded`: it is driven by a thread other than those that call MPI, which must then
 /// not be called unless MPI allows that.
 std::unique_ptr<Mover> make_mpi_mover(std::shared_ptr<Communicator> communicator, NodeTraffic node, MessageTraffic messages,
-                                      Index moved_bytes, std::shared_ptr<void> keep_alive, bool threaded = false);
+                                      Index moved_bytes, std::vector<BoundMemory> memory, bool threaded = false);
 
 }  // namespace longshore::mpi

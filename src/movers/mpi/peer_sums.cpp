@@ -1,7 +1,5 @@
 #include "movers/mpi/peer_sums.hpp"
 
-#include <sched.h>
-
 #include <map>
 
 namespace longshore::mpi {
@@ -30,13 +28,16 @@ class PeerSums final : public SumsExchange {
     for (auto& [peer, end] : out_)
       end.transfer.send(communicator_->world(), peer, tag_, end.data(), end.bytes(), Transfer::Mode::eager);
   }
-  std::vector<std::uint64_t> wait() override {
+  bool test() override {
+    bool done = true;
     for (auto* ends : {&out_, &in_})
-      for (auto& [peer, end] : *ends)
-        while (end.transfer.active() && !end.transfer.test()) sched_yield();
+      for (auto& [peer, end] : *ends) done &= !end.transfer.active() || end.transfer.test();
+    return done;
+  }
+  std::vector<std::uint64_t> expected() const override {
     std::map<int, std::size_t> taken;
     std::vector<std::uint64_t> expected;
-    for (const int peer : senders_) expected.push_back(in_[peer].sums[taken[peer]++]);
+    for (const int peer : senders_) expected.push_back(in_.at(peer).sums[taken[peer]++]);
     return expected;
   }
 

@@ -159,12 +159,12 @@ Part allocate(const Layout& layout, Index rank, Index element_bytes) {
   const Index bytes = checked_mul(layout.allocated_size(rank), element_bytes);
   if (auto segment = SharedSegment::create(bytes)) {
     part.array.data = segment->data();
-    part.array.keep_alive = segment;
+    part.array.keeper = segment;
     part.segment = segment;
   } else {
     auto memory = std::shared_ptr<std::byte[]>(new std::byte[std::size_t(std::max<Index>(bytes, 1))]);
     part.array.data = memory.get();
-    part.array.keep_alive = memory;
+    part.array.keeper = keep(memory);
   }
   return part;
 }

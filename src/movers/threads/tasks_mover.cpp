@@ -106,9 +106,9 @@ class Crew {
 
 class TasksMover final : public Mover {
  public:
-  TasksMover(std::vector<CopyTask> tasks, int threads, const MoveOptions& options, std::vector<std::shared_ptr<void>> keep_alive,
+  TasksMover(std::vector<CopyTask> tasks, int threads, const MoveOptions& options, std::vector<BoundMemory> memory,
              Index shared_workspace_bytes)
-      : keep_alive_(std::move(keep_alive)), tasks_(std::move(tasks)), workspace_(shared_workspace_bytes) {
+      : Mover(std::move(memory)), tasks_(std::move(tasks)), workspace_(shared_workspace_bytes) {
     for (const auto& task : tasks_) moved_ += task.bytes, workspace_ += task.workspace_bytes();
     if (options.max_mem > 0 && workspace_ > options.max_mem)
       throw Error(ErrorKind::memory_limit, "this move needs " + std::to_string(workspace_) + " bytes beyond its arrays, " +
@@ -116,22 +116,10 @@ class TasksMover final : public Mover {
     const auto helpers = moved_ < least_threaded_bytes ? 0 : std::min<Index>(threads, Index(tasks_.size())) - 1;
     crew_ = std::make_unique<Crew>(tasks_, int(std::max<Index>(helpers, 0)));
   }
-  ~TasksMover() override { wait(); }
+  ~TasksMover() override {
+    if (under_way()) crew_->finish();
+  }
 
-  void start() override {
-    if (running_) throw Error(ErrorKind::argument, "start() was called again before wait()");
-    running_ = true;
-    crew_->begin();
-  }
-  bool test() override {
-    if (running_ && !crew_->done()) crew_->run_one();
-    return !running_ || crew_->done();
-  }
-  void wait() override {
-    if (!running_) return;
-    crew_->finish();
-    running_ = false;
-  }
   Index workspace_bytes() const override { return workspace_; }
   Index moved_bytes() const override { return moved_; }
   std::string describe() const override {
@@ -152,11 +140,18 @@ class TasksMover final : public Mover {
   }
 
  private:
-  std::vector<std::shared_ptr<void>> keep_alive_;
+  void begin() override { crew_->begin(); }
+  bool advance() override {
+    if (!crew_->done()) crew_->run_one();
+    if (!crew_->done()) return false;
+    crew_->finish();
+    return true;
+  }
+  void finish() override { crew_->finish(); }
+
   std::vector<CopyTask> tasks_;
   Index moved_ = 0, workspace_;
   std::unique_ptr<Crew> crew_;
-  bool running_ = false;
 };
 
 }  // namespace
@@ -176,8 +171,8 @@ Index task_bytes(Index total, int threads) {
 }
 
 std::unique_ptr<Mover> make_tasks_mover(std::vector<CopyTask> tasks, int threads, const MoveOptions& options,
-                                        std::vector<std::shared_ptr<void>> keep_alive, Index shared_workspace_bytes) {
-  return std::make_unique<TasksMover>(std::move(tasks), threads, options, std::move(keep_alive), shared_workspace_bytes);
+                                        std::vector<BoundMemory> memory, Index shared_workspace_bytes) {
+  return std::make_unique<TasksMover>(std::move(tasks), threads, options, std::move(memory), shared_workspace_bytes);
 }
 
 }  // namespace longshore

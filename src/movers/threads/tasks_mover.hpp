@@ -18,10 +18,9 @@ int threads_of(const MoveOptions& options);
 /// thread does the work.
 Index task_bytes(Index total, int threads);
 
-/// A mover that runs tasks on so many threads, the caller's among them. `keep_alive` is held as long as the mover;
-/// `shared_workspace_bytes` is what the tasks have in common. Throws
-/// `Error(memory_limit)` where the tasks take more memory than the options allow.
+/// A mover that runs tasks on so many threads, the caller's among them. `shared_workspace_bytes` is what the tasks have in common.
+/// Throws `Error(memory_limit)` where the tasks take more memory than the options allow.
 std::unique_ptr<Mover> make_tasks_mover(std::vector<CopyTask> tasks, int threads, const MoveOptions& options,
-                                        std::vector<std::shared_ptr<void>> keep_alive, Index shared_workspace_bytes = 0);
+                                        std::vector<BoundMemory> memory, Index shared_workspace_bytes = 0);
 
 }  // namespace longshore

@@ -67,10 +67,13 @@ std::unique_ptr<Mover> bind_threads(const MotionPlan& plan, std::vector<LocalArr
   const Index total = checked_mul(plan.destination().size(), plan.element_bytes());
   auto tasks = copy_tasks(plan, visible(sources, plan.source()), visible(destinations, plan.destination()),
                           preferred_direction(plan), {options.combine, task_bytes(total, threads)});
-  std::vector<std::shared_ptr<void>> keep_alive;
-  for (auto* arrays : {&sources, &destinations})
-    for (auto& array : *arrays) keep_alive.push_back(std::move(array.keep_alive));
-  return make_tasks_mover(std::move(tasks), threads, options, std::move(keep_alive));
+  std::vector<BoundMemory> memory;
+  auto hold = [&memory](const std::vector<LocalArray>& arrays, const Layout& layout, const char* what) {
+    for (std::size_t p = 0; p < arrays.size(); ++p)
+      memory.push_back({arrays[p].keeper, what, layout.grid().world_rank(Index(p))});
+  };
+  hold(sources, plan.source(), "source array of rank"), hold(destinations, plan.destination(), "destination array of rank");
+  return make_tasks_mover(std::move(tasks), threads, options, std::move(memory));
 }
 
 }  // namespace longshore

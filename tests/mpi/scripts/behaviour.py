@@ -200,9 +200,10 @@ def movers_in_flight():
                 for mover in (one, two, three) if ME % 2 else (three, two, one):
                     mover.start()
                 pending = [two, one, three] if ME % 3 else [three, one, two]
-                while pending:
+                while k % 2 and pending:
                     pending = [m for m in pending if not m.test()]
-                for mover in (one, two, three):
+                # Or every rank waits for another one first: each must push all of them on.
+                for mover in pending or (one, two, three):
                     mover.wait()
                 assert right(dst, b, factor=[1, 1, 2, 6][k]) and right(dst, d) and right(src, f), (node, shared, k)
 
@@ -212,16 +213,21 @@ def started_twice():
     src, dst = layouts()
     a, b = arrays(src, dst)
     mover = ls.plan(src, dst, "f8").bind(a, b, comm=WORLD)
-    mover.wait()  # nothing was started
-    assert mover.test()
+
+    def refused(step, words):
+        try:
+            step()
+        except ls.ArgumentError as error:
+            assert words in str(error), error
+        else:
+            raise AssertionError(f"not refused: {words}")
+
+    refused(mover.wait, "wait() without start()")
+    refused(mover.test, "test() without start()")
     mover.start()
-    try:
-        mover.start()
-    except ls.ArgumentError:
-        pass
-    else:
-        raise AssertionError("start() twice went unnoticed")
+    refused(mover.start, "has been started already")
     mover.wait()
+    refused(mover.wait, "wait() without start()")
     assert right(dst, b)
 
 

@@ -1,0 +1,42 @@
+#include "longshore/movers/mover.hpp"
+
+namespace longshore {
+
+void Mover::start() {
+  if (state_ == State::moving) throw Error(ErrorKind::argument, "this move has been started already: wait() for it first");
+  for (const auto& [keeper, what, number] : memory_)
+    if (const auto change = keeper ? keeper->change() : std::string(); !change.empty())
+      throw Error(ErrorKind::buffer, std::string("the ") + what + " " + std::to_string(number) + " " + change +
+                                         " since the move was bound: bind it anew");
+  state_ = State::idle;  // should begin() fail
+  begin();
+  state_ = State::moving;
+}
+
+bool Mover::test() {
+  if (state_ == State::idle) throw Error(ErrorKind::argument, "test() without start(): no move has been started");
+  if (state_ == State::moving) {
+    state_ = State::idle;  // should it fail
+    state_ = advance() ? State::moved : State::moving;
+  }
+  return state_ == State::moved;
+}
+
+void Mover::wait() {
+  if (state_ == State::idle) throw Error(ErrorKind::argument, "wait() without start(): no move has been started");
+  if (std::exchange(state_, State::idle) == State::moving) finish();
+}
+
+std::vector<BoundMemory> bound_memory(const XArray& source, const XArray& destination) {
+  std::vector<BoundMemory> memory;
+  auto hold = [&](const XArray& array, const char* what) {
+    for (std::size_t i = 0; i < array.keepers().size(); ++i)
+      memory.push_back({array.keepers()[i], what, array.owned().empty() ? 0 : array.owned()[i]});
+  };
+  const bool same = source.same_storage(destination);
+  hold(source, same ? "array of block" : "source array of block");
+  if (!same) hold(destination, "destination array of block");
+  return memory;
+}
+
+}  // namespace longshore
