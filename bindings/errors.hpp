@@ -18,6 +18,7 @@ inline const char* class_of(ErrorKind kind) {
     case ErrorKind::overflow: return "SizeOverflowError";
     case ErrorKind::disagreement: return "DisagreementError";
     case ErrorKind::transport: return "TransportError";
+    case ErrorKind::deadlock: return "DeadlockError";
   }
   return "LongshoreError";
 }

@@ -108,8 +108,15 @@ void bind_floor_plans(nb::module_& module) {
            "The same owners for a coarser mesh.", nb::sig("def coarsen(self, ratio: int | Sequence[int]) -> FloorPlan"))
       .def("refine", [](const FloorPlan& p, nb::object ratio) { return p.refine(to_point(ratio, p.dims())); }, nb::arg("ratio"),
            "The same owners for a finer mesh.", nb::sig("def refine(self, ratio: int | Sequence[int]) -> FloorPlan"))
+      .def("transpose", [](const FloorPlan& p, nb::object axes) { return p.transpose(to_axes(axes, p.dims())); }, nb::arg("axes"),
+           "The same blocks with permuted dimensions, as NumPy's transpose has them. Raises ArgumentError for axes that are no "
+           "permutation.",
+           nb::sig("def transpose(self, axes: Sequence[int]) -> FloorPlan"))
       .def("with_owners", &FloorPlan::with_owners, nb::arg("owners"), "The same regions with other owners.",
            nb::sig("def with_owners(self, owners: Sequence[int]) -> FloorPlan"))
+      .def("with_range", &FloorPlan::with_range, nb::arg("dim"), nb::arg("first"), nb::arg("last"),
+           "The same regions with [first, last) in one dimension; empty ones stay empty. Raises ArgumentError where there is no "
+           "such dimension.")
       .def("empty", [](nb::object self, nb::object dtype, nb::object ghost, nb::object order) {
              return nb::module_::import_("longshore._blocks").attr("empty")(self, dtype, ghost, order);
            }, nb::arg("dtype"), nb::arg("ghost") = 0, nb::arg("order") = "C",
@@ -126,9 +133,13 @@ void bind_floor_plans(nb::module_& module) {
       .def("__hash__", [](const FloorPlan& p) { return Py_hash_t(p.digest() & 0x7fffffffffffffff); })
       .def("__str__", [](const FloorPlan& p) { return p.to_string(); })
       .def("__repr__", [](const FloorPlan& p) { return "<longshore.FloorPlan: " + p.to_string(4) + ">"; })
-      .def("__reduce__", [](nb::object self) {
-             return nb::make_tuple(nb::module_::import_("longshore.regions").attr("_floor_plan"),
-                                   nb::make_tuple(self.attr("bounds"), self.attr("owners")));
+      .def("to_bytes", [](const FloorPlan& p) { return to_bytes(p.to_bytes()); },
+           "A file's content: header with a version, bit-packed lists, a checksum.")
+      .def_static("from_bytes", [](const nb::bytes& bytes) { return FloorPlan::from_bytes(to_span(bytes)); }, nb::arg("bytes"),
+                  "What to_bytes() wrote. Raises ArgumentError saying what is wrong; never trusts a number.")
+      .def("__getstate__", [](const FloorPlan& p) { return to_bytes(p.to_bytes()); })
+      .def("__setstate__", [](FloorPlan& self, const nb::bytes& bytes) {
+             new (&self) FloorPlan(FloorPlan::from_bytes(to_span(bytes)));
            });
 }
 

@@ -1,6 +1,7 @@
 /// Points, shapes and what goes with them, as Python gives them and as it gets them.
 #pragma once
 
+#include "longshore/regions/axes.hpp"
 #include "longshore/regions/partition.hpp"
 #include "rooms.hpp"
 
@@ -41,6 +42,27 @@ inline Curve to_curve(const std::string& name) {
 }
 
 inline nb::tuple to_tuple(const Point& point) { return to_tuple(point.to_vector()); }
+
+inline nb::bytes to_bytes(const std::vector<std::byte>& bytes) {
+  return nb::bytes(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+inline std::span<const std::byte> to_span(const nb::bytes& bytes) {
+  return {reinterpret_cast<const std::byte*>(bytes.c_str()), bytes.size()};
+}
+
+/// NumPy's axes: negative ones are counted from the end. None: none.
+inline Axes to_axes(nb::handle value, std::size_t dims) {
+  Axes axes;
+  if (value.is_none()) return axes;
+  for (const Index axis : to_indices(value)) {
+    if (axis < -Index(dims) || axis >= Index(dims))
+      throw Error(ErrorKind::argument, "axes entry " + std::to_string(axes.size()) + " is " + std::to_string(axis) + ", outside [" +
+                                           std::to_string(-Index(dims)) + ", " + std::to_string(dims) + ")");
+    axes.push_back(std::size_t(axis < 0 ? axis + Index(dims) : axis));
+  }
+  return axes;
+}
 
 inline std::vector<bool> to_flags(nb::handle value) {
   if (value.is_none()) return {};

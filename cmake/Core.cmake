@@ -20,3 +20,15 @@ if(core_sources)
   target_include_directories(longshore_core PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(longshore_core PRIVATE $<BUILD_INTERFACE:longshore_flags>)
 endif()
+
+# The finegrain engine has its ranks' stacks from Boost.Context; one source file includes it.
+set(Boost_USE_STATIC_LIBS ON)
+find_package(Boost 1.70 CONFIG QUIET COMPONENTS context)
+set(LONGSHORE_WITH_FINEGRAIN ${Boost_context_FOUND})
+if(LONGSHORE_WITH_FINEGRAIN)
+  set_source_files_properties(${PROJECT_SOURCE_DIR}/src/movers/finegrain/fibers.cpp PROPERTIES COMPILE_DEFINITIONS
+                              LONGSHORE_WITH_FINEGRAIN)
+  target_link_libraries(longshore_core PRIVATE Boost::context)
+else()
+  message(STATUS "Boost.Context (Debian: libboost-context-dev) not found: the finegrain engine is left out")
+endif()

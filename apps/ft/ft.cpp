@@ -1,7 +1,5 @@
 #include "apps/ft/ft.hpp"
 
-#include <algorithm>
-
 #include "apps/ft/communication.hpp"
 #include "apps/ft/solver.hpp"
 #include "bench/twins/ft.hpp"
@@ -17,9 +15,7 @@ Result run(MPI_Comm comm, char problem_class, Variant variant) {
     twins::Ft transpose(comm, slabs);
     return solve(problem, slabs, transpose, comm);
   }
-  constexpr Index most_parts = 8;
-  const Index parts = variant == Variant::overlapped ? std::min(most_parts, slabs.planes.region(0).extent(2)) : 1;
-  Communication transpose(comm, slabs, parts);
+  Communication transpose(comm, slabs, variant == Variant::overlapped);
   return solve(problem, slabs, transpose, comm);
 }
 

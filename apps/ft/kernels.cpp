@@ -97,12 +97,9 @@ void Kernels::fill(Complex* in_planes) const {
   }
 }
 
-void Kernels::transform_planes(Complex* in_planes, const Region& planes, int sign) const {
-  const fftw_plan plan = plane_[sign > 0].get();
-  for (Index z = planes.lower()[2]; z < planes.upper()[2]; ++z) {
-    Complex* plane = in_planes + (z - planes_.lower()[2]) * shape_[0] * shape_[1];
-    fftw_execute_dft(plan, raw(plane), raw(plane));
-  }
+void Kernels::transform_planes(Complex* in_planes, int sign) const {
+  for (Complex *u = in_planes, *end = u + planes_.size(); u < end; u += shape_[0] * shape_[1])
+    fftw_execute_dft(plane_[sign > 0].get(), raw(u), raw(u));
 }
 
 void Kernels::transform_columns(Complex* spectrum) const {

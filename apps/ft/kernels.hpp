@@ -42,8 +42,8 @@ class Kernels {
 
   /// The initial field in planes: consecutive random numbers in the order of memory.
   void fill(Complex* in_planes) const;
-  /// Transforms along x and y of `planes`, some of this rank's, in place: forward (-1) or backward (1).
-  void transform_planes(Complex* in_planes, const Region& planes, int sign) const;
+  /// Transforms along x and y, in place: forward (-1) or backward (1).
+  void transform_planes(Complex* in_planes, int sign) const;
   /// Forward transforms along z, in place.
   void transform_columns(Complex* spectrum) const;
   /// columns = spectrum * exp(-4 alpha pi^2 |k|^2 time), transformed backward along z.

@@ -24,7 +24,7 @@ Ft::Ft(MPI_Comm comm, const ft::Slabs& slabs) : comm_(comm), columns_of_(slabs.c
   for (auto* array : {&spectrum_, &columns_}) *array = Array<Complex>(in_columns);
 }
 
-void Ft::wait_to_spectrum(int) {
+void Ft::to_spectrum() {
   const Stopwatch communication(phases.communication_s);
   for_each_run(spectrum(), [](Complex* plane, Complex* elsewhere, Index n) { std::copy_n(plane, n, elsewhere); });
   exchange(buffer_.data(), of_planes_, spectrum(), of_columns_);
@@ -32,8 +32,8 @@ void Ft::wait_to_spectrum(int) {
 
 void Ft::wait_to_planes(int) {
   const Stopwatch communication(phases.communication_s);
-  exchange(columns(), of_columns_, buffer_.data(), of_planes_);
-  for_each_run(columns(), [](Complex* plane, Complex* elsewhere, Index n) { std::copy_n(elsewhere, n, plane); });
+  exchange(columns_.data(), of_columns_, buffer_.data(), of_planes_);
+  for_each_run(columns_.data(), [](Complex* plane, Complex* elsewhere, Index n) { std::copy_n(elsewhere, n, plane); });
 }
 
 void Ft::exchange(const Complex* send, const Parts& sent, Complex* receive, const Parts& received) const {

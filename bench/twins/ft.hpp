@@ -21,12 +21,9 @@ class Ft {
 
   ft::Complex* planes() { return planes_.data(); }
   ft::Complex* spectrum() { return spectrum_.data(); }
-  ft::Complex* columns() { return columns_.data(); }
-  int parts() const { return 1; }
-  const Region& part(int) const { return mine_; }
-
-  void start_to_spectrum(int) {}
-  void wait_to_spectrum(int);
+  ft::Complex* columns(int) { return columns_.data(); }
+  bool looks_ahead() const { return false; }
+  void to_spectrum();
   void start_to_planes(int) {}
   void wait_to_planes(int);
 

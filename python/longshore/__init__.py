@@ -1,6 +1,6 @@
 """Longshore moves the data of distributed arrays from the layout it is in to the layout it is wanted in."""
 
-from . import model, regions, stores
+from . import finegrain, model, regions, stores
 from ._api import (
     AddressRelation,
     Layout,
@@ -40,6 +40,7 @@ from ._core import (
 from ._xarray import Grid, XArray
 from .errors import (
     ArgumentError,
+    DeadlockError,
     DisagreementError,
     DTypeError,
     LayoutError,
@@ -62,6 +63,7 @@ __all__ = [
     "CacheStatistics",
     "CachedRelation",
     "DTypeError",
+    "DeadlockError",
     "DisagreementError",
     "Disassembler",
     "Encoding",
@@ -91,6 +93,7 @@ __all__ = [
     "empty",
     "encode",
     "encoding_kinds",
+    "finegrain",
     "from_mpi_datatype",
     "gather",
     "get_request",

@@ -3,6 +3,7 @@
 __all__ = [
     "ArgumentError",
     "DTypeError",
+    "DeadlockError",
     "DisagreementError",
     "LayoutError",
     "LocalArrayError",
@@ -53,6 +54,10 @@ class DisagreementError(LongshoreError, RuntimeError):
 
 class TransportError(LongshoreError, RuntimeError):
     """The engine under the move failed."""
+
+
+class DeadlockError(LongshoreError, RuntimeError):
+    """Ranks wait for each other, or for one that has gone. The message says who waits for whom."""
 
 
 class StoreError(LongshoreError, OSError):

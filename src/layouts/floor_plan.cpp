@@ -5,6 +5,8 @@
 #include <numeric>
 #include <queue>
 
+#include "sequences/stored_lists.hpp"
+
 namespace longshore {
 
 namespace {
@@ -103,19 +105,33 @@ FloorPlan FloorPlan::refine(const Point& ratio) const {
   return {mapped(*this, [&](const Region& region) { return region.refine(ratio); }), owners()};
 }
 
+FloorPlan FloorPlan::transpose(const Axes& axes) const {
+  check_axes(axes, empty() ? axes.size() : dims());
+  return {mapped(*this, [&](const Region& region) { return permuted(region, axes); }), owners()};
+}
+
 FloorPlan FloorPlan::with_owners(Map owners) const { return {regions(), std::move(owners)}; }
 
+FloorPlan FloorPlan::with_range(std::size_t dim, Index first, Index last) const {
+  if (!empty() && dim >= dims())
+    throw Error(ErrorKind::argument,
+                "there is no dimension " + std::to_string(dim) + "; the regions have " + std::to_string(dims()));
+  return {mapped(*this, [&](const Region& region) {
+            if (region.empty()) return region;
+            Point lower = region.lower(), upper = region.upper();
+            lower[dim] = first, upper[dim] = last;
+            return Region(std::move(lower), std::move(upper));
+          }),
+          owners()};
+}
+
 std::uint64_t FloorPlan::digest() const {
-  std::uint64_t hash = 14695981039346656037ull;  // FNV-1a, a number at a time
-  auto mix = [&hash](std::uint64_t x) {
-    hash = (hash ^ x) * 1099511628211ull;
-    hash ^= hash >> 32;
-  };
-  mix(data_->dims);
-  mix(data_->owners.size());
-  for (const Index x : data_->bounds) mix(std::uint64_t(x));
-  for (const Index x : data_->owners) mix(std::uint64_t(x));
-  return hash;
+  Digest digest;
+  digest.mix(data_->dims);
+  digest.mix(data_->owners.size());
+  digest.mix(data_->bounds);
+  digest.mix(data_->owners);
+  return digest.value();
 }
 
 Index FloorPlan::workspace_bytes() const {

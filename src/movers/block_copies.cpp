@@ -3,38 +3,20 @@
 #include <algorithm>
 #include <map>
 
-#include "longshore/plans/block_relation.hpp"
-
 namespace longshore {
 
 namespace {
 
-/// A region of a grid as a grid of its own, so that what differs in nothing but its place looks alike.
-Grid part(const Grid& grid, const Region& region) {
-  return {Region::of_shape(region.shape()), grid.data + grid.offset_of(region.lower()), grid.strides, grid.element_bytes};
+void append(std::vector<Index>& key, const Footprint& box) {
+  key.insert(key.end(), box.extents.begin(), box.extents.end());
+  key.insert(key.end(), box.strides.begin(), box.strides.end());
 }
 
-/// The message of a region, as a grid that has its points in the order in which they are visited.
-Grid message_grid(const Region& shape, Order visit, Index element_bytes) {
-  return {shape, nullptr, Grid::dense_strides(shape, visit, element_bytes), element_bytes};
-}
-
-void check_storage(const BlockMotion& motion, const Region& region, const Grid& grid, const char* what, Index block) {
-  if (!grid.region.contains(region))
-    throw Error(ErrorKind::argument, motion.to_string() + ": the " + what + " region is not within the storage of " + what +
-                                         " block " + std::to_string(block) + ", " + grid.region.to_string() +
-                                         "; give it more ghost cells");
-}
-
-bool in_order(const Grid& grid, Order visit) {
-  const auto dense = Grid::dense_strides(grid.region, visit, grid.element_bytes);
-  for (std::size_t d = 0; d < dense.size(); ++d)
-    if (grid.region.extent(d) > 1 && grid.strides[d] != dense[d]) return false;
-  return true;
-}
-
-void append(std::vector<Index>& key, const Grid& grid) {
-  for (std::size_t d = 0; d < grid.region.dims(); ++d) key.push_back(grid.region.extent(d)), key.push_back(grid.strides[d]);
+/// Whether elements lie as they do in their message.
+bool in_order(const Footprint& elements, const Footprint& message) {
+  for (std::size_t d = 0; d < elements.extents.size(); ++d)
+    if (elements.extents[d] > 1 && elements.strides[d] != message.strides[d]) return false;
+  return elements.places == message.places;
 }
 
 }  // namespace
@@ -45,58 +27,54 @@ std::size_t BlockCopies::Hash::operator()(const Key& key) const {
   return std::size_t(hash);
 }
 
-template <class Make>
-const std::shared_ptr<const RelationProgram>& BlockCopies::program(Make&& make) {
+std::shared_ptr<const RelationProgram> BlockCopies::program(Footprint from, Footprint to, Order order,
+                                                            const Reduction& reduction) {
+  from.offset = to.offset = 0;
+  auto make = [&] {
+    auto made = std::make_shared<const RelationProgram>(relation_between(from, to, order, reduction));
+    workspace_bytes_ += made->workspace_bytes();
+    return made;
+  };
+  if (!from.places.empty()) return make();  // there is hardly another like it
+  key_.assign({!reduction.is_replace(), Index(order)});
+  append(key_, from), append(key_, to);
   auto& known = programs_[key_];
-  if (!known) {
-    known = std::make_shared<const RelationProgram>(make());
-    workspace_bytes_ += known->workspace_bytes();
-  }
+  if (!known) known = make();
   return known;
 }
 
 Order BlockCopies::order_of(const BlockMotion& motion) const {
-  return motion.source_region.shape() == motion.destination_region.shape() ? memory_ : visit_;
+  return permuted(motion.source_region, motion.axes).shape() == motion.destination_region.shape() ? memory_ : visit_;
 }
 
 Stretch BlockCopies::direct(const BlockMotion& motion, const Grid& source, const Grid& destination) {
-  check_storage(motion, motion.source_region, source, "source", motion.source);
-  check_storage(motion, motion.destination_region, destination, "destination", motion.destination);
-  const Grid from = part(source, motion.source_region), to = part(destination, motion.destination_region);
-  const Order order = order_of(motion);
-  key_.assign({0, Index(order)});
-  append(key_, from), append(key_, to);
-  const auto& copy = program([&] {
-    const BlockMotion in_place{motion.source, motion.destination, from.region, to.region};
-    return block_relation(in_place, from, to, order, reduction_);
-  });
-  return {copy, 0, copy->elements(), to.data, from.data, false};
+  const auto from = source_footprint(motion, source), to = destination_footprint(motion, destination);
+  auto copy = program(from, to, order_of(motion), reduction_);
+  const Index n = copy->elements();
+  return {std::move(copy), 0, n, destination.data + to.offset, source.data + from.offset, false};
+}
+
+Stretch BlockCopies::packed(const BlockMotion& motion, const Footprint& from, const Grid& grid) {
+  const auto message = from.message(order_of(motion));
+  auto pack = program(from, message, order_of(motion), {});
+  const Index n = pack->elements();
+  return {std::move(pack), 0, n, nullptr, grid.data + from.offset, in_order(from, message)};
 }
 
 Stretch BlockCopies::assembly(const BlockMotion& motion, const Grid& source) {
-  check_storage(motion, motion.source_region, source, "source", motion.source);
-  const Grid from = part(source, motion.source_region);
-  const Order order = order_of(motion);
-  key_.assign({1, Index(order)});
-  append(key_, from);
-  const auto& pack = program([&] {
-    const BlockMotion in_place{motion.source, motion.destination, from.region, from.region};
-    return block_relation(in_place, from, message_grid(from.region, order, from.element_bytes), order);
-  });
-  return {pack, 0, pack->elements(), nullptr, from.data, in_order(from, order)};
+  return packed(motion, source_footprint(motion, source), source);
+}
+
+Stretch BlockCopies::arrival(const BlockMotion& motion, const Grid& destination) {
+  return packed(motion, destination_footprint(motion, destination), destination);
 }
 
 Stretch BlockCopies::disassembly(const BlockMotion& motion, const Grid& destination) {
-  check_storage(motion, motion.destination_region, destination, "destination", motion.destination);
-  const Grid to = part(destination, motion.destination_region);
   const Order order = order_of(motion);
-  key_.assign({2, Index(order)});
-  append(key_, to);
-  const auto& unpack = program([&] {
-    const BlockMotion in_place{motion.source, motion.destination, to.region, to.region};
-    return block_relation(in_place, message_grid(to.region, order, to.element_bytes), to, order, reduction_);
-  });
-  return {unpack, 0, unpack->elements(), to.data, nullptr, reduction_.is_replace() && in_order(to, order)};
+  const auto to = destination_footprint(motion, destination), message = to.message(order);
+  auto unpack = program(message, to, order, reduction_);
+  const Index n = unpack->elements();
+  return {std::move(unpack), 0, n, destination.data + to.offset, nullptr, reduction_.is_replace() && in_order(to, message)};
 }
 
 Index run_bytes(const Region& region, const Region& grid, const GridFormat& format) {
@@ -123,7 +101,7 @@ std::vector<Stretch> weave(const std::vector<BlockMotion>& motions, std::vector<
   for (std::size_t k = 0; k < motions.size(); ++k) {
     const auto& motion = motions[k];
     const Index run = run_bytes(motion.source_region, sources.region(motion.source).grow(format.ghost), format);
-    if (run >= short_run_bytes || stretches[k].last * format.element_bytes < 2 * turn_runs * run) {
+    if (motion.is_list() || run >= short_run_bytes || stretches[k].last * format.element_bytes < 2 * turn_runs * run) {
       strands.push_back({0, {k}});
       continue;
     }

@@ -9,7 +9,7 @@
 #include "longshore/layouts/xarray.hpp"
 #include "longshore/movers/local_moves.hpp"
 #include "longshore/movers/mover.hpp"
-#include "longshore/plans/block_plan.hpp"
+#include "longshore/plans/block_relation.hpp"
 
 namespace longshore {
 
@@ -26,6 +26,8 @@ class BlockCopies {
   /// A grid's part to and from a dense message, `first byte of the message` being added by whoever runs it.
   Stretch assembly(const BlockMotion& motion, const Grid& source);
   Stretch disassembly(const BlockMotion& motion, const Grid& destination);
+  /// What a motion has brought, as the message that brought it.
+  Stretch arrival(const BlockMotion& motion, const Grid& destination);
   Index workspace_bytes() const { return workspace_bytes_; }  ///< of all programs
 
  private:
@@ -33,10 +35,9 @@ class BlockCopies {
   struct Hash {
     std::size_t operator()(const Key& key) const;
   };
-  template <class Make>
-  const std::shared_ptr<const RelationProgram>& program(Make&& make);
-
   Order order_of(const BlockMotion& motion) const;
+  Stretch packed(const BlockMotion& motion, const Footprint& from, const Grid& grid);
+  std::shared_ptr<const RelationProgram> program(Footprint from, Footprint to, Order order, const Reduction& reduction);
 
   Order visit_, memory_;
   Reduction reduction_;

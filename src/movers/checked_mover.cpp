@@ -29,12 +29,8 @@ class CheckedMover final : public Mover {
       : Mover(bound_memory(motions.source, motions.destination)), mover_(std::move(mover)), motions_(std::move(motions)), exchange_(std::move(exchange)) {
     BlockCopies copies(motions_.options.visit, motions_.source.format().order, {});
     for (const auto& motion : motions_.sends) read_.push_back(copies.assembly(motion, motions_.source.grid(motion.source)));
-    // What a destination has got is packed as if it were to be sent on.
-    for (const auto& motion : motions_.receives) {
-      BlockMotion back = motion;
-      std::swap(back.source, back.destination), std::swap(back.source_region, back.destination_region);
-      written_.push_back(copies.assembly(back, motions_.destination.grid(motion.destination)));
-    }
+    for (const auto& motion : motions_.receives)
+      written_.push_back(copies.arrival(motion, motions_.destination.grid(motion.destination)));
     workspace_bytes_ = copies.workspace_bytes();
   }
 

@@ -6,46 +6,85 @@ namespace longshore {
 
 namespace {
 
-/// A box of a grid, to or from a dense message, the dimension that is visited fastest last.
-struct Side {
-  std::vector<Index> extents, strides, dense;
-  Index base = 0;
-
-  Side(const Region& region, const Grid& grid, Order visit) : base(grid.offset_of(region.lower())) {
-    for (std::size_t d = 0; d < region.dims(); ++d) extents.push_back(region.extent(d));
-    strides = grid.strides;
-    dense = Grid::dense_strides(region, visit, grid.element_bytes);
-    if (visit == Order::C) return;
-    for (auto* values : {&extents, &strides, &dense}) std::reverse(values->begin(), values->end());
-  }
-};
-
-void check(const BlockMotion& motion, const Region& region, const Grid& grid, const char* what, Index block) {
+Footprint footprint(const BlockMotion& motion, const Region& region, const PointList& points, const Grid& grid, const Axes& axes,
+                    const char* what, Index block) {
   if (!grid.region.contains(region))
     throw Error(ErrorKind::argument, motion.to_string() + ": the " + what + " region is not within the storage of " + what +
-                                         " block " + std::to_string(block) + ", " + grid.region.to_string() + "; give it more ghost cells");
+                                         " block " + std::to_string(block) + ", " + grid.region.to_string() +
+                                         "; give it more ghost cells");
+  Footprint found{grid.element_bytes, 0, {}, {}, {}};
+  if (points.empty()) {
+    if (!region.empty()) found.offset = grid.offset_of(region.lower());
+    found.extents = permuted(region.shape().to_vector(), axes), found.strides = permuted(grid.strides, axes);
+    return found;
+  }
+  found.places = points.offsets(grid.region.lower(), grid.strides);
+  found.offset = found.places[0];
+  for (Index& place : found.places) place -= found.offset;
+  return found;
+}
+
+/// Loops as relations have them, the last running fastest.
+std::vector<Index> loops(std::vector<Index> values, Order visit) {
+  if (visit == Order::F) std::reverse(values.begin(), values.end());
+  return values;
+}
+
+AddressRelation listed(const Footprint& from, const Footprint& to, const Reduction& reduction) {
+  AddressRelation::PairList pairs(from.places.size());
+  for (std::size_t k = 0; k < pairs.size(); ++k) pairs[k] = {from.offset + from.places[k], to.offset + to.places[k]};
+  auto relation = AddressRelation::from_pairs(from.element_bytes, pairs, reduction);
+  constexpr std::size_t long_list = std::size_t{1} << 20;  // from which on packed lists are run as they are
+  if (pairs.size() <= long_list) return relation;
+  relation = relation.canonical();
+  const auto& parts = relation.parts();
+  if (std::any_of(parts.begin(), parts.end(), [](const auto& part) { return std::holds_alternative<LoopNest>(part); }))
+    return relation;
+  std::vector<AddressRelation::Part> packed;
+  packed.push_back(
+      PackedList(from.element_bytes, *relation.reader(), *relation.reader(), PackedIntegers::Scheme::offsets));
+  return AddressRelation::from_parts(from.element_bytes, std::move(packed), reduction);
 }
 
 }  // namespace
 
+Footprint Footprint::message(Order visit) const {
+  Footprint dense{element_bytes, 0, extents, {}, {}};
+  if (places.empty()) dense.strides = Grid::dense_strides(Region::of_shape(extents), visit, element_bytes);
+  for (std::size_t k = 0; k < places.size(); ++k) dense.places.push_back(Index(k) * element_bytes);
+  return dense;
+}
+
+Footprint source_footprint(const BlockMotion& motion, const Grid& source) {
+  return footprint(motion, motion.source_region, motion.source_points, source, motion.axes, "source", motion.source);
+}
+
+Footprint destination_footprint(const BlockMotion& motion, const Grid& destination) {
+  return footprint(motion, motion.destination_region, motion.destination_points, destination, {}, "destination",
+                   motion.destination);
+}
+
+AddressRelation relation_between(const Footprint& from, const Footprint& to, Order visit, const Reduction& reduction) {
+  if (!from.places.empty()) return listed(from, to, reduction);
+  auto strided = [&](const Footprint& a, const Footprint& b, const Reduction& how) {
+    return AddressRelation::strided(a.element_bytes, loops(a.extents, visit), loops(a.strides, visit), loops(b.strides, visit),
+                                    a.offset, b.offset, how);
+  };
+  if (from.extents == to.extents) return strided(from, to, reduction);
+  // Other shapes meet in the message.
+  return strided(from, from.message(visit), {}).compose(strided(to.message(visit), to, {}), reduction);
+}
+
 AddressRelation block_relation(const BlockMotion& motion, const Grid& source, const Grid& destination, Order visit,
                                const Reduction& reduction) {
-  check(motion, motion.source_region, source, "source", motion.source);
-  check(motion, motion.destination_region, destination, "destination", motion.destination);
+  const auto from = source_footprint(motion, source), to = destination_footprint(motion, destination);
   if (source.element_bytes != destination.element_bytes)
     throw Error(ErrorKind::type, motion.to_string() + ": elements of " + std::to_string(source.element_bytes) + " and of " +
                                      std::to_string(destination.element_bytes) + " bytes");
-  if (motion.source_region.size() != motion.destination_region.size())
+  if (motion.source_region.size() != motion.destination_region.size() && !motion.is_list())
     throw Error(ErrorKind::shape, motion.to_string() + ": the regions do not have the same number of points");
-  const Index element = source.element_bytes;
-  if (motion.source_region.empty()) return AddressRelation(element, reduction);
-  const Side from(motion.source_region, source, visit), to(motion.destination_region, destination, visit);
-  if (from.extents == to.extents)
-    return AddressRelation::strided(element, from.extents, from.strides, to.strides, from.base, to.base, reduction);
-  // Other shapes meet in the message.
-  const auto assembly = AddressRelation::strided(element, from.extents, from.strides, from.dense, from.base, 0);
-  const auto disassembly = AddressRelation::strided(element, to.extents, to.dense, to.strides, 0, to.base);
-  return assembly.compose(disassembly, reduction);
+  if (motion.points() == 0) return AddressRelation(source.element_bytes, reduction);
+  return relation_between(from, to, visit, reduction);
 }
 
 }  // namespace longshore

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "support/expect_error.hpp"
 
 namespace longshore {
@@ -111,6 +113,158 @@ TEST(BlockPlan, of_many_boxes_is_small) {
   const BlockPlan mine = BlockPlan::halo(plan, halo, 0);
   EXPECT_EQ(mine.receives(0).size(), 26u * 256);
   EXPECT_LT(mine.workspace_bytes(), 26 * 512 * 10);
+}
+
+TEST(BlockPlan, between_meshes) {
+  const FloorPlan coarse = even_floor_plan(Region({0, 0}, {8, 8}), 4);
+  const FloorPlan fine(std::vector{Region({4, 4}, {12, 8}), Region({4, 8}, {12, 12})}, {2, 3});
+  const BlockPlan down = BlockPlan::coarsen_fine(fine, coarse, {2, 2});
+  EXPECT_EQ(down.source(), fine.coarsen({2, 2}));
+  EXPECT_EQ(down.destination(), coarse);
+  EXPECT_EQ(down.volumes(), (std::vector<BlockPlan::Volume>{{2, 0, 1, 4}, {2, 2, 1, 4}, {3, 1, 1, 4}, {3, 3, 1, 4}}));
+  const BlockPlan up = BlockPlan::refine_coarse(coarse, fine, {2, 2}, {1, 1});
+  EXPECT_EQ(up.destination(), fine.coarsen({2, 2}).grow({1, 1}));
+  EXPECT_EQ(up.receives(2).size(), 4u);  // all four coarse blocks
+  EXPECT_EQ(up.rank(), std::nullopt);
+  // A coarse cell that two fine blocks share.
+  const FloorPlan odd(std::vector{Region({0, 0}, {4, 5}), Region({0, 5}, {4, 8})}, {0, 1});
+  expect_error(ErrorKind::argument,
+               {"two motions write the points [0:2, 2:3] of block 0", "block 0 [0:2, 0:3]", "block 1 [0:2, 2:4]"}, [&] {
+                 BlockPlan::coarsen_fine(odd, coarse, {2, 2}).check_races();
+               });
+  expect_error(ErrorKind::argument, {"width -1 in dimension 1"}, [&] { BlockPlan::refine_coarse(coarse, fine, {2, 2}, {0, -1}); });
+  expect_error(ErrorKind::argument, {"ratio (2, 0)"}, [&] { BlockPlan::coarsen_fine(fine, coarse, {2, 0}); });
+  expect_error(ErrorKind::argument, {"block 1 [0:4, 4:8]", "periodic domain [0:8, 0:6]"}, [&] {
+    BlockPlan::refine_coarse(coarse, fine, {2, 2}, {0, 0}, {}, Region({0, 0}, {8, 6}), {false, true});
+  });
+  expect_error(ErrorKind::memory_limit, {"256 images", "[0:8, 0:8]"}, [&] {
+    BlockPlan::refine_coarse(coarse, fine, {1, 1}, {0, 1 << 20}, {}, Region({0, 0}, {8, 8}), {false, true});
+  });
+}
+
+TEST(BlockPlan, broadcasts) {
+  const BlockPlan rows = BlockPlan::broadcast_rows(four, 3, 5), columns = BlockPlan::broadcast_columns(four, 0, 2, 3);
+  EXPECT_EQ(rows.destination().regions(),
+            (std::vector{Region({3, 0}, {5, 3}), Region({3, 3}, {5, 6}), Region({3, 0}, {5, 3}), Region({3, 3}, {5, 6})}));
+  EXPECT_EQ(rows.volumes(),
+            (std::vector<BlockPlan::Volume>{
+                {0, 0, 1, 3}, {0, 2, 1, 3}, {1, 1, 1, 3}, {1, 3, 1, 3}, {2, 0, 1, 3}, {2, 2, 1, 3}, {3, 1, 1, 3}, {3, 3, 1, 3}}));
+  EXPECT_EQ(columns.motions(), (std::vector{BlockMotion{2, 3, Region({4, 0}, {8, 2}), Region({4, 0}, {8, 2})}}));
+  EXPECT_EQ(BlockPlan::broadcast(four, 0, 3, 5), rows);
+  EXPECT_TRUE(BlockPlan::broadcast_rows(four, 4, 4).motions().empty());
+  expect_error(ErrorKind::argument, {"no dimension 2", "have 2"}, [] { BlockPlan::broadcast(four, 2, 0, 1); });
+  for (const auto& [first, last] : {std::pair{7, 9}, {-1, 1}, {5, 4}})
+    expect_error(ErrorKind::argument,
+                 {"[" + std::to_string(first) + ", " + std::to_string(last) + ") of dimension 0", "[0:8, 0:6]"},
+                 [&, first = first, last = last] { BlockPlan::broadcast_rows(four, first, last); });
+}
+
+TEST(BlockPlan, transposes) {
+  const FloorPlan tall = even_floor_plan(Region({0, 0}, {6, 8}), 2);
+  const BlockPlan plan = BlockPlan::transpose(four, tall, {1, 0});
+  EXPECT_EQ(plan.axes(), (Axes{1, 0}));
+  EXPECT_EQ(plan.motions()[1], (BlockMotion{1, 0, Region({0, 3}, {4, 6}), Region({3, 0}, {6, 4}), {1, 0}}));
+  EXPECT_EQ(plan.motions()[1].to_string(), "block 1 [0:4, 3:6] -> block 0 [3:6, 0:4], axes 1, 0");
+  EXPECT_NE(plan.digest(), BlockPlan::copy_between(four, tall).digest());
+  EXPECT_NE(plan, BlockPlan::copy_between(four, tall));
+  // By hand, the plan's axes say what goes together.
+  BlockPlan hand(four, tall, {1, 0});
+  hand.copy(Region({3, 0}, {6, 4}), 0, Region({0, 3}, {4, 6}), 1);
+  EXPECT_EQ(hand.motions()[0], plan.motions()[1]);
+  expect_error(ErrorKind::shape, {"block 1 [0:4, 3:6]", "with axes"}, [&] {
+    hand.copy(Region({0, 0}, {4, 3}), 0, Region({0, 3}, {4, 6}), 1);
+  });
+  expect_error(ErrorKind::argument, {"axes entry 1 is 1, given twice"}, [&] { BlockPlan(four, tall, {1, 1}); });
+  expect_error(ErrorKind::argument, {"axes entry 0 is 2, outside [0, 2)"}, [&] { BlockPlan::transpose(four, tall, {2, 0}); });
+  expect_error(ErrorKind::argument, {"3 entries", "2 dimensions"}, [&] { BlockPlan(four, tall, {0, 1, 2}); });
+}
+
+TEST(BlockPlan, of_points) {
+  const FloorPlan line = even_floor_plan(Region({0}, {40}), 4);
+  BlockPlan plan(line, line);
+  plan.copy_points({1, std::vector<Index>{20, 24, 22}}, 2, {1, std::vector<Index>{9, 0, 0}}, 0);
+  const BlockMotion motion = plan.motions()[0];
+  EXPECT_EQ(motion.to_string(), "3 points of block 0 [0:10] -> block 2 [20:25]");
+  EXPECT_EQ(plan.volumes(), (std::vector<BlockPlan::Volume>{{0, 2, 1, 3}}));
+  EXPECT_EQ(plan.reverse().motions()[0].destination_points, motion.source_points);
+  EXPECT_EQ(plan.reverse().reverse(), plan);
+  // Other points in the same places are another plan.
+  for (const auto& [to, from] : {std::pair{std::vector<Index>{20, 24, 22}, std::vector<Index>{0, 9, 0}},
+                                 {std::vector<Index>{20, 22, 24}, std::vector<Index>{9, 0, 0}}}) {
+    BlockPlan other(line, line);
+    other.copy_points({1, to}, 2, {1, from}, 0);
+    EXPECT_NE(other, plan);
+    EXPECT_NE(other.digest(), plan.digest());
+  }
+  plan.check_races(true);
+  plan.copy_points({}, 0, {}, 1);  // nothing
+  EXPECT_EQ(plan.motions().size(), 1u);
+  expect_error(ErrorKind::argument, {"writes twice the points [0:1] of block 0", "3 points of block 2"},
+               [&] { plan.reverse().check_races(); });
+  plan.reverse().check_races(false, true);
+  // Lists in each other's midst: only points that they share are a race.
+  plan.copy_points({1, std::vector<Index>{21, 23}}, 2, {1, std::vector<Index>{20, 20}}, 2);
+  plan.copy(Region({25}, {27}), 2, Region({0}, {2}), 0);
+  plan.check_races();
+  expect_error(ErrorKind::argument,
+               {"one motion reads and another writes the points [20:21] of block 2 (rank 2)", "3 points", "2 points"},
+               [&] { plan.check_races(true, true); });
+  plan.copy(Region({23}, {24}), 2, Region({0}, {1}), 0);
+  expect_error(ErrorKind::argument, {"two motions write the points [23:24] of block 2 (rank 2)", "2 points", "[0:1]"},
+               [&] { plan.check_races(); });
+  expect_error(ErrorKind::argument, {"no source block 4"}, [&] { plan.copy_points({}, 0, {}, 4); });
+  expect_error(ErrorKind::shape, {"1 points of block 1 do not go to 2 points of block 0"},
+               [&] { plan.copy_points({1, std::vector<Index>{1, 2}}, 0, {1, std::vector<Index>{11}}, 1); });
+  expect_error(ErrorKind::shape, {"a block and a region"},
+               [&] { plan.copy_points({2, std::vector<Index>{1, 2}}, 0, {1, std::vector<Index>{11}}, 1); });
+  // What is listed is kept packed: a stride takes next to nothing, scattered vertices some bits each.
+  std::vector<Index> even, scattered;
+  for (Index k = 0; k < 100000; ++k) even.push_back(2 * k), scattered.push_back(k * 7919 % 100003);
+  BlockPlan many(line, line);
+  many.copy_points({1, even}, 0, {1, scattered}, 1);
+  EXPECT_LT(many.workspace_bytes(), 100000 * 3);
+  EXPECT_GT(many.workspace_bytes(), 100000 * 2);  // it is counted
+}
+
+TEST(BlockPlan, ghosts_of_vertices) {
+  const FloorPlan mesh = even_floor_plan(Region({0}, {12}), 3);
+  const std::vector<std::vector<Index>> needed{{4, 8, 5}, {3, 11}, {}};
+  const BlockPlan plan = BlockPlan::gather_points(mesh, needed, 1);
+  EXPECT_EQ(plan.source().regions(), (std::vector{Region({0}, {7}), Region({4}, {10}), Region({8}, {12})}));
+  EXPECT_EQ(plan.to_string(), "3 motions: 2 points of block 1 [4:6] -> block 0 [4:7]; 1 point of block 0 [3:4] -> block 1 [8:9]; "
+                              "1 point of block 2 [11:12] -> block 1 [9:10]");
+  plan.check_races(true);
+  expect_error(ErrorKind::argument, {"block 1 needs 12, which no block owns"},
+               [&] { BlockPlan::gather_points(mesh, std::vector<std::vector<Index>>{{}, {12}, {}}); });
+  expect_error(ErrorKind::shape, {"2 lists", "3 blocks"},
+               [&] { BlockPlan::gather_points(mesh, std::vector<std::vector<Index>>(2)); });
+  expect_error(ErrorKind::shape, {"ranges of vertices", "of 2 and of 1 dimensions"},
+               [&] { BlockPlan::gather_points(four, std::vector<std::vector<Index>>(4)); });
+  expect_error(ErrorKind::argument, {"blocks 1 and 0 both own 3"}, [&] {
+    BlockPlan::gather_points(FloorPlan(std::vector{Region({3}, {6}), Region({0}, {4})}, {0, 1}),
+                             std::vector<std::vector<Index>>(2));
+  });
+}
+
+TEST(BlockPlan, one_after_the_other) {
+  const Region domain({0, 0}, {8, 6});
+  const FloorPlan rows = even_floor_plan(domain, 3), whole(std::vector{domain}, {5});
+  const BlockPlan there = BlockPlan::copy_between(four, whole), onward = BlockPlan::copy_between(whole, rows);
+  const BlockPlan straight = there.compose(onward), expected = BlockPlan::copy_between(four, rows);
+  EXPECT_EQ(straight.volumes(), expected.volumes());
+  // By hand, hence in the order of the blocks between.
+  EXPECT_EQ(straight.motions().size(), expected.motions().size());
+  for (const auto& motion : expected.motions()) {
+    const auto all = straight.motions();
+    EXPECT_NE(std::find(all.begin(), all.end(), motion), all.end()) << motion.to_string();
+  }
+  expect_error(ErrorKind::argument, {"begins with other blocks", "[0:4, 0:3]", "[0:8, 0:6]"}, [&] { there.compose(there); });
+  expect_error(ErrorKind::argument, {"rank 2's"}, [&] { BlockPlan::copy_between(four, whole, 2).compose(onward); });
+  expect_error(ErrorKind::argument, {"rank 5's"}, [&] { there.compose(BlockPlan::copy_between(whole, rows, 5)); });
+  BlockPlan other_shape(four, whole);
+  other_shape.copy(Region({0, 0}, {2, 6}), 0, Region({0, 0}, {4, 3}), 0);
+  expect_error(ErrorKind::argument, {"block 0 [0:4, 0:3] -> block 0 [0:2, 0:6]", "different shape"},
+               [&] { other_shape.compose(onward); });
 }
 
 }  // namespace

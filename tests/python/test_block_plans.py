@@ -1,5 +1,8 @@
 """Plans between blocks, carried out by NumPy, against arrays of the whole domain."""
 
+import doctest
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -22,6 +25,7 @@ def arrays(plan, width, fill):
 
 def carry_out(plan, width, given, taken):
     for motion in plan.motions():
+        assert motion.source_points is None and motion.destination_points is None
         to = taken[motion.destination][motion.destination_region.slices(plan.destination[motion.destination].grow(width))]
         from_ = given[motion.source][motion.source_region.slices(plan.source[motion.source].grow(width))]
         to[...] = from_.ravel(order="F").reshape(to.shape, order="F")
@@ -196,3 +200,234 @@ def test_ghost_cells_are_added_to_their_owners():
     for region in blocks:
         cover[np.ix_(*(np.arange(lo - 1, hi + 1) % n for lo, hi, n in zip(region.lower, region.upper, (9, 7))))] += 1
     np.testing.assert_array_equal(whole, cover)
+
+
+def test_periodic_images_come_from_the_other_side():
+    whole = np.arange(54.0).reshape(9, 6)
+    domain = Region.of_shape(whole.shape)
+    rows = FloorPlan.even(domain, 3)
+    windows = FloorPlan([Region((-4, 2), (3, 5)), Region((7, 4), (20, 9))], [0, 1])
+    plan = BlockPlan.copy_between(rows, windows, periodic=(True, True))
+    assert plan == BlockPlan.copy_between(rows, windows, domain=domain, periodic=(True, True))
+    have, want = arrays(rows, 0, whole), windows.empty(float)
+    plan.bind(have, want)()
+    for region, array in zip(windows, want):
+        picked = np.ix_(*(np.arange(lo, hi) % n for lo, hi, n in zip(region.lower, region.upper, whole.shape)))
+        np.testing.assert_array_equal(array, whole[picked])
+    with pytest.raises(ls.ArgumentError, match=r"block 2 .* not within the periodic domain \[0:8, 0:6\]"):
+        BlockPlan.copy_between(rows, windows, domain=Region.of_shape((8, 6)), periodic=(True, False))
+
+
+def test_meshes_of_two_levels():
+    whole = np.random.default_rng(2).random((12, 8))
+    domain = Region.of_shape(whole.shape)
+    coarse = FloorPlan.even(domain, 3)
+    fine = FloorPlan([Region((4, 4), (12, 8)), Region((4, 8), (10, 14)), Region((20, 0), (24, 4))], [0, 1, 2])
+    down = BlockPlan.coarsen_fine(fine, coarse, 2)
+    assert down.source == fine.coarsen(2) and down.destination == coarse
+    have, want = arrays(down.source, 0, np.zeros_like(whole)[:, :]), arrays(coarse, 0, whole)
+    for region, array in zip(down.source, have):
+        array[...] = -whole[region.slices(domain)]
+    down.bind(have, want)()
+    covered = np.zeros(whole.shape, bool)
+    for region in down.source:
+        covered[region.slices(domain)] = True
+    for region, array in zip(coarse, want):
+        np.testing.assert_array_equal(array, np.where(covered, -whole, whole)[region.slices(domain)])
+    up = BlockPlan.refine_coarse(coarse, fine, 2, 1, periodic=(True, False), rank=None)
+    assert up.destination == fine.coarsen(2).grow(1)
+    have, want = arrays(coarse, 0, whole), up.destination.empty(float)
+    for array in want:
+        array[...] = -1
+    up.bind(have, want)()
+    outside = np.pad(np.pad(whole, ((1, 1), (0, 0)), mode="wrap"), ((0, 0), (1, 1)), constant_values=-1)
+    for region, array in zip(up.destination, want):
+        np.testing.assert_array_equal(array, outside[region.slices(domain.grow(1))])
+    with pytest.raises(ls.ArgumentError, match="width -1 in dimension 0 is negative"):
+        BlockPlan.refine_coarse(coarse, fine, 2, -1)
+    with pytest.raises(ls.ArgumentError, match=r"two motions write the points \[0:1, 2:3\]"):
+        BlockPlan.coarsen_fine(FloorPlan([Region((0, 0), (2, 5)), Region((0, 5), (2, 8))], [0, 1]), coarse, 2).check_races()
+
+
+def test_summa():
+    n, width, parts = 12, 3, FloorPlan.even(Region.of_shape((12, 12)), 4)
+    a, b = np.random.default_rng(3).random((2, n, n))
+    blocks_a, blocks_b, product = arrays(parts, 0, a), arrays(parts, 0, b), arrays(parts, 0, 0 * a)
+    for k in range(0, n, width):
+        columns, rows = BlockPlan.broadcast_columns(parts, k, k + width), BlockPlan.broadcast_rows(parts, k, k + width)
+        assert rows == BlockPlan.broadcast(parts, 0, k, k + width) and rows.destination == parts.with_range(0, k, k + width)
+        panels_a, panels_b = columns.destination.empty(float), rows.destination.empty(float)
+        columns.bind(blocks_a, panels_a)()
+        rows.bind(blocks_b, panels_b)()
+        for c, x, y in zip(product, panels_a, panels_b):
+            c += x @ y
+    for region, c in zip(parts, product):
+        np.testing.assert_allclose(c, (a @ b)[region.slices(parts.bounding)])
+    for wrong in ((9, 13), (-1, 2), (5, 4)):
+        with pytest.raises(ls.ArgumentError, match="is no panel of blocks of"):
+            BlockPlan.broadcast_rows(parts, *wrong)
+    with pytest.raises(ls.ArgumentError, match="no dimension 2"):
+        BlockPlan.broadcast(parts, 2, 0, 1)
+
+
+@settings(deadline=None)
+@given(st.permutations(range(3)), st.integers(1, 6), st.integers(1, 6), st.sampled_from("CF"), st.booleans())
+def test_transposes_are_numpys(axes, ranks, others, order, back):
+    whole = np.random.default_rng(ranks).random((7, 5, 6)).astype(np.float32)
+    turned = whole.transpose(axes)
+    there, here = FloorPlan.even(Region.of_shape(whole.shape), ranks), FloorPlan.even(Region.of_shape(turned.shape), others)
+    plan = BlockPlan.transpose(there, here, axes)
+    if back:
+        plan, whole, turned, there, here = plan.reverse(), turned, whole, here, there
+        axes = [axes.index(d) for d in range(3)]
+    assert plan.axes == tuple(axes) and plan.source == there and plan.destination == here
+    have = [whole[region.slices(there.bounding)].copy(order) for region in there]
+    want = here.empty(np.float32, order=order)
+    plan.bind(have, want)()
+    for region, array in zip(here, want):
+        np.testing.assert_array_equal(array, turned[region.slices(here.bounding)])
+
+
+def test_axes_of_plans_and_floor_plans():
+    blocks = FloorPlan.even(Region.of_shape((8, 6)), 4)
+    assert blocks.transpose((1, 0))[1] == Region((3, 0), (6, 4))
+    assert BlockPlan(blocks, blocks).axes is None
+    plan = BlockPlan(blocks, blocks, axes=(-1, 0))
+    assert plan.axes == (1, 0)
+    plan.copy(Region((4, 0), (6, 3)), 2, Region((0, 0), (3, 2)), 0)
+    a, b = blocks.empty(int), blocks.empty(int)
+    for array in (*a, *b):
+        array[...] = np.arange(12).reshape(4, 3)
+    plan.bind(a, b)()
+    np.testing.assert_array_equal(b[2][:2], a[0][:3, :2].T)
+    np.testing.assert_array_equal(b[2][2:], a[0][2:])
+    with pytest.raises(ls.ShapeError, match="with axes"):
+        plan.copy(Region((4, 0), (7, 2)), 2, Region((0, 0), (3, 2)), 0)
+    with pytest.raises(ls.ArgumentError, match="given twice"):
+        BlockPlan.transpose(blocks, blocks, (1, 1))
+    with pytest.raises(ls.ArgumentError, match=r"axes entry 0 is 2, outside \[-2, 2\)"):
+        blocks.transpose((2, 0))
+
+
+def test_lists_of_points():
+    blocks = FloorPlan.even(Region.of_shape((8, 6)), 2)
+    whole = np.random.default_rng(8).random((8, 6))
+    plan = BlockPlan(blocks, blocks)
+    to, from_ = np.array([[7, 5], [4, 0], [5, 5]], np.int32), np.array([[0, 0], [3, 5], [0, 0]])
+    plan.copy_points(to, 1, from_, 0)
+    plan.copy_points([], 0, [], 1)
+    (motion,) = plan.motions()
+    assert str(motion) == "3 points of block 0 [0:4, 0:6] -> block 1 [4:8, 0:6]" and motion.points == 3
+    np.testing.assert_array_equal(motion.destination_points, to)
+    np.testing.assert_array_equal(motion.source_points, from_)
+    assert plan.volumes() == [(0, 1, 1, 3)]
+    have, want = arrays(blocks, 0, whole), arrays(blocks, 0, 0 * whole)
+    plan.bind(have, want)()
+    expected = np.zeros((8, 6))
+    expected[tuple(to.T)] = whole[tuple(from_.T)]
+    np.testing.assert_array_equal(np.concatenate(want), expected)
+    with pytest.raises(ls.ArgumentError, match=r"writes twice the points \[0:1, 0:1\] of block 0"):
+        plan.reverse().bind(want, have)
+    plan.reverse().bind(want, have, combine="add")()
+    assert have[0][0, 0] == 3 * whole[0, 0]
+    line = FloorPlan.even(Region.of_shape(10), 1)
+    turn = BlockPlan(line, line)
+    turn.copy_points(range(10), 0, np.arange(10)[::-1], 0)
+    assert turn.motions()[0].source_points.tolist() == [9, 8, 7, 6, 5, 4, 3, 2, 1, 0]
+    out = np.zeros(10)
+    turn.bind([np.arange(10.0)], [out])()
+    assert out.tolist() == list(range(9, -1, -1))
+    with pytest.raises(ls.ArgumentError, match="a motion reads and writes"):
+        turn.bind([out])
+    for wrong, error, words in (
+        ((to, 1, from_[:2], 0), ls.ShapeError, "2 points of block 0 do not go to 3 points of block 1"),
+        ((to, 9, from_, 0), ls.ArgumentError, "no destination block 9"),
+        ((to[:, 0], 1, from_, 0), ls.ShapeError, r"destination_points has shape \(3,\), not \(n, 2\)"),
+        ((to, 1, from_ + 0.5, 0), ls.DTypeError, "source_points has dtype float64"),
+    ):
+        with pytest.raises(error, match=words):
+            plan.copy_points(*wrong)
+
+
+@settings(deadline=None)
+@given(st.integers(1, 5), st.integers(0, 10**6))
+def test_finite_element_halos(ranks, seed):
+    """Edges of a random graph, each worked on by the owner of its first vertex: sums over edges as if there were one array."""
+    random = np.random.default_rng(seed)
+    n = 40
+    edges = random.integers(0, n, (70, 2))
+    mesh = FloorPlan.even(Region.of_shape(n), ranks)
+    owner = np.concatenate([np.full(region.shape, k) for k, region in enumerate(mesh)])
+    mine = [edges[owner[edges[:, 0]] == k] for k in range(ranks)]
+    needed = [np.setdiff1d(e, np.arange(*r.lower, *r.upper)) for e, r in zip(mine, mesh)]
+    plan = BlockPlan.gather_points(mesh, needed)
+    u, sums = ls.XArray(plan.source, float), ls.XArray(plan.source, float)
+    values = random.random(n)
+    for k in range(ranks):
+        u[k].on(mesh[k])[...] = values[mesh[k].slices(mesh.bounding)]
+    plan.bind(u)()
+    for k in range(ranks):
+        local = {v: i for i, v in enumerate([*range(*mesh[k].lower, *mesh[k].upper), *needed[k]])}
+        for a, b in mine[k]:
+            sums[k][local[a]] += u[k][local[b]]
+            sums[k][local[b]] += u[k][local[a]]
+    plan.reverse().bind(sums, combine="add")()
+    expected = np.zeros(n)
+    np.add.at(expected, edges[:, 0], values[edges[:, 1]])
+    np.add.at(expected, edges[:, 1], values[edges[:, 0]])
+    np.testing.assert_allclose(np.concatenate([sums[k].on(mesh[k]) for k in range(ranks)]), expected)
+
+
+def test_finite_element_docstring():
+    example = doctest.DocTestParser().get_doctest(BlockPlan.gather_points.__doc__, vars(ls), "gather_points", None, 0)
+    assert doctest.DocTestRunner().run(example) == (0, 6)
+
+
+def test_finite_element_mistakes():
+    mesh = FloorPlan.even(Region.of_shape(12), 3)
+    with pytest.raises(ls.ArgumentError, match="block 1 needs 12, which no block owns"):
+        BlockPlan.gather_points(mesh, [[], [12], []])
+    with pytest.raises(ls.ShapeError, match="2 lists of vertices for 3 blocks"):
+        BlockPlan.gather_points(mesh, [[], []])
+    with pytest.raises(ls.DTypeError, match="needed has dtype float64"):
+        BlockPlan.gather_points(mesh, [[1.5], [], []])
+
+
+def test_one_plan_after_the_other():
+    shape = (9, 8)
+    whole = np.random.default_rng(5).random(shape)
+    rows, tiles = FloorPlan.even(Region.of_shape(shape), 3), FloorPlan.even(Region.of_shape(shape[::-1]), 4)
+    middle = FloorPlan.balanced(regions.split_to_size(Region.of_shape(shape), 4), 2)
+    both = BlockPlan.copy_between(rows, middle).compose(BlockPlan.transpose(middle, tiles, (1, 0)))
+    assert both.axes == (1, 0) and both.source == rows and both.destination == tiles
+    want = tiles.empty(float)
+    both.bind(arrays(rows, 0, whole), want)()
+    for region, array in zip(tiles, want):
+        np.testing.assert_array_equal(array, whole.T[region.slices(tiles.bounding)])
+    with pytest.raises(ls.ArgumentError, match="begins with other blocks"):
+        both.compose(both)
+    with pytest.raises(ls.ArgumentError, match="rank 1's"):
+        BlockPlan.copy_between(rows, middle, rank=1).compose(BlockPlan.copy_between(middle, rows))
+
+
+def test_plans_travel():
+    blocks, line = FloorPlan.even(Region.of_shape((8, 6)), 4), FloorPlan.even(Region.of_shape(30), 3)
+    turned = BlockPlan.transpose(blocks, blocks.transpose((1, 0)), (1, 0))
+    turned.copy(Region((0, 4), (3, 8)), 2, Region((4, 0), (8, 3)), 2)
+    for plan in (
+        BlockPlan.halo(blocks, (1, 0), 2, periodic=(True, False), corners=False, rank=1),
+        BlockPlan.copy_between(blocks, blocks.grow(1), periodic=(True, True)).reverse(),
+        BlockPlan.gather_points(line, [[10, 29], [], [5]]),
+        turned,
+    ):
+        again = pickle.loads(pickle.dumps(plan))
+        assert again == plan == BlockPlan.from_bytes(plan.to_bytes()) and again.digest == plan.digest
+        assert again.motions() == plan.motions() and again.rank == plan.rank
+        data = plan.to_bytes()
+        with pytest.raises(ls.ArgumentError, match="the stored plan has a wrong checksum"):
+            BlockPlan.from_bytes(data[:9] + bytes([data[9] ^ 1]) + data[10:])
+    with pytest.raises(ls.ArgumentError, match="more than 5 pairs of neighbours"):
+        BlockPlan.from_bytes(BlockPlan.halo(blocks, 1).to_bytes(), most_pairs=5)
+    assert pickle.loads(pickle.dumps(blocks)) == blocks == FloorPlan.from_bytes(blocks.to_bytes())
+    with pytest.raises(ls.ArgumentError, match="the stored floor plan does not begin with LSFP"):
+        FloorPlan.from_bytes(turned.to_bytes())

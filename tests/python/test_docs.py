@@ -29,6 +29,8 @@ def test_tutorial():
 
 PLACES = {"functions": longshore._api, "cache": longshore._cache, "Layout": longshore.Layout, "Region": longshore.Region,
           "FloorPlan": longshore.FloorPlan, "BlockPlan": longshore.BlockPlan}
+if longshore.finegrain.available():
+    PLACES["finegrain"] = longshore.finegrain
 
 
 @pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)

@@ -17,6 +17,7 @@ enum class ErrorKind {
   overflow,      ///< a size, count or offset that does not fit in 64 bits
   disagreement,  ///< ranks were given different things
   transport,     ///< the engine under the move failed
+  deadlock,      ///< ranks wait for each other, or for one that has gone
 };
 
 /// Every error Longshore throws. The message names rank, dimension, index and bound where there are any.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "longshore/layouts/layout.hpp"
+#include "longshore/regions/axes.hpp"
 #include "longshore/regions/partition.hpp"
 #include "longshore/regions/region.hpp"
 
@@ -45,7 +46,12 @@ class FloorPlan {
   /// The same owners for a mesh that is coarser or finer.
   FloorPlan coarsen(const Point& ratio) const;
   FloorPlan refine(const Point& ratio) const;
+  /// The same blocks with permuted dimensions. Throws `Error(argument)` for axes that are no permutation.
+  FloorPlan transpose(const Axes& axes) const;
   FloorPlan with_owners(Map owners) const;
+  /// The same regions with [first, last) in one dimension; empty ones stay empty. Throws `Error(argument)` where there is no such
+  /// dimension.
+  FloorPlan with_range(std::size_t dim, Index first, Index last) const;
 
   /// A 64-bit digest of everything, equal on all machines.
   std::uint64_t digest() const;
@@ -53,6 +59,11 @@ class FloorPlan {
   /// "2 regions of 1 dimension: [0:4] on 0, [4:8] on 1", no more than `most` of them.
   std::string to_string(Index most = 8) const;
   bool operator==(const FloorPlan& other) const;
+
+  /// A file's bytes: a header with a version, bit-packed lists, a checksum. The same on every machine.
+  std::vector<std::byte> to_bytes() const;
+  /// What `to_bytes` wrote. Throws `Error(argument)` saying what is wrong; never trusts a number.
+  static FloorPlan from_bytes(std::span<const std::byte> bytes);
 
  private:
   struct Data {

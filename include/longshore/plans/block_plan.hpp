@@ -3,22 +3,29 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "longshore/layouts/floor_plan.hpp"
+#include "longshore/regions/point_list.hpp"
 
 namespace longshore {
 
 /// (D(destination) on destination_region) <= (S(source) on source_region): as many points on both sides, visited in the same
-/// order, though their shapes may differ.
+/// order, though their shapes may differ. Or lists: point k of the one to point k of the other, and the regions contain them.
 struct BlockMotion {
   Index source = 0, destination = 0;  ///< which block of its floor plan
   Region source_region, destination_region;
+  Axes axes{};  ///< by which the source's dimensions are permuted on the way; none: they stay as they are
+  PointList source_points{}, destination_points{};  ///< nothing where the regions say it all
 
-  std::string to_string() const;  ///< "block 2 [0:4] -> block 0 [4:8]"
+  bool is_list() const { return !source_points.empty(); }
+  Index points() const { return is_list() ? source_points.size() : source_region.size(); }
+  /// "block 2 [0:4] -> block 0 [4:8]", "17 points of block 2 [0:40] -> block 0 [40:57]", "..., axes 1, 0"
+  std::string to_string() const;
   bool operator==(const BlockMotion&) const = default;
 };
 
@@ -44,20 +51,53 @@ struct Halo {
 /// collective. Regions may lie outside their block: ghost cells do. Movers check that the storage is there.
 class BlockPlan {
  public:
-  /// A plan without motions, to be filled by `copy`. Throws `Error(shape)` where the blocks' dimensions differ.
-  BlockPlan(FloorPlan source, FloorPlan destination);
-  /// Every point of a destination block from the source blocks that have it. Where source blocks overlap, that is a race.
-  static BlockPlan copy_between(FloorPlan source, FloorPlan destination, std::optional<Index> rank = {});
+  /// A plan without motions, to be filled by `copy`. With axes, dimension d of a destination is dimension axes[d] of a source, as
+  /// in NumPy's transpose. Throws `Error(shape)` where the blocks' dimensions differ, `Error(argument)` for axes that are no
+  /// permutation.
+  BlockPlan(FloorPlan source, FloorPlan destination, Axes axes = {});
+  /// Every point of a destination block from the source blocks that have it. Where source blocks overlap, that is a race. What lies
+  /// outside a periodic domain comes from its images. Throws `Error(argument)` for sources outside a periodic domain.
+  static BlockPlan copy_between(FloorPlan source, FloorPlan destination, std::optional<Index> rank = {}, Region domain = {},
+                                std::vector<bool> periodic = {});
+  /// The same with permuted dimensions: point p goes to the point q with q[d] = p[axes[d]].
+  static BlockPlan transpose(FloorPlan source, FloorPlan destination, Axes axes, std::optional<Index> rank = {});
   /// Throws `Error(argument)` for negative widths, and where something is periodic that the domain does not say.
   static BlockPlan halo(FloorPlan blocks, Halo halo, std::optional<Index> rank = {});
 
+  // Copies between floor plans that are derived from those given; `source()` and `destination()` are what arrays are made for.
+
+  /// Restriction: what fine blocks have worked out on the coarse mesh, `fine.coarsen(ratio)`, to the coarse blocks. Fine blocks
+  /// that share a coarse cell race for it.
+  static BlockPlan coarsen_fine(const FloorPlan& fine, FloorPlan coarse, const Point& ratio, std::optional<Index> rank = {});
+  /// Prolongation: the coarse cells under every fine block and `width` around it, `fine.coarsen(ratio).grow(width)`, from the
+  /// coarse blocks. The domain is the coarse mesh's. Throws `Error(argument)` for negative widths.
+  static BlockPlan refine_coarse(FloorPlan coarse, const FloorPlan& fine, const Point& ratio, const Point& width,
+                                 std::optional<Index> rank = {}, Region domain = {}, std::vector<bool> periodic = {});
+  /// Of SUMMA: to every block, the panel [first, last) of one dimension over its own extent in the others,
+  /// `blocks.with_range(dim, first, last)`. Throws `Error(argument)` where there is no such dimension, or no block has the panel.
+  static BlockPlan broadcast(FloorPlan blocks, std::size_t dim, Index first, Index last, std::optional<Index> rank = {});
+  static BlockPlan broadcast_rows(FloorPlan blocks, Index first, Index last, std::optional<Index> rank = {});
+  static BlockPlan broadcast_columns(FloorPlan blocks, Index first, Index last, std::optional<Index> rank = {});
+
+  /// The halo of a mesh of finite elements: blocks of one dimension own ranges of vertices, and block k wants the vertices
+  /// needed[k] of others, too. They land behind its own in the order in which they are listed: both floor plans of the plan are the
+  /// blocks, each so much longer. Reversed and combining, it adds what was worked out for ghosts to their owners. Throws
+  /// `Error(shape)` for other dimensions and another number of lists, `Error(argument)` where blocks overlap, or nobody has a
+  /// vertex.
+  static BlockPlan gather_points(const FloorPlan& blocks, std::span<const std::vector<Index>> needed,
+                                 std::optional<Index> rank = {});
+
   /// One motion more, by hand. Throws `Error(argument)` where there is no such block and `Error(shape)` where the regions do not
-  /// have the same number of points, naming both. Ranks that share a plan add the same motions, whoever takes part in them.
+  /// have the same number of points (with axes, not the same shape), naming both. Ranks that share a plan add the same motions,
+  /// whoever takes part in them.
   void copy(const Region& destination_region, Index destination, const Region& source_region, Index source);
+  /// The same for points: the first listed source to the first listed destination, and so on, whatever the axes.
+  void copy_points(PointList destination_points, Index destination, PointList source_points, Index source);
 
   const FloorPlan& source() const { return reversed_ ? destination_ : source_; }
   const FloorPlan& destination() const { return reversed_ ? source_ : destination_; }
-  std::optional<Index> rank() const { return rank_; }  ///< whose motions these are; none: everybody's
+  const Axes& axes() const { return reversed_ ? axes_back_ : axes_; }  ///< none: dimensions are not permuted
+  std::optional<Index> rank() const { return rank_; }                  ///< whose motions these are; none: everybody's
   Index world_size() const { return std::max(source_.world_size(), destination_.world_size()); }
 
   /// All motions that the plan holds, none of them empty, in any order but with those copied by hand last, in theirs.
@@ -80,11 +120,24 @@ class BlockPlan {
   void check_races(bool endogenous = false, bool combining = false) const;
   /// The plan that brings everything back: sources and destinations exchanged.
   BlockPlan reverse() const;
+  /// First this plan, then `next`: motions from this one's sources straight to the other's destinations that carry what goes all
+  /// the way, a plan by hand. Throws `Error(argument)` where `next` begins with other blocks than those this plan ends with, where
+  /// a plan is one rank's, and for motions between regions of different shape, which it names.
+  BlockPlan compose(const BlockPlan& next) const;
 
   std::uint64_t digest() const;
   bool operator==(const BlockPlan& other) const;
   Index workspace_bytes() const;  ///< the two floor plans not counted
   std::string to_string(Index most = 8) const;
+
+  /// As many pairs of neighbours as a plan may hold.
+  static constexpr Index all_pairs = std::numeric_limits<std::uint32_t>::max();
+  /// A file's bytes: a header with a version, bit-packed lists, a checksum; the same on every machine. What neighbours share is
+  /// worked out again by whoever reads them.
+  std::vector<std::byte> to_bytes() const;
+  /// What `to_bytes` wrote. Throws `Error(argument)` saying what is wrong; never trusts a number. Few bytes may stand for any
+  /// number of pairs of neighbours: bytes from strangers are given a bound.
+  static BlockPlan from_bytes(std::span<const std::byte> bytes, Index most_pairs = all_pairs);
 
  private:
   /// How a block's neighbours were looked for.
@@ -96,20 +149,24 @@ class BlockPlan {
   };
   using Each = std::function<void(const BlockMotion&)>;
 
-  void look_up();
+  void find_neighbours(Kind kind, Halo halo, std::optional<Index> rank, Index most_pairs = all_pairs);
+  void check_halo();
+  void look_up(Index most_pairs);
+  Region image(Index source, const Point& shift) const;
   std::vector<Region> pieces(Index destination, Index source, const Point& shift) const;
   std::size_t beside(Index destination, Index source, const Point& shift) const;
   bool shares(Index destination, Index source, const Point& shift) const;
   std::uint8_t shift_number(const Point& shift);
-  void append(Neighbours& to, Index block, std::vector<std::pair<std::uint32_t, std::uint8_t>>& found);
   void emit(Index destination, Index source, std::uint8_t shift, const Each& f) const;
   void for_each_shared(const Each& f) const;
   void for_each_by_hand(const Each& f) const;
+  void add_by_hand(BlockMotion motion);
   template <class F>
   std::vector<BlockMotion> in_order(F&& wanted) const;
   void check_rank(Index rank) const;
 
   FloorPlan source_, destination_;  ///< as they were before a plan was reversed
+  Axes axes_, axes_back_;           ///< the same, and their inverse
   Kind kind_ = Kind::by_hand;
   bool reversed_ = false;
   std::optional<Index> rank_;

@@ -34,7 +34,7 @@ BlockRoutes::BlockRoutes(const Communicator& communicator, const BlockPlan& plan
   ByPeer outgoing, incoming;
   for (auto& motion : plan.motions()) {
     const Index from = plan.source().owner(motion.source), to = plan.destination().owner(motion.destination);
-    if (to == rank) moved_bytes_ = checked_add(moved_bytes_, checked_mul(motion.source_region.size(), element));
+    if (to == rank) moved_bytes_ = checked_add(moved_bytes_, checked_mul(motion.points(), element));
     if (from == rank && to == rank)
       local_.push_back(std::move(motion));
     else if (from == rank)
@@ -60,7 +60,7 @@ BlockRoutes::BlockRoutes(const Communicator& communicator, const BlockPlan& plan
           if (out) touchers_.insert(peer);
           if (!out) pull_[process].push_back(std::move(motion));
         } else if (peer >= 0 && rings) {
-          if (!out) ring_bytes[std::size_t(peer)] += motion.source_region.size() * element;
+          if (!out) ring_bytes[std::size_t(peer)] += motion.points() * element;
           (out ? ring_out_ : ring_in_)[process].push_back(std::move(motion));
         } else {
           (out ? message_out_ : message_in_)[process].push_back(std::move(motion));
@@ -132,8 +132,9 @@ bool BlockRoutes::pulled(int process, const BlockMotion& motion) const {
   const int peer = communicator_.node_rank_of(process);
   if (peer < 0 || !visible_[std::size_t(peer)]) return false;
   const Region grid = source_.blocks().region(motion.source).grow(source_.format().ghost);
-  // Short runs are put together by their owner: whoever reads them from another's memory fetches a cache line for each.
-  return options_.node == NodePath::direct || run_bytes(motion.source_region, grid, source_.format()) >= short_run_bytes;
+  // Short runs and lists are put together by their owner: whoever reads them from another's memory fetches a cache line for each.
+  return options_.node == NodePath::direct ||
+         (!motion.is_list() && run_bytes(motion.source_region, grid, source_.format()) >= short_run_bytes);
 }
 
 Grid BlockRoutes::source_grid(int process, const BlockMotion& motion) const {
@@ -147,7 +148,7 @@ Grid BlockRoutes::source_grid(int process, const BlockMotion& motion) const {
 
 Index BlockRoutes::bytes_of(const std::vector<BlockMotion>& motions) const {
   Index bytes = 0;
-  for (const auto& motion : motions) bytes = checked_add(bytes, checked_mul(motion.source_region.size(), source_.element_bytes()));
+  for (const auto& motion : motions) bytes = checked_add(bytes, checked_mul(motion.points(), source_.element_bytes()));
   return bytes;
 }
 

@@ -1,0 +1,127 @@
+// Plans that are made from floor plans.
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "longshore/plans/block_plan.hpp"
+
+namespace longshore {
+
+namespace {
+
+/// Copies between floor plans are halos without ghost cells, in as many dimensions; where there are no blocks, any fit.
+Halo no_ghosts(const FloorPlan& source, const FloorPlan& destination, Region domain, std::vector<bool> periodic) {
+  const std::size_t dims = !destination.empty() ? destination.dims() : !source.empty() ? source.dims() : periodic.size();
+  return Halo(dims, 0, std::move(domain), std::move(periodic));
+}
+
+/// Whose range a vertex is in.
+class Owners {
+ public:
+  explicit Owners(const FloorPlan& blocks) : blocks_(blocks) {
+    for (Index k = 0; k < blocks.size(); ++k)
+      if (!blocks.region(k).empty()) order_.push_back(k);
+    std::sort(order_.begin(), order_.end(), [this](Index a, Index b) { return lower(a) < lower(b); });
+    for (std::size_t k = 1; k < order_.size(); ++k)
+      if (upper(order_[k - 1]) > lower(order_[k]))
+        throw Error(ErrorKind::argument, "blocks " + std::to_string(order_[k - 1]) + " and " + std::to_string(order_[k]) +
+                                             " both own " + std::to_string(lower(order_[k])));
+  }
+  Index upper(Index block) const { return blocks_.bounds()[std::size_t(2 * block + 1)]; }
+  /// Nobody: -1.
+  Index of(Index vertex) const {
+    const auto next =
+        std::upper_bound(order_.begin(), order_.end(), vertex, [this](Index v, Index block) { return v < lower(block); });
+    return next == order_.begin() || vertex >= upper(next[-1]) ? -1 : next[-1];
+  }
+
+ private:
+  Index lower(Index block) const { return blocks_.bounds()[std::size_t(2 * block)]; }
+
+  const FloorPlan& blocks_;
+  std::vector<Index> order_;  ///< that own anything, by range
+};
+
+}  // namespace
+
+BlockPlan BlockPlan::copy_between(FloorPlan source, FloorPlan destination, std::optional<Index> rank, Region domain,
+                                  std::vector<bool> periodic) {
+  BlockPlan plan(std::move(source), std::move(destination));
+  plan.find_neighbours(Kind::between, no_ghosts(plan.source_, plan.destination_, std::move(domain), std::move(periodic)), rank);
+  return plan;
+}
+
+BlockPlan BlockPlan::transpose(FloorPlan source, FloorPlan destination, Axes axes, std::optional<Index> rank) {
+  BlockPlan plan(std::move(source), std::move(destination), std::move(axes));
+  plan.find_neighbours(Kind::between, no_ghosts(plan.source_, plan.destination_, {}, {}), rank);
+  return plan;
+}
+
+BlockPlan BlockPlan::halo(FloorPlan blocks, Halo halo, std::optional<Index> rank) {
+  BlockPlan plan(blocks, blocks);
+  plan.find_neighbours(Kind::halo, std::move(halo), rank);
+  return plan;
+}
+
+BlockPlan BlockPlan::coarsen_fine(const FloorPlan& fine, FloorPlan coarse, const Point& ratio, std::optional<Index> rank) {
+  return copy_between(fine.coarsen(ratio), std::move(coarse), rank);
+}
+
+BlockPlan BlockPlan::refine_coarse(FloorPlan coarse, const FloorPlan& fine, const Point& ratio, const Point& width,
+                                   std::optional<Index> rank, Region domain, std::vector<bool> periodic) {
+  for (std::size_t d = 0; d < width.dims(); ++d)
+    if (width[d] < 0)
+      throw Error(ErrorKind::argument, "width " + std::to_string(width[d]) + " in dimension " + std::to_string(d) + " is negative");
+  return copy_between(std::move(coarse), fine.coarsen(ratio).grow(width), rank, std::move(domain), std::move(periodic));
+}
+
+BlockPlan BlockPlan::broadcast(FloorPlan blocks, std::size_t dim, Index first, Index last, std::optional<Index> rank) {
+  auto panels = blocks.with_range(dim, first, last);
+  const Region all = blocks.bounding(), panel = panels.bounding();
+  if (first > last || !all.contains(panel))
+    throw Error(ErrorKind::argument, "[" + std::to_string(first) + ", " + std::to_string(last) + ") of dimension " +
+                                         std::to_string(dim) + " is no panel of blocks of " + all.to_string());
+  return copy_between(std::move(blocks), std::move(panels), rank);
+}
+
+BlockPlan BlockPlan::broadcast_rows(FloorPlan blocks, Index first, Index last, std::optional<Index> rank) {
+  return broadcast(std::move(blocks), 0, first, last, rank);
+}
+
+BlockPlan BlockPlan::broadcast_columns(FloorPlan blocks, Index first, Index last, std::optional<Index> rank) {
+  return broadcast(std::move(blocks), 1, first, last, rank);
+}
+
+BlockPlan BlockPlan::gather_points(const FloorPlan& blocks, std::span<const std::vector<Index>> needed, std::optional<Index> rank) {
+  if (!blocks.empty()) check_same_dims(blocks.dims(), 1, "blocks and ranges of vertices");
+  if (Index(needed.size()) != blocks.size())
+    throw Error(ErrorKind::shape,
+                std::to_string(needed.size()) + " lists of vertices for " + std::to_string(blocks.size()) + " blocks");
+  const Owners owners(blocks);
+  auto regions = blocks.regions();
+  for (std::size_t k = 0; k < needed.size(); ++k)
+    regions[k] = Region(regions[k].lower(), regions[k].upper() + Point(1, Index(needed[k].size())));
+  const FloorPlan with_ghosts(regions, blocks.owners());
+
+  BlockPlan plan(with_ghosts, with_ghosts);
+  plan.rank_ = rank;
+  struct Lists {
+    std::vector<Index> vertices, places;
+  };
+  for (Index k = 0; k < blocks.size(); ++k) {
+    std::map<Index, Lists> by_owner;
+    Index place = owners.upper(k);
+    for (const Index vertex : needed[std::size_t(k)]) {
+      const Index owner = owners.of(vertex);
+      if (owner < 0)
+        throw Error(ErrorKind::argument,
+                    "block " + std::to_string(k) + " needs " + std::to_string(vertex) + ", which no block owns");
+      auto& lists = by_owner[owner];
+      lists.vertices.push_back(vertex), lists.places.push_back(place++);
+    }
+    for (const auto& [owner, lists] : by_owner) plan.copy_points({1, lists.places}, k, {1, lists.vertices}, owner);
+  }
+  return plan;
+}
+
+}  // namespace longshore

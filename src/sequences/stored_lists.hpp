@@ -1,0 +1,64 @@
+/// Values of the library as bytes: a name and a version, lists of integers, a checksum. Little-endian, the same on every machine.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "longshore/core/checked.hpp"
+
+namespace longshore {
+
+/// A digest of numbers in their order, equal on all machines: FNV-1a, a number at a time, with the high bits folded in. For
+/// accidents, not for adversaries.
+class Digest {
+ public:
+  void mix(std::uint64_t x) {
+    value_ = (value_ ^ x) * 1099511628211ull;
+    value_ ^= value_ >> 32;
+  }
+  void mix(std::span<const Index> values) {
+    for (const Index x : values) mix(std::uint64_t(x));
+  }
+  std::uint64_t value() const { return value_; }
+
+ private:
+  std::uint64_t value_ = 14695981039346656037ull;
+};
+
+/// What kind of value it is: four letters, and the version of what is written after them.
+struct StoredKind {
+  char name[5];
+  std::uint8_t version;
+  const char* words;  ///< "floor plan", for errors
+};
+
+class ListWriter {
+ public:
+  explicit ListWriter(const StoredKind& kind);
+  void list(std::span<const Index> values);  ///< bit-packed
+  void list(std::initializer_list<Index> values) { list(std::span(values.begin(), values.size())); }
+  std::vector<std::byte> finish() &&;
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+/// Reads what `ListWriter` wrote. Throws `Error(argument)` for anything else: outside data is never trusted. Memory stays in
+/// proportion to the bytes that are there.
+class ListReader {
+ public:
+  ListReader(const StoredKind& kind, std::span<const std::byte> bytes);
+  std::vector<Index> list();
+  std::vector<Index> list(std::size_t n);  ///< refuses a list of any other length
+  void end() const;
+  [[noreturn]] void refuse(const std::string& why) const;
+
+ private:
+  const StoredKind& kind_;
+  std::span<const std::byte> left_;
+};
+
+}  // namespace longshore

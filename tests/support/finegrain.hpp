@@ -1,0 +1,23 @@
+/// Worlds of the finegrain engine, in builds that have it.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "longshore/movers/finegrain.hpp"
+#include "support/quick.hpp"
+
+namespace longshore::test {
+
+class Finegrain : public testing::Test {
+  void SetUp() override {
+    if (!finegrain::available()) GTEST_SKIP() << "this build has no Boost.Context";
+  }
+};
+
+inline std::vector<Index> world_sizes() {
+  return quick() ? std::vector<Index>{1, 2, 7, 500} : std::vector<Index>{1, 2, 7, 1000, 10000};
+}
+
+}  // namespace longshore::test
