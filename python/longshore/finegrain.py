@@ -30,16 +30,20 @@ def move(
     combine: str | None = None,
     order: str = "F",
     checked: bool = False,
+    rounds: int = 1,
+    stack_bytes: int | str = "64KiB",
+    max_mem: int | str | None = None,
 ) -> dict[str, Any]:
     """Carries out a plan between blocks, each rank of it for itself, and tells what that took.
 
     `source` and `destination` are XArrays with storage for all blocks; without a destination the source is the destination too,
-    as in a halo update. `seed`: whose turn it is; 0 for one after the other. `combine`, `order` and `checked` are those of
-    `BlockPlan.bind`, and so is what is raised; an error names the rank, DeadlockError who waits for whom. Raises ArgumentError in
-    builds without Boost.Context.
+    as in a halo update. `seed`: whose turn it is; 0 for one after the other. `rounds`: how often the plan is carried out; it is
+    bound once. `stack_bytes`: a rank's stack, of which memory is taken for what is touched. `max_mem`: what a rank may hold beyond
+    its arrays. `combine`, `order` and `checked` are those of `BlockPlan.bind`, and so is what is raised; an error names the rank,
+    DeadlockError who waits for whom. Raises ArgumentError in builds without Boost.Context.
 
-    The answer has `ranks`, `bytes` (written), `switches` (turns), `stacks` (in use at one time), and how long binding and moving
-    took, `bind_s` and `move_s`.
+    The answer has `ranks`, `bytes` (written, in all rounds), `switches` (turns), `stacks` (in use at one time), and how long
+    binding and moving took, `bind_s` and `move_s`.
 
     >>> blocks = FloorPlan.even(Region.of_shape((30, 40)), 600)
     >>> u = XArray(blocks, "float64", ghost=1)
@@ -49,6 +53,8 @@ def move(
     >>> told["ranks"], told["stacks"], told["bytes"] == sum(8 * n for _, _, _, n in BlockPlan.halo(blocks, 1).volumes())
     (600, 600, True)
     """
+    from ._api import _bytes
+
     destination = source if destination is None else destination
     for array, name in ((source, "source"), (destination, "destination")):
         if not isinstance(array, XArray):
@@ -59,5 +65,10 @@ def move(
             raise DTypeError(f"the {name} has dtype {array.dtype}, the source has {source.dtype}")
     if not 0 <= seed < 2**64:
         raise ArgumentError(f"seed is {seed}; it must be 0 or more and fit in 64 bits")
+    if rounds < 0:
+        raise ArgumentError(f"rounds is {rounds}; it must be 0 or more")
     kind = _arrays.element_type(source.dtype, combine)
-    return _core.finegrain_move(plan, source._grids, destination._grids, kind, combine or "", order, checked, seed)
+    return _core.finegrain_move(
+        plan, source._grids, destination._grids, kind, combine or "", order, checked, seed, rounds,
+        _bytes(stack_bytes, "stack_bytes"), _bytes(max_mem),
+    )

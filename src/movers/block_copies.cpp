@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "movers/apart.hpp"
+
 namespace longshore {
 
 namespace {
@@ -165,42 +167,17 @@ void check_arrays(const BlockPlan& plan, const XArray& source, const XArray& des
                                      std::to_string(source.element_bytes()));
   if (options.max_mem < 0)
     throw Error(ErrorKind::argument, "max_mem is " + std::to_string(options.max_mem) + " bytes; it must not be negative");
-  plan.check_races(source.same_storage(destination), !options.reduction.is_replace());
 }
 
 void check_apart(const XArray& source, const XArray& destination) {
-  struct Span {
-    const std::byte *first, *last;
-    bool written;
-    std::string what;
-    Index block;
-    std::string name() const { return "the " + what + "array of block " + std::to_string(block); }
-  };
-  std::vector<Span> spans;
-  auto add = [&](const XArray& array, bool written, const char* what) {
-    for (std::size_t i = 0; i < array.grids().size(); ++i) {
-      const Grid& grid = array.grids()[i];
-      if (grid.region.empty()) continue;
-      Index low = 0, high = grid.element_bytes;
-      for (std::size_t d = 0; d < grid.region.dims(); ++d) {
-        const Index reach = checked_mul(grid.region.extent(d) - 1, grid.strides[d]);
-        (reach < 0 ? low : high) = checked_add(reach < 0 ? low : high, reach);
-      }
-      spans.push_back({grid.data + low, grid.data + high, written, what, array.owned()[i]});
-    }
-  };
   const bool same = source.same_storage(destination);
-  if (!same) add(source, false, "source ");
-  add(destination, true, same ? "" : "destination ");
-  std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) { return a.first < b.first; });
-  const Span *reach = nullptr, *reach_written = nullptr;
-  for (const auto& span : spans) {
-    const Span* before = span.written ? reach : reach_written;
-    if (before && before->last > span.first)
-      throw Error(ErrorKind::buffer, before->name() + " and " + span.name() + " share memory; give every block its own");
-    if (!reach || span.last > reach->last) reach = &span;
-    if (span.written && (!reach_written || span.last > reach_written->last)) reach_written = &span;
-  }
+  Apart blocks;
+  auto add = [&](const XArray& array, bool written) {
+    for (std::size_t i = 0; i < array.grids().size(); ++i) blocks.add(array.grids()[i], written, array.owned()[i]);
+  };
+  if (!same) add(source, false);
+  add(destination, true);
+  blocks.check(same);
 }
 
 }  // namespace longshore

@@ -60,8 +60,7 @@ std::vector<Stretch> weave(const std::vector<BlockMotion>& motions, std::vector<
 /// Stretches as tasks of about so many bytes.
 std::vector<CopyTask> batch(const std::vector<Stretch>& stretches, Index task_bytes);
 
-/// Checks a plan against the two arrays it is to move, and for races. Throws `Error(argument)`, `Error(type)` and `Error(shape)`
-/// that name the array, or the motion and the block.
+/// Checks the two arrays that a plan is to move. Throws `Error(argument)`, `Error(type)` and `Error(shape)` that name the array.
 void check_arrays(const BlockPlan& plan, const XArray& source, const XArray& destination, const BlockOptions& options);
 /// Throws `Error(buffer)` where a grid that is written shares memory with another.
 void check_apart(const XArray& source, const XArray& destination);

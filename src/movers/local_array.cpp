@@ -45,6 +45,12 @@ void check_local_array(const LocalArray& array, const Layout& layout, Index rank
                                          "; make it contiguous, or say the order it has in the layout");
 }
 
+void check_no_array(const LocalArray& array, const Layout& layout, Index rank, const char* what) {
+  if (!array.shape.empty() && std::find(array.shape.begin(), array.shape.end(), 0) == array.shape.end())
+    throw Error(ErrorKind::shape, "layout rank " + std::to_string(rank) + " takes no part in the " + what + " layout " +
+                                      layout.to_string() + " and owns nothing, but brings an array");
+}
+
 void check_no_overlap(const LocalArray& source, Index source_rank, const LocalArray& destination, Index destination_rank) {
   auto last = [](const LocalArray& array) -> const std::byte* {  // the last element's first byte is enough to tell
     const std::byte* end = array.data;

@@ -92,6 +92,11 @@ def test_mpi_is_included_in_its_engine_only():
     assert not wrong, "\n".join(wrong)
 
 
+def test_boost_is_included_where_stacks_are_made_only():
+    named = [path.relative_to(ROOT) for path in CPP if any(name.startswith("boost/") for name in INCLUDE.findall(path.read_text()))]
+    assert named == [Path("src/movers/finegrain/fibers.cpp")]
+
+
 def test_files_stay_short():
     too_long = []
     for path in FILES:

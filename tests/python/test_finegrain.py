@@ -1,5 +1,7 @@
 """Plans carried out by thousands of ranks that take turns, against the threads engine."""
 
+import os
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,6 +11,10 @@ import longshore as ls
 from longshore import BlockPlan, FloorPlan, Region, XArray, finegrain, regions
 
 needs_engine = pytest.mark.skipif(not finegrain.available(), reason="this build has no Boost.Context")
+
+
+def test_ci_has_the_engine():
+    assert finegrain.available() or os.environ.get("CI") != "true"
 
 
 def filled(blocks, ghost, seed, dtype="float64"):

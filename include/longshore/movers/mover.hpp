@@ -76,12 +76,14 @@ class Mover {
   State state_ = State::idle;
 };
 
-/// The memory of both arrays, held once where they are the same.
-std::vector<BoundMemory> bound_memory(const XArray& source, const XArray& destination);
+/// The memory of both arrays, held once where they are the same; with `rank`, what that rank's blocks lie in.
+std::vector<BoundMemory> bound_memory(const XArray& source, const XArray& destination, std::optional<Index> rank = {});
 
 /// Checks one local array against the layout: shape, strides, protection, and that it holds memory where it must. Throws
 /// `Error(buffer)` or `Error(shape)` that names the rank, the dimension and both values. `what` is "source" or "destination".
 void check_local_array(const LocalArray& array, const Layout& layout, Index rank, Index element_bytes, const char* what);
+/// Of a rank that takes no part in the layout: it may bring an array as long as nothing is in it. Throws `Error(shape)`.
+void check_no_array(const LocalArray& array, const Layout& layout, Index rank, const char* what);
 /// Throws `Error(buffer)` when a source and a destination share memory.
 void check_no_overlap(const LocalArray& source, Index source_rank, const LocalArray& destination, Index destination_rank);
 

@@ -33,10 +33,12 @@ namespace longshore::finegrain {
 
 namespace {
 
-/// The kernel's word for guard pages that take no mapping of their own (Linux 6.13).
+/// The kernel's word for guards that take no mapping of their own (Linux 6.13).
 constexpr int guard_install = 102;
-/// Where it has none, guard pages are mappings, of which a process may have some 65,000.
+/// Where it has none, guards are mappings, of which a process may have some 65,000.
 constexpr std::size_t most_guard_mappings = 16384;
+/// What lies below every stack, guarded or nobody's: more than any frame, lest one steps over it. Addresses cost nothing.
+constexpr std::size_t guard_bytes = 64 << 10;
 /// What lies next to a stack's end stays zero, if nothing guards it.
 constexpr std::size_t canary_words = 64;
 /// Around the end of a suspended stack: what its next turn begins with.
@@ -100,10 +102,10 @@ struct Lease {
 
 struct Fibers::State {
   std::function<void()> body;
-  std::size_t page_bytes = 0, stack_bytes = 0, mapped_bytes = 0;
+  std::size_t stack_bytes = 0, mapped_bytes = 0;
   std::byte* mapping = nullptr;
   bool guards = true;
-  Slot guarded = 0;                             ///< so many stacks have a guard page
+  Slot guarded = 0;                             ///< so many stacks are guarded
   std::vector<boost::context::fiber> contexts;  ///< where each stack goes on
   std::vector<const std::byte*> tops;           ///< about where each stack ended when it was suspended
   std::vector<Slot> free;
@@ -115,14 +117,14 @@ struct Fibers::State {
   void* outside_fiber = nullptr;
 #endif
 
-  Stack stack(Slot slot) const { return {mapping + slot * (page_bytes + stack_bytes) + page_bytes, stack_bytes}; }
+  Stack stack(Slot slot) const { return {mapping + slot * (guard_bytes + stack_bytes) + guard_bytes, stack_bytes}; }
 
-  /// Protects the page below a stack.
+  /// Protects what lies below a stack.
   void guard(Slot slot) {
-    std::byte* const page = stack(slot).base - page_bytes;
+    std::byte* const below = stack(slot).base - guard_bytes;
     if (guards && guarded == slot &&
-        (madvise(page, page_bytes, guard_install) == 0 ||
-         (slot < most_guard_mappings && mprotect(page, page_bytes, PROT_NONE) == 0)))
+        (madvise(below, guard_bytes, guard_install) == 0 ||
+         (slot < most_guard_mappings && mprotect(below, guard_bytes, PROT_NONE) == 0)))
       ++guarded;
   }
 
@@ -161,9 +163,9 @@ Fibers::Fibers(std::size_t most, std::size_t stack_bytes, std::function<void()> 
   State& s = *state_;
   s.body = std::move(body);
   s.guards = guards;
-  s.page_bytes = std::size_t(sysconf(_SC_PAGESIZE));
-  s.stack_bytes = std::size_t(ceil_div(Index(stack_bytes), Index(s.page_bytes))) * s.page_bytes;
-  s.mapped_bytes = std::size_t(checked_mul(Index(most), Index(s.page_bytes + s.stack_bytes)));
+  const Index page_bytes = sysconf(_SC_PAGESIZE);
+  s.stack_bytes = std::size_t(ceil_div(Index(stack_bytes), page_bytes) * page_bytes);
+  s.mapped_bytes = std::size_t(checked_mul(Index(most), Index(guard_bytes + s.stack_bytes)));
   if (s.mapped_bytes == 0) return;
   void* const mapping = mmap(nullptr, s.mapped_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapping == MAP_FAILED)
@@ -175,6 +177,7 @@ Fibers::Fibers(std::size_t most, std::size_t stack_bytes, std::function<void()> 
 }
 
 Fibers::~Fibers() {
+  state_->contexts.clear();  // lie on the stacks
   if (state_->mapping) munmap(state_->mapping, state_->mapped_bytes);
 }
 

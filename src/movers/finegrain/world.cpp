@@ -33,92 +33,55 @@ std::exception_ptr named(Index rank) {
   }
 }
 
-class Reception final : public Wait {
+}  // namespace
+
+class Reception : public Wait {
  public:
-  Reception(Index from, Index tag, std::span<std::byte> into) : from_(from), tag_(tag), into_(into) {}
+  Reception(Index from, Index tag) : from(from), tag(tag) {}
   Index whom(const World&, std::string& words) const override {
-    words = "waits for a message of " + rank_name(from_) + " (tag " + std::to_string(tag_) + ")";
-    return from_;
+    words = "waits for a message of " + rank_name(from) + " (tag " + std::to_string(tag) + ")";
+    return from;
   }
-  bool take(Index from, Index tag, std::span<const std::byte> message) override {
-    if (from != from_ || tag != tag_) return false;
+  bool take(Index sender, Index with_tag, std::span<const std::byte> message) override {
+    if (sender != from || with_tag != tag) return false;
+    keep(message);
+    return true;
+  }
+  virtual void keep(std::span<const std::byte> message) = 0;
+
+  const Index from, tag;
+
+ protected:
+  ~Reception() = default;
+};
+
+namespace {
+
+/// Of a message whose size is known.
+class SizedReception final : public Reception {
+ public:
+  SizedReception(Index from, Index tag, std::span<std::byte> into) : Reception(from, tag), into_(into), arrived_(into.size()) {}
+  void keep(std::span<const std::byte> message) override {
     arrived_ = message.size();
     if (message.size() == into_.size()) std::copy(message.begin(), message.end(), into_.begin());
-    return true;
   }
   void check_size(Index rank) const {
     if (arrived_ != into_.size())
-      throw Error(ErrorKind::shape, rank_name(rank) + " receives " + std::to_string(into_.size()) + " bytes of " +
-                                        rank_name(from_) + " (tag " + std::to_string(tag_) + "), which has sent " +
-                                        std::to_string(arrived_));
+      throw Error(ErrorKind::shape, rank_name(rank) + " receives " + std::to_string(into_.size()) + " bytes of " + rank_name(from) +
+                                        " (tag " + std::to_string(tag) + "), which has sent " + std::to_string(arrived_));
   }
 
  private:
-  Index from_, tag_;
   std::span<std::byte> into_;
-  std::size_t arrived_ = 0;
+  std::size_t arrived_;
 };
 
-void check_equal(std::size_t mine, std::size_t first, Index rank, const char* call) {
-  if (mine != first)
-    throw Error(ErrorKind::disagreement,
-                rank_name(rank) + " brings " + std::to_string(mine) + " bytes to " + call + ", rank 0 " + std::to_string(first));
-}
-
-class Gathering final : public Guest {
+class AnyReception final : public Reception {
  public:
-  Gathering(Index root, std::span<const std::byte> mine, std::span<std::byte> all)
-      : Guest("gather()"), root_(root), mine_(mine), all_(all) {}
-  void hold(World& world) override {
-    const auto& to = world.guest<Gathering>(root_);
-    const std::size_t wanted = mine_.size() * std::size_t(world.size());
-    if (to.all_.size() != wanted)
-      throw Error(ErrorKind::shape,
-                  rank_name(root_) + " gathers " + std::to_string(wanted) + " bytes into " + std::to_string(to.all_.size()));
-    for (Index r = 0; r < world.size(); ++r) {
-      const auto& from = world.guest<Gathering>(r);
-      check_equal(from.mine_.size(), mine_.size(), r, "gather()");
-      if (from.root_ != root_)
-        throw Error(ErrorKind::disagreement,
-                    rank_name(r) + " gathers at " + rank_name(from.root_) + ", rank 0 at " + rank_name(root_));
-      std::copy(from.mine_.begin(), from.mine_.end(), to.all_.begin() + r * Index(mine_.size()));
-    }
-  }
+  using Reception::Reception;
+  void keep(std::span<const std::byte> arrived) override { message.assign(arrived.begin(), arrived.end()); }
 
- private:
-  Index root_;
-  std::span<const std::byte> mine_;
-  std::span<std::byte> all_;
-};
-
-class Reducing final : public Guest {
- public:
-  Reducing(std::span<std::byte> numbers, const Reduction& reduction)
-      : Guest("all_reduce()"), numbers_(numbers), reduction_(reduction) {}
-  void hold(World& world) override {
-    const Index bytes = reduction_.element_bytes();
-    for (Index r = 1; r < world.size(); ++r) {
-      const auto& other = world.guest<Reducing>(r);
-      check_equal(other.numbers_.size(), numbers_.size(), r, "all_reduce()");
-      if (!(other.reduction_ == reduction_)) throw Error(ErrorKind::disagreement, rank_name(r) + " reduces otherwise than rank 0");
-    }
-    for (Index r = 1; r < world.size(); ++r)
-      reduction_.apply(numbers_.data(), world.guest<Reducing>(r).numbers_.data(), Index(numbers_.size()) / bytes, bytes, bytes);
-    for (Index r = 1; r < world.size(); ++r) std::copy(numbers_.begin(), numbers_.end(), world.guest<Reducing>(r).numbers_.begin());
-  }
-
- private:
-  std::span<std::byte> numbers_;
-  const Reduction& reduction_;
-};
-
-void check_tag(Index tag) {
-  if (tag < 0) throw Error(ErrorKind::argument, "tag " + std::to_string(tag) + " is negative");
-}
-
-class Barrier final : public Guest {
- public:
-  Barrier() : Guest("barrier()") {}
+  std::vector<std::byte> message;
 };
 
 }  // namespace
@@ -142,13 +105,15 @@ std::size_t World::Hash::operator()(const Address& address) const {
 }
 
 World::World(Index ranks, const std::function<void(Rank&)>& program, const Options& options)
-    : program_(program), seed_(options.seed), random_(options.seed) {
+    : program_(program), options_(options), random_(options.seed) {
   if (ranks < 0 || ranks >= Index{gone})
     throw Error(ErrorKind::argument,
                 "a world of " + std::to_string(ranks) + " ranks; there may be 0 to " + std::to_string(gone - 1));
   if (options.stack_bytes < least_stack_bytes)
     throw Error(ErrorKind::argument, "stacks of " + std::to_string(options.stack_bytes) + " bytes; a rank needs at least " +
                                          std::to_string(least_stack_bytes));
+  if (options.idle_turns < 0)
+    throw Error(ErrorKind::argument, std::to_string(options.idle_turns) + " idle turns; give 0, for never, or more");
   tasks_.resize(std::size_t(ranks));
   queue_.resize(std::size_t(ranks));
   fibers_.emplace(std::size_t(ranks), std::size_t(options.stack_bytes), [this] { live(); });
@@ -158,19 +123,27 @@ Statistics World::go() {
   for (Index r = 0; r < size(); ++r) enqueue(r);
   while (returned_ < size()) {
     while (waiting_turns_ > 0) give_turn(next());
-    if (failure_) {
+    if (failure_)
       wake_all();
-    } else if (guests_ == size()) {
+    else if (guests_ == size())
       hold_meeting();
-    } else if (returned_ < size()) {
-      failure_ = std::make_exception_ptr(Error(ErrorKind::deadlock, deadlock()));
-    }
+    else if (returned_ < size())
+      end([&] { return deadlock(); });
   }
   statistics_.stacks = Index(fibers_->stacks());
   fibers_.reset();
   if (failure_) std::rethrow_exception(failure_);
   check_mail();
   return statistics_;
+}
+
+template <class Make>
+void World::end(Make&& make) {
+  try {
+    throw make();  // where there is no memory for an error, that is the error
+  } catch (...) {
+    if (!failure_) failure_ = std::current_exception();
+  }
 }
 
 std::uint32_t& World::queued(std::size_t k) {
@@ -185,7 +158,7 @@ Index World::next() {
   const std::size_t settled = std::min(waiting_turns_, waiting_turns_ > few_turns ? turns_ahead : 1);
   for (; settled_ < settled; ++settled_) {
     std::uint32_t& soon = queued(settled_);
-    if (seed_ != 0) std::swap(soon, queued(settled_ + std::size_t(random_() % (waiting_turns_ - settled_))));
+    if (options_.seed != 0) std::swap(soon, queued(settled_ + std::size_t(random_() % (waiting_turns_ - settled_))));
     if (const auto slot = tasks_[soon].slot; slot != fresh && settled_ > 0) fibers_->prefetch(slot);
   }
   const Index rank = queue_[head_];
@@ -201,13 +174,35 @@ void World::give_turn(Index rank) {
     if (task.slot == fresh) task.slot = fibers_->add();
     ++statistics_.switches;
     current_ = rank;
-    goes_on = fibers_->resume(task.slot);
+    while ((goes_on = fibers_->resume(task.slot)) && work_) work_outside(rank);
     current_ = nobody;
-    if (!fibers_->intact(task.slot) && !failure_)
-      failure_ = std::make_exception_ptr(Error(
-          ErrorKind::memory_limit, rank_name(rank) + " has overflowed its stack: give ranks larger ones (Options::stack_bytes)"));
+    if (!fibers_->intact(task.slot))
+      end([&] {
+        return Error(ErrorKind::memory_limit,
+                     rank_name(rank) + " has overflowed its stack: give ranks larger ones (Options::stack_bytes)");
+      });
   }
-  if (!goes_on) task.slot = gone, ++returned_;
+  if (goes_on) return;
+  task.slot = gone, ++returned_;
+  progress();
+}
+
+void World::outside(Index rank, const std::function<void()>& work) {
+  if (!check_turn(rank)) return;
+  work_ = &work;
+  fibers_->suspend();
+  if (work_failure_) std::rethrow_exception(std::exchange(work_failure_, nullptr));
+}
+
+void World::work_outside(Index rank) {
+  current_ = nobody;  // there is no stack to wait on
+  try {
+    (*work_)();
+  } catch (...) {
+    work_failure_ = std::current_exception();
+  }
+  work_ = nullptr;
+  current_ = rank;
 }
 
 /// What happens on a rank's stack.
@@ -222,11 +217,18 @@ void World::live() {
   }
 }
 
-void World::check_turn(Index rank) const {
+bool World::ended() const {
+  if (failure_ && std::uncaught_exceptions() == 0) throw WorldEnded{};
+  return failure_ != nullptr;
+}
+
+bool World::check_turn(Index rank) const {
   if (current_ != rank)
     throw Error(ErrorKind::argument, rank_name(rank) + "'s part of a world is used " +
-                                         (current_ == nobody ? "when that world is over" : "by " + rank_name(current_)));
-  if (failure_) throw WorldEnded{};
+                                         (current_ != nobody        ? "by " + rank_name(current_)
+                                          : returned_ == size() ? "when that world is over"
+                                                                    : "where nothing may wait: in a function that combines"));
+  return !ended();
 }
 
 void World::check_peer(Index rank) const {
@@ -234,11 +236,12 @@ void World::check_peer(Index rank) const {
     throw Error(ErrorKind::argument, "there is no " + rank_name(rank) + "; the world has " + std::to_string(size()));
 }
 
-void World::block(Index rank, Wait& wait) {
-  check_turn(rank);
+bool World::block(Index rank, Wait& wait) {
+  if (!check_turn(rank)) return false;
+  progress();
   tasks_[std::size_t(rank)].wait = &wait;
   fibers_->suspend();
-  if (failure_) throw WorldEnded{};
+  return !ended();
 }
 
 void World::wake(Index rank) {
@@ -249,48 +252,78 @@ void World::wake_all() {
   for (Index r = 0; r < size(); ++r) wake(r);
 }
 
-void World::yield(Index rank) {
-  check_turn(rank);
+bool World::yield(Index rank, const Wait* asks) {
+  if (!check_turn(rank)) return false;
+  if (options_.idle_turns > 0) count_idle_turn(rank, asks);
   enqueue(rank);
   fibers_->suspend();
-  if (failure_) throw WorldEnded{};
+  return !ended();
+}
+
+void World::progress() { ++idle_turn_, had_idle_turn_ = 0, idle_turns_ = 0; }
+
+/// An idle turn is over when all that wait for a turn, and this rank, have had one in which they did nothing but yield.
+void World::count_idle_turn(Index rank, const Wait* asks) {
+  if (std::exchange(tasks_[std::size_t(rank)].idle_turn, idle_turn_) == idle_turn_) return;
+  const std::size_t going_on = waiting_turns_ + 1;
+  if (++had_idle_turn_ < going_on) return;
+  ++idle_turn_, had_idle_turn_ = 0;
+  if (++idle_turns_ >= options_.idle_turns)
+    end([&] {
+      return deadlock(rank, asks, std::to_string(going_on) + " of " + std::to_string(size()) + " ranks ask or yield, and in " +
+                                      std::to_string(idle_turns_) + " turns of each nobody has come any further");
+    });
 }
 
 void World::send(Index from, Index to, Index tag, std::span<const std::byte> message) {
-  check_turn(from);
+  if (!check_turn(from)) return;
   check_peer(to);
   ++statistics_.messages;
+  progress();
   if (Wait* const wait = tasks_[std::size_t(to)].wait; wait && wait->take(from, tag, message))
     wake(to);
   else
     mail_[{to, from, tag}].emplace_back(message.begin(), message.end());
 }
 
-void World::receive(Index to, Index from, Index tag, std::span<std::byte> message) {
-  check_turn(to);
-  check_peer(from);
-  Reception reception(from, tag, message);
-  if (const auto found = mail_.find({to, from, tag}); found != mail_.end()) {
-    reception.take(from, tag, found->second.front());
-    found->second.pop_front();
-    if (found->second.empty()) mail_.erase(found);
-  } else {
+void World::receive(Index to, Reception& reception) {
+  if (!check_turn(to)) return;
+  check_peer(reception.from);
+  const auto found = mail_.find({to, reception.from, reception.tag});
+  if (found == mail_.end()) {
     block(to, reception);
+    return;
   }
+  progress();
+  reception.keep(found->second.front());
+  found->second.pop_front();
+  if (found->second.empty()) mail_.erase(found);
+}
+
+void World::receive(Index to, Index from, Index tag, std::span<std::byte> message) {
+  SizedReception reception(from, tag, message);
+  receive(to, reception);
   reception.check_size(to);
 }
 
-void World::meet(Index rank, Guest& guest) {
-  check_turn(rank);
+std::vector<std::byte> World::receive(Index to, Index from, Index tag) {
+  AnyReception reception(from, tag);
+  receive(to, reception);
+  return std::move(reception.message);
+}
+
+bool World::meet(Index rank, Guest& guest) {
+  if (!check_turn(rank)) return false;
   if (guests_ == 0) {
     first_guest_ = rank;
-  } else if (const char* const call = this->guest<Guest>(first_guest_).call_; std::strcmp(call, guest.call_) != 0) {
+  } else if (const char* const call = this->guest<Guest>(first_guest_).call(); std::strcmp(call, guest.call()) != 0) {
     throw Error(ErrorKind::disagreement,
-                "this rank has called " + std::string(guest.call_) + " where " + rank_name(first_guest_) + " has called " + call);
+                "this rank has called " + std::string(guest.call()) + " where " + rank_name(first_guest_) + " has called " + call);
   }
   ++guests_;
-  block(rank, guest);
+  if (!block(rank, guest)) return false;
   if (guest.failure_) std::rethrow_exception(guest.failure_);
+  return true;
 }
 
 void World::hold_meeting() {
@@ -307,32 +340,38 @@ void World::hold_meeting() {
   }
 }
 
-std::string World::deadlock() const {
+Error World::deadlock() const {
   // Everybody who is left waits for somebody: from anyone, the way leads into a circle or to a rank that has returned.
   Index rank = 0;
   while (returned(rank)) ++rank;
+  return deadlock(rank, nullptr,
+                  std::to_string(size() - returned_) + " of " + std::to_string(size()) + " ranks wait and none can go on");
+}
+
+Error World::deadlock(Index rank, const Wait* asks, std::string text) const {
   std::vector<std::string> lines;
   std::unordered_map<Index, std::size_t> met;
-  while (!returned(rank) && met.try_emplace(rank, lines.size()).second) {
+  const Wait* wait = asks ? asks : tasks_[std::size_t(rank)].wait;
+  while (wait && met.try_emplace(rank, lines.size()).second) {
     std::string words;
-    const Index next = wait_of(rank).whom(*this, words);
+    const Index next = wait->whom(*this, words);
     lines.push_back(rank_name(rank) + " " + words);
     rank = next;
+    wait = tasks_[std::size_t(rank)].wait;
   }
-  if (returned(rank))
-    lines.push_back(rank_name(rank) + " has returned");
+  if (const auto circle = met.find(rank); circle != met.end())
+    lines.erase(lines.begin(), lines.begin() + Index(circle->second));
   else
-    lines.erase(lines.begin(), lines.begin() + Index(met[rank]));
+    lines.push_back(rank_name(rank) + (returned(rank) ? " has returned" : " has its turns, but comes no further"));
   if (lines.size() > most_lines) {
     const std::size_t left_out = lines.size() - most_lines + 1;
     const auto first = lines.begin() + Index(most_lines / 2);
     *first = std::to_string(left_out) + " more ranks wait for one another";
     lines.erase(first + 1, first + Index(left_out));
   }
-  std::string text =
-      "deadlock: " + std::to_string(size() - returned_) + " of " + std::to_string(size()) + " ranks wait and none can go on";
+  text = "deadlock: " + text;
   for (const auto& line : lines) text += "\n  " + line;
-  return text;
+  return Error(ErrorKind::deadlock, text);
 }
 
 void World::check_mail() const {
@@ -349,39 +388,6 @@ void World::check_mail() const {
                                            rank_name(address.from) + " (tag " + std::to_string(address.tag) + ", " +
                                            std::to_string(queue.front().size()) + " bytes)" +
                                            (messages > 1 ? ", and " + std::to_string(messages - 1) + " more were left" : ""));
-}
-
-Index Rank::size() const { return world_.size(); }
-void Rank::yield() { world_.yield(rank_); }
-
-void Rank::send(Index to, Index tag, std::span<const std::byte> message) {
-  check_tag(tag);
-  world_.send(rank_, to, tag, message);
-}
-
-void Rank::receive(Index from, Index tag, std::span<std::byte> message) {
-  check_tag(tag);
-  world_.receive(rank_, from, tag, message);
-}
-
-void Rank::barrier() {
-  Barrier mine;
-  world_.meet(rank_, mine);
-}
-
-void Rank::gather(Index root, std::span<const std::byte> mine, std::span<std::byte> all) {
-  if (root < 0 || root >= size())
-    throw Error(ErrorKind::argument, "there is no " + rank_name(root) + " to gather at; the world has " + std::to_string(size()));
-  Gathering gathering(root, mine, all);
-  world_.meet(rank_, gathering);
-}
-
-void Rank::all_reduce(std::span<std::byte> numbers, const Reduction& reduction) {
-  if (reduction.is_replace() || Index(numbers.size()) % reduction.element_bytes() != 0)
-    throw Error(ErrorKind::argument,
-                "all_reduce() of " + std::to_string(numbers.size()) + " bytes needs an operation, and whole numbers");
-  Reducing reducing(numbers, reduction);
-  world_.meet(rank_, reducing);
 }
 
 Statistics run(Index ranks, const std::function<void(Rank&)>& program, const Options& options) {

@@ -2,16 +2,15 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
-#include <map>
 #include <numeric>
+
+#include "movers/bind_texts.hpp"
 
 namespace longshore::mpi {
 
 namespace {
 
 constexpr std::size_t longest_text = 4000;  // a layout of a million ranks must not flood the others
-constexpr int most_listed = 8;
 
 /// Every rank's text, on every rank. Only on the way to an error.
 std::vector<std::string> gather_texts(const Communicator& communicator, std::string text) {
@@ -33,69 +32,8 @@ std::vector<std::string> gather_texts(const Communicator& communicator, std::str
   return texts;
 }
 
-/// "ranks 0, 1, 5-7", at most a few.
-std::string name_ranks(const std::vector<int>& ranks) {
-  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-  int listed = 0;
-  for (std::size_t i = 0; i < ranks.size();) {
-    std::size_t j = i;
-    while (j + 1 < ranks.size() && ranks[j + 1] == ranks[j] + 1) ++j;
-    if (listed++) text += ", ";
-    if (listed > most_listed) return text + "...";
-    text += std::to_string(ranks[i]);
-    if (j > i) text += (j == i + 1 ? ", " : "-") + std::to_string(ranks[j]);
-    i = j + 1;
-  }
-  return text;
-}
-
-/// The ranks that brought the same text, in order of the first of them.
-std::vector<std::pair<std::vector<int>, std::string>> group(const std::vector<std::string>& texts) {
-  std::vector<std::pair<std::vector<int>, std::string>> groups;
-  std::map<std::string_view, std::size_t> seen;
-  for (std::size_t r = 0; r < texts.size(); ++r) {
-    if (texts[r].empty()) continue;
-    const auto [place, fresh] = seen.try_emplace(texts[r], groups.size());
-    if (fresh) groups.emplace_back(std::vector<int>{}, texts[r]);
-    groups[place->second].first.push_back(int(r));
-  }
-  return groups;
-}
-
-[[noreturn]] void throw_failures(const Communicator& communicator, const Submission& mine) {
-  // The kind travels as the first character.
-  std::string text;
-  if (mine.failure) text = char('A' + int(mine.failure->kind())) + std::string(mine.failure->what());
-  const auto groups = group(gather_texts(communicator, text));
-  std::string message;
-  auto kind = ErrorKind::argument;
-  int listed = 0;
-  for (const auto& [ranks, what] : groups) {
-    if (!listed) kind = ErrorKind(what[0] - 'A');
-    if (listed++ == most_listed) {
-      message += "\n...";
-      break;
-    }
-    if (listed > 1) message += "\n";
-    // What all ranks did wrong alike needs no rank.
-    if (int(ranks.size()) < communicator.size()) message += name_ranks(ranks) + ": ";
-    message += what.substr(1);
-  }
-  throw Error(kind, message);
-}
-
-[[noreturn]] void throw_disagreement(const Communicator& communicator, const Submission& mine) {
-  const auto groups = group(gather_texts(communicator, mine.text));
-  std::string message = "ranks were given different things to move";
-  int listed = 0;
-  for (const auto& [ranks, what] : groups) {
-    if (listed++ == most_listed) {
-      message += "\n  ...";
-      break;
-    }
-    message += "\n  " + name_ranks(ranks) + ": " + what;
-  }
-  throw Error(ErrorKind::disagreement, message);
+TextOf everybodys(const Communicator& communicator, std::string text) {
+  return [texts = gather_texts(communicator, std::move(text))](Index rank) { return texts[std::size_t(rank)]; };
 }
 
 }  // namespace
@@ -107,8 +45,9 @@ std::array<Index, 2> agree(const Communicator& communicator, const Submission& m
   std::array<Index, 7> ours = {mine.failure ? 0 : 1, high, -high, low, -low, values[0], values[1]}, all{};
   check_mpi(MPI_Allreduce(ours.data(), all.data(), int(ours.size()), MPI_INT64_T, MPI_MIN, communicator.world()),
             "MPI_Allreduce");
-  if (!all[0]) throw_failures(communicator, mine);
-  if (all[1] != -all[2] || all[3] != -all[4]) throw_disagreement(communicator, mine);
+  const Index ranks = communicator.size();
+  if (!all[0]) throw_failures(ranks, everybodys(communicator, mine.failure ? failure_text(*mine.failure) : std::string()));
+  if (all[1] != -all[2] || all[3] != -all[4]) throw_disagreement(ranks, everybodys(communicator, mine.text));
   return {all[5], all[6]};
 }
 

@@ -1,6 +1,7 @@
 /// The `mpi` engine for blocks: binds a plan to the arrays of all processes of a communicator.
 #include <algorithm>
 
+#include "movers/bind_texts.hpp"
 #include "movers/mpi/block_routes.hpp"
 #include "movers/mpi/collective_messages.hpp"
 #include "movers/mpi/peer_sums.hpp"
@@ -11,21 +12,11 @@ namespace longshore::mpi {
 namespace {
 
 std::string describe(const BlockPlan& plan, const XArray& source, const XArray& destination, const ExchangeOptions& options) {
-  auto array = [](const XArray& of) {
-    return "elements of " + std::to_string(of.element_bytes()) + " bytes, ghost cells " + of.format().ghost.to_string() +
-           (of.format().order == Order::C ? ", order C" : ", order F");
-  };
-  std::string text = array(source) + " from " + plan.source().to_string(2);
-  text += source.same_storage(destination) ? ", to themselves" : " to " + array(destination) + " on " + plan.destination().to_string(2);
-  if (!options.element.empty()) text += " (" + options.element + ")";
-  if (!options.reduction.is_replace())
-    text += ", " + std::string(reduce_name(options.reduction.op())) + " of " + std::string(element_name(options.reduction.type()));
-  if (options.visit == Order::C) text += ", visited in order C";
+  std::string text = describe_blocks(plan, source, destination, options, plan.digest(), options.element);
   if (options.node != NodePath::automatic) text += std::string(", node path ") + path_name(options.node);
   if (!options.aggregate) text += ", not aggregated";
   if (options.packet_bytes > 0) text += ", packets of " + std::to_string(options.packet_bytes) + " bytes";
   if (!options.preallocate) text += ", buffers not preallocated";
-  if (options.checked) text += ", checked";
   text += options.exchange == Exchange::point_to_point   ? ", point to point"
           : options.exchange == Exchange::neighborhood   ? ", neighborhood collective"
           : options.exchange == Exchange::all_to_all     ? ", all to all"
@@ -35,21 +26,15 @@ std::string describe(const BlockPlan& plan, const XArray& source, const XArray& 
 
 void check(const Communicator& communicator, const BlockPlan& plan, const XArray& source, const XArray& destination,
            const ExchangeOptions& options) {
-  if (plan.world_size() > communicator.size())
-    throw Error(ErrorKind::argument, "the plan has blocks on rank " + std::to_string(plan.world_size() - 1) +
-                                         ", the communicator has " + std::to_string(communicator.size()) + " ranks");
-  if (plan.rank() && *plan.rank() != communicator.rank())
-    throw Error(ErrorKind::argument, "the plan is rank " + std::to_string(*plan.rank()) + "'s, this is rank " +
-                                         std::to_string(communicator.rank()));
+  check_owner(plan, source, destination, communicator.rank(), communicator.size(), "the communicator");
   for (const auto& [array, what] : {std::pair{&source, "source"}, {&destination, "destination"}})
-    if (array->rank() != Index(communicator.rank()))
-      throw Error(ErrorKind::argument,
-                  std::string("the ") + what + " array has storage for the blocks of " +
-                      (array->rank() ? "rank " + std::to_string(*array->rank()) : std::string("all ranks")) + ", this is rank " +
-                      std::to_string(communicator.rank()));
+    if (!array->rank())
+      throw Error(ErrorKind::argument, std::string("the ") + what + " array has storage for the blocks of all ranks, this is rank " +
+                                           std::to_string(communicator.rank()));
   if (options.packet_bytes < 0)
     throw Error(ErrorKind::argument, "packet_bytes is " + std::to_string(options.packet_bytes) + "; it cannot be negative");
   check_arrays(plan, source, destination, options);
+  plan.check_races(source.same_storage(destination), !options.reduction.is_replace());
   check_apart(source, destination);
 }
 
@@ -87,7 +72,7 @@ std::unique_ptr<Mover> bind(const BlockPlan& plan, CommHandle comm, XArray sourc
   Submission mine;
   mine.failure = attempt([&] {
     mine.text = describe(plan, source, destination, options);
-    mine.digest = digest_bytes(mine.text.data(), mine.text.size(), plan.digest());
+    mine.digest = digest_bytes(mine.text.data(), mine.text.size());  // that of the plan is in it
     check(*communicator, plan, source, destination, options);
   });
   const Index max_mem = options.max_mem > 0 ? options.max_mem : Budget::unbounded;

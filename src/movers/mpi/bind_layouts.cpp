@@ -1,4 +1,5 @@
 /// The `mpi` engine for layouts: binds a plan to the parts of all processes of a communicator.
+#include "movers/bind_texts.hpp"
 #include "movers/mpi/agreement.hpp"
 #include "movers/mpi/layout_routes.hpp"
 #include "movers/mpi/mpi_mover.hpp"
@@ -8,29 +9,7 @@ namespace longshore::mpi {
 namespace {
 
 std::string describe(const MotionPlan& plan, const Options& options) {
-  auto shape = [](const Layout& layout) {
-    std::string text;
-    for (const Index n : layout.shape()) text += (text.empty() ? "" : "x") + std::to_string(n);
-    return text;
-  };
-  std::string text = shape(plan.source()) + " elements of " + std::to_string(plan.element_bytes()) + " bytes";
-  if (!options.element.empty()) text += " (" + options.element + ")";
-  text += " from " + plan.source().to_string() + " to " + plan.destination().to_string();
-  bool permuted = false;
-  for (std::size_t d = 0; d < plan.axes().size(); ++d) permuted |= plan.axes()[d] != d;
-  if (permuted) {
-    text += ", axes";
-    for (const auto axis : plan.axes()) text += " " + std::to_string(axis);
-  }
-  if (!options.combine.is_copy()) {
-    auto scalar = [](const ScalarBytes& bytes) {
-      std::string hex;
-      for (const auto b : bytes) hex += "0123456789abcdef"[int(b) >> 4], hex += "0123456789abcdef"[int(b) & 15];
-      return hex;
-    };
-    text += ", " + std::string(element_name(options.combine.type())) + " alpha 0x" + scalar(options.combine.alpha()) +
-            " beta 0x" + scalar(options.combine.beta()) + (options.combine.conjugate() ? " conjugated" : "");
-  }
+  std::string text = describe_layouts(plan, options.combine, options.element);
   if (options.placement == Placement::wrap) text += ", placement wrap";
   if (options.node != NodePath::automatic) text += std::string(", node path ") + path_name(options.node);
   return text;
@@ -43,14 +22,6 @@ Submission submission(const MotionPlan& plan, const Options& options) {
   return mine;
 }
 
-void check_options(const MotionPlan& plan, const Options& options) {
-  if (options.max_mem < 0)
-    throw Error(ErrorKind::argument, "max_mem is " + std::to_string(options.max_mem) + "; it cannot be negative");
-  if (!options.combine.is_copy() && element_size(options.combine.type()) != plan.element_bytes())
-    throw Error(ErrorKind::type, "alpha and beta are for " + std::string(element_name(options.combine.type())) +
-                                     ", the plan's elements have " + std::to_string(plan.element_bytes()) + " bytes");
-}
-
 }  // namespace
 
 std::unique_ptr<Mover> bind(const MotionPlan& plan, CommHandle comm, std::vector<Part> sources,
@@ -61,7 +32,7 @@ std::unique_ptr<Mover> bind(const MotionPlan& plan, CommHandle comm, std::vector
   std::optional<HeldParts> parts;
   auto mine = submission(plan, options);
   mine.failure = attempt([&] {
-    check_options(plan, options);
+    check_layout_options(plan, options.combine, options.max_mem);
     parts.emplace(plan, Holders{options.placement, communicator->size()}, communicator->rank(), std::move(sources),
                   std::move(destinations));
   });

@@ -20,11 +20,7 @@ void check_side(std::vector<Part>& parts, const Layout& layout, Index element_by
       throw Error(ErrorKind::argument, "the " + name + " belongs in process " + std::to_string(holders.of(part.rank)) +
                                            ", not in process " + std::to_string(me));
     if (!layout.process_of(part.rank)) {
-      // A process beside the layout may bring an array as long as nothing is in it.
-      const auto& shape = part.array.shape;
-      if (!shape.empty() && std::find(shape.begin(), shape.end(), 0) == shape.end())
-        throw Error(ErrorKind::shape, "layout rank " + std::to_string(part.rank) + " takes no part in the " + what +
-                                          " layout " + layout.to_string() + " and owns nothing, but brings an array");
+      check_no_array(part.array, layout, part.rank, what);
       continue;
     }
     check_local_array(part.array, layout, part.rank, element_bytes, what);

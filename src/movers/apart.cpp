@@ -1,0 +1,41 @@
+#include "movers/apart.hpp"
+
+#include <algorithm>
+
+namespace longshore {
+
+std::string Apart::Span::name(bool same) const {
+  std::string text = std::string("the ") + (same ? "" : written ? "destination " : "source ") + "array of ";
+  if (block == no_block) return text + "rank " + std::to_string(rank);
+  return text + "block " + std::to_string(block) + (rank == nobody ? "" : " (rank " + std::to_string(rank) + ")");
+}
+
+void Apart::add(const Grid& grid, bool written, Index block, Index rank) {
+  if (grid.region.empty()) return;
+  Index low = 0, high = grid.element_bytes;
+  for (std::size_t d = 0; d < grid.region.dims(); ++d) {
+    const Index reach = checked_mul(grid.region.extent(d) - 1, grid.strides[d]);
+    (reach < 0 ? low : high) = checked_add(reach < 0 ? low : high, reach);
+  }
+  spans_.push_back({grid.data + low, grid.data + high, written, block, rank});
+}
+
+void Apart::add(const LocalArray& array, const Layout& layout, Index rank, Index element_bytes, bool written) {
+  const Index bytes = checked_mul(layout.allocated_size(rank), element_bytes);
+  if (bytes > 0) spans_.push_back({array.data, array.data + bytes, written, no_block, rank});
+}
+
+void Apart::check(bool same) {
+  std::sort(spans_.begin(), spans_.end(), [](const Span& a, const Span& b) { return a.first < b.first; });
+  // What is only read may share memory with other such things.
+  const Span *reach = nullptr, *reach_written = nullptr;
+  for (const auto& span : spans_) {
+    const Span* before = span.written ? reach : reach_written;
+    if (before && before->last > span.first)
+      throw Error(ErrorKind::buffer, before->name(same) + " and " + span.name(same) + " share memory; give what is written its own");
+    if (!reach || span.last > reach->last) reach = &span;
+    if (span.written && (!reach_written || span.last > reach_written->last)) reach_written = &span;
+  }
+}
+
+}  // namespace longshore

@@ -1,0 +1,32 @@
+/// What ranks say to each other when they bind: who was given what, and what of it cannot be. All engines say it alike.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "longshore/movers/mover.hpp"
+
+namespace longshore {
+
+/// What a rank brings to a comparison, in words; nothing where it has nothing to say.
+using TextOf = std::function<std::string(Index rank)>;
+
+/// Throws `Error(disagreement)` with everybody's text, ranks of one text together.
+[[noreturn]] void throw_disagreement(Index ranks, const TextOf& text_of);
+/// An error as a text that can be brought, and the error of all that such texts make: of the kind of the first.
+std::string failure_text(const Error& error);
+[[noreturn]] void throw_failures(Index ranks, const TextOf& text_of);
+
+/// What is to be moved, in words; `digest` is the plan's, `element` says what an element is ("<f8"), if that is known.
+std::string describe_blocks(const BlockPlan& plan, const XArray& source, const XArray& destination, const BlockOptions& options,
+                            std::uint64_t digest, const std::string& element = {});
+std::string describe_layouts(const MotionPlan& plan, const Combine& combine, const std::string& element = {});
+
+/// Throws `Error(argument)` where the plan needs more ranks than there are, or plan or arrays belong to another rank than this one.
+/// `world`: what the ranks are of, "the communicator".
+void check_owner(const BlockPlan& plan, const XArray& source, const XArray& destination, Index rank, Index ranks,
+                 const char* world);
+/// Throws `Error(argument)` and `Error(type)` where options do not suit the plan.
+void check_layout_options(const MotionPlan& plan, const Combine& combine, Index max_mem);
+
+}  // namespace longshore
