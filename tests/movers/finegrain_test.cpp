@@ -3,6 +3,7 @@
 #include <cstring>
 #include <optional>
 #include <random>
+#include <stdexcept>
 
 #include "support/expect_error.hpp"
 #include "support/finegrain.hpp"
@@ -168,7 +169,9 @@ TEST_F(FinegrainMover, thousands_of_ranks) {
     const auto blocks = even_floor_plan(domain, ranks, {true, true});
     const XArray array(blocks, {}, {8, Point(2, 1), Order::F});
     const Case one{BlockPlan::halo(blocks, Halo(2, 1, domain, {true, true})), array, array};
-    compare_with_threads(one, ranks, 0, {}, {});
+    for (const std::uint64_t seed : {0, 7})  // with everybody's plan, and each with its own and arrays of its own
+      compare_with_threads(one, ranks, seed, {},
+                           [&](Index r) { return BlockPlan::halo(blocks, Halo(2, 1, domain, {true, true}), r); });
   }
 }
 
@@ -194,8 +197,7 @@ TEST_F(FinegrainMover, several_in_flight_and_given_up) {
                        expect_error(ErrorKind::argument, {"started already"}, [&] { one->start(); });
                        me.rank() % 2 ? one->wait() : two->wait();
                        me.rank() % 2 ? two->wait() : one->wait();
-                       one->wait();  // nothing to wait for
-                       EXPECT_TRUE(two->test());
+                       expect_error(ErrorKind::argument, {"wait() without start()"}, [&] { one->wait(); });
                      }
                    },
                    {seed});
@@ -217,6 +219,152 @@ TEST_F(FinegrainMover, several_in_flight_and_given_up) {
         EXPECT_EQ(std::memcmp(e.grid(k).data, a.grid(k).data, std::size_t(e.grid(k).region.size() * 8)), 0) << k;
       }
   }
+}
+
+TEST_F(FinegrainMover, who_gives_up_a_later_move_has_not_finished_the_one_before_for_others) {
+  const FloorPlan from(std::vector{Region({0}, {1})}, {0}), to(std::vector{Region({0}, {1}), Region({0}, {1})}, {1, 2});
+  BlockPlan plan(from, to);
+  for (const Index k : {0, 1}) plan.copy(Region({0}, {1}), k, Region({0}, {1}), 0);
+  const XArray source(from, {}, {8, {}, Order::F}), destination(to, {}, {8, {}, Order::F});
+  Index &sent = View<Index, 1>(source.grid(0))(0), &received = View<Index, 1>(destination.grid(1))(0);
+  sent = 1;
+  finegrain::run(3, [&](Rank& me) {
+    auto mover = finegrain::bind(plan, me, source, destination);
+    if (me.rank() == 2) me.receive(1, 0, {});  // starts when rank 1 has given up the second move
+    mover->start(), mover->wait();
+    if (me.rank() == 1) {
+      mover->start();
+      mover.reset();
+      me.send(2, 0, {});
+      return;
+    }
+    if (me.rank() == 0)
+      sent = 2;
+    else
+      EXPECT_EQ(received, 1);
+    mover->start(), mover->wait();
+    EXPECT_EQ(received, 2);  // rank 0 waits for it too
+  });
+}
+
+TEST_F(FinegrainMover, what_a_function_throws_is_its_ranks) {
+  const auto blocks = even_floor_plan(Region({0}, {16}), 4);
+  const BlockPlan halo = BlockPlan::halo(blocks, Halo(1, 1));
+  const XArray array(blocks, {}, {8, Point(1, 1), Order::F});
+  for (const std::uint64_t seed : {0, 1, 2, 3})
+    for (const bool asks : {false, true}) {
+      Index thrown = 0;
+      finegrain::run(4,
+                     [&](Rank& me) {
+                       int round = 0;
+                       BlockOptions options;
+                       options.reduction = Reduction(8, [&](std::byte*, const std::byte*, Index, Index, Index) {
+                         if (me.rank() == 2 && round == 1) throw std::range_error("too much");
+                         if (me.rank() == 1 && round == 2) me.yield();
+                       });
+                       const auto mover = finegrain::bind(halo, me, array, array, options);
+                       auto finish = [&] {
+                         while (asks && !mover->test()) {
+                         }
+                         mover->wait();
+                       };
+                       for (; round < 4; ++round) {
+                         mover->start();
+                         if (me.rank() == 2 && round == 1) {
+                           EXPECT_THROW(finish(), std::range_error);
+                           ++thrown;
+                         } else if (me.rank() == 1 && round == 2) {
+                           expect_error(ErrorKind::argument, {"rank 1's part", "nothing may wait"}, finish);
+                           ++thrown;
+                         } else {
+                           finish();
+                         }
+                         me.barrier();
+                       }
+                     },
+                     {seed});
+      EXPECT_EQ(thrown, 2);
+    }
+}
+
+TEST_F(FinegrainMover, destructors_may_wait_while_the_world_ends) {
+  const auto blocks = even_floor_plan(Region({0}, {16}), 4);
+  const BlockPlan halo = BlockPlan::halo(blocks, Halo(1, 1));
+  const XArray array(blocks, {}, {8, Point(1, 1), Order::F});
+  struct Finish {
+    Rank& me;
+    Mover& mover;
+    Index& finished;
+    ~Finish() {
+      mover.wait();
+      if (me.rank() == 3) {  // whose error it is has all of its turns yet
+        ++finished;
+        return;
+      }
+      mover.start();
+      while (!mover.test()) {
+      }
+      std::byte number{};
+      me.send(3, 0, {});
+      me.receive(3, 0, {&number, 1});
+      EXPECT_TRUE(me.receive(3, 0).empty());
+      me.broadcast(0, {&number, 1});
+      me.barrier(), me.yield();
+      ++finished;
+    }
+  };
+  for (const bool checked : {false, true})
+    for (const std::uint64_t seed : {0, 1, 2}) {
+      Index finished = 0;
+      auto world = [&] {
+        finegrain::run(4,
+                       [&](Rank& me) {
+                         BlockOptions options;
+                         options.checked = checked;
+                         const auto mover = finegrain::bind(halo, me, array, array, options);
+                         mover->start();
+                         const Finish finish{me, *mover, finished};
+                         if (me.rank() == 3) throw Error(ErrorKind::buffer, "the last one stops");
+                         me.barrier();
+                       },
+                       {seed});
+      };
+      expect_error(ErrorKind::buffer, {"rank 3: the last one stops"}, world);
+      EXPECT_EQ(finished, 4);
+    }
+}
+
+TEST_F(FinegrainMover, starts_again_after_test) {
+  const auto blocks = even_floor_plan(Region({0, 0}, {12, 9}), 5);
+  const BlockPlan halo = BlockPlan::halo(blocks, Halo(2, 1));
+  for (const bool checked : {false, true})
+    for (const std::uint64_t seed : {0, 1, 2}) {
+      const XArray array(blocks, {}, {8, Point(2, 1), Order::F}), expected = Case::fresh(array);
+      const auto twin = bind_threads(halo, expected, expected);
+      finegrain::run(5,
+                     [&](Rank& me) {
+                       BlockOptions options;
+                       options.checked = checked;
+                       const auto mover = finegrain::bind(halo, me, array, array, options);
+                       for (Index round = 0; round < 5; ++round) {
+                         me.barrier();
+                         if (me.rank() == 0) {
+                           Case::fill(array, round), Case::fill(expected, round);
+                           twin->start(), twin->wait();
+                         }
+                         me.barrier();
+                         mover->start();
+                         if (round % 2)
+                           mover->wait();
+                         else
+                           while (!mover->test()) {
+                           }
+                         me.barrier();
+                         if (me.rank() == 0) expect_equal(array, expected);
+                       }
+                     },
+                     {seed});
+    }
 }
 
 TEST_F(FinegrainMover, checked_moves_find_what_was_written_too_early) {
@@ -280,7 +428,25 @@ TEST_F(FinegrainMover, deadlocks_name_who_does_not_move) {
       for (int round = 0; round < (me.rank() == 2 ? 1 : 2); ++round) mover->start(), mover->wait();
     });
   });
-  // Somebody who only asks is in no deadlock; a mover is of no use when its world is over.
+  // Ranks that ask and ask are in a deadlock where they say so: rank 2 does not start, and in the second world yields all the time.
+  for (const bool yields : {false, true})
+    expect_error(ErrorKind::deadlock,
+                 {yields ? "4 of 4 ranks ask or yield" : "3 of 4 ranks ask or yield", "in 50 turns of each nobody has come any further",
+                  " asks in test() of a move for rank 2, which has not started it",
+                  yields ? "rank 2 has its turns, but comes no further" : "rank 2 waits for a message of rank 0 (tag 1)"},
+                 [&] {
+                   finegrain::run(4,
+                                  [&](Rank& me) {
+                                    const auto mover = finegrain::bind(halo, me, array, array);
+                                    while (yields && me.rank() == 2) me.yield();
+                                    if (me.rank() == 2) me.receive(0, 1, {});
+                                    mover->start();
+                                    while (!mover->test()) {
+                                    }
+                                  },
+                                  {.seed = 5, .idle_turns = 50});
+                 });
+  // Somebody who only asks is in no deadlock otherwise; a mover is of no use when its world is over.
   std::unique_ptr<Mover> kept;
   expect_error(ErrorKind::argument, {"rank 1: asked often enough"}, [&] {
     world([&](Rank& me, auto& mover) {
@@ -291,6 +457,7 @@ TEST_F(FinegrainMover, deadlocks_name_who_does_not_move) {
       throw Error(ErrorKind::argument, "asked often enough");
     });
   });
+  kept->wait();  // all others have given up
   expect_error(ErrorKind::argument, {"rank 0's part of a world is used when that world is over"}, [&] { kept->start(); });
 }
 
@@ -340,6 +507,12 @@ TEST_F(FinegrainMover, says_what_is_wrong_to_every_rank) {
     grids[1].data = grids[0].data + 8;
     const XArray overlapping = XArray::over(blocks, {}, array.format(), std::move(grids));
     finegrain::bind(halo, me, overlapping, overlapping);
+  });
+  refuses(ErrorKind::buffer, {"the array of block 0 (rank 0) and the array of block 1 (rank 1) share memory"}, [&](Rank& me) {
+    std::vector<Grid> mine{array.grid(me.rank())};
+    if (me.rank() == 1) mine[0].data = array.grid(0).data + 8;
+    const XArray own = XArray::over(blocks, me.rank(), array.format(), mine);
+    finegrain::bind(halo, me, own, own);
   });
   refuses(ErrorKind::memory_limit, {"needs", "max_mem allows 100"}, [&](Rank& me) {
     BlockOptions options;

@@ -1,5 +1,7 @@
 // Worlds of ranks that take turns: their messages, meetings, deadlocks and ends.
+#include <algorithm>
 #include <array>
+#include <cstring>
 #include <stdexcept>
 
 #include "movers/finegrain/fibers.hpp"
@@ -58,6 +60,24 @@ TEST_F(FinegrainWorld, messages_and_meetings) {
             me.all_reduce(bytes_of(numbers), Reduction(ElementType::float64, ReduceOp::add));
             ASSERT_EQ(numbers[0], harmonic);  // in order of ranks, whatever the order of turns
             ASSERT_EQ(numbers[1], double(ranks * (ranks - 1) / 2));
+            Index largest = r;
+            const Reduction own(sizeof largest, [r](std::byte* to, const std::byte* from, Index n, Index, Index) {
+              Index a = 0, b = 0;
+              std::memcpy(&a, to, sizeof a), std::memcpy(&b, from, sizeof b);
+              a = std::max(a, b);
+              std::memcpy(to, &a, sizeof a);
+              ASSERT_EQ(n, 1);
+              ASSERT_EQ(r, 0);
+            });
+            me.all_reduce(bytes_of(largest), own);
+            ASSERT_EQ(largest, ranks - 1);
+            Index told = r == root ? 12345 : r;
+            me.broadcast(root, bytes_of(told));
+            ASSERT_EQ(told, 12345);
+            if (ranks > 1000) return;  // everybody's of everybody
+            std::vector<Index> everybody(std::size_t(ranks), -1);
+            me.all_gather(bytes_of(square), std::as_writable_bytes(std::span(everybody)));
+            for (Index k = 0; k < ranks; ++k) ASSERT_EQ(everybody[std::size_t(k)], k * k);
           },
           {seed});
       for (Index r = 0; r < ranks; ++r) ASSERT_EQ(gathered[std::size_t(r)], r * r);
@@ -88,6 +108,11 @@ TEST_F(FinegrainWorld, order_of_turns_is_the_seeds) {
     EXPECT_EQ(events(99), events(99));
     EXPECT_NE(events(1), events(99));
     EXPECT_NE(events(1), in_turn);
+    // On all machines.
+    const auto first = events(1);
+    const std::vector<Index> expected = ranks == 40 ? std::vector<Index>{8, 23, 12, 9, 28, 14, 34, 32}
+                                                    : std::vector<Index>{328, 346, 40, 90, 28, 282, 269, 7};
+    EXPECT_EQ(std::vector(first.begin(), first.begin() + 8), expected);
   }
 }
 
@@ -106,6 +131,11 @@ TEST_F(FinegrainWorld, messages_go_by_sender_and_tag) {
       EXPECT_EQ(receive(me, 0, 1), 3);
       me.send(2, 0, {});
       me.receive(2, 0, {});  // of itself, of no bytes
+    }
+    if (me.rank() == 1) {
+      for (const Index n : {5, 0, 70000}) me.send(2, 1, std::vector(std::size_t(n), std::byte(n % 251)));
+    } else if (me.rank() == 2) {
+      for (const Index n : {5, 0, 70000}) EXPECT_EQ(me.receive(1, 1), std::vector(std::size_t(n), std::byte(n % 251)));
     }
     me.barrier();
   });
@@ -218,6 +248,23 @@ TEST_F(FinegrainWorld, says_what_is_wrong) {
                both([](Rank& me) { me.gather(0, {}, {}); }, [&](Rank& me) { me.gather(0, eight, {}); }));
   expect_error(ErrorKind::shape, {"rank 1 gathers 16 bytes into 0"},
                both([&](Rank& me) { me.gather(1, eight, {}); }, [&](Rank& me) { me.gather(1, eight, {}); }));
+  // Whoever differs is named, and nothing has been written.
+  std::array<std::byte, 24> room{};
+  const std::vector<std::byte> ones(8, std::byte(1));
+  expect_error(ErrorKind::disagreement, {"rank 2 brings 4 bytes to gather(), rank 0 8"}, [&] {
+    finegrain::run(3, [&](Rank& me) { me.gather(2, std::span(ones).first(me.rank() == 2 ? 4 : 8), room); });
+  });
+  expect_error(ErrorKind::disagreement, {"rank 2 brings 4 bytes to all_gather(), rank 0 8"}, [&] {
+    finegrain::run(3, [&](Rank& me) { me.all_gather(std::span(ones).first(me.rank() == 2 ? 4 : 8), room); });
+  });
+  EXPECT_EQ(std::count(room.begin(), room.end(), std::byte{}), 24);
+  expect_error(ErrorKind::shape, {"rank 1 gathers 16 bytes into 24"}, both(
+      [&](Rank& me) { me.all_gather(eight, std::span(room).first(16)); }, [&](Rank& me) { me.all_gather(eight, room); }));
+  expect_error(ErrorKind::disagreement, {"rank 1 brings 0 bytes to broadcast(), rank 0 24"},
+               both([&](Rank& me) { me.broadcast(0, room); }, [&](Rank& me) { me.broadcast(0, {}); }));
+  expect_error(ErrorKind::disagreement, {"rank 1 expects the message of rank 1, rank 0 that of rank 0"},
+               both([&](Rank& me) { me.broadcast(0, room); }, [&](Rank& me) { me.broadcast(1, room); }));
+  expect_error(ErrorKind::argument, {"-1 idle turns"}, [&] { finegrain::run(1, nothing, {.idle_turns = -1}); });
   auto reduce = [](ReduceOp op, Index numbers) {
     return [=](Rank& me) {
       std::vector<std::byte> memory(std::size_t(8 * numbers));
@@ -258,13 +305,17 @@ TEST_F(FinegrainWorld, catches_stacks_that_overflow) {
       return top - frame > bytes ? 0 : down(bytes, top) + frame[0];
     }
   };
+  // Rank 1, whose stack lies above that of rank 0, goes a little too far; or over more than a page at once, as kernels' frames might.
   testing::FLAGS_gtest_death_test_style = "threadsafe";
-  EXPECT_DEATH(finegrain::run(2,
-                              [](Rank&) {
-                                volatile char top = 0;
-                                Deep::down(1 << 20, &top);
-                              }),
-               "");
+  for (const std::uintptr_t too_far : {2 << 10, 40 << 10})
+    EXPECT_DEATH(finegrain::run(2,
+                                [&](Rank& me) {
+                                  volatile char top = 0;
+                                  if (me.rank() == 0) return me.receive(1, 0, {});
+                                  *reinterpret_cast<volatile char*>(reinterpret_cast<std::uintptr_t>(&top) - (64 << 10) - too_far) = 1;
+                                  me.send(0, 0, {});
+                                }),
+                 "");
 #if !defined(__SANITIZE_ADDRESS__)  // would not let it
   finegrain::Fibers* fibers = nullptr;
   std::ptrdiff_t depth = 8 << 10;
@@ -321,6 +372,28 @@ TEST_F(FinegrainDeadlock, says_who_waits_for_whom) {
                    [=] { finegrain::run(ranks, [=](Rank& me) { me.receive((me.rank() + 1) % ranks, 0, {}); }, {1}); });
   expect_error(ErrorKind::deadlock, {"rank 1 waits for a message of rank 1 (tag 2)"},
                [] { finegrain::run(2, [](Rank& me) { me.rank() == 1 ? me.receive(1, 2, {}) : me.barrier(); }); });
+}
+
+TEST_F(FinegrainDeadlock, turns_that_are_given_away_count_where_asked_to) {
+  // Everybody gives away nearly as many turns as are allowed, over and over; then nothing happens any more.
+  for (const std::uint64_t seed : {0, 1}) {
+    Index rounds = 0;
+    expect_error(ErrorKind::deadlock, {"5 of 5 ranks ask or yield, and in 10 turns of each", " has its turns, but comes no further"},
+                 [&] {
+                   finegrain::run(5,
+                                  [&](Rank& me) {
+                                    for (int k = 0; k < 40; ++k) {
+                                      for (int turn = 0; turn < 9; ++turn) me.yield();
+                                      me.send(me.rank(), 0, {}), me.receive(me.rank(), 0, {}), ++rounds;
+                                    }
+                                    me.barrier();
+                                    for (;;) me.yield();
+                                  },
+                                  {.seed = seed, .idle_turns = 10});
+                 });
+    EXPECT_EQ(rounds, 5 * 40);
+  }
+  EXPECT_EQ(finegrain::run(3, [](Rank& me) { for (int k = 0; k < 1000; ++k) me.yield(); }).switches, 3003);
 }
 
 TEST_F(FinegrainDeadlock, names_those_who_miss_a_meeting) {
