@@ -33,7 +33,7 @@ void bind_finegrain(nb::module_& module) {
                  auto start = std::chrono::steady_clock::now();
                  statistics = finegrain::run(ranks, [&](finegrain::Rank& me) {
                    const auto mover = finegrain::bind(plan, me, source, destination, options);
-                   bytes += rounds * mover->moved_bytes();
+                   bytes = checked_add(bytes, checked_mul(rounds, mover->moved_bytes()));
                    me.barrier();
                    // Whoever is the first to go on takes the time.
                    if (!bind_s) bind_s = seconds_since(start), start = std::chrono::steady_clock::now();
@@ -49,7 +49,8 @@ void bind_finegrain(nb::module_& module) {
                return told;
              },
              nb::arg("plan"), nb::arg("source"), nb::arg("destination"), nb::arg("type"), nb::arg("combine"), nb::arg("order"),
-             nb::arg("checked"), nb::arg("seed"), nb::arg("rounds"), nb::arg("stack_bytes"), nb::arg("max_mem"), "What longshore.finegrain.move does.");
+             nb::arg("checked"), nb::arg("seed"), nb::arg("rounds"), nb::arg("stack_bytes"),
+             nb::arg("max_mem"), "What longshore.finegrain.move does.");
 }
 
 }  // namespace longshore::python

@@ -32,7 +32,8 @@ void Apart::check(bool same) {
   for (const auto& span : spans_) {
     const Span* before = span.written ? reach : reach_written;
     if (before && before->last > span.first)
-      throw Error(ErrorKind::buffer, before->name(same) + " and " + span.name(same) + " share memory; give what is written its own");
+      throw Error(ErrorKind::buffer,
+                  before->name(same) + " and " + span.name(same) + " share memory; give what is written its own");
     if (!reach || span.last > reach->last) reach = &span;
     if (span.written && (!reach_written || span.last > reach_written->last)) reach_written = &span;
   }

@@ -100,7 +100,8 @@ std::string describe_blocks(const BlockPlan& plan, const XArray& source, const X
            (of.format().order == Order::C ? ", order C" : ", order F");
   };
   std::string text = array(source) + " from " + plan.source().to_string(2);
-  text += source.same_storage(destination) ? ", to themselves" : " to " + array(destination) + " on " + plan.destination().to_string(2);
+  text += source.same_storage(destination) ? ", to themselves"
+                                           : " to " + array(destination) + " on " + plan.destination().to_string(2);
   if (!element.empty()) text += " (" + element + ")";
   text += words_of(plan.axes());
   if (!options.reduction.is_replace())

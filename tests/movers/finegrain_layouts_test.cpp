@@ -16,7 +16,8 @@ struct Layouts {
   MotionPlan plan;
   Arrays source, destination, expected;
 
-  Layouts(std::string_view from, std::string_view to, std::vector<Index> shape, Index element_bytes, std::vector<std::size_t> axes = {})
+  Layouts(std::string_view from, std::string_view to, std::vector<Index> shape, Index element_bytes,
+          std::vector<std::size_t> axes = {})
       : Layouts(MotionPlan(Layout::parse(from, shape), Layout::parse(to, permuted_shape(shape, axes)), element_bytes, axes)) {}
   explicit Layouts(MotionPlan given)
       : plan(std::move(given)),
@@ -143,14 +144,15 @@ TEST_F(FinegrainLayouts, say_what_is_wrong_to_every_rank) {
   // Plans of two kinds.
   const auto blocks = even_floor_plan(Region({0}, {4}), 2);
   const XArray array(blocks, {}, {8, Point(1, 1), Order::F});
-  expect_error(ErrorKind::disagreement, {"called bind() of a plan between layouts where rank 0 has called bind() of a plan between blocks"}, [&] {
-    finegrain::run(2, [&](Rank& me) {
-      if (me.rank() == 0)
-        finegrain::bind(BlockPlan::halo(blocks, Halo(1, 1)), me, array, array);
-      else
-        finegrain::bind(layouts.plan, me, {}, {});
-    });
-  });
+  expect_error(ErrorKind::disagreement,
+               {"called bind() of a plan between layouts where rank 0 has called bind() of a plan between blocks"}, [&] {
+                 finegrain::run(2, [&](Rank& me) {
+                   if (me.rank() == 0)
+                     finegrain::bind(BlockPlan::halo(blocks, Halo(1, 1)), me, array, array);
+                   else
+                     finegrain::bind(layouts.plan, me, {}, {});
+                 });
+               });
 }
 
 }  // namespace

@@ -305,14 +305,15 @@ TEST_F(FinegrainWorld, catches_stacks_that_overflow) {
       return top - frame > bytes ? 0 : down(bytes, top) + frame[0];
     }
   };
-  // Rank 1, whose stack lies above that of rank 0, goes a little too far; or over more than a page at once, as kernels' frames might.
+  // Rank 1, whose stack lies above that of rank 0, goes a little too far; or far over a page at once, as kernels' frames might.
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   for (const std::uintptr_t too_far : {2 << 10, 40 << 10})
     EXPECT_DEATH(finegrain::run(2,
                                 [&](Rank& me) {
                                   volatile char top = 0;
                                   if (me.rank() == 0) return me.receive(1, 0, {});
-                                  *reinterpret_cast<volatile char*>(reinterpret_cast<std::uintptr_t>(&top) - (64 << 10) - too_far) = 1;
+                                  const auto below = reinterpret_cast<std::uintptr_t>(&top) - (64 << 10) - too_far;
+                                  *reinterpret_cast<volatile char*>(below) = 1;
                                   me.send(0, 0, {});
                                 }),
                  "");
@@ -378,8 +379,8 @@ TEST_F(FinegrainDeadlock, turns_that_are_given_away_count_where_asked_to) {
   // Everybody gives away nearly as many turns as are allowed, over and over; then nothing happens any more.
   for (const std::uint64_t seed : {0, 1}) {
     Index rounds = 0;
-    expect_error(ErrorKind::deadlock, {"5 of 5 ranks ask or yield, and in 10 turns of each", " has its turns, but comes no further"},
-                 [&] {
+    expect_error(ErrorKind::deadlock,
+                 {"5 of 5 ranks ask or yield, and in 10 turns of each", " has its turns, but comes no further"}, [&] {
                    finegrain::run(5,
                                   [&](Rank& me) {
                                     for (int k = 0; k < 40; ++k) {

@@ -73,6 +73,23 @@ def test_ten_thousand_ranks():
     assert told["bind_s"] > 0 and told["move_s"] > 0
 
 
+@needs_engine
+@pytest.mark.parametrize("seed", [0, 1, 7])
+def test_bound_once_and_moved_often(seed):
+    blocks = FloorPlan.even(Region.of_shape((30, 20)), 40)
+    plan = BlockPlan.halo(blocks, 1)
+    array, expected = filled(blocks, 1, 5), filled(blocks, 1, 5)
+    mover = plan.bind(expected, combine="add")
+    for _ in range(3):
+        mover()
+    told = finegrain.move(plan, array, seed=seed, combine="add", rounds=3, stack_bytes="32KiB", max_mem="1MiB")
+    assert_equal(array, expected)
+    assert told["bytes"] == 3 * sum(points for *_, points in plan.volumes()) * 8
+    # The clocks are read as soon as all have bound and all have moved, whoever has the first turn.
+    assert 0 < told["bind_s"] < 10 and 0 < told["move_s"] < 10
+    assert finegrain.move(plan, array, rounds=0)["bytes"] == 0
+
+
 def test_says_what_is_wrong():
     blocks = FloorPlan.even(Region.of_shape((8, 8)), 4)
     plan = BlockPlan.halo(blocks, 1)
@@ -85,10 +102,18 @@ def test_says_what_is_wrong():
         finegrain.move(plan, array, XArray(blocks, "float32", ghost=1))
     with pytest.raises(ls.errors.ArgumentError, match="seed is -1"):
         finegrain.move(plan, array, seed=-1)
+    with pytest.raises(ls.errors.ArgumentError, match="rounds is -1"):
+        finegrain.move(plan, array, rounds=-1)
+    with pytest.raises(ls.errors.ArgumentError, match="stack_bytes '7 bananas' is not a size"):
+        finegrain.move(plan, array, stack_bytes="7 bananas")
     if not finegrain.available():
         with pytest.raises(ls.errors.ArgumentError, match="Boost.Context"):
             finegrain.move(plan, array)
         return
+    with pytest.raises(ls.errors.ArgumentError, match="stacks of 100 bytes"):
+        finegrain.move(plan, array, stack_bytes=100)
+    with pytest.raises(ls.errors.MemoryLimitError, match="max_mem allows 10;"):
+        finegrain.move(plan, array, max_mem=10)
     with pytest.raises(ls.errors.ArgumentError, match="not within the storage of (source|destination) block"):
         finegrain.move(plan, XArray(blocks, "float64"))
     with pytest.raises(ls.errors.ArgumentError, match="rank 0: the plan is rank 1's|the plan is rank 1's, this is rank 0"):

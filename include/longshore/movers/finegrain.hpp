@@ -89,8 +89,8 @@ class Rank {
 /// waits for whom: around a circle, or up to a rank that has returned. Messages that nobody has received are `Error(disagreement)`.
 ///
 /// While a rank is being unwound, whatever it calls here (but bind()) returns at once, with nothing done, so that destructors may
-/// wait() for moves. But a destructor that is waiting on an ordinary way out when the world ends ends the process, as all destructors that
-/// throw do: wait for moves before their scope is left.
+/// wait() for moves. But a destructor that is waiting on an ordinary way out when the world ends ends the process, as all
+/// destructors that throw do: wait for moves before their scope is left.
 Statistics run(Index ranks, const std::function<void(Rank&)>& program, const Options& options = {});
 
 /// Binds a plan between blocks: every rank calls it, with equal plans (one rank's own share, or everybody's: one object that all

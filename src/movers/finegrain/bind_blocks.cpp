@@ -65,7 +65,8 @@ class Shares {
     Hands hands{std::vector<std::uint32_t>(std::size_t(ranks) + 2), std::vector<std::uint32_t>(motions.size())};
     for (const auto& motion : motions) ++hands.starts[std::size_t(owner(motion)) + 2];
     for (std::size_t r = 2; r < hands.starts.size(); ++r) hands.starts[r] += hands.starts[r - 1];
-    for (std::size_t k = 0; k < motions.size(); ++k) hands.numbers[hands.starts[std::size_t(owner(motions[k])) + 1]++] = std::uint32_t(k);
+    for (std::size_t k = 0; k < motions.size(); ++k)
+      hands.numbers[hands.starts[std::size_t(owner(motions[k])) + 1]++] = std::uint32_t(k);
     hands.starts.pop_back();
     return hands;
   }
@@ -179,7 +180,8 @@ class BlockBinding final : public Binding<BlockBinding, BlockPlan> {
     for (const auto& motion : received) {
       const Index from = plan_.source().owner(motion.source);
       if (!shares_) connect(move, from, rank_);
-      stretches.push_back(copies.direct(motion, all[std::size_t(from)]->source_.grid(motion.source), destination_.grid(motion.destination)));
+      const Grid& source = all[std::size_t(from)]->source_.grid(motion.source);
+      stretches.push_back(copies.direct(motion, source, destination_.grid(motion.destination)));
     }
     end.motions = Index(received.size());
     end.tasks = batch(weave(received, std::move(stretches), plan_.source(), source_.format()), std::numeric_limits<Index>::max());

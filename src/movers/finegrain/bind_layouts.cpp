@@ -75,7 +75,8 @@ class LayoutBinding final : public Binding<LayoutBinding, MotionPlan> {
 
 }  // namespace
 
-std::unique_ptr<Mover> bind(const MotionPlan& plan, Rank& me, LocalArray source, LocalArray destination, const MoveOptions& options) {
+std::unique_ptr<Mover> bind(const MotionPlan& plan, Rank& me, LocalArray source, LocalArray destination,
+                            const MoveOptions& options) {
   return LayoutBinding(me.rank_, plan, std::move(source), std::move(destination), options).mover(me.world_);
 }
 

@@ -52,7 +52,8 @@ class Binding : public Guest {
   }
 
  protected:
-  Binding(const char* call, Index rank, const Plan& plan, Index max_mem) : Guest(call), rank_(rank), plan_(plan), max_mem_(max_mem) {}
+  Binding(const char* call, Index rank, const Plan& plan, Index max_mem)
+      : Guest(call), rank_(rank), plan_(plan), max_mem_(max_mem) {}
   ~Binding() = default;
 
   const Index rank_;

@@ -106,6 +106,7 @@ void Move::acknowledge(Index source) {
 }
 
 void Move::check_copy(Index rank) {
+  if (std::uncaught_exceptions() > 0) return;  // called by a destructor, on the way out with an error
   if (auto failure = std::exchange(end(rank).failure, nullptr)) std::rethrow_exception(std::move(failure));
 }
 
@@ -149,8 +150,9 @@ Index Move::workspace_bytes(Index rank) const {
 
 void Move::check_memory(Index rank, Index max_mem) const {
   if (const Index bytes = workspace_bytes(rank); max_mem > 0 && bytes > max_mem)
-    throw Error(ErrorKind::memory_limit, rank_name(rank) + " needs " + std::to_string(bytes) + " bytes beyond its arrays, max_mem allows " +
-                                             std::to_string(max_mem) + "; allow at least that much");
+    throw Error(ErrorKind::memory_limit,
+                rank_name(rank) + " needs " + std::to_string(bytes) + " bytes beyond its arrays, max_mem allows " +
+                    std::to_string(max_mem) + "; allow at least that much");
 }
 
 std::unique_ptr<Mover> make_mover(std::shared_ptr<Move> move, Index rank, std::vector<BoundMemory> memory) {
