@@ -16,7 +16,8 @@ std::string describe(const BlockPlan& plan, const XArray& source, const XArray& 
            (of.format().order == Order::C ? ", order C" : ", order F");
   };
   std::string text = array(source) + " from " + plan.source().to_string(2);
-  text += source.same_storage(destination) ? ", to themselves" : " to " + array(destination) + " on " + plan.destination().to_string(2);
+  text += source.same_storage(destination) ? ", to themselves"
+                                           : " to " + array(destination) + " on " + plan.destination().to_string(2);
   if (!options.element.empty()) text += " (" + options.element + ")";
   if (!options.reduction.is_replace())
     text += ", " + std::string(reduce_name(options.reduction.op())) + " of " + std::string(element_name(options.reduction.type()));
