@@ -162,30 +162,30 @@ void BlockPlan::look_up(Index most_pairs) {
     }
     append(received_, i);
   };
-  if (!rank_) {
+  if (!rank_)
     for (Index i = 0; i < destination_.size(); ++i) receive(i);
-    return;
-  }
-  for (const Index i : destination_.owned_by(*rank_)) receive(i);
-  if (mutual) {
+  else
+    for (const Index i : destination_.owned_by(*rank_)) receive(i);
+  if (rank_ && mutual) {
     for (std::size_t k = 0; k < received_.blocks.size(); ++k) {
       for (std::size_t n = received_.starts[k]; n < received_.starts[k + 1]; ++n)
         if (destination_.owner(received_.others[n]) != *rank_)
           take(received_.others[n], shift_number(-shifts_[received_.shifts[n]]));
       append(sent_, received_.blocks[k]);
     }
-    return;
-  }
-  for (const Index j : source_.owned_by(*rank_)) {
-    const Region region = permuted(source_.region(j), axes_);
-    for (const auto& shift : shifts(region, all_reach)) {
-      const std::uint16_t number = shift_number(shift);
-      // The blocks whose reach the image meets are those that meet the image's own reach the other way.
-      for (const Index i : find(destination_.index(), region.shift(shift).grow(halo_.above, halo_.below)))
-        if (destination_.owner(i) != *rank_ && shares(i, j, shift)) take(i, number);
+  } else if (rank_) {
+    for (const Index j : source_.owned_by(*rank_)) {
+      const Region region = permuted(source_.region(j), axes_);
+      for (const auto& shift : shifts(region, all_reach)) {
+        const std::uint16_t number = shift_number(shift);
+        // The blocks whose reach the image meets are those that meet the image's own reach the other way.
+        for (const Index i : find(destination_.index(), region.shift(shift).grow(halo_.above, halo_.below)))
+          if (destination_.owner(i) != *rank_ && shares(i, j, shift)) take(i, number);
+      }
+      append(sent_, j);
     }
-    append(sent_, j);
   }
+  for (auto* lists : {&received_, &sent_}) lists->others.shrink_to_fit(), lists->shifts.shrink_to_fit();
 }
 
 }  // namespace longshore
