@@ -113,8 +113,8 @@ void bind_block_plans(nb::module_& module) {
   nb::class_<BlockMotion>(module, "BlockMotion",
                           "One copy: the points of a region of a source block to those of a region of a destination block. The "
                           "two may have different shapes, and are visited in the same order: column-major, unless bind() is told "
-                          "otherwise. With `axes` point p goes where p[axes[d]] is coordinate d, as in NumPy's transpose. Or lists: "
-                          "each point of `source_points` goes to the one of `destination_points` in the same place.")
+                          "otherwise. With `axes` point p goes where p[axes[d]] is coordinate d, as in NumPy's transpose. Or "
+                          "lists: each point of `source_points` goes to the one of `destination_points` in the same place.")
       .def_ro("source", &BlockMotion::source, "Which block of the source floor plan.")
       .def_ro("destination", &BlockMotion::destination, "Which block of the destination floor plan.")
       .def_ro("source_region", &BlockMotion::source_region, "The points that are read.")
@@ -175,8 +175,8 @@ void bind_block_plans(nb::module_& module) {
                   nb::arg("rank") = nb::none(),
                   "The same with permuted dimensions, as in NumPy's transpose: dimension d of a destination is dimension axes[d] "
                   "of a source, and None reverses them. Raises ArgumentError for axes that are no permutation.",
-                  nb::sig("def transpose(source: FloorPlan, destination: FloorPlan, axes: Sequence[int] | None = None, *, rank: int "
-                          "| None = None) -> BlockPlan"))
+                  nb::sig("def transpose(source: FloorPlan, destination: FloorPlan, axes: Sequence[int] | None = None, *, rank: "
+                          "int | None = None) -> BlockPlan"))
       .def_static("coarsen_fine", [](const FloorPlan& fine, const FloorPlan& coarse, nb::object ratio, std::optional<Region> domain,
                                      nb::object periodic, std::optional<Index> rank) {
                     return BlockPlan::coarsen_fine(fine, coarse, to_point(ratio, fine.dims()), rank,

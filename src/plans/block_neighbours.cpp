@@ -17,8 +17,9 @@ void check_images(const Region& moving, const Region& reach, const Halo& halo) {
     if (halo.periodic[d] && extent(halo.domain, d) > 0)
       images *= (extent(moving, d) + extent(reach, d)) / extent(halo.domain, d) + 2;
     if (images > most_images)
-      throw Error(ErrorKind::memory_limit, "the blocks reach so far that they meet more than " + std::to_string(Index(most_images)) +
-                                               " images of the periodic domain " + halo.domain.to_string());
+      throw Error(ErrorKind::memory_limit, "the blocks reach so far that they meet more than " +
+                                               std::to_string(Index(most_images)) + " images of the periodic domain " +
+                                               halo.domain.to_string());
   }
 }
 

@@ -204,7 +204,7 @@ bool BlockPlan::operator==(const BlockPlan& other) const {
          (reversed_ == other.reversed_ || kind_ == Kind::by_hand) && rank_ == other.rank_ && halo_ == other.halo_ &&
          digest() == other.digest() &&  // of motions that are not here
          std::equal(by_hand_.begin(), by_hand_.end(), other.by_hand_.begin(), other.by_hand_.end(),
-                    [&](const BlockMotion& a, const BlockMotion& b) { return a == (reversed_ == other.reversed_ ? b : turned(b)); });
+                    [&](const auto& a, const auto& b) { return reversed_ == other.reversed_ ? a == b : a == turned(b); });
 }
 
 std::uint64_t BlockPlan::digest() const {

@@ -23,8 +23,8 @@ class RaceCheck {
  public:
   RaceCheck(const FloorPlan& blocks, bool combining) : blocks_(blocks), combining_(combining) {}
 
-  /// The uses of one block. Boxes are looked at in pairs where they are few, and in an index of what is written where they are many;
-  /// lists are sorted, all together, and asked point by point where boxes are near.
+  /// The uses of one block. Boxes are looked at in pairs where they are few, and in an index of what is written where they are
+  /// many; lists are sorted, all together, and asked point by point where boxes are near.
   void check(std::span<const Use> uses) {
     boxes_.clear(), lists_.clear();
     for (const auto& use : uses) (use.motion->is_list() ? lists_ : boxes_).push_back(use);

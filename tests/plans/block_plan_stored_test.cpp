@@ -1,4 +1,4 @@
-// Plans and floor plans as bytes: what is written is read, and what is wrong is said. Hostile bytes: tests/fuzz/stored_plan_test.cpp.
+// Plans and floor plans as bytes: what is written is read, and what is wrong is said. For hostile bytes, see the tests in fuzz.
 #include <gtest/gtest.h>
 
 #include <functional>

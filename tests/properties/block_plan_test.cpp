@@ -365,7 +365,8 @@ BlockPlan draw_motions(const FloorPlan& source, const FloorPlan& destination, co
       plan.copy(Region(to, to + to_shape), i, Region(lower, lower + shape), j);
     } else {
       std::vector<Index> from, to;
-      for (Index k = draw(0, sparse ? 1 : 5) * Index(dims); k > 0; --k) from.push_back(draw(-1, reach)), to.push_back(draw(-1, reach));
+      for (Index k = draw(0, sparse ? 1 : 5) * Index(dims); k > 0; --k)
+        from.push_back(draw(-1, reach)), to.push_back(draw(-1, reach));
       plan.copy_points({dims, to}, i, {dims, from}, j);
     }
   }
