@@ -16,7 +16,8 @@ NB_MODULE(LONGSHORE_MPI_MODULE, module) {
 
   module.def(
       "run",
-      [](std::uint64_t comm, std::string name, char problem_class, Index size, Index panel, int iterations, const std::string& variant) {
+      [](std::uint64_t comm, std::string name, char problem_class, Index size, Index panel, int iterations,
+         const std::string& variant) {
         const apps::Problem problem{std::move(name), problem_class, size, panel, iterations};
         const auto result = [&] {
           nb::gil_scoped_release unlocked;

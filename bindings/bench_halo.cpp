@@ -27,7 +27,8 @@ NB_MODULE(LONGSHORE_MPI_MODULE, module) {
   using nb::arg;
   const auto unlocked = nb::call_guard<nb::gil_scoped_release>();
 
-  nb::class_<HaloProblem>(module, "Problem", "Ranks side by side along dimension `split`, each with boxes³ boxes of cells³ cells.")
+  nb::class_<HaloProblem>(module, "Problem",
+                          "Ranks side by side along dimension `split`, each with boxes³ boxes of cells³ cells.")
       .def_static("of", &problem_of, arg("ranks"), arg("split"), arg("cells"), arg("boxes"), arg("width"), arg("corners"));
 
   nb::class_<Boxes>(module, "Boxes", "One rank's boxes in memory.")

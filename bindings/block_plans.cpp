@@ -13,9 +13,9 @@ constexpr const char* block_plan_doc = R"(What moves between the blocks of two f
 ``transpose`` with permuted dimensions. ``coarsen_fine`` and ``refine_coarse`` go between meshes, ``broadcast`` spreads a panel,
 and ``gather_points`` fetches the ghosts of finite elements. Into ``BlockPlan(source, destination, axes=None)`` and into the
 others motions are copied by hand: regions with ``copy``, lists of points with ``copy_points``. What neighbours share is not kept
-but worked out from the floor plans: a halo costs five bytes for each pair of neighbours. With ``rank=`` a plan holds only the
+but worked out from the floor plans: a halo costs six bytes for each pair of neighbours. With ``rank=`` a plan holds only the
 motions that rank takes part in; its digest is still the whole plan's. Regions may lie outside their block, as ghost cells do.
-Picklable. Not collective. (The Data Mover, section 2.)
+Ranks are not negative, or ArgumentError is raised. Picklable. Not collective. (The Data Mover, section 2.)
 
 >>> blocks = FloorPlan.even(Region.of_shape((8, 6)), 4)
 >>> plan = BlockPlan.halo(blocks, 1)
@@ -103,22 +103,18 @@ nb::object to_tuple_or_none(const Axes& axes) {
 /// None where a motion has no lists.
 nb::object to_array(const PointList& points) {
   if (points.empty()) return nb::none();
-  const std::size_t dims = points.dims();
-  std::vector<Index> all(std::size_t(points.size()) * dims);
-  for (std::size_t d = 0; d < dims; ++d) {
-    const auto some = points.coordinates(d);
-    for (std::size_t k = 0; k < some.size(); ++k) all[k * dims + d] = some[k];
-  }
-  auto flat = python::to_array<1>(std::move(all));
-  return dims == 1 ? flat : nb::object(flat.attr("reshape")(-1, dims));
+  auto flat = python::to_array<1>(points.rows());
+  return points.dims() == 1 ? flat : nb::object(flat.attr("reshape")(-1, points.dims()));
 }
 
 }  // namespace
 
 void bind_block_plans(nb::module_& module) {
   nb::class_<BlockMotion>(module, "BlockMotion",
-                          "One copy: the points of a region of a source block, in column-major order, to those of a region of a "
-                          "destination block, which may have another shape.")
+                          "One copy: the points of a region of a source block to those of a region of a destination block. The "
+                          "two may have different shapes, and are visited in the same order: column-major, unless bind() is told "
+                          "otherwise. With `axes` point p goes where p[axes[d]] is coordinate d, as in NumPy's transpose. Or "
+                          "lists: each point of `source_points` goes to the one of `destination_points` in the same place.")
       .def_ro("source", &BlockMotion::source, "Which block of the source floor plan.")
       .def_ro("destination", &BlockMotion::destination, "Which block of the destination floor plan.")
       .def_ro("source_region", &BlockMotion::source_region, "The points that are read.")
@@ -174,19 +170,24 @@ void bind_block_plans(nb::module_& module) {
                           "Sequence[bool] | None = None, rank: int | None = None) -> BlockPlan"))
       .def_static("transpose", [](const FloorPlan& source, const FloorPlan& destination, nb::object axes,
                                   std::optional<Index> rank) {
-                    return BlockPlan::transpose(source, destination, to_axes(axes, dims_of(source, destination)), rank);
-                  }, nb::arg("source"), nb::arg("destination"), nb::arg("axes"), nb::kw_only(), nb::arg("rank") = nb::none(),
+                    return BlockPlan::transpose(source, destination, to_transpose_axes(axes, dims_of(source, destination)), rank);
+                  }, nb::arg("source"), nb::arg("destination"), nb::arg("axes") = nb::none(), nb::kw_only(),
+                  nb::arg("rank") = nb::none(),
                   "The same with permuted dimensions, as in NumPy's transpose: dimension d of a destination is dimension axes[d] "
-                  "of a source. Raises ArgumentError for axes that are no permutation.",
-                  nb::sig("def transpose(source: FloorPlan, destination: FloorPlan, axes: Sequence[int], *, rank: int | None = "
-                          "None) -> BlockPlan"))
-      .def_static("coarsen_fine", [](const FloorPlan& fine, const FloorPlan& coarse, nb::object ratio, std::optional<Index> rank) {
-                    return BlockPlan::coarsen_fine(fine, coarse, to_point(ratio, fine.dims()), rank);
-                  }, nb::arg("fine"), nb::arg("coarse"), nb::arg("ratio"), nb::kw_only(), nb::arg("rank") = nb::none(),
+                  "of a source, and None reverses them. Raises ArgumentError for axes that are no permutation.",
+                  nb::sig("def transpose(source: FloorPlan, destination: FloorPlan, axes: Sequence[int] | None = None, *, rank: "
+                          "int | None = None) -> BlockPlan"))
+      .def_static("coarsen_fine", [](const FloorPlan& fine, const FloorPlan& coarse, nb::object ratio, std::optional<Region> domain,
+                                     nb::object periodic, std::optional<Index> rank) {
+                    return BlockPlan::coarsen_fine(fine, coarse, to_point(ratio, fine.dims()), rank,
+                                                   domain_of(coarse, domain, periodic), to_flags(periodic));
+                  }, nb::arg("fine"), nb::arg("coarse"), nb::arg("ratio"), nb::kw_only(), nb::arg("domain") = nb::none(),
+                  nb::arg("periodic") = nb::none(), nb::arg("rank") = nb::none(),
                   "Restriction: what fine blocks have worked out on the coarse mesh, plan.source == fine.coarsen(ratio), to the "
-                  "coarse blocks. Fine blocks that share a coarse cell race for it.",
-                  nb::sig("def coarsen_fine(fine: FloorPlan, coarse: FloorPlan, ratio: int | Sequence[int], *, rank: int | None = "
-                          "None) -> BlockPlan"))
+                  "coarse blocks; from outside a periodic domain, as in refine_coarse, to where it is an image of. Fine blocks "
+                  "that share a coarse cell race for it.",
+                  nb::sig("def coarsen_fine(fine: FloorPlan, coarse: FloorPlan, ratio: int | Sequence[int], *, domain: Region | "
+                          "None = None, periodic: Sequence[bool] | None = None, rank: int | None = None) -> BlockPlan"))
       .def_static("refine_coarse", [](const FloorPlan& coarse, const FloorPlan& fine, nb::object ratio, nb::object width,
                                       std::optional<Region> domain, nb::object periodic, std::optional<Index> rank) {
                     return BlockPlan::refine_coarse(coarse, fine, to_point(ratio, fine.dims()), to_point(width, fine.dims()), rank,
@@ -202,15 +203,16 @@ void bind_block_plans(nb::module_& module) {
       .def_static("broadcast", &BlockPlan::broadcast, nb::arg("blocks"), nb::arg("dim"), nb::arg("first"), nb::arg("last"),
                   nb::kw_only(), nb::arg("rank") = nb::none(),
                   "Of SUMMA: to every block the panel [first, last) of one dimension over its own extent in the others, "
-                  "plan.destination == blocks.with_range(dim, first, last). Raises ArgumentError where there is no such dimension "
-                  "or no block has the panel.")
+                  "plan.destination == blocks.with_range(dim, first, last). Raises ArgumentError where there is no such dimension, "
+                  "and where nobody has a part of a panel, naming both.")
       .def_static("broadcast_rows", &BlockPlan::broadcast_rows, nb::arg("blocks"), nb::arg("first"), nb::arg("last"), nb::kw_only(),
                   nb::arg("rank") = nb::none(), "A panel of dimension 0.")
       .def_static("broadcast_columns", &BlockPlan::broadcast_columns, nb::arg("blocks"), nb::arg("first"), nb::arg("last"),
                   nb::kw_only(), nb::arg("rank") = nb::none(), "A panel of dimension 1.")
       .def_static("gather_points", [](const FloorPlan& blocks, nb::object needed, std::optional<Index> rank) {
                     std::vector<std::vector<Index>> lists;
-                    for (const auto list : nb::iter(needed)) lists.push_back(to_integers(nb::borrow(list), "needed", 1));
+                    for (const auto list : nb::iter(needed))
+                      lists.push_back(to_integers(nb::borrow(list), ("needed[" + std::to_string(lists.size()) + "]").c_str(), 1));
                     return BlockPlan::gather_points(blocks, lists, rank);
                   }, nb::arg("blocks"), nb::arg("needed"), nb::kw_only(), nb::arg("rank") = nb::none(), gather_points_doc,
                   nb::sig("def gather_points(blocks: FloorPlan, needed: Sequence[numpy.typing.ArrayLike], *, rank: int | None = "
@@ -236,6 +238,7 @@ void bind_block_plans(nb::module_& module) {
                    "Dimension d of a destination is dimension axes[d] of a source; None: none is permuted.",
                    nb::sig("def axes(self) -> tuple[int, ...] | None"))
       .def_prop_ro("rank", &BlockPlan::rank, "Whose motions these are; None: everybody's.")
+      .def_prop_ro("world_size", &BlockPlan::world_size, "Ranks [0, world_size) may take part.")
       .def("motions", &BlockPlan::motions, "All motions that the plan holds, in an order that senders and receivers have in "
                                            "common.")
       .def("receives", &BlockPlan::receives, nb::arg("rank"),
@@ -278,8 +281,9 @@ void bind_block_plans(nb::module_& module) {
       .def_static("from_bytes", [](const nb::bytes& bytes, std::optional<Index> most_pairs) {
                     return BlockPlan::from_bytes(to_span(bytes), most_pairs.value_or(BlockPlan::all_pairs));
                   }, nb::arg("bytes"), nb::arg("most_pairs") = nb::none(),
-                  "What to_bytes() wrote. Raises ArgumentError saying what is wrong; never trusts a number. Few bytes may stand "
-                  "for very many pairs of neighbours: `most_pairs` bounds what bytes from strangers may ask for.")
+                  "What to_bytes() wrote, of 64 dimensions at most. Raises ArgumentError saying what is wrong; never trusts a "
+                  "number. Few bytes may stand for very many blocks, pairs of neighbours and motions by hand: `most_pairs` bounds "
+                  "each of them, for bytes from strangers.")
       .def("__getstate__", [](const BlockPlan& plan) { return to_bytes(plan.to_bytes()); })
       .def("__setstate__", [](BlockPlan& self, const nb::bytes& bytes) {
              new (&self) BlockPlan(BlockPlan::from_bytes(to_span(bytes)));

@@ -5,8 +5,8 @@ namespace longshore::python {
 
 void bind_encodings(nb::module_& module) {
   nb::class_<Encoding>(module, "Encoding",
-                       "An address relation stored compactly: one of the paper's encodings (Dinda & O'Hallaron, section 4) or of those "
-                       "it leaves open. A value: immutable, picklable. Made by `encode`.")
+                       "An address relation stored compactly: one of the paper's encodings (Dinda & O'Hallaron, section 4) or of "
+                       "those it leaves open. A value: immutable, picklable. Made by `encode`.")
       .def_prop_ro("kind", [](const Encoding& e) { return std::string(encoding_name(e.kind())); }, "\"dmrlec\", \"nest\", ...")
       .def_prop_ro("element_bytes", &Encoding::element_bytes, "Bytes of one element.")
       .def_prop_ro("elements", &Encoding::elements, "Number of pairs.")
@@ -18,7 +18,8 @@ void bind_encodings(nb::module_& module) {
                    "Nanoseconds that decoding all of it once is predicted to take, moving the data aside.")
       .def("__len__", &Encoding::elements)
       .def("decode", &Encoding::decode, nb::call_guard<nb::gil_scoped_release>(), "The relation again.")
-      .def("assemble", [](const Encoding& self, const nb::object& source, nb::object message, Index first, std::optional<Index> last) {
+      .def("assemble", [](const Encoding& self, const nb::object& source, nb::object message, Index first,
+                          std::optional<Index> last) {
              const Index end = end_of_stretch(first, last, self.elements());
              if (message.is_none())
                message = arrays_module().attr("empty_message")(source, end - first, self.element_bytes());
@@ -51,7 +52,8 @@ void bind_encodings(nb::module_& module) {
            }, "A file's content: header with version and kind, the encoding, a checksum.")
       .def_static("from_bytes", [](const nb::bytes& bytes) {
              return Encoding::from_bytes({reinterpret_cast<const std::byte*>(bytes.c_str()), bytes.size()});
-           }, nb::arg("bytes"), "What to_bytes() wrote. Raises ArgumentError saying what is wrong; never trusts a length or an offset.")
+           }, nb::arg("bytes"),
+           "What to_bytes() wrote. Raises ArgumentError saying what is wrong; never trusts a length or an offset.")
       .def("validate", [](const Encoding& e) -> std::optional<std::string> {
              std::string reason;
              if (e.validate(reason)) return std::nullopt;
@@ -64,8 +66,8 @@ void bind_encodings(nb::module_& module) {
              return nb::hash(nb::make_tuple(int(e.kind()), e.element_bytes(), e.elements(), e.symbols(), int(e.reduction().op())));
            })
       .def("__repr__", [](const Encoding& e) {
-        return "<longshore.Encoding " + std::string(encoding_name(e.kind())) + ": " + std::to_string(e.elements()) + " elements in " +
-               std::to_string(e.encoded_bytes()) + " bytes, " + std::to_string(e.symbols()) + " symbols>";
+        return "<longshore.Encoding " + std::string(encoding_name(e.kind())) + ": " + std::to_string(e.elements()) +
+               " elements in " + std::to_string(e.encoded_bytes()) + " bytes, " + std::to_string(e.symbols()) + " symbols>";
       })
       .def("__reduce__", [](nb::handle self) {
         return nb::make_tuple(nb::module_::import_("longshore._api").attr("_encoding_from_bytes"),
@@ -76,8 +78,8 @@ void bind_encodings(nb::module_& module) {
     nb::gil_scoped_release release;
     return kind == "auto" ? Encoding::automatic(relation) : Encoding(relation, encoding_kind(kind));
   }, nb::arg("relation"), nb::arg("kind") = "auto",
-     "Stores a relation as \"aapair\", \"aablk\", \"dmrle\", \"dmrlec\", \"huffman\", \"lz\", \"packed\", \"delta\" or \"nest\"; \"auto\" takes "
-     "the kind with the least predicted time to read and decode, the smaller of equals.");
+     "Stores a relation as \"aapair\", \"aablk\", \"dmrle\", \"dmrlec\", \"huffman\", \"lz\", \"packed\", \"delta\" or \"nest\"; "
+     "\"auto\" takes the kind with the least predicted time to read and decode, the smaller of equals.");
   module.def("encoding_kinds", [] {
     std::vector<std::string> names;
     for (const auto kind : encoding_kinds()) names.emplace_back(encoding_name(kind));

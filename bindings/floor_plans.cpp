@@ -108,10 +108,11 @@ void bind_floor_plans(nb::module_& module) {
            "The same owners for a coarser mesh.", nb::sig("def coarsen(self, ratio: int | Sequence[int]) -> FloorPlan"))
       .def("refine", [](const FloorPlan& p, nb::object ratio) { return p.refine(to_point(ratio, p.dims())); }, nb::arg("ratio"),
            "The same owners for a finer mesh.", nb::sig("def refine(self, ratio: int | Sequence[int]) -> FloorPlan"))
-      .def("transpose", [](const FloorPlan& p, nb::object axes) { return p.transpose(to_axes(axes, p.dims())); }, nb::arg("axes"),
-           "The same blocks with permuted dimensions, as NumPy's transpose has them. Raises ArgumentError for axes that are no "
-           "permutation.",
-           nb::sig("def transpose(self, axes: Sequence[int]) -> FloorPlan"))
+      .def("transpose", [](const FloorPlan& p, nb::object axes) { return p.transpose(to_transpose_axes(axes, p.dims())); },
+           nb::arg("axes") = nb::none(),
+           "The same blocks with permuted dimensions, as NumPy's transpose has them; None reverses them. Raises ArgumentError for "
+           "axes that are no permutation.",
+           nb::sig("def transpose(self, axes: Sequence[int] | None = None) -> FloorPlan"))
       .def("with_owners", &FloorPlan::with_owners, nb::arg("owners"), "The same regions with other owners.",
            nb::sig("def with_owners(self, owners: Sequence[int]) -> FloorPlan"))
       .def("with_range", &FloorPlan::with_range, nb::arg("dim"), nb::arg("first"), nb::arg("last"),
@@ -135,8 +136,11 @@ void bind_floor_plans(nb::module_& module) {
       .def("__repr__", [](const FloorPlan& p) { return "<longshore.FloorPlan: " + p.to_string(4) + ">"; })
       .def("to_bytes", [](const FloorPlan& p) { return to_bytes(p.to_bytes()); },
            "A file's content: header with a version, bit-packed lists, a checksum.")
-      .def_static("from_bytes", [](const nb::bytes& bytes) { return FloorPlan::from_bytes(to_span(bytes)); }, nb::arg("bytes"),
-                  "What to_bytes() wrote. Raises ArgumentError saying what is wrong; never trusts a number.")
+      .def_static("from_bytes", [](const nb::bytes& bytes, std::optional<Index> most_regions) {
+                    return FloorPlan::from_bytes(to_span(bytes), most_regions.value_or(std::numeric_limits<Index>::max()));
+                  }, nb::arg("bytes"), nb::arg("most_regions") = nb::none(),
+                  "What to_bytes() wrote, of 64 dimensions at most. Raises ArgumentError saying what is wrong; never trusts a "
+                  "number. Few bytes may stand for very many regions: `most_regions` bounds what bytes from strangers may ask for.")
       .def("__getstate__", [](const FloorPlan& p) { return to_bytes(p.to_bytes()); })
       .def("__setstate__", [](FloorPlan& self, const nb::bytes& bytes) {
              new (&self) FloorPlan(FloorPlan::from_bytes(to_span(bytes)));

@@ -53,8 +53,8 @@ void bind_layouts(nb::module_& module) {
            nb::arg("rank_order") = nb::none(), nb::arg("source") = nb::none(), nb::arg("ranks") = nb::none(),
            nb::arg("origin") = nb::none(), nb::arg("ld") = nb::none(),
            nb::sig("def __init__(self, text: str, shape: int | Sequence[int], *, order: str | None = None, rank_order: str | None "
-                   "= None, source: Sequence[int] | None = None, ranks: Sequence[int] | None = None, origin: Sequence[int] | None = "
-                   "None, ld: int | None = None) -> None"))
+                   "= None, source: Sequence[int] | None = None, ranks: Sequence[int] | None = None, origin: Sequence[int] | None "
+                   "= None, ld: int | None = None) -> None"))
       .def_prop_ro("shape", [](const Layout& l) { return to_tuple(l.shape()); }, "Global extents.",
                    nb::sig("def shape(self) -> tuple[int, ...]"))
       .def_prop_ro("ndim", &Layout::rank_of_array, "Number of dimensions of the array.")
@@ -83,9 +83,11 @@ void bind_layouts(nb::module_& module) {
            nb::arg("rank"), nb::arg("itemsize"), "Strides of a rank's local array in bytes.",
            nb::sig("def local_strides(self, rank: int, itemsize: int) -> tuple[int, ...]"))
       .def("local_size", &Layout::local_size, nb::arg("rank"), "Elements a rank owns.")
-      .def("allocated_size", &Layout::allocated_size, nb::arg("rank"), "Elements of memory a rank's local array takes, padding counted.")
+      .def("allocated_size", &Layout::allocated_size, nb::arg("rank"),
+           "Elements of memory a rank's local array takes, padding counted.")
       .def("owner", [](const Layout& l, nb::object index) { return l.owners(to_indices(index)).front(); }, nb::arg("index"),
-           "The world rank that owns a global index (the first one, if there are replicas). Raises ArgumentError outside the shape.",
+           "The world rank that owns a global index (the first one, if there are replicas). Raises ArgumentError outside the "
+           "shape.",
            nb::sig("def owner(self, index: int | Sequence[int]) -> int"))
       .def("owners", [](const Layout& l, nb::object index) { return l.owners(to_indices(index)); }, nb::arg("index"),
            "All world ranks that hold a global index.", nb::sig("def owners(self, index: int | Sequence[int]) -> list[int]"))
@@ -110,13 +112,17 @@ void bind_layouts(nb::module_& module) {
            "Per dimension, the global indices a rank owns as runs (first, length, count, step): `count` runs of `length` "
            "consecutive indices, `step` apart. A rank owns the product of its dimensions.",
            nb::sig("def owned(self, rank: int) -> list[list[tuple[int, int, int, int]]]"))
-      .def("local_start", [](const Layout& l, Index rank, nb::object first) { return to_tuple(l.local_start(rank, to_indices(first))); },
+      .def("local_start", [](const Layout& l, Index rank, nb::object first) {
+             return to_tuple(l.local_start(rank, to_indices(first)));
+           },
            nb::arg("rank"), nb::arg("first"), "Where the window beginning at a global index begins in a rank's local array.",
            nb::sig("def local_start(self, rank: int, first: int | Sequence[int]) -> tuple[int, ...]"))
-      .def("window", [](const Layout& l, nb::object first, nb::object last) { return l.window(to_indices(first), to_indices(last)); },
+      .def("window", [](const Layout& l, nb::object first, nb::object last) {
+             return l.window(to_indices(first), to_indices(last));
+           },
            nb::arg("first"), nb::arg("last"),
-           "The layout of the sub-array [first, last): the same owners, dense local arrays. What a rank owns of it is the box of its "
-           "local array that begins at local_start(rank, first) and has the window's local shape.",
+           "The layout of the sub-array [first, last): the same owners, dense local arrays. What a rank owns of it is the box of "
+           "its local array that begins at local_start(rank, first) and has the window's local shape.",
            nb::sig("def window(self, first: int | Sequence[int], last: int | Sequence[int]) -> Layout"))
       .def("to_descriptor", [](const Layout& l, Index rank, Index context) {
              const auto d = descriptor_of(l, rank, context);
@@ -126,8 +132,10 @@ void bind_layouts(nb::module_& module) {
            nb::sig("def to_descriptor(self, rank: int = 0, context: int = 0) -> tuple[int, ...]"))
       .def_static("from_descriptor", [](nb::object descriptor, nb::object grid, const std::string& rank_order) {
              const auto values = nb::cast<std::vector<Index>>(descriptor), extents = nb::cast<std::vector<Index>>(grid);
-             if (values.size() != 9) throw Error(ErrorKind::layout, "a descriptor has 9 integers, not " + std::to_string(values.size()));
-             if (extents.size() != 2) throw Error(ErrorKind::layout, "a descriptor needs a grid of 2 extents, not " + std::to_string(extents.size()));
+             if (values.size() != 9)
+               throw Error(ErrorKind::layout, "a descriptor has 9 integers, not " + std::to_string(values.size()));
+             if (extents.size() != 2)
+               throw Error(ErrorKind::layout, "a descriptor needs a grid of 2 extents, not " + std::to_string(extents.size()));
              Descriptor d;
              std::copy(values.begin(), values.end(), d.begin());
              return layout_from_descriptor(d, extents[0], extents[1], to_order(rank_order));

@@ -79,8 +79,8 @@ void bind_movers(nb::module_& module) {
            nb::arg("data"), nb::arg("shape"), nb::arg("strides"), nb::arg("read_only"), nb::arg("owner").none());
 
   nb::class_<Mover>(module, "Mover",
-                    "A plan bound to memory and to an engine: start(), wait(), again and again. Collective where the engine is. Several "
-                    "may be in flight, and ranks may wait for them in different orders.\n\n"
+                    "A plan bound to memory and to an engine: start(), wait(), again and again. Collective where the engine is. "
+                    "Several may be in flight, and ranks may wait for them in different orders.\n\n"
                     "Between start() and wait() the sources must not be written and the destinations not be touched. The GIL is "
                     "released while data moves.")
       .def("start", &Mover::start, nb::call_guard<nb::gil_scoped_release>(),
@@ -88,8 +88,8 @@ void bind_movers(nb::module_& module) {
       .def("test", &Mover::test, nb::call_guard<nb::gil_scoped_release>(),
            "Makes some progress; True when the move is complete: then start() may begin the next. ArgumentError before start().")
       .def("wait", &Mover::wait, nb::call_guard<nb::gil_scoped_release>(),
-           "Completes the move that start() began; ArgumentError where none did. A rank that waits may need the others to test() or "
-           "wait() too, for whatever mover.")
+           "Completes the move that start() began; ArgumentError where none did. A rank that waits may need the others to test() "
+           "or wait() too, for whatever mover.")
       .def("__call__", [](Mover& mover) {
              mover.start();
              mover.wait();

@@ -129,7 +129,8 @@ NB_MODULE(LONGSHORE_MPI_MODULE, module) {
   module.def(
       "make_grids",
       [](const FloorPlan& blocks, std::uint64_t comm, Index itemsize, nb::object ghost, const std::string& order) {
-        return mpi::make_xarray(blocks, mpi::CommHandle::from_bits(comm), {itemsize, to_point(ghost, blocks.dims()), to_order(order)});
+        return mpi::make_xarray(blocks, mpi::CommHandle::from_bits(comm),
+                                {itemsize, to_point(ghost, blocks.dims()), to_order(order)});
       },
       nb::arg("blocks"), nb::arg("comm"), nb::arg("itemsize"), nb::arg("ghost"), nb::arg("order"),
       "This process's blocks, where other processes of its node can reach them. Not collective.");
@@ -137,8 +138,8 @@ NB_MODULE(LONGSHORE_MPI_MODULE, module) {
   module.def(
       "bind_blocks",
       [](const BlockPlan& plan, std::uint64_t comm, const XArray& source, const XArray& destination, ElementType type,
-         const std::string& combine, Index max_mem, bool proxy, bool checked, const std::string& order, const std::string& node, bool aggregate,
-         Index packet_bytes, bool preallocate, const std::string& exchange, std::string element) {
+         const std::string& combine, Index max_mem, bool proxy, bool checked, const std::string& order, const std::string& node,
+         bool aggregate, Index packet_bytes, bool preallocate, const std::string& exchange, std::string element) {
         mpi::ExchangeOptions options;
         if (!combine.empty()) options.reduction = Reduction(type, reduce_op(combine));
         options.max_mem = max_mem, options.proxy = proxy, options.checked = checked, options.visit = to_order(order);
@@ -148,8 +149,9 @@ NB_MODULE(LONGSHORE_MPI_MODULE, module) {
         return mpi::bind(plan, mpi::CommHandle::from_bits(comm), source, destination, options);
       },
       nb::arg("plan"), nb::arg("comm"), nb::arg("source"), nb::arg("destination"), nb::arg("type"), nb::arg("combine"),
-      nb::arg("max_mem"), nb::arg("proxy"), nb::arg("checked"), nb::arg("order"), nb::arg("node"), nb::arg("aggregate"), nb::arg("packet_bytes"),
-      nb::arg("preallocate"), nb::arg("exchange"), nb::arg("element"), "Collective: binds a plan between blocks.");
+      nb::arg("max_mem"), nb::arg("proxy"), nb::arg("checked"), nb::arg("order"), nb::arg("node"), nb::arg("aggregate"),
+      nb::arg("packet_bytes"), nb::arg("preallocate"), nb::arg("exchange"), nb::arg("element"),
+      "Collective: binds a plan between blocks.");
 
   module.def(
       "from_datatype",

@@ -1,7 +1,7 @@
 #include "longshore/plans/motion_plan.hpp"
 #include "longshore/relations/address_relation.hpp"
 
-#include "rooms.hpp"
+#include "points.hpp"
 
 namespace longshore::python {
 
@@ -16,8 +16,9 @@ void bind_plans(nb::module_& module) {
       });
 
   nb::class_<MotionPlan>(module, "MotionPlan", "The C++ plan under longshore.MotionPlan.")
-      .def(nb::init<Layout, Layout, Index, std::vector<std::size_t>>(), nb::arg("source"), nb::arg("destination"),
-           nb::arg("itemsize"), nb::arg("axes"))
+      .def("__init__", [](MotionPlan* self, const Layout& source, const Layout& destination, Index itemsize, nb::object axes) {
+             new (self) MotionPlan(source, destination, itemsize, to_axes(axes, source.rank_of_array()));
+           }, nb::arg("source"), nb::arg("destination"), nb::arg("itemsize"), nb::arg("axes"))
       .def_prop_ro("source", &MotionPlan::source, "The layout the array is in.")
       .def_prop_ro("destination", &MotionPlan::destination, "The layout it is wanted in.")
       .def_prop_ro("axes", [](const MotionPlan& p) { return nb::tuple(nb::cast(p.axes())); },
@@ -26,7 +27,8 @@ void bind_plans(nb::module_& module) {
       .def_prop_ro("world_size", &MotionPlan::world_size, "Ranks [0, world_size) may take part.")
       .def("sends", &MotionPlan::sends, nb::arg("rank"), "The motions that leave a rank, the one to itself included.")
       .def("receives", &MotionPlan::receives, nb::arg("rank"), "The motions that arrive at a rank, the one from itself included.")
-      .def("relation_of", [](const MotionPlan& p, const Motion& m) { return AddressRelation(p.relation(m)); }, nb::arg("motion"), "A motion as offsets between the two local arrays.")
+      .def("relation_of", [](const MotionPlan& p, const Motion& m) { return AddressRelation(p.relation(m)); }, nb::arg("motion"),
+           "A motion as offsets between the two local arrays.")
       .def_prop_ro("digest", &MotionPlan::digest, "64 bits that agree on all machines for equal plans.")
       .def("__eq__", [](const MotionPlan& a, nb::object b) {
              return nb::isinstance<MotionPlan>(b) && a == nb::cast<const MotionPlan&>(b);

@@ -61,6 +61,16 @@ inline Axes to_axes(nb::handle value, std::size_t dims) {
                                            std::to_string(-Index(dims)) + ", " + std::to_string(dims) + ")");
     axes.push_back(std::size_t(axis < 0 ? axis + Index(dims) : axis));
   }
+  if (axes.empty() && dims > 0)
+    throw Error(ErrorKind::argument, "axes has 0 entries, there are " + std::to_string(dims) + " dimensions");
+  return axes;
+}
+
+/// The same of transposes, which reverse the dimensions where there are none.
+inline Axes to_transpose_axes(nb::handle value, std::size_t dims) {
+  if (!value.is_none()) return to_axes(value, dims);
+  Axes axes(dims);
+  for (std::size_t d = 0; d < dims; ++d) axes[d] = dims - 1 - d;
   return axes;
 }
 

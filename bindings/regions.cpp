@@ -126,6 +126,14 @@ void bind_regions(nb::module_& module) {
            nb::sig("def side(self, direction: Sequence[int], widths: int | Sequence[int]) -> Region"))
       .def("subtract", [](const Region& a, const Region& b) { return subtract(a, b); }, nb::arg("other"),
            "The points that are not in the other region, as regions that do not overlap.")
+      .def("transpose", [](const Region& r, nb::object axes) {
+             const Axes checked = to_transpose_axes(axes, r.dims());
+             check_axes(checked, r.dims());
+             return permuted(r, checked);
+           }, nb::arg("axes") = nb::none(),
+           "The region with permuted dimensions, as NumPy's transpose has them; None reverses them. Raises ArgumentError for axes "
+           "that are no permutation.",
+           nb::sig("def transpose(self, axes: Sequence[int] | None = None) -> Region"))
       .def("slices", [](const Region& r, const Region& within) {
              if (!within.contains(r))
                throw Error(ErrorKind::argument, "the region " + r.to_string() + " is not within " + within.to_string());

@@ -78,8 +78,8 @@ struct Memory {
     if (write && !writeable) throw Error(ErrorKind::buffer, std::string("the ") + name + " array is read-only");
     if (extent.first == extent.last || (extent.first >= low && extent.last <= high)) return;
     throw Error(ErrorKind::buffer, std::string("the relation touches bytes [") + std::to_string(extent.first) + ", " +
-                                       std::to_string(extent.last) + ") of the " + name + " array, which has [" + std::to_string(low) +
-                                       ", " + std::to_string(high) + ")");
+                                       std::to_string(extent.last) + ") of the " + name + " array, which has [" +
+                                       std::to_string(low) + ", " + std::to_string(high) + ")");
   }
   /// Bytes [first, last) of this memory and of another must be different bytes.
   void check_apart(const Extent& mine, const Memory& other, const Extent& theirs) const {

@@ -3,6 +3,7 @@
 #include "longshore/layouts/layout.hpp"
 #include "longshore/plans/motion_plan.hpp"
 #include "longshore/relations/encoding.hpp"
+#include "points.hpp"
 #include "relation_buffers.hpp"
 
 namespace longshore::python {
@@ -76,7 +77,8 @@ nb::object slice_or_pair(const AddressRelation& relation, const nb::object& key)
 
 void bind_programs(nb::module_& module) {
   nb::class_<Assembler>(module, "Assembler", "A compiled source -> message half of a relation: the sender's executor.")
-      .def("__call__", [](const Assembler& self, const nb::object& source, nb::object message, Index first, std::optional<Index> last) {
+      .def("__call__", [](const Assembler& self, const nb::object& source, nb::object message, Index first,
+                          std::optional<Index> last) {
              const auto& program = self.program();
              const Index end = end_of_stretch(first, last, program.elements());
              if (message.is_none())
@@ -140,7 +142,8 @@ void bind_relations(nb::module_& module) {
       "`dtype` is a NumPy dtype or a number of bytes. `reduce` names a combining operation (add, multiply, minimum, maximum, "
       "logical_and, logical_or, logical_xor, bitwise_and, bitwise_or, bitwise_xor): destination = destination op source. Raises "
       "ArgumentError naming two pairs that write the same bytes, ShapeError, DTypeError, SizeOverflowError.")
-      .def_static("from_indices", [](const nb::object& source, const nb::object& destination, const nb::object& dtype, const nb::object& reduce) {
+      .def_static("from_indices", [](const nb::object& source, const nb::object& destination, const nb::object& dtype,
+                                     const nb::object& reduce) {
              const Element element(dtype, reduce);
              const IndexArray s(source, "source", 1), d(destination, "destination", 1);
              nb::gil_scoped_release release;
@@ -151,8 +154,8 @@ void bind_relations(nb::module_& module) {
                                : std::vector<std::int64_t>(a.wide_values().begin(), a.wide_values().end());
              };
              const auto from = widened(s), to = widened(d);
-             return AddressRelation::from_indices(element.bytes, std::span<const std::int64_t>(from), std::span<const std::int64_t>(to),
-                                                  element.reduction);
+             return AddressRelation::from_indices(element.bytes, std::span<const std::int64_t>(from),
+                                                  std::span<const std::int64_t>(to), element.reduction);
            }, nb::arg("source"), nb::arg("destination"), nb::arg("dtype"), reduce_doc,
            "Element source[k] of one array goes to element destination[k] of the other: NumPy's destination[d] = source[s].")
       .def_static("from_pairs", [](const nb::object& pairs, const nb::object& dtype, const nb::object& reduce) {
@@ -166,39 +169,44 @@ void bind_relations(nb::module_& module) {
              return AddressRelation::from_blocks(element.bytes, rows_of<OffsetBlock>(blocks, "blocks"), element.reduction);
            }, nb::arg("blocks"), nb::arg("dtype"), reduce_doc,
            "Rows of (source offset, destination offset, elements), offsets in bytes, shape (n, 3): the symbols of AABLK.")
-      .def_static("from_segments", [](const nb::object& source, const nb::object& destination, const nb::object& dtype, const nb::object& reduce) {
+      .def_static("from_segments", [](const nb::object& source, const nb::object& destination, const nb::object& dtype,
+                                      const nb::object& reduce) {
              const Element element(dtype, reduce);
              const auto from = rows_of<Segment>(source, "source");
              Index total = 0;
              for (const auto& segment : from) total = checked_add(total, segment.bytes);
-             const auto to = destination.is_none() ? std::vector<Segment>{{0, total}} : rows_of<Segment>(destination, "destination");
+             const auto to =
+                 destination.is_none() ? std::vector<Segment>{{0, total}} : rows_of<Segment>(destination, "destination");
              return AddressRelation::from_segments(element.bytes, from, to, element.reduction);
            }, nb::arg("source"), nb::arg("destination") = nb::none(), nb::arg("dtype") = 1, reduce_doc,
-           "Gather lists as of readv(2): rows of (offset, bytes), shape (n, 2). The bytes of the source segments, one after the other, "
-           "go to the bytes of the destination segments; without `destination`, to a dense message.")
+           "Gather lists as of readv(2): rows of (offset, bytes), shape (n, 2). The bytes of the source segments, one after the "
+           "other, go to the bytes of the destination segments; without `destination`, to a dense message.")
       .def_static("strided", [](const std::vector<Index>& shape, const std::vector<Index>& source_strides,
                                 const std::vector<Index>& destination_strides, const nb::object& dtype, Index source_offset,
                                 Index destination_offset, const nb::object& reduce) {
              const Element element(dtype, reduce);
-             return AddressRelation::strided(element.bytes, shape, source_strides, destination_strides, source_offset, destination_offset,
-                                             element.reduction);
-           }, nb::arg("shape"), nb::arg("source_strides"), nb::arg("destination_strides"), nb::arg("dtype"), nb::arg("source_offset") = 0,
-           nb::arg("destination_offset") = 0, reduce_doc,
-           "A box of elements with strides and offsets in bytes on both sides, as NumPy's array.strides; the last dimension runs fastest.")
+             return AddressRelation::strided(element.bytes, shape, source_strides, destination_strides, source_offset,
+                                             destination_offset, element.reduction);
+           }, nb::arg("shape"), nb::arg("source_strides"), nb::arg("destination_strides"), nb::arg("dtype"),
+           nb::arg("source_offset") = 0, nb::arg("destination_offset") = 0, reduce_doc,
+           "A box of elements with strides and offsets in bytes on both sides, as NumPy's array.strides; the last dimension runs "
+           "fastest.")
       .def_static("from_layouts", [](const Layout& source, Index source_rank, const Layout& destination, Index destination_rank,
-                                     const nb::object& dtype, const std::optional<std::vector<std::size_t>>& axes) {
+                                     const nb::object& dtype, const nb::object& axes) {
              const Element element(dtype, nb::none());
-             std::vector<std::size_t> order(source.shape().size());
-             for (std::size_t k = 0; k < order.size(); ++k) order[k] = k;
-             const MotionPlan plan(source, destination, element.bytes, axes.value_or(order));
+             const MotionPlan plan(source, destination, element.bytes, to_axes(axes, source.rank_of_array()));
              for (const auto& motion : plan.sends(source_rank))
                if (motion.destination == destination_rank) return AddressRelation(plan.relation(motion));
              return AddressRelation(element.bytes);
            }, nb::arg("source"), nb::arg("source_rank"), nb::arg("destination"), nb::arg("destination_rank"), nb::arg("dtype"),
            nb::arg("axes") = nb::none(),
-           "What goes from one rank's local array to another's when an array is redistributed. Costs the same at any number of elements.")
-      .def_static("concatenate", [](const std::vector<AddressRelation>& relations) { return AddressRelation::concatenate(relations); },
-                  nb::arg("relations"), "The pairs of one relation after the other.")
+           "What goes from one rank's local array to another's when an array is redistributed. Costs the same at any number of "
+           "elements.",
+           nb::sig("def from_layouts(source: Layout, source_rank: int, destination: Layout, destination_rank: int, dtype: object, "
+                   "axes: Sequence[int] | None = None) -> AddressRelation"))
+      .def_static("concatenate", [](const std::vector<AddressRelation>& relations) {
+                    return AddressRelation::concatenate(relations);
+                  }, nb::arg("relations"), "The pairs of one relation after the other.")
       .def_prop_ro("element_bytes", &AddressRelation::element_bytes, "Bytes of one element.")
       .def_prop_ro("elements", &AddressRelation::elements, "Number of pairs.")
       .def_prop_ro("bytes", &AddressRelation::bytes, "Bytes of the message.")
@@ -206,8 +214,9 @@ void bind_relations(nb::module_& module) {
              if (r.reduction().is_replace()) return std::nullopt;
              return std::string(reduce_name(r.reduction().op()));
            }, "The combining operation, or None.")
-      .def_prop_ro("source_extent", [](const AddressRelation& r) { return nb::make_tuple(r.source_extent().first, r.source_extent().last); },
-                   "The bytes [first, last) of the source array that are touched.")
+      .def_prop_ro("source_extent", [](const AddressRelation& r) {
+             return nb::make_tuple(r.source_extent().first, r.source_extent().last);
+           }, "The bytes [first, last) of the source array that are touched.")
       .def_prop_ro("destination_extent", [](const AddressRelation& r) {
              return nb::make_tuple(r.destination_extent().first, r.destination_extent().last);
            }, "The bytes [first, last) of the destination array that are touched.")
@@ -239,11 +248,12 @@ void bind_relations(nb::module_& module) {
            "Source and destination exchanged. Where sources are replicated that needs `dtype` and `reduce`.")
       .def("compose", [](const AddressRelation& r, const AddressRelation& next) { return r.compose(next); }, nb::arg("next"),
            "First this relation, then `next`: the pairs (a, c) with (a, b) here and (b, c) there.")
-      .def("restrict", &AddressRelation::restrict, nb::arg("first"), nb::arg("last"), "The pairs at the message's positions [first, last).")
+      .def("restrict", &AddressRelation::restrict, nb::arg("first"), nb::arg("last"),
+           "The pairs at the message's positions [first, last).")
       .def("sorted", [](const AddressRelation& r, const std::string& order) { return r.sorted(order_of(order)); }, nb::arg("order"),
            "The same pairs in the paper's order: \"source_first\" or \"destination_first\".")
-      .def("is_sorted", [](const AddressRelation& r, const std::string& order) { return r.is_sorted(order_of(order)); }, nb::arg("order"),
-           "True when the pairs are in that order.")
+      .def("is_sorted", [](const AddressRelation& r, const std::string& order) { return r.is_sorted(order_of(order)); },
+           nb::arg("order"), "True when the pairs are in that order.")
       .def("canonical", &AddressRelation::canonical, "The same pairs in the same order in the least structure.")
       .def("same_pairs", &AddressRelation::same_pairs, nb::arg("other"), "The same set of pairs, in any order.")
       .def("assembly", &AddressRelation::assembly, "Source -> dense message: the sender's half (send/receive model).")
@@ -254,8 +264,8 @@ void bind_relations(nb::module_& module) {
       .def("move", [](nb::handle self, const nb::object& source, const nb::object& destination) {
              return self.attr("program")()(source, destination);
            }, nb::arg("source"), nb::arg("destination"),
-           "The paper's generalised memcpy (section 6): moves every pair between two arrays of this process, once. For repeated moves "
-           "keep program(). Raises LocalArrayError where an array is too small, read-only, or overlaps the other.")
+           "The paper's generalised memcpy (section 6): moves every pair between two arrays of this process, once. For repeated "
+           "moves keep program(). Raises LocalArrayError where an array is too small, read-only, or overlaps the other.")
       .def_prop_ro("source_pattern", [](const AddressRelation& r) { return to_dict(pattern_of(r, true)); },
                    "How the source is read, innermost first: contiguous `block_bytes`, then `loops` of (count, stride in bytes); "
                    "`regular` is false where no one nest says it: block-cyclic meets block-cyclic, or lists.")

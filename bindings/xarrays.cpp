@@ -15,8 +15,8 @@ XArray over(const FloorPlan& blocks, std::optional<Index> rank, Index itemsize, 
   if (!rank)
     for (Index k = 0; k < blocks.size(); ++k) owned.push_back(k);
   if (owned.size() != arrays.size())
-    throw Error(ErrorKind::argument, std::to_string(arrays.size()) + " " + name + " arrays for " + std::to_string(owned.size()) + " blocks" +
-                                         (rank ? " of rank " + std::to_string(*rank) : std::string()));
+    throw Error(ErrorKind::argument, std::to_string(arrays.size()) + " " + name + " arrays for " + std::to_string(owned.size()) +
+                                         " blocks" + (rank ? " of rank " + std::to_string(*rank) : std::string()));
   std::vector<Grid> grids;
   std::vector<std::shared_ptr<const Keeper>> keepers;
   for (std::size_t i = 0; i < arrays.size(); ++i) {
@@ -38,8 +38,9 @@ XArray over(const FloorPlan& blocks, std::optional<Index> rank, Index itemsize, 
 
 void bind_xarrays(nb::module_& module) {
   nb::class_<XArray>(module, "Grids", "The storage of an XArray, or arrays of one's own, as movers take them.")
-      .def_static("over", &over, nb::arg("blocks"), nb::arg("rank").none(), nb::arg("itemsize"), nb::arg("ghost"), nb::arg("arrays"),
-                  nb::arg("name"), nb::arg("written"), nb::arg("order"), "Over one array a block that the rank owns (none: all blocks).")
+      .def_static("over", &over, nb::arg("blocks"), nb::arg("rank").none(), nb::arg("itemsize"), nb::arg("ghost"),
+                  nb::arg("arrays"), nb::arg("name"), nb::arg("written"), nb::arg("order"),
+                  "Over one array a block that the rank owns (none: all blocks).")
       .def_static("make", [](const FloorPlan& blocks, std::optional<Index> rank, Index itemsize, nb::handle ghost,
                              const std::string& order) {
                     return XArray(blocks, rank, {itemsize, to_point(ghost, blocks.dims()), to_order(order)});
@@ -56,11 +57,12 @@ void bind_xarrays(nb::module_& module) {
            "What a block has storage for, ghost cells included.");
 
   module.def("bind_grids_threads",
-             [](const BlockPlan& plan, const XArray& source, const XArray& destination, ElementType type, const std::string& combine,
-                int threads, Index max_mem, bool proxy, bool checked, const std::string& order) {
+             [](const BlockPlan& plan, const XArray& source, const XArray& destination, ElementType type,
+                const std::string& combine, int threads, Index max_mem, bool proxy, bool checked, const std::string& order) {
                BlockOptions options;
                if (!combine.empty()) options.reduction = Reduction(type, reduce_op(combine));
-               options.threads = threads, options.max_mem = max_mem, options.proxy = proxy, options.checked = checked, options.visit = to_order(order);
+               options.threads = threads, options.max_mem = max_mem, options.proxy = proxy, options.checked = checked;
+               options.visit = to_order(order);
                nb::gil_scoped_release unlocked;
                return bind_threads(plan, source, destination, options);
              },

@@ -42,7 +42,7 @@ class MotionPlan(_core.MotionPlan):
 
     def __init__(self, source: Layout, destination: Layout, dtype: Any, axes: Sequence[int] | None = None):
         self.dtype = _arrays.fixed_dtype(dtype)
-        super().__init__(source, destination, self.dtype.itemsize, _axes(axes, source.ndim))
+        super().__init__(source, destination, self.dtype.itemsize, axes)
 
     def relation(self, source: int, destination: int) -> AddressRelation | None:
         """The pairs of byte offsets that go from one rank's local array to another's, or None if nothing does."""
@@ -388,16 +388,6 @@ def _whole(array: np.ndarray, shape: tuple[int, ...], *, copy: bool = True) -> t
     if not copy:
         raise ArgumentError("out must be contiguous, in C or Fortran order")
     return np.ascontiguousarray(array), Layout(stars, shape)
-
-
-def _axes(axes: Sequence[int] | None, ndim: int) -> list[int]:
-    if axes is None:
-        return list(range(ndim))
-    wrapped = [int(a) for a in axes]
-    for d, a in enumerate(wrapped):
-        if not -ndim <= a < ndim:
-            raise ArgumentError(f"axes entry {d} is {a}, outside [{-ndim}, {ndim})")
-    return [a % ndim for a in wrapped]
 
 
 def _as_descr(value: Any) -> Any:

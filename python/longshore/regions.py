@@ -5,7 +5,6 @@ None of it knows ranks or memory, and nothing is collective. `Region` itself, an
 """
 
 from ._core import (
-    FloorPlan,
     Region,
     RegionIndex,
     bounding_region,
@@ -34,8 +33,3 @@ __all__ = [
     "subtract",
     "unite",
 ]
-
-
-def _floor_plan(bounds, owners):
-    """For pickles."""
-    return FloorPlan.from_bounds(bounds, owners)

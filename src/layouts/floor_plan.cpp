@@ -1,11 +1,14 @@
 #include "longshore/layouts/floor_plan.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
+#include <mutex>
 #include <numeric>
+#include <optional>
 #include <queue>
 
-#include "sequences/stored_lists.hpp"
+#include "sequences/digest.hpp"
 
 namespace longshore {
 
@@ -40,7 +43,51 @@ std::vector<Index> sums_of(std::span<const Index> weights) {
   return sums;
 }
 
+/// What is worked out when it is first asked for, once, whichever threads ask.
+template <class T>
+class Lazy {
+ public:
+  template <class Make>
+  const T& get(Make&& make) const {
+    if (!peek())
+      std::call_once(once_, [&] {
+        value_.emplace(make());
+        there_.store(true, std::memory_order_release);
+      });
+    return *value_;
+  }
+  /// Null where nobody has asked.
+  const T* peek() const { return there_.load(std::memory_order_acquire) ? &*value_ : nullptr; }
+
+ private:
+  mutable std::once_flag once_;
+  mutable std::optional<T> value_;
+  mutable std::atomic<bool> there_ = false;
+};
+
+/// All things sorted by owner, those of one owner in their order.
+std::vector<Index> sorted_by_owner(const Map& owners, Index world_size) {
+  std::vector<Index> order(owners.size());
+  if (world_size > 2 * Index(owners.size())) {  // more ranks than a count for each is worth
+    std::iota(order.begin(), order.end(), Index{0});
+    std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) { return owners[std::size_t(a)] < owners[std::size_t(b)]; });
+    return order;
+  }
+  std::vector<Index> next(std::size_t(world_size) + 1);
+  for (const Index owner : owners) ++next[std::size_t(owner) + 1];
+  std::partial_sum(next.begin(), next.end(), next.begin());
+  for (std::size_t k = 0; k < owners.size(); ++k) order[std::size_t(next[std::size_t(owners[k])]++)] = Index(k);
+  return order;
+}
+
 }  // namespace
+
+struct FloorPlan::LookUps {
+  Lazy<RegionIndex> index;
+  Lazy<std::vector<Index>> by_owner;
+  Lazy<Region> bounding;
+  Lazy<std::uint64_t> digest;
+};
 
 FloorPlan::FloorPlan(std::span<const Region> regions, Map owners) {
   if (regions.size() != owners.size())
@@ -60,6 +107,7 @@ FloorPlan::FloorPlan(std::span<const Region> regions, Map owners) {
     data->bounds.insert(data->bounds.end(), regions[k].upper().begin(), regions[k].upper().end());
   }
   data->owners = std::move(owners);
+  data->look_ups = std::make_shared<const LookUps>();
   data_ = std::move(data);
 }
 
@@ -79,13 +127,19 @@ std::vector<Region> FloorPlan::regions() const {
 }
 
 std::vector<Index> FloorPlan::owned_by(Index rank) const {
-  std::vector<Index> owned;
-  for (Index k = 0; k < size(); ++k)
-    if (data_->owners[std::size_t(k)] == rank) owned.push_back(k);
-  return owned;
+  const auto& all = data_->look_ups->by_owner.get([&] { return sorted_by_owner(owners(), world_size()); });
+  auto owner_of = [this](Index k) { return owners()[std::size_t(k)]; };
+  const auto first = std::lower_bound(all.begin(), all.end(), rank, [&](Index k, Index r) { return owner_of(k) < r; });
+  return {first, std::upper_bound(first, all.end(), rank, [&](Index r, Index k) { return r < owner_of(k); })};
 }
 
-Region FloorPlan::bounding() const { return bounding_region(regions(), dims()); }
+Region FloorPlan::bounding() const {
+  return data_->look_ups->bounding.get([&] { return bounding_region(regions(), dims()); });
+}
+
+const RegionIndex& FloorPlan::index() const {
+  return data_->look_ups->index.get([&] { return dims() > 0 ? RegionIndex(dims(), bounds()) : RegionIndex(regions()); });
+}
 
 Index FloorPlan::points() const {
   Index n = 0;
@@ -126,16 +180,22 @@ FloorPlan FloorPlan::with_range(std::size_t dim, Index first, Index last) const 
 }
 
 std::uint64_t FloorPlan::digest() const {
-  Digest digest;
-  digest.mix(data_->dims);
-  digest.mix(data_->owners.size());
-  digest.mix(data_->bounds);
-  digest.mix(data_->owners);
-  return digest.value();
+  return data_->look_ups->digest.get([&] {
+    Digest digest;
+    digest.mix(data_->dims);
+    digest.mix(data_->owners.size());
+    digest.mix(data_->bounds);
+    digest.mix(data_->owners);
+    return digest.value();
+  });
 }
 
 Index FloorPlan::workspace_bytes() const {
-  return Index(sizeof(Data) + (data_->bounds.capacity() + data_->owners.capacity()) * sizeof(Index));
+  const auto& look_ups = *data_->look_ups;
+  Index bytes = Index(sizeof(Data) + sizeof(LookUps) + (data_->bounds.capacity() + data_->owners.capacity()) * sizeof(Index));
+  if (const auto* index = look_ups.index.peek()) bytes += index->workspace_bytes();
+  if (const auto* order = look_ups.by_owner.peek()) bytes += Index(order->capacity() * sizeof(Index));
+  return bytes;
 }
 
 std::string FloorPlan::to_string(Index most) const {

@@ -24,6 +24,9 @@ void write_regions(ListWriter& out, std::size_t dims, std::span<const Region> re
 }
 
 std::vector<Region> read_regions(ListReader& in, std::size_t dims, std::size_t n) {
+  if (Index(dims) > most_dims)
+    in.refuse("has regions of " + std::to_string(dims) + " dimensions, more than the " + std::to_string(most_dims) +
+              " that are read");
   std::vector<std::vector<Index>> lower, upper;  // by dimension
   for (std::size_t d = 0; d < dims; ++d) {
     lower.push_back(in.list(n)), upper.push_back(in.list(n));
@@ -48,9 +51,9 @@ void write(ListWriter& out, const FloorPlan& plan) {
   write_regions(out, plan.dims(), plan.regions());
 }
 
-FloorPlan read_floor_plan(ListReader& in) {
+FloorPlan read_floor_plan(ListReader& in, Index most_regions) {
   const Index dims = in.list(1)[0];
-  Map owners = in.list();
+  Map owners = in.list_of_most(most_regions, "regions");
   if (dims < 0 || (owners.empty() && dims > 0))
     in.refuse("has " + std::to_string(owners.size()) + " regions of " + std::to_string(dims) + " dimensions");
   const auto regions = read_regions(in, std::size_t(dims), owners.size());
@@ -63,10 +66,10 @@ std::vector<std::byte> FloorPlan::to_bytes() const {
   return std::move(out).finish();
 }
 
-FloorPlan FloorPlan::from_bytes(std::span<const std::byte> bytes) {
+FloorPlan FloorPlan::from_bytes(std::span<const std::byte> bytes, Index most_regions) {
   return read_stored([&] {
     ListReader in(stored_kind, bytes);
-    auto plan = read_floor_plan(in);
+    auto plan = read_floor_plan(in, most_regions);
     in.end();
     return plan;
   });

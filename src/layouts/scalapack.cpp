@@ -16,7 +16,8 @@ constexpr Index dense_block_cyclic = 1;
 
 Layout layout_from_descriptor(const Descriptor& desc, Index rows, Index columns, Order rank_order) {
   auto require = [&](Entry e, bool good, const std::string& wanted) {
-    if (!good) fail(std::string(entry_name[e]) + " (entry " + std::to_string(e + 1) + ") is " + std::to_string(desc[e]) + "; " + wanted);
+    if (good) return;
+    fail(std::string(entry_name[e]) + " (entry " + std::to_string(e + 1) + ") is " + std::to_string(desc[e]) + "; " + wanted);
   };
   if (rows < 1 || columns < 1) fail("a grid of " + std::to_string(rows) + "x" + std::to_string(columns) + " is empty");
   require(dtype_, desc[dtype_] == dense_block_cyclic, "only 1, a dense block-cyclic matrix, is understood");

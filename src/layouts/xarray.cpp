@@ -73,7 +73,8 @@ XArray XArray::over(FloorPlan blocks, std::optional<Index> rank, GridFormat form
   auto made = std::make_shared<Grids>();
   made->owned = blocks_of(blocks, rank);
   if (made->owned.size() != grids.size())
-    throw Error(ErrorKind::argument, std::to_string(grids.size()) + " arrays for " + std::to_string(made->owned.size()) + " blocks");
+    throw Error(ErrorKind::argument,
+                std::to_string(grids.size()) + " arrays for " + std::to_string(made->owned.size()) + " blocks");
   for (std::size_t i = 0; i < grids.size(); ++i) {
     const Region region = blocks.region(made->owned[i]).grow(format.ghost);
     const auto who = [&] { return "the array of block " + std::to_string(made->owned[i]) + " "; };

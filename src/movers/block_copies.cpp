@@ -4,6 +4,7 @@
 #include <map>
 
 #include "movers/apart.hpp"
+#include "sequences/digest.hpp"
 
 namespace longshore {
 
@@ -24,9 +25,9 @@ bool in_order(const Footprint& elements, const Footprint& message) {
 }  // namespace
 
 std::size_t BlockCopies::Hash::operator()(const Key& key) const {
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  for (const Index x : key) hash = (hash ^ std::uint64_t(x)) * 0x100000001b3u, hash ^= hash >> 29;
-  return std::size_t(hash);
+  Digest digest;
+  digest.mix(key);
+  return std::size_t(digest.value());
 }
 
 std::shared_ptr<const RelationProgram> BlockCopies::program(Footprint from, Footprint to, Order order,

@@ -17,8 +17,8 @@ using Stretch = CopyTask::Batch::Stretch;
 
 class BlockCopies {
  public:
-  /// Regions of different shape are paired in the order `visit`. Where shapes are equal the order makes no difference, and `memory`,
-  /// which should be that of the grids, is the fastest. Both ends of a message must be given the same.
+  /// Regions of different shape are paired in the order `visit`. Where shapes are equal the order makes no difference, and
+  /// `memory`, which should be that of the grids, is the fastest. Both ends of a message must be given the same.
   BlockCopies(Order visit, Order memory, Reduction reduction) : visit_(visit), memory_(memory), reduction_(std::move(reduction)) {}
 
   /// Throw what `block_relation` throws.

@@ -6,28 +6,31 @@
 #include <exception>
 
 #include "movers/block_copies.hpp"
+#include "sequences/digest.hpp"
 
 namespace longshore {
 
 namespace {
 
 std::uint64_t sum_of(const std::byte* data, Index bytes) {
-  std::uint64_t sum = 0xcbf29ce484222325u;
-  auto mix = [&sum](std::uint64_t word) { sum = (sum ^ word) * 0x100000001b3u, sum ^= sum >> 31; };
+  Digest sum;
   Index at = 0;
   for (; at + 8 <= bytes; at += 8) {
     std::uint64_t word;
     std::memcpy(&word, data + at, 8);
-    mix(word);
+    sum.mix(word);
   }
-  for (; at < bytes; ++at) mix(std::uint64_t(data[at]));
-  return sum;
+  for (; at < bytes; ++at) sum.mix(std::uint64_t(data[at]));
+  return sum.value();
 }
 
 class CheckedMover final : public Mover {
  public:
   CheckedMover(std::unique_ptr<Mover> mover, CheckedMotions motions, std::unique_ptr<SumsExchange> exchange)
-      : Mover(bound_memory(motions.source, motions.destination)), mover_(std::move(mover)), motions_(std::move(motions)), exchange_(std::move(exchange)) {
+      : Mover(bound_memory(motions.source, motions.destination)),
+        mover_(std::move(mover)),
+        motions_(std::move(motions)),
+        exchange_(std::move(exchange)) {
     BlockCopies copies(motions_.options.visit, motions_.source.format().order, {});
     for (const auto& motion : motions_.sends) read_.push_back(copies.assembly(motion, motions_.source.grid(motion.source)));
     for (const auto& motion : motions_.receives)
@@ -62,8 +65,9 @@ class CheckedMover final : public Mover {
     for (std::size_t k = 0; k < now.size(); ++k)
       if (now[k] != sent_[k])
         throw Error(ErrorKind::buffer, "the points " + motions_.sends[k].source_region.to_string() + " of block " +
-                                           std::to_string(motions_.sends[k].source) + " were written between start() and wait(), while " +
-                                           motions_.sends[k].to_string() + " was under way");
+                                           std::to_string(motions_.sends[k].source) +
+                                           " were written between start() and wait(), while " + motions_.sends[k].to_string() +
+                                           " was under way");
     if (!motions_.options.reduction.is_replace()) return;
     const auto got = sums(written_);
     for (std::size_t k = 0; k < got.size(); ++k)

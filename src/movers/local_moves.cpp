@@ -178,7 +178,8 @@ std::vector<CopyTask> copy_tasks(const MotionPlan& plan, const std::vector<Visib
       if (!jointly)
         return pull ? maker.single(motion, part.data, other->second) : maker.single(motion, other->second, part.data);
       auto key = pull ? motion.source_coordinates : motion.destination_coordinates;
-      key[pull ? plan.axes()[along] : along] = pull ? 0 : plan.destination().replica(*plan.destination().process_of(motion.destination));
+      key[pull ? plan.axes()[along] : along] =
+          pull ? 0 : plan.destination().replica(*plan.destination().process_of(motion.destination));
       together[std::move(key)].push_back(motion);
     };
     pull ? plan.for_each_receive(part.rank, visit) : plan.for_each_send(part.rank, visit);

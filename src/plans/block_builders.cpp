@@ -9,12 +9,6 @@ namespace longshore {
 
 namespace {
 
-/// Copies between floor plans are halos without ghost cells, in as many dimensions; where there are no blocks, any fit.
-Halo no_ghosts(const FloorPlan& source, const FloorPlan& destination, Region domain, std::vector<bool> periodic) {
-  const std::size_t dims = !destination.empty() ? destination.dims() : !source.empty() ? source.dims() : periodic.size();
-  return Halo(dims, 0, std::move(domain), std::move(periodic));
-}
-
 /// Whose range a vertex is in.
 class Owners {
  public:
@@ -42,18 +36,39 @@ class Owners {
   std::vector<Index> order_;  ///< that own anything, by range
 };
 
+/// Throws unless somebody has every point of the panels, which say what of dimension `dim`. Every rank looks at all of them, each
+/// once, or ranks would not agree.
+void check_panels(const FloorPlan& blocks, const FloorPlan& panels, const std::string& what) {
+  auto all = panels.regions();
+  auto before = [](const Region& a, const Region& b) {
+    return a.lower() == b.lower() ? a.upper() < b.upper() : a.lower() < b.lower();
+  };
+  std::sort(all.begin(), all.end(), before);
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  std::vector<Index> meets;
+  for (const Region& panel : all) {
+    blocks.index().find(panel, meets);
+    std::vector<Region> there;
+    for (const Index k : meets) there.push_back(blocks.region(k));
+    const auto missing = subtract(std::span(&panel, 1), there);
+    if (!missing.empty())
+      throw Error(ErrorKind::argument, what + ": no block has " + missing[0].to_string() + " of the panel " + panel.to_string());
+  }
+}
+
 }  // namespace
 
 BlockPlan BlockPlan::copy_between(FloorPlan source, FloorPlan destination, std::optional<Index> rank, Region domain,
                                   std::vector<bool> periodic) {
   BlockPlan plan(std::move(source), std::move(destination));
-  plan.find_neighbours(Kind::between, no_ghosts(plan.source_, plan.destination_, std::move(domain), std::move(periodic)), rank);
+  const std::size_t dims = plan.dims_or(periodic.size());
+  plan.find_neighbours(Kind::between, Halo(dims, 0, std::move(domain), std::move(periodic)), rank);
   return plan;
 }
 
 BlockPlan BlockPlan::transpose(FloorPlan source, FloorPlan destination, Axes axes, std::optional<Index> rank) {
   BlockPlan plan(std::move(source), std::move(destination), std::move(axes));
-  plan.find_neighbours(Kind::between, no_ghosts(plan.source_, plan.destination_, {}, {}), rank);
+  plan.find_neighbours(Kind::between, Halo(plan.dims_or(0), 0), rank);
   return plan;
 }
 
@@ -63,8 +78,9 @@ BlockPlan BlockPlan::halo(FloorPlan blocks, Halo halo, std::optional<Index> rank
   return plan;
 }
 
-BlockPlan BlockPlan::coarsen_fine(const FloorPlan& fine, FloorPlan coarse, const Point& ratio, std::optional<Index> rank) {
-  return copy_between(fine.coarsen(ratio), std::move(coarse), rank);
+BlockPlan BlockPlan::coarsen_fine(const FloorPlan& fine, FloorPlan coarse, const Point& ratio, std::optional<Index> rank,
+                                  Region domain, std::vector<bool> periodic) {
+  return copy_between(std::move(coarse), fine.coarsen(ratio), rank, std::move(domain), std::move(periodic)).reverse();
 }
 
 BlockPlan BlockPlan::refine_coarse(FloorPlan coarse, const FloorPlan& fine, const Point& ratio, const Point& width,
@@ -77,10 +93,12 @@ BlockPlan BlockPlan::refine_coarse(FloorPlan coarse, const FloorPlan& fine, cons
 
 BlockPlan BlockPlan::broadcast(FloorPlan blocks, std::size_t dim, Index first, Index last, std::optional<Index> rank) {
   auto panels = blocks.with_range(dim, first, last);
-  const Region all = blocks.bounding(), panel = panels.bounding();
-  if (first > last || !all.contains(panel))
-    throw Error(ErrorKind::argument, "[" + std::to_string(first) + ", " + std::to_string(last) + ") of dimension " +
-                                         std::to_string(dim) + " is no panel of blocks of " + all.to_string());
+  const Region all = blocks.bounding();
+  const std::string what = "[" + std::to_string(first) + ", " + std::to_string(last) + ") of dimension " + std::to_string(dim) +
+                           " is no panel of blocks of " + all.to_string();
+  if (first > last || (!blocks.empty() && !all.empty() && (first < all.lower()[dim] || last > all.upper()[dim])))
+    throw Error(ErrorKind::argument, what);
+  check_panels(blocks, panels, what);
   return copy_between(std::move(blocks), std::move(panels), rank);
 }
 
@@ -104,7 +122,7 @@ BlockPlan BlockPlan::gather_points(const FloorPlan& blocks, std::span<const std:
   const FloorPlan with_ghosts(regions, blocks.owners());
 
   BlockPlan plan(with_ghosts, with_ghosts);
-  plan.rank_ = rank;
+  plan.set_rank(rank);
   struct Lists {
     std::vector<Index> vertices, places;
   };
@@ -114,8 +132,8 @@ BlockPlan BlockPlan::gather_points(const FloorPlan& blocks, std::span<const std:
     for (const Index vertex : needed[std::size_t(k)]) {
       const Index owner = owners.of(vertex);
       if (owner < 0)
-        throw Error(ErrorKind::argument,
-                    "block " + std::to_string(k) + " needs " + std::to_string(vertex) + ", which no block owns");
+        throw Error(ErrorKind::argument, "block " + std::to_string(k) + " (rank " + std::to_string(blocks.owner(k)) + ") needs " +
+                                             std::to_string(vertex) + ", which no block owns");
       auto& lists = by_owner[owner];
       lists.vertices.push_back(vertex), lists.places.push_back(place++);
     }

@@ -12,12 +12,6 @@ namespace {
 /// Coordinates of points, a list a dimension.
 using Columns = std::vector<std::vector<Index>>;
 
-Columns columns_of(const PointList& points) {
-  Columns columns;
-  for (std::size_t d = 0; d < points.dims(); ++d) columns.push_back(points.coordinates(d));
-  return columns;
-}
-
 PointList chosen(const Columns& points, const std::vector<std::size_t>& which) {
   Columns some(points.size());
   for (std::size_t d = 0; d < points.size(); ++d)
@@ -25,25 +19,37 @@ PointList chosen(const Columns& points, const std::vector<std::size_t>& which) {
   return PointList(some);
 }
 
-/// One end of a motion, at the block between, and the other.
+/// One end of a motion, at the block between, and the other. Lists are unpacked once, for all motions that they meet.
 struct Leg {
-  const Region &here, &there;
-  const PointList &points_here, &points_there;
-  Axes axes;  ///< from here to there
+  Leg(const Region& here, const Region& there, const PointList& points_here, const PointList& points_there, Axes axes)
+      : here(here), there(there), points_here(points_here.columns()), points_there(points_there.columns()), axes(std::move(axes)) {}
 
+  const Region &here, &there;
+  Columns points_here, points_there;  ///< none: all of the regions
+  Axes axes;                          ///< from here to there
+
+  bool is_list() const { return !points_here.empty(); }
   Region move(const Region& part) const { return permuted(part.shift(-here.lower()), axes).shift(there.lower()); }
-  /// Points here and there: all of a list, a part of a region.
-  std::pair<Columns, Columns> lists(const Region& part) const {
-    if (!points_here.empty()) return {columns_of(points_here), columns_of(points_there)};
-    auto from = columns_of(PointList(part, Order::C));
-    Columns to(from.size());
-    for (std::size_t d = 0; d < to.size(); ++d) {
-      const std::size_t f = axes.empty() ? d : axes[d];
-      for (const Index x : from[f]) to[d].push_back(x - here.lower()[f] + there.lower()[d]);
-    }
-    return {std::move(from), std::move(to)};
-  }
 };
+
+/// The points of a list that lie in a box that comes or goes on: where the list has them, and where the box does.
+std::pair<PointList, PointList> through(const Leg& list, const Leg& box) {
+  const std::size_t dims = list.points_here.size();
+  std::vector<std::size_t> which;
+  for (std::size_t k = 0; k < list.points_here[0].size(); ++k) {
+    bool inside = true;
+    for (std::size_t d = 0; d < dims; ++d)
+      inside = inside && list.points_here[d][k] >= box.here.lower()[d] && list.points_here[d][k] < box.here.upper()[d];
+    if (inside) which.push_back(k);
+  }
+  Columns beyond(dims);
+  for (std::size_t d = 0; d < dims; ++d) {
+    const std::size_t from = box.axes.empty() ? d : box.axes[d];
+    for (const std::size_t k : which)
+      beyond[d].push_back(list.points_here[from][k] - box.here.lower()[from] + box.there.lower()[d]);
+  }
+  return {chosen(list.points_there, which), PointList(beyond)};
+}
 
 /// Where points lie among those of a region; -1: outside.
 std::vector<Index> places_in(const Region& region, const Columns& points) {
@@ -58,11 +64,10 @@ std::vector<Index> places_in(const Region& region, const Columns& points) {
   return places;
 }
 
-/// The points that come by the one leg and go on by the other, in the order in which they go: where from, and where to.
-std::pair<PointList, PointList> join(const Leg& arriving, const Leg& leaving, const Region& shared) {
-  const auto [arrived, sources] = arriving.lists(shared);
-  const auto [left, destinations] = leaving.lists(shared);
-  const auto in = places_in(shared, arrived), out = places_in(shared, left);
+/// The points that come by the one list and go on by the other, in the order in which they go: where from, and where to.
+std::pair<PointList, PointList> join(const Leg& arriving, const Leg& leaving) {
+  const Region shared = arriving.here & leaving.here;
+  const auto in = places_in(shared, arriving.points_here), out = places_in(shared, leaving.points_here);
   std::vector<std::size_t> order;
   for (std::size_t k = 0; k < in.size(); ++k)
     if (in[k] >= 0) order.push_back(k);
@@ -73,7 +78,7 @@ std::pair<PointList, PointList> join(const Leg& arriving, const Leg& leaving, co
     auto at = std::lower_bound(order.begin(), order.end(), out[k], [&](std::size_t a, Index place) { return in[a] < place; });
     for (; at != order.end() && in[*at] == out[k]; ++at) from.push_back(*at), to.push_back(k);
   }
-  return {chosen(sources, from), chosen(destinations, to)};
+  return {chosen(arriving.points_there, from), chosen(leaving.points_there, to)};
 }
 
 void check_shape(const BlockMotion& motion) {
@@ -91,17 +96,22 @@ BlockPlan BlockPlan::compose(const BlockPlan& next) const {
     if (rank)
       throw Error(ErrorKind::argument, "a plan is rank " + std::to_string(*rank) + "'s; only everybody's plans are composed");
   BlockPlan both(source(), next.destination(), then(axes(), next.axes()));
-  auto pass = [&](const BlockMotion& first, const BlockMotion& second) {
+  auto pass = [&](const BlockMotion& first, const Leg& arriving, const BlockMotion& second, const Leg& leaving) {
     check_shape(first), check_shape(second);
-    const Region shared = first.destination_region & second.source_region;
-    const Leg arriving{first.destination_region, first.source_region, first.destination_points, first.source_points,
-                       inverse(first.axes)};
-    const Leg leaving{second.source_region, second.destination_region, second.source_points, second.destination_points,
-                      second.axes};
-    if (first.is_list() || second.is_list()) {
-      auto [sources, destinations] = join(arriving, leaving, shared);
+    auto list = [&](PointList sources, PointList destinations) {
       both.copy_points(std::move(destinations), second.destination, std::move(sources), first.source);
+    };
+    if (arriving.is_list() && leaving.is_list()) {
+      auto [sources, destinations] = join(arriving, leaving);
+      list(std::move(sources), std::move(destinations));
+    } else if (arriving.is_list()) {
+      auto [sources, destinations] = through(arriving, leaving);
+      list(std::move(sources), std::move(destinations));
+    } else if (leaving.is_list()) {
+      auto [destinations, sources] = through(leaving, arriving);
+      list(std::move(sources), std::move(destinations));
     } else {
+      const Region shared = arriving.here & leaving.here;
       both.copy(leaving.move(shared), second.destination, arriving.move(shared), first.source);
     }
   };
@@ -110,17 +120,24 @@ BlockPlan BlockPlan::compose(const BlockPlan& next) const {
   std::stable_sort(firsts.begin(), firsts.end(), [](const auto& a, const auto& b) { return a.destination < b.destination; });
   std::stable_sort(seconds.begin(), seconds.end(), [](const auto& a, const auto& b) { return a.source < b.source; });
   std::vector<Region> read;
+  std::vector<Leg> onward;
   std::vector<Index> meets;
   for (std::size_t f = 0, s = 0; f < firsts.size();) {
     const Index block = firsts[f].destination;
     while (s < seconds.size() && seconds[s].source < block) ++s;
     const std::size_t begin = s;
-    for (read.clear(); s < seconds.size() && seconds[s].source == block; ++s) read.push_back(seconds[s].source_region);
+    for (read.clear(), onward.clear(); s < seconds.size() && seconds[s].source == block; ++s) {
+      const auto& m = seconds[s];
+      read.push_back(m.source_region);
+      onward.emplace_back(m.source_region, m.destination_region, m.source_points, m.destination_points, m.axes);
+    }
     const RegionIndex index(read);
     for (; f < firsts.size() && firsts[f].destination == block; ++f) {
-      if (read.empty()) continue;
-      index.find(firsts[f].destination_region, meets);
-      for (const Index k : meets) pass(firsts[f], seconds[begin + std::size_t(k)]);
+      const auto& m = firsts[f];
+      index.find(m.destination_region, meets);
+      if (meets.empty()) continue;
+      const Leg arriving(m.destination_region, m.source_region, m.destination_points, m.source_points, inverse(m.axes));
+      for (const Index k : meets) pass(m, arriving, seconds[begin + std::size_t(k)], onward[std::size_t(k)]);
     }
   }
   return both;

@@ -8,21 +8,18 @@ namespace longshore {
 
 namespace {
 
-constexpr std::size_t most_shifts = 256;
-
-[[noreturn]] void refuse_images(const Region& domain) {
-  throw Error(ErrorKind::memory_limit, "the blocks reach so far that they meet more than " + std::to_string(most_shifts) +
-                                           " images of the periodic domain " + domain.to_string());
-}
-
-/// Refuses what meets more images than anybody looks at.
+/// Refuses what meets more images than anybody looks at. The same on all ranks: of the domain's images each meets its own few.
 void check_images(const Region& moving, const Region& reach, const Halo& halo) {
+  constexpr Wide most_images = 1 << 14;
   auto extent = [](const Region& region, std::size_t d) { return Wide(region.upper()[d]) - region.lower()[d]; };
   Wide images = 1;
   for (std::size_t d = 0; d < halo.periodic.size(); ++d) {
     if (halo.periodic[d] && extent(halo.domain, d) > 0)
       images *= (extent(moving, d) + extent(reach, d)) / extent(halo.domain, d) + 2;
-    if (images > Wide(64 * most_shifts)) refuse_images(halo.domain);
+    if (images > most_images)
+      throw Error(ErrorKind::memory_limit, "the blocks reach so far that they meet more than " +
+                                               std::to_string(Index(most_images)) + " images of the periodic domain " +
+                                               halo.domain.to_string());
   }
 }
 
@@ -30,14 +27,14 @@ void check_images(const Region& moving, const Region& reach, const Halo& halo) {
 
 void BlockPlan::find_neighbours(Kind kind, Halo halo, std::optional<Index> rank, Index most_pairs) {
   kind_ = kind;
-  rank_ = rank;
+  set_rank(rank);
   halo_ = std::move(halo);
   check_halo();
   look_up(most_pairs);
 }
 
 void BlockPlan::check_halo() {
-  const std::size_t dims = !destination_.empty() ? destination_.dims() : !source_.empty() ? source_.dims() : halo_.below.dims();
+  const std::size_t dims = dims_or(halo_.below.dims());
   check_same_dims(dims, halo_.below.dims(), "blocks and ghost widths");
   check_same_dims(dims, halo_.above.dims(), "blocks and ghost widths");
   for (std::size_t d = 0; d < dims; ++d)
@@ -51,18 +48,16 @@ void BlockPlan::check_halo() {
     return;
   }
   check_same_dims(dims, halo_.domain.dims(), "blocks and the periodic domain");
+  if (source_.empty() || halo_.domain.contains(source_.bounding())) return;
   for (Index k = 0; k < source_.size(); ++k)
     if (!halo_.domain.contains(source_.region(k)))
       throw Error(ErrorKind::argument, "block " + std::to_string(k) + " " + source_.region(k).to_string() +
                                            " is not within the periodic domain " + halo_.domain.to_string());
 }
 
-std::uint8_t BlockPlan::shift_number(const Point& shift) {
-  const auto at = std::find(shifts_.begin(), shifts_.end(), shift);
-  if (at != shifts_.end()) return std::uint8_t(at - shifts_.begin());
-  if (shifts_.size() == most_shifts) refuse_images(halo_.domain);
-  shifts_.push_back(shift);
-  return std::uint8_t(shifts_.size() - 1);
+/// Where a shift is among those to all images.
+std::uint16_t BlockPlan::shift_number(const Point& shift) const {
+  return std::uint16_t(std::lower_bound(shifts_.begin(), shifts_.end(), shift) - shifts_.begin());
 }
 
 /// A source block as destinations see it.
@@ -97,96 +92,101 @@ std::vector<Region> BlockPlan::pieces(Index destination, Index source, const Poi
   return found;
 }
 
-/// In how many dimensions the image lies beside the block itself: 0 where they overlap.
-std::size_t BlockPlan::beside(Index destination, Index source, const Point& shift) const {
+BlockPlan::Place BlockPlan::place(Index destination, Index source, const Point& shift) const {
   const std::size_t dims = source_.dims();
   const Index* const own = &destination_.bounds()[std::size_t(destination) * 2 * dims];
   const Index* const other = &source_.bounds()[std::size_t(source) * 2 * dims];
-  std::size_t n = 0;
-  for (std::size_t d = 0; d < dims; ++d)
-    n += Wide(other[d]) + shift[d] >= own[dims + d] || Wide(other[dims + d]) + shift[d] <= own[d];
-  return n;
-}
-
-/// Whether there are pieces, given that the block's reach meets the image. Most neighbours do not overlap the block, and need no
-/// geometry to be told.
-bool BlockPlan::shares(Index destination, Index source, const Point& shift) const {
-  if (kind_ == Kind::between) return true;
-  const std::size_t n = beside(destination, source, shift);
-  if (n == 0) return !pieces(destination, source, shift).empty();
-  return n == 1 || halo_.corners;  // in one dimension alone: beyond a face
+  Place place;
+  for (std::size_t d = 0; d < dims; ++d) {
+    const Wide lower = Wide(other[d]) + shift[d], upper = Wide(other[dims + d]) + shift[d];
+    place.beside += lower >= own[dims + d] || upper <= own[d];
+    place.beyond |= (halo_.below[d] > 0 && lower < own[d]) || (halo_.above[d] > 0 && upper > own[dims + d]);
+  }
+  return place;
 }
 
 void BlockPlan::look_up(Index most_pairs) {
   if (source_.empty() || destination_.empty()) return;
   const std::size_t dims = source_.dims();
   if (dims == 0) throw Error(ErrorKind::argument, "blocks of no dimensions have no neighbours to be looked up");
-  const FloorPlan seen = axes_.empty() ? source_ : source_.transpose(axes_);
-  const bool same = seen == destination_;
-  const RegionIndex sources(dims, seen.bounds());
-  const RegionIndex others = same ? RegionIndex() : RegionIndex(dims, destination_.bounds());
-  const RegionIndex& destinations = same ? sources : others;
-  const Region all_sources = seen.bounding(), all_reach = destination_.bounding().grow(halo_.below, halo_.above);
+  const Region all_sources = permuted(source_.bounding(), axes_);
+  const Region all_reach = destination_.bounding().grow(halo_.below, halo_.above);
   check_images(all_sources, all_reach, halo_);
   const std::vector<Point> in_place{Point(dims)};
   auto shifts = [&](const Region& moving, const Region& target) {
     return halo_.periodic.empty() ? in_place : periodic_shifts(moving, target, halo_.domain, halo_.periodic);
   };
-  std::vector<std::pair<std::uint32_t, std::uint8_t>> found;
+  shifts_ = shifts(all_sources, all_reach);
+
+  // Blocks upon blocks have few pairs, or none, and take the time of many: no more is spent than some pairs would explain.
+  const Wide most_looks = 64 * Wide(most_pairs) + 1024 * (Wide(source_.size()) + destination_.size());
+  Wide looks = 0;
+  std::vector<Index> meets;
+  auto find = [&](const RegionIndex& blocks, const Region& region) -> const std::vector<Index>& {
+    looks += 1 + Wide(blocks.find(region, meets)) + Wide(meets.size());
+    if (looks > most_looks)
+      throw Error(ErrorKind::memory_limit, "looking for " + std::to_string(most_pairs) +
+                                               " pairs of neighbours at most takes too long: blocks lie upon each other");
+    return meets;
+  };
+  std::vector<std::pair<std::uint32_t, std::uint16_t>> found;
+  auto take = [&](Index other, std::uint16_t shift) {
+    if (Index(found.size() + received_.others.size() + sent_.others.size()) >= most_pairs)
+      throw Error(ErrorKind::memory_limit, "more than " + std::to_string(most_pairs) +
+                                               " pairs of neighbours; make a plan for each rank, which has fewer");
+    found.emplace_back(std::uint32_t(other), shift);
+  };
   auto append = [&](Neighbours& to, Index block) {
     if (found.empty()) return;
     std::sort(found.begin(), found.end());
     to.blocks.push_back(std::uint32_t(block));
     for (const auto& [other, shift] : found) to.others.push_back(other), to.shifts.push_back(shift);
-    if (Index(to.others.size()) > most_pairs)
-      throw Error(ErrorKind::memory_limit, "more than " + std::to_string(most_pairs) +
-                                               " pairs of neighbours; make a plan for each rank, which has fewer");
     to.starts.push_back(std::uint32_t(to.others.size()));
     found.clear();
   };
-  std::vector<Index> meets;
   // Neighbours are so to each other, if both reach as far and neither covers the other's ghost cells.
   bool mutual = kind_ == Kind::halo && halo_.below == halo_.above;
+  // Whether there are pieces, given that the block's reach meets the image: told without working them out.
+  auto shares = [&](Index destination, Index source, const Point& shift) {
+    if (kind_ == Kind::between) return true;
+    const Place at = place(destination, source, shift);
+    mutual = mutual && at.beside > 0;
+    return at.beside == 0 ? at.beyond : at.beside == 1 || halo_.corners;  // in one dimension alone: beyond a face
+  };
   auto receive = [&](Index i) {
     const Region reach = destination_.region(i).grow(halo_.below, halo_.above);
     for (const auto& shift : shifts(all_sources, reach)) {
       const bool still = shift == in_place[0];
-      sources.find(reach.shift(-shift), meets);
-      std::optional<std::uint8_t> number;
-      for (const Index j : meets) {
-        if (j == i && still && kind_ == Kind::halo) continue;
-        mutual = mutual && beside(i, j, shift) > 0;
-        if (shares(i, j, shift)) found.emplace_back(std::uint32_t(j), number ? *number : *(number = shift_number(shift)));
-      }
+      const std::uint16_t number = shift_number(shift);
+      for (const Index j : find(source_.index(), permuted(reach.shift(-shift), axes_back_)))
+        if (!(j == i && still && kind_ == Kind::halo) && shares(i, j, shift)) take(j, number);
     }
     append(received_, i);
   };
-  if (!rank_) {
+  if (!rank_)
     for (Index i = 0; i < destination_.size(); ++i) receive(i);
-    return;
-  }
-  for (const Index i : destination_.owned_by(*rank_)) receive(i);
-  if (mutual) {
+  else
+    for (const Index i : destination_.owned_by(*rank_)) receive(i);
+  if (rank_ && mutual) {
     for (std::size_t k = 0; k < received_.blocks.size(); ++k) {
       for (std::size_t n = received_.starts[k]; n < received_.starts[k + 1]; ++n)
         if (destination_.owner(received_.others[n]) != *rank_)
-          found.emplace_back(received_.others[n], shift_number(-shifts_[received_.shifts[n]]));
+          take(received_.others[n], shift_number(-shifts_[received_.shifts[n]]));
       append(sent_, received_.blocks[k]);
     }
-    return;
-  }
-  for (const Index j : source_.owned_by(*rank_)) {
-    const Region region = seen.region(j);
-    for (const auto& shift : shifts(region, all_reach)) {
-      // The blocks whose reach the image meets are those that meet the image's own reach the other way.
-      destinations.find(region.shift(shift).grow(halo_.above, halo_.below), meets);
-      std::optional<std::uint8_t> number;
-      for (const Index i : meets)
-        if (destination_.owner(i) != *rank_ && shares(i, j, shift))
-          found.emplace_back(std::uint32_t(i), number ? *number : *(number = shift_number(shift)));
+  } else if (rank_) {
+    for (const Index j : source_.owned_by(*rank_)) {
+      const Region region = permuted(source_.region(j), axes_);
+      for (const auto& shift : shifts(region, all_reach)) {
+        const std::uint16_t number = shift_number(shift);
+        // The blocks whose reach the image meets are those that meet the image's own reach the other way.
+        for (const Index i : find(destination_.index(), region.shift(shift).grow(halo_.above, halo_.below)))
+          if (destination_.owner(i) != *rank_ && shares(i, j, shift)) take(i, number);
+      }
+      append(sent_, j);
     }
-    append(sent_, j);
   }
+  for (auto* lists : {&received_, &sent_}) lists->others.shrink_to_fit(), lists->shifts.shrink_to_fit();
 }
 
 }  // namespace longshore

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "sequences/stored_lists.hpp"
+#include "sequences/digest.hpp"
 
 namespace longshore {
 
@@ -23,6 +23,16 @@ BlockMotion turned(BlockMotion motion) {
   return motion;
 }
 
+/// Of one end of a motion. What may be longer or shorter says so first, or what follows could be taken for it.
+std::uint64_t digest_of(Index block, const Region& region, const PointList& points) {
+  Digest digest;
+  digest.mix(std::uint64_t(block));
+  digest.mix(region.lower()), digest.mix(region.upper());
+  digest.mix(std::uint64_t(points.size()));
+  for (std::size_t d = 0; d < points.dims(); ++d) digest.mix(points.coordinates(d));
+  return digest.value();
+}
+
 }  // namespace
 
 std::string BlockMotion::to_string() const {
@@ -37,17 +47,36 @@ BlockPlan::BlockPlan(FloorPlan source, FloorPlan destination, Axes axes)
     : source_(std::move(source)), destination_(std::move(destination)), axes_(std::move(axes)) {
   if (!source_.empty() && !destination_.empty())
     check_same_dims(source_.dims(), destination_.dims(), "a source and a destination");
-  const bool any = !source_.empty() || !destination_.empty();
-  check_axes(axes_, any ? std::max(source_.dims(), destination_.dims()) : axes_.size());
+  check_axes(axes_, dims_or(axes_.size()));
   axes_back_ = inverse(axes_);
+  everybodys_.digest = everybodys_.digest_back = Digest().value();
   constexpr Index most = std::numeric_limits<std::uint32_t>::max();
   if (source_.size() > most || destination_.size() > most)
     throw Error(ErrorKind::memory_limit, "a floor plan of " + std::to_string(std::max(source_.size(), destination_.size())) +
                                              " blocks; plans are for " + std::to_string(most) + " at most");
 }
 
+/// The dimensions of all blocks; where there are none, any will do.
+std::size_t BlockPlan::dims_or(std::size_t otherwise) const {
+  return source_.empty() && destination_.empty() ? otherwise : std::max(source_.dims(), destination_.dims());
+}
+
+void BlockPlan::set_rank(std::optional<Index> rank) {
+  if (rank && *rank < 0) throw Error(ErrorKind::argument, "rank " + std::to_string(*rank) + " is negative");
+  rank_ = rank;
+}
+
+void BlockPlan::check_motion(const BlockMotion& motion) const {
+  check_block(source(), motion.source, "source");
+  check_block(destination(), motion.destination, "destination");
+  const std::size_t dims = source().dims();
+  for (const Region* region : {&motion.source_region, &motion.destination_region})
+    if (region->dims() != dims) check_same_dims(dims, region->dims(), (motion.to_string() + ": a block and a region").c_str());
+}
+
 void BlockPlan::copy(const Region& destination_region, Index destination, const Region& source_region, Index source) {
   BlockMotion motion{source, destination, source_region, destination_region, axes()};
+  check_motion(motion);
   if (source_region.size() != destination_region.size())
     throw Error(ErrorKind::shape, motion.to_string() + ": " + std::to_string(source_region.size()) + " points do not fill " +
                                       std::to_string(destination_region.size()));
@@ -62,24 +91,37 @@ void BlockPlan::copy_points(PointList destination_points, Index destination, Poi
     throw Error(ErrorKind::shape, std::to_string(source_points.size()) + " points of block " + std::to_string(source) +
                                       " do not go to " + std::to_string(destination_points.size()) + " points of block " +
                                       std::to_string(destination));
+  check_block(this->source(), source, "source");
+  check_block(this->destination(), destination, "destination");
+  if (source_points.empty()) return;  // of no dimensions that could be wrong
   const Region from = source_points.bounding(), to = destination_points.bounding();
-  add_by_hand({source, destination, from, to, {}, std::move(source_points), std::move(destination_points)});
+  BlockMotion motion{source, destination, from, to, {}, std::move(source_points), std::move(destination_points)};
+  check_motion(motion);
+  add_by_hand(std::move(motion));
 }
 
 void BlockPlan::add_by_hand(BlockMotion motion) {
-  check_block(source(), motion.source, "source");
-  check_block(destination(), motion.destination, "destination");
   if (motion.points() == 0) return;
-  check_same_dims(source().dims(), motion.source_region.dims(), "a block and a region");
-  check_same_dims(destination().dims(), motion.destination_region.dims(), "a block and a region");
-  by_hand_.push_back(reversed_ ? turned(std::move(motion)) : std::move(motion));
+  if (reversed_) motion = turned(std::move(motion));
+  const std::uint64_t source = digest_of(motion.source, motion.source_region, motion.source_points),
+                      destination = digest_of(motion.destination, motion.destination_region, motion.destination_points);
+  auto mix = [](std::uint64_t& all, std::uint64_t from, std::uint64_t to) {
+    Digest digest(all);
+    digest.mix(from), digest.mix(to);
+    all = digest.value();
+  };
+  ++everybodys_.motions;
+  mix(everybodys_.digest, source, destination), mix(everybodys_.digest_back, destination, source);
+  if (!rank_ || source_.owner(motion.source) == *rank_ || destination_.owner(motion.destination) == *rank_)
+    by_hand_.push_back(std::move(motion));
 }
 
-void BlockPlan::emit(Index destination, Index source, std::uint8_t number, const Each& f) const {
+void BlockPlan::emit(Index destination, Index source, std::uint16_t number, const Each& f) const {
   const Point& shift = shifts_[number];
   for (auto& piece : pieces(destination, source, shift)) {
-    BlockMotion motion{source, destination, permuted(piece.shift(-shift), axes_back_), piece, axes_};
-    f(reversed_ ? turned(std::move(motion)) : motion);
+    Region origin = permuted(piece.shift(-shift), axes_back_);
+    f(reversed_ ? BlockMotion{destination, source, std::move(piece), std::move(origin), axes_back_}
+                : BlockMotion{source, destination, std::move(origin), std::move(piece), axes_});
   }
 }
 
@@ -93,10 +135,7 @@ void BlockPlan::for_each_shared(const Each& f) const {
 }
 
 void BlockPlan::for_each_by_hand(const Each& f) const {
-  for (const auto& motion : by_hand_) {
-    if (rank_ && source_.owner(motion.source) != *rank_ && destination_.owner(motion.destination) != *rank_) continue;
-    f(reversed_ ? turned(motion) : motion);
-  }
+  for (const auto& motion : by_hand_) f(reversed_ ? turned(motion) : motion);
 }
 
 void BlockPlan::for_each(const Each& f) const {
@@ -163,12 +202,9 @@ BlockPlan BlockPlan::reverse() const {
 bool BlockPlan::operator==(const BlockPlan& other) const {
   return source() == other.source() && destination() == other.destination() && axes() == other.axes() && kind_ == other.kind_ &&
          (reversed_ == other.reversed_ || kind_ == Kind::by_hand) && rank_ == other.rank_ && halo_ == other.halo_ &&
-         [&] {
-           auto theirs = other.by_hand_;
-           if (reversed_ != other.reversed_)
-             for (auto& motion : theirs) motion = turned(std::move(motion));
-           return by_hand_ == theirs;
-         }();
+         digest() == other.digest() &&  // of motions that are not here
+         std::equal(by_hand_.begin(), by_hand_.end(), other.by_hand_.begin(), other.by_hand_.end(),
+                    [&](const auto& a, const auto& b) { return reversed_ == other.reversed_ ? a == b : a == turned(b); });
 }
 
 std::uint64_t BlockPlan::digest() const {
@@ -177,25 +213,22 @@ std::uint64_t BlockPlan::digest() const {
   digest.mix(destination().digest());
   digest.mix(std::uint64_t(kind_));
   digest.mix(kind_ != Kind::by_hand && reversed_);
+  digest.mix(axes().size());
   for (const std::size_t axis : axes()) digest.mix(axis);
+  digest.mix(halo_.below.dims());
   for (const Point* point : {&halo_.below, &halo_.above, &halo_.domain.lower(), &halo_.domain.upper()}) digest.mix(*point);
+  digest.mix(halo_.periodic.size());
   for (const bool flag : halo_.periodic) digest.mix(flag);
   digest.mix(halo_.corners);
-  for (const auto& hand : by_hand_) {
-    const auto motion = reversed_ ? turned(hand) : hand;
-    digest.mix(std::uint64_t(motion.source));
-    digest.mix(std::uint64_t(motion.destination));
-    for (const Region* region : {&motion.source_region, &motion.destination_region})
-      digest.mix(region->lower()), digest.mix(region->upper());
-    for (const PointList* points : {&motion.source_points, &motion.destination_points})
-      for (std::size_t d = 0; d < points->dims(); ++d) digest.mix(points->coordinates(d));
-  }
+  digest.mix(std::uint64_t(everybodys_.motions));
+  digest.mix(reversed_ ? everybodys_.digest_back : everybodys_.digest);
   return digest.value();
 }
 
 Index BlockPlan::workspace_bytes() const {
   auto bytes = [](const Neighbours& n) {
-    return (n.blocks.capacity() + n.starts.capacity() + n.others.capacity()) * sizeof(std::uint32_t) + n.shifts.capacity();
+    return (n.blocks.capacity() + n.starts.capacity() + n.others.capacity()) * sizeof(std::uint32_t) +
+           n.shifts.capacity() * sizeof(std::uint16_t);
   };
   Index total = Index(sizeof *this + bytes(received_) + bytes(sent_) + shifts_.capacity() * sizeof(Point) +
                       (axes_.capacity() + axes_back_.capacity()) * sizeof(std::size_t) + by_hand_.capacity() * sizeof(BlockMotion));

@@ -66,6 +66,7 @@ std::vector<std::byte> BlockPlan::to_bytes() const {
   write_regions(out, source_.dims(), from), write_regions(out, destination_.dims(), to);
   write_points(out, source_.dims(), by_hand_, [](const BlockMotion& motion) { return motion.source_points; });
   write_points(out, destination_.dims(), by_hand_, [](const BlockMotion& motion) { return motion.destination_points; });
+  out.list({everybodys_.motions, Index(everybodys_.digest), Index(everybodys_.digest_back)});
   return std::move(out).finish();
 }
 
@@ -82,7 +83,7 @@ BlockPlan BlockPlan::from_bytes(std::span<const std::byte> bytes, Index most_pai
     const bool reversed = flag(head[1]), same = flag(head[3]);
     if (head[2] < -1) in.refuse("is that of rank " + std::to_string(head[2]));
     const std::optional<Index> rank = head[2] < 0 ? std::nullopt : std::optional(head[2]);
-    const auto source = read_floor_plan(in), destination = same ? source : read_floor_plan(in);
+    const auto source = read_floor_plan(in, most_pairs), destination = same ? source : read_floor_plan(in, most_pairs);
     const auto axes = in.list();
     BlockPlan plan(source, destination, Axes(axes.begin(), axes.end()));
     Halo halo;
@@ -93,13 +94,15 @@ BlockPlan BlockPlan::from_bytes(std::span<const std::byte> bytes, Index most_pai
     if (kind == Kind::halo && (!same || !axes.empty())) in.refuse("is a halo between different blocks");
     if (kind == Kind::between && !(halo == Halo(halo.below.dims(), 0, halo.domain, halo.periodic)))
       in.refuse("copies between floor plans and has ghost cells");
+    if (!axes.empty() && !halo.periodic.empty()) in.refuse("is a transpose and periodic");
     if (kind == Kind::by_hand && !(halo == Halo())) in.refuse("is by hand and has ghost cells");
     if (kind == Kind::by_hand)
-      plan.rank_ = rank;
+      plan.set_rank(rank);
     else
       plan.find_neighbours(kind, std::move(halo), rank, most_pairs);
 
-    const auto sources = in.list(), destinations = in.list(sources.size()), listed = in.list(sources.size());
+    const auto sources = in.list_of_most(most_pairs, "motions by hand");
+    const auto destinations = in.list(sources.size()), listed = in.list(sources.size());
     Index regions = 0, points = 0;
     for (const Index n : listed) {
       if (n < 0) in.refuse("has a list of " + std::to_string(n) + " points");
@@ -109,6 +112,8 @@ BlockPlan BlockPlan::from_bytes(std::span<const std::byte> bytes, Index most_pai
                to = read_regions(in, destination.dims(), std::size_t(regions));
     PointsReader source_points(in, source.dims(), std::size_t(points)),
         destination_points(in, destination.dims(), std::size_t(points));
+    const auto whole = in.list(3);
+    const ByHand everybodys{whole[0], std::uint64_t(whole[1]), std::uint64_t(whole[2])};
     in.end();
     for (std::size_t k = 0, r = 0; k < sources.size(); ++k) {
       if (listed[k] > 0) {
@@ -119,6 +124,11 @@ BlockPlan BlockPlan::from_bytes(std::span<const std::byte> bytes, Index most_pai
         ++r;
       }
     }
+    if (plan.by_hand_.size() != sources.size()) in.refuse("has motions by hand that are empty, or of others than its rank");
+    // What others have is taken at its word.
+    const bool others = rank && everybodys.motions > plan.everybodys_.motions;
+    if (!others && !(plan.everybodys_ == everybodys)) in.refuse("has another digest than its motions by hand");
+    plan.everybodys_ = everybodys;
     return reversed ? plan.reverse() : plan;
   });
 }

@@ -23,85 +23,106 @@ class RaceCheck {
  public:
   RaceCheck(const FloorPlan& blocks, bool combining) : blocks_(blocks), combining_(combining) {}
 
-  /// The uses of one block: in pairs where they are few, and in an index of what is written where they are many.
+  /// The uses of one block. Boxes are looked at in pairs where they are few, and in an index of what is written where they are
+  /// many; lists are sorted, all together, and asked point by point where boxes are near.
   void check(std::span<const Use> uses) {
-    listed_.clear();
-    for (const auto& use : uses)
-      if (use.writes && !combining_ && use.motion->is_list()) listed_.push_back(use);  // one point twice, perhaps
-    constexpr std::size_t few = 32;
-    if (uses.size() <= few) {
-      for (std::size_t k = 0; k < uses.size(); ++k)
-        for (std::size_t j = k + 1; j < uses.size(); ++j)
-          if (collide(uses[k], uses[j]) && uses[k].region().overlaps(uses[j].region())) meet(uses[k], uses[j]);
-    } else {
-      std::vector<Region> written;
-      std::vector<std::size_t> writers;
-      for (std::size_t k = 0; k < uses.size(); ++k)
-        if (uses[k].writes) written.push_back(uses[k].region()), writers.push_back(k);
-      const RegionIndex index(written);
-      std::vector<Index> meets;
-      for (std::size_t k = 0; k < uses.size(); ++k) {
-        index.find(uses[k].region(), meets);
-        for (const Index j : meets)
-          if (const std::size_t other = writers[std::size_t(j)]; other != k && collide(uses[other], uses[k]))
-            meet(uses[other], uses[k]);
-      }
-    }
+    boxes_.clear(), lists_.clear();
+    for (const auto& use : uses) (use.motion->is_list() ? lists_ : boxes_).push_back(use);
+    check_boxes();
+    if (lists_.empty()) return;
+    check_lists_against_boxes();
     check_lists();
   }
 
  private:
+  /// An index of some of the boxes.
+  struct Boxes {
+    std::vector<const Use*> uses;
+    RegionIndex index;
+    template <class Wanted>
+    Boxes(const std::vector<Use>& all, Wanted&& wanted) {
+      std::vector<Region> regions;
+      for (const auto& use : all)
+        if (wanted(use)) regions.push_back(use.region()), uses.push_back(&use);
+      index = RegionIndex(regions);
+    }
+  };
+
   bool collide(const Use& a, const Use& b) const { return a.writes != b.writes || (a.writes && !combining_); }
 
-  /// Two uses that collide where they share a point, and whose regions do.
-  void meet(const Use& a, const Use& b) {
-    const bool a_lists = a.motion->is_list(), b_lists = b.motion->is_list();
-    if (!a_lists && !b_lists) refuse(a, b, a.region() & b.region());
-    if (a_lists) listed_.push_back(a);
-    if (b_lists) listed_.push_back(b);
-    if (a_lists == b_lists) return;
-    const PointList& points = (a_lists ? a : b).points();
-    const Region& region = (a_lists ? b : a).region();
-    std::vector<bool> inside(std::size_t(points.size()), true);
-    for (std::size_t d = 0; d < points.dims(); ++d) {
-      const auto at = points.coordinates(d);
-      for (std::size_t k = 0; k < at.size(); ++k) inside[k] = inside[k] && at[k] >= region.lower()[d] && at[k] < region.upper()[d];
+  void check_boxes() {
+    constexpr std::size_t few = 32;
+    if (boxes_.size() <= few) {
+      for (std::size_t k = 0; k < boxes_.size(); ++k)
+        for (std::size_t j = k + 1; j < boxes_.size(); ++j)
+          if (collide(boxes_[k], boxes_[j]) && boxes_[k].region().overlaps(boxes_[j].region())) refuse(boxes_[k], boxes_[j]);
+      return;
     }
-    const auto found = std::find(inside.begin(), inside.end(), true);
-    if (found != inside.end()) refuse(a, b, one(points[found - inside.begin()]));
+    const Boxes written(boxes_, [](const Use& use) { return use.writes; });
+    for (const auto& use : boxes_) {
+      if (use.writes && combining_) continue;
+      written.index.find(use.region(), meets_);
+      for (const Index k : meets_)
+        if (const Use* other = written.uses[std::size_t(k)]; other != &use) refuse(*other, use);
+    }
   }
 
-  /// Lists that may share points, all of them sorted together.
+  void check_lists_against_boxes() {
+    if (boxes_.empty()) return;
+    // Those that a list collides with, if it has a point in one, according to whether it writes or reads.
+    const Boxes for_writers(boxes_, [this](const Use& use) { return !use.writes || !combining_; });
+    const Boxes for_readers(boxes_, [](const Use& use) { return use.writes; });
+    for (const auto& list : lists_) {
+      const Boxes& boxes = list.writes ? for_writers : for_readers;
+      boxes.index.find(list.region(), meets_);
+      if (meets_.empty()) continue;
+      const auto columns = list.points().columns();
+      Point point(columns.size());
+      for (std::size_t k = 0; k < columns[0].size(); ++k) {
+        for (std::size_t d = 0; d < columns.size(); ++d) point[d] = columns[d][k];
+        boxes.index.find(one(point), meets_);
+        if (!meets_.empty()) refuse(*boxes.uses[std::size_t(meets_[0])], list, one(point));
+      }
+    }
+  }
+
+  /// Sorts the points of all lists that may share some with another, or with themselves.
   void check_lists() {
-    if (listed_.empty()) return;
-    auto same = [](const Use& a, const Use& b) { return a.motion == b.motion && a.writes == b.writes; };
-    std::sort(listed_.begin(), listed_.end(),
-              [](const Use& a, const Use& b) { return a.motion != b.motion ? a.motion < b.motion : a.writes < b.writes; });
-    listed_.erase(std::unique(listed_.begin(), listed_.end(), same), listed_.end());
-    std::vector<Region> regions;
-    for (const auto& use : listed_) regions.push_back(use.region());
-    const Region all = bounding_region(regions, regions[0].dims());
+    auto around = [this](auto&& wanted) {
+      std::vector<Region> regions;
+      for (const auto& use : lists_)
+        if (wanted(use)) regions.push_back(use.region());
+      return bounding_region(regions, lists_[0].region().dims());
+    };
+    const Region written = around([](const Use& use) { return use.writes; });
+    const Region read = around([](const Use& use) { return !use.writes; });
+    std::erase_if(lists_, [&](const Use& use) {
+      return use.writes ? combining_ && !use.region().overlaps(read) : !use.region().overlaps(written);
+    });
+    if (lists_.empty()) return;
+    const Region all = around([](const Use&) { return true; });
     const auto strides = Grid::dense_strides(all, Order::C, 1);
     struct Place {
       Index at;
       std::uint32_t use;
     };
     std::vector<Place> places;
-    for (std::size_t k = 0; k < listed_.size(); ++k)
-      for (const Index at : listed_[k].points().offsets(all.lower(), strides)) places.push_back({at, std::uint32_t(k)});
+    for (std::size_t k = 0; k < lists_.size(); ++k)
+      for (const Index at : lists_[k].points().offsets(all.lower(), strides)) places.push_back({at, std::uint32_t(k)});
     // Who writes comes first, and collides with everybody else there if with anybody.
     std::sort(places.begin(), places.end(), [&](const Place& a, const Place& b) {
-      return a.at != b.at ? a.at < b.at : listed_[a.use].writes > listed_[b.use].writes;
+      return a.at != b.at ? a.at < b.at : lists_[a.use].writes > lists_[b.use].writes;
     });
     for (std::size_t k = 1, first = 0; k < places.size(); ++k) {
       if (places[k].at != places[first].at) first = k;
-      const Use &one_use = listed_[places[first].use], &other = listed_[places[k].use];
+      const Use &one_use = lists_[places[first].use], &other = lists_[places[k].use];
       if (first != k && collide(one_use, other)) refuse(one_use, other, one(all.point_at(places[k].at, Order::C)));
     }
   }
 
   static Region one(const Point& point) { return Region(point, point + Point(point.dims(), 1)); }
 
+  [[noreturn]] void refuse(const Use& a, const Use& b) const { refuse(a, b, a.region() & b.region()); }
   [[noreturn]] void refuse(const Use& a, const Use& b, const Region& points) const {
     const std::string where = "the points " + points.to_string() + " of block " + std::to_string(a.block()) + " (rank " +
                               std::to_string(blocks_.owner(a.block())) + ")";
@@ -115,7 +136,8 @@ class RaceCheck {
 
   const FloorPlan& blocks_;
   bool combining_;
-  std::vector<Use> listed_;
+  std::vector<Use> boxes_, lists_;
+  std::vector<Index> meets_;
 };
 
 }  // namespace

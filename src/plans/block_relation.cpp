@@ -6,12 +6,20 @@ namespace longshore {
 
 namespace {
 
+/// "point 3, (9, 4),": of a list that is not all in a region.
+std::string first_outside(const PointList& points, const Region& region) {
+  Index k = 0;
+  while (region.contains(points[k])) ++k;
+  return "point " + std::to_string(k) + ", " + points[k].to_string() + ",";
+}
+
 Footprint footprint(const BlockMotion& motion, const Region& region, const PointList& points, const Grid& grid, const Axes& axes,
                     const char* what, Index block) {
   if (!grid.region.contains(region))
-    throw Error(ErrorKind::argument, motion.to_string() + ": the " + what + " region is not within the storage of " + what +
-                                         " block " + std::to_string(block) + ", " + grid.region.to_string() +
-                                         "; give it more ghost cells");
+    throw Error(ErrorKind::argument, motion.to_string() + ": the " + what + " " +
+                                         (points.empty() ? std::string("region") : first_outside(points, grid.region)) +
+                                         " is not within the storage of " + what + " block " + std::to_string(block) + ", " +
+                                         grid.region.to_string() + "; give it more ghost cells");
   Footprint found{grid.element_bytes, 0, {}, {}, {}};
   if (points.empty()) {
     if (!region.empty()) found.offset = grid.offset_of(region.lower());

@@ -2,6 +2,8 @@
 
 #include <numeric>
 
+#include "longshore/regions/axes.hpp"
+
 namespace longshore {
 
 namespace {
@@ -59,16 +61,7 @@ MotionPlan::MotionPlan(Layout source, Layout destination, Index element_bytes, s
     axes_.resize(n);
     std::iota(axes_.begin(), axes_.end(), std::size_t{0});
   }
-  std::vector<bool> used(n, false);
-  if (axes_.size() != n)
-    throw Error(ErrorKind::argument, "axes has " + std::to_string(axes_.size()) + " entries, the arrays have " +
-                                         std::to_string(n) + " dimensions");
-  for (std::size_t d = 0; d < n; ++d) {
-    if (axes_[d] >= n || used[axes_[d]])
-      throw Error(ErrorKind::argument, "axes entry " + std::to_string(d) + " is " + std::to_string(axes_[d]) +
-                                           (axes_[d] >= n ? ", outside [0, " + std::to_string(n) + ")" : ", given twice"));
-    used[axes_[d]] = true;
-  }
+  check_axes(axes_, n);
   for (std::size_t d = 0; d < n; ++d)
     if (destination_.shape()[d] != source_.shape()[axes_[d]])
       throw Error(ErrorKind::shape, "destination dimension " + std::to_string(d) + " has extent " +

@@ -15,20 +15,9 @@ std::vector<std::vector<Index>> by_dimension(std::size_t dims, std::span<const I
   return lists;
 }
 
-std::vector<std::vector<Index>> by_dimension(const Region& region, Order order) {
-  std::vector<std::vector<Index>> lists(region.dims());
-  for (Index k = 0; k < region.size(); ++k) {
-    const Point point = region.point_at(k, order);
-    for (std::size_t d = 0; d < lists.size(); ++d) lists[d].push_back(point[d]);
-  }
-  return lists;
-}
-
 }  // namespace
 
 PointList::PointList(std::size_t dims, std::span<const Index> coordinates) : PointList(by_dimension(dims, coordinates)) {}
-
-PointList::PointList(const Region& region, Order order) : PointList(by_dimension(region, order)) {}
 
 PointList::PointList(std::span<const std::vector<Index>> coordinates) {
   if (coordinates.empty()) throw Error(ErrorKind::argument, "points of no dimensions are not listed");
@@ -59,6 +48,21 @@ std::vector<Index> PointList::coordinates(std::size_t d) const {
   std::vector<Index> values(static_cast<std::size_t>(size()));
   if (!values.empty()) data_->coordinates.at(d).read(0, size(), values.data());
   return values;
+}
+
+std::vector<std::vector<Index>> PointList::columns() const {
+  std::vector<std::vector<Index>> lists;
+  for (std::size_t d = 0; d < dims(); ++d) lists.push_back(coordinates(d));
+  return lists;
+}
+
+std::vector<Index> PointList::rows() const {
+  std::vector<Index> all(std::size_t(size()) * dims());
+  for (std::size_t d = 0; d < dims(); ++d) {
+    const auto some = coordinates(d);
+    for (std::size_t k = 0; k < some.size(); ++k) all[k * dims() + d] = some[k];
+  }
+  return all;
 }
 
 std::vector<Index> PointList::offsets(const Point& origin, std::span<const Index> strides) const {

@@ -96,15 +96,16 @@ void RegionIndex::build(std::span<const Index> bounds) {
 }
 
 template <std::size_t Dims>
-void RegionIndex::search(const Index* asked, std::vector<Index>& found) const {
+std::size_t RegionIndex::search(const Index* asked, std::vector<Index>& found) const {
   // Depth first; in the stack are boxes of whose children each may meet the region.
   struct Node {
     std::size_t level, k;
   };
   Node stack[16 * fanout];  // 16 levels of 16 are more than there is memory
-  std::size_t open = 0;
+  std::size_t open = 0, looked = 0;
   const std::size_t top = starts_.size() - 2;
   auto look = [&](std::size_t level, std::size_t first, std::size_t last) {
+    looked += last - first;
     for (std::size_t k = first; k < last; ++k) {
       if (!overlap<Dims>(dims_, box(level, k), asked)) continue;
       if (level == 0)
@@ -118,6 +119,7 @@ void RegionIndex::search(const Index* asked, std::vector<Index>& found) const {
     const auto [level, k] = stack[--open];
     look(level, k, std::min(k + fanout, starts_[level + 1] - starts_[level]));
   }
+  return looked;
 }
 
 std::vector<Index> RegionIndex::find(const Region& region) const {
@@ -126,33 +128,25 @@ std::vector<Index> RegionIndex::find(const Region& region) const {
   return found;
 }
 
-void RegionIndex::find(const Region& region, std::vector<Index>& found) const {
+std::size_t RegionIndex::find(const Region& region, std::vector<Index>& found) const {
   found.clear();
-  if (ids_.empty()) return;
+  if (ids_.empty()) return 0;
   check_same_dims(dims_, region.dims(), "regions");
-  if (region.empty()) return;
+  if (region.empty()) return 0;
   if (dims_ == 0) {
     found = ids_;
-    return;
+    return ids_.size();
   }
   Point asked(2 * dims_);
   std::copy(region.lower().begin(), region.lower().end(), asked.begin());
   std::copy(region.upper().begin(), region.upper().end(), asked.begin() + dims_);
 
-  switch (dims_) {
-    case 1:
-      search<1>(asked.begin(), found);
-      break;
-    case 2:
-      search<2>(asked.begin(), found);
-      break;
-    case 3:
-      search<3>(asked.begin(), found);
-      break;
-    default:
-      search<0>(asked.begin(), found);
-  }
+  const std::size_t looked = dims_ == 1   ? search<1>(asked.begin(), found)
+                             : dims_ == 2 ? search<2>(asked.begin(), found)
+                             : dims_ == 3 ? search<3>(asked.begin(), found)
+                                          : search<0>(asked.begin(), found);
   std::sort(found.begin(), found.end());
+  return looked;
 }
 
 Index RegionIndex::workspace_bytes() const {

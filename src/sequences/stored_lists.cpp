@@ -1,12 +1,18 @@
 #include "sequences/stored_lists.hpp"
 
-#include "longshore/sequences/packed_integers.hpp"
+#include "sequences/digest.hpp"
 
 namespace longshore {
 
 namespace {
 
 constexpr std::size_t name_bytes = 4, head_bytes = name_bytes + 1, word_bytes = 8;
+
+std::vector<Index> unpacked(const PackedIntegers& packed) {
+  std::vector<Index> values(std::size_t(packed.size()));
+  if (!values.empty()) packed.read(0, packed.size(), values.data());
+  return values;
+}
 
 std::uint64_t word_at(std::span<const std::byte> bytes) {
   std::uint64_t word = 0;
@@ -37,7 +43,7 @@ std::vector<std::byte> ListWriter::finish() && {
   return std::move(bytes_);
 }
 
-ListReader::ListReader(const StoredKind& kind, std::span<const std::byte> bytes) : kind_(kind) {
+ListReader::ListReader(const StoredKind& kind, std::span<const std::byte> bytes) : kind_(kind), all_(bytes) {
   if (bytes.size() < head_bytes + word_bytes) refuse("has " + std::to_string(bytes.size()) + " bytes: it is cut short");
   for (std::size_t k = 0; k < name_bytes; ++k)
     if (bytes[k] != std::byte(kind.name[k])) refuse("does not begin with " + std::string(kind.name));
@@ -48,18 +54,28 @@ ListReader::ListReader(const StoredKind& kind, std::span<const std::byte> bytes)
   left_ = content.subspan(head_bytes);
 }
 
-std::vector<Index> ListReader::list() {
-  const auto packed = PackedIntegers::from_bytes(left_);
-  std::vector<Index> values(std::size_t(packed.size()));
-  if (!values.empty()) packed.read(0, packed.size(), values.data());
-  return values;
+PackedIntegers ListReader::packed() {
+  try {
+    return PackedIntegers::from_bytes(left_);
+  } catch (const Error& error) {
+    refuse("has no good list at byte " + std::to_string(left_.data() - all_.data()) + ": " + error.what());
+  }
 }
 
+std::vector<Index> ListReader::list() { return unpacked(packed()); }
+
 std::vector<Index> ListReader::list(std::size_t n) {
-  auto values = list();
-  if (values.size() != n)
+  const auto values = packed();
+  if (values.size() != Index(n))
     refuse("has a list of " + std::to_string(values.size()) + " numbers where there must be " + std::to_string(n));
-  return values;
+  return unpacked(values);
+}
+
+std::vector<Index> ListReader::list_of_most(Index most, const char* what) {
+  const auto values = packed();
+  if (values.size() > most)
+    refuse("has " + std::to_string(values.size()) + " " + what + ", more than the " + std::to_string(most) + " that are read");
+  return unpacked(values);
 }
 
 void ListReader::end() const {

@@ -8,25 +8,9 @@
 #include <vector>
 
 #include "longshore/core/checked.hpp"
+#include "longshore/sequences/packed_integers.hpp"
 
 namespace longshore {
-
-/// A digest of numbers in their order, equal on all machines: FNV-1a, a number at a time, with the high bits folded in. For
-/// accidents, not for adversaries.
-class Digest {
- public:
-  void mix(std::uint64_t x) {
-    value_ = (value_ ^ x) * 1099511628211ull;
-    value_ ^= value_ >> 32;
-  }
-  void mix(std::span<const Index> values) {
-    for (const Index x : values) mix(std::uint64_t(x));
-  }
-  std::uint64_t value() const { return value_; }
-
- private:
-  std::uint64_t value_ = 14695981039346656037ull;
-};
 
 /// What kind of value it is: four letters, and the version of what is written after them.
 struct StoredKind {
@@ -53,12 +37,16 @@ class ListReader {
   ListReader(const StoredKind& kind, std::span<const std::byte> bytes);
   std::vector<Index> list();
   std::vector<Index> list(std::size_t n);  ///< refuses a list of any other length
+  /// Refuses a longer one, saying what there are so many of.
+  std::vector<Index> list_of_most(Index most, const char* what);
   void end() const;
   [[noreturn]] void refuse(const std::string& why) const;
 
  private:
+  PackedIntegers packed();
+
   const StoredKind& kind_;
-  std::span<const std::byte> left_;
+  std::span<const std::byte> all_, left_;
 };
 
 }  // namespace longshore

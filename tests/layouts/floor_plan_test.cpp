@@ -45,6 +45,36 @@ TEST(FloorPlan, is_a_value) {
   EXPECT_EQ(FloorPlan(), FloorPlan(std::vector<Region>{}, {}));
 }
 
+TEST(FloorPlan, knows_what_a_rank_owns) {
+  std::mt19937 random(3);
+  for (const Index largest : {Index{0}, Index{4}, Index{60}, Index{1000000}, INT64_MAX - 1}) {
+    std::vector<Region> regions;
+    Map owners;
+    for (Index k = 0; k < 50; ++k) regions.push_back(Region({k}, {k + 1})), owners.push_back(Index(random()) % (largest + 1));
+    owners.back() = largest;
+    const FloorPlan plan(regions, owners);
+    for (const Index rank : {Index{-1}, Index{0}, Index{1}, Index{3}, owners[7], owners[20], largest, INT64_MAX}) {
+      std::vector<Index> expected;
+      for (Index k = 0; k < 50; ++k)
+        if (owners[std::size_t(k)] == rank) expected.push_back(k);
+      EXPECT_EQ(plan.owned_by(rank), expected) << rank;
+    }
+  }
+  EXPECT_TRUE(FloorPlan().owned_by(0).empty());
+}
+
+TEST(FloorPlan, keeps_what_look_ups_need) {
+  const FloorPlan plan = even_floor_plan(Region({0, 0}, {64, 64}), 16), copy = plan;
+  const Index before = plan.workspace_bytes();
+  EXPECT_EQ(plan.index().find(Region({0, 0}, {17, 1})), (std::vector<Index>{0, 4}));
+  EXPECT_EQ(&plan.index(), &copy.index());
+  EXPECT_EQ(copy.workspace_bytes(), before + plan.index().workspace_bytes());
+  EXPECT_EQ(copy.owned_by(3), (std::vector<Index>{3}));
+  EXPECT_EQ(plan.workspace_bytes(), before + plan.index().workspace_bytes() + 16 * 8);
+  EXPECT_TRUE(FloorPlan().index().find(Region()).empty());
+  EXPECT_EQ(FloorPlan(std::vector(2, Region(Point(), Point())), {0, 1}).index().find(Region()), (std::vector<Index>{0, 1}));
+}
+
 TEST(FloorPlan, says_what_is_wrong) {
   const std::vector<Region> two{Region({0}, {4}), Region({4}, {8})}, mixed{Region({0}, {4}), Region({0, 0}, {4, 4})};
   expect_error(ErrorKind::shape, {"3 owners", "2 regions"}, [&] { FloorPlan(two, {0, 1, 2}); });

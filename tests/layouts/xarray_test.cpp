@@ -12,8 +12,8 @@ namespace longshore::test {
 namespace {
 
 TEST(XArray, has_storage_for_what_its_rank_owns) {
-  const FloorPlan blocks(std::vector{Region({0, 0}, {4, 4}), Region({4, 0}, {9, 4}), Region({0, 4}, {0, 9}), Region({2, 4}, {4, 9})},
-                         {1, 0, 1, 1});
+  const std::vector regions{Region({0, 0}, {4, 4}), Region({4, 0}, {9, 4}), Region({0, 4}, {0, 9}), Region({2, 4}, {4, 9})};
+  const FloorPlan blocks(regions, {1, 0, 1, 1});
   for (const Order order : {Order::C, Order::F}) {
     const XArray array(blocks, 1, {8, Point{1, 2}, order});
     EXPECT_EQ(array.owned(), (std::vector<Index>{0, 2, 3}));

@@ -43,8 +43,13 @@ void for_each_point(const BlockMotion& motion, const Axes& axes, const XArray& s
   }
 }
 
+/// How many motions needed no message of their own: their elements lie as they travel.
+struct InOrder {
+  int sources = 0, destinations = 0;
+};
+
 /// Moves by the threads engine, and by halves through messages as other engines do, all of them at once or a piece at a time.
-void expect_moves(const BlockPlan& plan, Index element, Order visit) {
+void expect_moves(const BlockPlan& plan, Index element, Order visit, InOrder& in_order) {
   const Order from_order = draw(0, 1) ? Order::C : Order::F, to_order = draw(0, 1) ? Order::C : Order::F;
   const XArray source(plan.source(), {}, {element, {}, from_order});
   const XArray moved(plan.destination(), {}, {element, {}, to_order}), halves(plan.destination(), {}, {element, {}, to_order}),
@@ -71,6 +76,7 @@ void expect_moves(const BlockPlan& plan, Index element, Order visit) {
     for (const auto& [first, last] : {std::pair{cut, motion.points()}, {Index{0}, cut}})
       pack.program->run(first, last, message.data(), pack.source);
     // What lies in order needs no message.
+    in_order.sources += pack.in_order, in_order.destinations += unpack.in_order;
     if (pack.in_order) {
       EXPECT_EQ(std::memcmp(pack.source, message.data(), message.size()), 0);
     }
@@ -87,6 +93,7 @@ void expect_moves(const BlockPlan& plan, Index element, Order visit) {
 }
 
 TEST(BlockKinds, transposes) {
+  InOrder in_order;
   const Axes orders[] = {{1, 0}, {0, 1}, {2, 0, 1}, {1, 2, 0}, {0, 2, 1}, {3, 1, 0, 2}};
   for (const Axes& axes : orders)
     for (const Order visit : {Order::C, Order::F})
@@ -96,8 +103,8 @@ TEST(BlockKinds, transposes) {
         const FloorPlan source = even_floor_plan(Region::of_shape(shape), 5);
         const FloorPlan destination = even_floor_plan(permuted(Region::of_shape(shape), axes), 4);
         const BlockPlan plan = BlockPlan::transpose(source, destination, axes);
-        expect_moves(plan, element, visit);
-        expect_moves(plan.reverse(), element, visit);
+        expect_moves(plan, element, visit, in_order);
+        expect_moves(plan.reverse(), element, visit, in_order);
         BlockPlan hand(destination, destination, axes);  // a box of each block, turned about
         for (Index k = 0; k < destination.size(); ++k) {
           const Region all = destination.region(k);
@@ -109,11 +116,14 @@ TEST(BlockKinds, transposes) {
           const Region small = Region::of_shape(n).shift(all.lower());
           hand.copy(Region::of_shape(turned).shift(all.lower()), k, small, k);
         }
-        expect_moves(hand, element, visit);
+        expect_moves(hand, element, visit, in_order);
       }
+  EXPECT_GT(in_order.sources, 10);
+  EXPECT_GT(in_order.destinations, 10);
 }
 
 TEST(BlockKinds, lists_of_points) {
+  InOrder in_order;
   for (int trial = 0; trial < 60; ++trial) {
     const auto dims = std::size_t(draw(1, 3));
     Point shape(dims);
@@ -140,8 +150,10 @@ TEST(BlockKinds, lists_of_points) {
         plan.copy_points({dims, to}, i, {dims, from}, j);
       }
     }
-    for (const Index element : {1, 4, 8, 24}) expect_moves(plan, element, trial % 2 ? Order::C : Order::F);
+    for (const Index element : {1, 4, 8, 24}) expect_moves(plan, element, trial % 2 ? Order::C : Order::F, in_order);
   }
+  EXPECT_GT(in_order.sources, 10);
+  EXPECT_GT(in_order.destinations, 10);
 }
 
 TEST(BlockKinds, long_lists_stay_packed) {

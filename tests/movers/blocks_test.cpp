@@ -200,6 +200,11 @@ TEST(BlocksMover, says_what_is_wrong) {
   const XArray a = good.array(), b = other.array(), none = thin.array();
   expect_error(ErrorKind::argument, {"block 0", "not within the storage of destination block 0", "ghost"},
                [&] { bind_threads(halo, none, none); });
+  BlockPlan list(plan, plan);  // whose bounding region reaches beyond the block is not at fault, but a point of it
+  list.copy_points({2, std::vector<Index>{5, 0, 3, 3, 7, 2}}, 2, {2, std::vector<Index>{0, 0, 1, 1, 2, 2}}, 0);
+  expect_error(ErrorKind::argument,
+               {"3 points of block 0", "the destination point 1, (3, 3), is not within the storage of destination block 2", "ghost"},
+               [&] { bind_threads(list, none, none); });
   expect_error(ErrorKind::buffer, {"array of block 0", "array of block 1", "share memory"}, [&] {
     auto grids = good.grids();
     grids[1].data = grids[0].data + 8;
@@ -251,6 +256,30 @@ TEST(BlocksMover, says_what_is_wrong) {
     four.element_bytes = 4;
     block_relation({0, 0, Region({0, 0}, {1, 1}), Region({0, 0}, {1, 1})}, eight, four);
   });
+}
+
+// What floor plans keep for look-ups is worked out once, whoever comes first.
+TEST(BlocksMover, threads_plan_from_one_floor_plan) {
+  const Region domain({0, 0}, {40, 30});
+  const FloorPlan blocks = even_floor_plan(domain, 12), others = even_floor_plan(domain, 5);
+  const Halo halo(2, 1, domain, {true, false});
+  const auto expected = BlockPlan::halo(FloorPlan(blocks.regions(), blocks.owners()), halo);
+  std::vector<std::vector<BlockMotion>> received(12), moved(12);
+  std::vector<std::uint64_t> digests(12);
+  std::vector<std::thread> threads;
+  for (Index rank = 0; rank < 12; ++rank)
+    threads.emplace_back([&, rank] {
+      const auto plan = BlockPlan::halo(blocks, halo, rank);
+      const auto k = std::size_t(rank);
+      received[k] = plan.receives(rank), digests[k] = plan.digest();
+      moved[k] = BlockPlan::copy_between(others, blocks, rank).receives(rank);
+    });
+  for (auto& thread : threads) thread.join();
+  for (Index rank = 0; rank < 12; ++rank) {
+    EXPECT_EQ(received[std::size_t(rank)], expected.receives(rank));
+    EXPECT_EQ(digests[std::size_t(rank)], expected.digest());
+    EXPECT_EQ(moved[std::size_t(rank)], BlockPlan::copy_between(others, blocks).receives(rank));
+  }
 }
 
 }  // namespace

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 
+#include "support/clock.hpp"
 #include "support/expect_error.hpp"
 
 namespace longshore {
 namespace {
 
+using test::Clock;
 using test::expect_error;
 
 const FloorPlan four = even_floor_plan(Region({0, 0}, {8, 6}), 4);  // 2 x 2 blocks of 4 x 3
@@ -69,7 +71,13 @@ TEST(BlockPlan, says_what_is_wrong) {
   expect_error(ErrorKind::argument, {"no destination block -1"}, [&] { plan.copy(cell, -1, cell, 0); });
   expect_error(ErrorKind::shape, {"block 1", "block 0", "2 points do not fill 1"},
                [&] { plan.copy(cell, 0, Region({0, 0}, {1, 2}), 1); });
-  expect_error(ErrorKind::shape, {"do not go together"}, [&] { plan.copy(Region({0}, {1}), 0, cell, 1); });
+  expect_error(ErrorKind::shape, {"block 1 [0:1, 0:1] -> block 0 [0:1]", "a block and a region of 2 and of 1 dimensions"},
+               [&] { plan.copy(Region({0}, {1}), 0, cell, 1); });
+  BlockPlan turned(four, four, {1, 0});
+  expect_error(ErrorKind::shape, {"block 1 [0:1] -> block 0 [0:1, 0:1], axes 1, 0", "of 2 and of 1 dimensions"},
+               [&] { turned.copy(cell, 0, Region({0}, {1}), 1); });
+  expect_error(ErrorKind::shape, {"block 1 [5:5] -> block 0 [0:0, 0:1]"},
+               [&] { plan.copy(Region({0, 0}, {0, 1}), 0, Region({5}, {5}), 1); });
   expect_error(ErrorKind::shape, {"do not go together"},
                [&] { BlockPlan(four, even_floor_plan(Region({0}, {4}), 2)); });
   expect_error(ErrorKind::shape, {"ghost widths"}, [] { BlockPlan::halo(four, Halo(3, 1)); });
@@ -79,15 +87,26 @@ TEST(BlockPlan, says_what_is_wrong) {
   expect_error(ErrorKind::shape, {"periodic dimensions"},
                [] { BlockPlan::halo(four, Halo(2, 1, Region({0, 0}, {8, 6}), {true})); });
   expect_error(ErrorKind::argument, {"rank 1's", "rank 0"}, [] { BlockPlan::halo(four, Halo(2, 1), 1).receives(0); });
-  expect_error(ErrorKind::memory_limit, {"256 images", "[0:1]"}, [] {
-    BlockPlan::halo(FloorPlan(std::vector{Region({0}, {1})}, {0}), Halo(1, 1000, Region({0}, {1}), {true}));
-  });
-  expect_error(ErrorKind::memory_limit, {"256 images"}, [] {
+  // Whichever the rank: those that hold nothing say so, too.
+  for (const auto rank : {std::optional<Index>(), {0}, {5}})
+    expect_error(ErrorKind::memory_limit, {"16384 images", "[0:1]"}, [&] {
+      BlockPlan::halo(FloorPlan(std::vector{Region({0}, {1})}, {0}), Halo(1, 10000, Region({0}, {1}), {true}), rank);
+    });
+  expect_error(ErrorKind::memory_limit, {"16384 images"}, [] {
     BlockPlan::halo(FloorPlan(std::vector{Region({0, 0}, {1, 1})}, {0}), Halo(2, 1 << 30, Region({0, 0}, {1, 1}), {true, true}));
   });
   Halo flat(2, 1);
   flat.periodic = {false};
   expect_error(ErrorKind::shape, {"periodic dimensions"}, [&] { BlockPlan::halo(four, flat); });
+  // Ranks are those of the owners.
+  for (const Index rank : {-1, -7}) {
+    const std::string words = "rank " + std::to_string(rank) + " is negative";
+    expect_error(ErrorKind::argument, {words}, [&] { BlockPlan::halo(four, Halo(2, 1), rank); });
+    expect_error(ErrorKind::argument, {words}, [&] { BlockPlan::copy_between(four, four, rank); });
+    expect_error(ErrorKind::argument, {words}, [&] {
+      BlockPlan::gather_points(even_floor_plan(Region({0}, {4}), 1), std::vector<std::vector<Index>>(1), rank);
+    });
+  }
   // Sources that overlap race for what both have.
   const FloorPlan twice(std::vector{Region({0}, {4}), Region({2}, {6})}, {0, 1});
   expect_error(ErrorKind::argument, {"[2:4]", "block 0 (rank 5)"}, [&] {
@@ -104,6 +123,37 @@ TEST(BlockPlan, races_of_many_are_found_fast) {
   plan.copy(Region({0, 777}, {1, 778}), 0, Region({0, 3}, {1, 4}), 3);
   expect_error(ErrorKind::argument, {"two motions write the points [0:1, 777:778]", "block 777", "block 3 "},
                [&] { plan.check_races(); });
+}
+
+TEST(BlockPlan, races_of_many_lists_are_found_fast) {
+  // All within each other's bounding regions, and within those of the boxes.
+  const Index n = 5000;
+  const FloorPlan root(std::vector{Region({0}, {8 * n})}, {0});
+  BlockPlan plan(root, root);
+  for (Index k = 0; k < n; ++k) {
+    plan.copy_points({1, std::vector<Index>{2 * k, 4 * n - 1 - 2 * k}}, 0, {1, std::vector<Index>{6 * n, 6 * n + k}}, 0);
+    plan.copy(Region({4 * n + k}, {4 * n + k + 1}), 0, Region({7 * n + k}, {7 * n + k + 1}), 0);
+  }
+  {
+    const Clock clock(20);
+    plan.check_races();
+    plan.check_races(true);
+    plan.check_races(true, true);
+  }
+  auto race = [&](const std::vector<std::string>& words, bool combining, const BlockPlan& racing) {
+    const Clock clock(20);
+    expect_error(ErrorKind::argument, words, [&] { racing.check_races(true, combining); });
+  };
+  BlockPlan lists = plan, box = plan, read = plan, reading = plan;
+  lists.copy_points({1, std::vector<Index>{78}}, 0, {1, std::vector<Index>{6 * n}}, 0);
+  race({"two motions write the points [78:79]", "2 points", "1 point of"}, false, lists);
+  box.copy(Region({34}, {35}), 0, Region({7 * n}, {7 * n + 1}), 0);
+  race({"two motions write the points [34:35]", "2 points", "[34:35]"}, false, box);
+  box.check_races(true, true);
+  read.copy(Region({5 * n}, {5 * n + 1}), 0, Region({44}, {45}), 0);
+  race({"one motion reads and another writes the points [44:45]", "2 points"}, true, read);
+  reading.copy_points({1, std::vector<Index>{5 * n}}, 0, {1, std::vector<Index>{4 * n + 3}}, 0);
+  race({"one motion reads and another writes the points [20003:20004]", "1 point of"}, true, reading);
 }
 
 TEST(BlockPlan, of_many_boxes_is_small) {
@@ -137,8 +187,22 @@ TEST(BlockPlan, between_meshes) {
   expect_error(ErrorKind::argument, {"block 1 [0:4, 4:8]", "periodic domain [0:8, 0:6]"}, [&] {
     BlockPlan::refine_coarse(coarse, fine, {2, 2}, {0, 0}, {}, Region({0, 0}, {8, 6}), {false, true});
   });
-  expect_error(ErrorKind::memory_limit, {"256 images", "[0:8, 0:8]"}, [&] {
+  expect_error(ErrorKind::memory_limit, {"16384 images", "[0:8, 0:8]"}, [&] {
     BlockPlan::refine_coarse(coarse, fine, {1, 1}, {0, 1 << 20}, {}, Region({0, 0}, {8, 8}), {false, true});
+  });
+}
+
+TEST(BlockPlan, between_periodic_meshes) {
+  const FloorPlan coarse = even_floor_plan(Region({0, 0}, {8, 8}), 4);
+  const FloorPlan across(std::vector{Region({-4, 2}, {4, 6})}, {9});  // over the lower side of dimension 0
+  const BlockPlan up = BlockPlan::refine_coarse(coarse, across, {2, 2}, {0, 0}, {}, Region({0, 0}, {8, 8}), {true, false});
+  const BlockPlan down = BlockPlan::coarsen_fine(across, coarse, {2, 2}, {}, Region({0, 0}, {8, 8}), {true, false});
+  EXPECT_EQ(down, up.reverse());  // what was refined comes back
+  EXPECT_EQ(down.source(), across.coarsen({2, 2}));
+  EXPECT_EQ(down.volumes(), (std::vector<BlockPlan::Volume>{{9, 0, 1, 4}, {9, 2, 1, 4}}));
+  EXPECT_EQ(BlockPlan::coarsen_fine(across, coarse, {2, 2}).volumes(), (std::vector<BlockPlan::Volume>{{9, 0, 1, 4}}));
+  expect_error(ErrorKind::argument, {"block 1 [0:4, 4:8]", "periodic domain [0:8, 0:6]"}, [&] {
+    BlockPlan::coarsen_fine(across, coarse, {2, 2}, {}, Region({0, 0}, {8, 6}), {true, false});
   });
 }
 
@@ -157,6 +221,19 @@ TEST(BlockPlan, broadcasts) {
     expect_error(ErrorKind::argument,
                  {"[" + std::to_string(first) + ", " + std::to_string(last) + ") of dimension 0", "[0:8, 0:6]"},
                  [&, first = first, last = last] { BlockPlan::broadcast_rows(four, first, last); });
+  // Between the blocks nobody has a panel, whichever rank asks, and whosever panel it is.
+  const FloorPlan holes(std::vector{Region({0, 0}, {4, 4}), Region({6, 0}, {8, 4}), Region({4, 4}, {8, 6})}, {0, 1, 2});
+  for (const auto rank : {std::optional<Index>(), {0}, {7}}) {
+    expect_error(ErrorKind::argument,
+                 {"[4, 6) of dimension 0 is no panel of blocks of [0:8, 0:6]", "no block has [4:6, 0:4] of the panel [4:6, 0:4]"},
+                 [&] { BlockPlan::broadcast_rows(holes, 4, 6, rank); });
+    expect_error(ErrorKind::argument, {"no block has [0:4, 4:5] of the panel [0:4, 3:5]"},
+                 [&] { BlockPlan::broadcast_columns(FloorPlan(holes.regions(), {0, 0, 0}), 3, 5, rank); });
+  }
+  EXPECT_EQ(BlockPlan::broadcast_rows(holes, 6, 8).motions().size(), 3u);
+  for (const Index far : {-3, 9, 100})
+    expect_error(ErrorKind::argument, {"no panel"}, [&] { BlockPlan::broadcast_rows(four, far, far); });
+  EXPECT_TRUE(BlockPlan::broadcast_rows(FloorPlan(), 3, 5).motions().empty());
 }
 
 TEST(BlockPlan, transposes) {
@@ -215,7 +292,7 @@ TEST(BlockPlan, of_points) {
   expect_error(ErrorKind::argument, {"no source block 4"}, [&] { plan.copy_points({}, 0, {}, 4); });
   expect_error(ErrorKind::shape, {"1 points of block 1 do not go to 2 points of block 0"},
                [&] { plan.copy_points({1, std::vector<Index>{1, 2}}, 0, {1, std::vector<Index>{11}}, 1); });
-  expect_error(ErrorKind::shape, {"a block and a region"},
+  expect_error(ErrorKind::shape, {"1 point of block 1 [11:12] -> block 0 [1:2, 2:3]: a block and a region"},
                [&] { plan.copy_points({2, std::vector<Index>{1, 2}}, 0, {1, std::vector<Index>{11}}, 1); });
   // What is listed is kept packed: a stride takes next to nothing, scattered vertices some bits each.
   std::vector<Index> even, scattered;
@@ -234,7 +311,7 @@ TEST(BlockPlan, ghosts_of_vertices) {
   EXPECT_EQ(plan.to_string(), "3 motions: 2 points of block 1 [4:6] -> block 0 [4:7]; 1 point of block 0 [3:4] -> block 1 [8:9]; "
                               "1 point of block 2 [11:12] -> block 1 [9:10]");
   plan.check_races(true);
-  expect_error(ErrorKind::argument, {"block 1 needs 12, which no block owns"},
+  expect_error(ErrorKind::argument, {"block 1 (rank 1) needs 12, which no block owns"},
                [&] { BlockPlan::gather_points(mesh, std::vector<std::vector<Index>>{{}, {12}, {}}); });
   expect_error(ErrorKind::shape, {"2 lists", "3 blocks"},
                [&] { BlockPlan::gather_points(mesh, std::vector<std::vector<Index>>(2)); });
@@ -265,6 +342,83 @@ TEST(BlockPlan, one_after_the_other) {
   other_shape.copy(Region({0, 0}, {2, 6}), 0, Region({0, 0}, {4, 3}), 0);
   expect_error(ErrorKind::argument, {"block 0 [0:4, 0:3] -> block 0 [0:2, 0:6]", "different shape"},
                [&] { other_shape.compose(onward); });
+  // Two points in the far corners of a box go through it without a look at what is between.
+  const Clock clock(20);
+  const Index n = 4000;
+  const FloorPlan cube(std::vector{Region({0, 0, 0}, {n, n, n})}, {0});
+  const BlockPlan turning = BlockPlan::transpose(cube, cube, {1, 2, 0});
+  BlockPlan corners(cube, cube);
+  const PointList from(3, std::vector<Index>{4, 4, 4, 0, 1, 2}), to(3, std::vector<Index>{1, 2, 3, n - 1, n - 1, n - 1});
+  corners.copy_points(to, 0, from, 0);
+  const BlockMotion first = corners.compose(turning).motions().at(0), last = turning.compose(corners.reverse()).motions().at(0);
+  EXPECT_EQ(first.source_points, from);
+  EXPECT_EQ(first.destination_points, PointList(3, std::vector<Index>{2, 3, 1, n - 1, n - 1, n - 1}));
+  EXPECT_EQ(last.source_points, PointList(3, std::vector<Index>{3, 1, 2, n - 1, n - 1, n - 1}));
+  EXPECT_EQ(last.destination_points, from);
+}
+
+TEST(BlockPlan, digests_tell_lists_from_boxes) {
+  // The same numbers one after the other, cut another way.
+  const FloorPlan two(std::vector{Region({0}, {6}), Region({4}, {8})}, {0, 1});
+  BlockPlan list(two, two), boxes(two, two);
+  list.copy_points({1, std::vector<Index>{3, 4, 5}}, 0, {1, std::vector<Index>{0, 1, 2}}, 0);
+  boxes.copy(Region({3}, {6}), 0, Region({0}, {3}), 0);
+  boxes.copy(Region({4}, {5}), 1, Region({2}, {3}), 0);
+  EXPECT_NE(list.digest(), boxes.digest());
+  // Flags, axes and motions, too.
+  EXPECT_NE(BlockPlan(two, two).digest(), BlockPlan(two, two, {0}).digest());
+  const Region line({0}, {8});
+  EXPECT_NE(BlockPlan::halo(two, Halo(1, 1, line, {true})).digest(), BlockPlan::halo(two, Halo(1, 1)).digest());
+}
+
+TEST(BlockPlan, of_a_rank_holds_its_own_motions) {
+  const Index ranks = 100, own = 1000;
+  const FloorPlan mesh = even_floor_plan(Region({0}, {ranks * own}), ranks);
+  std::vector<std::vector<Index>> needed(static_cast<std::size_t>(ranks));
+  for (Index k = 0; k < ranks; ++k)
+    for (Index i = 0; i < 100; ++i) needed[std::size_t(k)].push_back(((k + 1) * own + 7 * i) % (ranks * own));
+  const BlockPlan all = BlockPlan::gather_points(mesh, needed), mine = BlockPlan::gather_points(mesh, needed, 3);
+  EXPECT_LT(mine.workspace_bytes(), all.workspace_bytes() / 10);
+  EXPECT_LT(mine.to_bytes().size(), all.to_bytes().size());
+  EXPECT_EQ(mine.motions().size(), 2u);
+  EXPECT_EQ(mine.digest(), all.digest());
+  EXPECT_EQ(mine.reverse().digest(), all.reverse().digest());
+  EXPECT_EQ(mine.reverse().reverse(), mine);
+  EXPECT_EQ(BlockPlan::from_bytes(mine.to_bytes()), mine);
+  EXPECT_EQ(BlockPlan::from_bytes(mine.reverse().to_bytes()), mine.reverse());
+  // What others need is another plan, though nothing of it is held here.
+  needed[50][7] ^= 1;
+  const BlockPlan other = BlockPlan::gather_points(mesh, needed, 3);
+  EXPECT_EQ(other.motions(), mine.motions());
+  EXPECT_NE(other.digest(), mine.digest());
+  EXPECT_NE(other, mine);
+  EXPECT_NE(other.reverse().digest(), mine.reverse().digest());
+  // Copied by hand into a reversed plan of a rank.
+  BlockPlan back = BlockPlan::halo(four, Halo(2, 1), 1).reverse(), whole = BlockPlan::halo(four, Halo(2, 1)).reverse();
+  for (auto* plan : {&back, &whole})
+    for (Index k = 0; k < 4; ++k) plan->copy(Region({0, 0}, {1, 1}), k, Region({9, 9}, {10, 10}), (k + 1) % 4);
+  EXPECT_EQ(back.digest(), whole.digest());
+  EXPECT_EQ(back.receives(1), whole.receives(1));
+  EXPECT_EQ(back.sends(1), whole.sends(1));
+  EXPECT_EQ(back.reverse().digest(), whole.reverse().digest());
+  EXPECT_EQ(back.motions().size(), back.reverse().motions().size());
+}
+
+TEST(BlockPlan, looks_neighbours_up_where_the_blocks_keep_them) {
+  // Each of many ranks plans for itself, from one floor plan: that takes as long as planning for all, not as many times.
+  const Index side = 40;
+  const FloorPlan blocks = even_floor_plan(Region({0, 0, 0}, {4 * side, 4 * side, 4 * side}), side * side * side);
+  const Halo halo(3, 1, blocks.bounding(), {true, true, true});
+  const Index before = blocks.workspace_bytes();
+  {
+    const Clock clock(20);
+    std::uint64_t digest = 0;
+    for (Index rank = 0; rank < blocks.size(); rank += 8) digest |= BlockPlan::halo(blocks, halo, rank).digest();
+    EXPECT_NE(digest, 0u);
+  }
+  EXPECT_GT(blocks.workspace_bytes(), before + blocks.index().workspace_bytes());
+  const BlockPlan plan = BlockPlan::halo(blocks, halo, 0);
+  EXPECT_EQ(&blocks.index(), &plan.destination().index());
 }
 
 }  // namespace

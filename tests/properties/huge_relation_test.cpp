@@ -1,10 +1,10 @@
 // Relations of 2^40 elements and offsets near 2^60: nothing is enumerated, nothing wraps, and what is beyond is an error.
 #include <gtest/gtest.h>
 
-#include <ctime>
 #include <functional>
 
 #include "longshore/plans/motion_plan.hpp"
+#include "support/clock.hpp"
 #include "support/expect_error.hpp"
 #include "support/relations.hpp"
 
@@ -12,16 +12,6 @@ namespace longshore::test {
 namespace {
 
 constexpr Index giant = Index{1} << 40, furthest = Index{1} << 60;
-
-/// Fails where something is enumerated after all: 2^40 of anything take many minutes, on any machine; sanitizers are slow too. It is
-/// the processor's time that counts, for others may be at work beside the tests.
-class Clock {
- public:
-  ~Clock() { EXPECT_LT((std::clock() - start_) / CLOCKS_PER_SEC, 60); }
-
- private:
-  std::clock_t start_ = std::clock();
-};
 
 /// rows x columns of doubles, row by row, into columns that lie apart.
 AddressRelation transpose(Index rows, Index columns, Index pitch) {

@@ -83,6 +83,9 @@ def test_a_plan_is_a_value():
     (motion,) = hand.motions()
     assert (motion.source, motion.destination, motion.source_region) == (1, 0, Region((0, 3), (2, 5)))
     assert hand.source == hand.destination == blocks and hand != whole
+    assert whole.world_size == mine.world_size == 4
+    with pytest.raises(ls.ArgumentError, match="rank -1 is negative"):
+        BlockPlan.halo(blocks, 1, rank=-1)
 
 
 def test_movers_go_again_and_again_and_two_at_a_time():
@@ -243,6 +246,12 @@ def test_meshes_of_two_levels():
     outside = np.pad(np.pad(whole, ((1, 1), (0, 0)), mode="wrap"), ((0, 0), (1, 1)), constant_values=-1)
     for region, array in zip(up.destination, want):
         np.testing.assert_array_equal(array, outside[region.slices(domain.grow(1))])
+    periodic = BlockPlan.coarsen_fine(fine, coarse, 2, periodic=(True, False))
+    assert periodic == BlockPlan.refine_coarse(coarse, fine, 2, periodic=(True, False)).reverse() and periodic.source == down.source
+    across = FloorPlan([Region((-4, 0), (2, 6))], [0])
+    moved = [sum(points for *_, points in BlockPlan.coarsen_fine(across, coarse, 2, periodic=p).volumes())
+             for p in (None, (True, False))]
+    assert moved == [3, 9]
     with pytest.raises(ls.ArgumentError, match="width -1 in dimension 0 is negative"):
         BlockPlan.refine_coarse(coarse, fine, 2, -1)
     with pytest.raises(ls.ArgumentError, match=r"two motions write the points \[0:1, 2:3\]"):
@@ -268,6 +277,8 @@ def test_summa():
             BlockPlan.broadcast_rows(parts, *wrong)
     with pytest.raises(ls.ArgumentError, match="no dimension 2"):
         BlockPlan.broadcast(parts, 2, 0, 1)
+    with pytest.raises(ls.ArgumentError, match=r"no block has \[6:7, 0:6\] of the panel \[5:7, 0:6\]"):
+        BlockPlan.broadcast_rows(FloorPlan([parts[0], Region((8, 0), (12, 12))], [0, 1]), 5, 7)
 
 
 @settings(deadline=None)
@@ -307,6 +318,13 @@ def test_axes_of_plans_and_floor_plans():
         BlockPlan.transpose(blocks, blocks, (1, 1))
     with pytest.raises(ls.ArgumentError, match=r"axes entry 0 is 2, outside \[-2, 2\)"):
         blocks.transpose((2, 0))
+    # None reverses the dimensions, as NumPy's does; none at all are an error there, and here.
+    assert blocks.transpose() == blocks.transpose(None) == blocks.transpose((1, 0))
+    assert BlockPlan.transpose(blocks, blocks.transpose()) == BlockPlan.transpose(blocks, blocks.transpose(), (1, 0))
+    for make in (lambda: blocks.transpose(()), lambda: BlockPlan.transpose(blocks, blocks, ()),
+                 lambda: BlockPlan(blocks, blocks, ()), lambda: blocks[0].transpose(())):
+        with pytest.raises(ls.ArgumentError, match="axes has 0 entries, there are 2 dimensions"):
+            make()
 
 
 def test_lists_of_points():
@@ -385,12 +403,12 @@ def test_finite_element_docstring():
 
 def test_finite_element_mistakes():
     mesh = FloorPlan.even(Region.of_shape(12), 3)
-    with pytest.raises(ls.ArgumentError, match="block 1 needs 12, which no block owns"):
+    with pytest.raises(ls.ArgumentError, match=r"block 1 \(rank 1\) needs 12, which no block owns"):
         BlockPlan.gather_points(mesh, [[], [12], []])
     with pytest.raises(ls.ShapeError, match="2 lists of vertices for 3 blocks"):
         BlockPlan.gather_points(mesh, [[], []])
-    with pytest.raises(ls.DTypeError, match="needed has dtype float64"):
-        BlockPlan.gather_points(mesh, [[1.5], [], []])
+    with pytest.raises(ls.DTypeError, match=r"needed\[1\] has dtype float64"):
+        BlockPlan.gather_points(mesh, [[], [1.5], []])
 
 
 def test_one_plan_after_the_other():
@@ -428,6 +446,11 @@ def test_plans_travel():
             BlockPlan.from_bytes(data[:9] + bytes([data[9] ^ 1]) + data[10:])
     with pytest.raises(ls.ArgumentError, match="more than 5 pairs of neighbours"):
         BlockPlan.from_bytes(BlockPlan.halo(blocks, 1).to_bytes(), most_pairs=5)
+    with pytest.raises(ls.ArgumentError, match="the stored plan has 4 regions, more than the 3"):
+        BlockPlan.from_bytes(BlockPlan.halo(blocks, 1).to_bytes(), most_pairs=3)
+    with pytest.raises(ls.ArgumentError, match="the stored floor plan has 4 regions, more than the 3"):
+        FloorPlan.from_bytes(blocks.to_bytes(), most_regions=3)
+    assert FloorPlan.from_bytes(blocks.to_bytes(), most_regions=4) == blocks
     assert pickle.loads(pickle.dumps(blocks)) == blocks == FloorPlan.from_bytes(blocks.to_bytes())
     with pytest.raises(ls.ArgumentError, match="the stored floor plan does not begin with LSFP"):
         FloorPlan.from_bytes(turned.to_bytes())

@@ -50,6 +50,11 @@ def test_dimensions_and_shape():
         ls.Layout("(BLOCK, *) on 2", (2**40, 2**40))
     with pytest.raises(ls.ArgumentError, match="axes entry 1"):
         ls.plan(SOURCE, DESTINATION, "f8", axes=(0, 0))
+    for axes in ((), (0,), (0, 1, 0)):
+        with pytest.raises(ls.ArgumentError, match=f"axes has {len(axes)} entries, there are 2 dimensions"):
+            ls.plan(SOURCE, DESTINATION, "f8", axes=axes)
+    with pytest.raises(ls.ArgumentError, match=r"axes entry 1 is -3, outside \[-2, 2\)"):
+        ls.plan(SOURCE, DESTINATION, "f8", axes=(0, -3))
 
 
 def test_indices():

@@ -55,6 +55,14 @@ def test_a_region_is_a_value():
     assert box.coarsen((2, 3)).refine((2, 3)) == Region((0, -3), (4, 6))
     assert [box.point_at(k, "F") for k in range(3)] == [(0, -1), (1, -1), (2, -1)] and box.offset_of((1, -1)) == 6
     assert box != "a box" and box & box == box
+    cube = Region((0, 10, 20), (1, 12, 23))
+    for axes in (None, (2, 0, 1), (-1, -3, 1)):
+        assert cube.transpose(axes).shape == np.empty(cube.shape).transpose(axes).shape
+    assert cube.transpose((2, 0, 1)) == Region((20, 0, 10), (23, 1, 12)) and cube.transpose().transpose() == cube
+    with pytest.raises(ls.ArgumentError, match="axes entry 1 is 0, given twice"):
+        cube.transpose((0, 0, 1))
+    with pytest.raises(ls.ArgumentError, match="axes has 2 entries, there are 3 dimensions"):
+        cube.transpose((0, 1))
     array = np.arange(24).reshape(box.shape)
     assert array[Region((1, 0), (2, 2)).slices(box)].tolist() == [[7, 8]]
 

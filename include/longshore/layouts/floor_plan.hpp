@@ -1,6 +1,7 @@
 /// `FloorPlan`: an irregular collection of blocks, each with an owner (the Data Mover, section 2).
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -10,6 +11,7 @@
 #include "longshore/regions/axes.hpp"
 #include "longshore/regions/partition.hpp"
 #include "longshore/regions/region.hpp"
+#include "longshore/regions/region_index.hpp"
 
 namespace longshore {
 
@@ -18,6 +20,9 @@ using Map = std::vector<Index>;
 
 /// Regions of Z^d, each with the rank that owns it. Many regions may have one owner; regions may overlap, and may be empty. A
 /// value: immutable, cheap to copy, comparable; building one is not collective.
+///
+/// What look-ups need is worked out when it is first asked for and kept with the regions, for all copies: the ranks of one process
+/// plan from one floor plan. Any thread may ask.
 class FloorPlan {
  public:
   FloorPlan() : FloorPlan(std::span<const Region>{}, {}) {}
@@ -39,6 +44,7 @@ class FloorPlan {
   std::vector<Index> owned_by(Index rank) const;
   Index world_size() const { return data_->world_size; }  ///< one more than the largest owner
   Region bounding() const;
+  const RegionIndex& index() const;  ///< which regions meet a given one
   Index points() const;  ///< of all regions, overlaps counted as often as they occur. Throws `Error(overflow)`
 
   /// The same regions, each grown by these ghost widths (negative ones trim).
@@ -55,22 +61,25 @@ class FloorPlan {
 
   /// A 64-bit digest of everything, equal on all machines.
   std::uint64_t digest() const;
-  Index workspace_bytes() const;
+  Index workspace_bytes() const;  ///< what has been worked out by now counted, too
   /// "2 regions of 1 dimension: [0:4] on 0, [4:8] on 1", no more than `most` of them.
   std::string to_string(Index most = 8) const;
   bool operator==(const FloorPlan& other) const;
 
   /// A file's bytes: a header with a version, bit-packed lists, a checksum. The same on every machine.
   std::vector<std::byte> to_bytes() const;
-  /// What `to_bytes` wrote. Throws `Error(argument)` saying what is wrong; never trusts a number.
-  static FloorPlan from_bytes(std::span<const std::byte> bytes);
+  /// What `to_bytes` wrote, of 64 dimensions at most. Throws `Error(argument)` saying what is wrong; never trusts a number. Few
+  /// bytes may stand for very many regions: bytes from strangers are given a bound.
+  static FloorPlan from_bytes(std::span<const std::byte> bytes, Index most_regions = std::numeric_limits<Index>::max());
 
  private:
+  struct LookUps;
   struct Data {
     std::size_t dims = 0;
     Index world_size = 0;
     std::vector<Index> bounds;
     Map owners;
+    std::shared_ptr<const LookUps> look_ups;
   };
   std::shared_ptr<const Data> data_;
 };

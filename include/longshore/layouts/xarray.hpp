@@ -34,8 +34,8 @@ struct GridPlaces {
 class XArray {
  public:
   XArray() = default;
-  /// In ordinary memory, all zeros. Throws `Error(shape)` where the ghost cells have other dimensions, `Error(argument)` where there
-  /// is a negative number of them or of bytes.
+  /// In ordinary memory, all zeros. Throws `Error(shape)` where the ghost cells have other dimensions, `Error(argument)` where
+  /// there is a negative number of them or of bytes.
   XArray(FloorPlan blocks, std::optional<Index> rank, GridFormat format);
   /// In memory that is given. Throws `Error(buffer)` where it is too small, naming both sizes.
   XArray(FloorPlan blocks, std::optional<Index> rank, GridFormat format, std::shared_ptr<Memory> memory);

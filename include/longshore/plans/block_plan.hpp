@@ -44,11 +44,12 @@ struct Halo {
 };
 
 /// Motions from the blocks of one floor plan to those of another (or the same). What neighbours share is not written down but
-/// worked out from the two floor plans whenever it is asked for: a halo costs five bytes for each pair of neighbours.
+/// worked out from the two floor plans whenever it is asked for: a halo costs six bytes for each pair of neighbours.
 ///
 /// A plan may be one rank's: then it holds only the motions that rank takes part in, and building it costs no more than looking
 /// up the rank's neighbours. Its digest is that of the whole plan, so ranks can tell whether they mean the same. A value; not
-/// collective. Regions may lie outside their block: ghost cells do. Movers check that the storage is there.
+/// collective. Regions may lie outside their block: ghost cells do. Movers check that the storage is there. Ranks are not negative,
+/// or `Error(argument)` is thrown.
 class BlockPlan {
  public:
   /// A plan without motions, to be filled by `copy`. With axes, dimension d of a destination is dimension axes[d] of a source, as
@@ -66,15 +67,17 @@ class BlockPlan {
 
   // Copies between floor plans that are derived from those given; `source()` and `destination()` are what arrays are made for.
 
-  /// Restriction: what fine blocks have worked out on the coarse mesh, `fine.coarsen(ratio)`, to the coarse blocks. Fine blocks
-  /// that share a coarse cell race for it.
-  static BlockPlan coarsen_fine(const FloorPlan& fine, FloorPlan coarse, const Point& ratio, std::optional<Index> rank = {});
+  /// Restriction: what fine blocks have worked out on the coarse mesh, `fine.coarsen(ratio)`, to the coarse blocks; from outside a
+  /// periodic domain, which is the coarse mesh's, to where it is an image of. Fine blocks that share a coarse cell race for it.
+  static BlockPlan coarsen_fine(const FloorPlan& fine, FloorPlan coarse, const Point& ratio, std::optional<Index> rank = {},
+                                Region domain = {}, std::vector<bool> periodic = {});
   /// Prolongation: the coarse cells under every fine block and `width` around it, `fine.coarsen(ratio).grow(width)`, from the
   /// coarse blocks. The domain is the coarse mesh's. Throws `Error(argument)` for negative widths.
   static BlockPlan refine_coarse(FloorPlan coarse, const FloorPlan& fine, const Point& ratio, const Point& width,
                                  std::optional<Index> rank = {}, Region domain = {}, std::vector<bool> periodic = {});
   /// Of SUMMA: to every block, the panel [first, last) of one dimension over its own extent in the others,
-  /// `blocks.with_range(dim, first, last)`. Throws `Error(argument)` where there is no such dimension, or no block has the panel.
+  /// `blocks.with_range(dim, first, last)`. Throws `Error(argument)` where there is no such dimension, and where nobody has a part
+  /// of a panel, naming both.
   static BlockPlan broadcast(FloorPlan blocks, std::size_t dim, Index first, Index last, std::optional<Index> rank = {});
   static BlockPlan broadcast_rows(FloorPlan blocks, Index first, Index last, std::optional<Index> rank = {});
   static BlockPlan broadcast_columns(FloorPlan blocks, Index first, Index last, std::optional<Index> rank = {});
@@ -135,8 +138,9 @@ class BlockPlan {
   /// A file's bytes: a header with a version, bit-packed lists, a checksum; the same on every machine. What neighbours share is
   /// worked out again by whoever reads them.
   std::vector<std::byte> to_bytes() const;
-  /// What `to_bytes` wrote. Throws `Error(argument)` saying what is wrong; never trusts a number. Few bytes may stand for any
-  /// number of pairs of neighbours: bytes from strangers are given a bound.
+  /// What `to_bytes` wrote, of 64 dimensions at most. Throws `Error(argument)` saying what is wrong; never trusts a number. Few
+  /// bytes may stand for any number of blocks, pairs of neighbours and motions by hand: bytes from strangers are given a bound,
+  /// which holds for each of them, and time and memory with it.
   static BlockPlan from_bytes(std::span<const std::byte> bytes, Index most_pairs = all_pairs);
 
  private:
@@ -145,21 +149,35 @@ class BlockPlan {
   /// Lists of neighbours: of block blocks[k], others[starts[k] ... starts[k + 1]), each moved by shifts[...].
   struct Neighbours {
     std::vector<std::uint32_t> blocks, starts{0}, others;
-    std::vector<std::uint8_t> shifts;
+    std::vector<std::uint16_t> shifts;
+  };
+  /// Everybody's motions by hand, whosever are kept: how many, and digests of them as they are before the plan is reversed, and
+  /// after.
+  struct ByHand {
+    Index motions = 0;
+    std::uint64_t digest = 0, digest_back = 0;
+    bool operator==(const ByHand&) const = default;
+  };
+  /// How the image of a source block lies to a block of a halo that reaches it.
+  struct Place {
+    std::size_t beside = 0;  ///< in how many dimensions it is beside the block; 0: they overlap
+    bool beyond = false;     ///< whether it sticks out of the block, into its ghost cells
   };
   using Each = std::function<void(const BlockMotion&)>;
 
   void find_neighbours(Kind kind, Halo halo, std::optional<Index> rank, Index most_pairs = all_pairs);
   void check_halo();
   void look_up(Index most_pairs);
+  std::size_t dims_or(std::size_t otherwise) const;
+  void set_rank(std::optional<Index> rank);
   Region image(Index source, const Point& shift) const;
   std::vector<Region> pieces(Index destination, Index source, const Point& shift) const;
-  std::size_t beside(Index destination, Index source, const Point& shift) const;
-  bool shares(Index destination, Index source, const Point& shift) const;
-  std::uint8_t shift_number(const Point& shift);
-  void emit(Index destination, Index source, std::uint8_t shift, const Each& f) const;
+  Place place(Index destination, Index source, const Point& shift) const;
+  std::uint16_t shift_number(const Point& shift) const;
+  void emit(Index destination, Index source, std::uint16_t shift, const Each& f) const;
   void for_each_shared(const Each& f) const;
   void for_each_by_hand(const Each& f) const;
+  void check_motion(const BlockMotion& motion) const;
   void add_by_hand(BlockMotion motion);
   template <class F>
   std::vector<BlockMotion> in_order(F&& wanted) const;
@@ -171,9 +189,10 @@ class BlockPlan {
   bool reversed_ = false;
   std::optional<Index> rank_;
   Halo halo_;
-  std::vector<Point> shifts_;   ///< the different ones, by periods of the domain
+  std::vector<Point> shifts_;   ///< to all images that anybody meets, by periods of the domain, ascending
   Neighbours received_, sent_;  ///< by destination; by source, what is not received here
-  std::vector<BlockMotion> by_hand_;
+  ByHand everybodys_;
+  std::vector<BlockMotion> by_hand_;  ///< this rank's
 };
 
 }  // namespace longshore

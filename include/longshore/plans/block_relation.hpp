@@ -23,7 +23,6 @@ struct Footprint {
 
   /// The same elements in a dense message, in the order in which they are visited.
   Footprint message(Order visit) const;
-  bool operator==(const Footprint&) const = default;
 };
 
 /// Throw `Error(argument)` where the motion's region is outside the grid.

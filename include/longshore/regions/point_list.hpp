@@ -20,8 +20,6 @@ class PointList {
   PointList(std::size_t dims, std::span<const Index> coordinates);
   /// One list a dimension. Throws `Error(shape)` where they are not equally long.
   explicit PointList(std::span<const std::vector<Index>> coordinates);
-  /// All points of a region.
-  PointList(const Region& region, Order order);
 
   Index size() const { return data_ ? data_->coordinates[0].size() : 0; }
   bool empty() const { return size() == 0; }
@@ -30,6 +28,9 @@ class PointList {
   Point operator[](Index k) const;
   /// One coordinate of all points.
   std::vector<Index> coordinates(std::size_t d) const;
+  /// All of them, a list a dimension; the coordinates of one point after the other. What the constructors take.
+  std::vector<std::vector<Index>> columns() const;
+  std::vector<Index> rows() const;
   /// How far each point is from `origin`, a stride a step in every dimension. The caller knows that no sum leaves 64 bits.
   std::vector<Index> offsets(const Point& origin, std::span<const Index> strides) const;
   /// What contains them; empty where there are none.

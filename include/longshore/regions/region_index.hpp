@@ -20,14 +20,14 @@ class RegionIndex {
 
   /// Places in the list of the regions that share a point with this one, ascending.
   std::vector<Index> find(const Region& region) const;
-  /// The same into `found`, whose memory is used again.
-  void find(const Region& region, std::vector<Index>& found) const;
+  /// The same into `found`, whose memory is used again. Returns how many boxes were looked at.
+  std::size_t find(const Region& region, std::vector<Index>& found) const;
   Index workspace_bytes() const;
 
  private:
   void build(std::span<const Index> bounds);
   template <std::size_t Dims>
-  void search(const Index* asked, std::vector<Index>& found) const;
+  std::size_t search(const Index* asked, std::vector<Index>& found) const;
   const Index* box(std::size_t level, std::size_t k) const { return &bounds_[(starts_[level] + k) * 2 * dims_]; }
 
   static constexpr std::size_t fanout = 16;

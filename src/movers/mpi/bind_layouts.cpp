@@ -36,14 +36,16 @@ std::unique_ptr<Mover> bind(const MotionPlan& plan, CommHandle comm, std::vector
     parts.emplace(plan, Holders{options.placement, communicator->size()}, communicator->rank(), std::move(sources),
                   std::move(destinations));
   });
-  Budget budget(agree(*communicator, mine, {options.max_mem > 0 ? options.max_mem : Budget::unbounded, 0})[0], plan.element_bytes());
+  const Index max_mem = options.max_mem > 0 ? options.max_mem : Budget::unbounded;
+  Budget budget(agree(*communicator, mine, {max_mem, 0})[0], plan.element_bytes());
 
   // 2. The node: what can be seen of each other's memory. Rings may take half of the memory allowed if messages need some.
   auto off_node = [&](const std::vector<HeldMotion>& motions) {
     return std::any_of(motions.begin(), motions.end(),
                        [&](const HeldMotion& m) { return communicator->node_rank_of(m.peer) < 0; });
   };
-  LayoutRoutes routes(*communicator, plan, *parts, options, budget.rings(off_node(parts->outgoing()) || off_node(parts->incoming())));
+  const bool any_off_node = off_node(parts->outgoing()) || off_node(parts->incoming());
+  LayoutRoutes routes(*communicator, plan, *parts, options, budget.rings(any_off_node));
 
   // 3. Messages: whole where every rank can hold them, else packets that every rank can hold.
   MessageSide outgoing, incoming;

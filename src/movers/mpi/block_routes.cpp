@@ -98,7 +98,8 @@ BlockRoutes::BlockRoutes(const Communicator& communicator, const BlockPlan& plan
   }
   to_messages(ring_out_, message_out_,
               [&](int process) { return control_->of(communicator.node_rank_of(process)).ring(me_).slots == 0; });
-  to_messages(ring_in_, message_in_, [&](int process) { return control_->mine().ring(communicator.node_rank_of(process)).slots == 0; });
+  to_messages(ring_in_, message_in_,
+              [&](int process) { return control_->mine().ring(communicator.node_rank_of(process)).slots == 0; });
 }
 
 void BlockRoutes::share(const ByPeer& incoming) {
@@ -114,7 +115,8 @@ void BlockRoutes::share(const ByPeer& incoming) {
   bool ok = true;
   for (const auto& [process, motions] : incoming) {
     const int peer = communicator_.node_rank_of(process);
-    if (peer < 0 || !std::any_of(motions.begin(), motions.end(), [&](const BlockMotion& m) { return pulled(process, m); })) continue;
+    auto reads = [&, process = process](const BlockMotion& m) { return pulled(process, m); };
+    if (peer < 0 || !std::any_of(motions.begin(), motions.end(), reads)) continue;
     auto view = SegmentView::map(addresses[std::size_t(peer)], false);
     if (!view) {
       ok = false;

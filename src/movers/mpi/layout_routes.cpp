@@ -138,7 +138,8 @@ std::vector<PeerEnd> messages_of(const MotionPlan& plan, const std::vector<HeldM
   for (const auto& m : motions) {
     const auto relation = plan.relation(m.motion);
     if (relation.empty()) continue;
-    ends.push_back({m.peer, nest_message(relation, capacity.value_or(relation.bytes()), halves, unpacking(plan, m, combine), m.data)});
+    ends.push_back(
+        {m.peer, nest_message(relation, capacity.value_or(relation.bytes()), halves, unpacking(plan, m, combine), m.data)});
   }
   return ends;
 }

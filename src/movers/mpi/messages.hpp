@@ -32,8 +32,8 @@ class Messages {
 /// The staging that these messages need here if every packet of theirs is in flight at once.
 Index staging_bytes(const std::vector<PeerEnd>& outgoing, const std::vector<PeerEnd>& incoming);
 
-/// Messages of one packet each, if whole; else of packets of at most the agreed size. `bytes`: what all slots together may take, for
-/// packets. Not collective. Null where there are none.
+/// Messages of one packet each, if whole; else of packets of at most the agreed size. `bytes`: what all slots together may take,
+/// for packets. Not collective. Null where there are none.
 std::unique_ptr<Messages> make_messages(std::shared_ptr<Communicator> communicator, int tag, std::vector<PeerEnd> outgoing,
                                         std::vector<PeerEnd> incoming, const Staging& staging, Index bytes);
 

@@ -18,7 +18,8 @@ inline void relax() {
 #endif
 }
 
-/// One move after the other of a mover, each from start() to completion. Whoever waits works on it: see `Communicator::help_others`.
+/// One move after the other of a mover, each from start() to completion. Whoever waits works on it: see
+/// `Communicator::help_others`.
 class Moves final : public Flight {
  public:
   Moves(NodeTraffic node, MessageTraffic messages) : node_(std::move(node)), messages_(std::move(messages)) {}

@@ -36,8 +36,8 @@ struct MessageTraffic {
 };
 
 /// Collective: whole messages where every rank can hold them, else packets of a size that every rank can hold, all in flight by
-/// a tag of their own. `packet_bytes`: no packet may be larger, 0 for no such bound. `preallocate`: see `ExchangeOptions`. Throws on
-/// every rank what one of them throws.
+/// a tag of their own. `packet_bytes`: no packet may be larger, 0 for no such bound. `preallocate`: see `ExchangeOptions`. Throws
+/// on every rank what one of them throws.
 MessageTraffic agree_on_messages(const std::shared_ptr<Communicator>& communicator, Submission& mine, const Budget& budget,
                                  Index ring_bytes, const MessageSide& outgoing, const MessageSide& incoming,
                                  Index packet_bytes = 0, bool preallocate = true);

@@ -28,11 +28,12 @@ std::unique_ptr<Mover> bind_threads(const BlockPlan& plan, XArray source, XArray
   }
   // Combining motions that meet in a point keep the plan's order, so that results do not depend on the threads.
   const int threads = options.reduction.is_replace() ? threads_of({{}, options.threads, 0}) : 1;
-  auto mover = make_tasks_mover(batch(weave(motions, std::move(stretches), source.blocks(), source.format()), task_bytes(total, threads)), threads,
-                                {{}, options.threads, options.max_mem}, bound_memory(source, destination),
-                                copies.workspace_bytes());
+  const auto woven = weave(motions, std::move(stretches), source.blocks(), source.format());
+  auto mover = make_tasks_mover(batch(woven, task_bytes(total, threads)), threads, {{}, options.threads, options.max_mem},
+                                bound_memory(source, destination), copies.workspace_bytes());
   if (options.proxy) mover = make_proxy_mover(std::move(mover));
-  return options.checked ? make_checked_mover(std::move(mover), {motions, motions, source, destination, options}) : std::move(mover);
+  if (options.checked) mover = make_checked_mover(std::move(mover), {motions, motions, source, destination, options});
+  return mover;
 }
 
 }  // namespace longshore

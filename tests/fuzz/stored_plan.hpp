@@ -1,0 +1,101 @@
+/// What must hold for any bytes whatsoever that are read as a stored plan or floor plan: an `Error` in printable words, or a plan
+/// that comes back from its own bytes, says what it moves, and tells races. In a moment, and in memory that the bytes account for.
+#pragma once
+
+#include <cstdlib>
+#include <ctime>
+#include <iostream>
+#include <set>
+
+#include "longshore/plans/block_plan.hpp"
+
+namespace longshore::test {
+
+using Bytes = std::vector<std::byte>;
+
+inline void require(bool good, const Bytes& bytes, const char* what) {
+  if (good) return;
+  std::cerr << what << ':' << std::hex;
+  for (const auto byte : bytes) std::cerr << ' ' << int(byte);
+  std::cerr << '\n';
+  std::abort();
+}
+
+/// The format's checksum again, from its definition: FNV-1a over the number of bytes before it and over their words, the last one
+/// filled up with zeros, the high bits folded in.
+inline void seal(Bytes& bytes) {
+  if (bytes.size() < 8) return;
+  std::uint64_t hash = 14695981039346656037u;
+  const std::size_t content = bytes.size() - 8;
+  auto mix = [&hash](std::uint64_t word) {
+    hash = (hash ^ word) * 1099511628211u;
+    hash ^= hash >> 32;
+  };
+  mix(content);
+  for (std::size_t k = 0; k < content; k += 8) {
+    std::uint64_t word = 0;
+    for (std::size_t j = k; j < std::min(k + 8, content); ++j) word |= std::uint64_t(bytes[j]) << 8 * (j - k);
+    mix(word);
+  }
+  for (std::size_t k = 0; k < 8; ++k) bytes[content + k] = std::byte(hash >> 8 * k);
+}
+
+/// As many blocks, pairs of neighbours and motions by hand as are read.
+constexpr Index most_read = 1 << 12;
+
+inline void check_plan(const BlockPlan& plan, const Bytes& bytes) {
+  require(BlockPlan::from_bytes(plan.to_bytes()) == plan, bytes, "does not survive its own bytes");
+  require(plan.reverse().reverse() == plan, bytes, "does not survive being reversed");
+  require(plan.workspace_bytes() > 0, bytes, "takes no memory");
+  std::vector<BlockMotion> motions;
+  try {
+    motions = plan.motions();
+    Index points = 0;
+    for (const auto& volume : plan.volumes()) points = checked_add(points, volume.points);
+    for (const auto& motion : motions) points -= motion.points();
+    require(points == 0, bytes, "counts two ways");
+    plan.check_races(plan.source() == plan.destination());
+  } catch (const Error&) {  // races; sizes and coordinates beyond 64 bits
+  }
+  for (const auto& motion : motions) {
+    const Index from = plan.source().owner(motion.source), to = plan.destination().owner(motion.destination);
+    require(motion.points() > 0, bytes, "moves nothing");
+    require(!plan.rank() || from == *plan.rank() || to == *plan.rank(), bytes, "holds what its rank takes no part in");
+    require(!motion.to_string().empty(), bytes, "has nothing to say");
+  }
+}
+
+/// Calls `read`, which throws an `Error(argument)` in printable words or holds. True where it holds.
+template <class Read>
+bool check_read(const Bytes& bytes, Read&& read) {
+  constexpr double patience = 30;  // seconds of the processor; what is followed instead of refused takes hours
+  const auto start = std::clock();
+  bool good = false;
+  try {
+    read();
+    good = true;
+  } catch (const Error& error) {
+    require(error.kind() == ErrorKind::argument, bytes, "has an error of another kind");
+    for (const char c : std::string(error.what())) require(c >= ' ' && c <= '~', bytes, "has an unprintable error");
+  }
+  require(double(std::clock() - start) / CLOCKS_PER_SEC < patience, bytes, "takes too long");
+  return good;
+}
+
+/// True where the bytes are a plan, or a floor plan.
+inline bool check_stored(const Bytes& bytes) {
+  const bool plan = check_read(bytes, [&] { check_plan(BlockPlan::from_bytes(bytes, most_read), bytes); });
+  return check_read(bytes, [&] {
+           const auto blocks = FloorPlan::from_bytes(bytes, most_read);
+           require(FloorPlan::from_bytes(blocks.to_bytes()) == blocks, bytes, "does not survive its own bytes");
+           require(blocks.size() <= most_read && !blocks.to_string().empty(), bytes, "is larger than it may be");
+           std::size_t owned = 0;
+           for (const Index rank : std::set<Index>(blocks.owners().begin(), blocks.owners().end()))
+             owned += blocks.owned_by(rank).size();
+           require(Index(owned) == blocks.size(), bytes, "has blocks that nobody owns");
+           blocks.index().find(blocks.bounding());
+         }) ||
+         plan;
+}
+
+}  // namespace longshore::test
