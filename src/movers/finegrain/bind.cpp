@@ -208,12 +208,12 @@ class Binding final : public Guest {
       ranks->shrink_to_fit();
     }
     std::vector<Stretch> stretches;
-    for (const auto& motion : received_) {
+    for (const auto& motion : copies.woven(received_, source_)) {
       const XArray& source = move.end(plan_.source().owner(motion.source)).source;
       stretches.push_back(copies.direct(motion, source.grid(motion.source), destination_.grid(motion.destination)));
     }
     end.motions = Index(received_.size());
-    end.tasks = batch(weave(received_, std::move(stretches), plan_.source(), source_.format()), std::numeric_limits<Index>::max());
+    end.tasks = batch(stretches, std::numeric_limits<Index>::max());
     for (const auto& task : end.tasks) end.bytes = checked_add(end.bytes, task.bytes);
     if (!options_.checked) received_ = {};
   }
