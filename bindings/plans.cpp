@@ -18,7 +18,7 @@ void bind_plans(nb::module_& module) {
   nb::class_<MotionPlan>(module, "MotionPlan", "The C++ plan under longshore.MotionPlan.")
       .def("__init__", [](MotionPlan* self, const Layout& source, const Layout& destination, Index itemsize, nb::object axes) {
              new (self) MotionPlan(source, destination, itemsize, to_axes(axes, source.rank_of_array()));
-           }, nb::arg("source"), nb::arg("destination"), nb::arg("itemsize"), nb::arg("axes"))
+           }, nb::arg("source"), nb::arg("destination"), nb::arg("itemsize"), nb::arg("axes") = nb::none())
       .def_prop_ro("source", &MotionPlan::source, "The layout the array is in.")
       .def_prop_ro("destination", &MotionPlan::destination, "The layout it is wanted in.")
       .def_prop_ro("axes", [](const MotionPlan& p) { return nb::tuple(nb::cast(p.axes())); },
