@@ -90,10 +90,8 @@ void bind_movers(nb::module_& module) {
       .def("wait", &Mover::wait, nb::call_guard<nb::gil_scoped_release>(),
            "Completes the move that start() began; ArgumentError where none did. A rank that waits may need the others to test() or "
            "wait() too, for whatever mover.")
-      .def("__call__", [](Mover& mover) {
-             mover.start();
-             mover.wait();
-           }, nb::call_guard<nb::gil_scoped_release>(), "start() and wait().")
+      .def("__call__", &Mover::move, nb::call_guard<nb::gil_scoped_release>(),
+           "start() and wait() at once, which may be faster than one after the other.")
       .def_prop_ro("workspace_bytes", &Mover::workspace_bytes, "Bytes this mover holds beyond the two arrays.")
       .def_prop_ro("moved_bytes", &Mover::moved_bytes, "Bytes one move writes into the destinations held here.")
       .def_prop_ro("path", &Mover::describe, "Which way the data takes, in words.")

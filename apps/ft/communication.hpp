@@ -28,16 +28,16 @@ class Communication {
 
   void to_spectrum() {
     const Stopwatch communication(phases.communication_s);
-    to_spectrum_->start();
-    to_spectrum_->wait();
+    to_spectrum_->move();
   }
   void start_to_planes(int t) {
     const Stopwatch communication(phases.communication_s);
-    to_planes_[t % columns_.size()]->start();
+    if (looks_ahead()) to_planes_[t % columns_.size()]->start();
   }
   void wait_to_planes(int t) {
     const Stopwatch communication(phases.communication_s);
-    to_planes_[t % columns_.size()]->wait();
+    Mover& mover = *to_planes_[t % columns_.size()];
+    looks_ahead() ? mover.wait() : mover.move();
   }
 
  private:

@@ -22,14 +22,18 @@ class Communication {
   template <class Computable, class Compute>
   void refresh(Field field, std::size_t level, Computable&& computable, Compute&& compute) {
     Array& array = fields_[int(field)][level];
-    {
+    Region early = Region::of_shape(Point(3));
+    if (!array.own) {
       Stopwatch communication(phases.communication_s);
-      array.all_or_others->start();
-      if (array.own) array.own->start(), array.own->wait();
-    }
-    const Region early = computable(array.known);
-    if (!early.empty()) compute(early);
-    {
+      array.all_or_others->move();
+    } else {
+      {
+        Stopwatch communication(phases.communication_s);
+        array.all_or_others->start();
+        array.own->move();
+      }
+      early = computable(array.known);
+      if (!early.empty()) compute(early);
       Stopwatch communication(phases.communication_s);
       array.all_or_others->wait();
     }

@@ -33,12 +33,15 @@ class Communication {
 
   template <class Compute>
   void refresh(Compute&& compute) {
-    {
+    if (first_.empty()) {
       Stopwatch communication(phases.communication_s);
-      mover_->start();
-    }
-    for (const Region& part : first_) compute(part);
-    {
+      mover_->move();
+    } else {
+      {
+        Stopwatch communication(phases.communication_s);
+        mover_->start();
+      }
+      for (const Region& part : first_) compute(part);
       Stopwatch communication(phases.communication_s);
       mover_->wait();
     }

@@ -46,11 +46,11 @@ class Communication {
 
   void start(std::size_t s) {
     const Stopwatch communication(phases.communication_s);
-    movers_[s]->start();
+    if (overlapped_) movers_[s]->start();
   }
   void wait(std::size_t s) {
     const Stopwatch communication(phases.communication_s);
-    movers_[s]->wait();
+    overlapped_ ? movers_[s]->wait() : movers_[s]->move();
   }
   Panel panel(Factor factor, std::size_t s) const {
     const Problem::Step& step = problem_.steps[s];

@@ -9,10 +9,7 @@ namespace {
 class LongshoreMover final : public HaloExchange {
  public:
   explicit LongshoreMover(std::unique_ptr<Mover> mover) : mover_(std::move(mover)) {}
-  void run() override {
-    mover_->start();
-    mover_->wait();
-  }
+  void run() override { mover_->move(); }
   std::string describe() const override { return mover_->describe(); }
 
  private:

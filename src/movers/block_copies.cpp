@@ -90,42 +90,91 @@ Index run_bytes(const Region& region, const Region& grid, const GridFormat& form
   return run;
 }
 
-std::vector<Stretch> weave(const std::vector<BlockMotion>& motions, std::vector<Stretch> stretches, const FloorPlan& sources,
-                           const GridFormat& format) {
-  constexpr Index turn_runs = 256;  // lines of both blocks for so many runs stay in the first cache
-  struct Strand {
-    Index run = 0;  ///< elements; 0: carried out by itself
-    std::vector<std::size_t> members;
-  };
-  std::vector<Strand> strands;
-  std::map<std::vector<Index>, std::size_t> known;
-  bool any = false;
+namespace {
+
+/// The slowest dimension of a box that has more than one place.
+std::size_t slowest_dim(const Region& region, Order order) {
+  const std::size_t dims = region.dims();
+  for (std::size_t k = 0; k < dims; ++k)
+    if (const std::size_t d = order == Order::C ? k : dims - 1 - k; region.extent(d) > 1) return d;
+  return 0;
+}
+
+Region slab(const Region& region, std::size_t d, Index first, Index last) {
+  Point lower = region.lower(), upper = region.upper();
+  upper[d] = lower[d] + std::min(last, region.extent(d)), lower[d] += first;
+  return Region(std::move(lower), std::move(upper));
+}
+
+/// Motions of short runs that touch the same blocks, directly or by way of others of the same shape, such as a row of boxes.
+class Strands {
+ public:
+  using Shape = std::vector<Index>;
+
+  void join(const Shape& shape, Index source, Index destination) {
+    const Index a = of(shape, source), b = of(shape, destination);
+    parents_[{shape, std::max(a, b)}] = std::min(a, b);
+  }
+  /// A block that stands for all that motions of this shape connect.
+  Index of(const Shape& shape, Index block) const {
+    for (auto at = parents_.find({shape, block}); at != parents_.end() && at->second != block; at = parents_.find({shape, block}))
+      block = at->second;
+    return block;
+  }
+
+ private:
+  std::map<std::pair<Shape, Index>, Index> parents_;
+};
+
+}  // namespace
+
+std::vector<BlockMotion> BlockCopies::woven(std::vector<BlockMotion> motions, const XArray& source) const {
+  constexpr Index turn_runs = 512, least_turn_runs = 32;  // whose lines stay in the caches next to the core
+  if (!reduction_.is_replace()) return motions;  // sums are made in the plan's order
+  const auto& format = source.format();
+  std::vector<Index> lengths(motions.size()), runs(motions.size());  // bytes of a run; how many, or 0: carried out by itself
+  Strands strands;
   for (std::size_t k = 0; k < motions.size(); ++k) {
     const auto& motion = motions[k];
-    const Index run = run_bytes(motion.source_region, sources.region(motion.source).grow(format.ghost), format);
-    if (motion.is_list() || run >= short_run_bytes || stretches[k].last * format.element_bytes < 2 * turn_runs * run) {
-      strands.push_back({0, {k}});
+    const Region& box = motion.source_region;
+    if (motion.is_list() || !motion.axes.empty() || box.shape() != motion.destination_region.shape()) continue;
+    const Index run = lengths[k] = run_bytes(box, source.blocks().region(motion.source).grow(format.ghost), format);
+    if (run >= short_run_bytes || box.size() * format.element_bytes < turn_runs * run) continue;
+    runs[k] = box.size() * format.element_bytes / run;
+    strands.join(box.shape().to_vector(), motion.source, motion.destination);
+  }
+  std::vector<std::vector<std::size_t>> members;
+  std::map<std::pair<Strands::Shape, Index>, std::size_t> known;
+  for (std::size_t k = 0; k < motions.size(); ++k) {
+    std::size_t place = members.size();
+    if (runs[k] > 0) {
+      auto shape = motions[k].source_region.shape().to_vector();
+      const Index strand = strands.of(shape, motions[k].source);
+      place = known.try_emplace({std::move(shape), strand}, place).first->second;
+    }
+    if (place == members.size()) members.emplace_back();
+    members[place].push_back(k);
+  }
+  // Motions alike follow each other: the faces of one direction leave lines behind that the next box begins with.
+  std::stable_sort(members.begin(), members.end(), [&](const auto& a, const auto& b) { return lengths[a[0]] < lengths[b[0]]; });
+  std::vector<BlockMotion> all;
+  for (const auto& some : members) {
+    if (some.size() == 1) {
+      all.push_back(std::move(motions[some[0]]));
       continue;
     }
-    std::vector<Index> key = motion.source_region.shape().to_vector();
-    key.push_back(std::min(motion.source, motion.destination)), key.push_back(std::max(motion.source, motion.destination));
-    const auto [place, fresh] = known.try_emplace(std::move(key), strands.size());
-    if (fresh) strands.push_back({run / format.element_bytes, {}});
-    strands[place->second].members.push_back(k);
-    any = any || !fresh;
-  }
-  if (!any) return stretches;
-  std::vector<Stretch> woven;
-  for (const auto& strand : strands) {
-    const Index all = stretches[strand.members[0]].last;
-    const Index turn = strand.members.size() == 1 ? all : strand.run * turn_runs;
-    for (Index first = 0; first < all; first += turn)
-      for (const auto k : strand.members) {
-        woven.push_back(stretches[k]);
-        woven.back().first = first, woven.back().last = std::min(all, first + turn);
+    const Region& box = motions[some[0]].source_region;
+    const std::size_t d = slowest_dim(box, format.order);
+    const Index extent = box.extent(d), runs_a_turn = std::max(least_turn_runs, turn_runs / Index(some.size()));
+    const Index turn = std::max<Index>(1, runs_a_turn * extent / runs[some[0]]);
+    for (Index first = 0; first < extent; first += turn)
+      for (const std::size_t k : some) {
+        auto& part = all.emplace_back(motions[k]);
+        part.source_region = slab(part.source_region, d, first, first + turn);
+        part.destination_region = slab(part.destination_region, d, first, first + turn);
       }
   }
-  return woven;
+  return all;
 }
 
 std::vector<CopyTask> batch(const std::vector<Stretch>& stretches, Index task_bytes) {

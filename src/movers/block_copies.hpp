@@ -21,6 +21,10 @@ class BlockCopies {
   /// which should be that of the grids, is the fastest. Both ends of a message must be given the same.
   BlockCopies(Order visit, Order memory, Reduction reduction) : visit_(visit), memory_(memory), reduction_(std::move(reduction)) {}
 
+  /// The motions in the order in which they are best carried out. Those of short runs that meet in a block, as the x faces of a
+  /// row of boxes do, touch the same cache lines: they are cut and take turns, some hundred runs at a time, so that memory sees one
+  /// sweep instead of one for each. Depends on nothing but motions and format: both ends of a message weave alike.
+  std::vector<BlockMotion> woven(std::vector<BlockMotion> motions, const XArray& source) const;
   /// Throw what `block_relation` throws.
   Stretch direct(const BlockMotion& motion, const Grid& source, const Grid& destination);
   /// A grid's part to and from a dense message, `first byte of the message` being added by whoever runs it.
@@ -50,12 +54,6 @@ class BlockCopies {
 Index run_bytes(const Region& region, const Region& grid, const GridFormat& format);
 /// Shorter runs than this share their cache lines with something else.
 inline constexpr Index short_run_bytes = 64;
-
-/// A motion's stretches in the order in which they are best carried out. Motions of short runs between the same two blocks, as
-/// the two x faces of a halo are, touch the same cache lines: they take turns, a few hundred runs at a time, so that memory sees
-/// one sweep instead of one for each. A function of motions and format alone: both ends of a message weave alike.
-std::vector<Stretch> weave(const std::vector<BlockMotion>& motions, std::vector<Stretch> stretches, const FloorPlan& sources,
-                           const GridFormat& format);
 
 /// Stretches as tasks of about so many bytes.
 std::vector<CopyTask> batch(const std::vector<Stretch>& stretches, Index task_bytes);

@@ -2,15 +2,24 @@
 
 namespace longshore {
 
-void Mover::start() {
+void Mover::make_ready() {
   if (state_ == State::moving) throw Error(ErrorKind::argument, "this move has been started already: wait() for it first");
   for (const auto& [keeper, what, number] : memory_)
     if (const auto change = keeper ? keeper->change() : std::string(); !change.empty())
       throw Error(ErrorKind::buffer, std::string("the ") + what + " " + std::to_string(number) + " " + change +
                                          " since the move was bound: bind it anew");
-  state_ = State::idle;  // should begin() fail
+  state_ = State::idle;  // should what follows fail
+}
+
+void Mover::start() {
+  make_ready();
   begin();
   state_ = State::moving;
+}
+
+void Mover::move() {
+  make_ready();
+  at_once();
 }
 
 bool Mover::test() {

@@ -59,8 +59,7 @@ class ProxyMover final : public Mover {
       lock.unlock();
       std::exception_ptr failure;
       try {
-        mover_->start();
-        mover_->wait();
+        mover_->move();
       } catch (...) {
         failure = std::current_exception();
       }

@@ -6,6 +6,7 @@ import pytest
 from launch import families, launch
 
 SCRIPT = Path(__file__).parent / "scripts" / "applications.py"
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 pytestmark = pytest.mark.skipif(not families(), reason="no MPI in this environment")
 
@@ -41,3 +42,14 @@ def test_against_serial_references(ranks):
 @pytest.mark.parametrize("family", families()[1:])
 def test_with_another_mpi(family):
     verified(family, 2, ALL, "mg:W", "ft:W", "redblack3d:40:10", "summa:131:17")
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+@pytest.mark.parametrize("family", families())
+@pytest.mark.parametrize("name, options, words", [
+    ("redblack3d.py", ["--size", "13", "--iterations", "3"], "bit by bit"),
+    ("summa.py", ["--size", "50", "--panel", "16"], "As NumPy has it."),
+])  # fmt: skip
+def test_examples_in_python(family, ranks, name, options, words):
+    done = launch(family, ranks, EXAMPLES / name, *options, timeout=100, env=ONE_THREAD)
+    assert done.returncode == 0 and words in done.stdout, f"{done.stdout}\n{done.stderr[-4000:]}"

@@ -36,6 +36,12 @@ def test_blocks(family, ranks, trials):
     assert f"{trials} trials moved" in run(family, ranks, "blocks.py", trials)
 
 
+@pytest.mark.parametrize("ranks, trials", [(1, 30), (2, 150), (3, 60), (4, 40), (8, 15)])
+@pytest.mark.parametrize("family", families())
+def test_block_kinds(family, ranks, trials):
+    assert f"{trials} trials moved" in run(family, ranks, "block_kinds.py", trials)
+
+
 @pytest.mark.parametrize("family", families())
 def test_the_module_of_another_family_is_refused(family):
     assert "refused" in run(family, 2, "wrong_family.py")

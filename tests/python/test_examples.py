@@ -43,3 +43,15 @@ def test_bitblit_reads_a_picture(tmp_path):
 
     with Image.open(tmp_path / "first" / "original.png") as original, Image.open(tmp_path / "second" / "turned-by-270.png") as back:
         assert original.tobytes() == back.tobytes()
+
+
+@pytest.mark.parametrize("blocks", [1, 4, 7])
+def test_redblack3d(tmp_path, blocks):
+    said = run("redblack3d.py", "--size", "13", "--iterations", "3", "--blocks", str(blocks), cwd=tmp_path)
+    assert said.returncode == 0 and "bit by bit" in said.stdout, said.stdout + said.stderr
+
+
+@pytest.mark.parametrize("blocks", [1, 6])
+def test_summa(tmp_path, blocks):
+    said = run("summa.py", "--size", "50", "--panel", "16", "--blocks", str(blocks), cwd=tmp_path)
+    assert said.returncode == 0 and "As NumPy has it." in said.stdout, said.stdout + said.stderr

@@ -53,6 +53,8 @@ class Mover {
   /// Completes the move that start() began. Throws `Error(argument)` where none did. After another error the move is over, its
   /// destinations hold anything, and the mover may have to be bound anew.
   void wait();
+  /// start() and wait() at once: where nothing is to be done meanwhile, engines go another and faster way.
+  void move();
   /// Bytes this mover holds beyond the two arrays.
   virtual Index workspace_bytes() const = 0;
   /// Bytes that one move writes into the destinations held here.
@@ -71,7 +73,9 @@ class Mover {
   virtual void begin() = 0;
   virtual bool advance() = 0;  ///< a bounded piece of work; true when the move is complete
   virtual void finish() = 0;
+  virtual void at_once() { begin(), finish(); }
 
+  void make_ready();
   std::vector<BoundMemory> memory_;
   State state_ = State::idle;
 };

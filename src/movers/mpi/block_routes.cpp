@@ -154,18 +154,19 @@ Index BlockRoutes::bytes_of(const std::vector<BlockMotion>& motions) const {
 
 std::vector<Stretch> BlockRoutes::assemblies(const std::vector<BlockMotion>& motions) {
   std::vector<Stretch> stretches;
-  for (const auto& motion : motions) stretches.push_back(copies_.assembly(motion, source_.grid(motion.source)));
-  return woven(motions, std::move(stretches));
+  for (const auto& motion : woven(motions)) stretches.push_back(copies_.assembly(motion, source_.grid(motion.source)));
+  return stretches;
 }
 
 std::vector<Stretch> BlockRoutes::disassemblies(const std::vector<BlockMotion>& motions) {
   std::vector<Stretch> stretches;
-  for (const auto& motion : motions) stretches.push_back(copies_.disassembly(motion, destination_.grid(motion.destination)));
-  return woven(motions, std::move(stretches));
+  for (const auto& motion : woven(motions)) stretches.push_back(copies_.disassembly(motion, destination_.grid(motion.destination)));
+  return stretches;
 }
 
-std::vector<Stretch> BlockRoutes::woven(const std::vector<BlockMotion>& motions, std::vector<Stretch> stretches) const {
-  return options_.aggregate ? weave(motions, std::move(stretches), source_.blocks(), source_.format()) : std::move(stretches);
+/// What goes in a message each is not cut.
+std::vector<BlockMotion> BlockRoutes::woven(const std::vector<BlockMotion>& motions) const {
+  return options_.aggregate ? copies_.woven(motions, source_) : motions;
 }
 
 MessageSide BlockRoutes::side(const ByPeer& motions, bool outgoing) {
@@ -197,16 +198,16 @@ NodeTraffic BlockRoutes::compile() {
   };
   for (const auto& [process, list] : pull_) {
     std::vector<Stretch> stretches;
-    for (const auto& motion : list)
+    for (const auto& motion : copies_.woven(list, source_))
       stretches.push_back(copies_.direct(motion, source_grid(process, motion), destination_.grid(motion.destination)));
     work.bytes.pulled += bytes_of(list);
-    add_tasks(woven(list, std::move(stretches)), {communicator_.node_rank_of(process)});
+    add_tasks(stretches, {communicator_.node_rank_of(process)});
   }
   std::vector<Stretch> stretches;
-  for (const auto& motion : local_)
+  for (const auto& motion : copies_.woven(local_, source_))
     stretches.push_back(copies_.direct(motion, source_.grid(motion.source), destination_.grid(motion.destination)));
   work.bytes.local = bytes_of(local_);
-  add_tasks(woven(local_, std::move(stretches)), {});
+  add_tasks(stretches, {});
 
   for (const auto& [process, list] : ring_out_) {
     const auto block = control_->of(communicator_.node_rank_of(process));

@@ -42,7 +42,7 @@ class BlockRoutes {
   Index bytes_of(const std::vector<BlockMotion>& motions) const;
   std::vector<Stretch> assemblies(const std::vector<BlockMotion>& motions);
   std::vector<Stretch> disassemblies(const std::vector<BlockMotion>& motions);
-  std::vector<Stretch> woven(const std::vector<BlockMotion>& motions, std::vector<Stretch> stretches) const;
+  std::vector<BlockMotion> woven(const std::vector<BlockMotion>& motions) const;
   MessageSide side(const ByPeer& motions, bool outgoing);
 
   const Communicator& communicator_;

@@ -23,11 +23,12 @@ class Moves final : public Flight {
  public:
   Moves(NodeTraffic node, MessageTraffic messages) : node_(std::move(node)), messages_(std::move(messages)) {}
 
-  void start() {
+  /// `at_once`: whoever starts it waits for it, too.
+  void start(bool at_once) {
     std::lock_guard lock(mutex_);
     if (active_) throw Error(ErrorKind::argument, "the last move broke off in the middle: bind the mover anew");
     active_ = true;
-    node_.start();
+    node_.start(at_once);
     if (messages_.messages) messages_.messages->start();
   }
   struct Step {
@@ -106,8 +107,13 @@ class MpiMover final : public Mover {
   }
 
  private:
-  void begin() override {
-    moves_->start();
+  void begin() override { take_off(false); }
+  void at_once() override {
+    take_off(true);
+    finish();
+  }
+  void take_off(bool at_once) {
+    moves_->start(at_once);
     // A thread of the mover's own sees to it that it gets on, and has nothing to do with others.
     if (!threaded_) communicator_->take_off(moves_), flying_ = true;
   }

@@ -30,7 +30,7 @@ NodeTraffic::NodeTraffic(int me, std::unique_ptr<ControlBlocks> control, NodeWor
   std::stable_partition(tasks_.begin(), tasks_.end(), [](const Task& task) { return !task.partners.empty(); });
 }
 
-void NodeTraffic::start() {
+void NodeTraffic::start(bool at_once) {
   ++move_;
   awaited_ = touchers_;
   for (auto& task : tasks_) task.run = false;
@@ -40,7 +40,7 @@ void NodeTraffic::start() {
   for (auto& sender : senders_) sender.restart();
   for (auto& receiver : receivers_) receiver.restart();
   rings_done_ = senders_.empty() && receivers_.empty();
-  // What fits goes at once, so that the other side finds it.
+  if (at_once) return;
   for (auto& sender : senders_)
     while (sender.advance()) {
     }

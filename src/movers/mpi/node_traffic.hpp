@@ -31,7 +31,9 @@ class NodeTraffic {
   /// `control` may be null where there is nothing but local work.
   NodeTraffic(int me, std::unique_ptr<ControlBlocks> control, NodeWork work);
 
-  void start();
+  /// What the rings have room for goes out, so that others find it whatever is done here meanwhile; not if it is waited for
+  /// `at_once`: then packets leave and arrive in turns, and what two of them touch is still in cache.
+  void start(bool at_once);
   /// Does a bounded piece of work: at most one copy task and one packet a ring. True if anything was done.
   bool advance();
   bool done() const { return tasks_done_ && rings_done_ && awaited_.empty(); }

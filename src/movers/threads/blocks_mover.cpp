@@ -22,13 +22,13 @@ std::unique_ptr<Mover> bind_threads(const BlockPlan& plan, XArray source, XArray
   std::vector<Stretch> stretches;
   Index total = 0;
   const auto motions = plan.motions();
-  for (const auto& motion : motions) {
+  for (const auto& motion : copies.woven(motions, source)) {
     stretches.push_back(copies.direct(motion, source.grid(motion.source), destination.grid(motion.destination)));
     total = checked_add(total, checked_mul(stretches.back().last, source.element_bytes()));
   }
   // Combining motions that meet in a point keep the plan's order, so that results do not depend on the threads.
   const int threads = options.reduction.is_replace() ? threads_of({{}, options.threads, 0}) : 1;
-  auto mover = make_tasks_mover(batch(weave(motions, std::move(stretches), source.blocks(), source.format()), task_bytes(total, threads)), threads,
+  auto mover = make_tasks_mover(batch(stretches, task_bytes(total, threads)), threads,
                                 {{}, options.threads, options.max_mem}, bound_memory(source, destination),
                                 copies.workspace_bytes());
   if (options.proxy) mover = make_proxy_mover(std::move(mover));

@@ -4,6 +4,7 @@ import sys
 
 import numpy as np
 from mpi4py import MPI
+from ways import WAYS
 
 import longshore as ls
 from longshore import BlockPlan, FloorPlan, Region, regions
@@ -11,13 +12,6 @@ from longshore import BlockPlan, FloorPlan, Region, regions
 comm = MPI.COMM_WORLD
 ranks, rank, trials = comm.size, comm.rank, int(sys.argv[1])
 random = np.random.default_rng(7)  # the same on all ranks
-
-WAYS = [
-    {}, {"node": "direct"}, {"node": "ring"}, {"node": "messages"}, {"node": "messages", "aggregate": False},
-    {"node": "messages", "packet_bytes": 256}, {"node": "messages", "exchange": "neighborhood"},
-    {"node": "messages", "exchange": "alltoall"}, {"node": "messages", "preallocate": False}, {"max_mem": 20000},
-    {"node": "messages", "max_mem": 2000}, {"proxy": True}, {"node": "ring", "aggregate": False}, {"checked": True}, {"checked": True, "node": "messages"}, {"checked": True, "proxy": True},
-]
 
 
 def values(region, domain, salt):
@@ -124,7 +118,8 @@ for way in WAYS:
         mover.wait()
     for salt, x in enumerate((u, v)):
         for motion in halo.receives(rank):
-            np.testing.assert_array_equal(x[rank].on(motion.destination_region), values(motion.source_region, blocks.bounding, salt))
+            want = values(motion.source_region, blocks.bounding, salt)
+            np.testing.assert_array_equal(x[rank].on(motion.destination_region), want)
     u[rank][...] = 1
     comm.Barrier()
     halo.reverse().bind(u, comm=comm, combine="add", **way)()
