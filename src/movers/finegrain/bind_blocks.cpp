@@ -175,16 +175,16 @@ class BlockBinding final : public Binding<BlockBinding, BlockPlan> {
 
   void take_part(const All& all, Move& move, BlockCopies& copies) const {
     End& end = move.end(rank_);
-    const auto received = receives();
+    auto received = receives();
+    end.motions = Index(received.size());
     std::vector<Stretch> stretches;
-    for (const auto& motion : received) {
+    for (const auto& motion : copies.woven(std::move(received), source_)) {
       const Index from = plan_.source().owner(motion.source);
       if (!shares_) connect(move, from, rank_);
       const Grid& source = all[std::size_t(from)]->source_.grid(motion.source);
       stretches.push_back(copies.direct(motion, source, destination_.grid(motion.destination)));
     }
-    end.motions = Index(received.size());
-    end.tasks = batch(weave(received, std::move(stretches), plan_.source(), source_.format()), std::numeric_limits<Index>::max());
+    end.tasks = batch(stretches, std::numeric_limits<Index>::max());
   }
 
   XArray source_, destination_;

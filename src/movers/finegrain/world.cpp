@@ -223,11 +223,12 @@ bool World::ended() const {
 }
 
 bool World::check_turn(Index rank) const {
-  if (current_ != rank)
-    throw Error(ErrorKind::argument, rank_name(rank) + "'s part of a world is used " +
-                                         (current_ != nobody        ? "by " + rank_name(current_)
-                                          : returned_ == size() ? "when that world is over"
-                                                                    : "where nothing may wait: in a function that combines"));
+  if (current_ != rank) {
+    const auto where = current_ != nobody    ? "by " + rank_name(current_)
+                       : returned_ == size() ? "when that world is over"
+                                             : "where nothing may wait: in a function that combines";
+    throw Error(ErrorKind::argument, rank_name(rank) + "'s part of a world is used " + where);
+  }
   return !ended();
 }
 
