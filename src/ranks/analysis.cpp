@@ -13,10 +13,11 @@ namespace ranks {
 
 namespace {
 
-/// Members put together to affine runs as they come. Of two members only, the second may begin the next run instead, where that is
-/// the closer of its neighbours.
+/// Members put together to affine runs as they come. With `near`, the second of only two may begin the next run instead, where that
+/// is by far the closer of its neighbours.
 class RunCollector {
  public:
+  explicit RunCollector(bool near) : near_(near) {}
   void push(Index value) {
     if (run_.count == 0) {
       run_ = {value, 1, 1};
@@ -30,7 +31,7 @@ class RunCollector {
     if (step == 0) broken_ = true;
     if (run_.count == 1) {
       run_ = {run_.first, step, 2};
-    } else if (run_.count == 2 && std::abs(run_.step) > std::abs(step)) {
+    } else if (near_ && run_.count == 2 && std::abs(run_.step) >= 4 * std::abs(step)) {
       runs_.push_back({run_.first, 1, 1});
       run_ = {last_(), step, 2};
     } else {
@@ -54,8 +55,22 @@ class RunCollector {
   Index last_() const { return run_.first + run_.step * (run_.count - 1); }
   std::vector<AffineRun> runs_;
   AffineRun run_;
-  bool broken_ = false;
+  bool near_, broken_ = false;
 };
+
+/// Runs of one step cut to pieces of equal count, so that two that happen to continue one another are two again. Pieces of fewer than
+/// `worth` are none.
+constexpr Index worth = 4;
+bool cut_to_equal(std::vector<AffineRun>& runs) {
+  Index count = 0;
+  for (const auto& run : runs) count = std::gcd(count, run.step == runs[0].step ? run.count : 1);
+  if (count < worth) return false;
+  std::vector<AffineRun> pieces;
+  for (const auto& run : runs)
+    for (Index k = 0; k < run.count; k += count) pieces.push_back({run.first + k * run.step, run.step, count});
+  runs = std::move(pieces);
+  return true;
+}
 
 /// Loops that the runs are, level by level; or, where the firsts of some level follow no rule, the list of them and the loops inside.
 void fold(Analysis& analysis) {
@@ -64,17 +79,19 @@ void fold(Analysis& analysis) {
   std::vector<AffineRun> level = analysis.runs;
   const Index base = level[0].first;
   for (;;) {
-    const Index count = level[0].count, step = level[0].step;
+    Index count = level[0].count;
+    const Index step = level[0].step;
     const bool uniform = std::all_of(level.begin(), level.end(), [&](const AffineRun& run) {
       return run.count == count && (count == 1 || run.step == step);
     });
-    if (!uniform || count == 1) break;
+    if (uniform ? count == 1 : !cut_to_equal(level)) break;
+    count = level[0].count;
     axes.push_back({count, step});
     if (level.size() == 1) {
       analysis.nest = AffineNest::make(base, axes);
       return;
     }
-    RunCollector collector;
+    RunCollector collector(false);
     for (const auto& run : level) collector.push(run.first);
     auto next = collector.finish();
     if (next.size() == level.size() || next.empty()) {
@@ -89,7 +106,6 @@ void fold(Analysis& analysis) {
   }
   Index inner_size = 1;
   for (const auto& axis : axes) inner_size *= axis.count;
-  constexpr Index worth = 4;
   if (inner_size < worth) return;
   // Inner loops begin at their lowest rank, firsts are on a lattice that keeps them apart.
   Index lowest = 0;
@@ -223,7 +239,7 @@ class Pass {
     const Index most_breaks = repetitive_ ? n : n / 4;
     if (s.breaks > most_breaks || (s.least_step == 0 && s.largest_step == 0) || Index(collector_.size()) > out_.size / (repetitive_ ? 1 : 8) + 64) {
       collecting_ = false;
-      collector_ = {};
+      collector_ = RunCollector(true);
     } else if (s.least_step == s.largest_step) {
       collector_.push(v[0], s.least_step, n);
     } else {
@@ -243,13 +259,13 @@ class Pass {
   Analysis& out_;
   BlockValues values_;
   Chunk chunk_;
-  RunCollector collector_;
+  RunCollector collector_{true};
   bool repetitive_, collecting_ = true;
 };
 
 /// What the runs themselves say, of maps that are too large to look at each member.
 void analyse_runs(Analysis& out, std::span<const AffineRun> given) {
-  RunCollector collector;
+  RunCollector collector(true);
   Index position = 0;
   for (const auto& run : given) {
     if (run.count == 0) continue;
