@@ -58,13 +58,11 @@ class RunCollector {
   bool near_, broken_ = false;
 };
 
-/// Runs of one step cut to pieces of equal count, so that two that happen to continue one another are two again. Pieces of fewer than
-/// `worth` are none.
-constexpr Index worth = 4;
+/// Runs of one step cut to pieces of equal count, so that two that happen to continue one another are two again.
 bool cut_to_equal(std::vector<AffineRun>& runs) {
   Index count = 0;
   for (const auto& run : runs) count = std::gcd(count, run.step == runs[0].step ? run.count : 1);
-  if (count < worth) return false;
+  if (count < 2) return false;
   std::vector<AffineRun> pieces;
   for (const auto& run : runs)
     for (Index k = 0; k < run.count; k += count) pieces.push_back({run.first + k * run.step, run.step, count});
@@ -106,6 +104,7 @@ void fold(Analysis& analysis) {
   }
   Index inner_size = 1;
   for (const auto& axis : axes) inner_size *= axis.count;
+  constexpr Index worth = 4;
   if (inner_size < worth) return;
   // Inner loops begin at their lowest rank, firsts are on a lattice that keeps them apart.
   Index lowest = 0;
@@ -126,12 +125,13 @@ void fold(Analysis& analysis) {
 bool is_repetitive(const Members& members) {
   constexpr Index places = 8, stretch = 512, window = 8;
   if (members.size() < 64) return false;
-  const Index n = std::min(stretch, members.size());
+  const bool short_map = members.size() < 2 * places * stretch;  // looked at as one stretch from its beginning
+  const Index n = short_map ? std::min(places * stretch, members.size()) : stretch;
   std::vector<Index> values(std::size_t(n), 0);
   std::unordered_set<std::uint64_t> windows;
   Index looked = 0;
   for (Index place = 0; place < places; ++place) {
-    const Index first = (members.size() - n) / (places - 1) * place;
+    const Index first = short_map ? 0 : (members.size() - n) / (places - 1) * place;
     members.read(first, n, values.data());
     for (Index k = 1; k + window <= n; ++k, ++looked) {
       std::uint64_t hash = 0;
@@ -139,25 +139,29 @@ bool is_repetitive(const Members& members) {
         hash = (hash ^ std::uint64_t(values[std::size_t(j)] - values[std::size_t(j - 1)])) * 0x9E3779B97F4A7C15u, hash ^= hash >> 29;
       windows.insert(hash);
     }
-    if (members.size() <= n) break;
+    if (short_map) break;
   }
   return Index(windows.size()) * 2 < looked;
 }
 
-/// About how many symbols a grammar of the steps has. The number of distinct stretches of k symbols, over k, at its largest (the
-/// substring complexity of Raskhodnikova and others, and of Kociumaka, Navarro and Prezza) is what any such grammar needs at least.
-Index grammar_symbols(std::span<const AffineRun> runs) {
+/// About how large a grammar of the steps is. The number of distinct stretches of k symbols, over k, at its largest (the substring
+/// complexity of Raskhodnikova and others, and of Kociumaka, Navarro and Prezza) is what any such grammar needs at least, and what
+/// good ones exceed by a logarithm. Of a long text, its beginning is looked at.
+void estimate_grammar(Analysis& out) {
+  constexpr std::size_t most_runs = std::size_t{1} << 14;
   std::vector<std::uint64_t> text;
   auto mix = [](std::uint64_t a, std::uint64_t b) {
     a = (a ^ b * 0xC2B2AE3D27D4EB4Fu) * 0x9E3779B97F4A7C15u;
     return a ^ a >> 29;
   };
-  for (std::size_t j = 0; j < runs.size(); ++j) {
+  const auto& runs = out.runs;
+  const std::size_t looked = std::min(runs.size(), most_runs);
+  for (std::size_t j = 0; j < looked; ++j) {
     if (j > 0) text.push_back(mix(std::uint64_t(runs[j].first - runs[j - 1].last()), 1));
     if (runs[j].count > 1) text.push_back(mix(std::uint64_t(runs[j].step), std::uint64_t(runs[j].count)));
   }
-  if (text.size() < 2) return Index(text.size()) + 1;
-  double complexity = 0;
+  const double times = double(runs.size()) / double(looked);
+  double complexity = 1, terminals = 1;
   std::vector<std::uint64_t> hashes = text;  // of the stretches of `length` that begin at each place
   std::vector<bool> seen;
   int table_bits = 4;
@@ -170,13 +174,17 @@ Index grammar_symbols(std::span<const AffineRun> runs) {
       distinct += !seen[slot];
       seen[slot] = true;
     }
+    if (length == 1) terminals = double(distinct);
     complexity = std::max(complexity, double(distinct) / double(length));
     if (2 * length > text.size()) break;
     for (std::size_t k = 0; k + 2 * length <= text.size(); ++k) hashes[k] = mix(hashes[k], hashes[k + length]);
     hashes.resize(text.size() - 2 * length + 1);
   }
-  const double logarithm = std::max(1.0, std::log2(double(text.size()) / complexity));
-  return Index(std::min(double(text.size()), 0.75 * complexity * logarithm)) + 2;
+  // What does not repeat in the beginning is taken to go on so.
+  const double size = double(text.size()), growth = complexity > size / 16 ? times : 1;
+  const double logarithm = std::log2(std::max(size * times / (complexity * growth), 2.0));
+  const double symbols = complexity * growth * std::max(0.75 * logarithm, 2.0);
+  out.grammar_rules = Index(terminals * growth + symbols / 3) + 1, out.grammar_top = Index(std::min(symbols, size * times)) + 1;
 }
 
 /// Bytes that a chunk takes in the simplest way that holds it.
@@ -306,7 +314,7 @@ void look_for_diagram(Analysis& out, const Members& members) {
   if (!out.ascending || out.size == 0 || out.ranges > (out.repetitive ? most_ranges : few_ranges) || out.nest) return;
   const int bits = FixedIntegers::bits_of(out.highest);
   try {
-    DagForm dag(intervals_of(members), bits, most_nodes);
+    DagForm dag(intervals_of(out.runs.empty() ? members : Members(out.runs)), bits, most_nodes);
     out.dag_nodes = dag.nodes(), out.dag_leaves = dag.leaves();
     out.paths = dag.paths(BddForm::most_paths);
     out.diagram = std::get<1>(keep(std::move(dag)));
@@ -344,7 +352,7 @@ Analysis analyse_order(const Members& members, Index world) {
   pass.finish();
   ranks::fold(out);
   constexpr std::size_t most_runs = std::size_t{1} << 20;
-  if (!out.runs.empty() && !out.nest && out.runs.size() <= most_runs) out.grammar_rules = ranks::grammar_symbols(out.runs);
+  if (!out.runs.empty() && !out.nest && out.runs.size() <= most_runs) ranks::estimate_grammar(out);
   ranks::look_for_diagram(out, members);
   return out;
 }

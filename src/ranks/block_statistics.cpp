@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 
@@ -65,6 +66,9 @@ LONGSHORE_INLINE void residual_body(const double* x, float slope, double& range)
   range = high - low;
 }
 
+/// Whether the line from end to end, whose slope is a float, goes through all values of one step.
+bool exact(const BlockStatistics& s) { return s.breaks == 0 && std::abs(s.least_step) < Index{1} << 24; }
+
 int bits(double range) { return 64 - std::countl_zero(std::uint64_t(range)); }
 
 float slope_of(const double* x, Index n) { return n > 1 ? float((x[n - 1] - x[0]) / double(n - 1)) : 0.0f; }
@@ -126,7 +130,7 @@ BlockStatistics plain_block_statistics(const BlockValues& values, Index n) {
     out.least_step = std::min(out.least_step, Index(step)), out.largest_step = std::max(out.largest_step, Index(step));
     out.lowest = std::min(out.lowest, Index(x[k])), out.highest = std::max(out.highest, Index(x[k]));
   }
-  if (out.breaks == 0) return out;
+  if (exact(out)) return out;
   const float slope = slope_of(x, n);
   double low = x[0], high = x[0];
   for (Index k = 0; k < n; ++k) {
@@ -142,7 +146,7 @@ BlockStatistics block_statistics(BlockValues& values, Index n) {
   const double* x = values.x + BlockValues::before;
   BlockStatistics out;
   kernel().statistics(x, out);
-  if (out.breaks == 0) return out;
+  if (exact(out)) return out;
   double range;
   kernel().residual(x, slope_of(x, n), range);
   out.width = std::min(bits(double(out.highest - out.lowest)), bits(range));

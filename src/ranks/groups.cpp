@@ -158,7 +158,10 @@ class Marks {
 
 struct Extent {
   Index lowest = INT64_MAX, highest = -1;
-  bool worth_marks(Index members) const { return highest < lowest || (highest - lowest) / 64 <= 2 * members + 1024; }
+  bool worth_marks(Index members) const {
+    constexpr Index most_words = Index{1} << 28;
+    return highest < lowest || (highest - lowest) / 64 <= std::min(2 * members + 1024, most_words);
+  }
 };
 
 Extent extent(const RankMap& map) {

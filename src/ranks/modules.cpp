@@ -156,8 +156,8 @@ RankMap::Form make_affine_runs(const Members&, const Analysis& a) { return keep(
 
 Estimate estimate_grammar(const Analysis& a) {
   if (a.grammar_rules == 0) return impossible("the steps hardly repeat");
-  return costs(a, GrammarForm::bytes_of(a.grammar_rules, a.size, a.span()), 30 + 6 * std::log2(double(a.runs.size()) + 1), a.ascending ? 80 : searched, 3,
-               "about " + std::to_string(a.grammar_rules) + " symbols");
+  return costs(a, GrammarForm::bytes_of(a.grammar_rules, a.grammar_top, a.size, a.span()), 30 + 6 * std::log2(double(a.runs.size()) + 1), a.ascending ? 80 : searched, 3,
+               "about " + std::to_string(a.grammar_rules + a.grammar_top) + " symbols");
 }
 RankMap::Form make_grammar(const Members&, const Analysis& a) { return keep(GrammarForm(a.runs, a.ascending)); }
 

@@ -51,30 +51,18 @@ Index Bitmap::memory_bytes() const {
 Index Bitmap::rank(Index i) const {
   const auto b = std::size_t(i / block_bits);
   const int within = int(i % block_bits);
-  return within == 0 ? before_[b] : before_[b] + ops_->count(words_.data() + Index(b) * block_words, within);
+  // Behind the last block there are no words to count.
+  return b + 1 == before_.size() ? before_[b] : before_[b] + ops_->count(words_.data() + Index(b) * block_words, within);
 }
 
-template <bool One>
-Index Bitmap::find(Index k) const {
-  const auto& at = One ? one_at_ : zero_at_;
+Index Bitmap::select(Index k) const {
   const auto s = std::size_t(k / sample);
-  Index low = at[s], high = at[s + 1];  // the block is in [low, high]
-  auto before = [&](Index b) { return One ? Index(before_[std::size_t(b)]) : b * block_bits - Index(before_[std::size_t(b)]); };
-  while (high - low > 8) {
-    const Index middle = low + (high - low + 1) / 2;
-    if (before(middle) <= k)
-      low = middle;
-    else
-      high = middle - 1;
-  }
-  Index b = low;
-  for (Index next = low + 1; next <= high; ++next) b += before(next) <= k;
-  const std::uint64_t* block = words_.data() + b * block_words;
-  const int within = int(k - before(b));
-  return b * block_bits + (One ? ops_->select(block, within) : ops_->select_zero(block, within));
+  return ops_->find_one({words_.data(), before_.data()}, k, one_at_[s], one_at_[s + 1]);
 }
 
-Index Bitmap::select(Index k) const { return find<true>(k); }
-Index Bitmap::select_zero(Index k) const { return find<false>(k); }
+Index Bitmap::select_zero(Index k) const {
+  const auto s = std::size_t(k / sample);
+  return ops_->find_zero({words_.data(), before_.data()}, k, zero_at_[s], zero_at_[s + 1]);
+}
 
 }  // namespace longshore

@@ -123,7 +123,7 @@ TEST(Groups, mistakes_are_refused) {
 
 TEST(Groups, split_orders_by_key_then_by_rank) {
   std::mt19937_64 random(5);
-  for (const auto& [name, members, world] : rank_cases(9)) {
+  for (const auto& [name, members, world] : rank_cases(8)) {
     SCOPED_TRACE(name);
     const auto map = RankMap::of(members, world);
     Ranks colours, keys;

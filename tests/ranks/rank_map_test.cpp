@@ -67,7 +67,7 @@ TEST(RankMap, every_strategy_holds_every_map) {
 }
 
 TEST(RankMap, every_index_finds_every_member) {
-  for (const auto& [name, members, world] : rank_cases(quick() ? 9 : 12))
+  for (const auto& [name, members, world] : rank_cases(quick() ? 8 : 12))
     for (const auto kind : {LookupKind::none, LookupKind::lazy, LookupKind::hash, LookupKind::shortcuts})
       for (const auto* module : {"packed", "linear", "standard"}) {
         SCOPED_TRACE(name + " " + module + " " + std::to_string(int(kind)));
@@ -159,7 +159,7 @@ TEST(RankMap, runs_are_not_enumerated) {
 }
 
 TEST(RankMap, iterates_in_any_direction) {
-  for (const auto& [name, members, world] : rank_cases(9)) {
+  for (const auto& [name, members, world] : rank_cases(8)) {
     const auto map = RankMap::of(members, world);
     EXPECT_TRUE(std::equal(map.begin(), map.end(), members.begin(), members.end())) << name;
     EXPECT_EQ(map.end() - map.begin(), map.size());
@@ -194,7 +194,7 @@ TEST(RankMap, slices_are_maps) {
 }
 
 TEST(RankMap, equal_is_what_has_the_same_members_in_order) {
-  for (const auto& [name, members, world] : rank_cases(9)) {
+  for (const auto& [name, members, world] : rank_cases(8)) {
     if (members.size() < 3) continue;
     const auto a = RankMap::of(members, world), b = RankMap::of(members, world, Strategy::only("packed"));
     EXPECT_EQ(a, b) << name;

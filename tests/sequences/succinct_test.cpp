@@ -25,12 +25,14 @@ TEST(BitOps, special_instructions_agree_with_plain_ones) {
       ASSERT_EQ(plain_bit_ops().count(words, bit), ones);
       if (bit == 512) break;
       const bool one = words[bit / 64] >> (bit % 64) & 1;
-      if (one) {
-        ASSERT_EQ(bit_ops().select(words, ones), bit);
-        ASSERT_EQ(plain_bit_ops().select(words, ones), bit);
-      } else {
-        ASSERT_EQ(bit_ops().select_zero(words, bit - ones), bit);
-        ASSERT_EQ(plain_bit_ops().select_zero(words, bit - ones), bit);
+      for (const auto* ops : {&bit_ops(), &plain_bit_ops()}) {
+        const std::uint32_t before[2] = {0, 512};
+        if (one) {
+          ASSERT_EQ(ops->select(words, ones), bit);
+          ASSERT_EQ(ops->find_one({words, before}, ones, 0, 0), bit);
+        } else {
+          ASSERT_EQ(ops->find_zero({words, before}, bit - ones, 0, 0), bit);
+        }
       }
       ones += one;
     }

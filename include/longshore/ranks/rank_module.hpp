@@ -71,7 +71,7 @@ struct Analysis {
   std::vector<Index> sample;             ///< up to 1000 members from the middle
   /// Whether stretches of steps repeat: what only then may pay is looked into only then.
   bool repetitive = false;
-  Index grammar_rules = 0;  ///< estimated symbols of a grammar of the steps; 0: not known
+  Index grammar_rules = 0, grammar_top = 0;  ///< estimated symbols of a grammar of the steps, and of its start rule; 0: not known
   Index dag_nodes = 0, dag_leaves = 0, paths = 0;  ///< of the decision diagram, and its paths; 0: not known
   std::shared_ptr<const RankForm> diagram;         ///< it was made to be counted, and is there for who takes it
 

@@ -42,9 +42,6 @@ class Bitmap {
  private:
   static constexpr Index block_bits = 512, block_words = block_bits / 64, sample = 1024;
 
-  template <bool One>
-  Index find(Index k) const;
-
   std::vector<std::uint64_t> words_;   ///< whole blocks
   std::vector<std::uint32_t> before_;  ///< ones before each block, and before the end
   std::vector<std::uint32_t> one_at_, zero_at_;  ///< the block of each 1024th one or zero, and the last block

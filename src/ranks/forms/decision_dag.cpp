@@ -159,7 +159,7 @@ Index DagForm::rank(Index w) const {
   if (part == empty) return nobody;
   if (part == full) return i + within;
   const std::uint64_t word = leaves_[std::size_t(part - first_leaf)];
-  return word >> within & 1 ? i + bit_ops().count(&word, int(within)) : nobody;
+  return word >> within & 1 ? i + std::popcount(word & ((std::uint64_t{1} << within) - 1)) : nobody;
 }
 
 template <class Visit>

@@ -181,10 +181,9 @@ void GrammarForm::pack(std::span<const Symbol> symbols, std::span<const Index> t
   top_ = FixedIntegers::of(top), positions_ = FixedIntegers::of(positions), values_ = above(values, least_value_);
 }
 
-Index GrammarForm::bytes_of(Index symbols, Index size, Index way) {
-  // A third of the symbols in rules of four numbers, the others at the top with three.
-  const int id = FixedIntegers::bits_of(symbols), steps = FixedIntegers::bits_of(size), ways = FixedIntegers::bits_of(way);
-  return ceil_div(symbols * (2 * (id + steps + ways) / 3 + id), 8) + 7 * 8;
+Index GrammarForm::bytes_of(Index rules, Index top, Index size, Index way) {
+  const int id = FixedIntegers::bits_of(rules), sums = FixedIntegers::bits_of(size) + FixedIntegers::bits_of(way);
+  return ceil_div(rules * (2 * id + sums) + top * (id + sums), 8) + 7 * 8;
 }
 
 Index GrammarForm::bytes() const {

@@ -14,7 +14,7 @@ class GrammarForm {
 
   /// Of the runs that the members are, in order.
   GrammarForm(std::span<const AffineRun> runs, bool ascending);
-  static Index bytes_of(Index symbols, Index size, Index way);
+  static Index bytes_of(Index rules, Index top, Index size, Index way);
 
   Index size() const { return size_; }
   Index select(Index i) const;
