@@ -233,7 +233,7 @@ class Pass {
     const Index descents = s.descents - (first == 0 && !first_up);
     out_.ascents += descents;
     out_.ascending = out_.ascending && descents == 0;
-    const Index linear = LinearForm::head_bytes + bit_packing::units(block_members, s.width) * bit_packing::unit_bytes;
+    const Index linear = LinearForm::block_bytes(s.width);
     out_.linear_bytes += linear;
     if (chunk_.empty) chunk_.lowest = s.lowest, chunk_.highest = s.highest, chunk_.empty = false;
     chunk_.lowest = std::min(chunk_.lowest, s.lowest), chunk_.highest = std::max(chunk_.highest, s.highest);

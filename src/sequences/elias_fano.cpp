@@ -6,7 +6,7 @@
 namespace longshore {
 
 int EliasFano::low_bits(Index size, Index universe) {
-  return size == 0 ? 0 : std::max(0, FixedIntegers::bits_of(universe / size) - 1);
+  return size == 0 ? FixedIntegers::bits_of(universe) : std::max(0, FixedIntegers::bits_of(universe / size) - 1);
 }
 
 Index EliasFano::bytes_of(Index size, Index universe) {

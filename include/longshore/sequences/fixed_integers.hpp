@@ -13,6 +13,20 @@ namespace longshore {
 
 static_assert(std::endian::native == std::endian::little, "fields are read with one unaligned load");
 
+/// The bits from a bit on, 57 of them or more, the lowest first; and bits of a value put where zeros were.
+inline std::uint64_t bits_at(const void* from, std::uint64_t bit) {
+  std::uint64_t word;
+  std::memcpy(&word, static_cast<const char*>(from) + (bit >> 3), sizeof word);
+  return word >> (bit & 7);
+}
+inline void put_bits(void* to, std::uint64_t bit, std::uint64_t value) {
+  char* at = static_cast<char*>(to) + (bit >> 3);
+  std::uint64_t word;
+  std::memcpy(&word, at, sizeof word);
+  word |= value << (bit & 7);
+  std::memcpy(at, &word, sizeof word);
+}
+
 /// A list of `size` integers in `width` bits each, one behind the other. At most 57 bits: a field is then within the eight bytes
 /// from the byte it begins in. `PackedIntegers` decodes faster from one end to the other; this is for questions here and there.
 class FixedIntegers {
@@ -32,21 +46,9 @@ class FixedIntegers {
   bool empty() const { return size_ == 0; }
   int width() const { return width_; }
   /// The caller knows that 0 <= i < size().
-  Index operator[](Index i) const {
-    const std::uint64_t bit = static_cast<std::uint64_t>(i) * static_cast<std::uint64_t>(width_);
-    std::uint64_t word;
-    std::memcpy(&word, reinterpret_cast<const char*>(words_.data()) + (bit >> 3), sizeof word);
-    return static_cast<Index>(word >> (bit & 7) & mask_);
-  }
+  Index operator[](Index i) const { return static_cast<Index>(bits_at(words_.data(), bit_of(i)) & mask_); }
   /// Writes a field once: what was there before must be 0.
-  void set(Index i, Index value) {
-    const std::uint64_t bit = static_cast<std::uint64_t>(i) * static_cast<std::uint64_t>(width_);
-    char* at = reinterpret_cast<char*>(words_.data()) + (bit >> 3);
-    std::uint64_t word;
-    std::memcpy(&word, at, sizeof word);
-    word |= static_cast<std::uint64_t>(value) << (bit & 7);
-    std::memcpy(at, &word, sizeof word);
-  }
+  void set(Index i, Index value) { put_bits(words_.data(), bit_of(i), static_cast<std::uint64_t>(value)); }
 
   Index memory_bytes() const { return static_cast<Index>(words_.size() * sizeof(std::uint64_t)); }
   /// The fields, and one word more that loads may touch; `from_words` takes them back, and throws `Error(argument)` where they are
@@ -58,6 +60,7 @@ class FixedIntegers {
 
  private:
   static std::size_t words_of(Index size, int width);
+  std::uint64_t bit_of(Index i) const { return static_cast<std::uint64_t>(i) * static_cast<std::uint64_t>(width_); }
 
   std::vector<std::uint64_t> words_;
   std::uint64_t mask_ = 0;

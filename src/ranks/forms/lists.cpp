@@ -63,19 +63,17 @@ LineFit fit_line(const Index* values, Index n) {
 LinearForm::LinearForm(const Members& members) : size_(members.size()) {
   Index unit = 0;
   members.each_piece([&](Index, std::span<const Index> piece) {
-    for (std::size_t at = 0; at < piece.size(); at += std::size_t(block)) {
-      const Index* values = piece.data() + at;
-      const Index n = std::min(block, Index(piece.size() - at));
+    for (std::size_t first = 0; first < piece.size(); first += std::size_t(block)) {
+      const Index* values = piece.data() + first;
+      const Index n = std::min(block, Index(piece.size() - first));
       const auto line = fit_line(values, n);
+      if (unit + line.width > Index(UINT32_MAX)) throw Error(ErrorKind::argument, "linear: more than 64 GiB of residuals");
       Head head;
       head.base = line.base, head.width = std::uint64_t(line.width), head.slope = line.slope, head.unit = std::uint32_t(unit);
-      std::uint64_t rest[block] = {};
-      for (Index k = 0; k < n; ++k) rest[k] = std::uint64_t(values[k] - head.line(k));
-      const Index units = bit_packing::units(block, line.width);
-      if (unit + units > Index(UINT32_MAX)) throw Error(ErrorKind::argument, "linear: more than 64 GiB of residuals");
-      packed_.resize(std::size_t((unit + units) * bit_packing::unit_bytes));
-      bit_packing::pack(rest, block, line.width, packed_.data() + unit * bit_packing::unit_bytes);
-      unit += units;
+      packed_.resize(std::size_t((unit + line.width) * unit_bytes + spare_bytes));
+      std::byte* bits = packed_.data() + unit * unit_bytes;
+      for (Index k = 0; k < n; ++k) put_bits(bits, std::uint64_t(k * line.width), std::uint64_t(values[k] - head.line(k)));
+      unit += line.width;
       heads_.push_back(head);
     }
   });
@@ -83,13 +81,10 @@ LinearForm::LinearForm(const Members& members) : size_(members.size()) {
 }
 
 void LinearForm::read(Index first, Index n, Index* out) const {
-  std::uint64_t rest[block];
   for (Index end = first + n; first < end;) {
     const Head& head = heads_[std::size_t(first / block)];
     const Index from = first % block, here = std::min(end - first, block - from);
-    bit_packing::decode_offsets(packed_.data() + Index(head.unit) * bit_packing::unit_bytes, int(head.width), std::uint64_t(head.base),
-                                rest);
-    for (Index k = 0; k < here; ++k) out[k] = Index(rest[from + k]) + Index(double(head.slope) * double(from + k));
+    for (Index k = 0; k < here; ++k) out[k] = at(head, from + k);
     first += here, out += here;
   }
 }
@@ -115,14 +110,15 @@ LinearForm LinearForm::stored(WordReader& in, const FormHead& head) {
     h.slope = std::bit_cast<float>(std::uint32_t(slope));
     h.unit = std::uint32_t(unit);
     // Within these bounds no sum along the line leaves 64 bits.
-    if (slope > UINT32_MAX || h.width > 48 || std::abs(Index(h.base)) > Index{1} << 50 || !(std::fabs(h.slope) <= float(Index{1} << 41)))
+    if (slope > UINT32_MAX || h.width > most_width || std::abs(Index(h.base)) > Index{1} << 50 || !(std::fabs(h.slope) <= float(Index{1} << 41)))
       in.refuse("has a line in block " + std::to_string(b) + " that no ranks lie along");
-    unit += bit_packing::units(block, int(h.width));
+    unit += Index(h.width);
     if (unit > Index(UINT32_MAX)) in.refuse("has too many residuals");
     form.heads_.push_back(h);
   }
   form.packed_ = in.bytes();
-  if (Index(form.packed_.size()) != unit * bit_packing::unit_bytes) in.refuse("has another number of residuals than its widths say");
+  const Index bytes = blocks == 0 ? 0 : unit * unit_bytes + spare_bytes;
+  if (Index(form.packed_.size()) != bytes) in.refuse("has another number of residuals than its widths say");
   return form;
 }
 

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "ranks/forms/common.hpp"
-#include "sequences/bit_packing.hpp"
 
 namespace longshore::ranks {
 
@@ -59,21 +58,19 @@ struct LineFit {
 };
 LineFit fit_line(const Index* values, Index n);
 
-/// Blocks of 128 members: a line each, and bit-packed what is added to it. A block's head and its bits are two lines of cache.
+/// Blocks of 128 members: a line each, and in as many bits as the block needs what is added to it. A question touches a head and
+/// eight bytes.
 class LinearForm {
  public:
   static constexpr std::string_view name = "linear";
-  static constexpr Index block = bit_packing::block_values;
-  static constexpr Index head_bytes = 16;
+  static constexpr Index block = 128;
 
   explicit LinearForm(const Members& members);
+  /// Of a block whose residuals have so many bits.
+  static constexpr Index block_bytes(int width) { return Index(sizeof(Head)) + block / 8 * width; }
 
   Index size() const { return size_; }
-  Index select(Index i) const {
-    const Head& head = heads_[std::size_t(i / block)];
-    const Index k = i % block;
-    return head.line(k) + head.residual(packed_.data(), k);
-  }
+  Index select(Index i) const { return at(heads_[std::size_t(i / block)], i % block); }
   Index rank(Index) const { return unknown; }
   void read(Index first, Index n, Index* out) const;
   Index bytes() const { return Index(heads_.size() * sizeof(Head) + packed_.size()); }
@@ -86,20 +83,23 @@ class LinearForm {
     Index base : 57 = 0;
     std::uint64_t width : 7 = 0;
     float slope = 0;
-    std::uint32_t unit = 0;  ///< where the bits begin, in units of 16 bytes
+    std::uint32_t unit = 0;  ///< where the bits begin, in units of 16 bytes: what one bit of each of 128 takes
 
     Index line(Index k) const { return base + Index(double(slope) * double(k)); }
-    Index residual(const std::byte* packed, Index k) const {
-      return width == 0 ? 0 : Index(bit_packing::packed_value(packed + Index(unit) * bit_packing::unit_bytes, int(width), k));
-    }
   };
-  static_assert(sizeof(Head) == head_bytes);
+  static constexpr Index unit_bytes = block / 8, spare_bytes = 8;  ///< behind the last, for loads of eight bytes
+  static constexpr int most_width = 48;
 
   LinearForm() = default;
+  Index at(const Head& head, Index k) const {
+    const int width = int(head.width);
+    const std::uint64_t rest = bits_at(packed_.data() + Index(head.unit) * unit_bytes, std::uint64_t(k * width));
+    return head.line(k) + Index(rest & ((std::uint64_t{1} << width) - 1));
+  }
 
   Index size_ = 0;
   std::vector<Head> heads_;
-  std::vector<std::byte> packed_;  ///< full blocks, the last padded with zeros
+  std::vector<std::byte> packed_;
 };
 
 }  // namespace longshore::ranks
