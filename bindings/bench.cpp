@@ -8,4 +8,5 @@ NB_MODULE(_bench, module) {
   register_errors();
   bind_breakeven(module);
   bind_assembly(module);
+  bind_ranks_bench(module);
 }

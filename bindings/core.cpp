@@ -8,6 +8,7 @@ NB_MODULE(_core, module) {
   module.attr("__version__") = LONGSHORE_VERSION;
   register_errors();
   bind_regions(module);
+  bind_ranks(module);
   bind_layouts(module);
   bind_floor_plans(module);
   bind_relations(module);

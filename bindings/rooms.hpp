@@ -15,6 +15,7 @@ namespace nb = nanobind;
 
 void bind_regions(nb::module_& module);
 void bind_layouts(nb::module_& module);
+void bind_ranks(nb::module_& module);
 void bind_floor_plans(nb::module_& module);
 void bind_xarrays(nb::module_& module);
 void bind_relations(nb::module_& module);

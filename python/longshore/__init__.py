@@ -1,6 +1,6 @@
 """Longshore moves the data of distributed arrays from the layout it is in to the layout it is wanted in."""
 
-from . import finegrain, model, regions, stores
+from . import finegrain, model, ranks, regions, stores
 from ._api import (
     AddressRelation,
     Layout,
@@ -26,6 +26,8 @@ from ._core import (
     Encoding,
     FloorPlan,
     PutSender,
+    RankExplanation,
+    RankMap,
     Region,
     RelationProgram,
     __version__,
@@ -33,7 +35,9 @@ from ._core import (
     deliver_put,
     encode,
     encoding_kinds,
+    explain_ranks,
     get_request,
+    rank_modules,
     receiver_half,
     sender_half,
 )
@@ -79,6 +83,8 @@ __all__ = [
     "MotionPlan",
     "Mover",
     "PutSender",
+    "RankExplanation",
+    "RankMap",
     "Region",
     "RelationCache",
     "RelationProgram",
@@ -93,6 +99,7 @@ __all__ = [
     "empty",
     "encode",
     "encoding_kinds",
+    "explain_ranks",
     "finegrain",
     "from_mpi_datatype",
     "gather",
@@ -100,6 +107,8 @@ __all__ = [
     "model",
     "plan",
     "put_message",
+    "rank_modules",
+    "ranks",
     "receiver_half",
     "redistribute",
     "regions",

@@ -54,7 +54,7 @@ bool read_cache_record(std::span<const std::byte> bytes, const std::string& name
   const auto content = std::span<const std::uint64_t>(words).first(words.empty() ? 0 : words.size() - 1);
   if (bytes.size() % 8 != 0 || words.empty() || words.back() != checksum(content)) return false;
   try {
-    WordReader in(content);
+    WordReader in(content, "the record");
     if (in.word() != record_magic || read_text(in) != name) return false;
     for (Index left = in.count(5); left > 0; --left) {
       auto key = read_text(in);

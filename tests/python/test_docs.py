@@ -28,7 +28,8 @@ def test_tutorial():
 
 
 PLACES = {"functions": longshore._api, "cache": longshore._cache, "Layout": longshore.Layout, "Region": longshore.Region,
-          "FloorPlan": longshore.FloorPlan, "BlockPlan": longshore.BlockPlan}
+          "FloorPlan": longshore.FloorPlan, "BlockPlan": longshore.BlockPlan, "RankMap": longshore.RankMap,
+          "ranks": longshore.ranks}
 if longshore.finegrain.available():
     PLACES["finegrain"] = longshore.finegrain
 

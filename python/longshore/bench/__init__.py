@@ -49,6 +49,12 @@ def _assembly(*args: Any, **options: Any) -> dict[str, Any]:
     return assembly.run(*args, **options)
 
 
+def _ranks(*args: Any, **options: Any) -> dict[str, Any]:
+    from . import ranks
+
+    return ranks.run(*args, **options)
+
+
 BENCHES: dict[str, Bench] = {
     "redistribute": Bench(
         "time redistributions beside memory copies, MPI Alltoallw, hand-packed messages, ScaLAPACK and NumPy",
@@ -69,6 +75,10 @@ BENCHES: dict[str, Bench] = {
     "breakeven": Bench(
         "time decoding a stored address relation beside recomputing it, and what the model predicts",
         _breakeven,
+    ),
+    "ranks": Bench(
+        "time rank maps and count their bytes on the thesis's classes of groups, by representation and strategy",
+        _ranks,
     ),
 }
 

@@ -1,4 +1,4 @@
-"""The command `longshore`: explain a redistribution, move a real array, run the benches."""
+"""The command `longshore`: explain a redistribution or a rank map, move a real array, run the benches."""
 
 from __future__ import annotations
 
@@ -40,8 +40,9 @@ def _commands():
     from .bench import bench
     from .explain import explain
     from .move import move
+    from .ranks import ranks
 
-    for subcommand in (explain, move, bench):
+    for subcommand in (explain, move, ranks, bench):
         subcommand.epilog = subcommand.epilog or _EPILOG
         command.add_command(subcommand)
 

@@ -68,53 +68,7 @@ constexpr char magic[4] = {'L', 'S', 'A', 'R'};
 constexpr std::uint8_t version = 1;
 constexpr std::size_t head_words = 4;
 
-std::uint64_t little(std::uint64_t word) {
-  if constexpr (std::endian::native == std::endian::big) word = __builtin_bswap64(word);
-  return word;
-}
-
 }  // namespace
-
-std::uint64_t checksum(std::span<const std::uint64_t> words) {
-  std::uint64_t hash = 14695981039346656037u;
-  for (const auto word : words) {
-    hash = (hash ^ word) * 1099511628211u;
-    hash ^= hash >> 32;
-  }
-  return hash;
-}
-
-std::vector<std::byte> to_little_endian(std::vector<std::uint64_t> words) {
-  for (auto& word : words) word = little(word);
-  std::vector<std::byte> bytes(words.size() * sizeof(std::uint64_t));
-  if (!bytes.empty()) std::memcpy(bytes.data(), words.data(), bytes.size());
-  return bytes;
-}
-
-std::vector<std::uint64_t> from_little_endian(std::span<const std::byte> bytes) {
-  std::vector<std::uint64_t> words(bytes.size() / sizeof(std::uint64_t));
-  if (!words.empty()) std::memcpy(words.data(), bytes.data(), words.size() * sizeof(std::uint64_t));
-  for (auto& word : words) word = little(word);
-  return words;
-}
-
-void WordWriter::bytes(std::span<const std::byte> bytes) {
-  index(Index(bytes.size()));
-  for (std::size_t k = 0; k < bytes.size(); k += 8) {
-    std::uint64_t value = 0;
-    for (std::size_t j = k; j < std::min(k + 8, bytes.size()); ++j) value |= std::uint64_t(bytes[j]) << (8 * (j - k));
-    word(value);
-  }
-}
-
-std::vector<std::byte> WordReader::bytes() {
-  const auto n = std::size_t(index());
-  if (n > (words_.size() - at_) * 8) refuse("announces " + std::to_string(n) + " bytes at word " + std::to_string(at_ - 1));
-  const auto words = take((n + 7) / 8);
-  std::vector<std::byte> bytes(n);
-  for (std::size_t k = 0; k < n; ++k) bytes[k] = std::byte(words[k / 8] >> (8 * (k % 8)));
-  return bytes;
-}
 
 std::string_view encoding_name(EncodingKind kind) { return entry_of(kind).name; }
 
@@ -231,7 +185,7 @@ std::vector<std::byte> Encoding::to_bytes() const {
 }
 
 Encoding Encoding::from_bytes(std::span<const std::byte> bytes, Index most_elements) {
-  auto refuse = [](const std::string& why) { WordReader::refuse(why); };
+  const auto refuse = refuse_encoding;
   if (bytes.size() < (head_words + 1) * 8 || bytes.size() % 8 != 0)
     refuse("has " + std::to_string(bytes.size()) + " bytes, not a multiple of 8 from " + std::to_string((head_words + 1) * 8) +
            " on: it is cut short or no encoding");
@@ -253,7 +207,7 @@ Encoding Encoding::from_bytes(std::span<const std::byte> bytes, Index most_eleme
     if (header.elements < 0 || header.elements > most_elements)
       refuse("has " + std::to_string(header.elements) + " elements; at most " + std::to_string(most_elements) + " are expected");
 
-    WordReader in(std::span<const std::uint64_t>(words).subspan(head_words, words.size() - head_words - 1));
+    WordReader in(std::span<const std::uint64_t>(words).subspan(head_words, words.size() - head_words - 1), "the encoding");
     auto form = entry_of(EncodingKind(head(5))).read(in, header);
     in.end();
     Encoding encoding(std::move(form), header.element_bytes, header.elements, header.reduction);
@@ -268,7 +222,7 @@ Encoding Encoding::from_bytes(std::span<const std::byte> bytes, Index most_eleme
 AddressRelation Encoding::checked() const {
   auto check_count = [this](Index elements) {
     if (elements != elements_)
-      WordReader::refuse("has " + std::to_string(elements) + " elements and announces " + std::to_string(elements_));
+      refuse_encoding("has " + std::to_string(elements) + " elements and announces " + std::to_string(elements_));
   };
   if (const auto* whole = form_->as_it_is()) {  // which was checked when it was made
     check_count(whole->elements());

@@ -77,7 +77,7 @@ struct HuffmanForm : Form {
     for (std::size_t k = 0; k < with_length.size(); ++k) {
       const int length = int(k) + 1;
       const std::uint64_t unit = std::uint64_t(1) << (64 - length), n = with_length[k];
-      if (n > 0 && (full || n - 1 > (~code) / unit)) WordReader::refuse("has code lengths that no prefix code has");
+      if (n > 0 && (full || n - 1 > (~code) / unit)) refuse_encoding("has code lengths that no prefix code has");
       levels.push_back({code, n, symbol});
       for (std::uint64_t j = 0; j < n && length <= lookup_bits; ++j)
         for (std::uint64_t l = 0, first = (code + j * unit) >> (64 - lookup_bits); l < std::uint64_t(1) << (lookup_bits - length);
@@ -96,7 +96,7 @@ struct HuffmanForm : Form {
       const std::size_t n = std::min(out.size(), std::size_t(left));
       for (std::size_t k = 0; k < n; ++k) {
         std::uint32_t symbol = 0;
-        if (!form.decode(at, symbol)) WordReader::refuse("has a code that stands for nothing, at bit " + std::to_string(at));
+        if (!form.decode(at, symbol)) refuse_encoding("has a code that stands for nothing, at bit " + std::to_string(at));
         out[k] = form.table[symbol];
       }
       left -= Index(n);

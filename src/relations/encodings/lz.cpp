@@ -76,7 +76,7 @@ struct LzForm : Form {
     const auto bytes = int(block.symbols * sizeof(DifferenceSymbol));
     if (Lz4::library().decompress(reinterpret_cast<const char*>(data.data() + block.first), reinterpret_cast<char*>(plain.data()),
                                   int(block.bytes), bytes) != bytes)
-      WordReader::refuse("has a compressed block that does not decompress");
+      refuse_encoding("has a compressed block that does not decompress");
   }
 
   void write(WordWriter& out) const override {

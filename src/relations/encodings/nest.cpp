@@ -20,7 +20,7 @@ Index checked_offset(WordReader& in) {
 void check_reach(Index n, Index step) {
   Index reach;
   if (__builtin_mul_overflow(n, step, &reach) || reach > offset_limit || reach < -offset_limit)
-    WordReader::refuse("has " + std::to_string(n) + " steps of " + std::to_string(step));
+    refuse_encoding("has " + std::to_string(n) + " steps of " + std::to_string(step));
 }
 
 struct NestForm : Form {

@@ -1,0 +1,226 @@
+"""`longshore bench ranks`: rank maps on the thesis's classes A to E and on groups that programs make, in a world of 2^20.
+
+Each map is made in every representation that can hold it, and by every strategy. Measured are bytes with all indexes, SELECT at random
+(independent questions, and dependent ones, each of which waits for the answer before) and in order, RANK, and what it takes to analyse
+and to build; beside them stand the plain array of 32-bit ranks that MPI libraries keep, and the information-theoretic bound.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import statistics
+from typing import Any, Iterable
+
+import numpy as np
+
+from .._core import RankMap, rank_modules
+from . import ranks_report, report
+from .harness import BenchError, machine, version, without_collector
+from .ranks_cases import CLASSES, NESTED, STRUCTURED, WORLD, RankCase, class_maps, named_maps
+
+_QUESTIONS = 4096
+_SLOW = {"bwt", "bdd"}  # so slow that few questions are asked
+STRATEGIES = ("hybrid", "time", "space", "thesis hybrid")
+
+
+def run(
+    quick: bool = False,
+    json: str | os.PathLike[str] | None = None,
+    plot: str | os.PathLike[str] | None = None,
+    *,
+    cases: Iterable[str] | None = None,
+    maps: int | None = None,
+    repeats: int | None = None,
+    console: Any = None,
+) -> dict[str, Any]:
+    """Runs the bench, prints its tables, writes what was asked for and returns what `json` holds.
+
+    `cases` (classes "A" to "E", names of maps, or "named" for all of those), `maps` of each class and `repeats` of each timing, the
+    best of which counts, narrow it down.
+    """
+    loops = _loops_module()
+    report.check_outputs(json, plot)
+    wanted = None if cases is None else set(cases)
+    named = list(named_maps())
+    known = {*CLASSES, "named", *(case.name for case in named)}
+    if wanted is not None and not wanted <= known:
+        raise BenchError(f"there is no case {sorted(wanted - known)[0]!r}; there are {', '.join(sorted(known))}")
+    count = maps if maps is not None else 2 if quick else 1000
+    bench = _Bench(loops, repeats or (2 if quick else 5))
+    screen = report.Screen(console)
+    rows: list[dict[str, Any]] = []
+    with screen.working() as on_step, without_collector():
+        for letter in CLASSES:
+            if wanted is None or letter in wanted:
+                for case in class_maps(letter, count):
+                    on_step(f"{letter}/{case.name} of {count}")
+                    rows += bench.measure(case)
+        for case in named:
+            if wanted is None or case.name in wanted or "named" in wanted:
+                on_step(f"named/{case.name}")
+                rows += bench.measure(case)
+        on_step("group operations")
+        groups = bench.groups()
+    result = {
+        "bench": "ranks",
+        "version": version(),
+        "quick": quick,
+        "machine": machine(),
+        "world": WORLD,
+        "rows": rows,
+        "groups": groups,
+        "aims": aims(rows, groups),
+        "missing": [{"contender": name, "why": why, "cases": ["all"]} for name, why in bench.missing.items()],
+        "notes": [
+            "Times are nanoseconds a question, the best of the repeats; bytes are those of one map with all its indexes, on a process.",
+        ],
+    }
+    ranks_report.print_result(screen, result)
+    report.write_files(result, json, plot, lambda: ranks_report.figure(result), lambda: ranks_report.html_tables(result))
+    return result
+
+
+def _loops_module() -> Any:
+    try:
+        from .. import _bench
+    except ImportError as error:
+        raise BenchError(f"the loops of this bench are not built here ({error})") from None
+    return _bench
+
+
+def bound_bytes(case: RankCase) -> float:
+    """What no representation of all such maps can go below: log2 of the number of sets, or of lists, of as many members."""
+    n = len(case.members)
+    bits = _log2_factorial(WORLD) - _log2_factorial(WORLD - n)
+    if np.all(np.diff(case.members) > 0):
+        bits -= _log2_factorial(n)
+    return max(bits, 1) / 8
+
+
+def _log2_factorial(n: int) -> float:
+    return math.lgamma(n + 1) / math.log(2)
+
+
+class _Bench:
+    def __init__(self, loops: Any, repeats: int):
+        self.loops, self.repeats = loops, repeats
+        self.random = np.random.default_rng(1)
+        self.missing: dict[str, str] = {}
+
+    def best_ns(self, seconds: Any, questions: int, *arguments: Any) -> float:
+        return min(seconds(*arguments) for _ in range(self.repeats)) * 1e9 / max(questions, 1)
+
+    def measure(self, case: RankCase) -> list[dict[str, Any]]:
+        """A row for each representation that can hold the map, for each strategy and for the array."""
+        n = len(case.members)
+        positions = self.random.integers(0, n, _QUESTIONS)
+        array = case.members.astype(np.int32)
+        common = {"case": case.group, "name": case.name, "n": n, "bound_bytes": bound_bytes(case)}
+        analysis = self.best_ns(self.loops.rank_analysis_seconds, n, case.members, WORLD)
+        rows = [{
+            **common, "contender": "int array", "representation": "int array", "bytes": 4 * n,
+            "select_ns": self.best_ns(self.loops.rank_array_seconds, _QUESTIONS, array, positions, "independent"),
+            "select_dependent_ns": self.best_ns(self.loops.rank_array_seconds, _QUESTIONS, array, positions, "dependent"),
+        }]
+        explained = RankMap(case.members, WORLD).explain(modules="all").rows
+        estimates = {row["module"]: row for row in explained}
+        for module in rank_modules("all"):
+            estimate = estimates[module]
+            if not estimate["possible"]:
+                if "needs the library" in estimate["note"]:
+                    self.missing[module] = estimate["note"]
+                continue
+            rows.append({**common, "contender": module, "estimated_bytes": estimate["bytes"], "estimated_ns": estimate["select_ns"],
+                         **self.of_map(case, positions, {"module": module})})
+        for strategy in STRATEGIES:
+            portfolio = {"modules": "thesis"} if strategy.startswith("thesis") else {}
+            rows.append({**common, "contender": strategy, "analysis_ns": analysis,
+                         **self.of_map(case, positions, {"strategy": strategy.split()[-1], **portfolio})})
+        return rows
+
+    def of_map(self, case: RankCase, positions: np.ndarray, how: dict[str, Any]) -> dict[str, Any]:
+        rank_map = RankMap(case.members, WORLD, **how)
+        slow = rank_map.representation in _SLOW
+        asked = positions[:64] if slow else positions
+        row: dict[str, Any] = {"representation": rank_map.representation, "bytes": rank_map.bytes}
+        for key, questions in (("select_ns", "independent"), ("select_dependent_ns", "dependent")):
+            row[key] = self.best_ns(self.loops.rank_select_seconds, len(asked), rank_map, asked, questions)
+        row["read_ns"] = self.best_ns(self.loops.rank_read_seconds, len(case.members), rank_map)
+        if rank_map.ascending or rank_map.representation in ("nest", "stride", "wavelet"):
+            row["rank_ns"] = self.best_ns(self.loops.rank_rank_seconds, len(asked), rank_map, case.members[asked], "independent")
+        elif not slow:
+            hashed = rank_map.with_lookup("hash")
+            row["hashed_bytes"] = hashed.bytes
+            row["hashed_rank_ns"] = self.best_ns(self.loops.rank_rank_seconds, len(asked), hashed, case.members[asked], "independent")
+        return row
+
+    def groups(self) -> dict[str, Any]:
+        """Unions of half-million-member maps, and translation of one rank into a list of everybody."""
+        sets = [np.sort(self.random.choice(WORLD, 1 << 19, replace=False)) for _ in range(2)]
+        a, b = (RankMap(members, WORLD) for members in sets)
+        everybody = RankMap(self.random.permutation(WORLD), WORLD).with_lookup("hash")
+        question = np.array([12345])
+        return {
+            "union_ns": self.best_ns(self.loops.rank_union_seconds, 1 << 20, a, b),
+            "translate_one_ns": self.best_ns(self.loops.rank_rank_seconds, 1, everybody, question, "independent"),
+        }
+
+
+def geometric_mean(values: list[float]) -> float:
+    return math.exp(statistics.fmean(math.log(value) for value in values))
+
+
+def aims(rows: list[dict[str, Any]], groups: dict[str, Any]) -> list[dict[str, Any]]:
+    """What was hoped for, and what is there: each with the worst map, so that a reader can look at it."""
+    by_name: dict[str, dict[str, dict[str, Any]]] = {}
+    for row in rows:
+        by_name.setdefault(row["name"], {})[row["contender"]] = row
+    modules = set(rank_modules("all"))
+    out: list[dict[str, Any]] = []
+
+    def aim(what: str, limit: float, found: list[tuple[float, str]], unit: str = "", at_least: bool = False) -> None:
+        if not found:
+            return
+        value, where = (min if at_least else max)(found)
+        out.append({"aim": what, "limit": limit, "reached": value, "unit": unit, "worst": where,
+                    "met": value >= limit if at_least else value <= limit})
+
+    def excess(name: str) -> tuple[float, str]:
+        contenders = by_name[name]
+        return contenders["hybrid"]["bytes"] / min(contenders[m]["bytes"] for m in modules & contenders.keys()), name
+
+    structured = [name for name in by_name if name in STRUCTURED or name.startswith("B")]
+    aim("hybrid bytes over the smallest module, structured maps", 1.1, [excess(name) for name in structured])
+    aim("hybrid bytes over the smallest module, random sets", 1.25,
+        [excess(name) for name in by_name if name.startswith(("A", "random 10k", "random 500k"))])
+    nested = [name for name in by_name if name in NESTED or name.startswith("B")]
+    aim("bytes of nested loops", 200, [(by_name[name]["hybrid"]["bytes"], name) for name in nested], "bytes")
+    aim("SELECT of nested loops", 10, [(by_name[name]["hybrid"]["select_ns"], name) for name in nested], "ns")
+    for module, words, independent, dependent in (("elias-fano", "Elias-Fano", 20, 40), ("bitmap512", "bitmap", 20, 40), ("runs", "runs", 75, 75)):
+        there = [(by_name[name][module], name) for name in by_name if module in by_name[name]]
+        aim(f"SELECT of {words}, median of maps", independent, _median(there, "select_ns"), "ns")
+        aim(f"dependent SELECT of {words}, median of maps", dependent, _median(there, "select_dependent_ns"), "ns")
+    slower = sorted((c["time"]["select_ns"] / c["int array"]["select_ns"], name) for name, c in by_name.items())
+    if slower:
+        aim("time strategy over the int array, median", 2, [slower[len(slower) // 2]])
+        aim("time strategy over the int array, 90th percentile", 3, [slower[int(0.9 * (len(slower) - 1))]])
+    for module, words, limit in (("bitmap512", "a bitmap", 10), ("elias-fano", "Elias-Fano", 40)):
+        aim(f"RANK in {words}, median of maps", limit,
+            _median([(by_name[name][module], name) for name in by_name if "rank_ns" in by_name[name].get(module, {})], "rank_ns"), "ns")
+    aim("RANK of lists, hashed, median of maps", 40,
+        _median([(c["hybrid"], name) for name, c in by_name.items() if "hashed_rank_ns" in c["hybrid"]], "hashed_rank_ns"), "ns")
+    aim("analysis a member, median of maps of 100,000 and more", 1.5,
+        _median([(c["hybrid"], name) for name, c in by_name.items() if c["hybrid"]["n"] >= 100_000], "analysis_ns"), "ns")
+    aim("union of two half-million-member maps, a member", 15, [(groups["union_ns"], "random halves")], "ns")
+    if by_name:
+        ratio = [c["thesis hybrid"]["bytes"] / c["hybrid"]["bytes"] for c in by_name.values()]
+        time = [c["hybrid"]["select_ns"] / c["thesis hybrid"]["select_ns"] for c in by_name.values()]
+        aim("bytes of the thesis's hybrid over ours, geometric mean", 10, [(geometric_mean(ratio), "all maps")], at_least=True)
+        aim("SELECT of ours over the thesis's hybrid, geometric mean", 1, [(geometric_mean(time), "all maps")])
+    return out
+
+
+def _median(rows: list[tuple[dict[str, Any], str]], key: str) -> list[tuple[float, str]]:
+    values = sorted((row[key], name) for row, name in rows)
+    return [values[len(values) // 2]] if values else []

@@ -1,0 +1,102 @@
+"""How `longshore bench ranks` shows its result: a table for each class in the form of the thesis's figures, and the aims."""
+
+from __future__ import annotations
+
+import html
+import statistics
+from typing import Any, Mapping
+
+from .ranks_cases import CLASSES
+from .report import Screen, html_table, machine_words
+
+_HEADINGS = ("", "maps", "bytes", "of bound", "SELECT ns", "dependent", "in order", "RANK ns")
+_AIM_HEADINGS = ("aim", "limit", "reached", "", "at")
+
+
+def _groups(result: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """Rows by class; each named map is its own."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for row in result["rows"]:
+        title = f"class {row['case']}: {CLASSES[row['case']]}" if row["case"] in CLASSES else f"{row['name']}, {row['n']:,} members"
+        groups.setdefault(title, []).append(row)
+    return groups
+
+
+def _lines(rows: list[dict[str, Any]]) -> list[tuple[str, ...]]:
+    """Medians over the maps, a line for each contender."""
+    contenders: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        contenders.setdefault(row["contender"], []).append(row)
+    return [_line(name, of) for name, of in contenders.items()]
+
+
+def _line(name: str, rows: list[dict[str, Any]]) -> tuple[str, ...]:
+    def median(key: str, form: str = "{:.1f}") -> str:
+        values = [row[key] for row in rows if key in row]
+        return form.format(statistics.median(values)) if values else ""
+
+    taken = {row["representation"] for row in rows} - {name}
+    title = f"{name} ({', '.join(sorted(taken))})" if taken else name
+    over = statistics.median(row["bytes"] / row["bound_bytes"] for row in rows)
+    rank = median("rank_ns") or (median("hashed_rank_ns") + " hashed" if any("hashed_rank_ns" in row for row in rows) else "")
+    return (title, str(len(rows)), median("bytes", "{:,.0f}"), f"{over:.3g}", median("select_ns"), median("select_dependent_ns"),
+            median("read_ns", "{:.2f}"), rank)
+
+
+def _aims(result: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    return [(aim["aim"], f"{aim['limit']:g} {aim['unit']}".strip(), f"{aim['reached']:.3g}", "met" if aim["met"] else "missed", aim["worst"])
+            for aim in result["aims"]]
+
+
+def print_result(screen: Screen, result: Mapping[str, Any]) -> None:
+    from rich.box import SIMPLE
+    from rich.table import Table
+    from rich.text import Text
+
+    def show(title: str, headings: tuple[str, ...], lines: list[tuple[str, ...]]) -> None:
+        table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE, pad_edge=False)
+        for k, heading in enumerate(headings):
+            table.add_column(heading, justify="left" if k == 0 else "right", overflow="fold")
+        for line in lines:
+            table.add_row(*line)
+        screen.print(table)
+
+    screen.print(Text(f"longshore {result['version']}: {machine_words(result)}", style="dim"))
+    for title, rows in _groups(result).items():
+        show(title, _HEADINGS, _lines(rows))
+    show("aims", _AIM_HEADINGS, _aims(result))
+    for note in result["notes"]:
+        screen.print(Text(note, style="dim"))
+    for m in result["missing"]:
+        screen.print(Text(f"missing: {m['contender']}: {m['why']}", style="yellow"))
+
+
+def html_tables(result: Mapping[str, Any]) -> str:
+    parts = []
+    for title, rows in _groups(result).items():
+        parts += [f"<h2>{html.escape(title)}</h2>", html_table(_HEADINGS, _lines(rows))]
+    parts += ["<h2>aims</h2>", html_table(_AIM_HEADINGS, _aims(result))]
+    parts += [f"<p>missing: {html.escape(m['contender'])}: {html.escape(m['why'])}</p>" for m in result["missing"]]
+    return "\n".join(parts)
+
+
+def figure(result: Mapping[str, Any]) -> Any:
+    """Bytes over SELECT time, a dot for each map and contender: figures 5.3, 5.7, 5.11, 5.14 and 5.18 of the thesis."""
+    from matplotlib.figure import Figure
+
+    cases = sorted({row["case"] for row in result["rows"]})
+    drawn = Figure(figsize=(5 * max(len(cases), 1), 5), layout="constrained")
+    panels = drawn.subplots(1, max(len(cases), 1), squeeze=False)[0]
+    for panel, case in zip(panels, cases):
+        contenders: dict[str, list[dict[str, Any]]] = {}
+        for row in result["rows"]:
+            if row["case"] == case:
+                contenders.setdefault(row["contender"], []).append(row)
+        for name, rows in contenders.items():
+            panel.loglog([row["select_ns"] for row in rows], [row["bytes"] for row in rows], ".", label=name)
+        panel.set_title(f"class {case}" if case in CLASSES else case)
+        panel.set_xlabel("SELECT, ns")
+        panel.set_ylabel("bytes")
+    if cases:
+        panels[-1].legend(fontsize="x-small")
+    return drawn

@@ -1,0 +1,111 @@
+"""Rank maps of process grids, and as people write them: `0:1048576:64`, `grid 128x128x64 [:, :, 5]`, a list, a file."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Sequence
+
+import numpy as np
+
+from ._core import RankExplanation, RankMap, explain_ranks, rank_modules
+from .errors import ArgumentError
+
+__all__ = ["RankExplanation", "RankMap", "explain_ranks", "grid_section", "members_of", "rank_modules"]
+
+
+def grid_section(shape: Sequence[int], section: Sequence[int | slice] = (), *, world: int | None = None) -> RankMap:
+    """The ranks of part of a process grid whose last dimension is the fastest: an index or a slice a dimension, `:` for those left
+    out. Members are in the order of the section, so that slices with negative steps go backwards. A closed form: nothing is enumerated.
+
+    >>> grid_section((128, 128, 64), (slice(None), slice(None), 5)).representation
+    'stride'
+    """
+    if len(section) > len(shape):
+        raise ArgumentError(f"the section has {len(section)} dimensions, the grid {len(shape)}")
+    if any(extent < 1 for extent in shape):
+        raise ArgumentError(f"extents of a grid are at least 1, not {'x'.join(map(str, shape))}")
+    base, axes, stride = 0, [], 1
+    picked = [*section, *[slice(None)] * (len(shape) - len(section))]
+    for dimension in reversed(range(len(shape))):
+        extent, pick = shape[dimension], picked[dimension]
+        if isinstance(pick, slice):
+            indices = range(extent)[pick]
+            base += (indices[0] if len(indices) else 0) * stride
+            axes.append((len(indices), indices.step * stride))
+        else:
+            index = pick + extent if pick < 0 else pick
+            if not 0 <= index < extent:
+                raise ArgumentError(f"index {pick} of dimension {dimension} is outside [0, {extent})")
+            base += index * stride
+        stride *= extent
+    return RankMap.nest(base, axes, stride if world is None else world)
+
+
+def members_of(text: str, world: int | None = None) -> tuple[range | np.ndarray | RankMap, int]:
+    """The members that a text says, as a range, an array or a map, and the size of their world, if `world` does not say it.
+
+    A range `first:last:step` (its last rank is not a member; without a world, it is its end), a grid and a section of it, ranks with
+    commas or blanks between them, or the name of a file: an array of NumPy's (.npy), or ranks as text.
+    """
+    text = text.strip()
+    if match := re.fullmatch(r"(-?\d*)\s*:\s*(-?\d*)\s*(?::\s*(-?\d*))?", text):
+        members = _range(*(int(word) if word else None for word in match.groups()), world)
+        return members, world if world is not None else max(members.stop, members.start + 1)
+    if match := re.fullmatch(r"grid\s+(\d+(?:\s*x\s*\d+)*)\s*(?:\[(.*)\])?", text):
+        shape = [int(extent) for extent in match.group(1).split("x")]
+        picks = [_pick(word) for word in match.group(2).split(",")] if match.group(2) and match.group(2).strip() else []
+        section = grid_section(shape, picks, world=world)
+        return section, section.world
+    if re.fullmatch(r"[-\d\s,]*", text) and not os.path.exists(text):
+        members = _integers(text, "the list")
+    elif os.path.exists(text):
+        members = _file(text)
+    else:
+        raise ArgumentError(f"{text!r} is no range (0:64:2), grid (grid 8x8 [:, 3]), list (3, 1, 4) or file")
+    if members.size and world is None:
+        world = int(members.max()) + 1
+    return members, world or 0
+
+
+def _range(first: int | None, last: int | None, step: int | None, world: int | None) -> range:
+    step = 1 if step is None else step
+    if step == 0:
+        raise ArgumentError("the step of a range is not 0")
+    if last is None and (step > 0 and world is None):
+        raise ArgumentError("a range without an end needs the size of the world")
+    if first is None and step < 0 and world is None:
+        raise ArgumentError("a range that goes down from the end needs the size of the world")
+    if first is None:
+        first = 0 if step > 0 else world - 1
+    if last is None:
+        last = world if step > 0 else -1
+    return range(first, last, step)
+
+
+def _pick(word: str) -> int | slice:
+    if not re.fullmatch(r"\s*-?\d*\s*(:\s*-?\d*\s*){0,2}", word) or not word.strip():
+        raise ArgumentError(f"{word.strip()!r} is no index and no slice, such as 5 or 2:8")
+    parts = [int(part) if part.strip() else None for part in word.split(":")]
+    return parts[0] if len(parts) == 1 else slice(*parts)
+
+
+def _integers(text: str, where: str) -> np.ndarray:
+    words = text.replace(",", " ").split()
+    try:
+        return np.array([int(word) for word in words], dtype=np.int64)
+    except (ValueError, OverflowError):
+        wrong = next(word for word in words if not re.fullmatch(r"-?\d{1,18}", word))
+        raise ArgumentError(f"{wrong[:40]!r} in {where} is no rank") from None
+
+
+def _file(name: str) -> np.ndarray:
+    with open(name, "rb") as file:
+        if file.read(6) == b"\x93NUMPY":
+            file.seek(0)
+            array = np.load(file, allow_pickle=False)
+            if array.dtype.kind not in "iu":
+                raise ArgumentError(f"{name} has elements of {array.dtype}, not integers")
+            return np.ascontiguousarray(array.reshape(-1), dtype=np.int64)
+    with open(name, encoding="utf-8", errors="replace") as file:
+        return _integers(file.read(), name)

@@ -1,0 +1,113 @@
+#include "ranks/lookup.hpp"
+
+#include <algorithm>
+
+#include "ranks/make.hpp"
+
+namespace longshore {
+
+namespace {
+
+constexpr Index steps_a_shortcut = 8;
+
+}  // namespace
+
+// --- hash -----------------------------------------------------------------------------------------------------------------------
+
+RankLookup::Hash::Hash(const RankMap& map) : slots(map.size() + map.size() / 4 + 1, FixedIntegers::bits_of(map.size())) {
+  Index i = 0;
+  Members(map).each_piece([&](Index, std::span<const Index> values) {
+    for (const Index w : values) {
+      Index slot = Index(slot_of(w));
+      while (slots[slot] != 0) slot = slot + 1 == slots.size() ? 0 : slot + 1;
+      slots.set(slot, ++i);
+    }
+  });
+}
+
+std::uint64_t RankLookup::Hash::slot_of(Index w) const {
+  auto mixed = (std::uint64_t(w) ^ std::uint64_t(w) >> 23) * 0x9E3779B97F4A7C15u;
+  mixed = (mixed ^ mixed >> 32) * 0xD6E8FEB86659FD93u;
+  return std::uint64_t((unsigned __int128)(mixed) * std::uint64_t(slots.size()) >> 64);
+}
+
+Index RankLookup::Hash::find(const RankMap& map, Index w) const {
+  for (Index slot = Index(slot_of(w));; slot = slot + 1 == slots.size() ? 0 : slot + 1) {
+    const Index i = slots[slot] - 1;
+    if (i < 0) return nobody;
+    if (map.select(i) == w) return i;
+  }
+}
+
+// --- shortcuts ------------------------------------------------------------------------------------------------------------------
+
+RankLookup::Shortcuts::Shortcuts(const RankMap& map) {
+  auto members = map.to_vector();
+  std::sort(members.begin(), members.end());
+  set = ranks::make_trusted(Members(members), map.world(), Strategy::hybrid());
+  const auto n = std::size_t(map.size());
+  std::vector<Index> next(n);
+  for (std::size_t i = 0; i < n; ++i) next[i] = set.rank(map.select(Index(i)));
+  // Along each cycle longer than a shortcut, every eighth position gets a way back to the one eight steps before.
+  std::vector<Index> to(n, nobody);
+  std::vector<bool> seen(n);
+  std::vector<Index> cycle;
+  for (std::size_t begin = 0; begin < n; ++begin) {
+    cycle.clear();
+    for (auto i = begin; !seen[i]; i = std::size_t(next[i])) seen[i] = true, cycle.push_back(Index(i));
+    const auto length = Index(cycle.size());
+    if (length <= steps_a_shortcut) continue;
+    for (Index k = 0; k < length; k += steps_a_shortcut) {
+      const Index before = k == 0 ? (length - 1) / steps_a_shortcut * steps_a_shortcut : k - steps_a_shortcut;
+      to[std::size_t(cycle[std::size_t(k)])] = cycle[std::size_t(before)];
+    }
+  }
+  std::vector<std::uint64_t> words(std::size_t(Bitmap::words_of(Index(n))));
+  std::vector<Index> ways;
+  for (std::size_t i = 0; i < n; ++i)
+    if (to[i] != nobody) words[i / 64] |= std::uint64_t{1} << (i % 64), ways.push_back(to[i]);
+  marked = Bitmap(std::move(words), Index(n), Bitmap::Find::ones);
+  back = FixedIntegers::of(ways);
+}
+
+Index RankLookup::Shortcuts::find(const RankMap& map, Index w) const {
+  const Index position = set.rank(w);
+  if (position == nobody) return nobody;
+  // From the position in the set, the cycle leads to the one before it: forwards, but for one jump back.
+  bool jumped = false;
+  for (Index i = position;;) {
+    const Index value = map.select(i);
+    if (value == w) return i;
+    if (!jumped && marked.test(i)) {
+      i = back[marked.rank(i)];
+      jumped = true;
+    } else {
+      i = set.rank(value);
+    }
+  }
+}
+
+// --- both -----------------------------------------------------------------------------------------------------------------------
+
+RankLookup::RankLookup(const RankMap& map, LookupKind kind) : kind_(kind) {
+  if (kind == LookupKind::hash) hash_ = std::make_unique<const Hash>(map);
+  if (kind == LookupKind::shortcuts) shortcuts_ = std::make_unique<const Shortcuts>(map);
+  if (hash_) hash_bytes_ = hash_->slots.memory_bytes();
+}
+
+Index RankLookup::find(const RankMap& map, Index w) const {
+  if (shortcuts_) return shortcuts_->find(map, w);
+  if (kind_ == LookupKind::lazy)
+    std::call_once(once_, [&] {
+      hash_ = std::make_unique<const Hash>(map);
+      hash_bytes_ = hash_->slots.memory_bytes();
+    });
+  return hash_->find(map, w);
+}
+
+Index RankLookup::bytes() const {
+  if (!shortcuts_) return hash_bytes_;
+  return shortcuts_->set.bytes() + shortcuts_->marked.memory_bytes() + shortcuts_->back.memory_bytes();
+}
+
+}  // namespace longshore

@@ -1,0 +1,48 @@
+/// Indexes for `rank` on lists that cannot answer by themselves.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+
+#include "longshore/ranks/rank_map.hpp"
+#include "longshore/sequences/bitmap.hpp"
+#include "longshore/sequences/fixed_integers.hpp"
+
+namespace longshore {
+
+/// Belongs to one map, which is given with every question. What a lazy one makes, it makes once, whoever asks first.
+class RankLookup {
+ public:
+  RankLookup(const RankMap& map, LookupKind kind);
+
+  LookupKind kind() const { return kind_; }
+  Index find(const RankMap& map, Index w) const;
+  Index bytes() const;
+
+ private:
+  /// Group ranks, counted from 1, at places that the hash of their world ranks says; 0 is empty.
+  struct Hash {
+    FixedIntegers slots;
+    explicit Hash(const RankMap& map);
+    Index find(const RankMap& map, Index w) const;
+    std::uint64_t slot_of(Index w) const;
+  };
+  /// The permutation that the map is of the set of its members, with a way back every eight steps along its cycles (Munro, Raman,
+  /// Raman and Rao).
+  struct Shortcuts {
+    RankMap set;
+    Bitmap marked;
+    FixedIntegers back;
+    explicit Shortcuts(const RankMap& map);
+    Index find(const RankMap& map, Index w) const;
+  };
+
+  LookupKind kind_;
+  mutable std::once_flag once_;
+  mutable std::unique_ptr<const Hash> hash_;
+  mutable std::atomic<Index> hash_bytes_{0};
+  std::unique_ptr<const Shortcuts> shortcuts_;
+};
+
+}  // namespace longshore

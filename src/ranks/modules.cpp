@@ -1,0 +1,332 @@
+// The modules of the library: what each would cost, from one analysis, and how it is built. Times are of questions at random on a
+// server's core, in cache, as measured with `longshore bench ranks`; what the caches of such a core do not hold is added.
+#include <algorithm>
+#include <cmath>
+
+#include "ranks/forms.hpp"
+#include "ranks/make.hpp"
+
+namespace longshore {
+
+using namespace ranks;
+
+namespace {
+
+/// What reaching for so many bytes at random adds, with so many accesses that depend on one another.
+double memory_ns(double bytes, int accesses) {
+  constexpr double first_cache = 48e3, second_cache = 2e6, last_cache = 64e6;
+  const double each = bytes < first_cache ? 0 : bytes < second_cache ? 1.5 : bytes < last_cache ? 8 : 60;
+  return accesses * each;
+}
+
+Estimate impossible(std::string why) {
+  Estimate estimate;
+  estimate.note = std::move(why);
+  return estimate;
+}
+
+/// A form of `bytes`, asked in `select` and `rank` nanoseconds and so many accesses to memory. Where the ranks ascend, what has no RANK
+/// of its own is bisected.
+Estimate costs(const Analysis& a, Index bytes, double select, double rank, int accesses, std::string note = {}) {
+  Estimate estimate{true, double(std::max<Index>(bytes, 1)), 0, rank, std::move(note)};
+  estimate.select_ns = select + memory_ns(estimate.bytes, accesses);
+  if (rank < 0 && a.ascending) estimate.rank_ns = std::log2(double(a.size) + 2) * (select + 4);
+  if (rank >= 0) estimate.rank_ns += memory_ns(estimate.bytes, accesses);
+  return estimate;
+}
+
+constexpr double searched = -1;
+
+/// A module as its name and two functions.
+class Module : public RankModule {
+ public:
+  using Estimator = Estimate (*)(const Analysis&);
+  using Maker = RankMap::Form (*)(const Members&, const Analysis&);
+  Module(std::string_view name, Estimator estimator, Maker maker) : name_(name), estimator_(estimator), maker_(maker) {}
+
+  std::string_view name() const override { return name_; }
+  Estimate estimate(const Analysis& analysis) const override { return estimator_(analysis); }
+  RankMap::Form build(const Members& members, const Analysis& analysis) const override {
+    const auto possible = estimator_(analysis);
+    if (!possible.possible) throw Error(ErrorKind::argument, std::string(name_) + ": " + possible.note);
+    return maker_(members, analysis);
+  }
+
+ private:
+  std::string_view name_;
+  Estimator estimator_;
+  Maker maker_;
+};
+
+constexpr const char* no_set = "the ranks do not ascend";
+constexpr Index most_kept_bits = Index{1} << 33;  ///< of a bitmap
+constexpr Index most_kept = Index{1} << 31;       ///< members that each take some bits
+
+const char* not_listed(const Analysis& a) { return a.size > most_kept ? "too many members" : nullptr; }
+const char* no_list_of_set(const Analysis& a) { return !a.ascending ? no_set : a.size == 0 ? "no members" : not_listed(a); }
+
+// --- closed forms ---------------------------------------------------------------------------------------------------------------
+
+Estimate estimate_nest(const Analysis& a) {
+  if (!a.nest) return impossible("the ranks are no nested loops");
+  const auto depth = double(a.nest->depth());
+  auto estimate = costs(a, a.nest->bytes(), 0.6 + 0.9 * (depth - 1), 1.5 + 2 * depth, 0, a.nest->to_string());
+  return estimate;
+}
+RankMap::Form make_nest(const Members&, const Analysis& a) { return *a.nest; }
+
+Estimate estimate_stride(const Analysis& a) {
+  if (!a.nest || a.nest->depth() > 1) return impossible("the ranks are no stride");
+  return estimate_nest(a);
+}
+
+// --- sets -----------------------------------------------------------------------------------------------------------------------
+
+Estimate estimate_elias_fano(const Analysis& a) {
+  if (const char* why = no_list_of_set(a)) return impossible(why);
+  if (a.size > EliasFano::most) return impossible("too many members");
+  return costs(a, EliasFanoForm::bytes_of(a.size, a.span()), 9, 12, 2);
+}
+RankMap::Form make_elias_fano(const Members& m, const Analysis& a) { return keep(EliasFanoForm(m, a.lowest, a.highest)); }
+
+Estimate estimate_holes(const Analysis& a) {
+  if (!a.ascending) return impossible(no_set);
+  if (a.size == 0) return impossible("no members");
+  const Index holes = a.span() - a.size;
+  if (holes > a.size || holes > EliasFano::most || a.size > most_kept) return impossible("more holes than members");
+  return costs(a, HolesForm::bytes_of(a.size, a.span()), 10, 12 * std::log2(double(holes) + 2), 2);
+}
+RankMap::Form make_holes(const Members& m, const Analysis& a) { return keep(HolesForm(m, a.lowest, a.highest)); }
+
+Estimate estimate_bitmap512(const Analysis& a) {
+  if (const char* why = no_list_of_set(a)) return impossible(why);
+  if (a.span() > most_kept_bits || a.size > Bitmap::most) return impossible("too many bits");
+  return costs(a, BitmapForm::bytes_of(a.size, a.span()), 8, 4, 2);
+}
+RankMap::Form make_bitmap512(const Members& m, const Analysis& a) { return keep(BitmapForm(m, a.lowest, a.highest)); }
+
+Estimate estimate_runs(const Analysis& a) {
+  if (!a.ascending || a.size == 0) return impossible(a.size == 0 ? "no members" : no_set);
+  if (a.ranges > EliasFano::most) return impossible("too many runs");
+  if (!a.enumerated && a.runs.empty()) return impossible("too many members");
+  return costs(a, RunsForm::bytes_of(a.ranges, a.size, a.span()), 32, 32, 3, std::to_string(a.ranges) + " runs");
+}
+RankMap::Form make_runs(const Members& m, const Analysis& a) {
+  return keep(RunsForm(a.runs.empty() ? m : Members(a.runs)));
+}
+
+Estimate estimate_dag(const Analysis& a) {
+  if (!a.diagram) return impossible(a.ascending ? "no small diagram" : no_set);
+  const double levels = FixedIntegers::bits_of(a.highest) - DagForm::leaf_bits;
+  return costs(a, DagForm::bytes_of(a.dag_nodes, a.dag_leaves, a.size), 8 + 4.5 * std::max(levels, 0.0), 5 + 3.5 * std::max(levels, 0.0), 1,
+               std::to_string(a.dag_nodes) + " nodes, " + std::to_string(a.dag_leaves) + " leaves");
+}
+RankMap::Form make_dag(const Members&, const Analysis& a) { return a.diagram; }
+
+// --- lists ----------------------------------------------------------------------------------------------------------------------
+
+Estimate estimate_array(const Analysis& a) {
+  if (const char* why = not_listed(a)) return impossible(why);
+  return costs(a, ArrayForm::bytes_of(a.size, a.world), 0.7, searched, 1);
+}
+RankMap::Form make_array(const Members& m, const Analysis& a) { return keep(ArrayForm(m, a.world)); }
+
+Estimate estimate_packed(const Analysis& a) {
+  if (const char* why = not_listed(a)) return impossible(why);
+  return costs(a, PackedForm::bytes_of(a.size, a.world), 1.2, searched, 1);
+}
+RankMap::Form make_packed(const Members& m, const Analysis& a) { return keep(PackedForm(m, a.world)); }
+
+Estimate estimate_linear(const Analysis& a) {
+  if (const char* why = not_listed(a)) return impossible(why);
+  if (!a.enumerated || a.linear_bytes == 0) return impossible("the members were not looked at");
+  return costs(a, a.linear_bytes, 3, searched, 2);
+}
+RankMap::Form make_linear(const Members& m, const Analysis&) { return keep(LinearForm(m)); }
+
+Estimate estimate_affine_runs(const Analysis& a) {
+  if (a.runs.empty()) return impossible("the members are no long runs");
+  const auto [least, most] = std::minmax_element(a.runs.begin(), a.runs.end(), [](const auto& x, const auto& y) { return x.step < y.step; });
+  const auto n = Index(a.runs.size());
+  Index bytes = AffineRunsForm::bytes_of(n, a.size, a.highest, most->step - least->step);
+  if (!a.ascending) bytes += FixedIntegers::bytes_of(n, FixedIntegers::bits_of(n));
+  return costs(a, bytes, 9, 8 + 4 * std::log2(double(n) + 1), 2, std::to_string(n) + " runs");
+}
+RankMap::Form make_affine_runs(const Members&, const Analysis& a) { return keep(AffineRunsForm(a.runs)); }
+
+Estimate estimate_grammar(const Analysis& a) {
+  if (a.grammar_rules == 0) return impossible("the steps hardly repeat");
+  return costs(a, GrammarForm::bytes_of(a.grammar_rules, a.grammar_top, a.size, a.span()), 30 + 6 * std::log2(double(a.runs.size()) + 1), a.ascending ? 80 : searched, 3,
+               "about " + std::to_string(a.grammar_rules + a.grammar_top) + " symbols");
+}
+RankMap::Form make_grammar(const Members&, const Analysis& a) { return keep(GrammarForm(a.runs, a.ascending)); }
+
+Estimate estimate_chunks(const Analysis& a) {
+  if (const char* why = not_listed(a)) return impossible(why);
+  if (!a.enumerated || a.chunk_bytes == 0 || a.size <= ChunksForm::chunk) return impossible("the map is one chunk");
+  return costs(a, a.chunk_bytes, 12, a.ascending ? 60 : searched, 3);
+}
+RankMap::Form make_chunks(const Members& m, const Analysis& a) { return keep(ChunksForm(m, a.world, a.ascending)); }
+
+Analysis outer_analysis(const Analysis& a) {
+  const auto& outer = a.product->outer;
+  return analyse_order(Members(outer), *std::max_element(outer.begin(), outer.end()) + 1);
+}
+const Modules& outer_modules() {
+  static const Modules modules{&rank_module("nest"), &rank_module("affine-runs"), &rank_module("elias-fano"), &rank_module("bitmap512"),
+                               &rank_module("linear"), &rank_module("packed")};
+  return modules;
+}
+
+Estimate estimate_product(const Analysis& a) {
+  if (!a.product) return impossible("the members are no list of equal loops");
+  const auto outer = outer_analysis(a);
+  Estimate best;
+  for (const auto* module : outer_modules()) {
+    const auto estimate = module->estimate(outer);
+    if (estimate.possible && (!best.possible || Strategy().score(estimate) < Strategy().score(best))) best = estimate;
+  }
+  const auto depth = double(a.product->inner.depth());
+  auto all = costs(a, Index(best.bytes) + a.product->inner.bytes() + Index(sizeof(RankMap)) + 16, best.select_ns + 2 + depth,
+                   best.rank_ns < 0 ? searched : best.rank_ns + 4 + 2 * depth, 0,
+                   std::to_string(a.product->outer.size()) + " times " + a.product->inner.to_string());
+  return all;
+}
+RankMap::Form make_product(const Members&, const Analysis& a) {
+  const auto analysis = outer_analysis(a);
+  auto outer = make_analysed(Members(a.product->outer), analysis, {0.25, outer_modules(), LookupKind::none});
+  return keep(ProductForm(std::move(outer), a.product->inner, a.product->base, a.product->unit));
+}
+
+// --- the thesis's ---------------------------------------------------------------------------------------------------------------
+
+Estimate estimate_gap(const Analysis& a) {
+  if (const char* why = no_list_of_set(a)) return impossible(why);
+  return costs(a, GapForm::bytes_of(a.size, std::max<Index>(a.largest_step, 0), a.highest), 20, searched, 2);
+}
+RankMap::Form make_gap(const Members& m, const Analysis&) { return keep(GapForm(m)); }
+
+Estimate estimate_bitmap(const Analysis& a) {
+  if (const char* why = no_list_of_set(a)) return impossible(why);
+  if (a.span() > most_kept_bits) return impossible("too many bits");
+  return costs(a, SumsBitmapForm::bytes_of(a.span()), 20 + 5 * std::log2(double(a.span()) / 1024 + 1), 12, 2);
+}
+RankMap::Form make_bitmap(const Members& m, const Analysis& a) { return keep(SumsBitmapForm(m, a.lowest, a.highest)); }
+
+Estimate estimate_bdd(const Analysis& a) {
+  if (!a.ascending) return impossible(no_set);
+  if (!buddy_available()) return impossible("needs the library libbdd.so.0 (Debian: apt-get install libbdd0c2)");
+  const Index members = a.nest ? a.size : a.paths;  // a nest's diagram was not looked for
+  if (a.size == 0 || a.size > most_kept || members == 0 || members > BddForm::most_paths) return impossible("no diagram of few paths");
+  const int bits = std::max(1, FixedIntegers::bits_of(a.highest));
+  return costs(a, BddForm::bytes_of(members, bits), 60 + 12.0 * double(members), 3.0 * double(members) * bits, 0,
+               std::to_string(members) + (a.nest ? " paths at most" : " paths"));
+}
+RankMap::Form make_bdd(const Members& m, const Analysis& a) {
+  std::vector<Index> members(std::size_t(m.size()));
+  m.read(0, m.size(), members.data());
+  const int bits = std::max(1, FixedIntegers::bits_of(a.highest));
+  return keep(BddForm(bdd_paths_by_buddy(members, bits, BddForm::most_paths), bits));
+}
+
+double run_entropy(const Analysis& a) { return std::log2(double(a.ascents)); }
+
+Estimate estimate_wavelet(const Analysis& a) {
+  if (a.ascending) return impossible("the ranks ascend: there is nothing to permute");
+  if (const char* why = not_listed(a)) return impossible(why);
+  if (a.ascents > WaveletForm::most_runs) return impossible(std::to_string(a.ascents) + " ascending runs");
+  const Index set = a.span() == a.size ? AffineNest().bytes() + 40
+                                       : std::min(EliasFanoForm::bytes_of(a.size, a.span()),
+                                                  a.span() <= most_kept_bits ? BitmapForm::bytes_of(a.size, a.span()) : INT64_MAX);
+  const Index bytes = set + WaveletForm::bytes_of(a.ascents, a.size, run_entropy(a)) + 2 * Index(sizeof(RankMap));
+  return costs(a, bytes, 25 + 25 * run_entropy(a), 20 + 14 * run_entropy(a), 2, std::to_string(a.ascents) + " ascending runs");
+}
+RankMap::Form make_wavelet(const Members& m, const Analysis& a) {
+  std::vector<Index> members(std::size_t(m.size())), sorted;
+  m.read(0, m.size(), members.data());
+  sorted = members;
+  std::sort(sorted.begin(), sorted.end());
+  const auto set = make_trusted(Members(sorted), a.world, Strategy::space());
+  for (auto& w : members) w = set.rank(w);
+  RankMap permutation(keep(WaveletForm(Members(members))), m.size(), false);
+  if (set.size() == a.world) return permutation.form();
+  return keep(ChildForm(set, std::move(permutation)));
+}
+
+Estimate estimate_bwt(const Analysis& a) {
+  if (const char* why = not_listed(a)) return impossible(why);
+  if (!bzip2_available()) return impossible("needs the library libbz2.so.1.0 (Debian: apt-get install libbz2-1.0)");
+  if (a.sample.empty()) return impossible("the members were not looked at");
+  const double each = double(BwtForm::compressed_bytes(a.sample, a.world)) / double(a.sample.size());
+  const Index bytes = Index(double(a.size) * each) + (ceil_div(a.size, BwtForm::block) + std::min(a.size, BwtForm::block)) * 8;
+  return costs(a, bytes, a.size <= BwtForm::block ? 15 : 80000, searched, 0);
+}
+RankMap::Form make_bwt(const Members& m, const Analysis& a) { return keep(BwtForm(m, a.world)); }
+
+const std::vector<Module>& modules() {
+  static const std::vector<Module> list{
+      {"stride", estimate_stride, make_nest},
+      {"nest", estimate_nest, make_nest},
+      {AffineRunsForm::name, estimate_affine_runs, make_affine_runs},
+      {EliasFanoForm::name, estimate_elias_fano, make_elias_fano},
+      {HolesForm::name, estimate_holes, make_holes},
+      {BitmapForm::name, estimate_bitmap512, make_bitmap512},
+      {RunsForm::name, estimate_runs, make_runs},
+      {LinearForm::name, estimate_linear, make_linear},
+      {GrammarForm::name, estimate_grammar, make_grammar},
+      {ProductForm::name, estimate_product, make_product},
+      {ChunksForm::name, estimate_chunks, make_chunks},
+      {DagForm::name, estimate_dag, make_dag},
+      {PackedForm::name, estimate_packed, make_packed},
+      {ArrayForm::name, estimate_array, make_array},
+      {GapForm::name, estimate_gap, make_gap},
+      {SumsBitmapForm::name, estimate_bitmap, make_bitmap},
+      {BddForm::name, estimate_bdd, make_bdd},
+      {WaveletForm::name, estimate_wavelet, make_wavelet},
+      {BwtForm::name, estimate_bwt, make_bwt},
+  };
+  return list;
+}
+
+Modules named(std::initializer_list<std::string_view> names) {
+  Modules list;
+  for (const auto name : names) list.push_back(&rank_module(name));
+  return list;
+}
+
+}  // namespace
+
+RankMap::Form RankModule::custom(std::shared_ptr<const CustomForm> form) { return keep(UserForm(std::move(form))); }
+
+const RankModule& rank_module(std::string_view name) {
+  std::string known;
+  for (const auto& module : modules()) {
+    if (module.name() == name) return module;
+    known += (known.empty() ? "" : ", ") + std::string(module.name());
+  }
+  throw Error(ErrorKind::argument, "there is no representation \"" + std::string(name) + "\"; there are " + known);
+}
+
+const Modules& all_modules() {
+  static const Modules all = [] {
+    Modules list;
+    for (const auto& module : modules()) list.push_back(&module);
+    return list;
+  }();
+  return all;
+}
+
+// The array is no part of this: packed is hardly slower and smaller. Of the thesis's modules, none other is better at anything that
+// these do.
+const Modules& standard_modules() {
+  static const Modules standard = named({"nest", "affine-runs", "elias-fano", "holes", "bitmap512", "runs", "linear", "grammar", "product",
+                                         "chunks", "dag", "packed", "array"});
+  return standard;
+}
+
+const Modules& thesis_modules() {
+  static const Modules thesis = named({"stride", "bdd", "bitmap", "gap", "wavelet", "packed", "bwt", "array"});
+  return thesis;
+}
+
+}  // namespace longshore

@@ -1,0 +1,172 @@
+// The stored form of a map: "LSRM" and the version; the world, the size and flags (ascending, the kind of index); the name of the
+// form; its content; a checksum of all before it. Words of 64 bits, little-endian. A map within a map has no header of its own.
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "ranks/forms.hpp"
+#include "ranks/lookup.hpp"
+#include "ranks/make.hpp"
+
+namespace longshore {
+namespace ranks {
+
+namespace {
+
+constexpr std::uint64_t magic = 0x1'4d'52'53'4c;  // "LSRM" and version 1
+constexpr std::string_view nest_name = "nest";
+
+void write_name(WordWriter& out, std::string_view name) {
+  out.bytes(std::as_bytes(std::span(name.data(), name.size())));
+}
+
+std::string read_name(WordReader& in) {
+  const auto bytes = in.bytes();
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+void write_nest(WordWriter& out, const AffineNest& nest) {
+  out.index(nest.base()), out.index(nest.size() == 0 ? 0 : Index(nest.depth()));
+  for (std::size_t k = 0; k < nest.depth() && nest.size() > 0; ++k) out.index(nest.axis(k).count), out.index(nest.axis(k).stride);
+}
+
+AffineNest read_nest(WordReader& in, const FormHead& head) {
+  const Index base = in.index();
+  std::vector<AffineNest::Axis> axes(std::size_t(in.count(2)));
+  for (auto& axis : axes) axis.count = in.index(), axis.stride = in.index();
+  if (head.size == 0) return AffineNest();
+  return AffineNest(base, axes);
+}
+
+/// Reads the form of this name.
+template <std::size_t Which = 0>
+RankMap::Form read_form(const std::string& name, WordReader& in, const FormHead& head) {
+  if constexpr (Which == std::variant_size_v<RankForm::Kept>) {
+    in.refuse("has a representation \"" + name + "\", which there is not");
+  } else {
+    using Form = std::variant_alternative_t<Which, RankForm::Kept>;
+    if constexpr (!std::is_same_v<Form, UserForm>)
+      if (Form::name == name) return keep(Form::stored(in, head));
+    return read_form<Which + 1>(name, in, head);
+  }
+}
+
+Checked check_form(const RankMap& map, const FormHead& head) {
+  if (map.nest() != nullptr) {
+    if (map.size() > 0 && map.nest()->highest() >= head.world) refuse_rank(map.nest()->highest(), 0, head.world);
+    if (map.ascending() != map.nest()->ascending()) throw Error(ErrorKind::argument, "nest: the order is another");
+    return Checked::all;
+  }
+  return visit_form(*std::get<1>(map.form()), [&](const auto& form) {
+    if constexpr (requires { form.check(head); })
+      return form.check(head);
+    else
+      return Checked::structure;
+  });
+}
+
+/// Looks at every member.
+void check_members(const RankMap& map) {
+  Index lowest = INT64_MAX, highest = -1, before = -1, position = 0;
+  Members(map).each_piece([&](Index, std::span<const Index> values) {
+    for (const Index w : values) {
+      if (w < 0 || w >= map.world()) refuse_rank(w, position, map.world());
+      if (map.ascending() && w <= before)
+        throw Error(ErrorKind::argument, "rank " + std::to_string(w) + " at position " + std::to_string(position) + " follows rank " +
+                                             std::to_string(before) + " in a map that ascends");
+      lowest = std::min(lowest, w), highest = std::max(highest, w), before = w, ++position;
+    }
+  });
+  if (!map.ascending()) check_distinct(Members(map), lowest, highest);
+}
+
+}  // namespace
+
+void write_map(WordWriter& out, const RankMap& map) {
+  out.index(map.world()), out.index(map.size());
+  out.word(std::uint64_t(map.ascending()) | std::uint64_t(map.lookup()) << 8);
+  if (const auto* nest = map.nest()) {
+    write_name(out, nest_name);
+    write_nest(out, *nest);
+  } else if (form_of<UserForm>(map) != nullptr) {
+    write_name(out, PackedForm::name);
+    PackedForm(Members(map), map.world()).write(out);
+  } else {
+    visit_form(*std::get<1>(map.form()), [&](const auto& form) {
+      if constexpr (requires { form.write(out); }) {
+        write_name(out, form.name);
+        form.write(out);
+      }
+    });
+  }
+}
+
+RankMap read_map(WordReader& in, const FormHead& within) {
+  FormHead head = within;
+  head.world = in.within(0, RankMap::largest_world, "a world of");
+  head.size = in.within(0, std::min(head.world, within.most_members), "a number of members");
+  const auto flags = in.word();
+  const auto lookup = flags >> 8;
+  head.ascending = flags & 1;
+  if ((flags & 0xfe) != 0 || lookup > std::uint64_t(LookupKind::shortcuts)) in.refuse("has unknown flags");
+  const auto name = read_name(in);
+  RankMap::Form form = name == nest_name ? RankMap::Form(read_nest(in, head)) : read_form(name, in, head);
+  RankMap map(std::move(form), head.world, head.ascending);
+  if (map.size() != head.size) in.refuse("has " + std::to_string(map.size()) + " members, not " + std::to_string(head.size));
+  if (check_form(map, head) == Checked::structure) check_members(map);
+  // A map within a map has its index from the outer one.
+  return lookup == 0 ? map : map.with_lookup(LookupKind(lookup));
+}
+
+}  // namespace ranks
+
+std::vector<std::byte> RankMap::to_bytes() const {
+  WordWriter out;
+  out.word(ranks::magic);
+  ranks::write_map(out, *this);
+  out.word(checksum(out.words()));
+  return to_little_endian(out.words());
+}
+
+RankMap RankMap::from_bytes(std::span<const std::byte> bytes, Index most_members) {
+  const auto words = from_little_endian(bytes);
+  const auto content = std::span<const std::uint64_t>(words).first(words.empty() ? 0 : words.size() - 1);
+  WordReader in(content, "the stored rank map");
+  if (bytes.size() % 8 != 0 || words.size() < 2 || content[0] % (std::uint64_t{1} << 32) != ranks::magic % (std::uint64_t{1} << 32))
+    in.refuse("does not begin as one does");
+  if (content[0] != ranks::magic) in.refuse("has version " + std::to_string(content[0] >> 32) + "; this library reads version 1");
+  if (words.back() != checksum(content)) in.refuse("has a wrong checksum: it was damaged");
+  in.word();
+  try {
+    auto map = ranks::read_map(in, {0, 0, true, most_members, 0});
+    in.end();
+    return map;
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::argument) throw;
+    in.refuse(std::string("does not hold together: ") + error.what());
+  } catch (const std::bad_alloc&) {
+    in.refuse("asks for more memory than there is");
+  }
+}
+
+bool RankMap::validate(std::string& reason) const {
+  try {
+    if (ranks::check_form(*this, {size_, world_, ascending_, size_, 0}) == ranks::Checked::structure) ranks::check_members(*this);
+    // A few members, from one end to the other, are where they are found.
+    constexpr Index looks = 1000;
+    for (Index k = 0; k < std::min(looks, size_); ++k) {
+      const Index i = Index(Wide(size_ - 1) * k / std::max<Index>(1, std::min(looks, size_) - 1)), w = select(i);
+      const bool answers = ascending_ || nest() || lookup_ || size_ <= looks;
+      if (answers && rank(w) != i)
+        throw Error(ErrorKind::argument, "rank " + std::to_string(w) + " is at position " + std::to_string(i) + ", but found at " +
+                                             std::to_string(rank(w)));
+    }
+    return true;
+  } catch (const Error& error) {
+    reason = error.what();
+    return false;
+  }
+}
+
+}  // namespace longshore

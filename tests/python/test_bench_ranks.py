@@ -1,0 +1,77 @@
+"""`longshore bench ranks` from end to end on few maps, and its cases."""
+
+import io
+import json
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import longshore as ls
+from longshore.bench import BENCHES, BenchError, ranks, ranks_cases
+
+pytest.importorskip("longshore._bench")
+
+
+def run(**options):
+    out = io.StringIO()
+    result = ranks.run(True, console=Console(file=out, width=140), **{"maps": 1, "repeats": 1, **options})
+    return result, out.getvalue()
+
+
+def test_it_is_registered():
+    assert BENCHES["ranks"].description
+
+
+def test_json_has_its_form(tmp_path):
+    result, text = run(cases=["B", "sub-mesh"], json=tmp_path / "r.json")
+    assert json.loads((tmp_path / "r.json").read_text()) == result
+    assert result["bench"] == "ranks" and result["world"] == 2**20 and result["machine"]["cpu"]
+    contenders = {row["contender"] for row in result["rows"]}
+    assert {"int array", "nest", "elias-fano", *ranks.STRATEGIES} <= contenders
+    for row in result["rows"]:
+        assert row["bytes"] > 0 and row["select_ns"] > 0 and row["select_dependent_ns"] > 0 and row["bound_bytes"] > 0
+    assert "class B" in text and "sub-mesh" in text and "aims" in text
+    assert {aim["aim"] for aim in result["aims"]} >= {"bytes of nested loops", "SELECT of nested loops"}
+    assert next(aim for aim in result["aims"] if aim["aim"] == "bytes of nested loops")["met"]
+
+
+def test_the_bound_is_that_of_counting():
+    few = ranks_cases.RankCase("A", "few", np.array([3, 5]))
+    assert ranks.bound_bytes(few) == pytest.approx(np.log2(2**20 * (2**20 - 1) / 2) / 8)
+    listed = ranks_cases.RankCase("A", "list", np.array([5, 3]))
+    assert ranks.bound_bytes(listed) == pytest.approx(np.log2(2**20 * (2**20 - 1)) / 8)
+
+
+@pytest.mark.parametrize("letter", ranks_cases.CLASSES)
+def test_classes_are_distinct_ranks_of_the_world(letter):
+    for case in ranks_cases.class_maps(letter, 3):
+        assert len(np.unique(case.members)) == len(case.members) > 0
+        assert 0 <= case.members.min() and case.members.max() < ranks_cases.WORLD
+        ascending = bool(np.all(np.diff(case.members) > 0))
+        assert ascending == (letter != "E") or len(case.members) == 1
+    again = [case.members for case in ranks_cases.class_maps(letter, 2)]
+    assert all(np.array_equal(a, b.members) for a, b in zip(again, ranks_cases.class_maps(letter, 3)))
+
+
+def test_curves_go_from_neighbour_to_neighbour():
+    maps = {case.name: case.members for case in ranks_cases.named_maps()}
+    row, column = np.divmod(maps["Hilbert order"], 1024)
+    assert np.all(np.abs(np.diff(row)) + np.abs(np.diff(column)) == 1)
+    assert np.array_equal(np.sort(maps["Morton order"]), np.arange(ranks_cases.WORLD))
+    for name, members in maps.items():
+        assert len(np.unique(members)) == len(members), name
+
+
+def test_an_unknown_case_is_refused():
+    with pytest.raises(BenchError, match="there is no case 'Z'"):
+        run(cases=["Z"])
+
+
+def test_loops_refuse_what_is_no_question():
+    from longshore import _bench
+
+    with pytest.raises(ls.ArgumentError, match="outside"):
+        _bench.rank_select_seconds(ls.RankMap.whole(5), np.array([5]), "independent")
+    with pytest.raises(ls.ArgumentError, match="questions"):
+        _bench.rank_select_seconds(ls.RankMap.whole(5), np.array([4]), "often")

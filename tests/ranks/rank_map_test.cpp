@@ -1,0 +1,284 @@
+// Every representation of every sort of map, beside the list of its members.
+#include "longshore/ranks/rank_map.hpp"
+
+#include "ranks/forms.hpp"
+#include "support/expect_error.hpp"
+#include "support/quick.hpp"
+#include "support/ranks.hpp"
+
+namespace longshore {
+namespace {
+
+using namespace test;
+
+constexpr Index huge_world = RankMap::largest_world;
+
+/// What only these can be represented by: the others must say why not.
+bool has_library(std::string_view module) {
+  if (module == "bdd") return ranks::buddy_available();
+  if (module == "bwt") return ranks::bzip2_available();
+  return true;
+}
+
+class EveryModule : public testing::TestWithParam<const RankModule*> {};
+
+TEST_P(EveryModule, holds_what_it_was_given_or_says_why_not) {
+  const auto& module = *GetParam();
+  int held = 0;
+  for (const auto& [name, members, world] : rank_cases(quick() ? 10 : 12)) {
+    SCOPED_TRACE(std::string(module.name()) + ": " + name);
+    const Strategy strategy{0.25, {&module}, LookupKind::hash};
+    const auto analysis = analyse(Members(members), world);
+    const auto estimate = module.estimate(analysis);
+    if (!estimate.possible) {
+      EXPECT_FALSE(estimate.note.empty());
+      if (!members.empty()) expect_error(ErrorKind::argument, {std::string(module.name())}, [&] { RankMap::of(members, world, strategy); });
+      continue;
+    }
+    const auto map = RankMap::of(members, world, strategy);
+    expect_map(map, members, world);
+    if (HasFatalFailure()) return;
+    EXPECT_GT(estimate.select_ns, 0);
+    const auto bytes = map.to_bytes();
+    const auto back = RankMap::from_bytes(bytes, Index(members.size()));
+    EXPECT_EQ(back.representation(), map.representation());
+    EXPECT_EQ(back.lookup(), map.lookup());
+    expect_map(back, members, world);
+    if (HasFatalFailure()) return;
+    EXPECT_EQ(back.to_bytes(), bytes);
+    ++held;
+  }
+  EXPECT_GT(held, has_library(module.name()) ? 0 : -1);
+}
+
+INSTANTIATE_TEST_SUITE_P(, EveryModule, testing::ValuesIn(all_modules()), [](const auto& info) {
+  std::string name(info.param->name());
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
+
+TEST(RankMap, every_strategy_holds_every_map) {
+  for (const auto& [name, members, world] : rank_cases(quick() ? 10 : 14))
+    for (const double alpha : {0.0, 0.25, 1.0}) {
+      SCOPED_TRACE(name + " " + std::to_string(alpha));
+      expect_map(RankMap::of(members, world, Strategy::hybrid(alpha)), members, world);
+      if (HasFatalFailure()) return;
+    }
+}
+
+TEST(RankMap, every_index_finds_every_member) {
+  for (const auto& [name, members, world] : rank_cases(quick() ? 8 : 12))
+    for (const auto kind : {LookupKind::none, LookupKind::lazy, LookupKind::hash, LookupKind::shortcuts})
+      for (const auto* module : {"packed", "linear", "standard"}) {
+        SCOPED_TRACE(name + " " + module + " " + std::to_string(int(kind)));
+        auto strategy = module == std::string("standard") ? Strategy() : Strategy::only(module);
+        strategy.lookup = kind;
+        if (members.empty()) continue;
+        const auto map = RankMap::of(members, world, strategy);
+        const Index before = map.bytes();
+        expect_map(map, members, world);
+        if (HasFatalFailure()) return;
+        if (map.lookup() == LookupKind::lazy) {
+          EXPECT_GT(map.bytes(), before);  // it was asked
+        }
+        EXPECT_EQ(map.with_lookup(LookupKind::none).lookup(), LookupKind::none);
+      }
+}
+
+TEST(RankMap, closed_forms_need_no_memory_and_few_bytes) {
+  const auto whole = RankMap::whole(huge_world);
+  EXPECT_EQ(whole.representation(), "stride");
+  EXPECT_EQ(whole.world_rank(huge_world - 1), huge_world - 1);
+  EXPECT_EQ(whole.rank(12345678901), 12345678901);
+  EXPECT_EQ(whole.rank(huge_world), nobody);
+  const std::array<AffineNest::Axis, 3> axes{{{1000, 1}, {500, 5000}, {800, 100'000'000}}};
+  const auto mesh = RankMap::of_nest(AffineNest(17, axes), huge_world);
+  EXPECT_EQ(mesh.representation(), "nest");
+  EXPECT_LE(mesh.bytes(), 200);
+  EXPECT_EQ(mesh.world_rank(1000 * 500 * 3 + 1000 * 7 + 5), 17 + 5 + 7 * 5000 + 300'000'000);
+  EXPECT_EQ(mesh.rank(17 + 5 + 7 * 5000 + 300'000'000), 1000 * 500 * 3 + 1000 * 7 + 5);
+  EXPECT_EQ(mesh.rank(17 + 1000), nobody);
+  std::string reason;
+  EXPECT_TRUE(mesh.validate(reason)) << reason;
+  EXPECT_EQ(RankMap::from_bytes(mesh.to_bytes()), mesh);
+}
+
+TEST(RankMap, structured_maps_are_recognised) {
+  for (const auto& [name, members, world] : rank_cases(14)) {
+    const auto map = RankMap::of(members, world);
+    for (const auto* closed : {"box of a mesh", "transpose", "block-cyclic", "Morton order", "backwards", "stride", "everybody"})
+      if (name == closed) {
+        EXPECT_TRUE(map.representation() == "nest" || map.representation() == "stride") << name << ": " << map.representation();
+      }
+    if (name == "shuffled nodes") {
+      EXPECT_EQ(map.representation(), "product");
+    }
+  }
+}
+
+TEST(RankMap, mistakes_say_which_rank_where) {
+  expect_error(ErrorKind::argument, {"rank 100", "position 2", "[0, 100)"}, [] { RankMap::of(Ranks{1, 7, 100}, 100); });
+  expect_error(ErrorKind::argument, {"rank -4", "position 1"}, [] { RankMap::of(Ranks{1, -4}, 100); });
+  expect_error(ErrorKind::argument, {"rank 7", "twice", "positions 1 and 3"}, [] { RankMap::of(Ranks{1, 7, 3, 7}, 100); });
+  expect_error(ErrorKind::argument, {"rank 5", "twice"}, [] { RankMap::of(Ranks{5, 5}, 100); });
+  auto long_list = iota(0, 5000);
+  long_list[4999] = 17;
+  expect_error(ErrorKind::argument, {"rank 17", "positions 17 and 4999"}, [&] { RankMap::of(long_list, 10000); });
+  long_list[4999] = INT64_MIN;
+  expect_error(ErrorKind::argument, {"position 4999"}, [&] { RankMap::of(long_list, 10000); });
+  long_list[4999] = INT64_MAX;
+  expect_error(ErrorKind::argument, {"position 4999"}, [&] { RankMap::of(long_list, 10000); });
+  expect_error(ErrorKind::argument, {"2^40"}, [] { RankMap::of(Ranks{}, RankMap::largest_world + 1); });
+  const auto map = RankMap::of(Ranks{4, 2}, 5);
+  expect_error(ErrorKind::argument, {"position 2", "[0, 2)"}, [&] { map.world_rank(2); });
+  expect_error(ErrorKind::argument, {"position -1"}, [&] { map.world_rank(-1); });
+  Ranks out(1);
+  expect_error(ErrorKind::argument, {"position 9"}, [&] { map.world_ranks(Ranks{9}, out); });
+  expect_error(ErrorKind::argument, {"there is no representation \"zip\"", "elias-fano"}, [] { Strategy::only("zip"); });
+  expect_error(ErrorKind::argument, {"alpha is 2"}, [] { RankMap::of(Ranks{1, 5, 6}, 9, Strategy::hybrid(2)); });
+}
+
+TEST(RankMap, runs_are_not_enumerated) {
+  const std::vector<AffineRun> runs{{0, 1, Index{1} << 38}, {Index{1} << 39, 1, Index{1} << 38}, {(Index{1} << 39) + (Index{1} << 38) + 5, 3, 1000}};
+  const auto map = RankMap::of_runs(runs, huge_world);
+  EXPECT_EQ(map.size(), (Index{1} << 39) + 1000);
+  EXPECT_TRUE(map.ascending());
+  EXPECT_EQ(map.world_rank(Index{1} << 38), Index{1} << 39);
+  EXPECT_EQ(map.world_rank(map.size() - 1), runs[2].last());
+  EXPECT_EQ(map.rank(runs[2].first + 3 * 77), (Index{1} << 39) + 77);
+  EXPECT_EQ(map.rank(runs[2].first + 1), nobody);
+  EXPECT_LT(map.bytes(), 500);
+  std::string reason;
+  EXPECT_TRUE(map.validate(reason)) << reason;
+  EXPECT_EQ(RankMap::from_bytes(map.to_bytes()), map.slice(0, map.size()));
+  expect_error(ErrorKind::argument, {"rank 1099511627776"}, [] { RankMap::of_runs(std::vector<AffineRun>{{5, 1, huge_world - 4}}, huge_world); });
+  expect_error(ErrorKind::memory_limit, {"come twice"},
+               [] { RankMap::of_runs(std::vector<AffineRun>{{0, 1, huge_world}, {7, 1, 5}, {90, -3, 2}}, huge_world); });
+  expect_error(ErrorKind::argument, {"rank 8", "twice"},
+               [] { RankMap::of_runs(std::vector<AffineRun>{{0, 1, 100}, {8, 1, 1}}, 1000); });
+}
+
+TEST(RankMap, iterates_in_any_direction) {
+  for (const auto& [name, members, world] : rank_cases(8)) {
+    const auto map = RankMap::of(members, world);
+    EXPECT_TRUE(std::equal(map.begin(), map.end(), members.begin(), members.end())) << name;
+    EXPECT_EQ(map.end() - map.begin(), map.size());
+    static_assert(std::random_access_iterator<RankMap::Iterator>);
+    if (map.size() < 3) continue;
+    auto at = map.begin() + 2;
+    EXPECT_EQ(*at, members[2]);
+    EXPECT_EQ(*--at, members[1]);
+    EXPECT_EQ(at[1], members[2]);
+    EXPECT_TRUE(at < map.end() && at > map.begin());
+  }
+}
+
+TEST(RankMap, slices_are_maps) {
+  for (const auto& [name, members, world] : rank_cases(10)) {
+    SCOPED_TRACE(name);
+    const auto map = RankMap::of(members, world);
+    const Index n = map.size();
+    for (const Index step : {1, 3, -1, -2})
+      for (const Index first : {Index{0}, n / 3, n}) {
+        const Index last = step > 0 ? n : -1, from = step > 0 ? first : std::min(first, n - 1);
+        if (from < 0) continue;
+        Ranks expected;
+        for (Index i = from; step > 0 ? i < last : i > last; i += step) expected.push_back(members[std::size_t(i)]);
+        const auto slice = map.slice(from, last, step).with_lookup(LookupKind::hash);
+        expect_map(slice, expected, world);
+        if (HasFatalFailure()) return;
+      }
+    expect_error(ErrorKind::argument, {"a slice from 0"}, [&] { map.slice(0, n + 1); });
+    expect_error(ErrorKind::argument, {"by 0"}, [&] { map.slice(0, n, 0); });
+  }
+}
+
+TEST(RankMap, equal_is_what_has_the_same_members_in_order) {
+  for (const auto& [name, members, world] : rank_cases(8)) {
+    if (members.size() < 3) continue;
+    const auto a = RankMap::of(members, world), b = RankMap::of(members, world, Strategy::only("packed"));
+    EXPECT_EQ(a, b) << name;
+    auto other = members;
+    std::swap(other[1], other[2]);
+    EXPECT_NE(a, RankMap::of(other, world)) << name;
+    EXPECT_NE(a, a.slice(0, a.size() - 1)) << name;
+  }
+}
+
+TEST(RankMap, children_share_their_parent_and_survive_it) {
+  std::mt19937_64 random(3);
+  const auto members = random_set(30000, 100000, random), order = shuffled(iota(0, 30000), random);
+  Ranks expected;
+  RankMap child;
+  Index alone;
+  {
+    const auto parent = RankMap::of(members, 100000);
+    const auto positions = RankMap::of(order, 30000);
+    child = RankMap::child(parent, positions).with_lookup(LookupKind::hash);
+    alone = positions.bytes() + parent.bytes();
+    for (const Index i : order) expected.push_back(members[std::size_t(i)]);
+  }
+  EXPECT_EQ(child.representation(), "child");
+  EXPECT_GT(child.bytes(), alone);
+  expect_map(child, expected, 100000);
+  // A child of a child of a child is flattened: never more than two maps behind one another.
+  auto youngest = child;
+  for (int generation = 0; generation < 5; ++generation) {
+    const auto again = shuffled(iota(0, youngest.size() / 2), random);
+    Ranks next;
+    for (const Index i : again) next.push_back(expected[std::size_t(i)]);
+    expected = next;
+    youngest = RankMap::child(youngest, RankMap::of(again, youngest.size()));
+    const auto* form = ranks::form_of<ranks::ChildForm>(youngest);
+    ASSERT_NE(form, nullptr);
+    const auto* parent = ranks::form_of<ranks::ChildForm>(form->parent());
+    EXPECT_TRUE(parent == nullptr || ranks::form_of<ranks::ChildForm>(parent->parent()) == nullptr);
+    expect_map(youngest, expected, 100000);
+    if (HasFatalFailure()) return;
+  }
+  const auto back = RankMap::from_bytes(youngest.to_bytes());
+  expect_map(back, expected, 100000);
+  expect_error(ErrorKind::argument, {"7", "the parent has 30000"}, [&] { RankMap::child(RankMap::of(members, 100000), RankMap::whole(7)); });
+}
+
+TEST(RankMap, a_user_adds_a_module_without_touching_others) {
+  struct Squares : CustomForm {
+    Index n;
+    explicit Squares(Index size) : n(size) {}
+    Index size() const override { return n; }
+    Index select(Index i) const override { return i * i; }
+    std::optional<Index> rank(Index w) const override {
+      for (Index i = 0; i < n && i * i <= w; ++i)
+        if (i * i == w) return i;
+      return nobody;
+    }
+    Index bytes() const override { return 8; }
+    std::string_view name() const override { return "squares"; }
+  };
+  struct SquaresModule : RankModule {
+    std::string_view name() const override { return "squares"; }
+    Estimate estimate(const Analysis& a) const override {
+      for (const auto& run : a.runs)
+        if (run.count > 3) return {};
+      return {a.ascending && a.lowest == 0 && a.highest == (a.size - 1) * (a.size - 1), 8, 1, 10, "squares"};
+    }
+    RankMap::Form build(const Members& members, const Analysis&) const override {
+      return custom(std::make_shared<Squares>(members.size()));
+    }
+  } module;
+  Ranks squares;
+  for (Index i = 0; i < 100; ++i) squares.push_back(i * i);
+  Strategy strategy;
+  strategy.modules = standard_modules();
+  strategy.modules.push_back(&module);
+  const auto map = RankMap::of(squares, 10000, strategy);
+  EXPECT_EQ(map.representation(), "squares");
+  EXPECT_EQ(map.bytes(), 8);
+  expect_map(map, squares, 10000);
+  const auto back = RankMap::from_bytes(map.to_bytes());
+  EXPECT_EQ(back.representation(), "packed");  // the library cannot read a form of somebody else
+  expect_map(back, squares, 10000);
+}
+
+}  // namespace
+}  // namespace longshore
