@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstring>
 
+#include "sequences/digest.hpp"
+
 namespace longshore {
 
 namespace {
@@ -16,12 +18,9 @@ std::uint64_t little(std::uint64_t word) {
 }  // namespace
 
 std::uint64_t checksum(std::span<const std::uint64_t> words) {
-  std::uint64_t hash = 14695981039346656037u;
-  for (const auto word : words) {
-    hash = (hash ^ word) * 1099511628211u;
-    hash ^= hash >> 32;
-  }
-  return hash;
+  Digest digest;
+  for (const auto word : words) digest.mix(word);
+  return digest.value();
 }
 
 std::vector<std::byte> to_little_endian(std::vector<std::uint64_t> words) {

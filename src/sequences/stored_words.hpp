@@ -62,7 +62,7 @@ class WordReader {
   std::size_t at_ = 0;
 };
 
-/// FNV-1a over words, with the high bits folded in: for accidents, not for adversaries.
+/// `Digest`'s.
 std::uint64_t checksum(std::span<const std::uint64_t> words);
 /// Words as they are stored, and back; what is no whole word at the end is left out.
 std::vector<std::byte> to_little_endian(std::vector<std::uint64_t> words);
