@@ -162,7 +162,8 @@ std::vector<RankRange> ranges_of(const nb::handle& given) {
 }
 
 void bind_algebra(nb::class_<RankMap>& type) {
-  const auto other = nb::arg("other"), order = nb::arg("order") = "mpi";
+  const auto other = nb::arg("other");
+  const auto order = nb::arg("order") = "mpi";
   type.def("union", &combined<group_union, set_union>, other, order,
            "Members of this map, then those of the other alone; with order \"set\", all ascending.")
       .def("intersection", &combined<group_intersection, set_intersection>, other, order,
@@ -289,7 +290,9 @@ void bind_questions(nb::class_<RankMap>& type) {
 
 void bind_ranks(nb::module_& module) {
   bind_explanation(module);
-  const auto strategy = nb::arg("strategy") = "hybrid", lookup = nb::arg("lookup") = "none", modules = nb::arg("modules") = "standard";
+  const auto strategy = nb::arg("strategy") = "hybrid";
+  const auto lookup = nb::arg("lookup") = "none";
+  const auto modules = nb::arg("modules") = "standard";
   const auto alpha = nb::arg("alpha") = 0.25;
   const auto only = nb::arg("module") = nb::none();
 

@@ -102,6 +102,12 @@ void write_map(WordWriter& out, const RankMap& map) {
   }
 }
 
+bool same_words(const RankMap& a, const RankMap& b) {
+  WordWriter of_a, of_b;
+  write_map(of_a, a.with_lookup(LookupKind::none)), write_map(of_b, b.with_lookup(LookupKind::none));
+  return of_a.words() == of_b.words();
+}
+
 RankMap read_map(WordReader& in, const FormHead& within) {
   FormHead head = within;
   head.world = in.within(0, RankMap::largest_world, "a world of");
