@@ -224,7 +224,8 @@ bool RankMap::operator==(const RankMap& other) const {
   }
   // Words are compared where they are few for the members that they stand for.
   constexpr Index gain = 64;
-  if (!nest() && !other.nest() && representation() == other.representation() && bytes() < size_ / gain && ranks::same_words(*this, other))
+  if (!nest() && !other.nest() && representation() == other.representation() && bytes() < size_ / gain &&
+      ranks::same_words(*this, other))
     return true;
   constexpr Index piece = 1024;
   std::vector<Index> a(piece), b(piece);
