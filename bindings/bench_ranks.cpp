@@ -31,7 +31,8 @@ void check(const Numbers& numbers, Index bound, Index passes) {
 }  // namespace
 
 void bind_ranks_bench(nb::module_& module) {
-  const auto map = nb::arg("map"), how = nb::arg("questions"), passes = nb::arg("passes") = 1;
+  const auto map = nb::arg("map"), how = nb::arg("questions");
+  const auto passes = nb::arg("passes") = 1;
   module.def("rank_select_seconds", [](const RankMap& m, const Numbers& positions, const std::string& q, Index n) {
     check(positions, m.size(), n);
     const nb::gil_scoped_release release;

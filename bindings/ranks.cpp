@@ -11,12 +11,13 @@ namespace longshore::python {
 
 namespace {
 
-constexpr const char* map_doc = R"(Which world rank a group member is: distinct ranks of a world of up to 2^40, in an order.
+constexpr const char* map_doc =
+    R"(Which world rank a group member is: distinct ranks of a world of up to 2^40, in an order.
 
 ``RankMap(members, world)`` takes a range or anything that NumPy makes integers of. The representation is the one that suits the
 members: `explain` shows what each would cost. `strategy` is "time", "space" or "hybrid", which weighs both with `alpha`; `module`
-names one representation instead. `lookup` is an index for `rank` on lists: "none", "lazy", "hash" or "shortcuts". A value: immutable,
-picklable, cheap to copy; maps made of other maps share what they have in common. Not collective.
+names one representation instead. `lookup` is an index for `rank` on lists: "none", "lazy", "hash" or "shortcuts". A value:
+immutable, picklable, cheap to copy; maps made of other maps share what they have in common. Not collective.
 
 >>> rows = RankMap(range(0, 1048576, 64), 1048576)
 >>> rows[5], rows.rank(320), rows.rank(321), rows.bytes
@@ -44,7 +45,8 @@ Integers integers(const nb::handle& given, const char* what) {
   auto array = numpy.attr("asarray")(given);
   const auto kind = nb::cast<std::string>(array.attr("dtype").attr("kind"));
   if (nb::cast<std::size_t>(array.attr("size")) > 0 && kind != "i" && kind != "u")
-    throw Error(ErrorKind::argument, std::string(what) + " are integers, not " + nb::cast<std::string>(nb::str(array.attr("dtype"))));
+    throw Error(ErrorKind::argument,
+                std::string(what) + " are integers, not " + nb::cast<std::string>(nb::str(array.attr("dtype"))));
   if (kind == "u" && nb::cast<int>(array.attr("dtype").attr("itemsize")) == 8 && nb::cast<std::size_t>(array.attr("size")) > 0 &&
       nb::cast<std::uint64_t>(array.attr("max")()) > std::uint64_t(INT64_MAX))
     throw Error(ErrorKind::overflow, std::string(what) + " are to fit in 64 signed bits");
@@ -122,17 +124,23 @@ nb::object row_of(const Explanation::Row& row) {
 }
 
 void bind_explanation(nb::module_& module) {
-  nb::class_<Explanation>(module, "RankExplanation", "What each representation of a map would cost, and which one a strategy takes. "
-                                                     "str() is a table.")
+  nb::class_<Explanation>(module, "RankExplanation",
+                          "What each representation of a map would cost, and which one a strategy takes. "
+                          "str() is a table.")
       .def_ro("size", &Explanation::size, "Members.")
       .def_ro("world", &Explanation::world, "Ranks of the world.")
       .def_ro("structure", &Explanation::structure, "What was found, in words.")
-      .def_prop_ro("rows", [](const Explanation& e) {
-             nb::list rows;
-             for (const auto& row : e.rows) rows.append(row_of(row));
-             return rows;
-           }, "A dict for each module, the best first: module, possible, bytes, select_ns, rank_ns (None: an index is needed), score, "
-              "note, chosen. Numbers are estimates.", nb::sig("def rows(self) -> list[dict[str, object]]"))
+      .def_prop_ro(
+          "rows",
+          [](const Explanation& e) {
+            nb::list rows;
+            for (const auto& row : e.rows) rows.append(row_of(row));
+            return rows;
+          },
+          "A dict for each module, the best first: module, possible, bytes, select_ns, rank_ns (None: an index is "
+          "needed), score, "
+          "note, chosen. Numbers are estimates.",
+          nb::sig("def rows(self) -> list[dict[str, object]]"))
       .def("__str__", &Explanation::to_string)
       .def("__repr__", &Explanation::to_string);
 }
@@ -144,7 +152,8 @@ RankMap unlocked(Operation operation) {
 }
 
 /// The two kinds of algebra, by the name of the order.
-template <RankMap (*Group)(const RankMap&, const RankMap&, const Strategy&), RankMap (*Set)(const RankMap&, const RankMap&, const Strategy&)>
+template <RankMap (*Group)(const RankMap&, const RankMap&, const Strategy&),
+          RankMap (*Set)(const RankMap&, const RankMap&, const Strategy&)>
 RankMap combined(const RankMap& a, const RankMap& b, const std::string& order) {
   if (order != "mpi" && order != "set") throw Error(ErrorKind::argument, "an order is \"mpi\" or \"set\", not \"" + order + "\"");
   return unlocked([&] { return order == "mpi" ? Group(a, b, {}) : Set(a, b, {}); });
@@ -162,70 +171,109 @@ std::vector<RankRange> ranges_of(const nb::handle& given) {
 }
 
 void bind_algebra(nb::class_<RankMap>& type) {
-  const auto other = nb::arg("other"), order = nb::arg("order") = "mpi";
+  const auto other = nb::arg("other");
+  const auto order = nb::arg("order") = "mpi";
   type.def("union", &combined<group_union, set_union>, other, order,
            "Members of this map, then those of the other alone; with order \"set\", all ascending.")
       .def("intersection", &combined<group_intersection, set_intersection>, other, order,
            "Members of this map, in its order, that are in the other; with order \"set\", ascending.")
       .def("difference", &combined<group_difference, set_difference>, other, order,
            "Members of this map, in its order, that are not in the other; with order \"set\", ascending.")
-      .def("as_set", [](const RankMap& map) { return unlocked([&] { return as_set(map); }); }, "The same members, ascending.")
-      .def("incl", [](const RankMap& map, const nb::handle& positions) {
-             const auto list = integers(positions, "positions");
-             return unlocked([&] { return group_incl(map, list.values()); });
-           }, nb::arg("positions"), "The members at these positions, in this order, as MPI_Group_incl.")
-      .def("excl", [](const RankMap& map, const nb::handle& positions) {
-             const auto list = integers(positions, "positions");
-             return unlocked([&] { return group_excl(map, list.values()); });
-           }, nb::arg("positions"), "The members but for those at these positions, as MPI_Group_excl.")
-      .def("range_incl", [](const RankMap& map, const nb::handle& ranges) {
-             const auto list = ranges_of(ranges);
-             return unlocked([&] { return group_range_incl(map, list); });
-           }, nb::arg("ranges"), "The members at ranges of positions (first, last, stride), last included, as MPI_Group_range_incl.")
-      .def("range_excl", [](const RankMap& map, const nb::handle& ranges) {
-             const auto list = ranges_of(ranges);
-             return unlocked([&] { return group_range_excl(map, list); });
-           }, nb::arg("ranges"), "The members but for those at ranges of positions, as MPI_Group_range_excl.")
-      .def("translate", [](const RankMap& map, const RankMap& other, const nb::object& positions) {
-             if (positions.is_none()) {
-               return to_array([&] {
-                 const nb::gil_scoped_release release;
-                 return translate_ranks(map, other);
-               }());
-             }
-             const auto list = integers(positions, "positions");
-             return to_array([&] {
-               const nb::gil_scoped_release release;
-               return translate_ranks(map, list.values(), other);
-             }(), list.array);
-           }, other, nb::arg("positions") = nb::none(),
-           "Where members of this map (at these positions, or all) are in another, as MPI_Group_translate_ranks; -1: nowhere.",
-           nb::sig("def translate(self, other: RankMap, positions: object = None) -> numpy.ndarray"))
-      .def("compare", [](const RankMap& a, const RankMap& b) {
-             const nb::gil_scoped_release release;
-             switch (compare(a, b)) {
-               case Comparison::identical: return "identical";
-               case Comparison::similar: return "similar";
-               default: return "unequal";
-             }
-           }, other, "\"identical\", \"similar\" (another order) or \"unequal\", as MPI_Group_compare.")
-      .def("split", [](const RankMap& map, const nb::handle& colours, const nb::object& keys) {
-             const auto of_members = integers(colours, "colours");
-             std::optional<Integers> order;
-             if (!keys.is_none()) order = integers(keys, "keys");
-             std::vector<Part> parts = [&] {
-               const nb::gil_scoped_release release;
-               return split(map, of_members.values(), order ? order->values() : std::span<const Index>());
-             }();
-             nb::dict out;
-             for (auto& part : parts) out[nb::int_(part.colour)] = nb::cast(std::move(part.members));
-             return out;
-           }, nb::arg("colours"), nb::arg("keys") = nb::none(),
-           "Maps by colour, their members by key and then by position, as MPI_Comm_split. Members of negative colour are in none.",
-           nb::sig("def split(self, colours: object, keys: object = None) -> dict[int, RankMap]"))
-      .def("__or__", [](const RankMap& a, const RankMap& b) { return unlocked([&] { return set_union(a, b); }); }, nb::is_operator())
-      .def("__and__", [](const RankMap& a, const RankMap& b) { return unlocked([&] { return set_intersection(a, b); }); }, nb::is_operator())
-      .def("__sub__", [](const RankMap& a, const RankMap& b) { return unlocked([&] { return set_difference(a, b); }); }, nb::is_operator());
+      .def(
+          "as_set", [](const RankMap& map) { return unlocked([&] { return as_set(map); }); },
+          "The same members, ascending.")
+      .def(
+          "incl",
+          [](const RankMap& map, const nb::handle& positions) {
+            const auto list = integers(positions, "positions");
+            return unlocked([&] { return group_incl(map, list.values()); });
+          },
+          nb::arg("positions"), "The members at these positions, in this order, as MPI_Group_incl.")
+      .def(
+          "excl",
+          [](const RankMap& map, const nb::handle& positions) {
+            const auto list = integers(positions, "positions");
+            return unlocked([&] { return group_excl(map, list.values()); });
+          },
+          nb::arg("positions"), "The members but for those at these positions, as MPI_Group_excl.")
+      .def(
+          "range_incl",
+          [](const RankMap& map, const nb::handle& ranges) {
+            const auto list = ranges_of(ranges);
+            return unlocked([&] { return group_range_incl(map, list); });
+          },
+          nb::arg("ranges"),
+          "The members at ranges of positions (first, last, stride), last included, as MPI_Group_range_incl.")
+      .def(
+          "range_excl",
+          [](const RankMap& map, const nb::handle& ranges) {
+            const auto list = ranges_of(ranges);
+            return unlocked([&] { return group_range_excl(map, list); });
+          },
+          nb::arg("ranges"), "The members but for those at ranges of positions, as MPI_Group_range_excl.")
+      .def(
+          "translate",
+          [](const RankMap& map, const RankMap& other, const nb::object& positions) {
+            if (positions.is_none()) {
+              return to_array([&] {
+                const nb::gil_scoped_release release;
+                return translate_ranks(map, other);
+              }());
+            }
+            const auto list = integers(positions, "positions");
+            return to_array(
+                [&] {
+                  const nb::gil_scoped_release release;
+                  return translate_ranks(map, list.values(), other);
+                }(),
+                list.array);
+          },
+          other, nb::arg("positions") = nb::none(),
+          "Where members of this map (at these positions, or all) are in another, as MPI_Group_translate_ranks; -1: "
+          "nowhere.",
+          nb::sig("def translate(self, other: RankMap, positions: object = None) -> numpy.ndarray"))
+      .def(
+          "compare",
+          [](const RankMap& a, const RankMap& b) {
+            const nb::gil_scoped_release release;
+            switch (compare(a, b)) {
+              case Comparison::identical:
+                return "identical";
+              case Comparison::similar:
+                return "similar";
+              default:
+                return "unequal";
+            }
+          },
+          other, "\"identical\", \"similar\" (another order) or \"unequal\", as MPI_Group_compare.")
+      .def(
+          "split",
+          [](const RankMap& map, const nb::handle& colours, const nb::object& keys) {
+            const auto of_members = integers(colours, "colours");
+            std::optional<Integers> order;
+            if (!keys.is_none()) order = integers(keys, "keys");
+            std::vector<Part> parts = [&] {
+              const nb::gil_scoped_release release;
+              return split(map, of_members.values(), order ? order->values() : std::span<const Index>());
+            }();
+            nb::dict out;
+            for (auto& part : parts) out[nb::int_(part.colour)] = nb::cast(std::move(part.members));
+            return out;
+          },
+          nb::arg("colours"), nb::arg("keys") = nb::none(),
+          "Maps by colour, their members by key and then by position, as MPI_Comm_split. Members of negative colour "
+          "are in none.",
+          nb::sig("def split(self, colours: object, keys: object = None) -> dict[int, RankMap]"))
+      .def(
+          "__or__", [](const RankMap& a, const RankMap& b) { return unlocked([&] { return set_union(a, b); }); },
+          nb::is_operator())
+      .def(
+          "__and__",
+          [](const RankMap& a, const RankMap& b) { return unlocked([&] { return set_intersection(a, b); }); },
+          nb::is_operator())
+      .def(
+          "__sub__", [](const RankMap& a, const RankMap& b) { return unlocked([&] { return set_difference(a, b); }); },
+          nb::is_operator());
 }
 
 Index position_of(const RankMap& map, Index i) { return i < 0 ? i + map.size() : i; }
@@ -236,115 +284,173 @@ void bind_questions(nb::class_<RankMap>& type) {
       .def_prop_ro("world", &RankMap::world, "Ranks of the world.")
       .def_prop_ro("ascending", &RankMap::ascending, "Whether ranks ascend.")
       .def_prop_ro("bytes", &RankMap::bytes, "What is kept, with all indexes.")
-      .def_prop_ro("representation", [](const RankMap& map) { return std::string(map.representation()); }, "\"nest\", \"elias-fano\", ...")
-      .def_prop_ro("lookup", [](const RankMap& map) { return lookup_name(map.lookup()); }, "The index for `rank`.")
-      .def("world_rank", [](const RankMap& map, const nb::handle& positions) -> nb::object {
-             if (is_scalar(positions)) return nb::int_(map.world_rank(nb::cast<Index>(positions)));
-             const auto list = integers(positions, "positions");
-             std::vector<Index> out(list.values().size());
-             {
-               const nb::gil_scoped_release release;
-               map.world_ranks(list.values(), out);
-             }
-             return to_array(std::move(out), list.array);
-           }, nb::arg("positions"), "SELECT: the world rank at a position, or an array of them.",
-           nb::sig("def world_rank(self, positions: object) -> int | numpy.ndarray"))
-      .def("rank", [](const RankMap& map, const nb::handle& ranks) -> nb::object {
-             if (is_scalar(ranks)) {
-               const Index found = map.rank(nb::cast<Index>(ranks));
-               return found == nobody ? nb::none() : nb::object(nb::int_(found));
-             }
-             const auto list = integers(ranks, "ranks");
-             std::vector<Index> out(list.values().size());
-             {
-               const nb::gil_scoped_release release;
-               map.ranks(list.values(), out);
-             }
-             return to_array(std::move(out), list.array);
-           }, nb::arg("ranks"), "RANK: the position of a world rank or None; of an array, positions, -1 for those who are no members.",
-           nb::sig("def rank(self, ranks: object) -> int | numpy.ndarray | None"))
-      .def("__getitem__", [](const RankMap& map, const nb::slice& slice) {
-             Py_ssize_t first, last, step;
-             if (PySlice_Unpack(slice.ptr(), &first, &last, &step) < 0) throw nb::python_error();
-             PySlice_AdjustIndices(map.size(), &first, &last, step);
-             return unlocked([&] { return map.slice(first, last, step); });
-           }, nb::arg("slice"), "A map of part of the members.")
-      .def("__getitem__", [](const RankMap& map, Index i) {
-             const Index at = position_of(map, i);
-             if (at < 0 || at >= map.size()) throw nb::index_error(("position " + std::to_string(i) + " is outside a map of " + std::to_string(map.size())).c_str());
-             return map.select(at);
-           }, nb::arg("position"))
-      .def("__contains__", [](const RankMap& map, const nb::handle& w) {
-             return is_scalar(w) && map.contains(nb::cast<Index>(w));
-           }, nb::arg("rank"), nb::sig("def __contains__(self, rank: object, /) -> bool"))
-      .def("to_array", [](const RankMap& map) {
-             return to_array([&] {
-               const nb::gil_scoped_release release;
-               return map.to_vector();
-             }());
-           }, "All members as an array of int64.", nb::sig("def to_array(self) -> numpy.ndarray"));
+      .def_prop_ro(
+          "representation", [](const RankMap& map) { return std::string(map.representation()); },
+          "\"nest\", \"elias-fano\", ...")
+      .def_prop_ro(
+          "lookup", [](const RankMap& map) { return lookup_name(map.lookup()); }, "The index for `rank`.")
+      .def(
+          "world_rank",
+          [](const RankMap& map, const nb::handle& positions) -> nb::object {
+            if (is_scalar(positions)) return nb::int_(map.world_rank(nb::cast<Index>(positions)));
+            const auto list = integers(positions, "positions");
+            std::vector<Index> out(list.values().size());
+            {
+              const nb::gil_scoped_release release;
+              map.world_ranks(list.values(), out);
+            }
+            return to_array(std::move(out), list.array);
+          },
+          nb::arg("positions"), "SELECT: the world rank at a position, or an array of them.",
+          nb::sig("def world_rank(self, positions: object) -> int | numpy.ndarray"))
+      .def(
+          "rank",
+          [](const RankMap& map, const nb::handle& ranks) -> nb::object {
+            if (is_scalar(ranks)) {
+              const Index found = map.rank(nb::cast<Index>(ranks));
+              return found == nobody ? nb::none() : nb::object(nb::int_(found));
+            }
+            const auto list = integers(ranks, "ranks");
+            std::vector<Index> out(list.values().size());
+            {
+              const nb::gil_scoped_release release;
+              map.ranks(list.values(), out);
+            }
+            return to_array(std::move(out), list.array);
+          },
+          nb::arg("ranks"),
+          "RANK: the position of a world rank or None; of an array, positions, -1 for those who are no members.",
+          nb::sig("def rank(self, ranks: object) -> int | numpy.ndarray | None"))
+      .def(
+          "__getitem__",
+          [](const RankMap& map, const nb::slice& slice) {
+            Py_ssize_t first, last, step;
+            if (PySlice_Unpack(slice.ptr(), &first, &last, &step) < 0) throw nb::python_error();
+            PySlice_AdjustIndices(map.size(), &first, &last, step);
+            return unlocked([&] { return map.slice(first, last, step); });
+          },
+          nb::arg("slice"), "A map of part of the members.")
+      .def(
+          "__getitem__",
+          [](const RankMap& map, Index i) {
+            const Index at = position_of(map, i);
+            if (at < 0 || at >= map.size())
+              throw nb::index_error(
+                  ("position " + std::to_string(i) + " is outside a map of " + std::to_string(map.size())).c_str());
+            return map.select(at);
+          },
+          nb::arg("position"))
+      .def(
+          "__contains__",
+          [](const RankMap& map, const nb::handle& w) { return is_scalar(w) && map.contains(nb::cast<Index>(w)); },
+          nb::arg("rank"), nb::sig("def __contains__(self, rank: object, /) -> bool"))
+      .def(
+          "to_array",
+          [](const RankMap& map) {
+            return to_array([&] {
+              const nb::gil_scoped_release release;
+              return map.to_vector();
+            }());
+          },
+          "All members as an array of int64.", nb::sig("def to_array(self) -> numpy.ndarray"));
 }
 
 }  // namespace
 
 void bind_ranks(nb::module_& module) {
   bind_explanation(module);
-  const auto strategy = nb::arg("strategy") = "hybrid", lookup = nb::arg("lookup") = "none", modules = nb::arg("modules") = "standard";
+  const auto strategy = nb::arg("strategy") = "hybrid";
+  const auto lookup = nb::arg("lookup") = "none";
+  const auto modules = nb::arg("modules") = "standard";
   const auto alpha = nb::arg("alpha") = 0.25;
   const auto only = nb::arg("module") = nb::none();
 
   nb::class_<RankMap> type(module, "RankMap", map_doc);
-  type.def("__init__", [](RankMap* self, const nb::handle& members, Index world, const std::string& goal, double weight,
-                          const std::optional<std::string>& one, const std::string& list, const std::string& index) {
-         const auto how = strategy_of(goal, weight, one, list, index);
-         new (self) RankMap(with_members(members, [&](std::span<const AffineRun> runs) { return RankMap::of_runs(runs, world, how); },
-                                         [&](std::span<const Index> ranks) { return RankMap::of(ranks, world, how); }));
-       }, nb::arg("members"), nb::arg("world"), nb::kw_only(), strategy, alpha, only, modules, lookup,
-       nb::sig("def __init__(self, members: object, world: int, *, strategy: str = 'hybrid', alpha: float = 0.25, "
-               "module: str | None = None, modules: str = 'standard', lookup: str = 'none') -> None"))
+  type.def(
+          "__init__",
+          [](RankMap* self, const nb::handle& members, Index world, const std::string& goal, double weight,
+             const std::optional<std::string>& one, const std::string& list, const std::string& index) {
+            const auto how = strategy_of(goal, weight, one, list, index);
+            new (self) RankMap(with_members(
+                members, [&](std::span<const AffineRun> runs) { return RankMap::of_runs(runs, world, how); },
+                [&](std::span<const Index> ranks) { return RankMap::of(ranks, world, how); }));
+          },
+          nb::arg("members"), nb::arg("world"), nb::kw_only(), strategy, alpha, only, modules, lookup,
+          nb::sig("def __init__(self, members: object, world: int, *, strategy: str = 'hybrid', alpha: float = 0.25, "
+                  "module: str | None = None, modules: str = 'standard', lookup: str = 'none') -> None"))
       .def_static("whole", &RankMap::whole, nb::arg("world"), "Everybody.")
-      .def_static("nest", [](Index base, const std::vector<std::pair<Index, Index>>& axes, Index world) {
-             std::vector<AffineNest::Axis> list;
-             for (const auto& [count, stride] : axes) list.push_back({count, stride});
-             return RankMap::of_nest(AffineNest(base, list), world);
-           }, nb::arg("base"), nb::arg("axes"), nb::arg("world"),
-           "Nested loops: base + sum of index * stride, for axes (count, stride), the first the fastest.")
+      .def_static(
+          "nest",
+          [](Index base, const std::vector<std::pair<Index, Index>>& axes, Index world) {
+            std::vector<AffineNest::Axis> list;
+            for (const auto& [count, stride] : axes) list.push_back({count, stride});
+            return RankMap::of_nest(AffineNest(base, list), world);
+          },
+          nb::arg("base"), nb::arg("axes"), nb::arg("world"),
+          "Nested loops: base + sum of index * stride, for axes (count, stride), the first the fastest.")
       .def_static("child", &RankMap::child, nb::arg("parent"), nb::arg("positions"),
                   "Member i is the parent's member at positions[i]; the parent's representation is shared.")
-      .def("with_lookup", [](const RankMap& map, const std::string& kind) {
-             return unlocked([&] { return map.with_lookup(lookup_kind(kind)); });
-           }, nb::arg("kind"), "The same map with another index for `rank`, shared otherwise.")
-      .def("rebuilt", [](const RankMap& map, const std::string& goal, double weight, const std::optional<std::string>& one,
-                         const std::string& list, const std::string& index) {
-             const auto how = strategy_of(goal, weight, one, list, index);
-             return unlocked([&] { return rebuilt(map, how); });
-           }, nb::kw_only(), strategy, alpha, only, modules, lookup, "The same map in the representation that another strategy takes.")
-      .def("explain", [](const RankMap& map, const std::string& goal, double weight, const std::string& list) {
-             const auto how = strategy_of(goal, weight, std::nullopt, list, "none");
-             const nb::gil_scoped_release release;
-             return explain(map, how);
-           }, nb::kw_only(), strategy, alpha, modules, "What each representation would cost, and which one a strategy takes.")
-      .def("to_bytes", [](const RankMap& map) {
-             const auto bytes = map.to_bytes();
-             return nb::bytes(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-           }, "The map as bytes, with version and checksum.")
-      .def_static("from_bytes", [](const nb::bytes& bytes, std::optional<Index> most) {
-             return RankMap::from_bytes({reinterpret_cast<const std::byte*>(bytes.c_str()), bytes.size()}, most.value_or(INT64_MAX));
-           }, nb::arg("bytes"), nb::arg("most_members") = nb::none(),
-           "What to_bytes() wrote. Raises ArgumentError saying what is wrong; bytes from strangers are given a bound of members.")
-      .def("validate", [](const RankMap& map) -> std::optional<std::string> {
-             std::string reason;
-             if (map.validate(reason)) return std::nullopt;
-             return reason;
-           }, "None, or why the map does not hold together.")
-      .def("__eq__", [](const RankMap& a, const nb::object& b) {
-             return nb::isinstance<RankMap>(b) && a == nb::cast<const RankMap&>(b);
-           }, nb::arg("other"), nb::sig("def __eq__(self, other: object, /) -> bool"))
-      .def("__hash__", [](const RankMap& map) {
+      .def(
+          "with_lookup",
+          [](const RankMap& map, const std::string& kind) {
+            return unlocked([&] { return map.with_lookup(lookup_kind(kind)); });
+          },
+          nb::arg("kind"), "The same map with another index for `rank`, shared otherwise.")
+      .def(
+          "rebuilt",
+          [](const RankMap& map, const std::string& goal, double weight, const std::optional<std::string>& one,
+             const std::string& list, const std::string& index) {
+            const auto how = strategy_of(goal, weight, one, list, index);
+            return unlocked([&] { return rebuilt(map, how); });
+          },
+          nb::kw_only(), strategy, alpha, only, modules, lookup,
+          "The same map in the representation that another strategy takes.")
+      .def(
+          "explain",
+          [](const RankMap& map, const std::string& goal, double weight, const std::string& list) {
+            const auto how = strategy_of(goal, weight, std::nullopt, list, "none");
+            const nb::gil_scoped_release release;
+            return explain(map, how);
+          },
+          nb::kw_only(), strategy, alpha, modules,
+          "What each representation would cost, and which one a strategy takes.")
+      .def(
+          "to_bytes",
+          [](const RankMap& map) {
+            const auto bytes = map.to_bytes();
+            return nb::bytes(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+          },
+          "The map as bytes, with version and checksum.")
+      .def_static(
+          "from_bytes",
+          [](const nb::bytes& bytes, std::optional<Index> most) {
+            return RankMap::from_bytes({reinterpret_cast<const std::byte*>(bytes.c_str()), bytes.size()},
+                                       most.value_or(INT64_MAX));
+          },
+          nb::arg("bytes"), nb::arg("most_members") = nb::none(),
+          "What to_bytes() wrote. Raises ArgumentError saying what is wrong; bytes from strangers are given a bound of "
+          "members.")
+      .def(
+          "validate",
+          [](const RankMap& map) -> std::optional<std::string> {
+            std::string reason;
+            if (map.validate(reason)) return std::nullopt;
+            return reason;
+          },
+          "None, or why the map does not hold together.")
+      .def(
+          "__eq__",
+          [](const RankMap& a, const nb::object& b) {
+            return nb::isinstance<RankMap>(b) && a == nb::cast<const RankMap&>(b);
+          },
+          nb::arg("other"), nb::sig("def __eq__(self, other: object, /) -> bool"))
+      .def("__hash__",
+           [](const RankMap& map) {
              const Index n = map.size();
              return nb::hash(n == 0 ? nb::make_tuple(0) : nb::make_tuple(n, map.select(0), map.select(n / 2), map.select(n - 1)));
            })
-      .def("__repr__", [](const RankMap& map) {
+      .def("__repr__",
+           [](const RankMap& map) {
              return "<longshore.RankMap " + std::string(map.representation()) + ": " + std::to_string(map.size()) + " of " +
                     std::to_string(map.world()) + " ranks in " + std::to_string(map.bytes()) + " bytes>";
            })
@@ -354,14 +460,18 @@ void bind_ranks(nb::module_& module) {
   bind_questions(type);
   bind_algebra(type);
 
-  module.def("explain_ranks", [](const nb::handle& members, Index world, const std::string& goal, double weight, const std::string& list) {
-    const auto how = strategy_of(goal, weight, std::nullopt, list, "none");
-    return with_members(members, [&](std::span<const AffineRun> runs) { return explain(Members(runs), world, how); },
-                        [&](std::span<const Index> ranks) { return explain(Members(ranks), world, how); });
-  }, nb::arg("members"), nb::arg("world"), nb::kw_only(), strategy, alpha, modules,
-     "What each representation of these members would cost; the map is not made.",
-     nb::sig("def explain_ranks(members: object, world: int, *, strategy: str = 'hybrid', alpha: float = 0.25, "
-             "modules: str = 'standard') -> RankExplanation"));
+  module.def(
+      "explain_ranks",
+      [](const nb::handle& members, Index world, const std::string& goal, double weight, const std::string& list) {
+        const auto how = strategy_of(goal, weight, std::nullopt, list, "none");
+        return with_members(
+            members, [&](std::span<const AffineRun> runs) { return explain(Members(runs), world, how); },
+            [&](std::span<const Index> ranks) { return explain(Members(ranks), world, how); });
+      },
+      nb::arg("members"), nb::arg("world"), nb::kw_only(), strategy, alpha, modules,
+      "What each representation of these members would cost; the map is not made.",
+      nb::sig("def explain_ranks(members: object, world: int, *, strategy: str = 'hybrid', alpha: float = 0.25, "
+              "modules: str = 'standard') -> RankExplanation"));
   module.def("rank_modules", [](const std::string& name) {
     std::vector<std::string> names;
     for (const auto* m : portfolio(name)) names.emplace_back(m->name());

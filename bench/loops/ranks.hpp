@@ -1,5 +1,5 @@
-/// The loops of `longshore bench ranks`: questions to a rank map, and to the int array beside it. Every function returns the seconds
-/// of one pass.
+/// The loops of `longshore bench ranks`: questions to a rank map, and to the int array beside it. Every function
+/// returns the seconds of one pass.
 #pragma once
 
 #include <span>

@@ -16,7 +16,7 @@ __all__ = ["RankExplanation", "RankMap", "explain_ranks", "grid_section", "membe
 
 def grid_section(shape: Sequence[int], section: Sequence[int | slice] = (), *, world: int | None = None) -> RankMap:
     """The ranks of part of a process grid whose last dimension is the fastest: an index or a slice a dimension, `:` for those left
-    out. Members are in the order of the section, so that slices with negative steps go backwards. A closed form: nothing is enumerated.
+    out. Members are in the order of the section, so that slices with negative steps go backwards. A closed form, never enumerated.
 
     >>> grid_section((128, 128, 64), (slice(None), slice(None), 5)).representation
     'stride'
@@ -45,8 +45,8 @@ def grid_section(shape: Sequence[int], section: Sequence[int | slice] = (), *, w
 def members_of(text: str, world: int | None = None) -> tuple[range | np.ndarray | RankMap, int]:
     """The members that a text says, as a range, an array or a map, and the size of their world, if `world` does not say it.
 
-    A range `first:last:step` (its last rank is not a member; without a world, it is its end), a grid and a section of it, ranks with
-    commas or blanks between them, or the name of a file: an array of NumPy's (.npy), or ranks as text.
+    A range `first:last:step` (its last rank is not a member; without a world, it is its end), a grid and a section of it, ranks
+    with commas or blanks between them, or the name of a file: an array of NumPy's (.npy), or ranks as text.
     """
     text = text.strip()
     if match := re.fullmatch(r"(-?\d*)\s*:\s*(-?\d*)\s*(?::\s*(-?\d*))?", text):

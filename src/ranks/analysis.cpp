@@ -70,7 +70,8 @@ bool cut_to_equal(std::vector<AffineRun>& runs) {
   return true;
 }
 
-/// Loops that the runs are, level by level; or, where the firsts of some level follow no rule, the list of them and the loops inside.
+/// Loops that the runs are, level by level; or, where the firsts of some level follow no rule, the list of them and the
+/// loops inside.
 void fold(Analysis& analysis) {
   if (analysis.runs.empty()) return;
   std::vector<AffineNest::Axis> axes;
@@ -136,7 +137,8 @@ bool is_repetitive(const Members& members) {
     for (Index k = 1; k + window <= n; ++k, ++looked) {
       std::uint64_t hash = 0;
       for (Index j = k; j < k + window; ++j)
-        hash = (hash ^ std::uint64_t(values[std::size_t(j)] - values[std::size_t(j - 1)])) * 0x9E3779B97F4A7C15u, hash ^= hash >> 29;
+        hash = (hash ^ std::uint64_t(values[std::size_t(j)] - values[std::size_t(j - 1)])) * 0x9E3779B97F4A7C15u,
+        hash ^= hash >> 29;
       windows.insert(hash);
     }
     if (short_map) break;
@@ -222,7 +224,9 @@ class Pass {
     // The first member follows those that would have made the same step before it.
     if (first == 0) x[-1] = n > 1 ? 2 * x[0] - x[1] : x[0] - 1, x[-2] = 2 * x[-1] - x[0];
     const auto s = block_statistics(values_, n);
-    if (first == 0) out_.lowest = s.lowest, out_.highest = s.highest, out_.least_step = s.least_step, out_.largest_step = s.largest_step;
+    if (first == 0)
+      out_.lowest = s.lowest, out_.highest = s.highest, out_.least_step = s.least_step,
+      out_.largest_step = s.largest_step;
     out_.lowest = std::min(out_.lowest, s.lowest), out_.highest = std::max(out_.highest, s.highest);
     if (s.highest >= out_.world) refuse(first, v, n);
     out_.least_step = std::min(out_.least_step, s.least_step), out_.largest_step = std::max(out_.largest_step, s.largest_step);
@@ -245,7 +249,8 @@ class Pass {
 
   void collect(const Index* v, Index n, const BlockStatistics& s) {
     const Index most_breaks = repetitive_ ? n : n / 4;
-    if (s.breaks > most_breaks || (s.least_step == 0 && s.largest_step == 0) || Index(collector_.size()) > out_.size / (repetitive_ ? 1 : 8) + 64) {
+    if (s.breaks > most_breaks || (s.least_step == 0 && s.largest_step == 0) ||
+        Index(collector_.size()) > out_.size / (repetitive_ ? 1 : 8) + 64) {
       collecting_ = false;
       collector_ = RunCollector(true);
     } else if (s.least_step == s.largest_step) {

@@ -10,8 +10,8 @@ namespace longshore::ranks {
 
 namespace {
 
-// The compilers' vector types: one text for every instruction set, compiled for each of them below. They are passed by reference, for
-// how they would be passed by value depends on the set.
+// The compilers' vector types: one text for every instruction set, compiled for each of them below. They are passed by
+// reference, for how they would be passed by value depends on the set.
 constexpr Index lanes = 8;
 typedef double Numbers __attribute__((vector_size(64)));
 typedef std::int64_t Integers __attribute__((vector_size(64)));
@@ -98,7 +98,8 @@ constexpr Kernel avx512{avx512_statistics, avx512_residual};
 const Kernel& kernel() {
   static const Kernel& chosen = []() -> const Kernel& {
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) return avx512;
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+      return avx512;
     if (__builtin_cpu_supports("avx2")) return avx2;
 #endif
     return baseline;

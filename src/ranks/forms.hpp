@@ -14,10 +14,11 @@
 namespace longshore {
 
 struct RankForm {
-  using Kept = std::variant<ranks::LinearForm, ranks::EliasFanoForm, ranks::BitmapForm, ranks::RunsForm, ranks::AffineRunsForm,
-                            ranks::PackedForm, ranks::HolesForm, ranks::ProductForm, ranks::ChunksForm, ranks::GrammarForm,
-                            ranks::DagForm, ranks::ChildForm, ranks::ArrayForm, ranks::GapForm, ranks::SumsBitmapForm, ranks::BddForm,
-                            ranks::WaveletForm, ranks::BwtForm, ranks::UserForm>;
+  using Kept =
+      std::variant<ranks::LinearForm, ranks::EliasFanoForm, ranks::BitmapForm, ranks::RunsForm, ranks::AffineRunsForm,
+                   ranks::PackedForm, ranks::HolesForm, ranks::ProductForm, ranks::ChunksForm, ranks::GrammarForm,
+                   ranks::DagForm, ranks::ChildForm, ranks::ArrayForm, ranks::GapForm, ranks::SumsBitmapForm,
+                   ranks::BddForm, ranks::WaveletForm, ranks::BwtForm, ranks::UserForm>;
   Kept kept;
 };
 

@@ -23,8 +23,10 @@ void check_worlds(const RankMap& a, const RankMap& b) {
 std::vector<Index> listed(const RankMap& map) {
   constexpr Index most = Index{1} << 32;
   if (map.size() > most)
-    throw Error(ErrorKind::memory_limit, "a group of " + std::to_string(map.size()) + " members without a few ranges in order is not "
-                                         "enumerated; at most " + std::to_string(most));
+    throw Error(ErrorKind::memory_limit, "a group of " + std::to_string(map.size()) +
+                                             " members without a few ranges in order is not "
+                                             "enumerated; at most " +
+                                             std::to_string(most));
   return map.to_vector();
 }
 
@@ -110,7 +112,8 @@ bool worth_intervals(const RankMap& a, const RankMap& b) {
 /// A bit for each rank of [lowest, highest].
 class Marks {
  public:
-  Marks(Index lowest, Index highest) : lowest_(lowest), highest_(highest), words_(std::size_t(ceil_div(highest - lowest + 1, 64))) {}
+  Marks(Index lowest, Index highest)
+      : lowest_(lowest), highest_(highest), words_(std::size_t(ceil_div(highest - lowest + 1, 64))) {}
 
   void set(const RankMap& map) {
     const auto* bitmap = form_of<BitmapForm>(map);
@@ -245,8 +248,8 @@ std::vector<AffineRun> runs_of(std::span<const RankRange> ranges, Index size) {
   std::vector<AffineRun> runs;
   for (const auto& [first, last, stride] : ranges) {
     if (stride == 0 || first < 0 || first >= size || last < 0 || last >= size)
-      throw Error(ErrorKind::argument, "range " + std::to_string(first) + " to " + std::to_string(last) + " by " + std::to_string(stride) +
-                                           " is not within [0, " + std::to_string(size) + ")");
+      throw Error(ErrorKind::argument, "range " + std::to_string(first) + " to " + std::to_string(last) + " by " +
+                                           std::to_string(stride) + " is not within [0, " + std::to_string(size) + ")");
     const Index way = stride > 0 ? last - first : first - last;
     if (way >= 0) runs.push_back({first, stride, way / std::abs(stride) + 1});
   }
@@ -366,7 +369,8 @@ Comparison compare(const RankMap& a, const RankMap& b) {
   return Comparison::similar;
 }
 
-std::vector<Part> split(const RankMap& parent, std::span<const Index> colours, std::span<const Index> keys, const Strategy& strategy) {
+std::vector<Part> split(const RankMap& parent, std::span<const Index> colours, std::span<const Index> keys,
+                        const Strategy& strategy) {
   const auto n = std::size_t(parent.size());
   if (colours.size() != n || (!keys.empty() && keys.size() != n))
     throw Error(ErrorKind::argument, std::to_string(colours.size()) + " colours and " + std::to_string(keys.size()) + " keys for " +

@@ -9,4 +9,7 @@ RankMap make_trusted(const Members& members, Index world, const Strategy& strate
 /// With an analysis that is there already.
 RankMap make_analysed(const Members& members, const Analysis& analysis, const Strategy& strategy);
 
+/// Whether two maps that are not closed forms are kept in the same words; if not, they may be equal all the same.
+bool same_words(const RankMap& a, const RankMap& b);
+
 }  // namespace longshore::ranks

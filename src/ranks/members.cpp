@@ -55,7 +55,8 @@ void write_sequence(WordWriter& out, const EliasFano& sequence) {
 }
 
 EliasFano read_sequence(WordReader& in, Index most) {
-  const Index size = in.within(0, most, "a number of values"), universe = in.within(0, RankMap::largest_world + 1, "a bound of values");
+  const Index size = in.within(0, most, "a number of values"),
+              universe = in.within(0, RankMap::largest_world + 1, "a bound of values");
   const auto low = in.list(), high = in.list();
   return EliasFano::from_words(size, universe, low, high);
 }
@@ -73,8 +74,8 @@ std::vector<Interval> intervals_of(const Members& members) {
     else if (intervals.empty() || intervals.back().last < first)
       intervals.push_back({first, last});
     else
-      throw Error(ErrorKind::argument, "rank " + std::to_string(first) + " follows rank " + std::to_string(intervals.back().last - 1) +
-                                           ": the ranks do not ascend");
+      throw Error(ErrorKind::argument, "rank " + std::to_string(first) + " follows rank " +
+                                           std::to_string(intervals.back().last - 1) + ": the ranks do not ascend");
   };
   for (const auto& run : members.runs())
     if (run.count == 1 || run.step == 1)
@@ -98,8 +99,8 @@ namespace {
       ++position;
     }
   });
-  throw Error(ErrorKind::argument,
-              "rank " + std::to_string(w) + " comes twice, at positions " + std::to_string(first) + " and " + std::to_string(second));
+  throw Error(ErrorKind::argument, "rank " + std::to_string(w) + " comes twice, at positions " + std::to_string(first) +
+                                       " and " + std::to_string(second));
 }
 
 }  // namespace

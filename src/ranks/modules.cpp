@@ -25,8 +25,8 @@ Estimate impossible(std::string why) {
   return estimate;
 }
 
-/// A form of `bytes`, asked in `select` and `rank` nanoseconds and so many accesses to memory. Where the ranks ascend, what has no RANK
-/// of its own is bisected.
+/// A form of `bytes`, asked in `select` and `rank` nanoseconds and so many accesses to memory. Where the ranks ascend,
+/// what has no RANK of its own is bisected.
 Estimate costs(const Analysis& a, Index bytes, double select, double rank, int accesses, std::string note = {}) {
   Estimate estimate{true, double(std::max<Index>(bytes, 1)), 0, rank, std::move(note)};
   estimate.select_ns = select + memory_ns(estimate.bytes, accesses);
@@ -118,7 +118,8 @@ RankMap::Form make_runs(const Members& m, const Analysis& a) {
 Estimate estimate_dag(const Analysis& a) {
   if (!a.diagram) return impossible(a.ascending ? "no small diagram" : no_set);
   const double levels = FixedIntegers::bits_of(a.highest) - DagForm::leaf_bits;
-  return costs(a, DagForm::bytes_of(a.dag_nodes, a.dag_leaves, a.size), 8 + 4.5 * std::max(levels, 0.0), 5 + 3.5 * std::max(levels, 0.0), 1,
+  return costs(a, DagForm::bytes_of(a.dag_nodes, a.dag_leaves, a.size), 8 + 4.5 * std::max(levels, 0.0),
+               5 + 3.5 * std::max(levels, 0.0), 1,
                std::to_string(a.dag_nodes) + " nodes, " + std::to_string(a.dag_leaves) + " leaves");
 }
 RankMap::Form make_dag(const Members&, const Analysis& a) { return a.diagram; }
@@ -146,7 +147,8 @@ RankMap::Form make_linear(const Members& m, const Analysis&) { return keep(Linea
 
 Estimate estimate_affine_runs(const Analysis& a) {
   if (a.runs.empty()) return impossible("the members are no long runs");
-  const auto [least, most] = std::minmax_element(a.runs.begin(), a.runs.end(), [](const auto& x, const auto& y) { return x.step < y.step; });
+  const auto [least, most] =
+      std::minmax_element(a.runs.begin(), a.runs.end(), [](const auto& x, const auto& y) { return x.step < y.step; });
   const auto n = Index(a.runs.size());
   Index bytes = AffineRunsForm::bytes_of(n, a.size, a.highest, most->step - least->step);
   if (!a.ascending) bytes += FixedIntegers::bytes_of(n, FixedIntegers::bits_of(n));
@@ -156,7 +158,8 @@ RankMap::Form make_affine_runs(const Members&, const Analysis& a) { return keep(
 
 Estimate estimate_grammar(const Analysis& a) {
   if (a.grammar_rules == 0) return impossible("the steps hardly repeat");
-  return costs(a, GrammarForm::bytes_of(a.grammar_rules, a.grammar_top, a.size, a.span()), 30 + 6 * std::log2(double(a.runs.size()) + 1), a.ascending ? 80 : searched, 3,
+  return costs(a, GrammarForm::bytes_of(a.grammar_rules, a.grammar_top, a.size, a.span()),
+               30 + 6 * std::log2(double(a.runs.size()) + 1), a.ascending ? 80 : searched, 3,
                "about " + std::to_string(a.grammar_rules + a.grammar_top) + " symbols");
 }
 RankMap::Form make_grammar(const Members&, const Analysis& a) { return keep(GrammarForm(a.runs, a.ascending)); }
@@ -173,8 +176,8 @@ Analysis outer_analysis(const Analysis& a) {
   return analyse_order(Members(outer), *std::max_element(outer.begin(), outer.end()) + 1);
 }
 const Modules& outer_modules() {
-  static const Modules modules{&rank_module("nest"), &rank_module("affine-runs"), &rank_module("elias-fano"), &rank_module("bitmap512"),
-                               &rank_module("linear"), &rank_module("packed")};
+  static const Modules modules{&rank_module("nest"),      &rank_module("affine-runs"), &rank_module("elias-fano"),
+                               &rank_module("bitmap512"), &rank_module("linear"),      &rank_module("packed")};
   return modules;
 }
 
@@ -217,7 +220,8 @@ Estimate estimate_bdd(const Analysis& a) {
   if (!a.ascending) return impossible(no_set);
   if (!buddy_available()) return impossible("needs the library libbdd.so.0 (Debian: apt-get install libbdd0c2)");
   const Index members = a.nest ? a.size : a.paths;  // a nest's diagram was not looked for
-  if (a.size == 0 || a.size > most_kept || members == 0 || members > BddForm::most_paths) return impossible("no diagram of few paths");
+  if (a.size == 0 || a.size > most_kept || members == 0 || members > BddForm::most_paths)
+    return impossible("no diagram of few paths");
   const int bits = std::max(1, FixedIntegers::bits_of(a.highest));
   return costs(a, BddForm::bytes_of(members, bits), 60 + 12.0 * double(members), 3.0 * double(members) * bits, 0,
                std::to_string(members) + (a.nest ? " paths at most" : " paths"));
@@ -319,8 +323,8 @@ const Modules& all_modules() {
 // The array is no part of this: packed is hardly slower and smaller. Of the thesis's modules, none other is better at anything that
 // these do.
 const Modules& standard_modules() {
-  static const Modules standard = named({"nest", "affine-runs", "elias-fano", "holes", "bitmap512", "runs", "linear", "grammar", "product",
-                                         "chunks", "dag", "packed", "array"});
+  static const Modules standard = named({"nest", "affine-runs", "elias-fano", "holes", "bitmap512", "runs", "linear",
+                                         "grammar", "product", "chunks", "dag", "packed", "array"});
   return standard;
 }
 

@@ -222,6 +222,11 @@ bool RankMap::operator==(const RankMap& other) const {
   } else if (!nest() && !other.nest() && std::get<1>(form_) == std::get<1>(other.form_)) {
     return true;
   }
+  // Words are compared where they are few for the members that they stand for.
+  constexpr Index gain = 64;
+  if (!nest() && !other.nest() && representation() == other.representation() && bytes() < size_ / gain &&
+      ranks::same_words(*this, other))
+    return true;
   constexpr Index piece = 1024;
   std::vector<Index> a(piece), b(piece);
   for (Index first = 0; first < size_; first += piece) {

@@ -73,8 +73,8 @@ void check_members(const RankMap& map) {
     for (const Index w : values) {
       if (w < 0 || w >= map.world()) refuse_rank(w, position, map.world());
       if (map.ascending() && w <= before)
-        throw Error(ErrorKind::argument, "rank " + std::to_string(w) + " at position " + std::to_string(position) + " follows rank " +
-                                             std::to_string(before) + " in a map that ascends");
+        throw Error(ErrorKind::argument, "rank " + std::to_string(w) + " at position " + std::to_string(position) +
+                                             " follows rank " + std::to_string(before) + " in a map that ascends");
       lowest = std::min(lowest, w), highest = std::max(highest, w), before = w, ++position;
     }
   });
@@ -100,6 +100,12 @@ void write_map(WordWriter& out, const RankMap& map) {
       }
     });
   }
+}
+
+bool same_words(const RankMap& a, const RankMap& b) {
+  WordWriter of_a, of_b;
+  write_map(of_a, a.with_lookup(LookupKind::none)), write_map(of_b, b.with_lookup(LookupKind::none));
+  return of_a.words() == of_b.words();
 }
 
 RankMap read_map(WordReader& in, const FormHead& within) {

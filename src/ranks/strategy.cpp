@@ -69,7 +69,9 @@ namespace {
 
 std::string structure_of(const Analysis& a) {
   if (a.size == 0) return "no members";
-  std::string text = a.ascending ? "ascending" : "a list of " + std::to_string(a.ascents) + (a.ascents == 1 ? " ascending run" : " ascending runs");
+  std::string text =
+      a.ascending ? "ascending"
+                  : "a list of " + std::to_string(a.ascents) + (a.ascents == 1 ? " ascending run" : " ascending runs");
   text += ", ranks " + std::to_string(a.lowest) + " to " + std::to_string(a.highest) + ", ";
   text += std::to_string(a.ranges) + (a.ranges == 1 ? " range" : " ranges");
   if (a.nest)
@@ -116,7 +118,8 @@ std::string Explanation::to_string() const {
     if (row.estimate.possible) {
       char numbers[96];
       std::snprintf(numbers, sizeof numbers, " %9s bytes %8s ns %9s ns", scaled(row.estimate.bytes).c_str(),
-                    scaled(row.estimate.select_ns).c_str(), row.estimate.rank_ns < 0 ? "index" : scaled(row.estimate.rank_ns).c_str());
+                    scaled(row.estimate.select_ns).c_str(),
+                    row.estimate.rank_ns < 0 ? "index" : scaled(row.estimate.rank_ns).c_str());
       line += numbers;
     }
     if (!row.estimate.note.empty()) line += "  " + row.estimate.note;

@@ -81,8 +81,12 @@ inline int plain_in_word(std::uint64_t word, int k) {
 using Place = std::int64_t;
 
 int plain_count(const std::uint64_t* words, int bits) { return count_body(words, bits); }
-Place plain_find_one(CountedBits bits, Place k, Place low, Place high) { return find_body<true>(bits, k, low, high, plain_in_word); }
-Place plain_find_zero(CountedBits bits, Place k, Place low, Place high) { return find_body<false>(bits, k, low, high, plain_in_word); }
+Place plain_find_one(CountedBits bits, Place k, Place low, Place high) {
+  return find_body<true>(bits, k, low, high, plain_in_word);
+}
+Place plain_find_zero(CountedBits bits, Place k, Place low, Place high) {
+  return find_body<false>(bits, k, low, high, plain_in_word);
+}
 int plain_select(const std::uint64_t* words, int k) { return select_body(words, k, 0, plain_in_word); }
 
 constexpr BitOps plain{plain_count, plain_find_one, plain_find_zero, plain_select, plain_in_word};

@@ -16,8 +16,9 @@ Index EliasFano::bytes_of(Index size, Index universe) {
 
 EliasFano::Builder::Builder(Index size, Index universe) : size_(size), universe_(universe) {
   if (size < 0 || universe < 0 || size > most || FixedIntegers::bits_of(universe) > FixedIntegers::most_bits)
-    throw Error(ErrorKind::argument, "no ascending sequence of " + std::to_string(size) + " values below " + std::to_string(universe) +
-                                         " is made; at most " + std::to_string(most) + " values below 2^57");
+    throw Error(ErrorKind::argument, "no ascending sequence of " + std::to_string(size) + " values below " +
+                                         std::to_string(universe) + " is made; at most " + std::to_string(most) +
+                                         " values below 2^57");
   low_ = FixedIntegers(size, low_bits(size, universe));
   high_.resize(std::size_t(Bitmap::words_of(high_bits(size, universe, low_.width()))));
 }
@@ -91,7 +92,8 @@ void EliasFano::read(Index first, Index n, Index* out) const {
   }
 }
 
-EliasFano EliasFano::from_words(Index size, Index universe, std::span<const std::uint64_t> low, std::span<const std::uint64_t> high) {
+EliasFano EliasFano::from_words(Index size, Index universe, std::span<const std::uint64_t> low,
+                                std::span<const std::uint64_t> high) {
   auto refuse = [&](const char* what) {
     throw Error(ErrorKind::argument,
                 "a sequence of " + std::to_string(size) + " values below " + std::to_string(universe) + " " + what);

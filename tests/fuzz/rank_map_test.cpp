@@ -49,9 +49,23 @@ TEST(StoredRankMap, any_damage_is_noticed) {
 
 TEST(StoredRankMap, survives_words_replaced) {
   std::mt19937_64 random(20261122);
-  const std::uint64_t odd[] = {0, 1, 2, 7, 63, 64, 255, 1u << 16, std::uint64_t(1) << 31, std::uint64_t(1) << 32, std::uint64_t(1) << 40,
-                               (std::uint64_t(1) << 40) + 1, std::uint64_t(1) << 62, std::uint64_t(INT64_MAX), std::uint64_t(INT64_MIN),
-                               ~std::uint64_t(0), ~std::uint64_t(0) - 1};
+  const std::uint64_t odd[] = {0,
+                               1,
+                               2,
+                               7,
+                               63,
+                               64,
+                               255,
+                               1u << 16,
+                               std::uint64_t(1) << 31,
+                               std::uint64_t(1) << 32,
+                               std::uint64_t(1) << 40,
+                               (std::uint64_t(1) << 40) + 1,
+                               std::uint64_t(1) << 62,
+                               std::uint64_t(INT64_MAX),
+                               std::uint64_t(INT64_MIN),
+                               ~std::uint64_t(0),
+                               ~std::uint64_t(0) - 1};
   int good = 0;
   for (const auto& bytes : corpus()) {
     const std::size_t words = bytes.size() / 8 - 1;

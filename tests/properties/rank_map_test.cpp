@@ -20,7 +20,9 @@ std::ostream& operator<<(std::ostream& out, const Drawn& drawn) {
 
 /// Stretches of different character one after the other, and then sorted, shuffled, turned around or left as they are.
 Drawn draw_members(Index world = 0) {
-  if (world == 0) world = *rc::gen::element<Index>(1, 2, 97, 1024, 5000, Index{1} << 20, (Index{1} << 33) + 1, RankMap::largest_world);
+  if (world == 0)
+    world =
+        *rc::gen::element<Index>(1, 2, 97, 1024, 5000, Index{1} << 20, (Index{1} << 33) + 1, RankMap::largest_world);
   Ranks list;
   for (Index stretches = draw(0, 5); stretches > 0; --stretches) {
     const Index first = *rc::gen::inRange<Index>(0, world), n = *rc::gen::element<Index>(1, 2, 3, 17, 64, 127, 128, 129, 300, 1000);
@@ -69,7 +71,8 @@ RC_GTEST_PROP(RankMap, every_possible_module_holds_what_it_was_given, ()) {
   for (const auto* module : all_modules()) {
     if (!module->estimate(analysis).possible) continue;
     RC_LOG() << "\n" << module->name();
-    const auto map = RankMap::of(drawn.members, drawn.world, {0.25, {module}, *rc::gen::element(LookupKind::hash, LookupKind::shortcuts)});
+    const auto map = RankMap::of(drawn.members, drawn.world,
+                                 {0.25, {module}, *rc::gen::element(LookupKind::hash, LookupKind::shortcuts)});
     holds(map, drawn);
     const auto back = RankMap::from_bytes(map.to_bytes(), Index(drawn.members.size()));
     RC_ASSERT(back.representation() == map.representation());
@@ -124,7 +127,8 @@ RC_GTEST_PROP(RankMap, algebra_is_that_of_lists, ()) {
 RC_GTEST_PROP(RankMap, what_comes_twice_or_is_outside_is_refused, ()) {
   auto drawn = draw_members();
   RC_PRE(drawn.members.size() > 1u);
-  const auto at = std::size_t(draw(0, Index(drawn.members.size()) - 1)), from = std::size_t(draw(0, Index(drawn.members.size()) - 1));
+  const auto at = std::size_t(draw(0, Index(drawn.members.size()) - 1)),
+             from = std::size_t(draw(0, Index(drawn.members.size()) - 1));
   RC_PRE(at != from);
   const bool outside = chance(30);
   drawn.members[at] = outside ? *rc::gen::element<Index>(-1, drawn.world, INT64_MIN, INT64_MAX) : drawn.members[from];

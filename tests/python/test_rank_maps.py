@@ -26,7 +26,8 @@ def members(draw, world=WORLD):
         return draw(st.permutations(range(draw(st.integers(0, 200)))))
     if kind == "nodes":
         size = draw(st.sampled_from([4, 16, 24]))
-        return [node * size + k for node in draw(st.lists(st.integers(0, world // size - 1), unique=True, max_size=20)) for k in range(size)]
+        nodes = draw(st.lists(st.integers(0, world // size - 1), unique=True, max_size=20))
+        return [node * size + k for node in nodes for k in range(size)]
     if kind == "runs":
         ranks, at = [], 0
         for gap, length in draw(st.lists(st.tuples(st.integers(1, 99), st.integers(1, 99)), max_size=20)):
@@ -151,9 +152,8 @@ def test_mistakes():
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=4), st.data())
 def test_sections_of_grids_are_those_of_arrays(shape, data):
     grid = np.arange(int(np.prod(shape))).reshape(shape)
-    section = tuple(
-        data.draw(st.one_of(st.integers(-extent, extent - 1), st.slices(extent))) for extent in shape[: data.draw(st.integers(0, len(shape)))]
-    )
+    dimensions = data.draw(st.integers(0, len(shape)))
+    section = tuple(data.draw(st.one_of(st.integers(-extent, extent - 1), st.slices(extent))) for extent in shape[:dimensions])
     rank_map = grid_section(shape, section)
     assert rank_map.to_array().tolist() == grid[section].reshape(-1).tolist()
     assert rank_map.world == grid.size

@@ -115,7 +115,9 @@ TEST(Groups, mistakes_are_refused) {
   expect_error(ErrorKind::argument, {"3", "twice"}, [&] { group_incl(map, Ranks{3, 4, 3}); });
   expect_error(ErrorKind::argument, {"3", "twice"}, [&] { group_excl(map, Ranks{3, 4, 3}); });
   expect_error(ErrorKind::argument, {"range 0 to 5 by 0"}, [&] { group_range_incl(map, std::vector<RankRange>{{0, 5, 0}}); });
-  expect_error(ErrorKind::argument, {"range 0 to 100 by 1", "[0, 100)"}, [&] { group_range_incl(map, std::vector<RankRange>{{0, 100, 1}}); });
+  expect_error(ErrorKind::argument, {"range 0 to 100 by 1", "[0, 100)"}, [&] {
+    group_range_incl(map, std::vector<RankRange>{{0, 100, 1}});
+  });
   expect_error(ErrorKind::argument, {"twice"}, [&] { group_range_incl(map, std::vector<RankRange>{{0, 50, 1}, {60, 40, -5}}); });
   expect_error(ErrorKind::argument, {"world of 100", "99"}, [&] { group_union(map, RankMap::whole(99)); });
   expect_error(ErrorKind::argument, {"2 colours", "100 members"}, [&] { split(map, Ranks{1, 2}, {}); });
@@ -127,7 +129,8 @@ TEST(Groups, split_orders_by_key_then_by_rank) {
     SCOPED_TRACE(name);
     const auto map = RankMap::of(members, world);
     Ranks colours, keys;
-    for (std::size_t i = 0; i < members.size(); ++i) colours.push_back(Index(random() % 5) - 1), keys.push_back(Index(random() % 7) - 3);
+    for (std::size_t i = 0; i < members.size(); ++i)
+      colours.push_back(Index(random() % 5) - 1), keys.push_back(Index(random() % 7) - 3);
     for (const bool with_keys : {true, false}) {
       std::map<Index, std::vector<std::pair<Index, Index>>> expected;
       for (std::size_t i = 0; i < members.size(); ++i)

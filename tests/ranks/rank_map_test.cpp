@@ -32,7 +32,8 @@ TEST_P(EveryModule, holds_what_it_was_given_or_says_why_not) {
     const auto estimate = module.estimate(analysis);
     if (!estimate.possible) {
       EXPECT_FALSE(estimate.note.empty());
-      if (!members.empty()) expect_error(ErrorKind::argument, {std::string(module.name())}, [&] { RankMap::of(members, world, strategy); });
+      if (!members.empty())
+        expect_error(ErrorKind::argument, {std::string(module.name())}, [&] { RankMap::of(members, world, strategy); });
       continue;
     }
     const auto map = RankMap::of(members, world, strategy);
@@ -139,7 +140,8 @@ TEST(RankMap, mistakes_say_which_rank_where) {
 }
 
 TEST(RankMap, runs_are_not_enumerated) {
-  const std::vector<AffineRun> runs{{0, 1, Index{1} << 38}, {Index{1} << 39, 1, Index{1} << 38}, {(Index{1} << 39) + (Index{1} << 38) + 5, 3, 1000}};
+  const std::vector<AffineRun> runs{
+      {0, 1, Index{1} << 38}, {Index{1} << 39, 1, Index{1} << 38}, {(Index{1} << 39) + (Index{1} << 38) + 5, 3, 1000}};
   const auto map = RankMap::of_runs(runs, huge_world);
   EXPECT_EQ(map.size(), (Index{1} << 39) + 1000);
   EXPECT_TRUE(map.ascending());
@@ -151,7 +153,9 @@ TEST(RankMap, runs_are_not_enumerated) {
   std::string reason;
   EXPECT_TRUE(map.validate(reason)) << reason;
   EXPECT_EQ(RankMap::from_bytes(map.to_bytes()), map.slice(0, map.size()));
-  expect_error(ErrorKind::argument, {"rank 1099511627776"}, [] { RankMap::of_runs(std::vector<AffineRun>{{5, 1, huge_world - 4}}, huge_world); });
+  expect_error(ErrorKind::argument, {"rank 1099511627776"}, [] {
+    RankMap::of_runs(std::vector<AffineRun>{{5, 1, huge_world - 4}}, huge_world);
+  });
   expect_error(ErrorKind::memory_limit, {"come twice"},
                [] { RankMap::of_runs(std::vector<AffineRun>{{0, 1, huge_world}, {7, 1, 5}, {90, -3, 2}}, huge_world); });
   expect_error(ErrorKind::argument, {"rank 8", "twice"},
@@ -238,7 +242,8 @@ TEST(RankMap, children_share_their_parent_and_survive_it) {
   }
   const auto back = RankMap::from_bytes(youngest.to_bytes());
   expect_map(back, expected, 100000);
-  expect_error(ErrorKind::argument, {"7", "the parent has 30000"}, [&] { RankMap::child(RankMap::of(members, 100000), RankMap::whole(7)); });
+  expect_error(ErrorKind::argument, {"7", "the parent has 30000"},
+               [&] { RankMap::child(RankMap::of(members, 100000), RankMap::whole(7)); });
 }
 
 TEST(RankMap, a_user_adds_a_module_without_touching_others) {

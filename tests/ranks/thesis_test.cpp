@@ -75,7 +75,8 @@ TEST(Thesis, a_bdd_of_too_many_paths_is_refused) {
   const auto members = random_set(20000, 1 << 16, random);
   expect_error(ErrorKind::argument, {"bdd"}, [&] { RankMap::of(members, 1 << 16, Strategy::only("bdd")); });
   if (ranks::buddy_available()) {
-    expect_error(ErrorKind::argument, {"more than 4096 paths"}, [&] { ranks::bdd_paths_by_buddy(members, 16, BddForm::most_paths); });
+    expect_error(ErrorKind::argument, {"more than 4096 paths"},
+                 [&] { ranks::bdd_paths_by_buddy(members, 16, BddForm::most_paths); });
     check_paths(example(), 8, 3);  // and BuDDy is as it was
   } else {
     expect_error(ErrorKind::argument, {"libbdd.so.0", "libbdd0c2"}, [&] { ranks::bdd_paths_by_buddy(members, 16, 1); });

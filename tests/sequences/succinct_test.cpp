@@ -18,7 +18,8 @@ TEST(BitOps, special_instructions_agree_with_plain_ones) {
   std::mt19937_64 random(seed);
   for (int round = 0; round < 300; ++round) {
     std::uint64_t words[8];
-    for (auto& word : words) word = round % 3 == 0 ? random() : round % 3 == 1 ? random() & random() & random() : ~(random() & random());
+    for (auto& word : words)
+      word = round % 3 == 0 ? random() : round % 3 == 1 ? random() & random() & random() : ~(random() & random());
     int ones = 0;
     for (int bit = 0; bit <= 512; ++bit) {
       ASSERT_EQ(bit_ops().count(words, bit), ones);
@@ -56,7 +57,8 @@ TEST(FixedIntegers, hold_every_width) {
     for (Index i = 0; i < 77; ++i) ASSERT_EQ(list[i], values[std::size_t(i)]);
     EXPECT_EQ(list.memory_bytes(), FixedIntegers::bytes_of(77, width));
     EXPECT_EQ(FixedIntegers::from_words(77, width, list.words()), list);
-    EXPECT_EQ(FixedIntegers::of(values).width(), width == 0 ? 0 : FixedIntegers::bits_of(*std::max_element(values.begin(), values.end())));
+    EXPECT_EQ(FixedIntegers::of(values).width(),
+              width == 0 ? 0 : FixedIntegers::bits_of(*std::max_element(values.begin(), values.end())));
   }
 }
 

@@ -5,8 +5,8 @@
 
 namespace longshore {
 
-// As MPI_Group_union and its like order them: members of `a` in their order; in a union, those of `b` alone follow in theirs. Maps are of
-// one world, or `Error(argument)` is thrown.
+// As MPI_Group_union and its like order them: members of `a` in their order; in a union, those of `b` alone follow in
+// theirs. Maps are of one world, or `Error(argument)` is thrown.
 RankMap group_union(const RankMap& a, const RankMap& b, const Strategy& strategy = {});
 RankMap group_intersection(const RankMap& a, const RankMap& b, const Strategy& strategy = {});
 RankMap group_difference(const RankMap& a, const RankMap& b, const Strategy& strategy = {});
@@ -23,8 +23,8 @@ struct RankRange {
   Index first, last, stride;
 };
 
-/// The members at these positions, in this order; all but them, in the map's order. Positions outside [0, size()), or that come twice,
-/// are `Error(argument)`.
+/// The members at these positions, in this order; all but them, in the map's order. Positions outside [0, size()), or
+/// that come twice, are `Error(argument)`.
 RankMap group_incl(const RankMap& map, std::span<const Index> positions, const Strategy& strategy = {});
 RankMap group_excl(const RankMap& map, std::span<const Index> positions, const Strategy& strategy = {});
 RankMap group_range_incl(const RankMap& map, std::span<const RankRange> ranges, const Strategy& strategy = {});

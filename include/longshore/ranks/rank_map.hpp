@@ -60,9 +60,9 @@ class RankMap {
   static RankMap of_runs(std::span<const AffineRun> runs, Index world);
   static RankMap whole(Index world) { return of_nest(AffineNest::stride(0, world, 1), world); }
   static RankMap of_nest(AffineNest nest, Index world);
-  /// Member i is the member at position `positions.world_rank(i)` of the parent, whose representation is shared: a re-ordered group
-  /// keeps its parent's set and a permutation, a child what it takes of its parent. A chain of more than two is flattened. `positions`
-  /// is of a world of parent.size().
+  /// Member i is the member at position `positions.world_rank(i)` of the parent, whose representation is shared: a
+  /// re-ordered group keeps its parent's set and a permutation, a child what it takes of its parent. A chain of more
+  /// than two is flattened. `positions` is of a world of parent.size().
   static RankMap child(const RankMap& parent, const RankMap& positions);
 
   Index size() const { return size_; }

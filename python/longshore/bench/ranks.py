@@ -1,8 +1,8 @@
 """`longshore bench ranks`: rank maps on the thesis's classes A to E and on groups that programs make, in a world of 2^20.
 
-Each map is made in every representation that can hold it, and by every strategy. Measured are bytes with all indexes, SELECT at random
-(independent questions, and dependent ones, each of which waits for the answer before) and in order, RANK, and what it takes to analyse
-and to build; beside them stand the plain array of 32-bit ranks that MPI libraries keep, and the information-theoretic bound.
+Each map is made in every representation that can hold it, and by every strategy. Measured are bytes with all indexes, SELECT at
+random (independent questions, and dependent ones, each of which waits for the answer before) and in order, RANK, and what it takes
+to analyse and to build; beside them stand the plain array of 32-bit ranks that MPI libraries keep, and the information-theoretic bound.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from .._core import RankMap, rank_modules
 from . import ranks_report, report
 from .harness import BenchError, machine, version, without_collector
-from .ranks_cases import CLASSES, NESTED, STRUCTURED, WORLD, RankCase, class_maps, named_maps
+from .ranks_cases import CLASSES, STRUCTURED, WORLD, RankCase, class_maps, named_maps
 
 _QUESTIONS = 4096
 _SLOW = {"bwt", "bdd"}  # so slow that few questions are asked
@@ -73,7 +73,7 @@ def run(
         "aims": aims(rows, groups),
         "missing": [{"contender": name, "why": why, "cases": ["all"]} for name, why in bench.missing.items()],
         "notes": [
-            "Times are nanoseconds a question, the best of the repeats; bytes are those of one map with all its indexes, on a process.",
+            "Times are nanoseconds a question, the best of the repeats; bytes are those of one map with all its indexes.",
         ],
     }
     ranks_report.print_result(screen, result)
@@ -152,7 +152,8 @@ class _Bench:
         elif not slow:
             hashed = rank_map.with_lookup("hash")
             row["hashed_bytes"] = hashed.bytes
-            row["hashed_rank_ns"] = self.best_ns(self.loops.rank_rank_seconds, len(asked), hashed, case.members[asked], "independent")
+            row["hashed_rank_ns"] = self.best_ns(self.loops.rank_rank_seconds, len(asked), hashed, case.members[asked],
+                                                 "independent")
         return row
 
     def groups(self) -> dict[str, Any]:
@@ -194,10 +195,11 @@ def aims(rows: list[dict[str, Any]], groups: dict[str, Any]) -> list[dict[str, A
     aim("hybrid bytes over the smallest module, structured maps", 1.1, [excess(name) for name in structured])
     aim("hybrid bytes over the smallest module, random sets", 1.25,
         [excess(name) for name in by_name if name.startswith(("A", "random 10k", "random 500k"))])
-    nested = [name for name in by_name if name in NESTED or name.startswith("B")]
-    aim("bytes of nested loops", 200, [(by_name[name]["hybrid"]["bytes"], name) for name in nested], "bytes")
-    aim("SELECT of nested loops", 10, [(by_name[name]["hybrid"]["select_ns"], name) for name in nested], "ns")
-    for module, words, independent, dependent in (("elias-fano", "Elias-Fano", 20, 40), ("bitmap512", "bitmap", 20, 40), ("runs", "runs", 75, 75)):
+    aim("bytes of nested loops", 200, [(by_name[name]["hybrid"]["bytes"], name) for name in structured], "bytes")
+    aim("SELECT of nested loops", 10, [(by_name[name]["hybrid"]["select_ns"], name) for name in structured], "ns")
+    for module, words, independent, dependent in (
+        ("elias-fano", "Elias-Fano", 20, 40), ("bitmap512", "bitmap", 20, 40), ("runs", "runs", 75, 75)
+    ):
         there = [(by_name[name][module], name) for name in by_name if module in by_name[name]]
         aim(f"SELECT of {words}, median of maps", independent, _median(there, "select_ns"), "ns")
         aim(f"dependent SELECT of {words}, median of maps", dependent, _median(there, "select_dependent_ns"), "ns")
@@ -206,8 +208,8 @@ def aims(rows: list[dict[str, Any]], groups: dict[str, Any]) -> list[dict[str, A
         aim("time strategy over the int array, median", 2, [slower[len(slower) // 2]])
         aim("time strategy over the int array, 90th percentile", 3, [slower[int(0.9 * (len(slower) - 1))]])
     for module, words, limit in (("bitmap512", "a bitmap", 10), ("elias-fano", "Elias-Fano", 40)):
-        aim(f"RANK in {words}, median of maps", limit,
-            _median([(by_name[name][module], name) for name in by_name if "rank_ns" in by_name[name].get(module, {})], "rank_ns"), "ns")
+        there = [(c[module], name) for name, c in by_name.items() if "rank_ns" in c.get(module, {})]
+        aim(f"RANK in {words}, median of maps", limit, _median(there, "rank_ns"), "ns")
     aim("RANK of lists, hashed, median of maps", 40,
         _median([(c["hybrid"], name) for name, c in by_name.items() if "hashed_rank_ns" in c["hybrid"]], "hashed_rank_ns"), "ns")
     aim("analysis a member, median of maps of 100,000 and more", 1.5,

@@ -16,8 +16,9 @@ CLASSES = {
     "E": "ranges in descending order",
 }
 # What the aims call structured, beside B.
-STRUCTURED = ("box of a mesh", "sub-mesh", "matrix row", "matrix column", "block-cyclic grid", "transpose", "node-local", "leaders in a stride")
-NESTED = STRUCTURED
+STRUCTURED = (
+    "box of a mesh", "sub-mesh", "matrix row", "matrix column", "block-cyclic grid", "transpose", "node-local", "leaders in a stride"
+)
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class RankCase:
 
 def class_maps(letter: str, count: int, seed: int = 2011) -> Iterator[RankCase]:
     """Maps of one of the thesis's classes (section 5.2); the same ones for the same seed, however many are asked for."""
-    make: Callable[[np.random.Generator], np.ndarray] = {"A": _random, "B": _stride, "C": _ranges, "D": _faces, "E": _descending}[letter]
+    make = {"A": _random, "B": _stride, "C": _ranges, "D": _faces, "E": _descending}[letter]
     for k in range(count):
         members = make(np.random.default_rng([seed, ord(letter), k]))
         yield RankCase(letter, f"{letter}{k}", np.ascontiguousarray(members, dtype=np.int64))

@@ -15,7 +15,8 @@ def ranks():
 
 @ranks.command(short_help="Show what each representation of a rank map costs.")
 @click.argument("members", nargs=-1, required=True, metavar="MEMBERS...")
-@click.option("--world", type=click.IntRange(0, 2**40), metavar="N", help="Ranks of the world.  [default: as few as hold the members]")
+@click.option("--world", type=click.IntRange(0, 2**40), metavar="N",
+              help="Ranks of the world.  [default: as few as hold the members]")
 @click.option("--strategy", type=click.Choice(["time", "space", "hybrid"]), default="hybrid", show_default=True,
               help="What is to be small.")
 @click.option("--alpha", type=click.FloatRange(0, 1), default=0.25, show_default=True, help="The weight of time in the hybrid.")

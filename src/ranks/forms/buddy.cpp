@@ -39,7 +39,8 @@ struct Buddy {
     library.find(set_variables, "bdd_setvarnum"), library.find(variable, "bdd_ithvar"), library.find(if_then_else, "bdd_ite");
     library.find(add_reference, "bdd_addref"), library.find(remove_reference, "bdd_delref");
     library.find(low, "bdd_low"), library.find(high, "bdd_high"), library.find(variable_of, "bdd_var");
-    library.find(most_nodes, "bdd_setmaxnodenum"), library.find(on_error, "bdd_error_hook"), library.find(on_collection, "bdd_gbc_hook");
+    library.find(most_nodes, "bdd_setmaxnodenum"), library.find(on_error, "bdd_error_hook"),
+        library.find(on_collection, "bdd_gbc_hook");
   }
 };
 
@@ -53,7 +54,8 @@ class Session {
     buddy_.most_nodes(most);
     buddy_.on_error([](int) {});       // or it ends the program; results are checked instead
     buddy_.on_collection(nullptr);     // or it writes to stderr
-    if (buddy_.set_variables(bits) < 0) buddy_.done(), throw Error(ErrorKind::argument, "bdd: BuDDy has no memory for its variables");
+    if (buddy_.set_variables(bits) < 0)
+      buddy_.done(), throw Error(ErrorKind::argument, "bdd: BuDDy has no memory for its variables");
   }
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;

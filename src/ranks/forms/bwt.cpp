@@ -60,7 +60,9 @@ BwtForm::BwtForm(const Members& members, Index world) : BwtForm(members.size(), 
   }
 }
 
-Index BwtForm::compressed_bytes(std::span<const Index> members, Index world) { return Index(compressed(members, width_of(world)).size()); }
+Index BwtForm::compressed_bytes(std::span<const Index> members, Index world) {
+  return Index(compressed(members, width_of(world)).size());
+}
 
 const std::vector<Index>& BwtForm::members_of(Index b) const {
   if (last_->block == b) return last_->members;
@@ -70,7 +72,8 @@ const std::vector<Index>& BwtForm::members_of(Index b) const {
   auto bytes = unsigned(plain.size());
   last_->block = -1;
   if (Bzip2::library().decompress(plain.data(), &bytes, packed.data(), unsigned(packed.size()), 0, 0) != 0 || bytes != plain.size())
-    throw Error(ErrorKind::argument, "bwt: block " + std::to_string(b) + " does not decompress to " + std::to_string(n) + " members");
+    throw Error(ErrorKind::argument,
+                "bwt: block " + std::to_string(b) + " does not decompress to " + std::to_string(n) + " members");
   last_->members.assign(std::size_t(n), 0);
   for (Index k = 0; k < n; ++k) std::memcpy(&last_->members[std::size_t(k)], &plain[std::size_t(k * width_)], std::size_t(width_));
   last_->block = b;

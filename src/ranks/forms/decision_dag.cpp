@@ -19,13 +19,14 @@ struct Key {
 };
 struct KeyHash {
   std::size_t operator()(const Key& key) const {
-    const auto mixed = std::uint64_t(key.low) * 0x9E3779B97F4A7C15u ^ (std::uint64_t(key.high) + std::uint64_t(key.level)) * 0xC2B2AE3D27D4EB4Fu;
+    const auto mixed = std::uint64_t(key.low) * 0x9E3779B97F4A7C15u ^
+                       (std::uint64_t(key.high) + std::uint64_t(key.level)) * 0xC2B2AE3D27D4EB4Fu;
     return std::size_t(mixed ^ mixed >> 29);
   }
 };
 
-/// Finds out which part a stretch of ranks is, making those that are new. 0 is empty, 1 full; leaf k is -1 - k, node k is 2 + k, until
-/// it is known how many leaves there are.
+/// Finds out which part a stretch of ranks is, making those that are new. 0 is empty, 1 full; leaf k is -1 - k, node k
+/// is 2 + k, until it is known how many leaves there are.
 class Builder {
  public:
   Builder(std::span<const Interval> intervals, Index most) : intervals_(intervals), most_(most) {}
@@ -63,7 +64,8 @@ class Builder {
     return at->second;
   }
   void check() const {
-    if (Index(low.size() + leaves.size()) > most_) throw Error(ErrorKind::argument, "dag: more than " + std::to_string(most_) + " nodes");
+    if (Index(low.size() + leaves.size()) > most_)
+      throw Error(ErrorKind::argument, "dag: more than " + std::to_string(most_) + " nodes");
   }
 
   std::span<const Interval> intervals_;
@@ -114,7 +116,8 @@ void DagForm::pack(std::span<const Index> low, std::span<const Index> high, std:
   auto count = [&](Index part, int level) {
     if (part == empty) return Index{0};
     if (part == full) return Index{1} << level;
-    return part < first_node() ? Index(std::popcount(leaves_[std::size_t(part - first_leaf)])) : members[std::size_t(part - first_node())];
+    return part < first_node() ? Index(std::popcount(leaves_[std::size_t(part - first_leaf)]))
+                               : members[std::size_t(part - first_node())];
   };
   for (Index k = 0; k < n; ++k) {
     const auto at = std::size_t(k);
@@ -243,7 +246,8 @@ DagForm DagForm::stored(WordReader& in, const FormHead& head) {
 }
 
 Checked DagForm::check(const FormHead& head) const {
-  if (size_ > 0 && (!head.ascending || select(size_ - 1) >= head.world)) throw Error(ErrorKind::argument, "dag: ranks beyond the world");
+  if (size_ > 0 && (!head.ascending || select(size_ - 1) >= head.world))
+    throw Error(ErrorKind::argument, "dag: ranks beyond the world");
   return Checked::all;
 }
 

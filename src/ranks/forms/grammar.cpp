@@ -8,8 +8,8 @@ namespace longshore::ranks {
 
 namespace {
 
-/// A sequence of symbols made shorter round by round: first every run of a symbol becomes a power, then the pairs that come most often
-/// become symbols, all those within a factor of two of the most frequent in one go.
+/// A sequence of symbols made shorter round by round: first every run of a symbol becomes a power, then the pairs that
+/// come most often become symbols, all those within a factor of two of the most frequent in one go.
 class Repair {
  public:
   enum Kind { terminal, pair, power };

@@ -5,8 +5,8 @@
 
 namespace longshore::ranks {
 
-/// Terminals are `count` steps of the same size. A rule is two symbols one after the other, or one symbol a number of times. Each symbol
-/// knows how many steps it stands for and how far they go.
+/// Terminals are `count` steps of the same size. A rule is two symbols one after the other, or one symbol a number of
+/// times. Each symbol knows how many steps it stands for and how far they go.
 class GrammarForm {
  public:
   static constexpr std::string_view name = "grammar";
@@ -27,8 +27,8 @@ class GrammarForm {
   Index symbols() const { return left_.size() + top_.size(); }
 
  private:
-  /// left and right count symbols from 1: a terminal has no left one, a power no right one. What else there is to know of them, the step
-  /// of a terminal and the times of a power, follows from `steps` and `way`.
+  /// left and right count symbols from 1: a terminal has no left one, a power no right one. What else there is to know
+  /// of them, the step of a terminal and the times of a power, follows from `steps` and `way`.
   struct Symbol {
     Index left, right, steps, way;
   };

@@ -110,7 +110,8 @@ LinearForm LinearForm::stored(WordReader& in, const FormHead& head) {
     h.slope = std::bit_cast<float>(std::uint32_t(slope));
     h.unit = std::uint32_t(unit);
     // Within these bounds no sum along the line leaves 64 bits.
-    if (slope > UINT32_MAX || h.width > most_width || std::abs(Index(h.base)) > Index{1} << 50 || !(std::fabs(h.slope) <= float(Index{1} << 41)))
+    if (slope > UINT32_MAX || h.width > most_width || std::abs(Index(h.base)) > Index{1} << 50 ||
+        !(std::fabs(h.slope) <= float(Index{1} << 41)))
       in.refuse("has a line in block " + std::to_string(b) + " that no ranks lie along");
     unit += Index(h.width);
     if (unit > Index(UINT32_MAX)) in.refuse("has too many residuals");

@@ -33,7 +33,9 @@ class PackedForm {
  public:
   static constexpr std::string_view name = "packed";
   PackedForm(const Members& members, Index world);
-  static Index bytes_of(Index size, Index world) { return FixedIntegers::bytes_of(size, FixedIntegers::bits_of(std::max<Index>(world, 1) - 1)); }
+  static Index bytes_of(Index size, Index world) {
+    return FixedIntegers::bytes_of(size, FixedIntegers::bits_of(std::max<Index>(world, 1) - 1));
+  }
 
   Index size() const { return values_.size(); }
   Index select(Index i) const { return values_[i]; }

@@ -50,8 +50,13 @@ Checked ChildForm::check(const FormHead& head) const {
 // --- product --------------------------------------------------------------------------------------------------------------------
 
 ProductForm::ProductForm(RankMap outer, AffineNest inner, Index base, Index unit)
-    : outer_(std::move(outer)), inner_(std::move(inner)), base_(base), unit_(unit),
-      shift_(inner_.size() > 0 && std::has_single_bit(std::uint64_t(inner_.size())) ? std::countr_zero(std::uint64_t(inner_.size())) : -1) {}
+    : outer_(std::move(outer)),
+      inner_(std::move(inner)),
+      base_(base),
+      unit_(unit),
+      shift_(inner_.size() > 0 && std::has_single_bit(std::uint64_t(inner_.size()))
+                 ? std::countr_zero(std::uint64_t(inner_.size()))
+                 : -1) {}
 
 Index ProductForm::rank(Index w) const {
   const Index way = w - base_;
@@ -98,8 +103,9 @@ Checked ProductForm::check(const FormHead& head) const {
 // --- chunks ---------------------------------------------------------------------------------------------------------------------
 
 ChunksForm::ChunksForm(const Members& members, Index world, bool ascending) : ascending_(ascending) {
-  static const Modules simple{&rank_module("nest"),   &rank_module("affine-runs"), &rank_module("elias-fano"), &rank_module("bitmap512"),
-                              &rank_module("linear"), &rank_module("runs"),        &rank_module("packed")};
+  static const Modules simple{&rank_module("nest"),      &rank_module("affine-runs"), &rank_module("elias-fano"),
+                              &rank_module("bitmap512"), &rank_module("linear"),      &rank_module("runs"),
+                              &rank_module("packed")};
   const Strategy small{0.1, simple, LookupKind::none};
   members.each_piece([&](Index, std::span<const Index> values) {
     static_assert(chunk == 4096, "pieces are chunks");

@@ -1,5 +1,5 @@
-/// Forms made of other maps: a map in terms of its parent, an outer list of firsts with the same inner loops, chunks, and the forms of
-/// users' modules.
+/// Forms made of other maps: a map in terms of its parent, an outer list of firsts with the same inner loops, chunks,
+/// and the forms of users' modules.
 #pragma once
 
 #include "ranks/forms/common.hpp"

@@ -141,7 +141,8 @@ BitmapForm BitmapForm::stored(WordReader& in, const FormHead& head) {
   const auto words = in.list();
   if (Index(words.size()) != Bitmap::words_of(bits)) in.refuse("has another number of words than its bits say");
   BitmapForm form(base, {words.begin(), words.end()}, bits);
-  if (form.size() != head.size) in.refuse("has " + std::to_string(form.size()) + " bits set for " + std::to_string(head.size) + " members");
+  if (form.size() != head.size)
+    in.refuse("has " + std::to_string(form.size()) + " bits set for " + std::to_string(head.size) + " members");
   return form;
 }
 
@@ -195,7 +196,8 @@ RunsForm RunsForm::stored(WordReader& in, const FormHead& head) {
   form.base_ = in.within(0, head.world, "a base");
   form.starts_ = read_sequence(in, head.size);
   form.positions_ = read_sequence(in, head.size);
-  if (form.positions_.universe() != head.size || form.starts_.size() != form.positions_.size() || form.starts_.universe() > head.world)
+  if (form.positions_.universe() != head.size || form.starts_.size() != form.positions_.size() ||
+      form.starts_.universe() > head.world)
     in.refuse("has runs that do not hold " + std::to_string(head.size) + " members");
   if (head.size > 0 && (form.positions_.size() == 0 || form.positions_[0] != 0 || form.starts_[0] != 0))
     in.refuse("has runs that do not begin where the map does");

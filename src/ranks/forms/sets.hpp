@@ -75,7 +75,8 @@ class BitmapForm {
   static constexpr std::string_view name = "bitmap512";
   BitmapForm(const Members& members, Index lowest, Index highest);
   /// From bits that are there already: bit 0 is rank `base`.
-  BitmapForm(Index base, std::vector<std::uint64_t> words, Index bits) : base_(base), bits_(std::move(words), bits, Bitmap::Find::ones) {}
+  BitmapForm(Index base, std::vector<std::uint64_t> words, Index bits)
+      : base_(base), bits_(std::move(words), bits, Bitmap::Find::ones) {}
   static Index bytes_of(Index size, Index span) { return Bitmap::bytes_of(span, size, Bitmap::Find::ones); }
 
   Index size() const { return bits_.ones(); }

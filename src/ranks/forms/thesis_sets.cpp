@@ -120,7 +120,8 @@ SumsBitmapForm SumsBitmapForm::stored(WordReader& in, const FormHead& head) {
   const auto words = in.list();
   if (Index(words.size()) != ceil_div(bits, block) * (block / 64)) in.refuse("has another number of words than its bits say");
   SumsBitmapForm form(base, {words.begin(), words.end()}, bits);
-  if (form.size() != head.size) in.refuse("has " + std::to_string(form.size()) + " bits set for " + std::to_string(head.size) + " members");
+  if (form.size() != head.size)
+    in.refuse("has " + std::to_string(form.size()) + " bits set for " + std::to_string(head.size) + " members");
   return form;
 }
 

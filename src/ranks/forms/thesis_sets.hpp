@@ -32,8 +32,8 @@ class GapForm {
   FixedIntegers sums_;  ///< the first member of each block
 };
 
-/// A bit for each rank from the first member to the last, sums before each block of 1024 bits, found by bisection; inside a block by
-/// counting.
+/// A bit for each rank from the first member to the last, sums before each block of 1024 bits, found by bisection;
+/// inside a block by counting.
 class SumsBitmapForm {
  public:
   static constexpr std::string_view name = "bitmap";

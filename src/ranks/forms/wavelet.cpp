@@ -31,7 +31,8 @@ WaveletForm::WaveletForm(const Members& permutation) : size_(permutation.size())
       if (value < 0 || value >= size_ || run_of[std::size_t(value)] >= 0)
         throw Error(ErrorKind::argument, "wavelet: no permutation of [0, " + std::to_string(size_) + ")");
       if (starts.empty() || value < before) starts.push_back(first);
-      if (Index(starts.size()) > most_runs) throw Error(ErrorKind::argument, "wavelet: more than " + std::to_string(most_runs) + " runs");
+      if (Index(starts.size()) > most_runs)
+        throw Error(ErrorKind::argument, "wavelet: more than " + std::to_string(most_runs) + " runs");
       run_of[std::size_t(value)] = std::int32_t(starts.size()) - 1;
       before = value, ++first;
     }

@@ -5,9 +5,9 @@
 
 namespace longshore::ranks {
 
-/// The tree that a merge sort of the runs would go through: a node has a bit for each of its values in order, which says whether the
-/// value comes from its left runs or from its right ones. Runs are split where both sides weigh about the same, which keeps to the
-/// entropy of their lengths within two bits a member and needs no table of codes.
+/// The tree that a merge sort of the runs would go through: a node has a bit for each of its values in order, which
+/// says whether the value comes from its left runs or from its right ones. Runs are split where both sides weigh about
+/// the same, which keeps to the entropy of their lengths within two bits a member and needs no table of codes.
 class WaveletForm {
  public:
   static constexpr std::string_view name = "wavelet";
@@ -27,8 +27,8 @@ class WaveletForm {
   Checked check(const FormHead&) const { return Checked::structure; }
 
  private:
-  /// A node and the runs [from, to) below it. Nodes are numbered so that the left child follows its parent and the right one all those
-  /// of the left: of r runs, r - 1 nodes.
+  /// A node and the runs [from, to) below it. Nodes are numbered so that the left child follows its parent and the
+  /// right one all those of the left: of r runs, r - 1 nodes.
   struct Node {
     Index number, from, to;
     bool leaf() const { return to - from == 1; }
