@@ -58,11 +58,13 @@ class RunCollector {
   bool near_, broken_ = false;
 };
 
-/// Runs of one step cut to pieces of equal count, so that two that happen to continue one another are two again.
+/// Runs of one step cut to pieces of equal count, so that two that happen to continue one another are two again. Long runs that
+/// share no long piece stay as they are: the pieces would be many more than the runs.
 bool cut_to_equal(std::vector<AffineRun>& runs) {
-  Index count = 0;
+  Index count = 0, pieces_in_all = 0;
   for (const auto& run : runs) count = std::gcd(count, run.step == runs[0].step ? run.count : 1);
-  if (count < 2) return false;
+  for (const auto& run : runs) pieces_in_all += run.count / std::max<Index>(count, 1);
+  if (count < 2 || pieces_in_all > 4 * Index(runs.size()) + 1024) return false;
   std::vector<AffineRun> pieces;
   for (const auto& run : runs)
     for (Index k = 0; k < run.count; k += count) pieces.push_back({run.first + k * run.step, run.step, count});
@@ -93,7 +95,8 @@ void fold(Analysis& analysis) {
     RunCollector collector(false);
     for (const auto& run : level) collector.push(run.first);
     auto next = collector.finish();
-    if (next.size() == level.size() || next.empty()) {
+    if (next.empty()) return;  // a first comes twice: who asks for distinct ranks will say so
+    if (next.size() == level.size()) {
       level = std::move(next);
       break;
     }
@@ -112,13 +115,15 @@ void fold(Analysis& analysis) {
   for (const auto& axis : axes) lowest += std::min<Index>(axis.stride, 0) * (axis.count - 1);
   auto inner = AffineNest::make(-lowest, axes);
   if (!inner) return;
-  OuterInner product{*inner, 0, 0, {}};
+  OuterInner product{*inner, 0, 0, {}, nullptr};
   for (const auto& run : level)
     for (Index k = 0; k < run.count; ++k) product.outer.push_back(run.first + run.step * k + lowest);
   product.base = *std::min_element(product.outer.begin(), product.outer.end());
   for (auto& first : product.outer) first -= product.base, product.unit = std::gcd(product.unit, first);
   if (product.unit <= inner->highest()) return;
   for (auto& first : product.outer) first /= product.unit;
+  const Index world = *std::max_element(product.outer.begin(), product.outer.end()) + 1;
+  product.outer_analysis = std::make_shared<const Analysis>(analyse_order(Members(product.outer), world));
   analysis.product = std::move(product);
 }
 
@@ -198,7 +203,7 @@ Index chunk_bytes(Index n, Index span, Index ranges, Index breaks, bool ascendin
     bytes = std::min({bytes, EliasFanoForm::bytes_of(n, span), RunsForm::bytes_of(ranges, n, span)});
     if (span <= 64 * n) bytes = std::min(bytes, BitmapForm::bytes_of(n, span));
   }
-  return bytes;
+  return kept_bytes + bytes;
 }
 
 /// What is found block by block.
@@ -313,6 +318,26 @@ void analyse_runs(Analysis& out, std::span<const AffineRun> given) {
   }
 }
 
+/// What the loops themselves say, of a map of them that is too large to look at each member.
+void analyse_nest(Analysis& out, const AffineNest& nest) {
+  out.nest = nest, out.lowest = nest.lowest(), out.highest = nest.highest(), out.ascending = nest.ascending();
+  out.least_step = INT64_MAX, out.largest_step = INT64_MIN;
+  out.ranges = out.ascents = 1;
+  Index above = out.size, way = 0;  // how often the axes from here on step, and how far those below have gone by then
+  for (std::size_t k = 0; k < nest.depth(); ++k) {
+    const auto [count, stride] = nest.axis(k);
+    const Index times = above - above / count, step = stride - way;
+    above /= count, way += stride * (count - 1);
+    out.least_step = std::min(out.least_step, step), out.largest_step = std::max(out.largest_step, step);
+    out.ranges += step == 1 ? 0 : times, out.ascents += step > 0 ? 0 : times;
+  }
+  constexpr Index most_runs = Index{1} << 16;
+  const auto inner = nest.axis(0);
+  const Index runs = out.size / inner.count;
+  out.breaks = 2 * (runs - 1);
+  for (Index j = 0; j < runs && runs <= most_runs; ++j) out.runs.push_back({nest.select(j * inner.count), inner.stride, inner.count});
+}
+
 /// The decision diagram, where there is reason to hope for a small one.
 void look_for_diagram(Analysis& out, const Members& members) {
   constexpr Index few_ranges = 2048, most_ranges = Index{1} << 20, most_nodes = Index{1} << 15;
@@ -339,17 +364,32 @@ Analysis analyse_order(const Members& members, Index world) {
     out.nest = AffineNest();
     return out;
   }
-  constexpr Index most_looked_at = Index{1} << 30;
-  out.enumerated = members.runs().empty() || out.size <= most_looked_at;
-  if (!members.runs().empty() && Index(members.runs().size()) < out.size / 16) {
+  auto take_sample = [&] {
+    out.sample.resize(std::size_t(std::min<Index>(out.size, 1000)));
+    members.read((out.size - Index(out.sample.size())) / 2, Index(out.sample.size()), out.sample.data());
+  };
+  // Beyond this many members, loops are taken at their word.
+  constexpr Index large_nest = Index{1} << 22;
+  if (members.map() != nullptr && members.map()->nest() != nullptr && out.size > large_nest) {
+    ranks::analyse_nest(out, *members.map()->nest());
+    take_sample();
+    return out;
+  }
+  // And so are runs, where they are few for what they stand for.
+  constexpr Index most_looked_at = Index{1} << 30, long_runs = 4096;
+  const auto runs = Index(members.runs().size());
+  if (runs > 0 && runs < out.size / 16) {
     ranks::analyse_runs(out, members.runs());
     ranks::fold(out);
-    if (out.nest || !out.enumerated) return out;
+    if (out.nest || out.size > most_looked_at || runs < out.size / long_runs) {
+      take_sample();
+      return out;
+    }
     out = {};
-    out.size = members.size(), out.world = world, out.enumerated = true;
+    out.size = members.size(), out.world = world;
   }
-  out.sample.resize(std::size_t(std::min<Index>(out.size, 1000)));
-  members.read((out.size - Index(out.sample.size())) / 2, Index(out.sample.size()), out.sample.data());
+  out.enumerated = true;
+  take_sample();
   out.repetitive = ranks::is_repetitive(members);
   out.ascents = 1;
   ranks::Pass pass(out, out.repetitive);

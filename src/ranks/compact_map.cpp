@@ -131,7 +131,11 @@ int CMRangeFind(const CMMap* map, int64_t first, int64_t last, int64_t stride, i
   });
 }
 
-int64_t CMRank(const CMMap* map, int64_t rank) { return map->map.rank(rank); }
+int64_t CMRank(const CMMap* map, int64_t rank) {
+  Index position = longshore::nobody;
+  map->guarded([&] { position = map->map.rank(rank); });
+  return position;
+}
 
 int CMSetStrategy(CMMap* map, CMStrategy strategy, double alpha) {
   return map->guarded([&] {

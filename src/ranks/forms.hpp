@@ -24,6 +24,9 @@ struct RankForm {
 
 namespace ranks {
 
+/// What a map that is not in closed form takes beside the content of its form: the form itself, and the counts of its owners.
+inline constexpr Index kept_bytes = Index(sizeof(RankForm)) + 2 * Index(sizeof(void*));
+
 template <class Form>
 RankMap::Form keep(Form form) {
   return std::make_shared<const RankForm>(RankForm{std::move(form)});

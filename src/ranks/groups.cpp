@@ -19,14 +19,16 @@ void check_worlds(const RankMap& a, const RankMap& b) {
                                          std::to_string(b.world()));
 }
 
-/// Members that would have to be written out one by one, with a bound.
-std::vector<Index> listed(const RankMap& map) {
+/// Members that have to be looked at one by one are not too many.
+void check_enumerable(const RankMap& map) {
   constexpr Index most = Index{1} << 32;
   if (map.size() > most)
-    throw Error(ErrorKind::memory_limit, "a group of " + std::to_string(map.size()) +
-                                             " members without a few ranges in order is not "
-                                             "enumerated; at most " +
-                                             std::to_string(most));
+    throw Error(ErrorKind::memory_limit, "a group of " + std::to_string(map.size()) + " members without a few ranges in order is not "
+                                         "enumerated; at most " + std::to_string(most));
+}
+
+std::vector<Index> listed(const RankMap& map) {
+  check_enumerable(map);
   return map.to_vector();
 }
 
@@ -171,6 +173,7 @@ Extent extent(const RankMap& map) {
   if (map.empty()) return {};
   if (map.nest() != nullptr) return {map.nest()->lowest(), map.nest()->highest()};
   if (map.ascending()) return {map.select(0), map.select(map.size() - 1)};
+  check_enumerable(map);
   Extent e;
   Members(map).each_piece([&](Index, std::span<const Index> values) {
     for (const Index w : values) e.lowest = std::min(e.lowest, w), e.highest = std::max(e.highest, w);
@@ -229,6 +232,7 @@ RankMap combine_sets(Operation operation, const RankMap& a, const RankMap& b, co
 
 /// Members of `a`, in order, that are in `b` or that are not.
 std::vector<Index> filtered(const RankMap& a, const RankMap& b, bool wanted) {
+  check_enumerable(a);
   const Membership in_b(b, a.size());
   std::vector<Index> out;
   Members(a).each_piece([&](Index, std::span<const Index> values) {
@@ -238,20 +242,20 @@ std::vector<Index> filtered(const RankMap& a, const RankMap& b, bool wanted) {
   return out;
 }
 
-/// A map of its own instead of a child of another, where it is not too large to be looked at.
-RankMap flattened(const RankMap& map, const Strategy& strategy) {
-  constexpr Index most = Index{1} << 30;
-  return form_of<ChildForm>(map) == nullptr || map.size() > most ? map : rebuilt(map, strategy);
-}
-
 std::vector<AffineRun> runs_of(std::span<const RankRange> ranges, Index size) {
   std::vector<AffineRun> runs;
   for (const auto& [first, last, stride] : ranges) {
-    if (stride == 0 || first < 0 || first >= size || last < 0 || last >= size)
+    auto refuse = [&, first = first, last = last, stride = stride](const std::string& why) {
       throw Error(ErrorKind::argument, "range " + std::to_string(first) + " to " + std::to_string(last) + " by " +
-                                           std::to_string(stride) + " is not within [0, " + std::to_string(size) + ")");
-    const Index way = stride > 0 ? last - first : first - last;
-    if (way >= 0) runs.push_back({first, stride, way / std::abs(stride) + 1});
+                                           std::to_string(stride) + " " + why);
+    };
+    const std::string outside = "is not within [0, " + std::to_string(size) + ")";
+    if (stride == 0 || stride == INT64_MIN || first < 0 || first >= size) refuse(outside);
+    if (last != first && (last > first) != (stride > 0)) refuse("leads away from its end");
+    // The end itself need not be a position, only where the stride leads to.
+    const Wide steps = (Wide(last) - first) / stride, end = first + steps * stride;
+    if (end < 0 || end >= size) refuse(outside);
+    runs.push_back({first, stride, Index(steps) + 1});
   }
   return runs;
 }

@@ -92,7 +92,7 @@ Index RankLookup::Shortcuts::find(const RankMap& map, Index w) const {
 RankLookup::RankLookup(const RankMap& map, LookupKind kind) : kind_(kind) {
   if (kind == LookupKind::hash) hash_ = std::make_unique<const Hash>(map);
   if (kind == LookupKind::shortcuts) shortcuts_ = std::make_unique<const Shortcuts>(map);
-  if (hash_) hash_bytes_ = hash_->slots.memory_bytes();
+  if (hash_) hash_bytes_ = hash_->bytes();
 }
 
 Index RankLookup::find(const RankMap& map, Index w) const {
@@ -100,14 +100,15 @@ Index RankLookup::find(const RankMap& map, Index w) const {
   if (kind_ == LookupKind::lazy)
     std::call_once(once_, [&] {
       hash_ = std::make_unique<const Hash>(map);
-      hash_bytes_ = hash_->slots.memory_bytes();
+      hash_bytes_ = hash_->bytes();
     });
   return hash_->find(map, w);
 }
 
 Index RankLookup::bytes() const {
-  if (!shortcuts_) return hash_bytes_;
-  return shortcuts_->set.bytes() + shortcuts_->marked.memory_bytes() + shortcuts_->back.memory_bytes();
+  constexpr Index own = sizeof(RankLookup) + 2 * sizeof(void*);  // with the counts of its owners
+  if (!shortcuts_) return own + hash_bytes_;
+  return own + Index(sizeof(Shortcuts)) + shortcuts_->set.bytes() + shortcuts_->marked.memory_bytes() + shortcuts_->back.memory_bytes();
 }
 
 }  // namespace longshore

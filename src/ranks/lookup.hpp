@@ -27,6 +27,7 @@ class RankLookup {
     explicit Hash(const RankMap& map);
     Index find(const RankMap& map, Index w) const;
     std::uint64_t slot_of(Index w) const;
+    Index bytes() const { return Index(sizeof(Hash)) + slots.memory_bytes(); }
   };
   /// The permutation that the map is of the set of its members, with a way back every eight steps along its cycles (Munro, Raman,
   /// Raman and Rao).

@@ -9,6 +9,9 @@ RankMap make_trusted(const Members& members, Index world, const Strategy& strate
 /// With an analysis that is there already.
 RankMap make_analysed(const Members& members, const Analysis& analysis, const Strategy& strategy);
 
+/// A map of its own instead of a child of another, where it is not too large to be looked at.
+RankMap flattened(const RankMap& map, const Strategy& strategy);
+
 /// Whether two maps that are not closed forms are kept in the same words; if not, they may be equal all the same.
 bool same_words(const RankMap& a, const RankMap& b);
 

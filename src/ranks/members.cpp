@@ -78,7 +78,9 @@ std::vector<Interval> intervals_of(const Members& members) {
                                            std::to_string(intervals.back().last - 1) + ": the ranks do not ascend");
   };
   for (const auto& run : members.runs())
-    if (run.count == 1 || run.step == 1)
+    if (run.count == 0)
+      continue;
+    else if (run.count == 1 || run.step == 1)
       add(run.first, run.first + run.count);
     else
       for (Index k = 0; k < run.count; ++k) add(run.first + k * run.step, run.first + k * run.step + 1);

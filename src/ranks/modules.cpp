@@ -35,6 +35,11 @@ Estimate costs(const Analysis& a, Index bytes, double select, double rank, int a
   return estimate;
 }
 
+/// Of what is no closed form: the form stands behind a pointer.
+Estimate kept(const Analysis& a, Index bytes, double select, double rank, int accesses, std::string note = {}) {
+  return costs(a, kept_bytes + bytes, select, rank, accesses, std::move(note));
+}
+
 constexpr double searched = -1;
 
 /// A module as its name and two functions.
@@ -85,7 +90,7 @@ Estimate estimate_stride(const Analysis& a) {
 Estimate estimate_elias_fano(const Analysis& a) {
   if (const char* why = no_list_of_set(a)) return impossible(why);
   if (a.size > EliasFano::most) return impossible("too many members");
-  return costs(a, EliasFanoForm::bytes_of(a.size, a.span()), 9, 12, 2);
+  return kept(a, EliasFanoForm::bytes_of(a.size, a.span()), 9, 12, 2);
 }
 RankMap::Form make_elias_fano(const Members& m, const Analysis& a) { return keep(EliasFanoForm(m, a.lowest, a.highest)); }
 
@@ -94,14 +99,14 @@ Estimate estimate_holes(const Analysis& a) {
   if (a.size == 0) return impossible("no members");
   const Index holes = a.span() - a.size;
   if (holes > a.size || holes > EliasFano::most || a.size > most_kept) return impossible("more holes than members");
-  return costs(a, HolesForm::bytes_of(a.size, a.span()), 10, 12 * std::log2(double(holes) + 2), 2);
+  return kept(a, HolesForm::bytes_of(a.size, a.span()), 10, 12 * std::log2(double(holes) + 2), 2);
 }
 RankMap::Form make_holes(const Members& m, const Analysis& a) { return keep(HolesForm(m, a.lowest, a.highest)); }
 
 Estimate estimate_bitmap512(const Analysis& a) {
   if (const char* why = no_list_of_set(a)) return impossible(why);
   if (a.span() > most_kept_bits || a.size > Bitmap::most) return impossible("too many bits");
-  return costs(a, BitmapForm::bytes_of(a.size, a.span()), 8, 4, 2);
+  return kept(a, BitmapForm::bytes_of(a.size, a.span()), 8, 4, 2);
 }
 RankMap::Form make_bitmap512(const Members& m, const Analysis& a) { return keep(BitmapForm(m, a.lowest, a.highest)); }
 
@@ -109,7 +114,7 @@ Estimate estimate_runs(const Analysis& a) {
   if (!a.ascending || a.size == 0) return impossible(a.size == 0 ? "no members" : no_set);
   if (a.ranges > EliasFano::most) return impossible("too many runs");
   if (!a.enumerated && a.runs.empty()) return impossible("too many members");
-  return costs(a, RunsForm::bytes_of(a.ranges, a.size, a.span()), 32, 32, 3, std::to_string(a.ranges) + " runs");
+  return kept(a, RunsForm::bytes_of(a.ranges, a.size, a.span()), 32, 32, 3, std::to_string(a.ranges) + " runs");
 }
 RankMap::Form make_runs(const Members& m, const Analysis& a) {
   return keep(RunsForm(a.runs.empty() ? m : Members(a.runs)));
@@ -118,7 +123,7 @@ RankMap::Form make_runs(const Members& m, const Analysis& a) {
 Estimate estimate_dag(const Analysis& a) {
   if (!a.diagram) return impossible(a.ascending ? "no small diagram" : no_set);
   const double levels = FixedIntegers::bits_of(a.highest) - DagForm::leaf_bits;
-  return costs(a, DagForm::bytes_of(a.dag_nodes, a.dag_leaves, a.size), 8 + 4.5 * std::max(levels, 0.0),
+  return kept(a, DagForm::bytes_of(a.dag_nodes, a.dag_leaves, a.size), 8 + 4.5 * std::max(levels, 0.0),
                5 + 3.5 * std::max(levels, 0.0), 1,
                std::to_string(a.dag_nodes) + " nodes, " + std::to_string(a.dag_leaves) + " leaves");
 }
@@ -128,20 +133,20 @@ RankMap::Form make_dag(const Members&, const Analysis& a) { return a.diagram; }
 
 Estimate estimate_array(const Analysis& a) {
   if (const char* why = not_listed(a)) return impossible(why);
-  return costs(a, ArrayForm::bytes_of(a.size, a.world), 0.7, searched, 1);
+  return kept(a, ArrayForm::bytes_of(a.size, a.world), 0.7, searched, 1);
 }
 RankMap::Form make_array(const Members& m, const Analysis& a) { return keep(ArrayForm(m, a.world)); }
 
 Estimate estimate_packed(const Analysis& a) {
   if (const char* why = not_listed(a)) return impossible(why);
-  return costs(a, PackedForm::bytes_of(a.size, a.world), 1.2, searched, 1);
+  return kept(a, PackedForm::bytes_of(a.size, a.world), 1.2, searched, 1);
 }
 RankMap::Form make_packed(const Members& m, const Analysis& a) { return keep(PackedForm(m, a.world)); }
 
 Estimate estimate_linear(const Analysis& a) {
   if (const char* why = not_listed(a)) return impossible(why);
   if (!a.enumerated || a.linear_bytes == 0) return impossible("the members were not looked at");
-  return costs(a, a.linear_bytes, 3, searched, 2);
+  return kept(a, a.linear_bytes, 3, searched, 2);
 }
 RankMap::Form make_linear(const Members& m, const Analysis&) { return keep(LinearForm(m)); }
 
@@ -152,13 +157,13 @@ Estimate estimate_affine_runs(const Analysis& a) {
   const auto n = Index(a.runs.size());
   Index bytes = AffineRunsForm::bytes_of(n, a.size, a.highest, most->step - least->step);
   if (!a.ascending) bytes += FixedIntegers::bytes_of(n, FixedIntegers::bits_of(n));
-  return costs(a, bytes, 9, 8 + 4 * std::log2(double(n) + 1), 2, std::to_string(n) + " runs");
+  return kept(a, bytes, 9, 8 + 4 * std::log2(double(n) + 1), 2, std::to_string(n) + " runs");
 }
 RankMap::Form make_affine_runs(const Members&, const Analysis& a) { return keep(AffineRunsForm(a.runs)); }
 
 Estimate estimate_grammar(const Analysis& a) {
   if (a.grammar_rules == 0) return impossible("the steps hardly repeat");
-  return costs(a, GrammarForm::bytes_of(a.grammar_rules, a.grammar_top, a.size, a.span()),
+  return kept(a, GrammarForm::bytes_of(a.grammar_rules, a.grammar_top, a.size, a.span()),
                30 + 6 * std::log2(double(a.runs.size()) + 1), a.ascending ? 80 : searched, 3,
                "about " + std::to_string(a.grammar_rules + a.grammar_top) + " symbols");
 }
@@ -167,14 +172,10 @@ RankMap::Form make_grammar(const Members&, const Analysis& a) { return keep(Gram
 Estimate estimate_chunks(const Analysis& a) {
   if (const char* why = not_listed(a)) return impossible(why);
   if (!a.enumerated || a.chunk_bytes == 0 || a.size <= ChunksForm::chunk) return impossible("the map is one chunk");
-  return costs(a, a.chunk_bytes, 12, a.ascending ? 60 : searched, 3);
+  return kept(a, a.chunk_bytes, 12, a.ascending ? 60 : searched, 3);
 }
 RankMap::Form make_chunks(const Members& m, const Analysis& a) { return keep(ChunksForm(m, a.world, a.ascending)); }
 
-Analysis outer_analysis(const Analysis& a) {
-  const auto& outer = a.product->outer;
-  return analyse_order(Members(outer), *std::max_element(outer.begin(), outer.end()) + 1);
-}
 const Modules& outer_modules() {
   static const Modules modules{&rank_module("nest"),      &rank_module("affine-runs"), &rank_module("elias-fano"),
                                &rank_module("bitmap512"), &rank_module("linear"),      &rank_module("packed")};
@@ -183,21 +184,20 @@ const Modules& outer_modules() {
 
 Estimate estimate_product(const Analysis& a) {
   if (!a.product) return impossible("the members are no list of equal loops");
-  const auto outer = outer_analysis(a);
+  const auto& outer = *a.product->outer_analysis;
   Estimate best;
   for (const auto* module : outer_modules()) {
     const auto estimate = module->estimate(outer);
     if (estimate.possible && (!best.possible || Strategy().score(estimate) < Strategy().score(best))) best = estimate;
   }
   const auto depth = double(a.product->inner.depth());
-  auto all = costs(a, Index(best.bytes) + a.product->inner.bytes() + Index(sizeof(RankMap)) + 16, best.select_ns + 2 + depth,
+  auto all = kept(a, Index(best.bytes) + a.product->inner.bytes() + ProductForm::parts_bytes, best.select_ns + 2 + depth,
                    best.rank_ns < 0 ? searched : best.rank_ns + 4 + 2 * depth, 0,
                    std::to_string(a.product->outer.size()) + " times " + a.product->inner.to_string());
   return all;
 }
 RankMap::Form make_product(const Members&, const Analysis& a) {
-  const auto analysis = outer_analysis(a);
-  auto outer = make_analysed(Members(a.product->outer), analysis, {0.25, outer_modules(), LookupKind::none});
+  auto outer = make_analysed(Members(a.product->outer), *a.product->outer_analysis, {0.25, outer_modules(), LookupKind::none});
   return keep(ProductForm(std::move(outer), a.product->inner, a.product->base, a.product->unit));
 }
 
@@ -205,14 +205,14 @@ RankMap::Form make_product(const Members&, const Analysis& a) {
 
 Estimate estimate_gap(const Analysis& a) {
   if (const char* why = no_list_of_set(a)) return impossible(why);
-  return costs(a, GapForm::bytes_of(a.size, std::max<Index>(a.largest_step, 0), a.highest), 20, searched, 2);
+  return kept(a, GapForm::bytes_of(a.size, std::max<Index>(a.largest_step, 0), a.highest), 20, searched, 2);
 }
 RankMap::Form make_gap(const Members& m, const Analysis&) { return keep(GapForm(m)); }
 
 Estimate estimate_bitmap(const Analysis& a) {
   if (const char* why = no_list_of_set(a)) return impossible(why);
   if (a.span() > most_kept_bits) return impossible("too many bits");
-  return costs(a, SumsBitmapForm::bytes_of(a.span()), 20 + 5 * std::log2(double(a.span()) / 1024 + 1), 12, 2);
+  return kept(a, SumsBitmapForm::bytes_of(a.span()), 20 + 5 * std::log2(double(a.span()) / 1024 + 1), 12, 2);
 }
 RankMap::Form make_bitmap(const Members& m, const Analysis& a) { return keep(SumsBitmapForm(m, a.lowest, a.highest)); }
 
@@ -223,7 +223,7 @@ Estimate estimate_bdd(const Analysis& a) {
   if (a.size == 0 || a.size > most_kept || members == 0 || members > BddForm::most_paths)
     return impossible("no diagram of few paths");
   const int bits = std::max(1, FixedIntegers::bits_of(a.highest));
-  return costs(a, BddForm::bytes_of(members, bits), 60 + 12.0 * double(members), 3.0 * double(members) * bits, 0,
+  return kept(a, BddForm::bytes_of(members, bits), 60 + 12.0 * double(members), 3.0 * double(members) * bits, 0,
                std::to_string(members) + (a.nest ? " paths at most" : " paths"));
 }
 RankMap::Form make_bdd(const Members& m, const Analysis& a) {
@@ -233,25 +233,38 @@ RankMap::Form make_bdd(const Members& m, const Analysis& a) {
   return keep(BddForm(bdd_paths_by_buddy(members, bits, BddForm::most_paths), bits));
 }
 
+/// The thesis's representations of sets, which its permutations are of.
+const Modules& set_modules() {
+  static const Modules modules{&rank_module("stride"), &rank_module("bdd"), &rank_module("bitmap"), &rank_module("gap")};
+  return modules;
+}
+
+/// The set of a list: what is known of it without sorting it. Of members at random, the largest gap is about so many times the mean.
+Index bytes_of_set(const Analysis& a) {
+  if (a.span() == a.size) return AffineNest::stride(a.lowest, a.size, 1).bytes();
+  const double gap = double(a.span()) / double(a.size) * std::max(std::log(double(a.size)), 1.0);
+  Index bytes = GapForm::bytes_of(a.size, std::min(Index(gap), a.span() - a.size + 1), a.highest);
+  if (a.span() <= most_kept_bits) bytes = std::min(bytes, SumsBitmapForm::bytes_of(a.span()));
+  return kept_bytes + bytes;
+}
+
 double run_entropy(const Analysis& a) { return std::log2(double(a.ascents)); }
 
 Estimate estimate_wavelet(const Analysis& a) {
   if (a.ascending) return impossible("the ranks ascend: there is nothing to permute");
   if (const char* why = not_listed(a)) return impossible(why);
   if (a.ascents > WaveletForm::most_runs) return impossible(std::to_string(a.ascents) + " ascending runs");
-  const Index set = a.span() == a.size ? AffineNest().bytes() + 40
-                                       : std::min(EliasFanoForm::bytes_of(a.size, a.span()),
-                                                  a.span() <= most_kept_bits ? BitmapForm::bytes_of(a.size, a.span()) : INT64_MAX);
-  const Index bytes = set + WaveletForm::bytes_of(a.ascents, a.size, run_entropy(a)) + 2 * Index(sizeof(RankMap));
-  return costs(a, bytes, 25 + 25 * run_entropy(a), 20 + 14 * run_entropy(a), 2, std::to_string(a.ascents) + " ascending runs");
+  Index bytes = WaveletForm::bytes_of(a.ascents, a.size, run_entropy(a));
+  if (a.size < a.world) bytes += bytes_of_set(a) + 2 * Index(sizeof(RankMap)) + kept_bytes;  // a child of its set
+  return kept(a, bytes, 25 + 25 * run_entropy(a), 20 + 14 * run_entropy(a), 2, std::to_string(a.ascents) + " ascending runs");
 }
 RankMap::Form make_wavelet(const Members& m, const Analysis& a) {
   std::vector<Index> members(std::size_t(m.size())), sorted;
   m.read(0, m.size(), members.data());
   sorted = members;
   std::sort(sorted.begin(), sorted.end());
-  const auto set = make_trusted(Members(sorted), a.world, Strategy::space());
-  for (auto& w : members) w = set.rank(w);
+  const auto set = make_trusted(Members(sorted), a.world, {0, set_modules(), LookupKind::none});
+  for (auto& w : members) w = std::lower_bound(sorted.begin(), sorted.end(), w) - sorted.begin();
   RankMap permutation(keep(WaveletForm(Members(members))), m.size(), false);
   if (set.size() == a.world) return permutation.form();
   return keep(ChildForm(set, std::move(permutation)));
@@ -262,8 +275,8 @@ Estimate estimate_bwt(const Analysis& a) {
   if (!bzip2_available()) return impossible("needs the library libbz2.so.1.0 (Debian: apt-get install libbz2-1.0)");
   if (a.sample.empty()) return impossible("the members were not looked at");
   const double each = double(BwtForm::compressed_bytes(a.sample, a.world)) / double(a.sample.size());
-  const Index bytes = Index(double(a.size) * each) + (ceil_div(a.size, BwtForm::block) + std::min(a.size, BwtForm::block)) * 8;
-  return costs(a, bytes, a.size <= BwtForm::block ? 15 : 80000, searched, 0);
+  const Index bytes = BwtForm::bytes_of(Index(double(a.size) * each), a.size);
+  return kept(a, bytes, a.size <= BwtForm::block ? 15 : 80000, searched, 0);
 }
 RankMap::Form make_bwt(const Members& m, const Analysis& a) { return keep(BwtForm(m, a.world)); }
 

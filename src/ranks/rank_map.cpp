@@ -32,6 +32,12 @@ int generations(const RankMap& map) {
   return child == nullptr ? 1 : 1 + generations(child->parent());
 }
 
+/// How deep maps are within maps, as `read_map` counts them.
+int depth(const RankMap& map) {
+  if (const auto* child = form_of<ChildForm>(map)) return 1 + std::max(depth(child->parent()), depth(child->positions()));
+  return map.nest() != nullptr ? 0 : 1;  // a product or chunks are made of what has no maps within
+}
+
 void check_world(Index world) {
   if (world < 0 || world > RankMap::largest_world)
     throw Error(ErrorKind::argument, "a world of " + std::to_string(world) + " ranks; there are 0 to 2^40");
@@ -44,6 +50,7 @@ RankMap::RankMap(Form form, Index world, bool ascending) : form_(std::move(form)
     size_ = closed->size();
   else
     size_ = visit_form(kept(form_), [](const auto& kept) { return kept.size(); });
+  ascending_ = ascending_ || size_ < 2;  // however it was made: fewer than two are in order
 }
 
 RankMap RankMap::of_nest(AffineNest nest, Index world) {
@@ -82,9 +89,20 @@ RankMap RankMap::child(const RankMap& parent, const RankMap& positions) {
       axes.push_back({inner->axis(k).count, inner->axis(k).stride * outer->axis(0).stride});
     if (auto nest = AffineNest::make(outer->select(inner->base()), axes)) return of_nest(std::move(*nest), parent.world());
   }
+  // Neither side grows from generation to generation: positions are no child themselves, and two maps stand behind a child.
+  if (form_of<ChildForm>(positions) != nullptr) {
+    const auto flat = ranks::flattened(positions, Strategy::hybrid());
+    if (form_of<ChildForm>(flat) == nullptr) return child(parent, flat);
+  }
   constexpr int deepest = 2;
-  if (const auto* grandchild = form_of<ChildForm>(parent); grandchild != nullptr && generations(parent) >= deepest)
-    return child(grandchild->parent(), rebuilt(child(grandchild->positions(), positions), Strategy::hybrid()));
+  if (const auto* grandchild = form_of<ChildForm>(parent); grandchild != nullptr && generations(parent) >= deepest) {
+    const auto between = ranks::flattened(child(grandchild->positions(), positions), Strategy::hybrid());
+    if (form_of<ChildForm>(between) == nullptr) return child(grandchild->parent(), between);
+  }
+  // What is too large to be flattened stays as it is, as long as it can be stored.
+  if (std::max(depth(parent), depth(positions)) >= ranks::most_depth)
+    throw Error(ErrorKind::memory_limit, "a map of " + std::to_string(positions.size()) + " members is too large to be made one of its "
+                                         "own, and " + std::to_string(ranks::most_depth) + " maps stand behind it already");
   const bool ascending = parent.ascending() && positions.ascending();
   return RankMap(keep(ChildForm(parent, positions)), parent.world(), ascending);
 }
@@ -166,7 +184,7 @@ std::vector<Index> RankMap::to_vector() const {
 }
 
 RankMap RankMap::slice(Index first, Index last, Index step) const {
-  if (step == 0 || first < 0 || first > size_ || last < -1 || last > size_)
+  if (step == 0 || step == INT64_MIN || first < 0 || first > size_ || last < -1 || last > size_)
     throw Error(ErrorKind::argument, "a slice from " + std::to_string(first) + " to " + std::to_string(last) + " by " +
                                          std::to_string(step) + " of " + std::to_string(size_) + " members");
   const Index way = step > 0 ? last - first : first - last, count = way <= 0 ? 0 : ceil_div(way, std::abs(step));
@@ -205,7 +223,7 @@ LookupKind RankMap::lookup() const {
 Index RankMap::bytes() const {
   const Index index = lookup_ ? lookup_->bytes() : 0;
   if (const auto* closed = nest()) return closed->bytes() + index;
-  return visit_form(kept(form_), [](const auto& form) { return form.bytes(); }) + index;
+  return ranks::kept_bytes + visit_form(kept(form_), [](const auto& form) { return form.bytes(); }) + index;
 }
 
 std::string_view RankMap::representation() const {
@@ -216,12 +234,9 @@ std::string_view RankMap::representation() const {
 
 bool RankMap::operator==(const RankMap& other) const {
   if (size_ != other.size_) return false;
-  if (nest() && other.nest()) {
-    if (*nest() == *other.nest()) return true;
-    if (nest()->depth() == 1 && other.nest()->depth() == 1 && size_ > 1) return false;
-  } else if (!nest() && !other.nest() && std::get<1>(form_) == std::get<1>(other.form_)) {
-    return true;
-  }
+  // The loops of an order are these and no others: the first axis is as long as the first step goes on, and so for the firsts.
+  if (nest() && other.nest()) return *nest() == *other.nest();
+  if (!nest() && !other.nest() && std::get<1>(form_) == std::get<1>(other.form_)) return true;
   // Words are compared where they are few for the members that they stand for.
   constexpr Index gain = 64;
   if (!nest() && !other.nest() && representation() == other.representation() && bytes() < size_ / gain &&

@@ -116,6 +116,7 @@ RankMap read_map(WordReader& in, const FormHead& within) {
   const auto lookup = flags >> 8;
   head.ascending = flags & 1;
   if ((flags & 0xfe) != 0 || lookup > std::uint64_t(LookupKind::shortcuts)) in.refuse("has unknown flags");
+  if (head.size < 2 && !head.ascending) in.refuse("has fewer than two members that do not ascend");
   const auto name = read_name(in);
   RankMap::Form form = name == nest_name ? RankMap::Form(read_nest(in, head)) : read_form(name, in, head);
   RankMap map(std::move(form), head.world, head.ascending);

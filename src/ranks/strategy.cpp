@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "ranks/forms.hpp"
 #include "ranks/make.hpp"
 
 namespace longshore {
@@ -21,10 +22,14 @@ struct Candidate {
   double score;
 };
 
-/// The best score first; what is not possible last.
-std::vector<Candidate> candidates(const Analysis& analysis, const Strategy& strategy) {
+void check_alpha(const Strategy& strategy) {
   if (!(strategy.alpha >= 0 && strategy.alpha <= 1))
     throw Error(ErrorKind::argument, "alpha is " + std::to_string(strategy.alpha) + "; it is between 0 and 1");
+}
+
+/// The best score first; what is not possible last.
+std::vector<Candidate> candidates(const Analysis& analysis, const Strategy& strategy) {
+  check_alpha(strategy);
   std::vector<Candidate> list;
   for (const auto* module : strategy.modules.empty() ? standard_modules() : strategy.modules) {
     auto estimate = module->estimate(analysis);
@@ -61,6 +66,11 @@ RankMap make_analysed(const Members& members, const Analysis& analysis, const St
 
 RankMap make_trusted(const Members& members, Index world, const Strategy& strategy) {
   return make_analysed(members, analyse_order(members, world), strategy);
+}
+
+RankMap flattened(const RankMap& map, const Strategy& strategy) {
+  constexpr Index most = Index{1} << 30;
+  return form_of<ChildForm>(map) == nullptr || map.size() > most ? map : rebuilt(map, strategy);
 }
 
 }  // namespace ranks
@@ -104,6 +114,7 @@ Explanation explain(const Members& members, Index world, const Strategy& strateg
 Explanation explain(const RankMap& map, const Strategy& strategy) { return explain(Members(map), map.world(), strategy); }
 
 RankMap rebuilt(const RankMap& map, const Strategy& strategy) {
+  ranks::check_alpha(strategy);
   // Loops are not enumerated to find out that they are loops.
   const auto& modules = strategy.modules.empty() ? standard_modules() : strategy.modules;
   if (map.nest() != nullptr && std::find(modules.begin(), modules.end(), &rank_module("nest")) != modules.end()) return map;

@@ -20,6 +20,7 @@ const std::vector<Bytes>& corpus() {
       }
     const auto parent = RankMap::of(iota(0, 100, 3), 300);
     list.push_back(RankMap::child(parent, RankMap::of(Ranks{7, 3, 99}, 100)).to_bytes());
+    for (const auto* module : {"array", "packed", "linear"}) list.push_back(RankMap::of({}, 50, Strategy::only(module)).to_bytes());
     return list;
   }();
   return all;
@@ -45,6 +46,26 @@ TEST(StoredRankMap, any_damage_is_noticed) {
       ASSERT_FALSE(check_rank_map(damaged));
     }
   }
+}
+
+TEST(StoredRankMap, nobody_in_no_order_is_refused) {
+  constexpr std::size_t flags = 3;  // the word behind what it is, its world and its size
+  int seen = 0;
+  for (const auto& bytes : corpus()) {
+    std::uint64_t size;
+    std::memcpy(&size, &bytes[16], 8);
+    if (size > 1) continue;
+    ++seen;
+    for (std::uint64_t lookup = 0; lookup < 4; ++lookup)
+      for (const std::uint64_t ascending : {0, 1}) {
+        auto changed = bytes;
+        const std::uint64_t word = lookup << 8 | ascending;
+        std::memcpy(&changed[8 * flags], &word, 8);
+        seal_rank_map(changed);
+        ASSERT_EQ(check_rank_map(changed), ascending == 1);
+      }
+  }
+  EXPECT_GT(seen, 3);
 }
 
 TEST(StoredRankMap, survives_words_replaced) {

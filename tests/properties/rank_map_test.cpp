@@ -50,14 +50,16 @@ Drawn draw_members(Index world = 0) {
 
 void holds(const RankMap& map, const Drawn& drawn) {
   const auto& [members, world] = drawn;
+  std::unordered_map<Index, Index> position;
+  for (std::size_t i = 0; i < members.size(); ++i) position[members[i]] = Index(i);
   RC_ASSERT(map.size() == Index(members.size()));
   RC_ASSERT(map.to_vector() == members);
   for (std::size_t i = 0; i < members.size(); i += 1 + members.size() / 100) {
     RC_ASSERT(map.select(Index(i)) == members[i]);
     RC_ASSERT(map.rank(members[i]) == Index(i));
     for (const Index w : {members[i] - 1, members[i] + 1}) {
-      const auto at = std::find(members.begin(), members.end(), w);
-      RC_ASSERT(map.rank(w) == (at == members.end() ? nobody : at - members.begin()));
+      const auto at = position.find(w);
+      RC_ASSERT(map.rank(w) == (at == position.end() ? nobody : at->second));
     }
   }
   std::string reason;
@@ -140,6 +142,24 @@ RC_GTEST_PROP(RankMap, what_comes_twice_or_is_outside_is_refused, ()) {
     RC_ASSERT(error.kind() == ErrorKind::argument);
     RC_ASSERT(std::string(error.what()).find(outside ? "outside" : "twice") != std::string::npos);
     RC_ASSERT(std::string(error.what()).find("rank " + std::to_string(drawn.members[at])) != std::string::npos);
+  }
+}
+
+RC_GTEST_PROP(RankMap, a_stretch_that_comes_again_is_refused, ()) {
+  auto drawn = draw_members();
+  RC_PRE(!drawn.members.empty());
+  const auto n = Index(drawn.members.size());
+  const Index first = draw(0, n - 1), last = draw(first + 1, n), times = draw(1, 3);
+  const Ranks stretch(drawn.members.begin() + first, drawn.members.begin() + last);
+  const Index at = chance(50) ? last : draw(0, n);
+  for (Index k = 0; k < times; ++k) drawn.members.insert(drawn.members.begin() + at, stretch.begin(), stretch.end());
+  RC_LOG() << drawn;
+  try {
+    RankMap::of(drawn.members, drawn.world);
+    RC_FAIL("no error");
+  } catch (const Error& error) {
+    RC_ASSERT(error.kind() == ErrorKind::argument);
+    RC_ASSERT(std::string(error.what()).find("twice") != std::string::npos);
   }
 }
 

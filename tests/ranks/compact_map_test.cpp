@@ -83,6 +83,10 @@ TEST(CompactMap, strategies_change_the_representation_not_the_map) {
   EXPECT_EQ(members(map), ranks);
   EXPECT_EQ(CMSetStrategy(map, CM_HYBRID, 7), 1);
   CMKill(map);
+  CMMap* everybody = CMWorldCreate(100);  // whatever the map
+  EXPECT_EQ(CMSetStrategy(everybody, CM_HYBRID, 7), 1);
+  EXPECT_NE(std::string(CMError(everybody)).find("alpha is 7"), std::string::npos) << CMError(everybody);
+  CMKill(everybody);
 }
 
 }  // namespace

@@ -80,7 +80,7 @@ TEST(Groups, sets_of_huge_worlds_are_intervals) {
   EXPECT_EQ(alive.size(), world - 3);
   EXPECT_EQ(alive.rank(world / 3 + 1), world / 3 - 1);
   EXPECT_EQ(alive.rank(world / 3), nobody);
-  EXPECT_LT(alive.bytes(), 400);
+  EXPECT_LT(alive.bytes(), 1000);
   expect_error(ErrorKind::memory_limit, {"enumerated"},
                [&] { set_difference(whole, RankMap::of_nest(AffineNest::stride(0, half, 2), world)); });
 }
@@ -100,7 +100,7 @@ TEST(Groups, incl_and_excl) {
     ASSERT_EQ(group_excl(map, positions).to_vector(), kept(members, in, false));
     ASSERT_EQ(group_incl(map, {}).size(), 0);
     ASSERT_EQ(group_excl(map, {}), map);
-    const std::vector<RankRange> ranges{{n - 1, n / 2, -2}, {1, n / 3, 3}, {0, 0, 1}, {5, 4, 1}};
+    const std::vector<RankRange> ranges{{n - 1, n / 2, -2}, {1, n / 3, 3}, {0, 0, 1}};
     Ranks picked;
     for (const auto& [first, last, stride] : ranges)
       for (Index i = first; stride > 0 ? i <= last : i >= last; i += stride) picked.push_back(members[std::size_t(i)]);
@@ -118,6 +118,14 @@ TEST(Groups, mistakes_are_refused) {
   expect_error(ErrorKind::argument, {"range 0 to 100 by 1", "[0, 100)"}, [&] {
     group_range_incl(map, std::vector<RankRange>{{0, 100, 1}});
   });
+  for (const RankRange wrong : {RankRange{5, 4, 1}, {4, 5, -1}, {5, 4, INT64_MIN}, {5, 5, INT64_MIN}, {-1, 5, 1}, {100, 5, -1},
+                                {5, 200, 3}, {5, -200, -3}, {0, INT64_MAX, 1}, {99, INT64_MIN, -1}})
+    expect_error(ErrorKind::argument, {"range " + std::to_string(wrong.first)},
+                 [&] { group_range_incl(map, std::vector<RankRange>{wrong}); });
+  // The end of a range need not be a rank: only what the stride leads to.
+  EXPECT_EQ(group_range_incl(map, std::vector<RankRange>{{0, 100, 3}}).to_vector(), iota(0, 34, 3));
+  EXPECT_EQ(group_range_incl(map, std::vector<RankRange>{{98, -1, -3}}).to_vector(), iota(98, 33, -3));
+  EXPECT_EQ(group_range_incl(map, std::vector<RankRange>{{7, INT64_MAX, INT64_MAX}}).to_vector(), Ranks{7});
   expect_error(ErrorKind::argument, {"twice"}, [&] { group_range_incl(map, std::vector<RankRange>{{0, 50, 1}, {60, 40, -5}}); });
   expect_error(ErrorKind::argument, {"world of 100", "99"}, [&] { group_union(map, RankMap::whole(99)); });
   expect_error(ErrorKind::argument, {"2 colours", "100 members"}, [&] { split(map, Ranks{1, 2}, {}); });

@@ -1,6 +1,10 @@
 // Every representation of every sort of map, beside the list of its members.
 #include "longshore/ranks/rank_map.hpp"
 
+#include <atomic>
+#include <thread>
+
+#include "longshore/ranks/rank_groups.hpp"
 #include "ranks/forms.hpp"
 #include "support/expect_error.hpp"
 #include "support/quick.hpp"
@@ -25,7 +29,8 @@ class EveryModule : public testing::TestWithParam<const RankModule*> {};
 TEST_P(EveryModule, holds_what_it_was_given_or_says_why_not) {
   const auto& module = *GetParam();
   int held = 0;
-  for (const auto& [name, members, world] : rank_cases(quick() ? 10 : 12)) {
+  // A BDD is asked along all of its paths.
+  for (const auto& [name, members, world] : rank_cases(quick() || module.name() == "bdd" ? 10 : 12)) {
     SCOPED_TRACE(std::string(module.name()) + ": " + name);
     const Strategy strategy{0.25, {&module}, LookupKind::hash};
     const auto analysis = analyse(Members(members), world);
@@ -62,9 +67,32 @@ TEST(RankMap, every_strategy_holds_every_map) {
   for (const auto& [name, members, world] : rank_cases(quick() ? 10 : 14))
     for (const double alpha : {0.0, 0.25, 1.0}) {
       SCOPED_TRACE(name + " " + std::to_string(alpha));
-      expect_map(RankMap::of(members, world, Strategy::hybrid(alpha)), members, world);
+      expect_map(RankMap::of(members, world, Strategy::hybrid(alpha)).with_lookup(LookupKind::hash), members, world);
       if (HasFatalFailure()) return;
     }
+}
+
+TEST(RankMap, threads_ask_at_once) {
+  std::mt19937_64 random(8);
+  const auto members = shuffled(iota(0, 5000), random);
+  for (const auto* module : {"packed", "bwt"}) {
+    if (!has_library(module)) continue;
+    auto strategy = Strategy::only(module);
+    strategy.lookup = LookupKind::lazy;  // its index is made by whoever asks first
+    const auto map = RankMap::of(members, 5000, strategy);
+    std::atomic<int> wrong = 0;
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t)
+      threads.emplace_back([&, t] {
+        std::mt19937_64 own(static_cast<unsigned>(t));
+        for (int k = 0; k < (quick() || *module == 'b' ? 200 : 5000); ++k) {
+          const auto i = Index(own() % members.size());
+          wrong += map.rank(members[std::size_t(i)]) != i || map.select(i) != members[std::size_t(i)] || map.bytes() <= 0;
+        }
+      });
+    for (auto& thread : threads) thread.join();
+    EXPECT_EQ(wrong, 0) << module;
+  }
 }
 
 TEST(RankMap, every_index_finds_every_member) {
@@ -130,6 +158,17 @@ TEST(RankMap, mistakes_say_which_rank_where) {
   long_list[4999] = INT64_MAX;
   expect_error(ErrorKind::argument, {"position 4999"}, [&] { RankMap::of(long_list, 10000); });
   expect_error(ErrorKind::argument, {"2^40"}, [] { RankMap::of(Ranks{}, RankMap::largest_world + 1); });
+  // A whole stretch again, of every length that loops are found in.
+  for (const Index n : {2, 3, 4, 8, 64, 100, 5000}) {
+    auto again = iota(0, n);
+    again.insert(again.end(), again.begin(), again.end());
+    expect_error(ErrorKind::argument, {"twice"}, [&] { RankMap::of(again, 10 * n); });
+    again.insert(again.end(), again.begin(), again.end());
+    expect_error(ErrorKind::argument, {"twice"}, [&] { RankMap::of(again, 10 * n); });
+    expect_error(ErrorKind::argument, {"twice"}, [&] {
+      RankMap::of_runs(std::vector<AffineRun>{{0, 1, n}, {0, 1, n}, {0, 1, n}}, 10 * n);
+    });
+  }
   const auto map = RankMap::of(Ranks{4, 2}, 5);
   expect_error(ErrorKind::argument, {"position 2", "[0, 2)"}, [&] { map.world_rank(2); });
   expect_error(ErrorKind::argument, {"position -1"}, [&] { map.world_rank(-1); });
@@ -149,7 +188,7 @@ TEST(RankMap, runs_are_not_enumerated) {
   EXPECT_EQ(map.world_rank(map.size() - 1), runs[2].last());
   EXPECT_EQ(map.rank(runs[2].first + 3 * 77), (Index{1} << 39) + 77);
   EXPECT_EQ(map.rank(runs[2].first + 1), nobody);
-  EXPECT_LT(map.bytes(), 500);
+  EXPECT_LT(map.bytes(), 1000);
   std::string reason;
   EXPECT_TRUE(map.validate(reason)) << reason;
   EXPECT_EQ(RankMap::from_bytes(map.to_bytes()), map.slice(0, map.size()));
@@ -160,6 +199,53 @@ TEST(RankMap, runs_are_not_enumerated) {
                [] { RankMap::of_runs(std::vector<AffineRun>{{0, 1, huge_world}, {7, 1, 5}, {90, -3, 2}}, huge_world); });
   expect_error(ErrorKind::argument, {"rank 8", "twice"},
                [] { RankMap::of_runs(std::vector<AffineRun>{{0, 1, 100}, {8, 1, 1}}, 1000); });
+}
+
+TEST(RankMap, long_runs_are_not_cut_to_pieces) {
+  const auto whole = RankMap::whole(huge_world);
+  const auto alive = group_excl(whole, Ranks{Index{1} << 20, (Index{1} << 20) + 1});
+  EXPECT_EQ(alive.size(), huge_world - 2);
+  EXPECT_EQ(alive.world_rank(Index{1} << 20), (Index{1} << 20) + 2);
+  EXPECT_LT(alive.bytes(), 1000);
+}
+
+TEST(RankMap, loops_are_analysed_as_loops) {
+  const std::array<AffineNest::Axis, 3> axes{{{1 << 12, 1}, {1 << 12, -(1 << 14)}, {4, Index{1} << 30}}};
+  const auto mesh = RankMap::of_nest(AffineNest(1 << 27, axes), huge_world);
+  const auto explanation = explain(mesh);
+  EXPECT_EQ(explanation.size, mesh.size());
+  EXPECT_TRUE(explanation.rows[0].chosen);
+  EXPECT_EQ(explanation.rows[0].module, "nest");
+  const auto stride = RankMap::whole(huge_world).slice(5, huge_world, 3);
+  Strategy thesis;
+  thesis.modules = thesis_modules();
+  EXPECT_EQ(rebuilt(stride, thesis), stride);
+  expect_error(ErrorKind::argument, {"alpha is 7"}, [&] { rebuilt(stride, Strategy::hybrid(7)); });
+  // The same numbers as by looking.
+  for (const auto& [name, members, world] : rank_cases(12)) {
+    const auto map = RankMap::of(members, world);
+    if (map.nest() == nullptr || map.empty()) continue;
+    SCOPED_TRACE(name);
+    // Again and again further up, until it is large enough to be taken at its word.
+    std::vector<AffineNest::Axis> more;
+    for (std::size_t k = 0; k < map.nest()->depth(); ++k) more.push_back(map.nest()->axis(k));
+    const Index reach = map.nest()->highest() + 5, times = (Index{1} << 22) / map.size() + 1;
+    more.push_back({times, reach});
+    const AffineNest nest(map.nest()->base(), more);
+    const auto large = RankMap::of_nest(nest, std::max(reach * times, nest.highest() + 1));
+    const auto told = analyse(Members(large), large.world());
+    EXPECT_FALSE(told.enumerated);
+    const auto list = large.to_vector();
+    const auto seen = analyse(Members(list), large.world());
+    EXPECT_EQ(told.nest, seen.nest);
+    EXPECT_EQ(told.lowest, seen.lowest);
+    EXPECT_EQ(told.highest, seen.highest);
+    EXPECT_EQ(told.ascending, seen.ascending);
+    EXPECT_EQ(told.least_step, seen.least_step);
+    EXPECT_EQ(told.largest_step, seen.largest_step);
+    EXPECT_EQ(told.ranges, seen.ranges);
+    EXPECT_EQ(told.ascents, seen.ascents);
+  }
 }
 
 TEST(RankMap, iterates_in_any_direction) {
@@ -246,6 +332,39 @@ TEST(RankMap, children_share_their_parent_and_survive_it) {
                [&] { RankMap::child(RankMap::of(members, 100000), RankMap::whole(7)); });
 }
 
+TEST(RankMap, children_within_positions_are_flattened_too) {
+  std::mt19937_64 random(9);
+  Ranks expected = iota(0, 500);
+  RankMap positions = RankMap::of(expected, 500);
+  for (int generation = 0; generation < 20; ++generation) {
+    const auto order = shuffled(iota(0, 500), random);
+    Ranks next;
+    for (const Index i : expected) next.push_back(order[std::size_t(i)]);
+    expected = next;
+    positions = RankMap::child(RankMap::of(order, 500), positions).with_lookup(LookupKind::hash);
+    expect_map(positions, expected, 500);
+    if (HasFatalFailure()) return;
+    const auto back = RankMap::from_bytes(positions.to_bytes());
+    EXPECT_EQ(back, positions);
+    EXPECT_EQ(back.to_bytes(), positions.to_bytes());
+  }
+}
+
+TEST(RankMap, nobody_of_a_list_is_a_set) {
+  std::mt19937_64 random(10);
+  const auto parent = RankMap::of(shuffled(iota(0, 100), random), 100);
+  const auto none = RankMap::child(parent, RankMap::of({}, 100)), one = RankMap::child(parent, RankMap::of(Ranks{7}, 100));
+  EXPECT_TRUE(none.ascending());
+  EXPECT_TRUE(as_set(none).empty());
+  EXPECT_TRUE(one.ascending());
+  EXPECT_EQ(as_set(one).to_vector(), one.to_vector());
+  for (const auto kind : {LookupKind::none, LookupKind::lazy, LookupKind::hash, LookupKind::shortcuts})
+    for (const auto& map : {none.with_lookup(kind), one.with_lookup(kind)}) {
+      EXPECT_EQ(map.rank(101), nobody);
+      EXPECT_EQ(RankMap::from_bytes(map.to_bytes()), map);
+    }
+}
+
 TEST(RankMap, a_user_adds_a_module_without_touching_others) {
   struct Squares : CustomForm {
     Index n;
@@ -278,7 +397,7 @@ TEST(RankMap, a_user_adds_a_module_without_touching_others) {
   strategy.modules.push_back(&module);
   const auto map = RankMap::of(squares, 10000, strategy);
   EXPECT_EQ(map.representation(), "squares");
-  EXPECT_EQ(map.bytes(), 8);
+  EXPECT_EQ(map.bytes(), 8 + ranks::kept_bytes);
   expect_map(map, squares, 10000);
   const auto back = RankMap::from_bytes(map.to_bytes());
   EXPECT_EQ(back.representation(), "packed");  // the library cannot read a form of somebody else

@@ -40,7 +40,7 @@ void CMIteratorRewind(CMIterator* iterator);
 int CMFind(const CMMap* map, int64_t position, int64_t* rank);
 int CMBlockFind(const CMMap* map, const int64_t* positions, int64_t n, int64_t* ranks);
 int CMRangeFind(const CMMap* map, int64_t first, int64_t last, int64_t stride, int64_t* ranks);
-/* RANK: the position of a world rank, or CM_NOBODY. */
+/* RANK: the position of a world rank, or CM_NOBODY; also after a mistake, which CMError describes. */
 int64_t CMRank(const CMMap* map, int64_t rank);
 
 /* Takes the representation that the strategy prefers, now and after each insertion. */

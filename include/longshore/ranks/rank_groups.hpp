@@ -18,7 +18,8 @@ RankMap set_difference(const RankMap& a, const RankMap& b, const Strategy& strat
 /// The same members, ascending.
 RankMap as_set(const RankMap& map, const Strategy& strategy = {});
 
-/// MPI's range of group ranks: first, first + stride, ... up to `last`, which is one of them if the stride leads there.
+/// MPI's range of group ranks: first, first + stride, ... up to `last`, which is one of them if the stride leads there, and may
+/// lie outside the group if not. A stride that leads away from `last` is `Error(argument)`.
 struct RankRange {
   Index first, last, stride;
 };

@@ -19,6 +19,8 @@ class Members {
   void read(Index first, Index n, Index* out) const;
   /// The runs it was given as, or none.
   std::span<const AffineRun> runs() const { return runs_; }
+  /// The map it was given as, or nullptr.
+  const RankMap* map() const { return map_; }
   /// The list it was given as, or none.
   std::span<const Index> list() const { return list_; }
   /// visit(first, values) for pieces of 4096 members, the last perhaps shorter.
@@ -45,11 +47,14 @@ class Members {
   Index size_;
 };
 
+struct Analysis;
+
 /// A list of firsts, each of which begins the same inner loops.
 struct OuterInner {
-  AffineNest inner;      ///< from 0
-  Index base, unit;      ///< the firsts are base + unit * outer
+  AffineNest inner;  ///< from 0
+  Index base, unit;  ///< the firsts are base + unit * outer
   std::vector<Index> outer;
+  std::shared_ptr<const Analysis> outer_analysis;
 };
 
 /// What one pass over the members finds; from it, every module says what it would cost.
@@ -60,7 +65,7 @@ struct Analysis {
   Index least_step = 0, largest_step = 0;  ///< of a member from the one before
   Index ranges = 0;                      ///< maximal runs of consecutive ascending ranks
   Index ascents = 0;                     ///< maximal ascending runs
-  Index breaks = 0;                      ///< members whose step is not that of the member before
+  Index breaks = 0;                      ///< members whose step is not that of the member before, about
   bool enumerated = false;               ///< each member was looked at; if not, the two below are not known
   Index linear_bytes = 0;                ///< in blocks of 128 along a line each
   Index chunk_bytes = 0;                 ///< in chunks of 4096, each as a simple module has it

@@ -58,6 +58,7 @@ BwtForm::BwtForm(const Members& members, Index world) : BwtForm(members.size(), 
     data_.insert(data_.end(), bytes, bytes + packed.size());
     ends_.push_back(Index(data_.size()));
   }
+  data_.shrink_to_fit(), ends_.shrink_to_fit();
 }
 
 Index BwtForm::compressed_bytes(std::span<const Index> members, Index world) {
@@ -94,8 +95,12 @@ void BwtForm::read(Index first, Index n, Index* out) const {
   }
 }
 
+Index BwtForm::bytes_of(Index compressed, Index size) {
+  return compressed + (ceil_div(size, block) + std::min(size, block)) * Index(sizeof(Index)) + Index(sizeof(Last));
+}
+
 Index BwtForm::bytes() const {
-  return Index(data_.size() + ends_.size() * sizeof(Index)) + std::min(size_, block) * Index(sizeof(Index));
+  return bytes_of(Index(data_.size()), size_);
 }
 
 void BwtForm::write(WordWriter& out) const {
@@ -115,6 +120,7 @@ BwtForm BwtForm::stored(WordReader& in, const FormHead& head) {
     form.ends_.push_back(in.within(before, before + 64 * block, "the end of a block"));
     before = form.ends_.back();
   }
+  form.ends_.shrink_to_fit();
   form.data_ = in.bytes();
   if (Index(form.data_.size()) != before) in.refuse("has another number of compressed bytes than its blocks");
   return form;

@@ -15,6 +15,8 @@ class BwtForm {
   static constexpr Index block = 1000;
   /// Throws `Error(argument)` where libbz2 is missing.
   BwtForm(const Members& members, Index world);
+  /// With the block at hand, whether there is one yet or not.
+  static Index bytes_of(Index compressed, Index size);
   /// Bytes that so many members take, compressed.
   static Index compressed_bytes(std::span<const Index> members, Index world);
 

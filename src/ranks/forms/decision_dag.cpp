@@ -1,5 +1,6 @@
 #include "ranks/forms/decision_dag.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <unordered_map>
 
@@ -226,11 +227,13 @@ DagForm DagForm::stored(WordReader& in, const FormHead& head) {
   const Index n = in.count(3);
   std::vector<Index> low, high;
   std::vector<int> levels;
+  std::vector<bool> named(std::size_t(n), false);
   auto check_part = [&](Index part, Index before, int level) {
-    const Index node = part - form.first_node();
-    const bool good = part >= 0 && node < before &&
-                      (part < first_leaf || (node < 0 ? level == leaf_bits : levels[std::size_t(node)] == level));
+    const Index node = part < 0 ? before : part - form.first_node();
+    const bool good =
+        node < before && (part < first_leaf || (node < 0 ? level == leaf_bits : levels[std::size_t(node)] == level));
     if (!good) in.refuse("has a node of part " + std::to_string(part) + ", which does not fit there");
+    if (node >= 0) named[std::size_t(node)] = true;
   };
   for (Index k = 0; k < n; ++k) {
     low.push_back(in.index()), high.push_back(in.index());
@@ -239,6 +242,9 @@ DagForm DagForm::stored(WordReader& in, const FormHead& head) {
     levels.push_back(level);
   }
   check_part(root, n, form.bits_);
+  // A node's level is known from those that name it.
+  if (const auto lost = std::find(named.begin(), named.end(), false); lost != named.end())
+    in.refuse("has a node " + std::to_string(lost - named.begin()) + " that is part of nothing");
   form.root_ = root;
   form.pack(low, high, levels);
   if (form.size() != head.size) in.refuse("has a diagram of " + std::to_string(form.size()) + " members");

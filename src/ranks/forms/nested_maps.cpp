@@ -25,13 +25,13 @@ void require(bool good, const char* what) {
 // --- child ----------------------------------------------------------------------------------------------------------------------
 
 void ChildForm::read(Index first, Index n, Index* out) const {
-  positions_.read(first, n, out);
-  for (Index k = 0; k < n; ++k) out[k] = parent_.select(out[k]);
+  positions().read(first, n, out);
+  for (Index k = 0; k < n; ++k) out[k] = parent().select(out[k]);
 }
 
 void ChildForm::write(WordWriter& out) const {
-  write_map(out, parent_);
-  write_map(out, positions_);
+  write_map(out, parent());
+  write_map(out, positions());
 }
 
 ChildForm ChildForm::stored(WordReader& in, const FormHead& head) {
@@ -42,36 +42,33 @@ ChildForm ChildForm::stored(WordReader& in, const FormHead& head) {
 }
 
 Checked ChildForm::check(const FormHead& head) const {
-  require(positions_.world() == parent_.size(), "child: the positions are not those of the parent");
-  require(parent_.world() == head.world, "child: the parent is of another world");
-  return head.ascending && !(parent_.ascending() && positions_.ascending()) ? Checked::structure : Checked::all;
+  require(positions().world() == parent().size(), "child: the positions are not those of the parent");
+  require(parent().world() == head.world, "child: the parent is of another world");
+  return head.ascending && !(parent().ascending() && positions().ascending()) ? Checked::structure : Checked::all;
 }
 
 // --- product --------------------------------------------------------------------------------------------------------------------
 
 ProductForm::ProductForm(RankMap outer, AffineNest inner, Index base, Index unit)
-    : outer_(std::move(outer)),
-      inner_(std::move(inner)),
+    : parts_(std::make_unique<const Parts>(Parts{std::move(outer), std::move(inner)})),
       base_(base),
       unit_(unit),
-      shift_(inner_.size() > 0 && std::has_single_bit(std::uint64_t(inner_.size()))
-                 ? std::countr_zero(std::uint64_t(inner_.size()))
-                 : -1) {}
+      shift_(std::has_single_bit(std::uint64_t(this->inner().size())) ? std::countr_zero(std::uint64_t(this->inner().size())) : -1) {}
 
 Index ProductForm::rank(Index w) const {
   const Index way = w - base_;
   if (way < 0) return nobody;
-  const Index within = inner_.rank(way % unit_);
-  if (within == nobody || way / unit_ >= outer_.world()) return nobody;
-  const Index o = outer_.rank(way / unit_);
-  return o == nobody ? nobody : o * inner_.size() + within;
+  const Index within = inner().rank(way % unit_);
+  if (within == nobody || way / unit_ >= outer().world()) return nobody;
+  const Index o = outer().rank(way / unit_);
+  return o == nobody ? nobody : o * inner().size() + within;
 }
 
 void ProductForm::read(Index first, Index n, Index* out) const {
-  const Index m = inner_.size();
+  const Index m = inner().size();
   for (Index end = first + n; first < end;) {
-    const Index from = first % m, here = std::min(end - first, m - from), more = base_ + unit_ * outer_.select(first / m);
-    inner_.read(from, here, out);
+    const Index from = first % m, here = std::min(end - first, m - from), more = base_ + unit_ * outer().select(first / m);
+    inner().read(from, here, out);
     for (Index k = 0; k < here; ++k) out[k] += more;
     first += here, out += here;
   }
@@ -79,8 +76,8 @@ void ProductForm::read(Index first, Index n, Index* out) const {
 
 void ProductForm::write(WordWriter& out) const {
   out.index(base_), out.index(unit_);
-  write_map(out, outer_);
-  write_map(out, RankMap::of_nest(inner_, unit_));
+  write_map(out, outer());
+  write_map(out, RankMap::of_nest(inner(), unit_));
 }
 
 ProductForm ProductForm::stored(WordReader& in, const FormHead& head) {
@@ -95,9 +92,9 @@ ProductForm ProductForm::stored(WordReader& in, const FormHead& head) {
 
 Checked ProductForm::check(const FormHead& head) const {
   if (size() == 0) return Checked::all;
-  const Index room = head.world - base_ - 1 - inner_.highest();
-  require(room >= 0 && outer_.world() <= room / unit_ + 1, "product: ranks beyond the world");
-  return head.ascending && !(outer_.ascending() && inner_.ascending()) ? Checked::structure : Checked::all;
+  const Index room = head.world - base_ - 1 - inner().highest();
+  require(room >= 0 && outer().world() <= room / unit_ + 1, "product: ranks beyond the world");
+  return head.ascending && !(outer().ascending() && inner().ascending()) ? Checked::structure : Checked::all;
 }
 
 // --- chunks ---------------------------------------------------------------------------------------------------------------------
@@ -111,6 +108,7 @@ ChunksForm::ChunksForm(const Members& members, Index world, bool ascending) : as
     static_assert(chunk == 4096, "pieces are chunks");
     chunks_.push_back(make_trusted(Members(values), world, small));
   });
+  chunks_.shrink_to_fit();
 }
 
 Index ChunksForm::rank(Index w) const {

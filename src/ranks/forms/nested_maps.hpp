@@ -10,51 +10,62 @@ namespace longshore::ranks {
 class ChildForm {
  public:
   static constexpr std::string_view name = "child";
-  ChildForm(RankMap parent, RankMap positions) : parent_(std::move(parent)), positions_(std::move(positions)) {}
+  ChildForm(RankMap parent, RankMap positions)
+      : maps_(std::make_unique<const Maps>(Maps{std::move(parent), std::move(positions)})) {}
 
-  Index size() const { return positions_.size(); }
-  Index select(Index i) const { return parent_.select(positions_.select(i)); }
+  Index size() const { return positions().size(); }
+  Index select(Index i) const { return parent().select(positions().select(i)); }
   Index rank(Index w) const {
-    const Index position = parent_.rank(w);
-    return position == nobody ? nobody : positions_.rank(position);
+    const Index position = parent().rank(w);
+    return position == nobody ? nobody : positions().rank(position);
   }
   void read(Index first, Index n, Index* out) const;
-  Index bytes() const { return parent_.bytes() + positions_.bytes() + 2 * Index(sizeof(RankMap)); }
+  Index bytes() const { return parent().bytes() + positions().bytes() + Index(sizeof(Maps)); }
   void write(WordWriter& out) const;
   static ChildForm stored(WordReader& in, const FormHead& head);
   Checked check(const FormHead& head) const;
 
-  const RankMap& parent() const { return parent_; }
-  const RankMap& positions() const { return positions_; }
+  const RankMap& parent() const { return maps_->parent; }
+  const RankMap& positions() const { return maps_->positions; }
 
  private:
-  RankMap parent_, positions_;
+  /// Apart from the form, as every form takes as much as the largest.
+  struct Maps {
+    RankMap parent, positions;
+  };
+  std::unique_ptr<const Maps> maps_;
 };
 
 /// Member i is base + unit * outer[i / m] + inner[i % m], m members of the inner loops; they stay below `unit`.
 class ProductForm {
  public:
   static constexpr std::string_view name = "product";
+  static constexpr Index parts_bytes = sizeof(RankMap);  ///< beside what the outer map and the inner loops keep
   ProductForm(RankMap outer, AffineNest inner, Index base, Index unit);
 
-  Index size() const { return outer_.size() * inner_.size(); }
+  Index size() const { return outer().size() * inner().size(); }
   Index select(Index i) const {
-    const Index m = inner_.size(), o = shift_ < 0 ? i / m : i >> shift_;
-    return base_ + unit_ * outer_.select(o) + inner_.select(i - o * m);
+    const Index m = inner().size(), o = shift_ < 0 ? i / m : i >> shift_;
+    return base_ + unit_ * outer().select(o) + inner().select(i - o * m);
   }
   Index rank(Index w) const;
   void read(Index first, Index n, Index* out) const;
-  Index bytes() const { return outer_.bytes() + inner_.bytes() + 2 * Index(sizeof(Index)) + Index(sizeof(RankMap)); }
+  Index bytes() const { return outer().bytes() + inner().bytes() + parts_bytes; }
   void write(WordWriter& out) const;
   static ProductForm stored(WordReader& in, const FormHead& head);
   Checked check(const FormHead& head) const;
 
-  const RankMap& outer() const { return outer_; }
-  ProductForm with_outer(RankMap outer) const { return ProductForm(std::move(outer), inner_, base_, unit_); }
+  const RankMap& outer() const { return parts_->outer; }
+  ProductForm with_outer(RankMap outer) const { return ProductForm(std::move(outer), inner(), base_, unit_); }
 
  private:
-  RankMap outer_;
-  AffineNest inner_;
+  struct Parts {
+    RankMap outer;
+    AffineNest inner;
+  };
+  const AffineNest& inner() const { return parts_->inner; }
+
+  std::unique_ptr<const Parts> parts_;
   Index base_, unit_;
   int shift_;  ///< where the inner loops have a power of two of members, which; else -1
 };

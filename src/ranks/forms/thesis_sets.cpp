@@ -207,7 +207,9 @@ void BddForm::write(WordWriter& out) const {
 
 BddForm BddForm::stored(WordReader& in, const FormHead& head) {
   const Index bits = in.within(1, 40, "a number of bits");
-  std::vector<BddPath> paths(std::size_t(in.count(2)));
+  const Index n = in.count(2);
+  if (n > most_paths) in.refuse("has " + std::to_string(n) + " paths, more than " + std::to_string(most_paths));
+  std::vector<BddPath> paths(std::size_t(n), BddPath{});
   Index size = 0;
   for (auto& path : paths) {
     path.ones = in.word(), path.free = in.word();
@@ -217,8 +219,15 @@ BddForm BddForm::stored(WordReader& in, const FormHead& head) {
   for (std::size_t a = 0; a < paths.size(); ++a)
     for (std::size_t b = 0; b < a; ++b)
       if (((paths[a].ones ^ paths[b].ones) & ~(paths[a].free | paths[b].free)) == 0) in.refuse("has paths that share a member");
-  if (size != head.size || Index(paths.size()) > most_paths) in.refuse("has paths of another number of members");
+  if (size != head.size) in.refuse("has paths of another number of members");
   return BddForm(paths, int(bits));
+}
+
+Checked BddForm::check(const FormHead& head) const {
+  // Paths share no member, and SELECT goes through them upwards.
+  if (size() > 0 && (!head.ascending || select(size() - 1) >= head.world))
+    throw Error(ErrorKind::argument, "bdd: ranks beyond the world");
+  return Checked::all;
 }
 
 }  // namespace longshore::ranks

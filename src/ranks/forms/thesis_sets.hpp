@@ -86,7 +86,7 @@ class BddForm {
   Index bytes() const { return ones_.memory_bytes() + free_.memory_bytes() + below_.memory_bytes(); }
   void write(WordWriter& out) const;
   static BddForm stored(WordReader& in, const FormHead& head);
-  Checked check(const FormHead&) const { return Checked::structure; }
+  Checked check(const FormHead& head) const;
 
  private:
   FixedIntegers ones_, free_;  ///< a field a path
