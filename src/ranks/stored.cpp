@@ -14,17 +14,8 @@ namespace ranks {
 
 namespace {
 
-constexpr std::uint64_t magic = 0x1'4d'52'53'4c;  // "LSRM" and version 1
+constexpr StoredKind stored_kind{"LSRM", 1, "rank map"};
 constexpr std::string_view nest_name = "nest";
-
-void write_name(WordWriter& out, std::string_view name) {
-  out.bytes(std::as_bytes(std::span(name.data(), name.size())));
-}
-
-std::string read_name(WordReader& in) {
-  const auto bytes = in.bytes();
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
 
 void write_nest(WordWriter& out, const AffineNest& nest) {
   out.index(nest.base()), out.index(nest.size() == 0 ? 0 : Index(nest.depth()));
@@ -87,15 +78,15 @@ void write_map(WordWriter& out, const RankMap& map) {
   out.index(map.world()), out.index(map.size());
   out.word(std::uint64_t(map.ascending()) | std::uint64_t(map.lookup()) << 8);
   if (const auto* nest = map.nest()) {
-    write_name(out, nest_name);
+    out.text(nest_name);
     write_nest(out, *nest);
   } else if (form_of<UserForm>(map) != nullptr) {
-    write_name(out, PackedForm::name);
+    out.text(PackedForm::name);
     PackedForm(Members(map), map.world()).write(out);
   } else {
     visit_form(*std::get<1>(map.form()), [&](const auto& form) {
       if constexpr (requires { form.write(out); }) {
-        write_name(out, form.name);
+        out.text(form.name);
         form.write(out);
       }
     });
@@ -117,7 +108,7 @@ RankMap read_map(WordReader& in, const FormHead& within) {
   head.ascending = flags & 1;
   if ((flags & 0xfe) != 0 || lookup > std::uint64_t(LookupKind::shortcuts)) in.refuse("has unknown flags");
   if (head.size < 2 && !head.ascending) in.refuse("has fewer than two members that do not ascend");
-  const auto name = read_name(in);
+  const auto name = in.text();
   RankMap::Form form = name == nest_name ? RankMap::Form(read_nest(in, head)) : read_form(name, in, head);
   RankMap map(std::move(form), head.world, head.ascending);
   if (map.size() != head.size) in.refuse("has " + std::to_string(map.size()) + " members, not " + std::to_string(head.size));
@@ -129,22 +120,14 @@ RankMap read_map(WordReader& in, const FormHead& within) {
 }  // namespace ranks
 
 std::vector<std::byte> RankMap::to_bytes() const {
-  WordWriter out;
-  out.word(ranks::magic);
+  WordWriter out(ranks::stored_kind);
   ranks::write_map(out, *this);
-  out.word(checksum(out.words()));
-  return to_little_endian(out.words());
+  return std::move(out).finish();
 }
 
 RankMap RankMap::from_bytes(std::span<const std::byte> bytes, Index most_members) {
-  const auto words = from_little_endian(bytes);
-  const auto content = std::span<const std::uint64_t>(words).first(words.empty() ? 0 : words.size() - 1);
-  WordReader in(content, "the stored rank map");
-  if (bytes.size() % 8 != 0 || words.size() < 2 || content[0] % (std::uint64_t{1} << 32) != ranks::magic % (std::uint64_t{1} << 32))
-    in.refuse("does not begin as one does");
-  if (content[0] != ranks::magic) in.refuse("has version " + std::to_string(content[0] >> 32) + "; this library reads version 1");
-  if (words.back() != checksum(content)) in.refuse("has a wrong checksum: it was damaged");
-  in.word();
+  const auto content = stored_content(ranks::stored_kind, bytes);
+  WordReader in(content, ranks::stored_kind);
   try {
     auto map = ranks::read_map(in, {0, 0, true, most_members, 0});
     in.end();

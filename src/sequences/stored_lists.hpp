@@ -9,15 +9,9 @@
 
 #include "longshore/core/checked.hpp"
 #include "longshore/sequences/packed_integers.hpp"
+#include "sequences/stored_kind.hpp"
 
 namespace longshore {
-
-/// What kind of value it is: four letters, and the version of what is written after them.
-struct StoredKind {
-  char name[5];
-  std::uint8_t version;
-  const char* words;  ///< "floor plan", for errors
-};
 
 class ListWriter {
  public:

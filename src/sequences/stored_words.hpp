@@ -5,30 +5,44 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "longshore/core/checked.hpp"
+#include "sequences/stored_kind.hpp"
 
 namespace longshore {
 
 /// Words written one after the other.
 class WordWriter {
  public:
+  /// Of words that are part of something else.
+  WordWriter() = default;
+  /// Of a value of its own: begins with its kind.
+  explicit WordWriter(const StoredKind& kind);
   void word(std::uint64_t value) { words_.push_back(value); }
   void index(Index value) { word(std::uint64_t(value)); }
   void bytes(std::span<const std::byte> bytes);  ///< their number, then 8 to a word, the first in the lowest bits
   void list(std::span<const std::uint64_t> words);  ///< their number, then they
+  void text(std::string_view text);                 ///< as its bytes
   const std::vector<std::uint64_t>& words() const { return words_; }
+  /// With a checksum of all words at the end.
+  std::vector<std::byte> finish() &&;
 
  private:
   std::vector<std::uint64_t> words_;
 };
 
+/// The content of a value of its own: what was written between its kind and the checksum. Throws `Error(argument)` for anything else.
+std::vector<std::uint64_t> stored_content(const StoredKind& kind, std::span<const std::byte> bytes);
+
 /// Words read one after the other. Throws `Error(argument)` past the end: outside data is never trusted.
 class WordReader {
  public:
   /// `what` is what errors are about, such as "the encoding".
-  WordReader(std::span<const std::uint64_t> words, const char* what) : words_(words), what_(what) {}
+  WordReader(std::span<const std::uint64_t> words, std::string what) : words_(words), what_(std::move(what)) {}
+  /// Of what `stored_content` gave.
+  WordReader(std::span<const std::uint64_t> content, const StoredKind& kind);
   std::uint64_t word() {
     if (at_ == words_.size()) refuse("ends early, at word " + std::to_string(at_));
     return words_[at_++];
@@ -50,15 +64,16 @@ class WordReader {
   }
   Index left() const { return Index(words_.size() - at_); }
   std::vector<std::byte> bytes();
+  std::string text();
   std::span<const std::uint64_t> list() { return take(std::size_t(count(1))); }
   void end() const {
     if (at_ != words_.size()) refuse("goes on after its end, at word " + std::to_string(at_));
   }
-  [[noreturn]] void refuse(const std::string& why) const { throw Error(ErrorKind::argument, std::string(what_) + " " + why); }
+  [[noreturn]] void refuse(const std::string& why) const { throw Error(ErrorKind::argument, what_ + " " + why); }
 
  private:
   std::span<const std::uint64_t> words_;
-  const char* what_;
+  std::string what_;
   std::size_t at_ = 0;
 };
 
