@@ -1,32 +1,11 @@
-#include <nanobind/ndarray.h>
-#include <nanobind/stl/string.h>
-
-#include "bench.hpp"
+#include "bench_questions.hpp"
 #include "ranks.hpp"
 
 namespace longshore::python {
 
 namespace {
 
-using bench::Questions;
-using Numbers = nb::ndarray<const Index, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Narrow = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-std::span<const Index> of(const Numbers& numbers) { return {numbers.data(), numbers.size()}; }
-
-Questions questions(const std::string& word) {
-  if (word == "independent") return Questions::independent;
-  if (word == "dependent") return Questions::dependent;
-  throw Error(ErrorKind::argument, "questions are \"independent\" or \"dependent\", not \"" + word + "\"");
-}
-
-/// Positions or ranks that a loop will not look at again.
-void check(const Numbers& numbers, Index bound, Index passes) {
-  if (passes < 1) throw Error(ErrorKind::argument, "passes is " + std::to_string(passes) + "; it must be at least 1");
-  for (const Index number : of(numbers))
-    if (number < 0 || number >= bound)
-      throw Error(ErrorKind::argument, std::to_string(number) + " is outside [0, " + std::to_string(bound) + ")");
-}
 
 }  // namespace
 
@@ -34,12 +13,12 @@ void bind_ranks_bench(nb::module_& module) {
   const auto map = nb::arg("map"), how = nb::arg("questions");
   const auto passes = nb::arg("passes") = 1;
   module.def("rank_select_seconds", [](const RankMap& m, const Numbers& positions, const std::string& q, Index n) {
-    check(positions, m.size(), n);
+    check_questions(positions, m.size(), n);
     const nb::gil_scoped_release release;
     return bench::select_seconds(m, of(positions), questions(q), n);
   }, map, nb::arg("positions"), how, passes, "Seconds of one pass of SELECT over these positions.");
   module.def("rank_rank_seconds", [](const RankMap& m, const Numbers& ranks, const std::string& q, Index n) {
-    check(ranks, m.world(), n);
+    check_questions(ranks, m.world(), n);
     const nb::gil_scoped_release release;
     return bench::rank_seconds(m, of(ranks), questions(q), n);
   }, map, nb::arg("ranks"), how, passes, "Seconds of one pass of RANK over these world ranks.");
@@ -48,7 +27,7 @@ void bind_ranks_bench(nb::module_& module) {
     return bench::read_seconds(m, n);
   }, map, passes, "Seconds to read all members in order.");
   module.def("rank_array_seconds", [](const Narrow& array, const Numbers& positions, const std::string& q, Index n) {
-    check(positions, Index(array.size()), n);
+    check_questions(positions, Index(array.size()), n);
     const nb::gil_scoped_release release;
     return bench::array_select_seconds({array.data(), array.size()}, of(positions), questions(q), n);
   }, nb::arg("array"), nb::arg("positions"), how, passes, "Seconds of one pass over the plain array of 32-bit ranks.");
@@ -56,11 +35,6 @@ void bind_ranks_bench(nb::module_& module) {
     const nb::gil_scoped_release release;
     return bench::analysis_seconds(of(members), world, n);
   }, nb::arg("members"), nb::arg("world"), passes, "Seconds of the analysis that estimates are made from.");
-  module.def("rank_build_seconds", [](const Numbers& members, Index world, const std::string& name, Index n) {
-    const auto strategy = name.empty() ? Strategy() : Strategy::only(name);
-    const nb::gil_scoped_release release;
-    return bench::build_seconds(of(members), world, strategy, n);
-  }, nb::arg("members"), nb::arg("world"), nb::arg("module") = "", passes, "Seconds to make a map, checks and all.");
   module.def("rank_union_seconds", [](const RankMap& a, const RankMap& b, Index n) {
     const nb::gil_scoped_release release;
     return bench::union_seconds(a, b, n);

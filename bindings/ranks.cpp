@@ -16,7 +16,8 @@ constexpr const char* map_doc =
 
 ``RankMap(members, world)`` takes a range or anything that NumPy makes integers of. The representation is the one that suits the
 members: `explain` shows what each would cost. `strategy` is "time", "space" or "hybrid", which weighs both with `alpha`; `module`
-names one representation instead. `lookup` is an index for `rank` on lists: "none", "lazy", "hash" or "shortcuts". A value:
+names one representation instead, `modules` those to choose from: "standard", "thesis", "all", or names with commas between them.
+`lookup` is an index for `rank` on lists: "none", "lazy", "hash" or "shortcuts". A value:
 immutable, picklable, cheap to copy; maps made of other maps share what they have in common. Not collective.
 
 >>> rows = RankMap(range(0, 1048576, 64), 1048576)
@@ -73,11 +74,17 @@ const char* lookup_name(LookupKind kind) {
   }
 }
 
-const Modules& portfolio(const std::string& name) {
-  if (name == "standard") return standard_modules();
-  if (name == "thesis") return thesis_modules();
-  if (name == "all") return all_modules();
-  throw Error(ErrorKind::argument, "a portfolio is \"standard\", \"thesis\" or \"all\", not \"" + name + "\"");
+/// A portfolio by its name, or modules with commas between them.
+Modules portfolio(const std::string& names) {
+  if (names == "standard") return standard_modules();
+  if (names == "thesis") return thesis_modules();
+  if (names == "all") return all_modules();
+  Modules list;
+  for (std::size_t first = 0, last; first <= names.size(); first = last + 1) {
+    last = std::min(names.find(',', first), names.size());
+    list.push_back(&rank_module(std::string_view(names).substr(first, last - first)));
+  }
+  return list;
 }
 
 Strategy strategy_of(const std::string& name, double alpha, const std::optional<std::string>& module, const std::string& modules,

@@ -21,13 +21,34 @@ function(longshore_python_module name)
 endfunction()
 
 file(GLOB binding_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bindings/*.cpp)
-list(FILTER binding_sources EXCLUDE REGEX "/(mpi|apps|bench)[^/]*\\.cpp$")
+list(FILTER binding_sources EXCLUDE REGEX "/(mpi|apps|bench|peers)[^/]*\\.cpp$")
 longshore_python_module(_core ${binding_sources})
 
 file(GLOB bench_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bindings/bench*.cpp ${PROJECT_SOURCE_DIR}/bench/loops/*.cpp)
 list(FILTER bench_sources EXCLUDE REGEX "/bench_halo\\.cpp$")
 longshore_python_module(_bench ${bench_sources})
 target_include_directories(_bench PRIVATE ${PROJECT_SOURCE_DIR}/bench/loops)
+
+# Other libraries' sets of ranks, which `longshore bench ranks` times beside ours where they are installed. A module of its own, so
+# that nothing else needs them; sdsl-lite is under the GPL, so wheels for others are built without (LONGSHORE_BENCH_PEERS=OFF).
+option(LONGSHORE_BENCH_PEERS "sdsl-lite and CRoaring in `longshore bench ranks`, where they are found" ON)
+if(LONGSHORE_BENCH_PEERS)
+  find_path(LONGSHORE_SDSL_INCLUDE sdsl/sd_vector.hpp)
+  find_library(LONGSHORE_SDSL_LIBRARY sdsl)
+  find_path(LONGSHORE_ROARING_INCLUDE roaring/roaring.h)
+  find_library(LONGSHORE_ROARING_LIBRARY roaring)
+  if((LONGSHORE_SDSL_INCLUDE AND LONGSHORE_SDSL_LIBRARY) OR (LONGSHORE_ROARING_INCLUDE AND LONGSHORE_ROARING_LIBRARY))
+    longshore_python_module(_peers bindings/peers.cpp bench/peers/peers.cpp)
+    target_include_directories(_peers PRIVATE ${PROJECT_SOURCE_DIR}/bench/loops ${PROJECT_SOURCE_DIR}/bench/peers)
+    foreach(peer IN ITEMS SDSL ROARING)
+      if(LONGSHORE_${peer}_INCLUDE AND LONGSHORE_${peer}_LIBRARY)
+        target_compile_definitions(_peers PRIVATE LONGSHORE_PEER_${peer}=1)
+        target_include_directories(_peers SYSTEM PRIVATE ${LONGSHORE_${peer}_INCLUDE})
+        target_link_libraries(_peers PRIVATE ${LONGSHORE_${peer}_LIBRARY})
+      endif()
+    endforeach()
+  endif()
+endif()
 
 nanobind_add_stub(_core_stub MODULE _core OUTPUT ${PROJECT_BINARY_DIR}/_core.pyi
                   MARKER_FILE ${PROJECT_BINARY_DIR}/py.typed

@@ -1,35 +1,6 @@
 #include "ranks.hpp"
 
-#include "timed.hpp"
-
 namespace longshore::bench {
-
-namespace {
-
-/// Asks for each; a dependent question is known only with the answer before, though it is always the same.
-template <class Ask>
-double asked(std::span<const Index> questions, Questions how, Index passes, Ask ask) {
-  Index sum = 0;
-  int shift = 48;
-  asm volatile("" : "+r"(shift));
-  auto pass = [&] {
-    if (how == Questions::independent) {
-      for (const Index question : questions) sum += ask(question);
-    } else {
-      Index before = 0;
-      for (const Index question : questions) {
-        // Whatever the answer was, less than 2^48, nothing is added; the compiler cannot know.
-        before = ask(question + (before >> shift));
-      }
-      sum += before;
-    }
-  };
-  const double seconds = timed(passes, pass);
-  asm volatile("" : : "r"(sum));
-  return seconds;
-}
-
-}  // namespace
 
 double select_seconds(const RankMap& map, std::span<const Index> positions, Questions how, Index passes) {
   return asked(positions, how, passes, [&](Index i) { return map.select(i); });
@@ -53,10 +24,6 @@ double read_seconds(const RankMap& map, Index passes) {
 
 double analysis_seconds(std::span<const Index> members, Index world, Index passes) {
   return timed(passes, [&] { analyse_order(Members(members), world); });
-}
-
-double build_seconds(std::span<const Index> members, Index world, const Strategy& strategy, Index passes) {
-  return timed(passes, [&] { RankMap::of(members, world, strategy); });
 }
 
 double union_seconds(const RankMap& a, const RankMap& b, Index passes) {

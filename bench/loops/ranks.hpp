@@ -2,14 +2,10 @@
 /// returns the seconds of one pass.
 #pragma once
 
-#include <span>
-
+#include "asked.hpp"
 #include "longshore/ranks/rank_groups.hpp"
 
 namespace longshore::bench {
-
-/// How questions follow one another: all at once, or each waiting for the answer before.
-enum class Questions { independent, dependent };
 
 double select_seconds(const RankMap& map, std::span<const Index> positions, Questions how, Index passes);
 double rank_seconds(const RankMap& map, std::span<const Index> world_ranks, Questions how, Index passes);
@@ -19,7 +15,6 @@ double read_seconds(const RankMap& map, Index passes);
 double array_select_seconds(std::span<const std::int32_t> array, std::span<const Index> positions, Questions how, Index passes);
 
 double analysis_seconds(std::span<const Index> members, Index world, Index passes);
-double build_seconds(std::span<const Index> members, Index world, const Strategy& strategy, Index passes);
 double union_seconds(const RankMap& a, const RankMap& b, Index passes);
 
 }  // namespace longshore::bench

@@ -28,7 +28,11 @@ def test_json_has_its_form(tmp_path):
     assert json.loads((tmp_path / "r.json").read_text()) == result
     assert result["bench"] == "ranks" and result["world"] == 2**20 and result["machine"]["cpu"]
     contenders = {row["contender"] for row in result["rows"]}
-    assert {"int array", "nest", "elias-fano", *ranks.STRATEGIES} <= contenders
+    assert {"int array", "nest", "elias-fano", "thesis hybrid, no stride", *ranks.STRATEGIES} <= contenders
+    for peer in ("sdsl-lite", "CRoaring"):
+        assert (peer in contenders) != any(m["contender"] == peer for m in result["missing"])
+    without = next(row for row in result["rows"] if row["contender"] == "thesis hybrid, no stride")
+    assert without["case"] == "B" and without["representation"] != "stride" and without["build_ns"] > 0
     for row in result["rows"]:
         assert row["bytes"] > 0 and row["select_ns"] > 0 and row["select_dependent_ns"] > 0 and row["bound_bytes"] > 0
     assert "class B" in text and "sub-mesh" in text and "aims" in text
@@ -61,6 +65,26 @@ def test_curves_go_from_neighbour_to_neighbour():
     assert np.array_equal(np.sort(maps["Morton order"]), np.arange(ranks_cases.WORLD))
     for name, members in maps.items():
         assert len(np.unique(members)) == len(members), name
+
+
+def test_what_is_structured():
+    maps = [("A", "A0"), ("B", "B0"), ("D", "D7"), *(("named", case.name) for case in ranks_cases.named_maps())]
+    structured = {name for group, name in maps if ranks_cases.is_structured(group, name)}
+    assert {"B0", "D7", "Hilbert order", "shuffled nodes", *ranks_cases.NESTED} <= structured
+    assert not structured & {"A0", "random 10k", "random graph", "random permutation", "leaders of shuffled nodes"}
+
+
+def test_peers_answer_as_ours():
+    peers = pytest.importorskip("longshore._peers")
+    members = np.array([3, 4, 70000, 2**20 - 1])
+    for name in peers.peers():
+        peer = peers.make(name, members)
+        assert peer.size == 4 and peer.bytes > 0
+        assert [peer.select(i) for i in range(4)] == members.tolist()
+        assert [peer.rank(w) for w in (3, 4, 5, 70000, 2**20 - 1, 2**20)] == [0, 1, -1, 2, 3, -1]
+        assert peer.select_seconds(np.array([0, 3]), "dependent") > 0
+        with pytest.raises(ls.ArgumentError, match="ascending"):
+            peers.make(name, np.array([4, 3]))
 
 
 def test_an_unknown_case_is_refused():

@@ -15,10 +15,12 @@ CLASSES = {
     "D": "unions of faces of a binary cube",
     "E": "ranges in descending order",
 }
-# What the aims call structured, beside B.
-STRUCTURED = (
+# What the aims call nested loops, beside B.
+NESTED = (
     "box of a mesh", "sub-mesh", "matrix row", "matrix column", "block-cyclic grid", "transpose", "node-local", "leaders in a stride"
 )
+# Nothing in these is to be found but chance; all other maps are structured, whether their structure is found or not.
+_CHANCE = ("random 10k", "random 500k", "random graph", "random permutation", "leaders of shuffled nodes")
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,10 @@ class RankCase:
     group: str
     name: str
     members: np.ndarray
+
+
+def is_structured(group: str, name: str) -> bool:
+    return group != "A" and name not in _CHANCE
 
 
 def class_maps(letter: str, count: int, seed: int = 2011) -> Iterator[RankCase]:

@@ -9,7 +9,7 @@ from typing import Any, Mapping
 from .ranks_cases import CLASSES
 from .report import Screen, html_table, machine_words
 
-_HEADINGS = ("", "maps", "bytes", "of bound", "SELECT ns", "dependent", "in order", "RANK ns")
+_HEADINGS = ("", "maps", "bytes", "of bound", "SELECT ns", "dependent", "in order", "RANK ns", "build ns")
 _AIM_HEADINGS = ("aim", "limit", "reached", "", "at")
 
 
@@ -40,7 +40,7 @@ def _line(name: str, rows: list[dict[str, Any]]) -> tuple[str, ...]:
     over = statistics.median(row["bytes"] / row["bound_bytes"] for row in rows)
     rank = median("rank_ns") or (median("hashed_rank_ns") + " hashed" if any("hashed_rank_ns" in row for row in rows) else "")
     return (title, str(len(rows)), median("bytes", "{:,.0f}"), f"{over:.3g}", median("select_ns"), median("select_dependent_ns"),
-            median("read_ns", "{:.2f}"), rank)
+            median("read_ns", "{:.2f}"), rank, median("build_ns"))
 
 
 def _aims(result: Mapping[str, Any]) -> list[tuple[str, ...]]:
