@@ -41,7 +41,9 @@ NB_MODULE(_peers, module) {
         if (i < 0 || i >= set.size()) throw Error(ErrorKind::argument, "position " + std::to_string(i) + " is outside");
         return set.select(i);
       }, nb::arg("position"))
-      .def("rank", [](const PeerSet& set, Index w) { return w < 0 || w >= largest_world ? Index{-1} : set.rank(w); }, nb::arg("rank"))
+      .def("rank", [](const PeerSet& set, Index w) {
+        return w < 0 || w >= largest_world ? Index{-1} : set.rank(w);
+      }, nb::arg("rank"))
       .def("select_seconds", [](const PeerSet& set, const Numbers& positions, const std::string& q, Index passes) {
         check_questions(positions, set.size(), passes);
         return set.select_seconds(of(positions), questions(q), passes);

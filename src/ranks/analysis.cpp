@@ -335,7 +335,8 @@ void analyse_nest(Analysis& out, const AffineNest& nest) {
   const auto inner = nest.axis(0);
   const Index runs = out.size / inner.count;
   out.breaks = 2 * (runs - 1);
-  for (Index j = 0; j < runs && runs <= most_runs; ++j) out.runs.push_back({nest.select(j * inner.count), inner.stride, inner.count});
+  for (Index j = 0; j < runs && runs <= most_runs; ++j)
+    out.runs.push_back({nest.select(j * inner.count), inner.stride, inner.count});
 }
 
 /// The decision diagram, where there is reason to hope for a small one.

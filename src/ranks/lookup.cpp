@@ -108,7 +108,8 @@ Index RankLookup::find(const RankMap& map, Index w) const {
 Index RankLookup::bytes() const {
   constexpr Index own = sizeof(RankLookup) + 2 * sizeof(void*);  // with the counts of its owners
   if (!shortcuts_) return own + hash_bytes_;
-  return own + Index(sizeof(Shortcuts)) + shortcuts_->set.bytes() + shortcuts_->marked.memory_bytes() + shortcuts_->back.memory_bytes();
+  const auto& [set, marked, back] = *shortcuts_;
+  return own + Index(sizeof(Shortcuts)) + set.bytes() + marked.memory_bytes() + back.memory_bytes();
 }
 
 }  // namespace longshore

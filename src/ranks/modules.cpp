@@ -239,7 +239,7 @@ const Modules& set_modules() {
   return modules;
 }
 
-/// The set of a list: what is known of it without sorting it. Of members at random, the largest gap is about so many times the mean.
+/// The set of a list, as far as it is known without sorting. Of members at random, the largest gap is the mean one times ln(size).
 Index bytes_of_set(const Analysis& a) {
   if (a.span() == a.size) return AffineNest::stride(a.lowest, a.size, 1).bytes();
   const double gap = double(a.span()) / double(a.size) * std::max(std::log(double(a.size)), 1.0);

@@ -33,7 +33,8 @@ class WordWriter {
   std::vector<std::uint64_t> words_;
 };
 
-/// The content of a value of its own: what was written between its kind and the checksum. Throws `Error(argument)` for anything else.
+/// The content of a value of its own: what was written between its kind and the checksum. Throws `Error(argument)` for anything
+/// else.
 std::vector<std::uint64_t> stored_content(const StoredKind& kind, std::span<const std::byte> bytes);
 
 /// Words read one after the other. Throws `Error(argument)` past the end: outside data is never trusted.

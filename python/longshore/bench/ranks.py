@@ -2,8 +2,8 @@
 
 Each map is made in every representation that can hold it, and by every strategy. Measured are bytes with all indexes, SELECT at
 random (independent questions, and dependent ones, each of which waits for the answer before) and in order, RANK, and what it takes
-to analyse and to build; beside them stand the plain array of 32-bit ranks that MPI libraries keep, the sets of sdsl-lite and CRoaring
-where this was built with them, and the information-theoretic bound.
+to analyse and to build; beside them stand the plain array of 32-bit ranks that MPI libraries keep, the sets of sdsl-lite and of
+CRoaring where this was built with them, and the information-theoretic bound.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ def run(
         "missing": [{"contender": name, "why": why, "cases": ["all"]} for name, why in bench.missing.items()],
         "notes": [
             "Times are nanoseconds a question, the best of the repeats; bytes are those of one map with all its indexes.",
-            f"Each repeat asks {_QUESTIONS:,} questions that were not asked before, fewer of what is slow; what would take more than "
-            f"{_MOST_READ_SECONDS:g} s in order is not read. Building is timed once a map, analysis and checks and all.",
+            f"Each repeat asks {_QUESTIONS:,} questions that were not asked before, fewer of what is slow; what would take more "
+            f"than {_MOST_READ_SECONDS:g} s in order is not read. Building is timed once a map, analysis and checks and all.",
             "Bytes of CRoaring are those of its stored form, as it counts them itself.",
         ],
     }
@@ -120,7 +120,8 @@ def _peers_module(missing: dict[str, str]) -> Any:
         missing.update({name: f"not built here ({error}); Debian: {package}" for name, package in _PEERS.items()})
         return None
     there = _peers.peers()
-    missing.update({name: f"not found when this was built; Debian: {package}" for name, package in _PEERS.items() if name not in there})
+    absent = {name: package for name, package in _PEERS.items() if name not in there}
+    missing.update({name: f"not found when this was built; Debian: {package}" for name, package in absent.items()})
     return _peers
 
 
@@ -244,7 +245,8 @@ def aims(rows: list[dict[str, Any]], groups: dict[str, Any]) -> list[dict[str, A
     nested = [name for name in by_name if name in NESTED or groups_of[name] == "B"]
     aim("hybrid bytes over the smallest module, structured maps but strides", 1.1,
         [excess(name) for name in structured if groups_of[name] != "B"])
-    aim("hybrid bytes over the smallest module, strides (class B)", 1.1, [excess(name) for name in structured if groups_of[name] == "B"])
+    aim("hybrid bytes over the smallest module, strides (class B)", 1.1,
+        [excess(name) for name in structured if groups_of[name] == "B"])
     aim("hybrid bytes over the smallest module, random sets", 1.25,
         [excess(name) for name in by_name if groups_of[name] == "A" or name in ("random 10k", "random 500k")])
     aim("bytes of nested loops", 200, [(by_name[name]["hybrid"]["bytes"], name) for name in nested], "bytes")

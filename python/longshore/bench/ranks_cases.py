@@ -17,7 +17,8 @@ CLASSES = {
 }
 # What the aims call nested loops, beside B.
 NESTED = (
-    "box of a mesh", "sub-mesh", "matrix row", "matrix column", "block-cyclic grid", "transpose", "node-local", "leaders in a stride"
+    "box of a mesh", "sub-mesh", "matrix row", "matrix column", "block-cyclic grid", "transpose", "node-local",
+    "leaders in a stride",
 )
 # Nothing in these is to be found but chance; all other maps are structured, whether their structure is found or not.
 _CHANCE = ("random 10k", "random 500k", "random graph", "random permutation", "leaders of shuffled nodes")

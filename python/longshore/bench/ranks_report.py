@@ -45,7 +45,8 @@ def _line(name: str, rows: list[dict[str, Any]]) -> tuple[str, ...]:
 
 def _aims(result: Mapping[str, Any]) -> list[tuple[str, ...]]:
     return [
-        (aim["aim"], f"{aim['limit']:g} {aim['unit']}".strip(), f"{aim['reached']:.3g}", "met" if aim["met"] else "missed", aim["worst"])
+        (aim["aim"], f"{aim['limit']:g} {aim['unit']}".strip(), f"{aim['reached']:.3g}", "met" if aim["met"] else "missed",
+         aim["worst"])
         for aim in result["aims"]
     ]
 

@@ -7,8 +7,8 @@ namespace longshore::ranks {
 
 /// The tree that a merge sort of the runs would go through: a node has a bit for each of its values in order, which
 /// says whether the value comes from its left runs or from its right ones. Runs are split where both sides weigh about
-/// the same: balanced by weight, where the thesis has Hu and Tucker's tree. That keeps to the entropy of their lengths within two bits
-/// a member too and needs no table of codes.
+/// the same: balanced by weight, not by Hu and Tucker's algorithm. That too keeps to the entropy of their lengths within two
+/// bits a member, and needs no table of codes.
 class WaveletForm {
  public:
   static constexpr std::string_view name = "wavelet";
