@@ -53,7 +53,9 @@ ProductForm::ProductForm(RankMap outer, AffineNest inner, Index base, Index unit
     : parts_(std::make_unique<const Parts>(Parts{std::move(outer), std::move(inner)})),
       base_(base),
       unit_(unit),
-      shift_(std::has_single_bit(std::uint64_t(parts_->inner.size())) ? std::countr_zero(std::uint64_t(parts_->inner.size())) : -1) {}
+      shift_(-1) {
+  if (const auto m = std::uint64_t(parts_->inner.size()); std::has_single_bit(m)) shift_ = std::countr_zero(m);
+}
 
 Index ProductForm::rank(Index w) const {
   const Index way = w - base_;
