@@ -339,15 +339,16 @@ Analysis analyse_order(const Members& members, Index world) {
     out.nest = AffineNest();
     return out;
   }
-  constexpr Index most_looked_at = Index{1} << 30;
+  constexpr Index most_looked_at = Index{1} << 24;  // where runs say as much
   out.enumerated = members.runs().empty() || out.size <= most_looked_at;
   if (!members.runs().empty() && Index(members.runs().size()) < out.size / 16) {
     ranks::analyse_runs(out, members.runs());
     ranks::fold(out);
     if (out.nest || !out.enumerated) return out;
     out = {};
-    out.size = members.size(), out.world = world, out.enumerated = true;
+    out.size = members.size(), out.world = world;
   }
+  out.enumerated = true;
   out.sample.resize(std::size_t(std::min<Index>(out.size, 1000)));
   members.read((out.size - Index(out.sample.size())) / 2, Index(out.sample.size()), out.sample.data());
   out.repetitive = ranks::is_repetitive(members);

@@ -208,6 +208,7 @@ void BddForm::write(WordWriter& out) const {
 BddForm BddForm::stored(WordReader& in, const FormHead& head) {
   const Index bits = in.within(1, 40, "a number of bits");
   std::vector<BddPath> paths(std::size_t(in.count(2)));
+  if (Index(paths.size()) > most_paths) in.refuse("has more than " + std::to_string(most_paths) + " paths");
   Index size = 0;
   for (auto& path : paths) {
     path.ones = in.word(), path.free = in.word();
@@ -217,7 +218,7 @@ BddForm BddForm::stored(WordReader& in, const FormHead& head) {
   for (std::size_t a = 0; a < paths.size(); ++a)
     for (std::size_t b = 0; b < a; ++b)
       if (((paths[a].ones ^ paths[b].ones) & ~(paths[a].free | paths[b].free)) == 0) in.refuse("has paths that share a member");
-  if (size != head.size || Index(paths.size()) > most_paths) in.refuse("has paths of another number of members");
+  if (size != head.size) in.refuse("has paths of another number of members");
   return BddForm(paths, int(bits));
 }
 
