@@ -377,7 +377,7 @@ Analysis analyse_order(const Members& members, Index world) {
     return out;
   }
   // And so are runs, where they are few for what they stand for.
-  constexpr Index most_looked_at = Index{1} << 30, long_runs = 4096;
+  constexpr Index most_looked_at = Index{1} << 24, long_runs = 4096;
   const auto runs = Index(members.runs().size());
   if (runs > 0 && runs < out.size / 16) {
     ranks::analyse_runs(out, members.runs());

@@ -368,7 +368,7 @@ Comparison compare(const RankMap& a, const RankMap& b) {
   for (Index first = 0; first < b.size(); first += piece) {
     const Index n = std::min(piece, b.size() - first);
     b.read(first, n, values.data());
-    if (!std::all_of(values.begin(), values.begin() + n, in_a)) return Comparison::unequal;
+    if (!std::all_of(values.begin(), values.begin() + n, [&](Index w) { return in_a(w); })) return Comparison::unequal;
   }
   return Comparison::similar;
 }
