@@ -10,8 +10,6 @@ namespace longshore::python {
 
 namespace {
 
-using bench::PeerSet;
-
 constexpr Index largest_world = Index{1} << 32;
 
 void check_members(std::span<const Index> members) {
@@ -26,7 +24,11 @@ void check_members(std::span<const Index> members) {
 
 }  // namespace
 
+}  // namespace longshore::python
+
 NB_MODULE(_peers, module) {
+  using namespace longshore;
+  using namespace longshore::python;
   module.doc() = "Other libraries' sets of ranks.";
   register_errors();
   module.def("peers", [] {
@@ -34,21 +36,21 @@ NB_MODULE(_peers, module) {
     for (const auto& peer : bench::peers()) names.push_back(peer.name);
     return names;
   }, "Those that were found when this was built.");
-  nb::class_<PeerSet>(module, "PeerSet")
-      .def_prop_ro("size", &PeerSet::size)
-      .def_prop_ro("bytes", &PeerSet::bytes)
-      .def("select", [](const PeerSet& set, Index i) {
+  nb::class_<bench::PeerSet>(module, "PeerSet")
+      .def_prop_ro("size", &bench::PeerSet::size)
+      .def_prop_ro("bytes", &bench::PeerSet::bytes)
+      .def("select", [](const bench::PeerSet& set, Index i) {
         if (i < 0 || i >= set.size()) throw Error(ErrorKind::argument, "position " + std::to_string(i) + " is outside");
         return set.select(i);
       }, nb::arg("position"))
-      .def("rank", [](const PeerSet& set, Index w) {
+      .def("rank", [](const bench::PeerSet& set, Index w) {
         return w < 0 || w >= largest_world ? Index{-1} : set.rank(w);
       }, nb::arg("rank"))
-      .def("select_seconds", [](const PeerSet& set, const Numbers& positions, const std::string& q, Index passes) {
+      .def("select_seconds", [](const bench::PeerSet& set, const Numbers& positions, const std::string& q, Index passes) {
         check_questions(positions, set.size(), passes);
         return set.select_seconds(of(positions), questions(q), passes);
       }, nb::arg("positions"), nb::arg("questions"), nb::arg("passes") = 1)
-      .def("rank_seconds", [](const PeerSet& set, const Numbers& ranks, const std::string& q, Index passes) {
+      .def("rank_seconds", [](const bench::PeerSet& set, const Numbers& ranks, const std::string& q, Index passes) {
         check_questions(ranks, largest_world, passes);
         return set.rank_seconds(of(ranks), questions(q), passes);
       }, nb::arg("ranks"), nb::arg("questions"), nb::arg("passes") = 1);
@@ -59,5 +61,3 @@ NB_MODULE(_peers, module) {
     throw Error(ErrorKind::argument, "there is no peer \"" + name + "\" here");
   }, nb::arg("name"), nb::arg("members"));
 }
-
-}  // namespace longshore::python
