@@ -244,11 +244,12 @@ std::vector<Index> filtered(const RankMap& a, const RankMap& b, bool wanted) {
 
 std::vector<AffineRun> runs_of(std::span<const RankRange> ranges, Index size) {
   std::vector<AffineRun> runs;
-  for (const auto& [first, last, stride] : ranges) {
-    auto refuse = [&, first = first, last = last, stride = stride](const std::string& why) {
-      throw Error(ErrorKind::argument, "range " + std::to_string(first) + " to " + std::to_string(last) + " by " +
-                                           std::to_string(stride) + " " + why);
+  for (const auto& range : ranges) {
+    auto refuse = [&range](const std::string& why) {
+      throw Error(ErrorKind::argument, "range " + std::to_string(range.first) + " to " + std::to_string(range.last) + " by " +
+                                           std::to_string(range.stride) + " " + why);
     };
+    const auto [first, last, stride] = range;
     const std::string outside = "is not within [0, " + std::to_string(size) + ")";
     if (stride == 0 || stride == INT64_MIN || first < 0 || first >= size) refuse(outside);
     if (last != first && (last > first) != (stride > 0)) refuse("leads away from its end");

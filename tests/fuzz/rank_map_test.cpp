@@ -57,7 +57,7 @@ TEST(StoredRankMap, nobody_in_no_order_is_refused) {
     if (size > 1) continue;
     ++seen;
     for (std::uint64_t lookup = 0; lookup < 4; ++lookup)
-      for (const std::uint64_t ascending : {0, 1}) {
+      for (const std::uint64_t ascending : {0u, 1u}) {
         auto changed = bytes;
         const std::uint64_t word = lookup << 8 | ascending;
         std::memcpy(&changed[8 * flags], &word, 8);
