@@ -118,8 +118,8 @@ TEST(Groups, mistakes_are_refused) {
   expect_error(ErrorKind::argument, {"range 0 to 100 by 1", "[0, 100)"}, [&] {
     group_range_incl(map, std::vector<RankRange>{{0, 100, 1}});
   });
-  const std::vector<RankRange> wrong_ranges{{5, 4, 1},   {4, 5, -1},     {5, 4, INT64_MIN},  {5, 5, INT64_MIN}, {-1, 5, 1},
-                                            {100, 5, -1}, {5, 200, 3},   {5, -200, -3},      {0, INT64_MAX, 1}, {99, INT64_MIN, -1}};
+  const std::vector<RankRange> wrong_ranges{{5, 4, 1},   {4, 5, -1},  {5, 4, INT64_MIN}, {5, 5, INT64_MIN},   {-1, 5, 1},
+                                            {100, 5, -1}, {5, 200, 3}, {5, -200, -3},     {0, INT64_MAX, 1},   {99, INT64_MIN, -1}};
   for (const auto& wrong : wrong_ranges)
     expect_error(ErrorKind::argument, {"range " + std::to_string(wrong.first)},
                  [&] { group_range_incl(map, std::vector<RankRange>{wrong}); });
