@@ -130,7 +130,8 @@ class Strands {
 }  // namespace
 
 std::vector<BlockMotion> BlockCopies::woven(std::vector<BlockMotion> motions, const XArray& source) const {
-  constexpr Index turn_runs = 512, least_turn_runs = 32;  // whose lines stay in the caches next to the core
+  constexpr Index turn_runs = 2048, least_turn_runs = 32;  // whose lines stay in the second-level cache
+  constexpr Index least_runs = 512;                        // that are worth cutting
   if (!reduction_.is_replace()) return motions;  // sums are made in the plan's order
   const auto& format = source.format();
   std::vector<Index> lengths(motions.size()), runs(motions.size());  // bytes of a run; how many, or 0: carried out by itself
@@ -140,7 +141,7 @@ std::vector<BlockMotion> BlockCopies::woven(std::vector<BlockMotion> motions, co
     const Region& box = motion.source_region;
     if (motion.is_list() || !motion.axes.empty() || box.shape() != motion.destination_region.shape()) continue;
     const Index run = lengths[k] = run_bytes(box, source.blocks().region(motion.source).grow(format.ghost), format);
-    if (run >= short_run_bytes || box.size() * format.element_bytes < turn_runs * run) continue;
+    if (run >= short_run_bytes || box.size() * format.element_bytes < least_runs * run) continue;
     runs[k] = box.size() * format.element_bytes / run;
     strands.join(box.shape().to_vector(), motion.source, motion.destination);
   }

@@ -70,12 +70,14 @@ TEST(Threads, polling_completes_a_move) {
     MoveOptions options;
     options.threads = threads;
     const auto mover = bound.mover(options);
-    EXPECT_TRUE(mover->test());  // nothing has begun
     mover->start();
     while (!mover->test()) std::this_thread::yield();
-    mover->wait();
-    EXPECT_EQ(bound.destination.memory, expected) << threads;
     EXPECT_TRUE(mover->test());
+    EXPECT_EQ(bound.destination.memory, expected) << threads;
+    mover->start();  // the last one is complete
+    mover->wait();
+    mover->move();
+    EXPECT_EQ(bound.destination.memory, expected) << threads;
   }
 }
 
@@ -139,9 +141,11 @@ TEST(Threads, an_empty_array_needs_no_memory) {
 TEST(Threads, refuses_calls_out_of_order) {
   auto bound = small();
   const auto mover = bound.mover();
-  mover->wait();  // nothing to wait for
+  expect_error(ErrorKind::argument, {"wait() without start()"}, [&] { mover->wait(); });
+  expect_error(ErrorKind::argument, {"test() without start()"}, [&] { mover->test(); });
   mover->start();
-  expect_error(ErrorKind::argument, {"start()", "before wait()"}, [&] { mover->start(); });
+  expect_error(ErrorKind::argument, {"started already"}, [&] { mover->start(); });
+  expect_error(ErrorKind::argument, {"started already"}, [&] { mover->move(); });
   mover->wait();
 }
 
