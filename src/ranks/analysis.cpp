@@ -6,6 +6,7 @@
 
 #include "ranks/block_statistics.hpp"
 #include "ranks/forms.hpp"
+#include "ranks/make.hpp"
 
 namespace longshore {
 
@@ -196,14 +197,19 @@ void estimate_grammar(Analysis& out) {
 
 /// Bytes that a chunk takes in the simplest way that holds it.
 Index chunk_bytes(Index n, Index span, Index ranges, Index breaks, bool ascending, Index linear_bytes) {
-  Index bytes = std::min(linear_bytes, PackedForm::bytes_of(n, span));
-  if (breaks == 0) return 56;
-  if (breaks < n / 8) bytes = std::min(bytes, AffineRunsForm::bytes_of(breaks / 2 + 1, n, span, 0));
+  if (breaks == 0) return AffineNest::stride(0, n, 1).bytes();
+  Index bytes = kept_bytes<LinearForm> + linear_bytes;
+  auto or_else = [&bytes]<class Form>(std::type_identity<Form>, Index of_form) {
+    bytes = std::min(bytes, kept_bytes<Form> + of_form);
+  };
+  or_else(std::type_identity<PackedForm>(), PackedForm::bytes_of(n, span));
+  if (breaks < n / 8) or_else(std::type_identity<AffineRunsForm>(), AffineRunsForm::bytes_of(breaks / 2 + 1, n, span, 0));
   if (ascending) {
-    bytes = std::min({bytes, EliasFanoForm::bytes_of(n, span), RunsForm::bytes_of(ranges, n, span)});
-    if (span <= 64 * n) bytes = std::min(bytes, BitmapForm::bytes_of(n, span));
+    or_else(std::type_identity<EliasFanoForm>(), EliasFanoForm::bytes_of(n, span));
+    or_else(std::type_identity<RunsForm>(), RunsForm::bytes_of(ranges, n, span));
+    if (span <= 64 * n) or_else(std::type_identity<BitmapForm>(), BitmapForm::bytes_of(n, span));
   }
-  return kept_bytes + bytes;
+  return bytes;
 }
 
 /// What is found block by block.
@@ -377,12 +383,15 @@ Analysis analyse_order(const Members& members, Index world) {
     return out;
   }
   // And so are runs, where they are few for what they stand for.
-  constexpr Index most_looked_at = Index{1} << 24, long_runs = 4096;
-  const auto runs = Index(members.runs().size());
-  if (runs > 0 && runs < out.size / 16) {
-    ranks::analyse_runs(out, members.runs());
+  constexpr Index most_looked_at = Index{1} << 24, long_runs = 4096, short_runs = 16;
+  std::optional<std::vector<AffineRun>> known;
+  if (members.map() != nullptr && out.size >= long_runs) known = ranks::known_runs(*members.map(), out.size / long_runs);
+  const auto runs = known ? std::span<const AffineRun>(*known) : members.runs();
+  const auto n = Index(runs.size());
+  if (n > 0 && n < out.size / short_runs) {
+    ranks::analyse_runs(out, runs);
     ranks::fold(out);
-    if (out.nest || out.size > most_looked_at || runs < out.size / long_runs) {
+    if (out.nest || out.size > most_looked_at || n < out.size / long_runs) {
       take_sample();
       return out;
     }

@@ -34,43 +34,14 @@ std::vector<Index> listed(const RankMap& map) {
 
 // --- sets as intervals ----------------------------------------------------------------------------------------------------------
 
-/// How many intervals an ascending map has, where its form says so without looking; else its size.
-Index interval_bound(const RankMap& map) {
-  if (const auto* nest = map.nest()) {
-    const auto inner = nest->axis(0);
-    return inner.stride == 1 && inner.count > 1 ? map.size() / inner.count : map.size();
-  }
-  if (const auto* runs = form_of<RunsForm>(map)) return runs->runs();
-  if (const auto* holes = form_of<HolesForm>(map)) return holes->holes() + 1;
-  if (const auto* affine = form_of<AffineRunsForm>(map))
-    return affine->runs() > 0 && affine->steps_are_one() ? affine->runs() : map.size();
-  return map.size();
-}
-
-/// The intervals of an ascending map, one stretch after the other without its members in between.
-std::vector<Interval> intervals(const RankMap& map) {
-  std::vector<Interval> list;
-  auto add = [&](Index first, Index last) {
-    if (!list.empty() && list.back().last == first)
-      list.back().last = last;
-    else
-      list.push_back({first, last});
-  };
-  const Index bound = interval_bound(map);
-  if (bound * 2 > map.size() && bound > 1) return intervals_of(Members(map));
-  if (map.nest() != nullptr) {
-    const Index inner = map.nest()->axis(0).count;
-    for (Index i = 0; i < map.size(); i += std::max<Index>(inner, 1)) add(map.select(i), map.select(i) + std::max<Index>(inner, 1));
-  } else if (const auto* affine = form_of<AffineRunsForm>(map)) {
-    for (Index j = 0; j < affine->runs(); ++j) add(affine->run(j).first, affine->run(j).first + affine->run(j).count);
-  } else if (const auto* runs = form_of<RunsForm>(map)) {
-    runs->each([&](Index first, Index last) { add(first, last); });
-  } else if (const auto* holes = form_of<HolesForm>(map)) {
-    holes->each_stretch([&](Index first, Index last) { add(first, last); });
-  } else {
-    return intervals_of(Members(map));
-  }
-  return list;
+/// The intervals of an ascending map, or nothing where they are more than `most`, or may be and each member had to be looked at.
+std::optional<std::vector<Interval>> few_intervals(const RankMap& map, Index most) {
+  const auto runs = known_runs(map, most);
+  if (!runs) return map.size() <= most ? std::optional(intervals_of(Members(map))) : std::nullopt;
+  Index pieces = 0;
+  for (const auto& run : *runs) pieces = checked_add(pieces, run.step == 1 ? 1 : run.count);
+  if (pieces > most) return std::nullopt;
+  return runs->empty() ? std::vector<Interval>() : intervals_of(Members(*runs));
 }
 
 enum class Operation { unite, intersect, subtract };
@@ -103,10 +74,11 @@ std::vector<AffineRun> combined(Operation operation, std::span<const Interval> a
   return out;
 }
 
-bool worth_intervals(const RankMap& a, const RankMap& b) {
+/// How many intervals of two maps are worth sweeping: few for their members, or anything that is possible where bits are not.
+Index most_intervals(const RankMap& a, const RankMap& b) {
   constexpr Index gain = 8, large = Index{1} << 28;
-  const Index bound = checked_add(interval_bound(a), interval_bound(b));
-  return bound <= (a.size() + b.size()) / gain || (bound <= large && a.size() + b.size() > large);
+  const Index members = checked_add(a.size(), b.size());
+  return members > large ? large : std::max<Index>(members / gain, 1);
 }
 
 // --- sets as bits ---------------------------------------------------------------------------------------------------------------
@@ -209,7 +181,9 @@ RankMap made(const std::vector<AffineRun>& runs, Index world, const Strategy& st
 
 /// Of two ascending maps, an ascending one.
 RankMap combine_sets(Operation operation, const RankMap& a, const RankMap& b, const Strategy& strategy) {
-  if (worth_intervals(a, b)) return made(combined(operation, intervals(a), intervals(b)), a.world(), strategy);
+  const Index most = most_intervals(a, b);
+  const auto in_a = few_intervals(a, most), in_b = in_a ? few_intervals(b, most) : std::nullopt;
+  if (in_b) return made(combined(operation, *in_a, *in_b), a.world(), strategy);
   const auto ea = extent(a), eb = extent(b);
   const Extent both{std::min(ea.lowest, eb.lowest), std::max(ea.highest, eb.highest)};
   if (both.worth_marks(a.size() + b.size()) && both.highest >= both.lowest) {
@@ -316,10 +290,12 @@ RankMap group_union(const RankMap& a, const RankMap& b, const Strategy& strategy
     if (a.empty()) return b;
     if (b.empty() || a == b) return a;
     if (a.select(a.size() - 1) < b.select(0)) return set_union(a, b, strategy);
-    if (worth_intervals(a, b)) {
+    const Index most = most_intervals(a, b);
+    const auto in_a = few_intervals(a, most), in_b = in_a ? few_intervals(b, most) : std::nullopt;
+    if (in_b) {
       std::vector<AffineRun> runs;
-      for (const auto& [first, last] : intervals(a)) runs.push_back({first, 1, last - first});
-      const auto more = combined(Operation::subtract, intervals(b), intervals(a));
+      for (const auto& [first, last] : *in_a) runs.push_back({first, 1, last - first});
+      const auto more = combined(Operation::subtract, *in_b, *in_a);
       runs.insert(runs.end(), more.begin(), more.end());
       return made(runs, a.world(), strategy);
     }

@@ -12,6 +12,9 @@ RankMap make_analysed(const Members& members, const Analysis& analysis, const St
 /// A map of its own instead of a child of another, where it is not too large to be looked at.
 RankMap flattened(const RankMap& map, const Strategy& strategy);
 
+/// A map as affine runs one after the other, where its form says them without a look at each member and they are at most so many.
+std::optional<std::vector<AffineRun>> known_runs(const RankMap& map, Index most);
+
 /// Whether two maps that are not closed forms are kept in the same words; if not, they may be equal all the same.
 bool same_words(const RankMap& a, const RankMap& b);
 

@@ -36,8 +36,9 @@ Estimate costs(const Analysis& a, Index bytes, double select, double rank, int a
 }
 
 /// Of what is no closed form: the form stands behind a pointer.
+template <class Form>
 Estimate kept(const Analysis& a, Index bytes, double select, double rank, int accesses, std::string note = {}) {
-  return costs(a, kept_bytes + bytes, select, rank, accesses, std::move(note));
+  return costs(a, kept_bytes<Form> + bytes, select, rank, accesses, std::move(note));
 }
 
 constexpr double searched = -1;
@@ -90,7 +91,7 @@ Estimate estimate_stride(const Analysis& a) {
 Estimate estimate_elias_fano(const Analysis& a) {
   if (const char* why = no_list_of_set(a)) return impossible(why);
   if (a.size > EliasFano::most) return impossible("too many members");
-  return kept(a, EliasFanoForm::bytes_of(a.size, a.span()), 9, 12, 2);
+  return kept<EliasFanoForm>(a, EliasFanoForm::bytes_of(a.size, a.span()), 9, 12, 2);
 }
 RankMap::Form make_elias_fano(const Members& m, const Analysis& a) { return keep(EliasFanoForm(m, a.lowest, a.highest)); }
 
@@ -99,14 +100,14 @@ Estimate estimate_holes(const Analysis& a) {
   if (a.size == 0) return impossible("no members");
   const Index holes = a.span() - a.size;
   if (holes > a.size || holes > EliasFano::most || a.size > most_kept) return impossible("more holes than members");
-  return kept(a, HolesForm::bytes_of(a.size, a.span()), 10, 12 * std::log2(double(holes) + 2), 2);
+  return kept<HolesForm>(a, HolesForm::bytes_of(a.size, a.span()), 10, 12 * std::log2(double(holes) + 2), 2);
 }
 RankMap::Form make_holes(const Members& m, const Analysis& a) { return keep(HolesForm(m, a.lowest, a.highest)); }
 
 Estimate estimate_bitmap512(const Analysis& a) {
   if (const char* why = no_list_of_set(a)) return impossible(why);
   if (a.span() > most_kept_bits || a.size > Bitmap::most) return impossible("too many bits");
-  return kept(a, BitmapForm::bytes_of(a.size, a.span()), 8, 4, 2);
+  return kept<BitmapForm>(a, BitmapForm::bytes_of(a.size, a.span()), 8, 4, 2);
 }
 RankMap::Form make_bitmap512(const Members& m, const Analysis& a) { return keep(BitmapForm(m, a.lowest, a.highest)); }
 
@@ -114,7 +115,7 @@ Estimate estimate_runs(const Analysis& a) {
   if (!a.ascending || a.size == 0) return impossible(a.size == 0 ? "no members" : no_set);
   if (a.ranges > EliasFano::most) return impossible("too many runs");
   if (!a.enumerated && a.runs.empty()) return impossible("too many members");
-  return kept(a, RunsForm::bytes_of(a.ranges, a.size, a.span()), 32, 32, 3, std::to_string(a.ranges) + " runs");
+  return kept<RunsForm>(a, RunsForm::bytes_of(a.ranges, a.size, a.span()), 32, 32, 3, std::to_string(a.ranges) + " runs");
 }
 RankMap::Form make_runs(const Members& m, const Analysis& a) {
   return keep(RunsForm(a.runs.empty() ? m : Members(a.runs)));
@@ -123,7 +124,7 @@ RankMap::Form make_runs(const Members& m, const Analysis& a) {
 Estimate estimate_dag(const Analysis& a) {
   if (!a.diagram) return impossible(a.ascending ? "no small diagram" : no_set);
   const double levels = FixedIntegers::bits_of(a.highest) - DagForm::leaf_bits;
-  return kept(a, DagForm::bytes_of(a.dag_nodes, a.dag_leaves, a.size), 8 + 4.5 * std::max(levels, 0.0),
+  return kept<DagForm>(a, DagForm::bytes_of(a.dag_nodes, a.dag_leaves, a.size), 8 + 4.5 * std::max(levels, 0.0),
                5 + 3.5 * std::max(levels, 0.0), 1,
                std::to_string(a.dag_nodes) + " nodes, " + std::to_string(a.dag_leaves) + " leaves");
 }
@@ -133,37 +134,41 @@ RankMap::Form make_dag(const Members&, const Analysis& a) { return a.diagram; }
 
 Estimate estimate_array(const Analysis& a) {
   if (const char* why = not_listed(a)) return impossible(why);
-  return kept(a, ArrayForm::bytes_of(a.size, a.world), 0.7, searched, 1);
+  return kept<ArrayForm>(a, ArrayForm::bytes_of(a.size, a.world), 0.7, searched, 1);
 }
 RankMap::Form make_array(const Members& m, const Analysis& a) { return keep(ArrayForm(m, a.world)); }
 
 Estimate estimate_packed(const Analysis& a) {
   if (const char* why = not_listed(a)) return impossible(why);
-  return kept(a, PackedForm::bytes_of(a.size, a.world), 1.2, searched, 1);
+  return kept<PackedForm>(a, PackedForm::bytes_of(a.size, a.world), 1.2, searched, 1);
 }
 RankMap::Form make_packed(const Members& m, const Analysis& a) { return keep(PackedForm(m, a.world)); }
 
 Estimate estimate_linear(const Analysis& a) {
   if (const char* why = not_listed(a)) return impossible(why);
   if (!a.enumerated || a.linear_bytes == 0) return impossible("the members were not looked at");
-  return kept(a, a.linear_bytes, 3, searched, 2);
+  return kept<LinearForm>(a, a.linear_bytes, 3, searched, 2);
 }
 RankMap::Form make_linear(const Members& m, const Analysis&) { return keep(LinearForm(m)); }
 
 Estimate estimate_affine_runs(const Analysis& a) {
   if (a.runs.empty()) return impossible("the members are no long runs");
-  const auto [least, most] =
-      std::minmax_element(a.runs.begin(), a.runs.end(), [](const auto& x, const auto& y) { return x.step < y.step; });
   const auto n = Index(a.runs.size());
-  Index bytes = AffineRunsForm::bytes_of(n, a.size, a.highest, most->step - least->step);
-  if (!a.ascending) bytes += FixedIntegers::bytes_of(n, FixedIntegers::bits_of(n));
-  return kept(a, bytes, 9, 8 + 4 * std::log2(double(n) + 1), 2, std::to_string(n) + " runs");
+  Index least = INT64_MAX, most = INT64_MIN, highest = 0, extents = 0;
+  for (const auto& run : a.runs) {
+    least = std::min(least, run.step), most = std::max(most, run.step), highest = std::max(highest, run.first);
+    extents = checked_add(extents, run.highest() - run.lowest() + 1);
+  }
+  Index bytes = AffineRunsForm::bytes_of(n, a.size, highest, most - least);
+  // An order by rank is kept where runs lie apart, and only then they fit side by side.
+  if (!a.ascending && extents <= a.span()) bytes += FixedIntegers::bytes_of(n, FixedIntegers::bits_of(n));
+  return kept<AffineRunsForm>(a, bytes, 9, 8 + 4 * std::log2(double(n) + 1), 2, std::to_string(n) + " runs");
 }
 RankMap::Form make_affine_runs(const Members&, const Analysis& a) { return keep(AffineRunsForm(a.runs)); }
 
 Estimate estimate_grammar(const Analysis& a) {
   if (a.grammar_rules == 0) return impossible("the steps hardly repeat");
-  return kept(a, GrammarForm::bytes_of(a.grammar_rules, a.grammar_top, a.size, a.span()),
+  return kept<GrammarForm>(a, GrammarForm::bytes_of(a.grammar_rules, a.grammar_top, a.size, a.span()),
                30 + 6 * std::log2(double(a.runs.size()) + 1), a.ascending ? 80 : searched, 3,
                "about " + std::to_string(a.grammar_rules + a.grammar_top) + " symbols");
 }
@@ -172,7 +177,7 @@ RankMap::Form make_grammar(const Members&, const Analysis& a) { return keep(Gram
 Estimate estimate_chunks(const Analysis& a) {
   if (const char* why = not_listed(a)) return impossible(why);
   if (!a.enumerated || a.chunk_bytes == 0 || a.size <= ChunksForm::chunk) return impossible("the map is one chunk");
-  return kept(a, a.chunk_bytes, 12, a.ascending ? 60 : searched, 3);
+  return kept<ChunksForm>(a, a.chunk_bytes, 12, a.ascending ? 60 : searched, 3);
 }
 RankMap::Form make_chunks(const Members& m, const Analysis& a) { return keep(ChunksForm(m, a.world, a.ascending)); }
 
@@ -191,7 +196,7 @@ Estimate estimate_product(const Analysis& a) {
     if (estimate.possible && (!best.possible || Strategy().score(estimate) < Strategy().score(best))) best = estimate;
   }
   const auto depth = double(a.product->inner.depth());
-  auto all = kept(a, Index(best.bytes) + a.product->inner.bytes() + ProductForm::parts_bytes, best.select_ns + 2 + depth,
+  auto all = kept<ProductForm>(a, Index(best.bytes) + a.product->inner.bytes() + ProductForm::parts_bytes, best.select_ns + 2 + depth,
                    best.rank_ns < 0 ? searched : best.rank_ns + 4 + 2 * depth, 0,
                    std::to_string(a.product->outer.size()) + " times " + a.product->inner.to_string());
   return all;
@@ -205,14 +210,14 @@ RankMap::Form make_product(const Members&, const Analysis& a) {
 
 Estimate estimate_gap(const Analysis& a) {
   if (const char* why = no_list_of_set(a)) return impossible(why);
-  return kept(a, GapForm::bytes_of(a.size, std::max<Index>(a.largest_step, 0), a.highest), 20, searched, 2);
+  return kept<GapForm>(a, GapForm::bytes_of(a.size, std::max<Index>(a.largest_step, 0), a.highest), 20, searched, 2);
 }
 RankMap::Form make_gap(const Members& m, const Analysis&) { return keep(GapForm(m)); }
 
 Estimate estimate_bitmap(const Analysis& a) {
   if (const char* why = no_list_of_set(a)) return impossible(why);
   if (a.span() > most_kept_bits) return impossible("too many bits");
-  return kept(a, SumsBitmapForm::bytes_of(a.span()), 20 + 5 * std::log2(double(a.span()) / 1024 + 1), 12, 2);
+  return kept<SumsBitmapForm>(a, SumsBitmapForm::bytes_of(a.span()), 20 + 5 * std::log2(double(a.span()) / 1024 + 1), 12, 2);
 }
 RankMap::Form make_bitmap(const Members& m, const Analysis& a) { return keep(SumsBitmapForm(m, a.lowest, a.highest)); }
 
@@ -223,7 +228,7 @@ Estimate estimate_bdd(const Analysis& a) {
   if (a.size == 0 || a.size > most_kept || members == 0 || members > BddForm::most_paths)
     return impossible("no diagram of few paths");
   const int bits = std::max(1, FixedIntegers::bits_of(a.highest));
-  return kept(a, BddForm::bytes_of(members, bits), 60 + 12.0 * double(members), 3.0 * double(members) * bits, 0,
+  return kept<BddForm>(a, BddForm::bytes_of(members, bits), 60 + 12.0 * double(members), 3.0 * double(members) * bits, 0,
                std::to_string(members) + (a.nest ? " paths at most" : " paths"));
 }
 RankMap::Form make_bdd(const Members& m, const Analysis& a) {
@@ -243,9 +248,9 @@ const Modules& set_modules() {
 Index bytes_of_set(const Analysis& a) {
   if (a.span() == a.size) return AffineNest::stride(a.lowest, a.size, 1).bytes();
   const double gap = double(a.span()) / double(a.size) * std::max(std::log(double(a.size)), 1.0);
-  Index bytes = GapForm::bytes_of(a.size, std::min(Index(gap), a.span() - a.size + 1), a.highest);
-  if (a.span() <= most_kept_bits) bytes = std::min(bytes, SumsBitmapForm::bytes_of(a.span()));
-  return kept_bytes + bytes;
+  const Index gaps = kept_bytes<GapForm> + GapForm::bytes_of(a.size, std::min(Index(gap), a.span() - a.size + 1), a.highest);
+  if (a.span() > most_kept_bits) return gaps;
+  return std::min(gaps, kept_bytes<SumsBitmapForm> + SumsBitmapForm::bytes_of(a.span()));
 }
 
 double run_entropy(const Analysis& a) { return std::log2(double(a.ascents)); }
@@ -255,8 +260,8 @@ Estimate estimate_wavelet(const Analysis& a) {
   if (const char* why = not_listed(a)) return impossible(why);
   if (a.ascents > WaveletForm::most_runs) return impossible(std::to_string(a.ascents) + " ascending runs");
   Index bytes = WaveletForm::bytes_of(a.ascents, a.size, run_entropy(a));
-  if (a.size < a.world) bytes += bytes_of_set(a) + 2 * Index(sizeof(RankMap)) + kept_bytes;  // a child of its set
-  return kept(a, bytes, 25 + 25 * run_entropy(a), 20 + 14 * run_entropy(a), 2, std::to_string(a.ascents) + " ascending runs");
+  if (a.size < a.world) bytes += bytes_of_set(a) + 2 * Index(sizeof(RankMap)) + kept_bytes<ChildForm>;  // a child of its set
+  return kept<WaveletForm>(a, bytes, 25 + 25 * run_entropy(a), 20 + 14 * run_entropy(a), 2, std::to_string(a.ascents) + " ascending runs");
 }
 RankMap::Form make_wavelet(const Members& m, const Analysis& a) {
   std::vector<Index> members(std::size_t(m.size())), sorted;
@@ -276,7 +281,7 @@ Estimate estimate_bwt(const Analysis& a) {
   if (a.sample.empty()) return impossible("the members were not looked at");
   const double each = double(BwtForm::compressed_bytes(a.sample, a.world)) / double(a.sample.size());
   const Index bytes = BwtForm::bytes_of(Index(double(a.size) * each), a.size);
-  return kept(a, bytes, a.size <= BwtForm::block ? 15 : 80000, searched, 0);
+  return kept<BwtForm>(a, bytes, a.size <= BwtForm::block ? 15 : 80000, searched, 0);
 }
 RankMap::Form make_bwt(const Members& m, const Analysis& a) { return keep(BwtForm(m, a.world)); }
 

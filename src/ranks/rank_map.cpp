@@ -190,9 +190,10 @@ RankMap RankMap::slice(Index first, Index last, Index step) const {
   const Index way = step > 0 ? last - first : first - last, count = way <= 0 ? 0 : ceil_div(way, std::abs(step));
   if (count == 0) return of_nest(AffineNest(), world_);
   const auto taken = child(*this, of_nest(AffineNest::stride(first, count, step), size_));
-  // A small part of a map is kept for itself, a large one with what it is a part of.
-  constexpr Index small = Index{1} << 22;
-  return form_of<ChildForm>(taken) == nullptr || count > small ? taken : rebuilt(taken, Strategy::hybrid());
+  // A small part of a map is kept for itself, a large one with what it is a part of, unless it is a few runs.
+  constexpr Index small = Index{1} << 22, few = 1024;
+  if (form_of<ChildForm>(taken) == nullptr || (count > small && !ranks::known_runs(taken, few))) return taken;
+  return rebuilt(taken, Strategy::hybrid());
 }
 
 RankMap RankMap::with_lookup(LookupKind kind) const {
@@ -223,7 +224,7 @@ LookupKind RankMap::lookup() const {
 Index RankMap::bytes() const {
   const Index index = lookup_ ? lookup_->bytes() : 0;
   if (const auto* closed = nest()) return closed->bytes() + index;
-  return ranks::kept_bytes + visit_form(kept(form_), [](const auto& form) { return form.bytes(); }) + index;
+  return index + visit_form(kept(form_), []<class Form>(const Form& form) { return ranks::kept_bytes<Form> + form.bytes(); });
 }
 
 std::string_view RankMap::representation() const {

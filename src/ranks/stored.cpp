@@ -33,10 +33,10 @@ AffineNest read_nest(WordReader& in, const FormHead& head) {
 /// Reads the form of this name.
 template <std::size_t Which = 0>
 RankMap::Form read_form(const std::string& name, WordReader& in, const FormHead& head) {
-  if constexpr (Which == std::variant_size_v<RankForm::Kept>) {
+  if constexpr (Which == AllForms::size) {
     in.refuse("has a representation \"" + name + "\", which there is not");
   } else {
-    using Form = std::variant_alternative_t<Which, RankForm::Kept>;
+    using Form = AllForms::At<Which>;
     if constexpr (!std::is_same_v<Form, UserForm>)
       if (Form::name == name) return keep(Form::stored(in, head));
     return read_form<Which + 1>(name, in, head);

@@ -69,8 +69,9 @@ RankMap make_trusted(const Members& members, Index world, const Strategy& strate
 }
 
 RankMap flattened(const RankMap& map, const Strategy& strategy) {
-  constexpr Index most = Index{1} << 30;
-  return form_of<ChildForm>(map) == nullptr || map.size() > most ? map : rebuilt(map, strategy);
+  constexpr Index most = Index{1} << 30, most_runs = Index{1} << 20;
+  if (form_of<ChildForm>(map) == nullptr) return map;
+  return map.size() > most && !known_runs(map, most_runs) ? map : rebuilt(map, strategy);
 }
 
 }  // namespace ranks

@@ -49,7 +49,7 @@ AffineRunsForm::AffineRunsForm(std::span<const AffineRun> runs) {
 
 Index AffineRunsForm::bytes_of(Index runs, Index size, Index highest, Index widest_step) {
   auto bytes = [](Index n, Index most) { return FixedIntegers::bytes_of(n, FixedIntegers::bits_of(most)); };
-  return own_bytes + bytes(runs, size) + bytes(runs, highest) + bytes(runs, widest_step) +
+  return bytes(runs, size) + bytes(runs, highest) + bytes(runs, widest_step) +
          bytes((size >> directory_shift(runs, size)) + 2, runs);
 }
 

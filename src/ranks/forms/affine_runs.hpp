@@ -19,7 +19,7 @@ class AffineRunsForm {
   Index rank(Index w) const;
   void read(Index first, Index n, Index* out) const;
   Index bytes() const {
-    return own_bytes + starts_.memory_bytes() + firsts_.memory_bytes() + steps_.memory_bytes() + directory_.memory_bytes() +
+    return starts_.memory_bytes() + firsts_.memory_bytes() + steps_.memory_bytes() + directory_.memory_bytes() +
            by_rank_.memory_bytes();
   }
   void write(WordWriter& out) const;
@@ -27,7 +27,6 @@ class AffineRunsForm {
   Checked check(const FormHead& head) const;
 
   Index runs() const { return starts_.size(); }
-  bool steps_are_one() const { return steps_.width() == 0 && least_step_ == 1; }
   AffineRun run(Index j) const;
 
  private:
@@ -35,7 +34,6 @@ class AffineRunsForm {
   Index run_of(Index i) const;
   Index end_of(Index j) const { return j + 1 < starts_.size() ? starts_[j + 1] : size_; }
 
-  static constexpr Index own_bytes = 4 * sizeof(Index);  ///< the numbers below: of few runs they are as much as the lists
   Index size_ = 0, least_step_ = 0;
   FixedIntegers starts_, firsts_, steps_;
   FixedIntegers directory_;  ///< the run of each position that is a multiple of 2^shift_, and the last run

@@ -1,0 +1,62 @@
+// What forms know of a map's order without a look at its members.
+#include <algorithm>
+
+#include "ranks/forms.hpp"
+#include "ranks/make.hpp"
+
+namespace longshore::ranks {
+
+namespace {
+
+using Runs = std::vector<AffineRun>;
+
+/// Runs of positions in a list of runs, cut where one of the list ends; false where they become more than `most`.
+bool compose(const Runs& list, const Runs& positions, Index most, Runs& out) {
+  std::vector<Index> starts;
+  Index size = 0;
+  for (const auto& run : list) starts.push_back(size), size += run.count;
+  for (auto rest : positions) {
+    while (rest.count > 0) {
+      const auto j = std::size_t(std::upper_bound(starts.begin(), starts.end(), rest.first) - starts.begin()) - 1;
+      const Index end = starts[j] + list[j].count;
+      const Index room = rest.step > 0 ? ceil_div(end - rest.first, rest.step) : (rest.first - starts[j]) / -rest.step + 1;
+      const Index here = std::min(rest.count, room);
+      out.push_back({list[j].first + list[j].step * (rest.first - starts[j]), list[j].step * rest.step, here});
+      if (Index(out.size()) > most) return false;
+      rest.first += rest.step * here, rest.count -= here;
+    }
+  }
+  return true;
+}
+
+std::optional<Runs> runs_of_nest(const AffineNest& nest, Index most) {
+  const auto inner = nest.axis(0);
+  const Index n = nest.size() / inner.count;
+  if (n > most) return std::nullopt;
+  Runs runs;
+  for (Index j = 0; j < n; ++j) runs.push_back({nest.select(j * inner.count), inner.count > 1 ? inner.stride : 1, inner.count});
+  return runs;
+}
+
+}  // namespace
+
+std::optional<std::vector<AffineRun>> known_runs(const RankMap& map, Index most) {
+  if (map.empty()) return Runs{};
+  if (map.nest() != nullptr) return runs_of_nest(*map.nest(), most);
+  Runs runs;
+  auto add = [&](Index first, Index last) { runs.push_back({first, 1, last - first}); };
+  if (const auto* affine = form_of<AffineRunsForm>(map); affine != nullptr && affine->runs() <= most) {
+    for (Index j = 0; j < affine->runs(); ++j) runs.push_back(affine->run(j));
+    return runs;
+  }
+  if (const auto* ranges = form_of<RunsForm>(map); ranges != nullptr && ranges->runs() <= most) return ranges->each(add), runs;
+  if (const auto* holes = form_of<HolesForm>(map); holes != nullptr && holes->holes() < most) return holes->each_stretch(add), runs;
+  if (const auto* child = form_of<ChildForm>(map)) {
+    const auto positions = known_runs(child->positions(), most);
+    const auto list = positions ? known_runs(child->parent(), most) : std::nullopt;
+    if (list && compose(*list, *positions, most, runs)) return runs;
+  }
+  return std::nullopt;
+}
+
+}  // namespace longshore::ranks
