@@ -125,8 +125,8 @@ Estimate estimate_dag(const Analysis& a) {
   if (!a.diagram) return impossible(a.ascending ? "no small diagram" : no_set);
   const double levels = FixedIntegers::bits_of(a.highest) - DagForm::leaf_bits;
   return kept<DagForm>(a, DagForm::bytes_of(a.dag_nodes, a.dag_leaves, a.size), 8 + 4.5 * std::max(levels, 0.0),
-               5 + 3.5 * std::max(levels, 0.0), 1,
-               std::to_string(a.dag_nodes) + " nodes, " + std::to_string(a.dag_leaves) + " leaves");
+                       5 + 3.5 * std::max(levels, 0.0), 1,
+                       std::to_string(a.dag_nodes) + " nodes, " + std::to_string(a.dag_leaves) + " leaves");
 }
 RankMap::Form make_dag(const Members&, const Analysis& a) { return a.diagram; }
 
@@ -169,8 +169,8 @@ RankMap::Form make_affine_runs(const Members&, const Analysis& a) { return keep(
 Estimate estimate_grammar(const Analysis& a) {
   if (a.grammar_rules == 0) return impossible("the steps hardly repeat");
   return kept<GrammarForm>(a, GrammarForm::bytes_of(a.grammar_rules, a.grammar_top, a.size, a.span()),
-               30 + 6 * std::log2(double(a.runs.size()) + 1), a.ascending ? 80 : searched, 3,
-               "about " + std::to_string(a.grammar_rules + a.grammar_top) + " symbols");
+                           30 + 6 * std::log2(double(a.runs.size()) + 1), a.ascending ? 80 : searched, 3,
+                           "about " + std::to_string(a.grammar_rules + a.grammar_top) + " symbols");
 }
 RankMap::Form make_grammar(const Members&, const Analysis& a) { return keep(GrammarForm(a.runs, a.ascending)); }
 
@@ -196,10 +196,9 @@ Estimate estimate_product(const Analysis& a) {
     if (estimate.possible && (!best.possible || Strategy().score(estimate) < Strategy().score(best))) best = estimate;
   }
   const auto depth = double(a.product->inner.depth());
-  auto all = kept<ProductForm>(a, Index(best.bytes) + a.product->inner.bytes() + ProductForm::parts_bytes, best.select_ns + 2 + depth,
-                   best.rank_ns < 0 ? searched : best.rank_ns + 4 + 2 * depth, 0,
-                   std::to_string(a.product->outer.size()) + " times " + a.product->inner.to_string());
-  return all;
+  const Index bytes = Index(best.bytes) + a.product->inner.bytes() + ProductForm::parts_bytes;
+  return kept<ProductForm>(a, bytes, best.select_ns + 2 + depth, best.rank_ns < 0 ? searched : best.rank_ns + 4 + 2 * depth, 0,
+                           std::to_string(a.product->outer.size()) + " times " + a.product->inner.to_string());
 }
 RankMap::Form make_product(const Members&, const Analysis& a) {
   auto outer = make_analysed(Members(a.product->outer), *a.product->outer_analysis, {0.25, outer_modules(), LookupKind::none});
@@ -229,7 +228,7 @@ Estimate estimate_bdd(const Analysis& a) {
     return impossible("no diagram of few paths");
   const int bits = std::max(1, FixedIntegers::bits_of(a.highest));
   return kept<BddForm>(a, BddForm::bytes_of(members, bits), 60 + 12.0 * double(members), 3.0 * double(members) * bits, 0,
-               std::to_string(members) + (a.nest ? " paths at most" : " paths"));
+                       std::to_string(members) + (a.nest ? " paths at most" : " paths"));
 }
 RankMap::Form make_bdd(const Members& m, const Analysis& a) {
   std::vector<Index> members(std::size_t(m.size()));
@@ -261,7 +260,8 @@ Estimate estimate_wavelet(const Analysis& a) {
   if (a.ascents > WaveletForm::most_runs) return impossible(std::to_string(a.ascents) + " ascending runs");
   Index bytes = WaveletForm::bytes_of(a.ascents, a.size, run_entropy(a));
   if (a.size < a.world) bytes += bytes_of_set(a) + 2 * Index(sizeof(RankMap)) + kept_bytes<ChildForm>;  // a child of its set
-  return kept<WaveletForm>(a, bytes, 25 + 25 * run_entropy(a), 20 + 14 * run_entropy(a), 2, std::to_string(a.ascents) + " ascending runs");
+  return kept<WaveletForm>(a, bytes, 25 + 25 * run_entropy(a), 20 + 14 * run_entropy(a), 2,
+                           std::to_string(a.ascents) + " ascending runs");
 }
 RankMap::Form make_wavelet(const Members& m, const Analysis& a) {
   std::vector<Index> members(std::size_t(m.size())), sorted;
