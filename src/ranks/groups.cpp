@@ -208,11 +208,13 @@ RankMap combine_sets(Operation operation, const RankMap& a, const RankMap& b, co
 std::vector<Index> filtered(const RankMap& a, const RankMap& b, bool wanted) {
   check_enumerable(a);
   const Membership in_b(b, a.size());
-  std::vector<Index> out;
+  std::vector<Index> out(std::size_t(a.size()));
+  Index* to = out.data();
+  // Nothing branches on the data, for nobody could predict it; what is not wanted is written over.
   Members(a).each_piece([&](Index, std::span<const Index> values) {
-    for (const Index w : values)
-      if (in_b(w) == wanted) out.push_back(w);
+    for (const Index w : values) *to = w, to += in_b(w) == wanted;
   });
+  out.resize(std::size_t(to - out.data()));
   return out;
 }
 

@@ -50,6 +50,7 @@ RankMap::RankMap(Form form, Index world, bool ascending) : form_(std::move(form)
     size_ = closed->size();
   else
     size_ = visit_form(kept(form_), [](const auto& kept) { return kept.size(); });
+  if (const auto* array = form_of<ranks::ArrayForm>(*this)) array_ = array->narrow();
   ascending_ = ascending_ || size_ < 2;  // however it was made: fewer than two are in order
 }
 
