@@ -143,14 +143,9 @@ struct Extent {
 
 Extent extent(const RankMap& map) {
   if (map.empty()) return {};
-  if (map.nest() != nullptr) return {map.nest()->lowest(), map.nest()->highest()};
-  if (map.ascending()) return {map.select(0), map.select(map.size() - 1)};
-  check_enumerable(map);
-  Extent e;
-  Members(map).each_piece([&](Index, std::span<const Index> values) {
-    for (const Index w : values) e.lowest = std::min(e.lowest, w), e.highest = std::max(e.highest, w);
-  });
-  return e;
+  if (map.nest() == nullptr && !map.ascending()) check_enumerable(map);
+  const auto [lowest, highest] = map.extent();
+  return {lowest, highest};
 }
 
 /// Whether ranks are members of a map, for those who ask many times.

@@ -108,6 +108,17 @@ RankMap RankMap::child(const RankMap& parent, const RankMap& positions) {
   return RankMap(keep(ChildForm(parent, positions)), parent.world(), ascending);
 }
 
+std::pair<Index, Index> RankMap::extent() const {
+  if (empty()) return {0, -1};
+  if (nest() != nullptr) return {nest()->lowest(), nest()->highest()};
+  if (ascending_) return {select(0), select(size_ - 1)};
+  std::pair<Index, Index> found{INT64_MAX, -1};
+  Members(*this).each_piece([&](Index, std::span<const Index> values) {
+    for (const Index w : values) found = {std::min(found.first, w), std::max(found.second, w)};
+  });
+  return found;
+}
+
 Index RankMap::select_form(Index i) const {
   return visit_form(kept(form_), [i](const auto& form) { return form.select(i); });
 }

@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -71,6 +72,9 @@ class RankMap {
   Index world() const { return world_; }
   /// Whether ranks ascend, so that the map is a set in its natural order.
   bool ascending() const { return ascending_; }
+
+  /// The lowest and the highest member; {0, -1} of nobody. Of maps that do not ascend and are no closed forms, by a look at all.
+  std::pair<Index, Index> extent() const;
 
   /// SELECT: the world rank of a member. Throws `Error(argument)` outside [0, size()).
   Index world_rank(Index i) const {
