@@ -56,4 +56,17 @@ if size > 1:
     if rank % 2:
         crew = world.Create_group(odd, tag=7)
     expected["MPI_Comm_create_group"] = expected["MPI_Comm_create"]
-    between = halves.Create_intercomm(0, world, 1 - rank % 2 if rank % 2 == 0 else 0, tag=3)
+    mine, other = (ranks[colour::2][::-1].tolist() for colour in (rank % 2, 1 - rank % 2))
+    between = halves.Create_intercomm(0, world, other[0], tag=3)
+    merged = between.Merge(high=rank % 2 == 0)
+    remote = between.Get_remote_group()
+    evens, odds = ranks[::2][::-1].tolist(), ranks[1::2][::-1].tolist()
+    low, high = sorted((evens, odds))
+    expected["MPI_Intercomm_create"] = [low + high]
+    expected["MPI_Intercomm_merge"] = [odds + evens]
+    expected["MPI_Comm_remote_group"] = [odds, evens]
+
+if rank == 0:
+    with open(sys.argv[1], "w") as file:
+        json.dump(expected, file)
+print(f"rank {rank} of {size}: {world.allreduce(rank)}")

@@ -30,8 +30,18 @@ void tell(Integer* error, int code) {
   if (error != nullptr) *error = code;
 }
 
+#if defined(LONGSHORE_MPI_FAMILY_OPENMPI)
 MPI_Comm comm_of(const Integer* comm) { return mpi().Comm_f2c(*comm); }
 MPI_Group group_of(const Integer* group) { return mpi().Group_f2c(*group); }
+MPI_Info info_of(const Integer* info) { return mpi().Info_f2c(*info); }
+Integer fortrans(MPI_Comm comm) { return mpi().Comm_c2f(comm); }
+Integer fortrans(MPI_Group group) { return mpi().Group_c2f(group); }
+#else
+int comm_of(const Integer* comm) { return *comm; }
+int group_of(const Integer* group) { return *group; }
+int info_of(const Integer* info) { return *info; }
+Integer fortrans(int handle) { return handle; }
+#endif
 int truth(const Integer* logical) { return *logical != 0; }
 std::vector<int> truths(const Integer* logicals, Integer n) {
   std::vector<int> list(logicals, logicals + n);
@@ -44,7 +54,7 @@ template <class Call>
 void make_comm(Integer* made, Integer* error, const Call& call) {
   MPI_Comm comm = mpi().comm_null;
   const int code = call(&comm);
-  if (code == MPI_SUCCESS) *made = mpi().Comm_c2f(comm);
+  if (code == MPI_SUCCESS) *made = fortrans(comm);
   tell(error, code);
 }
 
@@ -52,7 +62,7 @@ template <class Call>
 void make_group(Integer* made, Integer* error, const Call& call) {
   MPI_Group group = mpi().group_null;
   const int code = call(&group);
-  if (code == MPI_SUCCESS) *made = mpi().Group_c2f(group);
+  if (code == MPI_SUCCESS) *made = fortrans(group);
   tell(error, code);
 }
 
@@ -105,7 +115,7 @@ LONGSHORE_FORTRAN(comm_dup, (Integer* comm, Integer* made, Integer* error)) {
 }
 
 LONGSHORE_FORTRAN(comm_dup_with_info, (Integer* comm, Integer* info, Integer* made, Integer* error)) {
-  make_comm(made, error, [&](MPI_Comm* c) { return MPI_Comm_dup_with_info(comm_of(comm), mpi().Info_f2c(*info), c); });
+  make_comm(made, error, [&](MPI_Comm* c) { return MPI_Comm_dup_with_info(comm_of(comm), info_of(info), c); });
 }
 
 LONGSHORE_FORTRAN(comm_idup, (Integer* comm, Integer* made, Integer* request, Integer* error)) {
@@ -120,7 +130,7 @@ LONGSHORE_FORTRAN(comm_split, (Integer* comm, Integer* color, Integer* key, Inte
 }
 
 LONGSHORE_FORTRAN(comm_split_type, (Integer* comm, Integer* type, Integer* key, Integer* info, Integer* made, Integer* error)) {
-  make_comm(made, error, [&](MPI_Comm* c) { return MPI_Comm_split_type(comm_of(comm), *type, *key, mpi().Info_f2c(*info), c); });
+  make_comm(made, error, [&](MPI_Comm* c) { return MPI_Comm_split_type(comm_of(comm), *type, *key, info_of(info), c); });
 }
 
 LONGSHORE_FORTRAN(cart_create, (Integer* comm, Integer* ndims, Integer* dims, Integer* periods, Integer* reorder, Integer* made,
@@ -208,7 +218,7 @@ LONGSHORE_FORTRAN(group_range_excl, (Integer* group, Integer* n, Integer (*range
 LONGSHORE_FORTRAN(group_free, (Integer* group, Integer* error)) {
   MPI_Group freed = group_of(group);
   const int code = MPI_Group_free(&freed);
-  if (code == MPI_SUCCESS) *group = mpi().Group_c2f(freed);
+  if (code == MPI_SUCCESS) *group = fortrans(freed);
   tell(error, code);
 }
 

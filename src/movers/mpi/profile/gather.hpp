@@ -2,7 +2,7 @@
 #pragma once
 
 #include "movers/mpi/profile/running_mpi.hpp"
-#include "movers/mpi/profile/usage.hpp"
+#include "movers/profile/usage.hpp"
 
 namespace longshore::profile {
 

@@ -5,7 +5,7 @@
 
 #include "longshore/ranks/rank_groups.hpp"
 #include "movers/mpi/profile/gather.hpp"
-#include "movers/mpi/profile/report.hpp"
+#include "movers/profile/report.hpp"
 
 namespace longshore::profile {
 
@@ -212,6 +212,7 @@ double Profile::seconds_since_start() const { return std::chrono::duration<doubl
 void Profile::finish() noexcept {
   if (!running_.exchange(false)) return;
   Summary own;
+  own.family = RunningMpi::family;
   own.world = size_, own.processes = 1;
   own.run_s = seconds_since_start();
   own.profile_s = own.profile_sum_s = double(spent_ns_) * 1e-9;

@@ -7,7 +7,7 @@
 #include <chrono>
 #include <functional>
 
-#include "movers/mpi/profile/ledger.hpp"
+#include "movers/profile/ledger.hpp"
 #include "movers/mpi/profile/running_mpi.hpp"
 
 namespace longshore::profile {

@@ -8,17 +8,12 @@
 #include <string>
 #include <vector>
 
-#define LONGSHORE_TEXT_OF(word) #word
-#define LONGSHORE_TEXT(word) LONGSHORE_TEXT_OF(word)
-
 namespace longshore::profile {
 
 namespace {
 
-constexpr const char* own_family = LONGSHORE_TEXT(LONGSHORE_MPI_FAMILY);
-
 [[noreturn]] void refuse(const std::string& why) {
-  std::fprintf(stderr, "longshore rank profile (%s): %s\n", own_family, why.c_str());
+  std::fprintf(stderr, "longshore rank profile (%s): %s\n", RunningMpi::family, why.c_str());
   std::_Exit(EXIT_FAILURE);
 }
 
@@ -55,7 +50,7 @@ std::string family_of(void* handle) {
 
 RunningMpi::RunningMpi() noexcept : handle_(library_with("PMPI_Init")) {
   if (handle_ == nullptr) refuse("this process has no MPI library with PMPI_Init");
-  if (const std::string family = family_of(handle_); family != own_family)
+  if (const std::string family = family_of(handle_); family != RunningMpi::family)
     refuse("this program's MPI is of the family " + family + "; preload the profile of that one (longshore ranks profile --family " +
            family + ")");
 #define LONGSHORE_FIND(name)                                                                    \

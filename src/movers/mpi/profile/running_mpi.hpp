@@ -16,17 +16,20 @@
   X(Group_difference) X(Group_incl) X(Group_excl) X(Group_range_incl) X(Group_range_excl) X(Group_free)               \
   X(Group_translate_ranks) X(Allgather) X(Send) X(Recv)
 
-// The standard ABI has left Fortran's handles to Fortran.
-#if defined(LONGSHORE_MPI_FAMILY_ABI)
-#define LONGSHORE_PROFILED_HANDLES(X)
-#else
+// A handle of MPICH's is Fortran's integer itself, and the standard ABI has left Fortran's handles to Fortran.
+#if defined(LONGSHORE_MPI_FAMILY_OPENMPI)
 #define LONGSHORE_PROFILED_HANDLES(X) X(Comm_f2c) X(Comm_c2f) X(Group_f2c) X(Group_c2f) X(Info_f2c)
+#else
+#define LONGSHORE_PROFILED_HANDLES(X)
 #endif
 #if MPI_VERSION >= 4 || defined(OPEN_MPI) && OMPI_MAJOR_VERSION >= 5
 #define LONGSHORE_PROFILED_SINCE_4(X) X(Comm_idup_with_info)
 #else
 #define LONGSHORE_PROFILED_SINCE_4(X)
 #endif
+
+#define LONGSHORE_TEXT_OF(word) #word
+#define LONGSHORE_TEXT(word) LONGSHORE_TEXT_OF(word)
 
 namespace longshore::profile {
 
@@ -44,6 +47,7 @@ struct RunningMpi {
 
   /// Ends the process with a message where there is no MPI, or one of another family: its handles would be taken for others.
   RunningMpi() noexcept;
+  static constexpr const char* family = LONGSHORE_TEXT(LONGSHORE_MPI_FAMILY);
   /// Something else of that library, or of those that it or the program is linked with; null if there is none.
   void* symbol(const char* name) const;
 

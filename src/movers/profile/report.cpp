@@ -1,4 +1,4 @@
-#include "movers/mpi/profile/report.hpp"
+#include "movers/profile/report.hpp"
 
 #include <unistd.h>
 
@@ -11,14 +11,9 @@
 
 #include "longshore/ranks/rank_module.hpp"
 
-#define LONGSHORE_TEXT_OF(word) #word
-#define LONGSHORE_TEXT(word) LONGSHORE_TEXT_OF(word)
-
 namespace longshore::profile {
 
 namespace {
-
-constexpr std::string_view family = LONGSHORE_TEXT(LONGSHORE_MPI_FAMILY);
 
 // What MPICH and Open MPI keep of each member in each process that is in the communicator, or has made the group.
 constexpr Index list_bytes_a_member = 8;
@@ -174,10 +169,10 @@ std::string write_whole(const std::string& path, const std::string& text) {
 
 std::string text_report(const Summary& summary) {
   const Rows all(summary);
-  std::string text = formatted("longshore rank profile: %.*s, %lld processes, %.3f s from MPI_Init to MPI_Finalize\n", int(family.size()),
-                               family.data(), static_cast<long long>(summary.world), summary.run_s);
-  text += formatted("of which the profile took %.3f ms in the process where it took longest (%.3f %%)\n", summary.profile_s * 1e3,
-                    summary.run_s > 0 ? summary.profile_s / summary.run_s * 100 : 0.0);
+  std::string text = formatted("longshore rank profile: %s, %lld processes, %.3f s from MPI_Init to MPI_Finalize,\n", summary.family.c_str(),
+                               static_cast<long long>(summary.world), summary.run_s);
+  text += formatted("%.3f ms (%.3f %%) of it in the profile, with waiting for other processes, where it was longest\n",
+                    summary.profile_s * 1e3, summary.run_s > 0 ? summary.profile_s / summary.run_s * 100 : 0.0);
   text += formatted("%12s %6s  %-22s %10s %10s %7s  %s\n", "members", "lists", "made (alive)", "as lists", "as maps", "ratio",
                     "structure; calls");
   const auto folded = alike(all.rows);
@@ -203,7 +198,7 @@ std::string text_report(const Summary& summary) {
 
 std::string json_report(const Summary& summary) {
   const Rows all(summary);
-  std::string text = "{\n  \"format\": \"longshore rank profile\", \"version\": 1, \"family\": " + quoted(family) +
+  std::string text = "{\n  \"format\": \"longshore rank profile\", \"version\": 1, \"family\": " + quoted(summary.family) +
                      ", \"world\": " + std::to_string(summary.world) + ", \"reports\": " + std::to_string(summary.processes) +
                      ", \"unread_reports\": " + std::to_string(summary.unread) + ",\n";
   text += formatted("  \"run_s\": %.6f, \"profile_s\": %.9f, \"profile_all_processes_s\": %.9f,\n", summary.run_s, summary.profile_s,

@@ -1,11 +1,11 @@
-/// movers/mpi/profile: `Ledger`, what this process has seen of communicators and groups; it knows no MPI.
+/// movers/profile: `Ledger`, what this process has seen of communicators and groups; it knows no MPI.
 #pragma once
 
 #include <algorithm>
 #include <mutex>
 #include <optional>
 
-#include "movers/mpi/profile/usage.hpp"
+#include "movers/profile/usage.hpp"
 
 namespace longshore::profile {
 

@@ -1,4 +1,4 @@
-/// movers/mpi/profile: `Usage`, how communicators and groups of the same members were used, and lists of them that are merged.
+/// movers/profile: `Usage`, how communicators and groups of the same members were used, and lists of them that are merged.
 #pragma once
 
 #include <map>
@@ -71,6 +71,7 @@ class ByMembers {
 
 /// What some processes of a world have to report together.
 struct Summary {
+  std::string family;           ///< of the MPI library
   Index world = 0;
   Index processes = 0;          ///< whose report is in it
   Index unread = 0;             ///< whose report could not be read

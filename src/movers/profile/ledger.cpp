@@ -1,4 +1,4 @@
-#include "movers/mpi/profile/ledger.hpp"
+#include "movers/profile/ledger.hpp"
 
 namespace longshore::profile {
 

@@ -1,7 +1,7 @@
-/// movers/mpi/profile: what the profile says at the end, in words and as JSON.
+/// movers/profile: what the profile says at the end, in words and as JSON.
 #pragma once
 
-#include "movers/mpi/profile/usage.hpp"
+#include "movers/profile/usage.hpp"
 
 namespace longshore::profile {
 

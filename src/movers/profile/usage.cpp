@@ -1,4 +1,4 @@
-#include "movers/mpi/profile/usage.hpp"
+#include "movers/profile/usage.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -66,7 +66,7 @@ void Summary::merge(const Summary& other) {
 
 std::vector<std::byte> Summary::to_bytes() const {
   WordWriter out(stored_kind);
-  out.index(world), out.index(processes), out.index(unread);
+  out.text(family), out.index(world), out.index(processes), out.index(unread);
   for (const double seconds : {run_s, profile_s, profile_sum_s}) out.word(std::bit_cast<std::uint64_t>(seconds));
   write_counts(out, lost);
   out.index(Index(usages.entries().size()));
@@ -86,6 +86,7 @@ Summary Summary::from_bytes(std::span<const std::byte> bytes, Index world) {
   const auto content = stored_content(stored_kind, bytes);
   WordReader in(content, stored_kind);
   Summary read;
+  read.family = in.text();
   read.world = in.within(world, world, "size of the world");
   read.processes = in.within(0, world, "number of processes");
   read.unread = in.within(0, world, "number of processes");
