@@ -27,7 +27,7 @@ struct Roster {
 struct Usage {
   Roster members;
   Index communicators = 0;        ///< created; each counts once, in the process of its first member
-  Index alive_communicators = 0;  ///< at one time, at most
+  Index alive_communicators = 0;  ///< at one time, at most; duplicates that the library made for itself are among them
   Index groups = 0;               ///< created, in all processes together
   Index alive_groups = 0;         ///< at one time, at most, in the process that had most
   Index processes = 0;            ///< that held the list
