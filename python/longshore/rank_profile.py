@@ -14,7 +14,7 @@ from .errors import ArgumentError
 __all__ = ["environment", "launcher_family", "library", "run"]
 
 _LAUNCHERS = re.compile(r"(mpiexec|mpirun|prterun|orterun)([.\-].*)?")
-_WORDS = {"openmpi": re.compile(r"Open ?MPI|Open ?RTE|PRRTE|PRTE", re.IGNORECASE), "mpich": re.compile(r"HYDRA|MPICH|Intel\(R\) MPI")}
+_WORDS = {"openmpi": re.compile(r"Open ?MPI|Open ?RTE|PRR?TE"), "mpich": re.compile(r"HYDRA|MPICH|Intel\(R\) MPI")}
 
 
 def library(family: str) -> Path:

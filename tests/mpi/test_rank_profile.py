@@ -120,10 +120,24 @@ for thread in everybody: thread.join()
     profile = json.loads((tmp_path / "profile.json").read_text())
     check_sums(profile)
     of = {members(told): told for told in profile["members"]}
-    assert of[0, 1]["calls"] == {"MPI_Init": 1, "MPI_Comm_dup": threads + threads * turns, "MPI_Comm_group": ranks * threads * turns}
-    assert of[1, 0]["calls"] == {"MPI_Group_incl": ranks * threads * turns}
+    groups = ranks * threads * turns
+    assert of[0, 1]["calls"] == {"MPI_Init": 1, "MPI_Comm_dup": threads + threads * turns, "MPI_Comm_group": groups}
+    assert of[1, 0]["calls"] == {"MPI_Group_incl": groups}
     assert 1 <= of[1, 0]["most_groups_alive"] <= threads
     assert of[0,]["calls"] == of[1,]["calls"] == {"MPI_Comm_split": threads * turns}
+
+
+@needs_mpi
+@pytest.mark.parametrize("family", families())
+def test_processes_of_another_world(family, tmp_path):
+    """Nobody hangs who meets them, and what they are members of is not taken for something of this world."""
+    done = profiled(family, mpiexec(family, 2, SCRIPTS / "rank_profile_spawn.py"), tmp_path / "profile.json")
+    assert done.returncode == 0, done.stderr
+    profile = json.loads((tmp_path / "profile.json").read_text())
+    assert profile["world"] == 2, "the file is not that of the world that began"
+    assert by_call(profile) == {"MPI_Init": {(0, 1)}}
+    lost = {"MPI_Intercomm_merge": 4, "MPI_Intercomm_create": 2, "MPI_Comm_remote_group": 2, "MPI_Comm_split": 2}
+    assert profile["not_followed"] == lost
 
 
 @needs_mpi

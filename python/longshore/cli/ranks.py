@@ -52,7 +52,7 @@ def explain(members, world, strategy, alpha, modules, as_json):
 
 @ranks.command(short_help="Show the communicators of any MPI program and what their members cost.",
                context_settings={"ignore_unknown_options": True})
-@click.option("--json", "json_file", metavar="FILE", type=click.Path(dir_okay=False), help="Write JSON for programs to this file, too.")
+@click.option("--json", "json_file", metavar="FILE", type=click.Path(dir_okay=False), help="Write JSON to this file, too.")
 @click.option("--family", type=click.Choice(["auto", "mpich", "openmpi", "abi"]), default="auto", show_default=True,
               help="The program's MPI; auto asks the launcher.")
 @click.option("--library", "only_library", is_flag=True, help="Print the library to preload by hand, and run nothing.")

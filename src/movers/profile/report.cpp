@@ -93,7 +93,8 @@ std::vector<Alike> alike(const std::vector<Row>& rows) {
     const Usage& usage = *row.usage;
     const auto [place, first] =
         places.try_emplace({usage.members.local.size(), usage.members.remote.size(), row.representation, usage.communicators,
-                            usage.alive_communicators, usage.groups, usage.alive_groups, usage.calls}, folded.size());
+                            usage.alive_communicators, usage.groups, usage.alive_groups, usage.calls},
+                           folded.size());
     if (first) folded.push_back({&row});
     Alike& of = folded[place->second];
     ++of.count, of.list_bytes += row.list_bytes, of.map_bytes += row.map_bytes;
@@ -104,8 +105,9 @@ std::vector<Alike> alike(const std::vector<Row>& rows) {
 
 std::string line(const std::string& members, const std::string& lists, const std::string& made, Index list_bytes, Index map_bytes,
                  const std::string& words) {
-  return formatted("%12s %6s  %-22s %10s %10s %7.2f", members.c_str(), lists.c_str(), made.c_str(),
-                   bytes_in_words(double(list_bytes)).c_str(), bytes_in_words(double(map_bytes)).c_str(), ratio(list_bytes, map_bytes)) +
+  const auto bytes = formatted("%10s %10s %7.2f", bytes_in_words(double(list_bytes)).c_str(),
+                               bytes_in_words(double(map_bytes)).c_str(), ratio(list_bytes, map_bytes));
+  return formatted("%12s %6s  %-22s %s", members.c_str(), lists.c_str(), made.c_str(), bytes.c_str()) +
          (words.empty() ? "" : "  " + words) + "\n";
 }
 
@@ -143,7 +145,9 @@ std::string row_as_json(const Row& row) {
   const Usage& usage = *row.usage;
   std::string text = "    {\"members\": " + map_as_json(usage.members.local);
   if (!usage.members.remote.empty()) text += ",\n     \"remote_members\": " + map_as_json(usage.members.remote);
-  const auto field = [&](const char* name, Index value) { text += formatted(", \"%s\": %lld", name, static_cast<long long>(value)); };
+  const auto field = [&](const char* name, Index value) {
+    text.append(", \"").append(name).append("\": ").append(std::to_string(value));
+  };
   text += ",\n     \"calls\": " + counts_as_json(usage.calls);
   field("communicators", usage.communicators), field("most_communicators_alive", usage.alive_communicators);
   field("groups", usage.groups), field("most_groups_alive", usage.alive_groups);
@@ -169,8 +173,8 @@ std::string write_whole(const std::string& path, const std::string& text) {
 
 std::string text_report(const Summary& summary) {
   const Rows all(summary);
-  std::string text = formatted("longshore rank profile: %s, %lld processes, %.3f s from MPI_Init to MPI_Finalize,\n", summary.family.c_str(),
-                               static_cast<long long>(summary.world), summary.run_s);
+  std::string text = formatted("longshore rank profile: %s, %lld processes, %.3f s from MPI_Init to MPI_Finalize,\n",
+                               summary.family.c_str(), static_cast<long long>(summary.world), summary.run_s);
   text += formatted("%.3f ms (%.3f %%) of it in the profile, with waiting for other processes, where it was longest\n",
                     summary.profile_s * 1e3, summary.run_s > 0 ? summary.profile_s / summary.run_s * 100 : 0.0);
   text += formatted("%12s %6s  %-22s %10s %10s %7s  %s\n", "members", "lists", "made (alive)", "as lists", "as maps", "ratio",
@@ -188,7 +192,7 @@ std::string text_report(const Summary& summary) {
   if (folded.size() > most_lines) text += formatted("%12s %zu more lines\n", "...", folded.size() - most_lines);
   text += line("all", std::to_string(all.rows.size()),
                std::to_string(all.communicators) + " + " + std::to_string(all.groups), all.list_bytes, all.map_bytes, "");
-  text += "Made (alive at one time): communicators + groups, these in every process. Bytes: in all processes together, at their most;\n";
+  text += "Made (alive at one time): communicators + groups, these in every process. Bytes: of all processes, at their most;\n";
   text.append(assumption).append(".\n");
   if (!summary.lost.empty())
     text += "Not followed, for their members are not known here: " + calls_in_words(summary.lost) + ".\n";
@@ -201,8 +205,8 @@ std::string json_report(const Summary& summary) {
   std::string text = "{\n  \"format\": \"longshore rank profile\", \"version\": 1, \"family\": " + quoted(summary.family) +
                      ", \"world\": " + std::to_string(summary.world) + ", \"reports\": " + std::to_string(summary.processes) +
                      ", \"unread_reports\": " + std::to_string(summary.unread) + ",\n";
-  text += formatted("  \"run_s\": %.6f, \"profile_s\": %.9f, \"profile_all_processes_s\": %.9f,\n", summary.run_s, summary.profile_s,
-                    summary.profile_sum_s);
+  text += formatted("  \"run_s\": %.6f, \"profile_s\": %.9f, \"profile_all_processes_s\": %.9f,\n", summary.run_s,
+                    summary.profile_s, summary.profile_sum_s);
   text += "  \"assumption\": " + quoted(assumption) + ", \"list_bytes_a_member\": " + std::to_string(list_bytes_a_member) + ",\n";
   text += "  \"not_followed\": " + counts_as_json(summary.lost) + ",\n";
   text += "  \"total\": {\"communicators\": " + std::to_string(all.communicators) + ", \"groups\": " + std::to_string(all.groups) +

@@ -1,5 +1,5 @@
-! Makes communicators and groups from Fortran, by the old names or by those of mpi_f08, for the profile of communicators to find. The
-! handle of MPI_COMM_WORLD is WORLD; no module is used, so that no compiler's version matters.
+! Makes communicators and groups from Fortran, by the old names or by those of mpi_f08, for the profile of communicators to find.
+! The handle of MPI_COMM_WORLD is WORLD; no module is used, so that no compiler's version matters.
 #ifdef F08
 #define NAME(procedure) procedure/**/_f08
 #else

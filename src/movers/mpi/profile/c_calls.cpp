@@ -1,6 +1,9 @@
 // The calls that are intercepted: each lets MPI do its work and tells the profile what came of it.
 #include "longshore/ranks/rank_groups.hpp"
-#include "movers/mpi/profile/hooks.hpp"
+#include "movers/mpi/profile/profile.hpp"
+
+// Declared by mpi.h without a visibility of their own, and to be found before those of the library.
+#define LONGSHORE_INTERCEPT extern "C" __attribute__((visibility("default")))
 
 using longshore::Index;
 using longshore::RankMap;
@@ -89,7 +92,8 @@ LONGSHORE_INTERCEPT int MPI_Comm_split_type(MPI_Comm comm, int split_type, int k
   return made("MPI_Comm_split_type", comm, newcomm, mpi().Comm_split_type(comm, split_type, key, info, newcomm));
 }
 
-LONGSHORE_INTERCEPT int MPI_Cart_create(MPI_Comm comm, int ndims, const int dims[], const int periods[], int reorder, MPI_Comm* newcomm) {
+LONGSHORE_INTERCEPT int MPI_Cart_create(MPI_Comm comm, int ndims, const int dims[], const int periods[], int reorder,
+                                        MPI_Comm* newcomm) {
   return made("MPI_Cart_create", comm, newcomm, mpi().Cart_create(comm, ndims, dims, periods, reorder, newcomm));
 }
 
@@ -97,7 +101,8 @@ LONGSHORE_INTERCEPT int MPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI
   return made("MPI_Cart_sub", comm, newcomm, mpi().Cart_sub(comm, remain_dims, newcomm));
 }
 
-LONGSHORE_INTERCEPT int MPI_Graph_create(MPI_Comm comm, int nnodes, const int index[], const int edges[], int reorder, MPI_Comm* newcomm) {
+LONGSHORE_INTERCEPT int MPI_Graph_create(MPI_Comm comm, int nnodes, const int index[], const int edges[], int reorder,
+                                         MPI_Comm* newcomm) {
   return made("MPI_Graph_create", comm, newcomm, mpi().Graph_create(comm, nnodes, index, edges, reorder, newcomm));
 }
 
@@ -108,11 +113,11 @@ LONGSHORE_INTERCEPT int MPI_Dist_graph_create(MPI_Comm comm, int n, const int no
 }
 
 LONGSHORE_INTERCEPT int MPI_Dist_graph_create_adjacent(MPI_Comm comm, int indegree, const int sources[], const int sourceweights[],
-                                                       int outdegree, const int destinations[], const int destweights[], MPI_Info info,
-                                                       int reorder, MPI_Comm* newcomm) {
+                                                       int outdegree, const int destinations[], const int destweights[],
+                                                       MPI_Info info, int reorder, MPI_Comm* newcomm) {
   return made("MPI_Dist_graph_create_adjacent", comm, newcomm,
-              mpi().Dist_graph_create_adjacent(comm, indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder,
-                                               newcomm));
+              mpi().Dist_graph_create_adjacent(comm, indegree, sources, sourceweights, outdegree, destinations, destweights, info,
+                                               reorder, newcomm));
 }
 
 LONGSHORE_INTERCEPT int MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader, int tag,

@@ -1,6 +1,6 @@
-// The same for Fortran, where the Fortran part of an MPI does not come through the names of C: all of Open MPI's, and of MPICH's the
-// module mpi_f08. Type(MPI_Comm) and its like are the integers of mpif.h in a structure; `error` may be absent in mpi_f08.
-#include "movers/mpi/profile/hooks.hpp"
+// The same for Fortran, where the Fortran part of an MPI does not come through the names of C: all of Open MPI's, and of MPICH's
+// the module mpi_f08. Type(MPI_Comm) and its like are the integers of mpif.h in a structure; `error` may be absent in mpi_f08.
+#include "movers/mpi/profile/profile.hpp"
 
 #if !defined(LONGSHORE_MPI_FAMILY_ABI)  // which has no MPI_Fint
 
@@ -133,10 +133,10 @@ LONGSHORE_FORTRAN(comm_split_type, (Integer* comm, Integer* type, Integer* key, 
   make_comm(made, error, [&](MPI_Comm* c) { return MPI_Comm_split_type(comm_of(comm), *type, *key, info_of(info), c); });
 }
 
-LONGSHORE_FORTRAN(cart_create, (Integer* comm, Integer* ndims, Integer* dims, Integer* periods, Integer* reorder, Integer* made,
+LONGSHORE_FORTRAN(cart_create, (Integer* comm, Integer* n, Integer* dims, Integer* periods, Integer* reorder, Integer* made,
                                 Integer* error)) {
-  const auto wraps = truths(periods, *ndims);
-  make_comm(made, error, [&](MPI_Comm* c) { return MPI_Cart_create(comm_of(comm), *ndims, dims, wraps.data(), truth(reorder), c); });
+  const auto wraps = truths(periods, *n);
+  make_comm(made, error, [&](MPI_Comm* c) { return MPI_Cart_create(comm_of(comm), *n, dims, wraps.data(), truth(reorder), c); });
 }
 
 LONGSHORE_FORTRAN(cart_sub, (Integer* comm, Integer* remain, Integer* made, Integer* error)) {
@@ -151,8 +151,9 @@ LONGSHORE_FORTRAN(graph_create, (Integer* comm, Integer* nodes, Integer* index, 
   make_comm(made, error, [&](MPI_Comm* c) { return MPI_Graph_create(comm_of(comm), *nodes, index, edges, truth(reorder), c); });
 }
 
-LONGSHORE_FORTRAN(dist_graph_create, (Integer* comm, Integer* n, Integer* nodes, Integer* degrees, Integer* targets, Integer* weights,
-                                      Integer* info, Integer* reorder, Integer* made, Integer* error)) {
+LONGSHORE_FORTRAN(dist_graph_create,
+                  (Integer* comm, Integer* n, Integer* nodes, Integer* degrees, Integer* targets, Integer* weights, Integer* info,
+                   Integer* reorder, Integer* made, Integer* error)) {
   Integer code = MPI_SUCCESS;
   call_fortran(LONGSHORE_FORTRANS_OWN(dist_graph_create), comm, n, nodes, degrees, targets, weights, info, reorder, made, &code);
   if (code == MPI_SUCCESS) profile().communicator("MPI_Dist_graph_create", comm_of(comm), comm_of(made));
@@ -160,19 +161,19 @@ LONGSHORE_FORTRAN(dist_graph_create, (Integer* comm, Integer* n, Integer* nodes,
 }
 
 LONGSHORE_FORTRAN(dist_graph_create_adjacent,
-                  (Integer* comm, Integer* indegree, Integer* sources, Integer* source_weights, Integer* outdegree, Integer* destinations,
-                   Integer* destination_weights, Integer* info, Integer* reorder, Integer* made, Integer* error)) {
+                  (Integer* comm, Integer* indegree, Integer* from, Integer* from_weights, Integer* outdegree, Integer* to,
+                   Integer* to_weights, Integer* info, Integer* reorder, Integer* made, Integer* error)) {
   Integer code = MPI_SUCCESS;
-  call_fortran(LONGSHORE_FORTRANS_OWN(dist_graph_create_adjacent), comm, indegree, sources, source_weights, outdegree, destinations,
-               destination_weights, info, reorder, made, &code);
+  call_fortran(LONGSHORE_FORTRANS_OWN(dist_graph_create_adjacent), comm, indegree, from, from_weights, outdegree, to,
+               to_weights, info, reorder, made, &code);
   if (code == MPI_SUCCESS) profile().communicator("MPI_Dist_graph_create_adjacent", comm_of(comm), comm_of(made));
   tell(error, code);
 }
 
-LONGSHORE_FORTRAN(intercomm_create, (Integer* local, Integer* leader, Integer* peer, Integer* remote_leader, Integer* tag, Integer* made,
-                                     Integer* error)) {
+LONGSHORE_FORTRAN(intercomm_create,
+                  (Integer* local, Integer* leader, Integer* peer, Integer* remote, Integer* tag, Integer* made, Integer* error)) {
   make_comm(made, error,
-            [&](MPI_Comm* c) { return MPI_Intercomm_create(comm_of(local), *leader, comm_of(peer), *remote_leader, *tag, c); });
+            [&](MPI_Comm* c) { return MPI_Intercomm_create(comm_of(local), *leader, comm_of(peer), *remote, *tag, c); });
 }
 
 LONGSHORE_FORTRAN(intercomm_merge, (Integer* comm, Integer* high, Integer* made, Integer* error)) {

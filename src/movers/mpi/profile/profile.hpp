@@ -19,8 +19,8 @@ class Profile {
   /// Before MPI ends. Collective over the world: its first rank writes the report.
   void finish() noexcept;
 
-  /// `made` was made of `parent` by this call. Collective over `made`, whose members tell each other who they are. Not followed, and
-  /// nothing told, where the parent is not: one from a session, from a spawned or connected process.
+  /// `made` was made of `parent` by this call. Collective over `made`, whose members tell each other who they are. Where the parent
+  /// is not followed, one of a session, or with spawned or connected processes, this is not either, and nobody tells anything.
   void communicator(const char* call, MPI_Comm parent, MPI_Comm made) noexcept;
   /// A duplicate of `parent` was made. MPI tells it and its end through an attribute that it copies and deletes.
   void duplicate(const char* call, MPI_Comm parent) noexcept;

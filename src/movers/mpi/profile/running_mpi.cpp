@@ -51,8 +51,8 @@ std::string family_of(void* handle) {
 RunningMpi::RunningMpi() noexcept : handle_(library_with("PMPI_Init")) {
   if (handle_ == nullptr) refuse("this process has no MPI library with PMPI_Init");
   if (const std::string family = family_of(handle_); family != RunningMpi::family)
-    refuse("this program's MPI is of the family " + family + "; preload the profile of that one (longshore ranks profile --family " +
-           family + ")");
+    refuse("this program's MPI is of the family " + family +
+           "; preload the profile of that one (longshore ranks profile --family " + family + ")");
 #define LONGSHORE_FIND(name)                                                                    \
   name = reinterpret_cast<decltype(name)>(symbol("PMPI_" #name));                               \
   if (name == nullptr) refuse("this program's MPI has no PMPI_" #name);
