@@ -25,14 +25,21 @@ expected["MPI_Comm_split"] = [ranks[colour::2][::-1].tolist() for colour in rang
 kept = [world.Dup() for _ in range(3)]
 copy, request = world.Idup()
 request.Wait()
+told_more = world.Dup_with_info(MPI.INFO_NULL)
 of_half = halves.Dup()
-for comm in (*kept, copy, of_half):
+for comm in (*kept, copy, told_more, of_half):
     comm.Free()
 
 dims = MPI.Compute_dims(size, 2)
 grid = world.Create_cart(dims, periods=[True, False])
 row = grid.Sub([False, True])
-expected["MPI_Cart_create"] = [ranks.tolist()]
+neighbours = [(rank - 1) % size, (rank + 1) % size]
+all_around = [other for each in range(size) for other in ((each - 1) % size, (each + 1) % size)]
+shapes = [world.Create_graph([2 * each + 2 for each in range(size)], all_around),
+          world.Create_dist_graph([rank], [2], neighbours), world.Create_dist_graph_adjacent(neighbours, neighbours),
+          world.Split_type(MPI.COMM_TYPE_SHARED)]
+for call in ("Cart_create", "Graph_create", "Dist_graph_create", "Dist_graph_create_adjacent", "Comm_split_type"):
+    expected["MPI_" + call] = [ranks.tolist()]
 expected["MPI_Cart_sub"] = ranks.reshape(dims).tolist()
 
 everybody = world.Get_group()
