@@ -87,6 +87,9 @@ void Profile::start() noexcept {
     mpi().Comm_rank(mpi().comm_world, &rank_);
     mpi().Comm_size(mpi().comm_world, &size_);
     ledger_.begin(rank_);
+    MPI_Comm parent;
+    mpi().Comm_get_parent(&parent);
+    spawned_ = parent != mpi().comm_null;
     mpi().Comm_create_keyval(copied, deleted, &key_, &ledger_);
     mpi().Comm_set_attr(mpi().comm_world, key_, ledger_.add("MPI_Init", {RankMap::whole(size_), {}}));
     const Index self = rank_;
@@ -219,12 +222,11 @@ void Profile::finish() noexcept {
   Watch watch(*this);
   watch.run([&] {
     ledger_.summary(own);
-    MPI_Comm apart, parent;
+    MPI_Comm apart;
     mpi().Comm_dup(mpi().comm_world, &apart);
-    mpi().Comm_get_parent(&parent);
     const Summary all = gather(std::move(own), apart);
     mpi().Comm_free(&apart);
-    if (rank_ == 0) publish(all, parent != mpi().comm_null);
+    if (rank_ == 0) publish(all, spawned_);
   });
 }
 

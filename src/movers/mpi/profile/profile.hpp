@@ -45,6 +45,7 @@ class Profile {
   std::atomic<bool> running_{false};
   Ledger ledger_;
   int rank_ = 0, size_ = 0, key_ = 0;
+  bool spawned_ = false;  ///< by processes of another world
   std::chrono::steady_clock::time_point begun_;
   std::atomic<Index> spent_ns_{0};
 };
