@@ -146,5 +146,17 @@ TEST(RankProfile, ReportsAlikeOnesInOneLine) {
   EXPECT_NE(text.find("0 + 4"), std::string::npos) << text;
 }
 
+TEST(RankProfile, LargeListsPay) {
+  constexpr Index many = Index{1} << 20;
+  Summary summary;
+  summary.family = "none", summary.world = many;
+  Usage& usage = summary.usages.at({RankMap::whole(many), {}});
+  usage.calls["init"] = 1, usage.communicators = 1, usage.processes = usage.lists = many;
+  const auto json = json_report(summary);
+  EXPECT_NE(json.find("\"list_bytes\": " + std::to_string(8 * many * many)), std::string::npos) << json;
+  EXPECT_NE(json.find("\"map_bytes\": " + std::to_string(RankMap::whole(many).bytes() * many)), std::string::npos) << json;
+  EXPECT_NE(text_report(summary).find("8796 GB"), std::string::npos) << text_report(summary);
+}
+
 }  // namespace
 }  // namespace longshore::profile

@@ -2,17 +2,15 @@
 
 namespace longshore::profile {
 
-class Ledger::List {
- public:
-  Line* line = nullptr;  ///< null: members are not known
-  Index holders = 0;
-};
+Ledger::List* Ledger::new_list(Line* line, Index holders) {
+  auto list = std::make_unique<List>(List{line, holders});
+  return (lists_[list.get()] = std::move(list)).get();
+}
 
 Ledger::List* Ledger::new_list(const Roster& members) {
-  auto list = std::make_unique<List>();
-  list->line = &lines_.at(members);
-  list->line->lists.up();
-  return list.release();
+  Line& line = lines_.at(members);
+  line.lists.up();
+  return new_list(&line, 0);
 }
 
 void Ledger::add_holder(Kind kind, List* list) {
@@ -24,7 +22,7 @@ void Ledger::drop_holder(Kind kind, List* list) {
   if (list->line != nullptr) list->line->of(kind).down();
   if (--list->holders > 0) return;
   if (list->line != nullptr) list->line->lists.down();
-  delete list;
+  lists_.erase(list);
 }
 
 Ledger::List* Ledger::add(const char* call, const Roster& members) {
@@ -37,13 +35,13 @@ Ledger::List* Ledger::add(const char* call, const Roster& members) {
 
 Ledger::List* Ledger::add_predefined(const Roster& members) {
   std::lock_guard lock(mutex_);
-  return new List{&lines_.at(members), 1};
+  return new_list(&lines_.at(members), 1);
 }
 
 Ledger::List* Ledger::add_unknown(const char* call) {
   std::lock_guard lock(mutex_);
   ++lost_[call];
-  return new List{nullptr, 1};
+  return new_list(nullptr, 1);
 }
 
 void Ledger::duplicated(const char* call, const List* list) {

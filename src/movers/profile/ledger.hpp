@@ -13,7 +13,7 @@ namespace longshore::profile {
 class Ledger {
  public:
   /// A list of members that MPI keeps, for one or several communicators and groups.
-  class List;
+  struct List;
 
   /// Of the process of this rank.
   void begin(Index rank) { rank_ = rank; }
@@ -64,6 +64,7 @@ class Ledger {
     Index times;
   };
   // Under the lock.
+  List* new_list(Line* line, Index holders);
   List* new_list(const Roster& members);
   void add_holder(Kind kind, List* list);
   void drop_holder(Kind kind, List* list);
@@ -73,8 +74,14 @@ class Ledger {
   mutable std::mutex mutex_;
   Index rank_ = 0;
   ByMembers<Line> lines_;
+  std::unordered_map<const List*, std::unique_ptr<List>> lists_;
   std::unordered_map<std::uint64_t, Named> groups_;
   std::map<std::string, Index> lost_;
+};
+
+struct Ledger::List {
+  Line* line;  ///< null: members are not known
+  Index holders;
 };
 
 }  // namespace longshore::profile
