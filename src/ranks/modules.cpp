@@ -222,7 +222,7 @@ RankMap::Form make_bitmap(const Members& m, const Analysis& a) { return keep(Sum
 
 /// Nests have better than diagrams, so the analysis does not look for theirs; 0 where there is no small one.
 Index paths_of_nest(const Analysis& a, int bits) {
-  constexpr Index most_intervals = Index{1} << 16, most_nodes = Index{1} << 12;
+  constexpr Index most_intervals = Index{1} << 18, most_nodes = Index{1} << 12;
   if (a.ranges > most_intervals || a.size > most_kept) return 0;
   try {
     return DagForm(intervals_of(Members(RankMap::of_nest(*a.nest, a.world))), bits, most_nodes).paths(BddForm::most_paths);
