@@ -1,6 +1,7 @@
 // The modules of the library: what each would cost, from one analysis, and how it is built. Times are of questions at random on a
 // server's core, in cache, as measured with `longshore bench ranks`; what the caches of such a core do not hold is added.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "ranks/forms.hpp"
@@ -216,15 +217,25 @@ Estimate estimate_bitmap(const Analysis& a) {
 }
 RankMap::Form make_bitmap(const Members& m, const Analysis& a) { return keep(SumsBitmapForm(m, a.lowest, a.highest)); }
 
+/// At most so many paths a nest's diagram has: of a stride that is a power of two, the aligned blocks of an interval.
+Index most_paths_of(const AffineNest& nest) {
+  const auto [count, stride] = nest.axis(0);
+  if (nest.depth() > 1 || stride < 1 || !std::has_single_bit(std::uint64_t(stride))) return nest.size();
+  Index blocks = 0;
+  for (auto first = std::uint64_t(nest.base() / stride), last = first + std::uint64_t(count); first < last; ++blocks)
+    first += std::min(std::bit_floor(last - first), first == 0 ? last : first & -first);
+  return blocks;
+}
+
 Estimate estimate_bdd(const Analysis& a) {
   if (!a.ascending) return impossible(no_set);
   if (!buddy_available()) return impossible("needs the library libbdd.so.0 (Debian: apt-get install libbdd0c2)");
-  const Index members = a.nest ? a.size : a.paths;  // a nest's diagram was not looked for
-  if (a.size == 0 || a.size > most_kept || members == 0 || members > BddForm::most_paths)
+  const Index paths = a.nest ? most_paths_of(*a.nest) : a.paths;  // a nest's diagram was not looked for
+  if (a.size == 0 || a.size > most_kept || paths == 0 || paths > BddForm::most_paths)
     return impossible("no diagram of few paths");
   const int bits = std::max(1, FixedIntegers::bits_of(a.highest));
-  return kept(a, BddForm::bytes_of(members, bits), 60 + 12.0 * double(members), 3.0 * double(members) * bits, 0,
-               std::to_string(members) + (a.nest ? " paths at most" : " paths"));
+  return kept(a, BddForm::bytes_of(paths, bits), 60 + 12.0 * double(paths), 3.0 * double(paths) * bits, 0,
+               std::to_string(paths) + (a.nest ? " paths at most" : " paths"));
 }
 RankMap::Form make_bdd(const Members& m, const Analysis& a) {
   std::vector<Index> members(std::size_t(m.size()));

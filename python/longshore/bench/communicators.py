@@ -23,7 +23,7 @@ from .harness import BenchError, available_memory, machine, summary, version, wi
 ARRAY = "int array"
 # The thesis's names for its own: Opt-Cano is packed, Delta is gap.
 _SETS = ("gap", "bitmap", "bdd", "stride")
-CONTENDERS = (ARRAY, "packed", "bwt", *_SETS, "wavelet", "thesis hybrid", "longshore hybrid", "longshore time", "longshore space")
+CONTENDERS = [ARRAY, "packed", "bwt", *_SETS, "wavelet", "thesis hybrid", "longshore hybrid", "longshore time", "longshore space"]
 OPERATIONS = ("create", "messages", "gathers")
 _GATHERS = 10
 _MESSAGE_BYTES, _GATHERED_BYTES = 24, 8
@@ -72,6 +72,7 @@ def run(
         "ranks": world,
         "messages": messages,
         "gathers": _GATHERS,
+        "contenders": CONTENDERS,
         "experiments": [
             {"experiment": table[case].number, "class": table[case].group, "words": table[case].words, "n": len(table[case].members)}
             for case in wanted

@@ -6,7 +6,7 @@ import html
 from typing import Any, Iterator, Mapping
 
 from .communicators_cases import COMMUNICATORS, PROCESSES, THESIS_SAVED_MIB, WORLD
-from .report import Screen, html_table, machine_words
+from .report import Screen, duration, html_table, machine_words
 
 _TITLES = {
     "create": "time to create the communicator (table 6.2)",
@@ -18,15 +18,9 @@ _CANNOT = "∞"
 _Table = tuple[str, tuple[str, ...], list[tuple[str, ...]]]
 
 
-def _contenders(result: Mapping[str, Any]) -> list[str]:
-    """In their order, those that hold nothing too."""
-    names = dict.fromkeys(row["contender"] for row in result["rows"])
-    return list(names | dict.fromkeys(m["contender"] for m in result["missing"]))
-
-
 def _tables(result: Mapping[str, Any]) -> Iterator[_Table]:
     """Title, headings and lines of each: a line for each experiment, a column for each contender."""
-    names = _contenders(result)
+    names = result["contenders"]
     times = {(row["operation"], row["experiment"], row["contender"]): row for row in result["rows"]}
     saved = {(one["experiment"], one["contender"]): one for one in result["saved"]}
     numbers = [one["experiment"] for one in result["experiments"]]
@@ -36,7 +30,7 @@ def _tables(result: Mapping[str, Any]) -> Iterator[_Table]:
 
     def seconds(operation: str, number: int, name: str) -> str:
         row = times.get((operation, number, name))
-        return _CANNOT if row is None else f"{row['seconds_median']:.3g} s\n×{row['array_ratio']:.3g}"
+        return _CANNOT if row is None else f"{duration(row['seconds_median'])}\n×{row['array_ratio']:.3g}"
 
     yield ("communicators (table 6.1)", ("", "class", "members", ""),
            [(str(one["experiment"]), one["class"], f"{one['n']:,}", one["words"]) for one in result["experiments"]])
@@ -55,8 +49,8 @@ def _saved(result: Mapping[str, Any], names: list[str], saved: Mapping[tuple[int
         lines.append((str(k), *([f"{THESIS_SAVED_MIB[k - 1]:.3f}"] if in_thesis else []),
                       *(f"{saved[k, name]['saved_bytes'] / 2**20:.3f}" if (k, name) in saved else _CANNOT for name in kept),
                       f"{saved[k, names[0]]['array_bytes'] * PROCESSES * COMMUNICATORS / 2**20:.3f}"))
-    title = f"MiB saved by {COMMUNICATORS} communicators on {PROCESSES} processes (section 6.6)"
-    return title, ("", *(["as printed there"] if in_thesis else []), *kept, "all there is"), lines
+    title = f"MiB saved, {COMMUNICATORS} communicators, {PROCESSES} processes (6.6)"
+    return title, ("", *(["printed there"] if in_thesis else []), *kept, "whole array"), lines
 
 
 def print_result(screen: Screen, result: Mapping[str, Any]) -> None:
@@ -68,8 +62,8 @@ def print_result(screen: Screen, result: Mapping[str, Any]) -> None:
     for title, headings, lines in _tables(result):
         table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE, pad_edge=False, padding=(0, 1, 0, 0))
         for k, heading in enumerate(headings):
-            table.add_column(Text(heading.replace(" ", "\n", 1)), justify="right" if k < len(headings) - 1 or lines[0][-1][:1].isdigit()
-                             else "left", overflow="fold")
+            words = k > 0 and not heading
+            table.add_column(Text(heading.replace(" ", "\n", 1)), justify="left" if words else "right", overflow="fold")
         for line in lines:
             table.add_row(*map(Text, line))
         screen.print(table)
@@ -96,7 +90,7 @@ def figure(result: Mapping[str, Any]) -> Any:
 
     drawn = Figure(figsize=(6 * len(_TITLES), 5), layout="constrained")
     for panel, (operation, title) in zip(drawn.subplots(1, len(_TITLES)), _TITLES.items()):
-        for name in _contenders(result):
+        for name in result["contenders"]:
             rows = [row for row in result["rows"] if row["operation"] == operation and row["contender"] == name]
             ours = name.startswith("longshore")
             panel.semilogy([row["experiment"] for row in rows], [row["array_ratio"] for row in rows], "o" if ours else ".", label=name)

@@ -32,7 +32,8 @@ class Binding : public Guest {
  public:
   using All = std::vector<Kind*>;
 
-  void hold(World& world, const Guests& guests) final {
+  void hold(World& world, Circle& circle) final {
+    const Guests guests = world.guests(circle);
     All all;
     for (Index r = 0; r < guests.size(); ++r) all.push_back(&guests.at<Kind>(r));
     compare(all);

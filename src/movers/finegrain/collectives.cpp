@@ -28,7 +28,8 @@ class Gathering final : public Guest {
 
   Gathering(Index root, std::span<const std::byte> mine, std::span<std::byte> all)
       : Guest(root == everywhere ? "all_gather()" : "gather()"), root_(root), mine_(mine), all_(all) {}
-  void hold(World&, const Guests& all) override {
+  void hold(World& world, Circle& circle) override {
+    const Guests all = world.guests(circle);
     for (Index r = 1; r < all.size(); ++r) {
       const auto& other = all.at<Gathering>(r);
       check_equal(other.mine_.size(), mine_.size(), r, all, call());
@@ -59,7 +60,8 @@ class Gathering final : public Guest {
 class Broadcasting final : public Guest {
  public:
   Broadcasting(Index root, std::span<std::byte> message) : Guest("broadcast()"), root_(root), message_(message) {}
-  void hold(World&, const Guests& all) override {
+  void hold(World& world, Circle& circle) override {
+    const Guests all = world.guests(circle);
     for (Index r = 1; r < all.size(); ++r) {
       const auto& other = all.at<Broadcasting>(r);
       check_equal(other.message_.size(), message_.size(), r, all, call());
@@ -81,7 +83,8 @@ class Reducing final : public Guest {
  public:
   Reducing(std::span<std::byte> numbers, const Reduction& reduction)
       : Guest("all_reduce()"), numbers_(numbers), reduction_(reduction) {}
-  void hold(World&, const Guests& all) override {
+  void hold(World& world, Circle& circle) override {
+    const Guests all = world.guests(circle);
     const Index bytes = reduction_.element_bytes();
     for (Index r = 1; r < all.size(); ++r) {
       const auto& other = all.at<Reducing>(r);

@@ -8,11 +8,16 @@ namespace {
 
 class Creation final : public Guest {
  public:
-  explicit Creation(Circle& made) : Guest("create()"), made_(made) {}
-  void hold(World& world, const Guests&) override { made_.context = world.new_context(); }
+  Creation() : Guest("create()") {}
+  void hold(World& world, Circle& circle) override {
+    const Guests all = world.guests(circle);
+    circle.context = world.new_context();
+    for (Index i = 0; i < all.size(); ++i) all.at<Creation>(i).rank_ = i;
+  }
+  Index rank() const { return rank_; }
 
  private:
-  Circle& made_;
+  Index rank_ = nobody;
 };
 
 }  // namespace
@@ -26,9 +31,9 @@ Communicator Communicator::create(Rank& me, RankMap members) {
                                          " ranks; this one has " + std::to_string(world.size()));
   if (!world.check_turn(me.rank_)) throw WorldEnded{};  // there is nothing to return
   auto circle = world.join(members);
-  Creation creation(*circle);
+  Creation creation;
   if (!world.meet(me.rank_, *circle, creation)) throw WorldEnded{};
-  return Communicator(world.shared_from_this(), std::move(circle), me.rank_, creation.place());
+  return Communicator(world.shared_from_this(), std::move(circle), me.rank_, creation.rank());
 }
 
 const RankMap& Communicator::members() const { return circle_->members; }

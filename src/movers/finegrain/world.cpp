@@ -35,6 +35,14 @@ std::exception_ptr named(Index rank) {
   }
 }
 
+/// The members' world ranks in order, read piece by piece.
+template <class Visit>
+void each_rank(const Circle& circle, Visit visit) {
+  Members(circle.members).each_piece([&](Index, std::span<const Index> ranks) {
+    for (const Index rank : ranks) visit(rank);
+  });
+}
+
 }  // namespace
 
 class Reception : public Wait {
@@ -110,8 +118,9 @@ std::string Circle::words() const { return context == world ? "" : " of " + titl
 
 Index Guest::whom(const World& world, std::string& words) const {
   Index first = nobody, missing = 0;
-  for (const Index r : circle_->members.to_vector())
-    if (!world.meets(r, *circle_) && missing++ == 0) first = r;
+  each_rank(*circle_, [&](Index rank) {
+    if (!world.meets(rank, *circle_) && missing++ == 0) first = rank;
+  });
   words = std::string("waits in ") + call_ + circle_->words() + " for " + rank_name(first);
   if (missing > 1) words += " and " + std::to_string(missing - 1) + " more";
   return first;
@@ -353,26 +362,31 @@ bool World::meet(Index rank, Circle& circle, Guest& guest) {
   return true;
 }
 
-/// The circle's members are read once, in order.
 void World::hold_meeting(Circle& circle) {
   std::exception_ptr failure;
   seats_.clear();
   try {
-    Members(circle.members).each_piece([&](Index, std::span<const Index> ranks) {
-      for (const Index r : ranks) {
-        if (!meets(r, circle)) throw stranger(circle);
-        auto* const guest = static_cast<Guest*>(tasks_[std::size_t(r)].wait);
-        guest->place_ = Index(seats_.size());
-        seats_.push_back({guest, r});
-      }
-    });
-    seats_[0].guest->hold(*this, Guests(circle, seats_));
+    const Index first = circle.members.select(0);
+    if (!meets(first, circle)) throw stranger(circle);
+    static_cast<Guest*>(tasks_[std::size_t(first)].wait)->hold(*this, circle);
   } catch (...) {
     failure = std::current_exception();
   }
   circle.guests = 0;
   if (failure) return dismiss(circle, failure);
-  for (const auto& seat : seats_) wake(seat.rank);
+  if (seats_.empty())
+    each_rank(circle, [&](Index rank) { wake(rank); });
+  else
+    for (const auto& seat : seats_) wake(seat.rank);
+}
+
+Guests World::guests(const Circle& circle) {
+  seats_.reserve(std::size_t(circle.size()));
+  each_rank(circle, [&](Index rank) {
+    if (circle.context == Circle::in_making && !meets(rank, circle)) throw stranger(circle);
+    seats_.push_back({static_cast<Guest*>(tasks_[std::size_t(rank)].wait), rank});
+  });
+  return {circle, seats_};
 }
 
 /// All who have come, members or not.

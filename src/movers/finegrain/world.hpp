@@ -64,23 +64,18 @@ class Wait {
   const Circle* circle_ = nullptr;  ///< whose meeting it is at
 };
 
-class Guests;
-
 /// A rank at a meeting: what collective calls are made of.
 class Guest : public Wait {
  public:
   explicit Guest(const char* call) : call_(call) {}
   /// Called of the circle's first member when all have come, outside their turns. What it throws, all of them get.
-  virtual void hold(World&, const Guests&) {}
+  virtual void hold(World&, Circle&) {}
   Index whom(const World& world, std::string& words) const override;
   const char* call() const { return call_; }
-  /// Which member of the circle it is; known when the meeting is held.
-  Index place() const { return place_; }
 
  private:
   friend class World;
   const char* call_;  ///< "barrier()"; another one for every class
-  Index place_ = nobody;
   std::exception_ptr failure_;
 };
 
@@ -123,6 +118,8 @@ class World : public std::enable_shared_from_this<World> {
   std::vector<std::byte> receive(Index to, Index from, Channel channel);
   /// Comes back when all of the circle have met.
   bool meet(Index rank, Circle& circle, Guest& guest);
+  /// Those who have come to the meeting that is being held: the members are read once, in order.
+  Guests guests(const Circle& circle);
   Circle& everybody() { return everybody_; }
   /// The circle of those who make a communicator of these members, for the next of them who comes.
   std::shared_ptr<Circle> join(const RankMap& members);
