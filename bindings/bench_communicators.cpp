@@ -12,7 +12,7 @@ void bind_communicators_bench(nb::module_& module) {
   module.def("rank_array_map", [](const Numbers& list, Index world) {
     check_questions(list, world, 1);
     return bench::array_map(of(list), world);
-  }, members, nb::arg("world"), "The map of a plain array, filled as an MPI library fills its own: members are trusted to be distinct.");
+  }, members, nb::arg("world"), "The map of a plain array, filled as an MPI library fills its own; members are to be distinct.");
   module.def("communicator_seconds", [](const Numbers& list, const std::vector<RankMap>& maps, const std::vector<Index>& repeats,
                                         const Numbers& senders, const Numbers& receivers, Index gathers) {
     if (maps.empty() || maps.size() != repeats.size() || *std::min_element(repeats.begin(), repeats.end()) < 1)
@@ -40,7 +40,7 @@ void bind_communicators_bench(nb::module_& module) {
     }
     return told;
   }, members, nb::arg("maps"), nb::arg("repeats"), nb::arg("senders"), nb::arg("receivers"), nb::arg("gathers"),
-     "Seconds that creating, sending and gathering take a world of fibers in which these members have a communicator, of each map.");
+     "Seconds that creating, sending and gathering take in a world of fibers, for a communicator of these members in each map.");
 }
 
 }  // namespace longshore::python

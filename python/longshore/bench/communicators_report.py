@@ -14,6 +14,7 @@ _TITLES = {
     "gathers": "time of gathers (table 6.4)",
 }
 _CANNOT = "∞"
+_COLUMN_WIDTH = 11
 
 _Table = tuple[str, tuple[str, ...], list[tuple[str, ...]]]
 
@@ -59,14 +60,17 @@ def print_result(screen: Screen, result: Mapping[str, Any]) -> None:
     from rich.text import Text
 
     screen.print(Text(f"longshore {result['version']}: {machine_words(result)}", style="dim"))
+    across = max(1, screen.width // _COLUMN_WIDTH - 1)
     for title, headings, lines in _tables(result):
-        table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE, pad_edge=False, padding=(0, 1, 0, 0))
-        for k, heading in enumerate(headings):
-            words = k > 0 and not heading
-            table.add_column(Text(heading.replace(" ", "\n", 1)), justify="left" if words else "right", overflow="fold")
-        for line in lines:
-            table.add_row(*map(Text, line))
-        screen.print(table)
+        for first in range(1, len(headings), across):  # one below the other where the terminal is narrow
+            table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE, pad_edge=False, padding=(0, 1, 0, 0))
+            some = (0, *range(first, min(first + across, len(headings))))
+            for k in some:
+                words = k > 0 and not headings[k]
+                table.add_column(Text(headings[k].replace(" ", "\n", 1)), justify="left" if words else "right", no_wrap=not words)
+            for line in lines:
+                table.add_row(*(Text(line[k]) for k in some))
+            screen.print(table)
     for note in result["notes"]:
         screen.print(Text(note, style="dim"))
     for m in result["missing"]:

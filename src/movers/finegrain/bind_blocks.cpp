@@ -20,7 +20,8 @@ class SumMessages final : public SumsExchange {
       : world_(std::move(world)), rank_(rank), tag_(tag), to_(std::move(to)), from_(std::move(from)) {}
 
   void start(const std::vector<std::uint64_t>& sent) override {
-    for (std::size_t k = 0; k < sent.size(); ++k) world_->send(rank_, to_[k], {Circle::world, tag_}, std::as_bytes(std::span(&sent[k], 1)));
+    for (std::size_t k = 0; k < sent.size(); ++k)
+      world_->send(rank_, to_[k], {Circle::world, tag_}, std::as_bytes(std::span(&sent[k], 1)));
   }
   /// Called when the move is complete, so that all have been sent.
   bool test() override {

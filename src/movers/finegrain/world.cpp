@@ -363,21 +363,19 @@ bool World::meet(Index rank, Circle& circle, Guest& guest) {
 }
 
 void World::hold_meeting(Circle& circle) {
-  std::exception_ptr failure;
+  circle.guests = 0;
   seats_.clear();
   try {
     const Index first = circle.members.select(0);
     if (!meets(first, circle)) throw stranger(circle);
     static_cast<Guest*>(tasks_[std::size_t(first)].wait)->hold(*this, circle);
+    if (seats_.empty())
+      each_rank(circle, [&](Index rank) { wake(rank); });
+    else
+      for (const auto& seat : seats_) wake(seat.rank);
   } catch (...) {
-    failure = std::current_exception();
+    dismiss(circle, std::current_exception());
   }
-  circle.guests = 0;
-  if (failure) return dismiss(circle, failure);
-  if (seats_.empty())
-    each_rank(circle, [&](Index rank) { wake(rank); });
-  else
-    for (const auto& seat : seats_) wake(seat.rank);
 }
 
 Guests World::guests(const Circle& circle) {
