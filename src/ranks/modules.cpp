@@ -217,14 +217,11 @@ Estimate estimate_bitmap(const Analysis& a) {
 }
 RankMap::Form make_bitmap(const Members& m, const Analysis& a) { return keep(SumsBitmapForm(m, a.lowest, a.highest)); }
 
-/// At most so many paths a nest's diagram has: of a stride that is a power of two, the aligned blocks of an interval.
+/// At most so many paths a nest's diagram has: of each run whose stride is a power of two, the aligned blocks that make an interval.
 Index most_paths_of(const AffineNest& nest) {
   const auto [count, stride] = nest.axis(0);
-  if (nest.depth() > 1 || stride < 1 || !std::has_single_bit(std::uint64_t(stride))) return nest.size();
-  Index blocks = 0;
-  for (auto first = std::uint64_t(nest.base() / stride), last = first + std::uint64_t(count); first < last; ++blocks)
-    first += std::min(std::bit_floor(last - first), first == 0 ? last : first & -first);
-  return blocks;
+  if (count < 1 || stride < 1 || !std::has_single_bit(std::uint64_t(stride))) return nest.size();
+  return nest.size() / count * std::min<Index>(count, 2 * std::bit_width(std::uint64_t(count)));
 }
 
 Estimate estimate_bdd(const Analysis& a) {

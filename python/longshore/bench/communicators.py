@@ -52,7 +52,8 @@ def run(
         raise BenchError(f"a world of {world} ranks; the communicators need {LEAST_WORLD} at least")
     there = available_memory()
     if there is not None and there < world * _RANK_BYTES:
-        raise BenchError(f"{world:,} ranks take {world * _RANK_BYTES / 1e9:.1f} GB, and {there / 1e9:.1f} are free: give fewer --ranks")
+        needed = world * _RANK_BYTES
+        raise BenchError(f"{world:,} ranks take {needed / 1e9:.1f} GB, and {there / 1e9:.1f} are free: give fewer --ranks")
     table = {str(one.number): one for one in experiments(world)}
     wanted = list(table) if cases is None else list(dict.fromkeys(cases))
     if unknown := [case for case in wanted if case not in table]:
@@ -74,20 +75,21 @@ def run(
         "gathers": _GATHERS,
         "contenders": CONTENDERS,
         "experiments": [
-            {"experiment": table[case].number, "class": table[case].group, "words": table[case].words, "n": len(table[case].members)}
-            for case in wanted
+            {"experiment": one.number, "class": one.group, "words": one.words, "n": len(one.members)}
+            for one in (table[case] for case in wanted)
         ],
         "rows": bench.rows,
         "saved": bench.saved,
         "missing": bench.missing,
         "notes": [
-            f"One process, one thread, a world of {world:,} fibers for each experiment; representations take turns in it. Seconds "
-            "are from when the first member begins until the last has finished; creating includes making the map from the list, once, "
-            "as members of a process share it. The array is filled unchecked; all others check the list and are analysed.",
-            f"{messages:,} messages between members at random, and a barrier; {_GATHERS} gathers of {_GATHERED_BYTES} bytes a member by "
-            "member 0. Medians, and below them what the medians are of the array's.",
+            f"One process, one thread, a world of {world:,} fibers for each experiment; representations take turns in it. "
+            "Seconds are from when the first member begins until the last has finished; creating includes making the map from the "
+            "list, once, as members of a process share it. The array is filled unchecked; all others check the list and are "
+            "analysed.",
+            f"{messages:,} messages between members at random, and a barrier; {_GATHERS} gathers of {_GATHERED_BYTES} bytes a "
+            "member by member 0. Medians, and below them what they are of the array's; at the end geometric means of that.",
             "Of a permuted communicator, gap, bitmap, bdd and stride hold the set and a wavelet tree the order, as in the thesis.",
-            f"What takes more than {_SLOW_SECONDS * 1e6:.0f} µs a question at random (bwt, and bdd of many paths) is measured once.",
+            f"What takes more than {_SLOW_SECONDS * 1e6:.0f} µs a question at random (bwt, bdd of many paths) is measured once.",
         ],
     }
     communicators_report.print_result(screen, result)
@@ -139,7 +141,9 @@ class _Bench:
             except ArgumentError as error:
                 self.miss(contender, str(error), one)
         repeats = {name: 1 if _seconds_of_a_question(of, asked) > _SLOW_SECONDS else self.repeats for name, of in maps.items()}
-        times = self.loops.communicator_seconds(one.members, list(maps.values()), list(repeats.values()), senders, receivers, _GATHERS)
+        times = self.loops.communicator_seconds(
+            one.members, list(maps.values()), list(repeats.values()), senders, receivers, _GATHERS
+        )
         seconds = dict(zip(maps, times))
         for name in maps:
             seconds[name]["create"] = [a + b for a, b in zip(built[name], seconds[name]["create"])]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import statistics
 from typing import Any, Iterator, Mapping
 
 from .communicators_cases import COMMUNICATORS, PROCESSES, THESIS_SAVED_MIB, WORLD
@@ -33,10 +34,17 @@ def _tables(result: Mapping[str, Any]) -> Iterator[_Table]:
         row = times.get((operation, number, name))
         return _CANNOT if row is None else f"{duration(row['seconds_median'])}\n×{row['array_ratio']:.3g}"
 
+    def mean(operation: str, name: str) -> str:
+        """Over the experiments that a contender can hold."""
+        ratios = [times[operation, k, name]["array_ratio"] for k in numbers if (operation, k, name) in times]
+        return f"×{statistics.geometric_mean(ratios):.3g}" if ratios else _CANNOT
+
     yield ("communicators (table 6.1)", ("", "class", "members", ""),
            [(str(one["experiment"]), one["class"], f"{one['n']:,}", one["words"]) for one in result["experiments"]])
     for operation, title in _TITLES.items():
-        yield table(title, lambda number, name, operation=operation: seconds(operation, number, name))
+        timed = table(title, lambda number, name, operation=operation: seconds(operation, number, name))
+        timed[2].append(("mean", *(mean(operation, name) for name in names)))
+        yield timed
     yield table("bytes of the map", lambda k, name: f"{saved[k, name]['map_bytes']:,}" if (k, name) in saved else _CANNOT)
     yield _saved(result, names, saved)
 
@@ -96,8 +104,8 @@ def figure(result: Mapping[str, Any]) -> Any:
     for panel, (operation, title) in zip(drawn.subplots(1, len(_TITLES)), _TITLES.items()):
         for name in result["contenders"]:
             rows = [row for row in result["rows"] if row["operation"] == operation and row["contender"] == name]
-            ours = name.startswith("longshore")
-            panel.semilogy([row["experiment"] for row in rows], [row["array_ratio"] for row in rows], "o" if ours else ".", label=name)
+            mark = "o" if name.startswith("longshore") else "."
+            panel.semilogy([row["experiment"] for row in rows], [row["array_ratio"] for row in rows], mark, label=name)
         panel.set_title(title)
         panel.set_xticks([one["experiment"] for one in result["experiments"]])
         panel.set_xlabel("experiment")
