@@ -1,7 +1,6 @@
 // The modules of the library: what each would cost, from one analysis, and how it is built. Times are of questions at random on a
 // server's core, in cache, as measured with `longshore bench ranks`; what the caches of such a core do not hold is added.
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include "ranks/forms.hpp"
@@ -217,22 +216,15 @@ Estimate estimate_bitmap(const Analysis& a) {
 }
 RankMap::Form make_bitmap(const Members& m, const Analysis& a) { return keep(SumsBitmapForm(m, a.lowest, a.highest)); }
 
-/// At most so many paths a nest's diagram has: of each run whose stride is a power of two, the aligned blocks that make an interval.
-Index most_paths_of(const AffineNest& nest) {
-  const auto [count, stride] = nest.axis(0);
-  if (count < 1 || stride < 1 || !std::has_single_bit(std::uint64_t(stride))) return nest.size();
-  return nest.size() / count * std::min<Index>(count, 2 * std::bit_width(std::uint64_t(count)));
-}
-
 Estimate estimate_bdd(const Analysis& a) {
   if (!a.ascending) return impossible(no_set);
   if (!buddy_available()) return impossible("needs the library libbdd.so.0 (Debian: apt-get install libbdd0c2)");
-  const Index paths = a.nest ? most_paths_of(*a.nest) : a.paths;  // a nest's diagram was not looked for
-  if (a.size == 0 || a.size > most_kept || paths == 0 || paths > BddForm::most_paths)
+  const Index members = a.nest ? a.size : a.paths;  // a nest's diagram was not looked for
+  if (a.size == 0 || a.size > most_kept || members == 0 || members > BddForm::most_paths)
     return impossible("no diagram of few paths");
   const int bits = std::max(1, FixedIntegers::bits_of(a.highest));
-  return kept(a, BddForm::bytes_of(paths, bits), 60 + 12.0 * double(paths), 3.0 * double(paths) * bits, 0,
-               std::to_string(paths) + (a.nest ? " paths at most" : " paths"));
+  return kept(a, BddForm::bytes_of(members, bits), 60 + 12.0 * double(members), 3.0 * double(members) * bits, 0,
+               std::to_string(members) + (a.nest ? " paths at most" : " paths"));
 }
 RankMap::Form make_bdd(const Members& m, const Analysis& a) {
   std::vector<Index> members(std::size_t(m.size()));

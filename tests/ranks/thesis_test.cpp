@@ -70,26 +70,6 @@ TEST(Thesis, a_sub_mesh_of_a_million_nodes_is_one_path) {
   EXPECT_EQ(map.representation(), "nest");
 }
 
-TEST(Thesis, long_strides_of_a_power_of_two_have_few_paths) {
-  if (!ranks::buddy_available()) GTEST_SKIP() << "BuDDy is not installed";
-  std::mt19937_64 random(4);
-  for (int trial = 0; trial < 50; ++trial) {
-    const Index step = Index{1} << random() % 4, first = Index(random() % 1000), count = 3000 + Index(random() % 1000),
-                times = 1 + Index(random() % 3);
-    Ranks members;  // one such run, or some
-    for (Index k = 0; k < times; ++k)
-      for (const Index w : iota(first + k * 4001 * step, count, step)) members.push_back(w);
-    const Index world = members.back() + 1;
-    const auto map = RankMap::of(members, world, Strategy::only("bdd"));
-    ASSERT_EQ(map.to_vector(), members);
-    // The estimate bounds what is built.
-    const auto rows = explain(Members(members), world, Strategy::only("bdd")).rows;
-    ASSERT_TRUE(rows[0].estimate.possible);
-    ASSERT_GE(Index(rows[0].estimate.bytes), map.bytes());
-    ASSERT_LT(map.bytes(), 1200);
-  }
-}
-
 TEST(Thesis, a_bdd_of_too_many_paths_is_refused) {
   std::mt19937_64 random(1);
   const auto members = random_set(20000, 1 << 16, random);
