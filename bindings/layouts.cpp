@@ -22,8 +22,9 @@ constexpr const char* layout_doc = R"(Which rank owns which global indices of an
 ``CYCLIC(b)`` or ``GEN_BLOCK(n0, n1, ...)``, then ``on`` and the process grid, which names the distributed dimensions in order;
 a grid extent ``REPLICATED(n)`` holds n copies. Options follow the grid, or are given by keyword, which wins:
 ``order=C|F`` (memory order of local arrays), ``rank_order=C|F`` (how ranks number the grid), ``source=1x0`` (grid coordinates
-that own the first blocks, ScaLAPACK's RSRC and CSRC), ``ranks=4:8`` or ``ranks=[0,2,4]`` (world ranks), ``origin=37x0``
-(the array begins inside its template: a window), ``ld=128`` (allocated extent of the fastest dimension of a local array).
+that own the first blocks, ScaLAPACK's RSRC and CSRC), ``ranks=4:8``, ``ranks=0:8:2`` or ``ranks=[3,1,0]`` (world ranks),
+``origin=37x0`` (the array begins inside its template: a window), ``ld=128`` (allocated extent of the fastest dimension of a local
+array).
 
 ``BLOCK`` is HPF's: blocks of ceil(N/P). A local array keeps all dimensions in global order. A value: immutable, hashable,
 picklable; ``str(layout)`` parses back. Raises LayoutError, with a caret under the place, for what cannot be read, and
@@ -56,8 +57,8 @@ void bind_layouts(nb::module_& module) {
            nb::arg("rank_order") = nb::none(), nb::arg("source") = nb::none(), nb::arg("ranks") = nb::none(),
            nb::arg("origin") = nb::none(), nb::arg("ld") = nb::none(),
            nb::sig("def __init__(self, text: str, shape: int | Sequence[int], *, order: str | None = None, rank_order: str | None "
-                   "= None, source: Sequence[int] | None = None, ranks: Sequence[int] | RankMap | None = None, origin: Sequence[int] | None "
-                   "= None, ld: int | None = None) -> None"))
+                   "= None, source: Sequence[int] | None = None, ranks: Sequence[int] | RankMap | None = None, "
+                   "origin: Sequence[int] | None = None, ld: int | None = None) -> None"))
       .def_prop_ro("shape", [](const Layout& l) { return to_tuple(l.shape()); }, "Global extents.",
                    nb::sig("def shape(self) -> tuple[int, ...]"))
       .def_prop_ro("ndim", &Layout::rank_of_array, "Number of dimensions of the array.")

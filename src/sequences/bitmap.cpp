@@ -12,10 +12,10 @@ Bitmap::Bitmap(std::vector<std::uint64_t> words, Index bits, Find find)
   if (bits < 0 || Index(words_.size()) < ceil_div(bits, 64))
     throw Error(ErrorKind::argument,
                 "a bitmap of " + std::to_string(bits) + " bits has " + std::to_string(words_.size()) + " words");
-  words_.resize(std::size_t(words_of(bits)));
   if ((bits % 64 != 0 && words_[std::size_t(bits / 64)] >> (bits % 64) != 0) ||
       std::any_of(words_.begin() + ceil_div(bits, 64), words_.end(), [](std::uint64_t word) { return word != 0; }))
     throw Error(ErrorKind::argument, "a bitmap of " + std::to_string(bits) + " bits has bits set behind its last");
+  words_.resize(std::size_t(words_of(bits)));
   const Index blocks = ceil_div(bits, block_bits);
   before_.reserve(std::size_t(blocks) + 1);
   auto samples = [&](std::vector<std::uint32_t>& at, Index before, Index here, Index b) {

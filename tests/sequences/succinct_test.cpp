@@ -134,6 +134,9 @@ TEST(Bitmap, finds_across_long_gaps) {
 
 TEST(Bitmap, refuses_bits_behind_the_last) {
   expect_error(ErrorKind::argument, {"behind its last"}, [] { Bitmap({2}, 1, Bitmap::Find::ones); });
+  std::vector<std::uint64_t> far(16);
+  far[13] = 1;  // beyond the block that the bits are in
+  expect_error(ErrorKind::argument, {"behind its last"}, [&] { Bitmap(far, 256, Bitmap::Find::ones); });
   expect_error(ErrorKind::argument, {"65 bits", "1 words"}, [] { Bitmap({0}, 65, Bitmap::Find::ones); });
 }
 
