@@ -1,0 +1,32 @@
+#include "movers/mpi/byte_count.hpp"
+
+namespace longshore::mpi {
+
+ByteCount::ByteCount(Index bytes, Index most) : count_(int(bytes)) {
+  if (bytes <= most) return;
+  // Blocks and what is left over; with as many blocks as an int counts, more than any memory has.
+  constexpr Index block_bytes = Index{1} << 24;
+  const Index blocks = bytes / block_bytes;
+  MPI_Datatype block = MPI_DATATYPE_NULL, made = MPI_DATATYPE_NULL;
+  check_mpi(MPI_Type_contiguous(int(block_bytes), MPI_BYTE, &block), "MPI_Type_contiguous");
+  const int counts[] = {int(blocks), int(bytes % block_bytes)};
+  const MPI_Aint places[] = {0, MPI_Aint(blocks * block_bytes)};
+  const MPI_Datatype types[] = {block, MPI_BYTE};
+  const int code = MPI_Type_create_struct(2, counts, places, types, &made);
+  MPI_Type_free(&block);
+  check_mpi(code, "MPI_Type_create_struct");
+  check_mpi(MPI_Type_commit(&made), "MPI_Type_commit");
+  count_ = 1, type_ = made;
+}
+
+ByteCount::~ByteCount() {
+  if (type_ != MPI_BYTE && mpi_alive()) MPI_Type_free(&type_);
+}
+
+Index ByteCount::received(const MPI_Status& status) const {
+  MPI_Count bytes = 0;
+  check_mpi(MPI_Get_elements_x(&status, type_, &bytes), "MPI_Get_elements_x");
+  return Index(bytes);
+}
+
+}  // namespace longshore::mpi
