@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "longshore/layouts/locality.hpp"
 #include "rooms.hpp"
 
 namespace longshore::python {
@@ -362,10 +363,48 @@ void bind_questions(nb::class_<RankMap>& type) {
           "All members as an array of int64.", nb::sig("def to_array(self) -> numpy.ndarray"));
 }
 
+void bind_orders(nb::module_& module) {
+  module.def(
+      "tiled_order", [](const std::vector<Index>& shape, const std::vector<Index>& tile) { return tiled_order(shape, tile); },
+      nb::arg("shape"), nb::arg("tile"), nb::call_guard<nb::gil_scoped_release>(),
+      "The ranks of a process grid, whose last dimension is the fastest, tile by tile. A closed form where the tile divides the grid, "
+      "else tiles at the upper ends are cut.");
+  module.def(
+      "hilbert_order", [](const std::vector<Index>& shape) { return hilbert_order(shape); }, nb::arg("shape"),
+      nb::call_guard<nb::gil_scoped_release>(),
+      "The ranks of a process grid along Hilbert's curve: each is a neighbour of the one before where extents are one power of two, "
+      "near it elsewhere.");
+  module.def(
+      "node_order",
+      [](const nb::handle& nodes) {
+        const auto list = integers(nodes, "nodes");
+        const nb::gil_scoped_release release;
+        return node_order(list.values());
+      },
+      nb::arg("nodes"),
+      "Members grouped by node, nodes in the order of their first member. nodes[w]: a number for the node of member w.",
+      nb::sig("def node_order(nodes: object) -> RankMap"));
+  module.def("placed_order", &placed_order, nb::arg("cells"), nb::arg("processes"), nb::call_guard<nb::gil_scoped_release>(),
+             "The order in which a grid goes to processes: the i-th rank of the grid that `cells` visits belongs to the i-th of "
+             "`processes`; member c takes rank c of the grid. With `cells` in tiles and `processes` by node, nodes get tiles.");
+  module.def(
+      "split_keys",
+      [](const RankMap& order) {
+        return to_array([&] {
+          const nb::gil_scoped_release release;
+          return keys_of(order);
+        }());
+      },
+      nb::arg("order"),
+      "For each rank, the key for a split that numbers ranks in this order. One key alone is order.rank(w).",
+      nb::sig("def split_keys(order: RankMap) -> numpy.ndarray"));
+}
+
 }  // namespace
 
 void bind_ranks(nb::module_& module) {
   bind_explanation(module);
+  bind_orders(module);
   const auto strategy = nb::arg("strategy") = "hybrid";
   const auto lookup = nb::arg("lookup") = "none";
   const auto modules = nb::arg("modules") = "standard";

@@ -25,10 +25,10 @@ CommHandle create_communicator(const RankMap& map, CommHandle parent, int tag = 
 RankMap rank_map_of(CommHandle comm, CommHandle parent);
 
 /// Which ranks of `parent` the members of a group are. Not collective. MPI tells by translation only, for which the libraries
-/// compare each member with each rank of the parent at worst: where that would be more than `most_comparisons`, `Error(argument)`
-/// names the form above. Throws that too where a member is not in `parent`.
-RankMap rank_map_of(GroupHandle group, CommHandle parent);
-inline constexpr Index most_comparisons = Index{1} << 26;  ///< a tenth of a second: 8,192 members of as many ranks
+/// compare each member with each rank of the parent at worst: where that would be more than `most` comparisons, `Error(argument)`
+/// names the form above. Throws that too where a member is not in `parent`. What is taken if nothing is said, a tenth of a second,
+/// is 8,192 members of as many ranks.
+RankMap rank_map_of_group(GroupHandle group, CommHandle parent, Index most = Index{1} << 26);
 
 /// MPI_Comm_split with no communicator made: which ranks of `parent` are those of this colour, by key and then by rank. Nobody's
 /// where `colour` is negative. Collective over `parent`. Its rank 0 makes the maps, and each travels among its own members.

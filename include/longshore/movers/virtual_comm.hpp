@@ -79,7 +79,7 @@ class VirtualComm {
   /// them, and freed with the last copy of this. Errors return.
   CommHandle comm() const;
 
-  // For those who bring MPI calls of their own: send to peer(i) on this, with this tag.
+  // For members who bring MPI calls of their own: send to peer(i) on this, with this tag.
   CommHandle traffic() const;
   int wire_tag(int tag) const;
 

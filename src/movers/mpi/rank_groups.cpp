@@ -1,6 +1,6 @@
 #include <algorithm>
 #include <array>
-#include <climits>
+#include <numeric>
 
 #include "longshore/layouts/locality.hpp"
 #include "longshore/movers/mpi_ranks.hpp"
@@ -99,7 +99,7 @@ GroupHandle to_group(const RankMap& map, CommHandle handle) {
                                          std::to_string(size) + ": give the communicator whose ranks the map's are");
   const OwnGroup everybody(parent);
   MPI_Group group = MPI_GROUP_NULL;
-  if (const auto runs = few_runs(map, map.size() / 2)) {
+  if (const auto runs = few_runs(map, (map.size() - 1) / 2)) {  // any two members make a run
     std::vector<std::array<int, 3>> triplets;
     for (const auto& run : *runs) triplets.push_back({int(run.first), int(run.last()), run.count > 1 ? int(run.step) : 1});
     const auto list = reinterpret_cast<int(*)[3]>(triplets.data());
@@ -150,20 +150,20 @@ RankMap rank_map_of(CommHandle handle, CommHandle parent) {
   });
 }
 
-RankMap rank_map_of(GroupHandle handle, CommHandle parent) {
+RankMap rank_map_of_group(GroupHandle handle, CommHandle parent, Index most) {
   const MPI_Comm comm = usable(parent);
   const auto group = handle.get<MPI_Group>();
   if (group == MPI_GROUP_NULL) throw Error(ErrorKind::argument, "the group is MPI_GROUP_NULL");
   int size = 0;
   check_mpi(MPI_Group_size(group, &size), "MPI_Group_size");
   const Index world = size_of(comm);
-  if (size * world > most_comparisons)
+  if (size * world > most)
     throw Error(ErrorKind::argument, "MPI would compare up to " + std::to_string(size) + " members with " + std::to_string(world) +
-                                         " ranks each, which is more than " + std::to_string(most_comparisons) +
+                                         " ranks each, more than " + std::to_string(most) +
                                          " comparisons: give a communicator of the group instead, whose members tell their own ranks");
   const OwnGroup everybody(comm);
-  std::vector<int> positions(std::size_t(size)), ranks(positions.size());
-  for (int i = 0; i < size; ++i) positions[std::size_t(i)] = i;
+  std::vector<int> positions(static_cast<std::size_t>(size)), ranks(positions.size());
+  std::iota(positions.begin(), positions.end(), 0);
   check_mpi(MPI_Group_translate_ranks(group, size, positions.data(), everybody.get(), ranks.data()), "MPI_Group_translate_ranks");
   std::vector<Index> members;
   for (const int rank : ranks) {

@@ -78,7 +78,7 @@ struct VirtualComm::State {
     return 1 + int(digest.value() % std::uint64_t(contexts - 1));
   }
   /// One tag of each context is this library's own.
-  int own_tag() const { return (context + 1 << trunk->tag_bits) - 1; }
+  int own_tag() const { return context << trunk->tag_bits | ((1 << trunk->tag_bits) - 1); }
 
   std::shared_ptr<Trunk> trunk;
   Index rank;
@@ -125,6 +125,7 @@ int VirtualComm::contexts() const { return state_->trunk->contexts; }
 CommHandle VirtualComm::traffic() const { return state_->trunk->comm; }
 
 int VirtualComm::wire_tag(int tag) const {
+  member();
   if (tag < 0 || tag > tag_ub())
     throw Error(ErrorKind::argument, "tag " + std::to_string(tag) + " is outside [0, " + std::to_string(tag_ub()) +
                                          "]; a receive names its tag");
