@@ -3,6 +3,7 @@
 #include <nanobind/stl/optional.h>
 
 #include "longshore/movers/virtual_comm.hpp"
+#include "movers/mpi/datatypes.hpp"
 #include "mpi_rooms.hpp"
 
 namespace longshore::python {
@@ -49,6 +50,10 @@ void bind_mpi_ranks(nb::module_& module) {
   module.def(
       "node_aware_order", [](Bits of) { return mpi::node_aware_order(comm_of(of)); }, comm, Unlocked(),
       "Collective: the ranks grouped by node.");
+
+  module.def(
+      "byte_type", [](Index bytes, Index block_bytes) { return mpi::byte_type(bytes, block_bytes).bits(); }, nb::arg("bytes"),
+      nb::arg("block_bytes"), "The handle of a datatype of so many bytes, as large messages have it. For tests.");
 
   nb::class_<VirtualComm>(module, "VirtualComm", "Who is where, and under which tags. `longshore.VirtualComm` sends and receives.")
       .def_static("over", [](Bits of) { return VirtualComm::over(comm_of(of)); }, comm, Unlocked())

@@ -15,4 +15,4 @@ pytestmark = pytest.mark.skipif(not families(), reason="no MPI in this environme
 def test_rank_groups(family):
     done = launch(family, 8, SCRIPT, timeout=150)
     assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-6000:]}"
-    assert "28 checks ok" in done.stdout
+    assert "32 checks ok" in done.stdout

@@ -1,11 +1,12 @@
 #include "movers/mpi/byte_count.hpp"
 
+#include <climits>
+
+#include "movers/mpi/datatypes.hpp"
+
 namespace longshore::mpi {
 
-ByteCount::ByteCount(Index bytes, Index most) : count_(int(bytes)) {
-  if (bytes <= most) return;
-  // Blocks and what is left over; with as many blocks as an int counts, more than any memory has.
-  constexpr Index block_bytes = Index{1} << 24;
+DatatypeHandle byte_type(Index bytes, Index block_bytes) {
   const Index blocks = bytes / block_bytes;
   MPI_Datatype block = MPI_DATATYPE_NULL, made = MPI_DATATYPE_NULL;
   check_mpi(MPI_Type_contiguous(int(block_bytes), MPI_BYTE, &block), "MPI_Type_contiguous");
@@ -16,16 +17,22 @@ ByteCount::ByteCount(Index bytes, Index most) : count_(int(bytes)) {
   MPI_Type_free(&block);
   check_mpi(code, "MPI_Type_create_struct");
   check_mpi(MPI_Type_commit(&made), "MPI_Type_commit");
-  count_ = 1, type_ = made;
+  return made;
+}
+
+ByteCount::ByteCount(Index bytes) : count_(int(bytes)) {
+  constexpr Index block_bytes = Index{1} << 24;  // with as many as an int counts, more than any memory has
+  if (bytes > INT_MAX) count_ = 1, type_ = byte_type(bytes, block_bytes).get<MPI_Datatype>();
 }
 
 ByteCount::~ByteCount() {
   if (type_ != MPI_BYTE && mpi_alive()) MPI_Type_free(&type_);
 }
 
-Index ByteCount::received(const MPI_Status& status) const {
+Index ByteCount::received(const MPI_Status& status) {
+  // Counted in MPI_BYTE: of a message shorter than the datatype, Open MPI does not count the elements.
   MPI_Count bytes = 0;
-  check_mpi(MPI_Get_elements_x(&status, type_, &bytes), "MPI_Get_elements_x");
+  check_mpi(MPI_Get_elements_x(&status, MPI_BYTE, &bytes), "MPI_Get_elements_x");
   return Index(bytes);
 }
 

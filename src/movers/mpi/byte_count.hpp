@@ -1,8 +1,6 @@
 /// movers/mpi: so many bytes as one MPI message, be they more than an int counts.
 #pragma once
 
-#include <climits>
-
 #include "movers/mpi/communicator.hpp"
 
 namespace longshore::mpi {
@@ -10,8 +8,7 @@ namespace longshore::mpi {
 /// A count and a datatype that together are so many bytes: of MPI_BYTE, or one of a datatype made for them.
 class ByteCount {
  public:
-  /// `most`: the largest count of bytes that needs no datatype of its own.
-  explicit ByteCount(Index bytes, Index most = INT_MAX);
+  explicit ByteCount(Index bytes);
   ByteCount(const ByteCount&) = delete;
   ByteCount& operator=(const ByteCount&) = delete;
   ~ByteCount();
@@ -19,7 +16,7 @@ class ByteCount {
   int count() const { return count_; }
   MPI_Datatype type() const { return type_; }
   /// How many of them a message brought.
-  Index received(const MPI_Status& status) const;
+  static Index received(const MPI_Status& status);
 
  private:
   int count_;

@@ -161,7 +161,7 @@ struct Message::Flying {
     if (leaving)
       arrival = {between.rank(), bytes};
     else
-      arrival = {peer == any_source ? between.position(status.MPI_SOURCE) : peer, size.received(status)};
+      arrival = {peer == any_source ? between.position(status.MPI_SOURCE) : peer, ByteCount::received(status)};
   }
 
   VirtualComm between;

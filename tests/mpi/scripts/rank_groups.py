@@ -198,6 +198,21 @@ def mistakes(comm, _):
     group.Free()
 
 
+def large_messages(comm, _):
+    """More bytes than an int counts are one element of a datatype: here of small ones, received where there is more room."""
+    module, _ = _mpi._open(comm)
+    for bytes, room, block in ((1000, 1003, 16), (999, 2000, 1000), (64, 64, 8)):
+        sent, got = np.arange(bytes).astype("u1"), np.zeros(room, "u1")
+        types = [_mpi._object_of(MPI, MPI.Datatype(), module.byte_type(n, block)) for n in (bytes, room)]
+        assert [t.Get_size() for t in types] == [bytes, room] and types[0].Get_extent() == (0, bytes)
+        status = MPI.Status()
+        comm.Sendrecv([sent, 1, types[0]], comm.rank, 0, [got, 1, types[1]], comm.rank, 0, status)
+        assert (got[:bytes] == sent).all() and not got[bytes:].any()
+        assert status.Get_elements(MPI.BYTE) == bytes
+        for datatype in types:
+            datatype.Free()
+
+
 KEPT = []  # virtual communicators that outlive MPI_Finalize do no harm
 
 
@@ -206,7 +221,7 @@ def main():
     for sizes in ((8,), (7, 1), (4, 3, 1), (2, 2, 4)):
         piece = int(np.searchsorted(np.cumsum(sizes), WORLD.rank, "right"))
         comm = WORLD.Split(piece, WORLD.rank)
-        for check in (groups, splits, orders, messages, members_only, clashes, mistakes):
+        for check in (groups, splits, orders, messages, members_only, clashes, mistakes, large_messages):
             check(comm, np.random.default_rng(comm.size))
             checked += 1
         KEPT.append(ls.VirtualComm.over(comm).sub([0], context=9))
