@@ -27,12 +27,13 @@ void bind_mpi_ranks(nb::module_& module) {
   const auto context = nb::arg("context") = nb::none();
 
   module.def(
-      "to_group", [](const RankMap& members, Bits in) { return mpi::to_group(members, comm_of(in)).bits(); }, map, parent, Unlocked(),
-      "The handle of a new group of the members.");
+      "to_group", [](const RankMap& members, Bits in) { return mpi::to_group(members, comm_of(in)).bits(); }, map, parent,
+      Unlocked(), "The handle of a new group of the members.");
   module.def(
       "create_communicator",
-      [](const RankMap& members, Bits in, int tag) { return mpi::create_communicator(members, comm_of(in), tag).bits(); }, map, parent,
-      nb::arg("tag"), Unlocked(), "Collective over the members: the handle of a new communicator of them; of none for others.");
+      [](const RankMap& members, Bits in, int tag) { return mpi::create_communicator(members, comm_of(in), tag).bits(); }, map,
+      parent, nb::arg("tag"), Unlocked(),
+      "Collective over the members: the handle of a new communicator of them; of none for others.");
   module.def(
       "rank_map_of_comm", [](Bits of, Bits in) { return mpi::rank_map_of(comm_of(of), comm_of(in)); }, comm, parent, Unlocked(),
       "Collective over `comm`: which ranks of `parent` its processes are.");

@@ -15,22 +15,23 @@ if TYPE_CHECKING:
 
 _COLLECTIVES = frozenset(
     "Allgather Allgatherv Allreduce Alltoall Alltoallv Alltoallw Barrier Bcast Exscan Gather Gatherv Reduce Reduce_scatter "
-    "Reduce_scatter_block Scan Scatter Scatterv allgather allreduce alltoall barrier bcast exscan gather reduce scan scatter".split()
+    "Reduce_scatter_block Scan Scatter Scatterv allgather allreduce alltoall barrier bcast exscan gather reduce scan "
+    "scatter".split()
 )
 
 
 class VirtualComm:
     """Members of a communicator that send to each other by their position in a `RankMap`: no MPI communicator is made for them.
 
-    `VirtualComm.over(comm)` duplicates a communicator; `sub`, `create` and `split` make others of its members, which send on that one
-    duplicate. Messages are told apart by a `context` in the high bits of the tag, worked out from the map; 0 is everybody's. A process
-    cannot have two of one context at a time: ArgumentError says so, and all members of the new one then pass another `context`. Members
-    make those that they have in common in the same order. Let go of the last one everywhere at about the same point, or call Free(),
-    and receive what is under way before.
+    `VirtualComm.over(comm)` duplicates a communicator; `sub`, `create` and `split` make others of its members, which send on that
+    one duplicate. Messages are told apart by a `context` in the high bits of the tag, worked out from the map; 0 is everybody's. A
+    process cannot have two of one context at a time: ArgumentError says so, and all members of the new one then pass another
+    `context`. Members make those that they have in common in the same order. Let go of the last one everywhere at about the same
+    point, or call Free(), and receive what is under way before.
 
-    Sending and receiving is as in mpi4py, by pickle (send) or from buffers (Send), but that a receive names its tag (default 0), at most
-    `tag_ub`. Collectives go through `comm`, an MPI communicator that is made when one is called for the first time; vc.Bcast is
-    vc.comm.Bcast. Who is no member has rank None, and can ask but neither send nor receive.
+    Sending and receiving is as in mpi4py, by pickle (send) or from buffers (Send), but that a receive names its tag (default 0), at
+    most `tag_ub`. Collectives go through `comm`, an MPI communicator that is made when one is called for the first time; vc.Bcast
+    is vc.comm.Bcast. Who is no member has rank None, and can ask but neither send nor receive.
     """
 
     def __init__(self, core: Any, MPI: ModuleType) -> None:

@@ -1,5 +1,5 @@
-"""Rank maps of process grids, as people write them (`0:1048576:64`, `grid 128x128x64 [:, :, 5]`, a list, a file), of MPI's groups and
-communicators, and in orders in which neighbours are near."""
+"""Rank maps of process grids, as people write them (`0:1048576:64`, `grid 128x128x64 [:, :, 5]`, a list, a file), of MPI's groups
+and communicators, and in orders in which neighbours are near."""
 
 from __future__ import annotations
 
@@ -112,14 +112,14 @@ def to_group(map: RankMap, parent: MPI.Comm) -> MPI.Group:
 
 
 def create_comm(map: RankMap, parent: MPI.Comm, tag: int = 0) -> MPI.Comm:
-    """A communicator of a map's members, which are ranks of `parent`. Collective over the members only; others get COMM_NULL. Free it
-    with Free(). The tag tells apart those that several threads make at a time."""
+    """A communicator of a map's members, which are ranks of `parent`. Collective over the members only; others get COMM_NULL.
+    Free it with Free(). The tag tells apart those that several threads make at a time."""
     return _mpi.create_comm(map, parent, tag)
 
 
 def split(parent: MPI.Comm, colour: int, key: int = 0) -> RankMap:
-    """What parent.Split(colour, key) would number, with no communicator made: the ranks of this colour by key and then by rank, nobody
-    where the colour is negative. Collective over `parent`."""
+    """What parent.Split(colour, key) would number, with no communicator made: the ranks of this colour by key and then by rank,
+    nobody where the colour is negative. Collective over `parent`."""
     return _mpi.split(parent, colour, key)
 
 

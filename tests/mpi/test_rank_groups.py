@@ -1,5 +1,5 @@
-"""Rank maps with MPI's groups and communicators, with every MPI that is there. A world of 8 is cut into communicators of 1, 2, 3, 4, 7 and
-8 ranks."""
+"""Rank maps with MPI's groups and communicators, with every MPI that is there. A world of 8 is cut into communicators of 1, 2, 3,
+4, 7 and 8 ranks."""
 
 from pathlib import Path
 

@@ -14,20 +14,21 @@ namespace longshore {
 /// Throws `Error(argument)` where an extent is less than 1 or there are not equally many.
 RankMap tiled_order(std::span<const Index> shape, std::span<const Index> tile);
 
-/// The same ranks along Hilbert's curve: each is a neighbour of the one before where extents are one power of two, near it elsewhere.
+/// The same ranks along Hilbert's curve: each is a neighbour of the one before where extents are one power of two, near it
+/// elsewhere.
 RankMap hilbert_order(std::span<const Index> shape);
 
-/// Members grouped by node, nodes in the order of their first member, members of a node in theirs. nodes[w]: a number for the node of
-/// member w, any that tells nodes apart.
+/// Members grouped by node, nodes in the order of their first member, members of a node in theirs. nodes[w]: a number for the node
+/// of member w, any that tells nodes apart.
 RankMap node_order(std::span<const Index> nodes);
 
-/// The order in which a grid goes to processes: the i-th rank of the grid that `cells` visits belongs to the i-th of `processes`. As
-/// a numbering of the processes: member c is the one that takes rank c of the grid. With `cells` in tiles and `processes` by node,
-/// nodes get tiles. Throws `Error(argument)` unless both are orders of the same world.
+/// The order in which a grid goes to processes: the i-th rank of the grid that `cells` visits belongs to the i-th of `processes`.
+/// As a numbering of the processes: member c is the one that takes rank c of the grid. With `cells` in tiles and `processes` by
+/// node, nodes get tiles. Throws `Error(argument)` unless both are orders of the same world.
 RankMap placed_order(const RankMap& cells, const RankMap& processes);
 
-/// For each rank, the key for MPI_Comm_split with which the split numbers ranks in this order: member i of the order becomes rank i.
-/// Who wants the key of one rank alone asks `order.rank(w)`. Throws `Error(argument)` unless everybody is in the order.
+/// For each rank, the key for MPI_Comm_split with which the split numbers ranks in this order: member i of the order becomes rank
+/// i. Who wants the key of one rank alone asks `order.rank(w)`. Throws `Error(argument)` unless everybody is in the order.
 std::vector<Index> keys_of(const RankMap& order);
 
 }  // namespace longshore

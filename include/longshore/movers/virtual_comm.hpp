@@ -34,16 +34,16 @@ class Message {
   std::unique_ptr<Flying> flying_;
 };
 
-/// Members of a communicator that send to each other by their position in a map: SELECT finds the peer, and MPI needs no communicator
-/// for them. All that are made of one share its private duplicate of the user's communicator, which goes with the last of them; so
-/// let go of the last copy everywhere at about the same point, as one frees a communicator.
+/// Members of a communicator that send to each other by their position in a map: SELECT finds the peer, and MPI needs no
+/// communicator for them. All that are made of one share its private duplicate of the user's communicator, which goes with the
+/// last of them; so let go of the last copy everywhere at about the same point, as one frees a communicator.
 ///
-/// Messages are told apart by a context, a number in the high bits of the tag. It is worked out from the map, the same for all members
-/// without a word between them; 0 is that of everybody. Two maps may have one context. A process that is in both cannot have both at
-/// the same time: making the second throws, and all of its members are to make it with another `context`. A message can go
-/// astray only from one process in both to another in both, or, by `any_source`, to one in both, so that who could be hurt is
-/// told. For that, members make the virtual communicators that they have in common in the same order. When a virtual communicator is
-/// released, its context is free: receive what is under way before.
+/// Messages are told apart by a context, a number in the high bits of the tag. It is worked out from the map, the same for all
+/// members without a word between them; 0 is that of everybody. Two maps may have one context. A process that is in both cannot
+/// have both at the same time: making the second throws `Error(argument)`, and all of its members are to make it with another
+/// `context`. A message goes astray only to a process that is in both, so that who could be hurt is told, before, if members
+/// make what they have in common in the same order. When a virtual communicator is released, its context is free: receive what is
+/// under way before.
 class VirtualComm {
  public:
   /// Of everybody in `comm`, which is duplicated. Collective over `comm`.

@@ -107,7 +107,8 @@ GroupHandle to_group(const RankMap& map, CommHandle handle) {
   } else {
     std::vector<int> members;
     members.reserve(std::size_t(map.size()));
-    Members(map).each_piece([&](Index, std::span<const Index> values) { members.insert(members.end(), values.begin(), values.end()); });
+    Members(map).each_piece(
+        [&](Index, std::span<const Index> values) { members.insert(members.end(), values.begin(), values.end()); });
     check_mpi(MPI_Group_incl(everybody.get(), int(members.size()), members.data(), &group), "MPI_Group_incl");
   }
   return group;
@@ -160,7 +161,7 @@ RankMap rank_map_of_group(GroupHandle handle, CommHandle parent, Index most) {
   if (size * world > most)
     throw Error(ErrorKind::argument, "MPI would compare up to " + std::to_string(size) + " members with " + std::to_string(world) +
                                          " ranks each, more than " + std::to_string(most) +
-                                         " comparisons: give a communicator of the group instead, whose members tell their own ranks");
+                                         " comparisons: give a communicator of the group instead, whose members know their ranks");
   const OwnGroup everybody(comm);
   std::vector<int> positions(static_cast<std::size_t>(size)), ranks(positions.size());
   std::iota(positions.begin(), positions.end(), 0);
@@ -168,8 +169,8 @@ RankMap rank_map_of_group(GroupHandle handle, CommHandle parent, Index most) {
   std::vector<Index> members;
   for (const int rank : ranks) {
     if (rank == MPI_UNDEFINED)
-      throw Error(ErrorKind::argument, "member " + std::to_string(members.size()) + " of the group is not in the parent, which has " +
-                                           std::to_string(world) + " ranks");
+      throw Error(ErrorKind::argument, "member " + std::to_string(members.size()) + " of the group is none of the " +
+                                           std::to_string(world) + " ranks of the parent");
     members.push_back(rank);
   }
   return RankMap::of(members, world);

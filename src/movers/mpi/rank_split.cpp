@@ -89,9 +89,11 @@ class Split {
     for (const auto& part : longshore::split(RankMap::whole(n_), colours, keys)) {
       const auto members = part.members.to_vector();
       maps_.push_back({members[0], part.members.to_bytes()});
-      for (std::size_t k = 0; k < members.size(); ++k)
-        deliveries_[std::size_t(members[k])] = {k == 0 ? 0 : members[std::size_t(above(Index(k)))], Index(maps_.back().bytes.size()),
-                                                Index(k)};
+      const auto bytes = Index(maps_.back().bytes.size());
+      for (Index k = 0; k < Index(members.size()); ++k) {
+        const Index sender = k == 0 ? 0 : members[std::size_t(above(k))];
+        deliveries_[std::size_t(members[std::size_t(k)])] = {sender, bytes, k};
+      }
     }
   }
 

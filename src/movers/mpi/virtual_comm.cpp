@@ -147,10 +147,11 @@ CommHandle VirtualComm::comm() const {
   return state_->comm;
 }
 
-// ---- messages --------------------------------------------------------------------------------------------------------------------
+// ---- messages -------------------------------------------------------------------------------------------------------------------
 
 struct Message::Flying {
-  Flying(VirtualComm comm, Index member, Index n, bool out) : between(std::move(comm)), peer(member), bytes(n), size(n), leaving(out) {}
+  Flying(VirtualComm comm, Index member, Index n, bool out)
+      : between(std::move(comm)), peer(member), bytes(n), size(n), leaving(out) {}
   ~Flying() {
     if (request == MPI_REQUEST_NULL || !mpi_alive()) return;
     if (!leaving) MPI_Cancel(&request);
