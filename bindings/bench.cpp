@@ -9,4 +9,5 @@ NB_MODULE(_bench, module) {
   bind_breakeven(module);
   bind_assembly(module);
   bind_ranks_bench(module);
+  bind_communicators_bench(module);
 }

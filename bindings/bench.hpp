@@ -10,5 +10,6 @@ namespace nb = nanobind;
 void bind_breakeven(nb::module_& module);
 void bind_assembly(nb::module_& module);
 void bind_ranks_bench(nb::module_& module);
+void bind_communicators_bench(nb::module_& module);
 
 }  // namespace longshore::python

@@ -21,7 +21,7 @@ Raises ShapeError and ArgumentError that name the region. Not collective. (The D
 
 using Bounds = nb::ndarray<const Index, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 
-FloorPlan from_bounds(const Bounds& bounds, Map owners) {
+FloorPlan from_bounds(const Bounds& bounds, const Map& owners) {
   if (bounds.shape(1) != 2)
     throw Error(ErrorKind::shape, "bounds have the shape (regions, 2, dimensions); the second extent is " +
                                       std::to_string(bounds.shape(1)));
@@ -32,7 +32,7 @@ FloorPlan from_bounds(const Bounds& bounds, Map owners) {
     const Index* const at = bounds.data() + k * 2 * dims;
     regions.emplace_back(Point(std::span(at, dims)), Point(std::span(at + dims, dims)));
   }
-  return {regions, std::move(owners)};
+  return {regions, owners};
 }
 
 template <class T>
@@ -46,8 +46,8 @@ auto to_numpy(const T& values, std::initializer_list<std::size_t> shape) {
 
 void bind_floor_plans(nb::module_& module) {
   nb::class_<FloorPlan>(module, "FloorPlan", floor_plan_doc)
-      .def("__init__", [](FloorPlan* self, const std::vector<Region>& regions, Map owners) {
-             new (self) FloorPlan(regions, std::move(owners));
+      .def("__init__", [](FloorPlan* self, const std::vector<Region>& regions, const Map& owners) {
+             new (self) FloorPlan(regions, owners);
            }, nb::arg("regions"), nb::arg("owners"),
            nb::sig("def __init__(self, regions: Sequence[Region], owners: Sequence[int]) -> None"))
       .def_static("from_bounds", &from_bounds, nb::arg("bounds").noconvert(), nb::arg("owners"),
@@ -89,9 +89,11 @@ void bind_floor_plans(nb::module_& module) {
            }, nb::arg("k"), "Region k.")
       .def("owner", &FloorPlan::owner, nb::arg("k"), "The rank that owns region k. Raises ArgumentError where there is none.")
       .def_prop_ro("regions", &FloorPlan::regions, "All regions.")
-      .def_prop_ro("owners", [](const FloorPlan& plan) { return to_numpy(plan.owners(), {plan.owners().size()}); },
+      .def_prop_ro("owners", [](const FloorPlan& plan) { return to_numpy(plan.owners(), {std::size_t(plan.size())}); },
                    nb::rv_policy::automatic, "The owner of every region, as an int64 array.", nb::sig("def owners(self) -> "
                                                                                                       "numpy.typing.NDArray"))
+      .def_prop_ro("owning_ranks", &FloorPlan::owning_ranks,
+                   "A RankMap of those who own something: in the regions' order where each owns one, else ascending.")
       .def_prop_ro("bounds", [](const FloorPlan& plan) {
              return to_numpy(plan.bounds(), {std::size_t(plan.size()), 2, plan.dims()});
            }, nb::rv_policy::automatic, "Lower and upper coordinates, as an int64 array of shape (regions, 2, dimensions).",

@@ -45,7 +45,10 @@ void bind_layouts(nb::module_& module) {
              if (rank_order) options.rank_order = to_order(*rank_order);
              if (!source.is_none()) options.source = to_indices(source);
              if (!origin.is_none()) options.origin = to_indices(origin);
-             if (!ranks.is_none()) options.ranks = nb::cast<std::vector<Index>>(nb::list(ranks));
+             if (nb::isinstance<RankMap>(ranks))
+               options.ranks = nb::cast<RankMap>(ranks);
+             else if (!ranks.is_none())
+               options.ranks = process_ranks(nb::cast<std::vector<Index>>(nb::list(ranks)));
              options.ld = ld;
              new (self) Layout(Layout::parse(text, to_indices(shape), options));
            },
@@ -53,7 +56,7 @@ void bind_layouts(nb::module_& module) {
            nb::arg("rank_order") = nb::none(), nb::arg("source") = nb::none(), nb::arg("ranks") = nb::none(),
            nb::arg("origin") = nb::none(), nb::arg("ld") = nb::none(),
            nb::sig("def __init__(self, text: str, shape: int | Sequence[int], *, order: str | None = None, rank_order: str | None "
-                   "= None, source: Sequence[int] | None = None, ranks: Sequence[int] | None = None, origin: Sequence[int] | None "
+                   "= None, source: Sequence[int] | None = None, ranks: Sequence[int] | RankMap | None = None, origin: Sequence[int] | None "
                    "= None, ld: int | None = None) -> None"))
       .def_prop_ro("shape", [](const Layout& l) { return to_tuple(l.shape()); }, "Global extents.",
                    nb::sig("def shape(self) -> tuple[int, ...]"))
@@ -74,6 +77,7 @@ void bind_layouts(nb::module_& module) {
       .def_prop_ro("replicas", &Layout::replicas, "How many ranks hold each element.")
       .def_prop_ro("ranks", &ranks_of, "World rank of every process of the grid, in the grid's order.",
                    nb::sig("def ranks(self) -> tuple[int, ...]"))
+      .def_prop_ro("rank_map", [](const Layout& l) { return l.grid().ranks; }, "The same as a RankMap, which lists nobody.")
       .def_prop_ro("rank_count", &Layout::processes, "Processes in the grid.")
       .def_prop_ro("world_size", &Layout::world_size, "One more than the largest world rank.")
       .def("local_shape", [](const Layout& l, Index rank) { return to_tuple(l.local_shape(rank)); }, nb::arg("rank"),

@@ -62,6 +62,24 @@ include(apps/apps.cmake)
 file(GLOB mpi_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/movers/mpi/*.cpp)
 file(GLOB halo_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bindings/bench_halo.cpp ${PROJECT_SOURCE_DIR}/bench/halo/*.cpp)
 
+# The profile of communicators, which is preloaded: linked with no MPI, and with all that it needs of C++, so that it brings nothing
+# into the programs it runs under but itself.
+file(GLOB rank_profile_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/movers/mpi/profile/*.cpp)
+function(longshore_rank_profile family macro_name)
+  set(name _rank_profile_${family})
+  add_library(${name} MODULE ${rank_profile_sources})
+  set_target_properties(${name} PROPERTIES PREFIX "" SKIP_BUILD_RPATH ON INSTALL_RPATH "" INSTALL_RPATH_USE_LINK_PATH OFF)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_include_directories(${name} SYSTEM PRIVATE ${${family}_INCLUDE})
+  target_compile_definitions(${name} PRIVATE LONGSHORE_MPI_FAMILY=${family} LONGSHORE_MPI_FAMILY_${macro_name}=1)
+  target_link_libraries(${name} PRIVATE longshore::core longshore_flags)
+  target_link_options(${name} PRIVATE -static-libstdc++ -static-libgcc -Wl,--gc-sections
+                      -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/rank_profile.map)
+  set_target_properties(${name} PROPERTIES LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/rank_profile.map)
+  add_dependencies(longshore_python ${name})
+  install(TARGETS ${name} LIBRARY DESTINATION longshore COMPONENT python)
+endfunction()
+
 # longshore_mpi_module(<name> <family> <sources>...)
 function(longshore_mpi_module name family)
   longshore_python_module(${name} ${ARGN})
@@ -80,6 +98,7 @@ foreach(family IN LISTS LONGSHORE_MPI_FAMILIES)
 
   longshore_mpi_module(_mpi_${family} ${family} bindings/mpi.cpp bindings/mpi_ranks.cpp)
   target_compile_definitions(_mpi_${family} PRIVATE LONGSHORE_MPI_MODULE=_mpi_${family})
+  longshore_rank_profile(${family} ${macro_name})
   if(family STREQUAL abi)
     continue()  # nobody has two MPIs to time; the engine is there
   endif()

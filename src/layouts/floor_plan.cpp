@@ -19,13 +19,6 @@ void check_place(Index k, Index size) {
     throw Error(ErrorKind::argument, "there is no region " + std::to_string(k) + " in a floor plan of " + std::to_string(size));
 }
 
-std::vector<Region> mapped(const FloorPlan& plan, const std::function<Region(const Region&)>& f) {
-  std::vector<Region> regions;
-  regions.reserve(std::size_t(plan.size()));
-  for (Index k = 0; k < plan.size(); ++k) regions.push_back(f(plan.region(k)));
-  return regions;
-}
-
 void check_ranks(Index ranks) {
   if (ranks < 1) throw Error(ErrorKind::argument, std::to_string(ranks) + " ranks; at least 1");
 }
@@ -66,7 +59,8 @@ class Lazy {
 };
 
 /// All things sorted by owner, those of one owner in their order.
-std::vector<Index> sorted_by_owner(const Map& owners, Index world_size) {
+std::vector<Index> sorted_by_owner(const OwnerMap& kept, Index world_size) {
+  const Map owners = kept.to_map();
   std::vector<Index> order(owners.size());
   if (world_size > 2 * Index(owners.size())) {  // more ranks than a count for each is worth
     std::iota(order.begin(), order.end(), Index{0});
@@ -89,8 +83,10 @@ struct FloorPlan::LookUps {
   Lazy<std::uint64_t> digest;
 };
 
-FloorPlan::FloorPlan(std::span<const Region> regions, Map owners) {
-  if (regions.size() != owners.size())
+FloorPlan::FloorPlan(std::span<const Region> regions, const Map& owners) : data_(made(regions, OwnerMap(owners, "region"))) {}
+
+std::shared_ptr<const FloorPlan::Data> FloorPlan::made(std::span<const Region> regions, OwnerMap owners) {
+  if (Index(regions.size()) != owners.size())
     throw Error(ErrorKind::shape, std::to_string(owners.size()) + " owners for " + std::to_string(regions.size()) + " regions");
   auto data = std::make_shared<Data>();
   data->dims = regions.empty() ? 0 : regions.front().dims();
@@ -99,16 +95,19 @@ FloorPlan::FloorPlan(std::span<const Region> regions, Map owners) {
     if (regions[k].dims() != data->dims)
       throw Error(ErrorKind::shape, "region " + std::to_string(k) + " has " + std::to_string(regions[k].dims()) +
                                         " dimensions, those before it " + std::to_string(data->dims));
-    if (owners[k] < 0)
-      throw Error(ErrorKind::argument, "the owner of region " + std::to_string(k) + " is " + std::to_string(owners[k]) +
-                                           "; ranks are not negative");
-    data->world_size = std::max(data->world_size, checked_add(owners[k], 1));
     data->bounds.insert(data->bounds.end(), regions[k].lower().begin(), regions[k].lower().end());
     data->bounds.insert(data->bounds.end(), regions[k].upper().begin(), regions[k].upper().end());
   }
+  data->world_size = owners.ranks().world();
   data->owners = std::move(owners);
   data->look_ups = std::make_shared<const LookUps>();
-  data_ = std::move(data);
+  return data;
+}
+
+FloorPlan FloorPlan::mapped(const std::function<Region(const Region&)>& f) const {
+  auto all = regions();
+  for (auto& region : all) region = f(region);
+  return FloorPlan(made(all, data_->owners));
 }
 
 Region FloorPlan::region(Index k) const {
@@ -119,16 +118,24 @@ Region FloorPlan::region(Index k) const {
 
 Index FloorPlan::owner(Index k) const {
   check_place(k, size());
-  return data_->owners[std::size_t(k)];
+  return data_->owners[k];
 }
 
 std::vector<Region> FloorPlan::regions() const {
-  return mapped(*this, [](const Region& region) { return region; });
+  std::vector<Region> regions;
+  regions.reserve(std::size_t(size()));
+  for (Index k = 0; k < size(); ++k) regions.push_back(region(k));
+  return regions;
 }
 
 std::vector<Index> FloorPlan::owned_by(Index rank) const {
-  const auto& all = data_->look_ups->by_owner.get([&] { return sorted_by_owner(owners(), world_size()); });
-  auto owner_of = [this](Index k) { return owners()[std::size_t(k)]; };
+  const auto& owners = data_->owners;
+  if (owners.one_each()) {
+    const Index k = owners.ranks().rank(rank);
+    return k == nobody ? std::vector<Index>() : std::vector{k};
+  }
+  const auto& all = data_->look_ups->by_owner.get([&] { return sorted_by_owner(owners, world_size()); });
+  auto owner_of = [&owners](Index k) { return owners[k]; };
   const auto first = std::lower_bound(all.begin(), all.end(), rank, [&](Index k, Index r) { return owner_of(k) < r; });
   return {first, std::upper_bound(first, all.end(), rank, [&](Index r, Index k) { return r < owner_of(k); })};
 }
@@ -148,51 +155,50 @@ Index FloorPlan::points() const {
 }
 
 FloorPlan FloorPlan::grow(const Point& widths) const {
-  return {mapped(*this, [&](const Region& region) { return region.grow(widths); }), owners()};
+  return mapped([&](const Region& region) { return region.grow(widths); });
 }
 
 FloorPlan FloorPlan::coarsen(const Point& ratio) const {
-  return {mapped(*this, [&](const Region& region) { return region.coarsen(ratio); }), owners()};
+  return mapped([&](const Region& region) { return region.coarsen(ratio); });
 }
 
 FloorPlan FloorPlan::refine(const Point& ratio) const {
-  return {mapped(*this, [&](const Region& region) { return region.refine(ratio); }), owners()};
+  return mapped([&](const Region& region) { return region.refine(ratio); });
 }
 
 FloorPlan FloorPlan::transpose(const Axes& axes) const {
   check_axes(axes, empty() ? axes.size() : dims());
-  return {mapped(*this, [&](const Region& region) { return permuted(region, axes); }), owners()};
+  return mapped([&](const Region& region) { return permuted(region, axes); });
 }
 
-FloorPlan FloorPlan::with_owners(Map owners) const { return {regions(), std::move(owners)}; }
+FloorPlan FloorPlan::with_owners(const Map& owners) const { return {regions(), owners}; }
 
 FloorPlan FloorPlan::with_range(std::size_t dim, Index first, Index last) const {
   if (!empty() && dim >= dims())
     throw Error(ErrorKind::argument,
                 "there is no dimension " + std::to_string(dim) + "; the regions have " + std::to_string(dims()));
-  return {mapped(*this, [&](const Region& region) {
-            if (region.empty()) return region;
-            Point lower = region.lower(), upper = region.upper();
-            lower[dim] = first, upper[dim] = last;
-            return Region(std::move(lower), std::move(upper));
-          }),
-          owners()};
+  return mapped([&](const Region& region) {
+    if (region.empty()) return region;
+    Point lower = region.lower(), upper = region.upper();
+    lower[dim] = first, upper[dim] = last;
+    return Region(std::move(lower), std::move(upper));
+  });
 }
 
 std::uint64_t FloorPlan::digest() const {
   return data_->look_ups->digest.get([&] {
     Digest digest;
     digest.mix(data_->dims);
-    digest.mix(data_->owners.size());
+    digest.mix(std::size_t(data_->owners.size()));
     digest.mix(data_->bounds);
-    digest.mix(data_->owners);
+    digest.mix(data_->owners.to_map());
     return digest.value();
   });
 }
 
 Index FloorPlan::workspace_bytes() const {
   const auto& look_ups = *data_->look_ups;
-  Index bytes = Index(sizeof(Data) + sizeof(LookUps) + (data_->bounds.capacity() + data_->owners.capacity()) * sizeof(Index));
+  Index bytes = Index(sizeof(Data) + sizeof(LookUps) + data_->bounds.capacity() * sizeof(Index)) + data_->owners.bytes();
   if (const auto* index = look_ups.index.peek()) bytes += index->workspace_bytes();
   if (const auto* order = look_ups.by_owner.peek()) bytes += Index(order->capacity() * sizeof(Index));
   return bytes;
@@ -216,7 +222,7 @@ FloorPlan even_floor_plan(const Region& domain, Index ranks, const std::vector<b
   const auto blocks = split_evenly(domain, process_grid(ranks, domain.shape(), periodic));
   Map owners(blocks.size());
   std::iota(owners.begin(), owners.end(), Index{0});
-  return {blocks, std::move(owners)};
+  return {blocks, owners};
 }
 
 FloorPlan floor_plan_of(const Layout& layout, Index most) {
@@ -259,7 +265,7 @@ FloorPlan floor_plan_of(const Layout& layout, Index most) {
       owners.push_back(rank);
     }
   }
-  return {regions, std::move(owners)};
+  return {regions, owners};
 }
 
 Map balance_in_order(std::span<const Index> weights, Index ranks) {

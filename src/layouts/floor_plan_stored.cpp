@@ -57,7 +57,7 @@ FloorPlan read_floor_plan(ListReader& in, Index most_regions) {
   if (dims < 0 || (owners.empty() && dims > 0))
     in.refuse("has " + std::to_string(owners.size()) + " regions of " + std::to_string(dims) + " dimensions");
   const auto regions = read_regions(in, std::size_t(dims), owners.size());
-  return {regions, std::move(owners)};
+  return {regions, owners};
 }
 
 std::vector<std::byte> FloorPlan::to_bytes() const {

@@ -4,6 +4,8 @@
 #include <functional>
 #include <numeric>
 
+#include "longshore/ranks/rank_module.hpp"
+
 namespace longshore {
 
 namespace {
@@ -18,6 +20,16 @@ std::string join(const std::vector<Index>& values, const char* separator) {
 
 }  // namespace
 
+RankMap process_ranks(std::span<const Index> ranks) {
+  const auto highest = std::max_element(ranks.begin(), ranks.end());
+  const Index world = highest == ranks.end() ? 0 : std::clamp<Index>(*highest, 0, RankMap::largest_world - 1) + 1;
+  try {
+    return RankMap::of(ranks, world);
+  } catch (const Error& error) {
+    throw Error(ErrorKind::layout, error.what());
+  }
+}
+
 // ---- ProcessGrid ----------------------------------------------------------------------------------------------------
 
 Index ProcessGrid::size() const {
@@ -25,8 +37,6 @@ Index ProcessGrid::size() const {
   for (const Index extent : extents) n = checked_mul(n, extent);
   return n;
 }
-
-Index ProcessGrid::world_rank(Index process) const { return ranks.empty() ? first_rank + process : ranks[process]; }
 
 std::vector<Index> ProcessGrid::coordinates(Index process) const {
   std::vector<Index> result(extents.size());
@@ -96,26 +106,12 @@ Layout::Layout(std::vector<Distribution> dimensions, ProcessGrid grid, Order ord
            std::to_string(grid_.extents[g]));
   }
 
-  // Consecutive ranks are a range, however they were written: equal layouts must compare equal.
-  if (!grid_.ranks.empty() && Index(grid_.ranks.size()) == processes) {
-    Index run = 1;
-    while (run < processes && grid_.ranks[run - 1] < INT64_MAX && grid_.ranks[run] == grid_.ranks[run - 1] + 1) ++run;
-    if (run == processes) grid_.first_rank = grid_.ranks.front(), grid_.ranks.clear();
-  }
-  if (grid_.ranks.empty()) {
-    if (grid_.first_rank < 0) fail("first rank " + std::to_string(grid_.first_rank) + " is negative");
-    world_size_ = checked_add(grid_.first_rank, processes);
-  } else {
-    if (Index(grid_.ranks.size()) != processes)
-      fail(std::to_string(grid_.ranks.size()) + " ranks given for a grid of " + std::to_string(processes) + " processes");
-    for (Index p = 0; p < processes; ++p) rank_to_process_.emplace_back(grid_.ranks[p], p);
-    std::sort(rank_to_process_.begin(), rank_to_process_.end());
-    if (rank_to_process_.front().first < 0) fail("rank " + std::to_string(rank_to_process_.front().first) + " is negative");
-    for (std::size_t i = 1; i < rank_to_process_.size(); ++i)
-      if (rank_to_process_[i].first == rank_to_process_[i - 1].first)
-        fail("rank " + std::to_string(rank_to_process_[i].first) + " is given twice");
-    world_size_ = checked_add(rank_to_process_.back().first, 1);
-  }
+  if (grid_.ranks.empty()) grid_.ranks = RankMap::whole(processes);
+  if (grid_.ranks.size() != processes)
+    fail(std::to_string(grid_.ranks.size()) + " ranks given for a grid of " + std::to_string(processes) + " processes");
+  // One representation for equal ranks, however they were written: the text of a layout depends on it.
+  grid_.ranks = rebuilt(grid_.ranks, Strategy::hybrid()).with_lookup(LookupKind::lazy);
+  world_size_ = grid_.ranks.extent().second + 1;
 
   if (ld_ < 0) fail("ld " + std::to_string(ld_) + " is negative");
   if (ld_ > 0) {
@@ -128,13 +124,8 @@ Layout::Layout(std::vector<Distribution> dimensions, ProcessGrid grid, Order ord
 }
 
 std::optional<Index> Layout::process_of(Index rank) const {
-  if (grid_.ranks.empty()) {
-    if (rank < grid_.first_rank || rank >= world_size_) return std::nullopt;
-    return rank - grid_.first_rank;
-  }
-  const auto found = std::lower_bound(rank_to_process_.begin(), rank_to_process_.end(), std::pair{rank, Index{0}});
-  if (found == rank_to_process_.end() || found->first != rank) return std::nullopt;
-  return found->second;
+  const Index process = grid_.ranks.rank(rank);
+  return process == nobody ? std::nullopt : std::optional(process);
 }
 
 std::vector<Index> Layout::owner_coordinates(Index process) const {
@@ -295,10 +286,14 @@ std::string Layout::to_string() const {
   auto any = [](const std::vector<Index>& v) { return std::any_of(v.begin(), v.end(), [](Index x) { return x != 0; }); };
   if (any(sources)) text += ", source=" + join(sources, "x");
   if (any(origins)) text += ", origin=" + join(origins, "x");
-  if (!grid_.ranks.empty())
-    text += ", ranks=[" + join(grid_.ranks, ",") + "]";
-  else if (grid_.first_rank != 0)
-    text += ", ranks=" + std::to_string(grid_.first_rank) + ":" + std::to_string(world_size_);
+  const auto* stride = grid_.ranks.ascending() ? grid_.ranks.nest() : nullptr;
+  if (stride == nullptr || stride->depth() > 1) {
+    text += ", ranks=[" + join(grid_.ranks.to_vector(), ",") + "]";
+  } else if (const auto [count, step] = stride->axis(0); stride->base() != 0 || (count > 1 && step != 1)) {
+    const bool one_by_one = count == 1 || step == 1;
+    text += ", ranks=" + std::to_string(stride->base()) + ":" + std::to_string(world_size_ + (one_by_one ? 0 : step - 1));
+    if (!one_by_one) text += ":" + std::to_string(step);
+  }
   if (ld_ > 0) text += ", ld=" + std::to_string(ld_);
   return text;
 }

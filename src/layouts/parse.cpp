@@ -37,7 +37,6 @@ class Parser {
   std::vector<bool> replicated;
   std::size_t grid_place = 0;
   Layout::Options options;
-  std::optional<std::pair<Index, Index>> rank_range;
   std::size_t ranks_place = 0;
 
   void run() {
@@ -200,18 +199,21 @@ class Parser {
       once(options.ld.has_value());
       options.ld = integer("ld");
     } else if (same(name, "ranks")) {
-      once(options.ranks.has_value() || rank_range.has_value());
+      once(options.ranks.has_value());
       blanks();
       ranks_place = at_;
       if (accept('[')) {
-        options.ranks = integers("a rank", ',');
+        options.ranks = process_ranks(integers("a rank", ','));
         expect(']', "expected ',' or ']' in the list of ranks");
       } else {
         const Index first = integer("the first rank");
-        expect(':', "expected ':' and the rank after the last one, as in ranks=4:8, or a list, as in ranks=[0,2,4]");
+        expect(':', "expected ':' and the rank after the last one, as in ranks=4:8 or ranks=0:8:2, or a list, as in ranks=[3,1,0]");
         const Index last = integer("the rank after the last one");
         if (last <= first) fail(ranks_place, "a range of ranks ends after it begins");
-        rank_range = {first, last};
+        const Index step = accept(':') ? integer("the step between ranks") : 1;
+        if (step < 1) fail(ranks_place, "the step between ranks is at least 1");
+        if (last > RankMap::largest_world) fail(ranks_place, "ranks are below 2^40");
+        options.ranks = RankMap::of_nest(AffineNest::stride(first, ceil_div(last - first, step), step), last);
       }
     } else {
       fail(begin, "expected order, rank_order, source, origin, ranks or ld");
@@ -296,16 +298,11 @@ Layout Layout::parse(std::string_view text, std::vector<Index> shape, const Opti
   grid.extents = parser.extents;
   grid.replicated = parser.replicated;
   grid.rank_order = pick(given.rank_order, parser.options.rank_order).value_or(Order::C);
-  if (given.ranks) {
-    grid.ranks = *given.ranks;
-  } else if (parser.options.ranks) {
-    grid.ranks = *parser.options.ranks;
-  } else if (parser.rank_range) {
-    const auto [first, last] = *parser.rank_range;
-    if (last - first != grid.size())
-      parser.fail(parser.ranks_place, std::to_string(last - first) + " ranks for a grid of " + std::to_string(grid.size()) +
+  if (const auto& ranks = given.ranks ? given.ranks : parser.options.ranks) {
+    if (!given.ranks && ranks->size() != grid.size())
+      parser.fail(parser.ranks_place, std::to_string(ranks->size()) + " ranks given for a grid of " + std::to_string(grid.size()) +
                                           " processes");
-    grid.first_rank = first;
+    grid.ranks = *ranks;
   }
   return Layout(std::move(dimensions), std::move(grid), pick(given.order, parser.options.order).value_or(Order::C),
                 pick(given.ld, parser.options.ld).value_or(0));

@@ -31,7 +31,7 @@ Layout layout_from_descriptor(const Descriptor& desc, Index rows, Index columns,
   auto column = Distribution::cyclic(desc[n_], columns, desc[nb_], desc[csrc_]);
   const Index largest = std::max<Index>(row.largest_count(), 1);  // LLD_ is at least 1 even without rows
   require(lld_, desc[lld_] >= 1, "it must be at least 1");
-  ProcessGrid grid{{rows, columns}, {false, false}, rank_order, 0, {}};
+  ProcessGrid grid{{rows, columns}, {false, false}, rank_order, {}};
   // LLD_ belongs to one process: another may own fewer rows and say a smaller one. It is padding only above the largest.
   return Layout({std::move(row), std::move(column)}, std::move(grid), Order::F, desc[lld_] > largest ? desc[lld_] : 0);
 }

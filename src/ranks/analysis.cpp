@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <unordered_set>
 
 #include "ranks/block_statistics.hpp"
 #include "ranks/forms.hpp"
@@ -128,28 +127,41 @@ void fold(Analysis& analysis) {
   analysis.product = std::move(product);
 }
 
-/// Whether stretches of eight steps come again and again: looked at in a few places.
+/// Whether stretches of some steps come again and again: looked at in a few places. They are long enough not to in sets that are
+/// dense, but otherwise at random.
 bool is_repetitive(const Members& members) {
-  constexpr Index places = 8, stretch = 512, window = 8;
+  constexpr Index places = 8, stretch = 512, window = 24;
   if (members.size() < 64) return false;
   const bool short_map = members.size() < 2 * places * stretch;  // looked at as one stretch from its beginning
   const Index n = short_map ? std::min(places * stretch, members.size()) : stretch;
   std::vector<Index> values(std::size_t(n), 0);
-  std::unordered_set<std::uint64_t> windows;
-  Index looked = 0;
+  // Hashes share a bit now and then: a table of sixteen bits for each keeps that rare.
+  constexpr int table_bits = 16;
+  std::vector<bool> seen(std::size_t{1} << table_bits);
+  Index looked = 0, distinct = 0;
   for (Index place = 0; place < places; ++place) {
     const Index first = short_map ? 0 : (members.size() - n) / (places - 1) * place;
     members.read(first, n, values.data());
-    for (Index k = 1; k + window <= n; ++k, ++looked) {
-      std::uint64_t hash = 0;
-      for (Index j = k; j < k + window; ++j)
-        hash = (hash ^ std::uint64_t(values[std::size_t(j)] - values[std::size_t(j - 1)])) * 0x9E3779B97F4A7C15u,
-        hash ^= hash >> 29;
-      windows.insert(hash);
+    // The sum over a window of each step's hash times a power of its place, which rolls on from one window to the next.
+    constexpr std::uint64_t power = 0xD6E8FEB86659FD93u;
+    std::uint64_t sum = 0, oldest = 1;
+    for (Index k = 0; k < window; ++k) oldest *= power;
+    auto step_hash = [&](Index k) {
+      const auto mixed = std::uint64_t(values[std::size_t(k)] - values[std::size_t(k - 1)]) * 0x9E3779B97F4A7C15u;
+      return mixed ^ mixed >> 29;
+    };
+    for (Index k = 1; k < n; ++k) {
+      sum = sum * power + step_hash(k);
+      if (k > window) sum -= oldest * step_hash(k - window);
+      if (k < window) continue;
+      const auto slot = std::size_t((sum ^ sum >> 31) * 0x9E3779B97F4A7C15u >> (64 - table_bits));
+      distinct += !seen[slot];
+      seen[slot] = true;
+      ++looked;
     }
     if (short_map) break;
   }
-  return Index(windows.size()) * 2 < looked;
+  return distinct * 2 < looked;
 }
 
 /// About how large a grammar of the steps is. The number of distinct stretches of k symbols, over k, at its largest (the substring
@@ -362,9 +374,7 @@ void look_for_diagram(Analysis& out, const Members& members) {
 
 }  // namespace
 
-}  // namespace ranks
-
-Analysis analyse_order(const Members& members, Index world) {
+Analysis analyse_simply(const Members& members, Index world, bool repetitive) {
   Analysis out;
   out.size = members.size(), out.world = world;
   if (out.size == 0) {
@@ -378,19 +388,19 @@ Analysis analyse_order(const Members& members, Index world) {
   // Beyond this many members, loops are taken at their word.
   constexpr Index large_nest = Index{1} << 22;
   if (members.map() != nullptr && members.map()->nest() != nullptr && out.size > large_nest) {
-    ranks::analyse_nest(out, *members.map()->nest());
+    analyse_nest(out, *members.map()->nest());
     take_sample();
     return out;
   }
   // And so are runs, where they are few for what they stand for.
   constexpr Index most_looked_at = Index{1} << 24, long_runs = 4096, short_runs = 16;
   std::optional<std::vector<AffineRun>> known;
-  if (members.map() != nullptr && out.size >= long_runs) known = ranks::known_runs(*members.map(), out.size / long_runs);
+  if (members.map() != nullptr && out.size >= long_runs) known = known_runs(*members.map(), out.size / long_runs);
   const auto runs = known ? std::span<const AffineRun>(*known) : members.runs();
   const auto n = Index(runs.size());
   if (n > 0 && n < out.size / short_runs) {
-    ranks::analyse_runs(out, runs);
-    ranks::fold(out);
+    analyse_runs(out, runs);
+    fold(out);
     if (out.nest || out.size > most_looked_at || n < out.size / long_runs) {
       take_sample();
       return out;
@@ -400,12 +410,20 @@ Analysis analyse_order(const Members& members, Index world) {
   }
   out.enumerated = true;
   take_sample();
-  out.repetitive = ranks::is_repetitive(members);
+  out.repetitive = repetitive;
   out.ascents = 1;
-  ranks::Pass pass(out, out.repetitive);
+  Pass pass(out, repetitive);
   members.each_piece([&](Index first, std::span<const Index> values) { pass.piece(first, values); });
   pass.finish();
-  ranks::fold(out);
+  fold(out);
+  return out;
+}
+
+}  // namespace ranks
+
+Analysis analyse_order(const Members& members, Index world) {
+  auto out = ranks::analyse_simply(members, world, ranks::is_repetitive(members));
+  if (!out.enumerated) return out;
   constexpr std::size_t most_runs = std::size_t{1} << 20;
   if (!out.runs.empty() && !out.nest && out.runs.size() <= most_runs) ranks::estimate_grammar(out);
   ranks::look_for_diagram(out, members);

@@ -66,6 +66,29 @@ LONGSHORE_INLINE void residual_body(const double* x, float slope, double& range)
   range = high - low;
 }
 
+/// Ranks as doubles, and all of their bits.
+LONGSHORE_INLINE std::uint64_t load_body(const Index* values, Index n, double* to) {
+  // A number of 52 bits is the fraction of a double of known exponent.
+  constexpr std::int64_t exponent = std::int64_t{0x433} << 52;
+  constexpr double offset = 4503599627370496.0;
+  Integers all{};
+  Index k = 0;
+  for (; k + lanes <= n; k += lanes) {
+    Integers ranks;
+    std::memcpy(&ranks, values + k, sizeof ranks);
+    all |= ranks;
+    ranks |= exponent;
+    Numbers numbers;
+    std::memcpy(&numbers, &ranks, sizeof numbers);
+    numbers -= offset;
+    std::memcpy(to + k, &numbers, sizeof numbers);
+  }
+  std::int64_t bits = 0;
+  for (Index lane = 0; lane < lanes; ++lane) bits |= all[lane];
+  for (; k < n; ++k) bits |= values[k], to[k] = std::bit_cast<double>(values[k] | exponent) - offset;
+  return std::uint64_t(bits);
+}
+
 /// Whether the line from end to end, whose slope is a float, goes through all values of one step.
 bool exact(const BlockStatistics& s) { return s.breaks == 0 && std::abs(s.least_step) < Index{1} << 24; }
 
@@ -74,25 +97,29 @@ int bits(double range) { return 64 - std::countl_zero(std::uint64_t(range)); }
 float slope_of(const double* x, Index n) { return n > 1 ? float((x[n - 1] - x[0]) / double(n - 1)) : 0.0f; }
 
 struct Kernel {
+  std::uint64_t (*load)(const Index* values, Index n, double* to);
   void (*statistics)(const double* x, BlockStatistics& out);
   void (*residual)(const double* x, float slope, double& range);
 };
 
+std::uint64_t baseline_load(const Index* values, Index n, double* to) { return load_body(values, n, to); }
 void baseline_statistics(const double* x, BlockStatistics& out) { statistics_body(x, out); }
 void baseline_residual(const double* x, float slope, double& range) { residual_body(x, slope, range); }
-constexpr Kernel baseline{baseline_statistics, baseline_residual};
+constexpr Kernel baseline{baseline_load, baseline_statistics, baseline_residual};
 
 #if defined(__x86_64__)
 #define LONGSHORE_AVX2 __attribute__((target("avx2")))
 #define LONGSHORE_AVX512 __attribute__((target("avx512f,avx512dq,avx512vl,prefer-vector-width=512")))
 
+LONGSHORE_AVX2 std::uint64_t avx2_load(const Index* values, Index n, double* to) { return load_body(values, n, to); }
 LONGSHORE_AVX2 void avx2_statistics(const double* x, BlockStatistics& out) { statistics_body(x, out); }
 LONGSHORE_AVX2 void avx2_residual(const double* x, float slope, double& range) { residual_body(x, slope, range); }
-constexpr Kernel avx2{avx2_statistics, avx2_residual};
+constexpr Kernel avx2{avx2_load, avx2_statistics, avx2_residual};
 
+LONGSHORE_AVX512 std::uint64_t avx512_load(const Index* values, Index n, double* to) { return load_body(values, n, to); }
 LONGSHORE_AVX512 void avx512_statistics(const double* x, BlockStatistics& out) { statistics_body(x, out); }
 LONGSHORE_AVX512 void avx512_residual(const double* x, float slope, double& range) { residual_body(x, slope, range); }
-constexpr Kernel avx512{avx512_statistics, avx512_residual};
+constexpr Kernel avx512{avx512_load, avx512_statistics, avx512_residual};
 #endif
 
 const Kernel& kernel() {
@@ -109,18 +136,7 @@ const Kernel& kernel() {
 
 }  // namespace
 
-bool BlockValues::load(const Index* values, Index n) {
-  // A number of 52 bits is the fraction of a double of known exponent.
-  constexpr std::uint64_t exponent = std::uint64_t{0x433} << 52;
-  std::uint64_t all = 0;
-  double* to = x + before;
-  for (Index k = 0; k < n; ++k) {
-    const auto value = std::uint64_t(values[k]);
-    all |= value;
-    to[k] = std::bit_cast<double>(value | exponent) - 4503599627370496.0;
-  }
-  return all >> 52 == 0;
-}
+bool BlockValues::load(const Index* values, Index n) { return kernel().load(values, n, x + before) >> 52 == 0; }
 
 BlockStatistics plain_block_statistics(const BlockValues& values, Index n) {
   const double* x = values.x + BlockValues::before;

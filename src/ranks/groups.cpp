@@ -143,14 +143,9 @@ struct Extent {
 
 Extent extent(const RankMap& map) {
   if (map.empty()) return {};
-  if (map.nest() != nullptr) return {map.nest()->lowest(), map.nest()->highest()};
-  if (map.ascending()) return {map.select(0), map.select(map.size() - 1)};
-  check_enumerable(map);
-  Extent e;
-  Members(map).each_piece([&](Index, std::span<const Index> values) {
-    for (const Index w : values) e.lowest = std::min(e.lowest, w), e.highest = std::max(e.highest, w);
-  });
-  return e;
+  if (map.nest() == nullptr && !map.ascending()) check_enumerable(map);
+  const auto [lowest, highest] = map.extent();
+  return {lowest, highest};
 }
 
 /// Whether ranks are members of a map, for those who ask many times.
@@ -208,11 +203,13 @@ RankMap combine_sets(Operation operation, const RankMap& a, const RankMap& b, co
 std::vector<Index> filtered(const RankMap& a, const RankMap& b, bool wanted) {
   check_enumerable(a);
   const Membership in_b(b, a.size());
-  std::vector<Index> out;
+  std::vector<Index> out(std::size_t(a.size()));
+  Index* to = out.data();
+  // Nothing branches on the data, for nobody could predict it; what is not wanted is written over.
   Members(a).each_piece([&](Index, std::span<const Index> values) {
-    for (const Index w : values)
-      if (in_b(w) == wanted) out.push_back(w);
+    for (const Index w : values) *to = w, to += in_b(w) == wanted;
   });
+  out.resize(std::size_t(to - out.data()));
   return out;
 }
 

@@ -14,28 +14,31 @@ constexpr Index steps_a_shortcut = 8;
 
 // --- hash -----------------------------------------------------------------------------------------------------------------------
 
-RankLookup::Hash::Hash(const RankMap& map) : slots(map.size() + map.size() / 4 + 1, FixedIntegers::bits_of(map.size())) {
+RankLookup::Hash::Hash(const RankMap& map)
+    : slots(map.size() + map.size() / 7 + 1, FixedIntegers::bits_of(map.size()) + tag_bits) {
   Index i = 0;
   Members(map).each_piece([&](Index, std::span<const Index> values) {
     for (const Index w : values) {
-      Index slot = Index(slot_of(w));
-      while (slots[slot] != 0) slot = slot + 1 == slots.size() ? 0 : slot + 1;
-      slots.set(slot, ++i);
+      auto [slot, tag] = place_of(w);
+      while (slots[slot] != 0) slot = next(slot);
+      slots.set(slot, ++i << tag_bits | tag);
     }
   });
 }
 
-std::uint64_t RankLookup::Hash::slot_of(Index w) const {
+RankLookup::Hash::Place RankLookup::Hash::place_of(Index w) const {
   auto mixed = (std::uint64_t(w) ^ std::uint64_t(w) >> 23) * 0x9E3779B97F4A7C15u;
   mixed = (mixed ^ mixed >> 32) * 0xD6E8FEB86659FD93u;
-  return std::uint64_t((unsigned __int128)(mixed) * std::uint64_t(slots.size()) >> 64);
+  // The high bits say where, the low ones are the tag.
+  return {Index((unsigned __int128)(mixed) * std::uint64_t(slots.size()) >> 64), Index(mixed & ((1 << tag_bits) - 1))};
 }
 
 Index RankLookup::Hash::find(const RankMap& map, Index w) const {
-  for (Index slot = Index(slot_of(w));; slot = slot + 1 == slots.size() ? 0 : slot + 1) {
-    const Index i = slots[slot] - 1;
-    if (i < 0) return nobody;
-    if (map.select(i) == w) return i;
+  const auto [first, tag] = place_of(w);
+  for (Index slot = first;; slot = next(slot)) {
+    const Index kept = slots[slot];
+    if (kept == 0) return nobody;
+    if ((kept & ((1 << tag_bits) - 1)) == tag && map.select((kept >> tag_bits) - 1) == w) return (kept >> tag_bits) - 1;
   }
 }
 

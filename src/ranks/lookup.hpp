@@ -21,12 +21,18 @@ class RankLookup {
   Index bytes() const;
 
  private:
-  /// Group ranks, counted from 1, at places that the hash of their world ranks says; 0 is empty.
+  /// Group ranks, counted from 1, at places that the hash of their world ranks says, and with each a few bits more of the hash: of
+  /// those in the way, one in eight has to be looked at. 0 is empty.
   struct Hash {
+    static constexpr int tag_bits = 3;
     FixedIntegers slots;
     explicit Hash(const RankMap& map);
     Index find(const RankMap& map, Index w) const;
-    std::uint64_t slot_of(Index w) const;
+    struct Place {
+      Index slot, tag;
+    };
+    Place place_of(Index w) const;
+    Index next(Index slot) const { return slot + 1 == slots.size() ? 0 : slot + 1; }
     Index bytes() const { return Index(sizeof(Hash)) + slots.memory_bytes(); }
   };
   /// The permutation that the map is of the set of its members, with a way back every eight steps along its cycles (Munro, Raman,

@@ -5,6 +5,10 @@
 
 namespace longshore::ranks {
 
+/// As `analyse_order`, but for what only maps that repeat are looked through for: grammars and diagrams. Of `repetitive` members more
+/// runs are kept.
+Analysis analyse_simply(const Members& members, Index world, bool repetitive = false);
+
 RankMap make_trusted(const Members& members, Index world, const Strategy& strategy);
 /// With an analysis that is there already.
 RankMap make_analysed(const Members& members, const Analysis& analysis, const Strategy& strategy);

@@ -220,15 +220,26 @@ Estimate estimate_bitmap(const Analysis& a) {
 }
 RankMap::Form make_bitmap(const Members& m, const Analysis& a) { return keep(SumsBitmapForm(m, a.lowest, a.highest)); }
 
+/// Nests have better than diagrams, so the analysis does not look for theirs; 0 where there is no small one.
+Index paths_of_nest(const Analysis& a, int bits) {
+  constexpr Index most_intervals = Index{1} << 18, most_nodes = Index{1} << 12;
+  if (a.ranges > most_intervals || a.size > most_kept) return 0;
+  try {
+    return DagForm(intervals_of(Members(RankMap::of_nest(*a.nest, a.world))), bits, most_nodes).paths(BddForm::most_paths);
+  } catch (const Error&) {
+    return 0;
+  }
+}
+
 Estimate estimate_bdd(const Analysis& a) {
   if (!a.ascending) return impossible(no_set);
   if (!buddy_available()) return impossible("needs the library libbdd.so.0 (Debian: apt-get install libbdd0c2)");
-  const Index members = a.nest ? a.size : a.paths;  // a nest's diagram was not looked for
-  if (a.size == 0 || a.size > most_kept || members == 0 || members > BddForm::most_paths)
-    return impossible("no diagram of few paths");
   const int bits = std::max(1, FixedIntegers::bits_of(a.highest));
-  return kept<BddForm>(a, BddForm::bytes_of(members, bits), 60 + 12.0 * double(members), 3.0 * double(members) * bits, 0,
-                       std::to_string(members) + (a.nest ? " paths at most" : " paths"));
+  const Index paths = a.nest ? paths_of_nest(a, bits) : a.paths;
+  if (a.size == 0 || a.size > most_kept || paths == 0 || paths > BddForm::most_paths)
+    return impossible("no diagram of few paths");
+  return kept<BddForm>(a, BddForm::bytes_of(paths, bits), 60 + 12.0 * double(paths), 3.0 * double(paths) * bits, 0,
+                       std::to_string(paths) + " paths");
 }
 RankMap::Form make_bdd(const Members& m, const Analysis& a) {
   std::vector<Index> members(std::size_t(m.size()));

@@ -50,6 +50,7 @@ RankMap::RankMap(Form form, Index world, bool ascending) : form_(std::move(form)
     size_ = closed->size();
   else
     size_ = visit_form(kept(form_), [](const auto& kept) { return kept.size(); });
+  if (const auto* array = form_of<ranks::ArrayForm>(*this)) array_ = array->narrow();
   ascending_ = ascending_ || size_ < 2;  // however it was made: fewer than two are in order
 }
 
@@ -105,6 +106,17 @@ RankMap RankMap::child(const RankMap& parent, const RankMap& positions) {
                                          "of its own, and " + std::to_string(ranks::most_depth) + " maps stand behind it already");
   const bool ascending = parent.ascending() && positions.ascending();
   return RankMap(keep(ChildForm(parent, positions)), parent.world(), ascending);
+}
+
+std::pair<Index, Index> RankMap::extent() const {
+  if (empty()) return {0, -1};
+  if (nest() != nullptr) return {nest()->lowest(), nest()->highest()};
+  if (ascending_) return {select(0), select(size_ - 1)};
+  std::pair<Index, Index> found{INT64_MAX, -1};
+  Members(*this).each_piece([&](Index, std::span<const Index> values) {
+    for (const Index w : values) found = {std::min(found.first, w), std::max(found.second, w)};
+  });
+  return found;
 }
 
 Index RankMap::select_form(Index i) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 namespace longshore {
 
@@ -22,9 +23,10 @@ struct BitOps {
   int (*in_word)(std::uint64_t word, int k);
 };
 
-/// For this machine: with POPCNT and PDEP, or without.
+/// Those that this machine can carry out: without special instructions, which is the twin of the others; with POPCNT and PDEP;
+/// with AVX-512's counts.
+std::vector<const BitOps*> all_bit_ops();
+/// The last of them.
 const BitOps& bit_ops();
-/// The twin without special instructions.
-const BitOps& plain_bit_ops();
 
 }  // namespace longshore

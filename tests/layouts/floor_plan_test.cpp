@@ -43,11 +43,34 @@ TEST(FloorPlan, is_a_value) {
   EXPECT_TRUE(FloorPlan().empty());
   EXPECT_EQ(FloorPlan().to_string(), "0 regions of 0 dimensions");
   EXPECT_EQ(FloorPlan(), FloorPlan(std::vector<Region>{}, {}));
+  // Owners take a few bytes, or few bits each, and what is made of a plan shares them.
+  std::vector<Region> many;
+  Map owners, shuffled;
+  for (Index k = 0; k < 4096; ++k) {
+    many.push_back(Region({k}, {k + 1}));
+    owners.push_back(3 + 2 * k), shuffled.push_back(k * 37 % 16);
+  }
+  const FloorPlan each(many, owners), several(many, shuffled);
+  EXPECT_EQ(each.owning_ranks().representation(), "stride");
+  EXPECT_EQ(each.owned_by(5), std::vector<Index>{1});
+  EXPECT_TRUE(each.owned_by(4).empty() && each.owned_by(-1).empty());
+  EXPECT_EQ(each.owners(), owners);
+  EXPECT_EQ(each.grow({1}).owners(), owners);
+  EXPECT_EQ(several.owning_ranks(), RankMap::whole(16));
+  EXPECT_EQ(several.owners(), shuffled);
+  for (Index rank = 0; rank < 17; ++rank) {
+    std::vector<Index> expected;
+    for (Index k = 0; k < 4096; ++k)
+      if (shuffled[std::size_t(k)] == rank) expected.push_back(k);
+    EXPECT_EQ(several.owned_by(rank), expected);
+    for (const Index k : expected) EXPECT_EQ(several.owner(k), rank);
+  }
+  EXPECT_LT(several.workspace_bytes() - each.workspace_bytes(), 4096 * 9);  // of which eight are the order by owner
 }
 
 TEST(FloorPlan, knows_what_a_rank_owns) {
   std::mt19937 random(3);
-  for (const Index largest : {Index{0}, Index{4}, Index{60}, Index{1000000}, INT64_MAX - 1}) {
+  for (const Index largest : {Index{0}, Index{4}, Index{60}, Index{1000000}, RankMap::largest_world - 1}) {
     std::vector<Region> regions;
     Map owners;
     for (Index k = 0; k < 50; ++k) regions.push_back(Region({k}, {k + 1})), owners.push_back(Index(random()) % (largest + 1));
@@ -70,7 +93,11 @@ TEST(FloorPlan, keeps_what_look_ups_need) {
   EXPECT_EQ(&plan.index(), &copy.index());
   EXPECT_EQ(copy.workspace_bytes(), before + plan.index().workspace_bytes());
   EXPECT_EQ(copy.owned_by(3), (std::vector<Index>{3}));
-  EXPECT_EQ(plan.workspace_bytes(), before + plan.index().workspace_bytes() + 16 * 8);
+  EXPECT_EQ(plan.workspace_bytes(), before + plan.index().workspace_bytes());  // where each owns one, owners say it themselves
+  const FloorPlan twice = plan.with_owners({0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7});
+  const Index unsorted = twice.workspace_bytes();
+  EXPECT_EQ(twice.owned_by(3), (std::vector<Index>{6, 7}));
+  EXPECT_EQ(twice.workspace_bytes(), unsorted + 16 * 8);
   EXPECT_TRUE(FloorPlan().index().find(Region()).empty());
   EXPECT_EQ(FloorPlan(std::vector(2, Region(Point(), Point())), {0, 1}).index().find(Region()), (std::vector<Index>{0, 1}));
 }
@@ -79,7 +106,8 @@ TEST(FloorPlan, says_what_is_wrong) {
   const std::vector<Region> two{Region({0}, {4}), Region({4}, {8})}, mixed{Region({0}, {4}), Region({0, 0}, {4, 4})};
   expect_error(ErrorKind::shape, {"3 owners", "2 regions"}, [&] { FloorPlan(two, {0, 1, 2}); });
   expect_error(ErrorKind::shape, {"region 1", "2 dimensions"}, [&] { FloorPlan(mixed, {0, 1}); });
-  expect_error(ErrorKind::argument, {"region 1", "-1"}, [&] { FloorPlan(two, {0, -1}); });
+  for (const Index owner : {Index{-1}, RankMap::largest_world, INT64_MAX})
+    expect_error(ErrorKind::argument, {"region 1", std::to_string(owner)}, [&] { FloorPlan(two, {0, owner}); });
   const FloorPlan plan(two, {0, 1});
   for (const Index k : {-1, 2})
     expect_error(ErrorKind::argument, {"no region " + std::to_string(k), "of 2"}, [&] { plan.region(k); });

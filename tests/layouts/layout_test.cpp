@@ -81,6 +81,9 @@ TEST(Layout, consecutive_ranks_are_a_range_however_written) {
   EXPECT_EQ(parse("(BLOCK) on 3, ranks=[4,5,6]", {9}), parse("(BLOCK) on 3, ranks=4:7", {9}));
   EXPECT_EQ(parse("(BLOCK) on 3, ranks=0:3", {9}), parse("(BLOCK) on 3", {9}));
   EXPECT_EQ(parse("(BLOCK) on 1, ranks=[2]", {9}).to_string(), "(BLOCK) on 1, ranks=2:3");
+  EXPECT_EQ(parse("(BLOCK) on 3, ranks=[1,4,7]", {9}).to_string(), "(BLOCK) on 3, ranks=1:10:3");
+  EXPECT_EQ(parse("(BLOCK) on 3, ranks=1:8:3", {9}), parse("(BLOCK) on 3, ranks=1:10:3", {9}));
+  EXPECT_EQ(parse("(BLOCK) on 1, ranks=0:5:7", {9}).to_string(), "(BLOCK) on 1");
 }
 
 TEST(Layout, digests_see_what_matters) {
@@ -96,17 +99,18 @@ TEST(Layout, the_constructor_checks_what_the_parser_cannot_reach) {
   const auto block = Distribution::block(8, 4);
   const auto layout = ErrorKind::layout;
   auto grid = [](Shape extents) {
-    return ProcessGrid{extents, std::vector<bool>(extents.size(), false), Order::C, 0, {}};
+    return ProcessGrid{extents, std::vector<bool>(extents.size(), false), Order::C, {}};
   };
   expect_error(layout, {"at least one dimension"}, [&] { Layout({}, grid({1})); });
   expect_error(layout, {"at least one extent"}, [&] { Layout({block}, {}); });
   expect_error(layout, {"grid extent 0"}, [&] { Layout({block}, grid({0})); });
   expect_error(layout, {"dimension 0", "4 coordinates", "grid extent is 2"}, [&] { Layout({block}, grid({2})); });
   expect_error(layout, {"1 distributed dimension,", "2 extents"}, [&] { Layout({block}, grid({4, 2})); });
-  expect_error(layout, {"first rank -1"}, [&] { Layout({block}, ProcessGrid{{4}, {false}, Order::C, -1, {}}); });
-  expect_error(layout, {"rank -1 is negative"}, [&] {
-    Layout({block}, ProcessGrid{{4}, {false}, Order::C, 0, {3, 1, 0, -1}});
+  expect_error(layout, {"3 ranks", "4 processes"}, [&] {
+    Layout({block}, ProcessGrid{{4}, {false}, Order::C, RankMap::whole(3)});
   });
+  expect_error(layout, {"rank -1 at position 3"}, [] { process_ranks(std::vector<Index>{3, 1, 0, -1}); });
+  expect_error(layout, {"rank 1099511627776 at position 1"}, [] { process_ranks(std::vector<Index>{3, Index{1} << 40}); });
   expect_error(layout, {"ld -1"}, [&] { Layout({block}, grid({4}), Order::C, -1); });
 }
 

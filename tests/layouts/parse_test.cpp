@@ -42,7 +42,7 @@ TEST(Parse, dimensions_find_their_grid_extents) {
 TEST(Parse, options_override_the_text) {
   Layout::Options options;
   options.order = Order::C;
-  options.ranks = {5, 4};
+  options.ranks = process_ranks(std::vector<Index>{5, 4});
   options.ld = 0;
   const auto layout = Layout::parse("(BLOCK) on 2, order=F, ranks=0:2, ld=77", {10}, options);
   EXPECT_EQ(layout, parse("(BLOCK) on 2, ranks=[5,4]", {10}));
@@ -97,7 +97,7 @@ TEST(Parse, carets_point_at_the_place) {
            {"(BLOCK, *) on 4, order F", "F", "expected '='"},
            {"(BLOCK, *) on 4, order=F, order=F", "order=F", "given twice"},
            {"(BLOCK, *) on 4, ranks=0:4, ranks=[0,1,2,3]", "ranks=[0,1,2,3]", "given twice"},
-           {"(BLOCK, *) on 4, ranks=0:3", "0:3", "3 ranks for a grid of 4"},
+           {"(BLOCK, *) on 4, ranks=0:3", "0:3", "3 ranks given for a grid of 4"},
            {"(BLOCK, *) on 4, ranks=4:4", "4:4", "ends after it begins"},
            {"(BLOCK, *) on 4, ranks=4", "", "expected ':'"},
            {"(BLOCK, *) on 4, ranks=[0,1", "", "',' or ']'"},
@@ -148,7 +148,7 @@ TEST(Parse, refuses_options_that_disagree_with_the_layout) {
   expect_error(layout, {"source has 2", "1 distributed"}, [] { parse("(BLOCK, *) on 4, source=0x0", {8, 8}); });
   expect_error(layout, {"origin has 1", "2 dimensions"}, [] { parse("(BLOCK, *) on 4, origin=0", {8, 8}); });
   expect_error(layout, {"3 ranks given", "4 processes"}, [] { parse("(BLOCK, *) on 4, ranks=[3,1,2]", {8, 8}); });
-  expect_error(layout, {"rank 3 is given twice"}, [] { parse("(BLOCK, *) on 4, ranks=[3,1,2,3]", {8, 8}); });
+  expect_error(layout, {"rank 3 comes twice"}, [] { parse("(BLOCK, *) on 4, ranks=[3,1,2,3]", {8, 8}); });
   expect_error(layout, {"ld 7", "largest local extent 8", "dimension 1"}, [] {
     parse("(BLOCK, *) on 4, ld=7", {8, 8});
   });

@@ -41,9 +41,10 @@ def dynamic_section(path):
 
 
 def test_it_has_the_modules_of_the_families_that_were_there(contents):
-    expected = {"_core", "_bench", "_mpi_mpich", "_halo_mpich", "_apps_mpich", "_mpi_abi"}
+    expected = {"_core", "_bench", "_mpi_mpich", "_halo_mpich", "_apps_mpich", "_rank_profile_mpich", "_mpi_abi",
+                "_rank_profile_abi"}
     if os.path.exists(os.environ.get("LONGSHORE_OPENMPI_PYTHON", "")):
-        expected |= {"_mpi_openmpi", "_halo_openmpi", "_apps_openmpi"}
+        expected |= {"_mpi_openmpi", "_halo_openmpi", "_apps_openmpi", "_rank_profile_openmpi"}
     assert set(modules(contents)) == expected
 
 
@@ -63,7 +64,7 @@ def test_no_module_has_a_run_path(contents):
 def test_each_module_asks_for_its_own_mpi_by_soname(contents):
     for name, path in modules(contents).items():
         needed = [line for line in dynamic_section(path).splitlines() if "(NEEDED)" in line and "libmpi" in line]
-        kind, family = name[1:].split("_") if "_" in name[1:] else (name[1:], None)
+        kind, _, family = name[1:].rpartition("_")
         assert len(needed) == (kind in {"mpi", "halo", "apps"}), name
         assert all(f"[{SONAMES[family]}]" in line for line in needed), name
 

@@ -132,7 +132,7 @@ RC_GTEST_PROP(Huge, plans_conserve_elements, ()) {
   RC_LOG() << sa << "  to  " << sb << '\n';
   RC_PRE(segments(sa, sb) < 20000 && sa.coordinates < 12 && sb.coordinates < 12);
   auto whole = [](const DimensionSpec& spec) {
-    return Layout({distribution(spec)}, ProcessGrid{{spec.coordinates}, {false}, Order::C, 0, {}});
+    return Layout({distribution(spec)}, ProcessGrid{{spec.coordinates}, {false}, Order::C, {}});
   };
   const MotionPlan plan(whole(sa), whole(sb), 1);
   for (Index rank = 0; rank < plan.world_size(); ++rank) {

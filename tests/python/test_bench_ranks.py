@@ -28,12 +28,14 @@ def test_json_has_its_form(tmp_path):
     assert json.loads((tmp_path / "r.json").read_text()) == result
     assert result["bench"] == "ranks" and result["world"] == 2**20 and result["machine"]["cpu"]
     contenders = {row["contender"] for row in result["rows"]}
-    assert {"int array", "nest", "elias-fano", "thesis hybrid, no stride", *ranks.STRATEGIES} <= contenders
+    assert {"int array", "longshore nest", "longshore elias-fano", "thesis gap", *ranks.STRATEGIES} <= contenders
+    assert "thesis hybrid, no stride" in contenders
     for peer in ("sdsl-lite", "CRoaring"):
         assert (peer in contenders) != any(m["contender"] == peer for m in result["missing"])
     without = next(row for row in result["rows"] if row["contender"] == "thesis hybrid, no stride")
     assert without["case"] == "B" and without["representation"] != "stride" and without["build_ns"] > 0
     for row in result["rows"]:
+        assert row["seconds_min"] <= row["seconds_median"] <= row["seconds_max"] and row["payload_bytes"] == 8 * row["questions"]
         assert row["bytes"] > 0 and row["select_ns"] > 0 and row["select_dependent_ns"] > 0 and row["bound_bytes"] > 0
     assert "class B" in text and "sub-mesh" in text and "aims" in text
     assert {aim["aim"] for aim in result["aims"]} >= {"bytes of nested loops", "SELECT of nested loops"}

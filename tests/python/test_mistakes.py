@@ -26,7 +26,7 @@ def bind(parts=None, out=None, dtype="f8", **options):
         ("(GEN_BLOCK(1, 2), *) on 2", (4, 4), ["dimension 0", "add up to 3", "4"]),
         ("(CYCLIC(99999999999999999999), *) on 2", (4, 4), ["64 bits"]),
         ("(BLOCK, *) on 2, order=X", (4, 4), ["C or F"]),
-        ("(BLOCK, *) on 2, ranks=[0,0]", (4, 4), ["rank 0 is given twice"]),
+        ("(BLOCK, *) on 2, ranks=[0,0]", (4, 4), ["rank 0 comes twice"]),
         ("(BLOCK, *) on 2, source=2", (4, 4), ["source offset 2", "[0, 2)"]),
         ("(BLOCK, *) on 2, ld=1", (4, 4), ["ld 1", "dimension 1"]),
         ("", (4,), ["begins with"]),

@@ -22,11 +22,10 @@ TEST(BitOps, special_instructions_agree_with_plain_ones) {
       word = round % 3 == 0 ? random() : round % 3 == 1 ? random() & random() & random() : ~(random() & random());
     int ones = 0;
     for (int bit = 0; bit <= 512; ++bit) {
-      ASSERT_EQ(bit_ops().count(words, bit), ones);
-      ASSERT_EQ(plain_bit_ops().count(words, bit), ones);
+      for (const auto* ops : all_bit_ops()) ASSERT_EQ(ops->count(words, bit), ones);
       if (bit == 512) break;
       const bool one = words[bit / 64] >> (bit % 64) & 1;
-      for (const auto* ops : {&bit_ops(), &plain_bit_ops()}) {
+      for (const auto* ops : all_bit_ops()) {
         const std::uint32_t before[2] = {0, 512};
         if (one) {
           ASSERT_EQ(ops->select(words, ones), bit);
@@ -39,9 +38,32 @@ TEST(BitOps, special_instructions_agree_with_plain_ones) {
     }
     for (int k = 0, bit = 0; bit < 64; ++bit)
       if (words[0] >> bit & 1) {
-        ASSERT_EQ(bit_ops().in_word(words[0], k), bit);
-        ASSERT_EQ(plain_bit_ops().in_word(words[0], k++), bit);
+        for (const auto* ops : all_bit_ops()) ASSERT_EQ(ops->in_word(words[0], k), bit);
+        ++k;
       }
+  }
+}
+
+TEST(BitOps, find_across_blocks) {
+  std::mt19937_64 random(seed);
+  for (const int blocks : {1, 2, 5, 16, 17, 18, 40, 100}) {
+    std::vector<std::uint64_t> words(std::size_t(8 * blocks));
+    for (auto& word : words) word = blocks % 2 == 0 ? random() & random() & random() & random() : random() | random();
+    std::vector<std::uint32_t> before{0};
+    for (int b = 0; b < blocks; ++b) before.push_back(before.back() + std::uint32_t(bit_ops().count(words.data() + 8 * b, 512)));
+    Index ones = 0;
+    for (Index bit = 0; bit < 512 * blocks; ++bit) {
+      const bool one = words[std::size_t(bit / 64)] >> (bit % 64) & 1;
+      // The block, and as many around it as there are or fewer.
+      const Index b = bit / 512, low = b - Index(random() % std::uint64_t(b + 1)),
+                  high = b + Index(random() % std::uint64_t(blocks - b));
+      for (const auto* ops : all_bit_ops()) {
+        const auto found = one ? ops->find_one({words.data(), before.data()}, ones, low, high)
+                               : ops->find_zero({words.data(), before.data()}, bit - ones, low, high);
+        ASSERT_EQ(found, bit) << blocks << " blocks, in [" << low << ", " << high << "]";
+      }
+      ones += one;
+    }
   }
 }
 

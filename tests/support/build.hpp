@@ -27,8 +27,9 @@ inline Layout layout(const LayoutSpec& spec) {
   ProcessGrid grid;
   for (const auto& g : spec.grid) grid.extents.push_back(g.extent), grid.replicated.push_back(g.replicated);
   grid.rank_order = spec.column_major_ranks ? Order::F : Order::C;
-  grid.first_rank = spec.first_rank;
-  grid.ranks = spec.ranks;
+  const Index first = spec.first_rank;
+  grid.ranks = spec.ranks.empty() ? RankMap::of_nest(AffineNest::stride(first, grid.size(), 1), first + grid.size())
+                                  : process_ranks(spec.ranks);
   return Layout(std::move(dimensions), std::move(grid), spec.fortran ? Order::F : Order::C, spec.ld());
 }
 

@@ -1,6 +1,7 @@
 /// `FloorPlan`: an irregular collection of blocks, each with an owner (the Data Mover, section 2).
 #pragma once
 
+#include <functional>
 #include <limits>
 #include <memory>
 #include <span>
@@ -8,15 +9,13 @@
 #include <vector>
 
 #include "longshore/layouts/layout.hpp"
+#include "longshore/layouts/owner_map.hpp"
 #include "longshore/regions/axes.hpp"
 #include "longshore/regions/partition.hpp"
 #include "longshore/regions/region.hpp"
 #include "longshore/regions/region_index.hpp"
 
 namespace longshore {
-
-/// The Data Mover's Map: which rank each of several things belongs to.
-using Map = std::vector<Index>;
 
 /// Regions of Z^d, each with the rank that owns it. Many regions may have one owner; regions may overlap, and may be empty. A
 /// value: immutable, cheap to copy, comparable; building one is not collective.
@@ -25,10 +24,10 @@ using Map = std::vector<Index>;
 /// plan from one floor plan. Any thread may ask.
 class FloorPlan {
  public:
-  FloorPlan() : FloorPlan(std::span<const Region>{}, {}) {}
+  FloorPlan() : FloorPlan(std::span<const Region>{}, Map{}) {}
   /// Throws `Error(shape)` where there are not as many owners as regions or regions differ in dimensions, and
   /// `Error(argument)` where an owner is negative; both name the region.
-  FloorPlan(std::span<const Region> regions, Map owners);
+  FloorPlan(std::span<const Region> regions, const Map& owners);
 
   Index size() const { return Index(data_->owners.size()); }  ///< regions
   bool empty() const { return size() == 0; }
@@ -36,7 +35,9 @@ class FloorPlan {
   /// Throw `Error(argument)` where there is no region k.
   Region region(Index k) const;
   Index owner(Index k) const;
-  const Map& owners() const { return data_->owners; }
+  Map owners() const { return data_->owners.to_map(); }
+  /// Those who own something: in the regions' order where each owns one, else ascending.
+  const RankMap& owning_ranks() const { return data_->owners.ranks(); }
   std::vector<Region> regions() const;
   /// The lower, then the upper coordinates of every region, one region after the other.
   std::span<const Index> bounds() const { return data_->bounds; }
@@ -54,7 +55,7 @@ class FloorPlan {
   FloorPlan refine(const Point& ratio) const;
   /// The same blocks with permuted dimensions. Throws `Error(argument)` for axes that are no permutation.
   FloorPlan transpose(const Axes& axes) const;
-  FloorPlan with_owners(Map owners) const;
+  FloorPlan with_owners(const Map& owners) const;
   /// The same regions with [first, last) in one dimension; empty ones stay empty. Throws `Error(argument)` where there is no such
   /// dimension.
   FloorPlan with_range(std::size_t dim, Index first, Index last) const;
@@ -78,9 +79,13 @@ class FloorPlan {
     std::size_t dims = 0;
     Index world_size = 0;
     std::vector<Index> bounds;
-    Map owners;
+    OwnerMap owners;
     std::shared_ptr<const LookUps> look_ups;
   };
+  explicit FloorPlan(std::shared_ptr<const Data> data) : data_(std::move(data)) {}
+  static std::shared_ptr<const Data> made(std::span<const Region> regions, OwnerMap owners);
+  /// The same owners for other regions.
+  FloorPlan mapped(const std::function<Region(const Region&)>& f) const;
   std::shared_ptr<const Data> data_;
 };
 
@@ -90,10 +95,10 @@ FloorPlan even_floor_plan(const Region& domain, Index ranks, const std::vector<b
 /// `Error(memory_limit)` where that takes more than `most` boxes, as CYCLIC dimensions may.
 FloorPlan floor_plan_of(const Layout& layout, Index most = Index{1} << 24);
 
-/// Owners for things of these weights (not negative) in their given order: ranks get consecutive ones, and the heaviest rank as
+/// OwnerMap for things of these weights (not negative) in their given order: ranks get consecutive ones, and the heaviest rank as
 /// little as can be. With `order_along`, load balance by a space-filling curve.
 Map balance_in_order(std::span<const Index> weights, Index ranks);
-/// Owners for things of these weights in any order: the heaviest first, each to the rank that has the least (at most 4/3 of the
+/// OwnerMap for things of these weights in any order: the heaviest first, each to the rank that has the least (at most 4/3 of the
 /// best possible, and usually near it).
 Map balance_by_knapsack(std::span<const Index> weights, Index ranks);
 /// The regions on `ranks` ranks, balanced by weight (none: by points) along a curve.

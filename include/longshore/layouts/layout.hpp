@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "longshore/layouts/distribution.hpp"
+#include "longshore/ranks/rank_map.hpp"
 #include "longshore/regions/order.hpp"
 #include "longshore/regions/section.hpp"
 
@@ -18,15 +19,18 @@ struct ProcessGrid {
   std::vector<Index> extents;
   std::vector<bool> replicated;  ///< same length; such a dimension distributes nothing: its coordinates hold copies
   Order rank_order = Order::C;   ///< C: row-major numbering (BLACS 'R')
-  Index first_rank = 0;          ///< world ranks are first_rank, first_rank + 1, ... unless `ranks` says otherwise
-  std::vector<Index> ranks;      ///< world rank of each process, or empty
+  RankMap ranks;                 ///< world rank of each process; of nobody: 0, 1, ...
 
   Index size() const;            ///< processes
-  Index world_rank(Index process) const;
+  /// Of the grid of a layout, whose `ranks` are there.
+  Index world_rank(Index process) const { return ranks.select(process); }
   std::vector<Index> coordinates(Index process) const;
   Index process(const std::vector<Index>& coordinates) const;
   bool operator==(const ProcessGrid&) const = default;
 };
+
+/// World ranks of processes from a list. Throws `Error(layout)` where one is negative, too large or given twice.
+RankMap process_ranks(std::span<const Index> ranks);
 
 /// A distributed array's layout. A value: immutable, comparable, printable as text that parses back.
 class Layout {
@@ -34,7 +38,8 @@ class Layout {
   /// What may be said beside the text; each overrides the text's own option.
   struct Options {
     std::optional<Order> order, rank_order;
-    std::optional<std::vector<Index>> source, origin, ranks;
+    std::optional<std::vector<Index>> source, origin;
+    std::optional<RankMap> ranks;
     std::optional<Index> ld;
   };
   /// HPF's notation, e.g. "(BLOCK, *) on 4" or "(CYCLIC(64), CYCLIC(64)) on 2x2, order=F, source=1x0, ranks=4:8".
@@ -59,7 +64,8 @@ class Layout {
   Index world_size() const { return world_size_; }  ///< one more than the largest world rank
   Index replicas() const { return replicas_; }
 
-  /// The process with a world rank, if it takes part. Constant or logarithmic time.
+  /// The process with a world rank, if it takes part. Constant or logarithmic time; of a list of ranks, after an index has been made
+  /// for the first who asks.
   std::optional<Index> process_of(Index rank) const;
   /// The grid coordinate of a process along array dimension d (0 if collapsed), for every d.
   std::vector<Index> owner_coordinates(Index process) const;
@@ -98,7 +104,6 @@ class Layout {
   Index ld_;
   Index size_ = 0, replicas_ = 1, world_size_ = 0;
   std::vector<std::size_t> grid_dimension_;  ///< per array dimension: its grid dimension, or npos
-  std::vector<std::pair<Index, Index>> rank_to_process_;  ///< sorted; only where `grid_.ranks` is given
 };
 
 /// ScaLAPACK's array descriptor: DTYPE_, CTXT_, M_, N_, MB_, NB_, RSRC_, CSRC_, LLD_.

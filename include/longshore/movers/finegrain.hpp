@@ -38,6 +38,7 @@ struct Statistics {
   Index messages = 0;
 };
 
+class Communicator;
 class World;
 
 /// A rank as its program sees it. Only that program may use it, and only until it returns.
@@ -74,6 +75,7 @@ class Rank {
 
  private:
   friend class World;
+  friend class Communicator;
   friend std::unique_ptr<Mover> bind(const BlockPlan&, Rank&, XArray, XArray, const BlockOptions&);
   friend std::unique_ptr<Mover> bind(const MotionPlan&, Rank&, LocalArray, LocalArray, const MoveOptions&);
   Rank(World& world, Index rank) : world_(world), rank_(rank) {}

@@ -3,12 +3,14 @@
 
 #include <compare>
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <limits>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -40,7 +42,7 @@ enum class Comparison {
 enum class LookupKind {
   none,       ///< members are looked through, one after the other
   lazy,       ///< `hash`, when `rank` is asked for the first time
-  hash,       ///< a table of group ranks, verified by `world_rank`: about 26 bits a member
+  hash,       ///< a table of group ranks, verified by `world_rank`: about 27 bits a member
   shortcuts,  ///< a shortcut for each eight steps on a cycle: about 4 bits a member, a few times as slow
 };
 
@@ -71,6 +73,9 @@ class RankMap {
   /// Whether ranks ascend, so that the map is a set in its natural order.
   bool ascending() const { return ascending_; }
 
+  /// The lowest and the highest member; {0, -1} of nobody. Of maps that do not ascend and are no closed forms, by a look at all.
+  std::pair<Index, Index> extent() const;
+
   /// SELECT: the world rank of a member. Throws `Error(argument)` outside [0, size()).
   Index world_rank(Index i) const {
     if (i < 0 || i >= size_) refuse_position(i);
@@ -79,7 +84,7 @@ class RankMap {
   /// The same unchecked.
   Index select(Index i) const {
     if (const auto* nest = std::get_if<AffineNest>(&form_)) return nest->select(i);
-    return select_form(i);
+    return array_ != nullptr ? array_[i] : select_form(i);
   }
   Index operator[](Index i) const { return select(i); }
   /// RANK: the position of a world rank, or `nobody`.
@@ -130,6 +135,7 @@ class RankMap {
   [[noreturn]] void refuse_position(Index i) const;
 
   Form form_;
+  const std::int32_t* array_ = nullptr;  ///< the members, where they are kept as such: nothing is faster, a call would be felt
   Index size_ = 0, world_ = 0;
   bool ascending_ = true;
   std::shared_ptr<const RankLookup> lookup_;

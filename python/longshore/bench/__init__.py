@@ -55,6 +55,12 @@ def _ranks(*args: Any, **options: Any) -> dict[str, Any]:
     return ranks.run(*args, **options)
 
 
+def _communicators(*args: Any, **options: Any) -> dict[str, Any]:
+    from . import communicators
+
+    return communicators.run(*args, **options)
+
+
 BENCHES: dict[str, Bench] = {
     "redistribute": Bench(
         "time redistributions beside memory copies, MPI Alltoallw, hand-packed messages, ScaLAPACK and NumPy",
@@ -79,6 +85,10 @@ BENCHES: dict[str, Bench] = {
     "ranks": Bench(
         "time rank maps and count their bytes on the thesis's classes of groups, by representation and strategy",
         _ranks,
+    ),
+    "communicators": Bench(
+        "time creating, messages and gathers of the thesis's communicators of 200,000 ranks, by representation and strategy",
+        _communicators,
     ),
 }
 

@@ -25,10 +25,18 @@ _QUESTIONS = 1 << 17  # of each repeat, other ones each time: no cache has seen 
 _FEW = 64  # asked first, to see how many can be asked
 _MOST_SECONDS = 0.02  # of the questions of one repeat
 _MOST_READ_SECONDS = 1.0  # what would take longer in order is not read
-STRATEGIES = ("hybrid", "time", "space", "thesis hybrid")
+STRATEGIES = ("longshore hybrid", "longshore time", "longshore space", "thesis hybrid")
+_HYBRID = STRATEGIES[0]
 # The thesis switched Range/Stride off for its class B (section 5.2.2), as there is nothing else to see with it.
 _WITHOUT_STRIDE = "thesis hybrid, no stride"
 _PEERS = {"sdsl-lite": "libsdsl-dev", "CRoaring": "libroaring-dev"}
+# Building these takes a second of a large map, whatever the machine: `quick` leaves them out there.
+_SLOW_TO_BUILD, _QUICK_MEMBERS = ("bwt", "wavelet"), 1 << 17
+
+
+def contender(module: str) -> str:
+    """A representation's name in the rows: ours begin with "longshore", those that only the thesis has with "thesis"."""
+    return f"{'longshore' if module in rank_modules('standard') else 'thesis'} {module}"
 
 
 def run(
@@ -54,7 +62,7 @@ def run(
     if wanted is not None and not wanted <= known:
         raise BenchError(f"there is no case {sorted(wanted - known)[0]!r}; there are {', '.join(sorted(known))}")
     count = maps if maps is not None else 2 if quick else 1000
-    bench = _Bench(loops, repeats or (2 if quick else 5))
+    bench = _Bench(loops, repeats or (2 if quick else 5), quick)
     screen = report.Screen(console)
     rows: list[dict[str, Any]] = []
     with screen.working() as on_step, without_collector():
@@ -81,9 +89,11 @@ def run(
         "missing": [{"contender": name, "why": why, "cases": ["all"]} for name, why in bench.missing.items()],
         "notes": [
             "Times are nanoseconds a question, the best of the repeats; bytes are those of one map with all its indexes.",
+            "seconds_median and its like are of a repeat's questions at random, payload_bytes their answers'.",
             f"Each repeat asks {_QUESTIONS:,} questions that were not asked before, fewer of what is slow; what would take more "
             f"than {_MOST_READ_SECONDS:g} s in order is not read. Building is timed once a map, analysis and checks and all.",
             "Bytes of CRoaring are those of its stored form, as it counts them itself.",
+            *([f"Quick: no {' and no '.join(_SLOW_TO_BUILD)} of more than {_QUICK_MEMBERS:,} members."] if quick else []),
         ],
     }
     ranks_report.print_result(screen, result)
@@ -126,8 +136,8 @@ def _peers_module(missing: dict[str, str]) -> Any:
 
 
 class _Bench:
-    def __init__(self, loops: Any, repeats: int):
-        self.loops, self.repeats = loops, repeats
+    def __init__(self, loops: Any, repeats: int, quick: bool):
+        self.loops, self.repeats, self.quick = loops, repeats, quick
         self.random = np.random.default_rng(1)
         self.missing: dict[str, str] = {}
         self.peers = _peers_module(self.missing)
@@ -135,14 +145,21 @@ class _Bench:
     def best_ns(self, seconds: Any, questions: int, *arguments: Any) -> float:
         return min(seconds(*arguments) for _ in range(self.repeats)) * 1e9 / max(questions, 1)
 
-    def asked_ns(self, seconds: Any, asked: list[np.ndarray], how: str) -> float:
-        """The best of the repeats, `seconds(questions, how)` of other questions each time, as many as there is time for."""
+    def asked(self, seconds: Any, asked: list[np.ndarray], how: str) -> tuple[list[float], int]:
+        """Seconds of each repeat, `seconds(questions, how)` of other questions each time, and how many: what there is time for."""
         few_ns = seconds(asked[0][:_FEW], how) * 1e9 / len(asked[0][:_FEW])
         n = min(len(asked[0]), max(_FEW, int(_MOST_SECONDS * 1e9 / max(few_ns, 0.1))))
-        return min(seconds(questions[:n], how) for questions in asked) * 1e9 / n
+        return [seconds(questions[:n], how) for questions in asked], n
+
+    def asked_ns(self, seconds: Any, asked: list[np.ndarray], how: str) -> float:
+        taken, n = self.asked(seconds, asked, how)
+        return min(taken) * 1e9 / n
 
     def select_and_rank(self, row: dict[str, Any], select: Any, rank: Any, case: RankCase, asked: list[np.ndarray]) -> None:
-        row["select_ns"] = self.asked_ns(select, asked, "independent")
+        taken, n = self.asked(select, asked, "independent")
+        row |= {"seconds_median": statistics.median(taken), "seconds_min": min(taken), "seconds_max": max(taken),
+                "repeats": self.repeats, "questions": n, "payload_bytes": 8 * n, "ranks": WORLD, "threads": 1}
+        row["select_ns"] = min(taken) * 1e9 / n
         row["select_dependent_ns"] = self.asked_ns(select, asked, "dependent")
         if rank is not None:
             row["rank_ns"] = self.asked_ns(rank, [case.members[positions] for positions in asked], "independent")
@@ -164,17 +181,19 @@ class _Bench:
                 if "needs the library" in estimate["note"]:
                     self.missing[module] = estimate["note"]
                 continue
-            rows.append({**common, "contender": module, "estimated_bytes": estimate["bytes"], "estimated_ns": estimate["select_ns"],
-                         **self.of_map(case, asked, {"module": module})})
+            if self.quick and n > _QUICK_MEMBERS and module in _SLOW_TO_BUILD:
+                continue
+            rows.append({**common, "contender": contender(module), "module": module, "estimated_bytes": estimate["bytes"],
+                         "estimated_ns": estimate["select_ns"], **self.of_map(case, asked, {"module": module})})
         hybrids = [*STRATEGIES, _WITHOUT_STRIDE] if case.group == "B" else STRATEGIES
-        for strategy in hybrids:
-            if strategy == _WITHOUT_STRIDE:
-                how = {"modules": ",".join(name for name in rank_modules("thesis") if name != "stride")}
-            elif strategy.startswith("thesis"):
+        for name in hybrids:
+            if name == _WITHOUT_STRIDE:
+                how = {"modules": ",".join(module for module in rank_modules("thesis") if module != "stride")}
+            elif name.startswith("thesis"):
                 how = {"modules": "thesis"}
             else:
-                how = {"strategy": strategy}
-            rows.append({**common, "contender": strategy, "analysis_ns": analysis, **self.of_map(case, asked, how)})
+                how = {"strategy": name.removeprefix("longshore ")}
+            rows.append({**common, "contender": name, "analysis_ns": analysis, **self.of_map(case, asked, how)})
         if self.peers is not None and bool(np.all(np.diff(case.members) > 0)):
             for name in self.peers.peers():
                 start = time.perf_counter()
@@ -226,7 +245,6 @@ def aims(rows: list[dict[str, Any]], groups: dict[str, Any]) -> list[dict[str, A
     by_name: dict[str, dict[str, dict[str, Any]]] = {}
     for row in rows:
         by_name.setdefault(row["name"], {})[row["contender"]] = row
-    modules = set(rank_modules("all"))
     out: list[dict[str, Any]] = []
 
     def aim(what: str, limit: float, found: list[tuple[float, str]], unit: str = "", at_least: bool = False) -> None:
@@ -238,7 +256,8 @@ def aims(rows: list[dict[str, Any]], groups: dict[str, Any]) -> list[dict[str, A
 
     def excess(name: str) -> tuple[float, str]:
         contenders = by_name[name]
-        return contenders["hybrid"]["bytes"] / min(contenders[m]["bytes"] for m in modules & contenders.keys()), name
+        smallest = min(row["bytes"] for row in contenders.values() if "module" in row)
+        return contenders[_HYBRID]["bytes"] / smallest, name
 
     groups_of = {row["name"]: row["case"] for row in rows}
     structured = [name for name in by_name if is_structured(groups_of[name], name)]
@@ -249,29 +268,29 @@ def aims(rows: list[dict[str, Any]], groups: dict[str, Any]) -> list[dict[str, A
         [excess(name) for name in structured if groups_of[name] == "B"])
     aim("hybrid bytes over the smallest module, random sets", 1.25,
         [excess(name) for name in by_name if groups_of[name] == "A" or name in ("random 10k", "random 500k")])
-    aim("bytes of nested loops", 200, [(by_name[name]["hybrid"]["bytes"], name) for name in nested], "bytes")
-    aim("SELECT of nested loops", 10, [(by_name[name]["hybrid"]["select_ns"], name) for name in nested], "ns")
+    aim("bytes of nested loops", 200, [(by_name[name][_HYBRID]["bytes"], name) for name in nested], "bytes")
+    aim("SELECT of nested loops", 10, [(by_name[name][_HYBRID]["select_ns"], name) for name in nested], "ns")
     for module, words, independent, dependent in (
         ("elias-fano", "Elias-Fano", 20, 40), ("bitmap512", "bitmap", 20, 40), ("runs", "runs", 75, 75)
     ):
-        there = [(by_name[name][module], name) for name in by_name if module in by_name[name]]
+        there = [(by_name[name][contender(module)], name) for name in by_name if contender(module) in by_name[name]]
         aim(f"SELECT of {words}, median of maps", independent, _median(there, "select_ns"), "ns")
         aim(f"dependent SELECT of {words}, median of maps", dependent, _median(there, "select_dependent_ns"), "ns")
-    slower = sorted((c["time"]["select_ns"] / c["int array"]["select_ns"], name) for name, c in by_name.items())
+    slower = sorted((c["longshore time"]["select_ns"] / c["int array"]["select_ns"], name) for name, c in by_name.items())
     if slower:
         aim("time strategy over the int array, median", 2, [slower[len(slower) // 2]])
         aim("time strategy over the int array, 90th percentile", 3, [slower[int(0.9 * (len(slower) - 1))]])
     for module, words, limit in (("bitmap512", "a bitmap", 10), ("elias-fano", "Elias-Fano", 40)):
-        there = [(c[module], name) for name, c in by_name.items() if "rank_ns" in c.get(module, {})]
+        there = [(c[contender(module)], name) for name, c in by_name.items() if "rank_ns" in c.get(contender(module), {})]
         aim(f"RANK in {words}, median of maps", limit, _median(there, "rank_ns"), "ns")
     aim("RANK of lists, hashed, median of maps", 40,
-        _median([(c["hybrid"], name) for name, c in by_name.items() if "hashed_rank_ns" in c["hybrid"]], "hashed_rank_ns"), "ns")
+        _median([(c[_HYBRID], name) for name, c in by_name.items() if "hashed_rank_ns" in c[_HYBRID]], "hashed_rank_ns"), "ns")
     aim("analysis a member, median of maps of 100,000 and more", 1.5,
-        _median([(c["hybrid"], name) for name, c in by_name.items() if c["hybrid"]["n"] >= 100_000], "analysis_ns"), "ns")
+        _median([(c[_HYBRID], name) for name, c in by_name.items() if c[_HYBRID]["n"] >= 100_000], "analysis_ns"), "ns")
     aim("union of two half-million-member maps, a member", 15, [(groups["union_ns"], "random halves")], "ns")
     if by_name:
-        ratio = [c["thesis hybrid"]["bytes"] / c["hybrid"]["bytes"] for c in by_name.values()]
-        time = [c["hybrid"]["select_ns"] / c["thesis hybrid"]["select_ns"] for c in by_name.values()]
+        ratio = [c["thesis hybrid"]["bytes"] / c[_HYBRID]["bytes"] for c in by_name.values()]
+        time = [c[_HYBRID]["select_ns"] / c["thesis hybrid"]["select_ns"] for c in by_name.values()]
         aim("bytes of the thesis's hybrid over ours, geometric mean", 10, [(geometric_mean(ratio), "all maps")], at_least=True)
         aim("SELECT of ours over the thesis's hybrid, geometric mean", 1, [(geometric_mean(time), "all maps")])
     return out

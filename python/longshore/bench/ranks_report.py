@@ -84,22 +84,33 @@ def html_tables(result: Mapping[str, Any]) -> str:
 
 
 def figure(result: Mapping[str, Any]) -> Any:
-    """Bytes over SELECT time, a dot for each map and contender: figures 5.3, 5.7, 5.11, 5.14 and 5.18 of the thesis."""
+    """A row of panels for each class, as the thesis has them (figures 5.1 to 5.19): bytes, SELECT at random, and in order, of each
+    map, by number; the maps with names side by side in a row of their own."""
     from matplotlib.figure import Figure
 
+    panels = (("bytes", "bytes"), ("select_ns", "SELECT at random, ns"), ("read_ns", "SELECT in order, ns"))
     cases = sorted({row["case"] for row in result["rows"]})
-    drawn = Figure(figsize=(5 * max(len(cases), 1), 5), layout="constrained")
-    panels = drawn.subplots(1, max(len(cases), 1), squeeze=False)[0]
-    for panel, case in zip(panels, cases):
-        contenders: dict[str, list[dict[str, Any]]] = {}
-        for row in result["rows"]:
-            if row["case"] == case:
-                contenders.setdefault(row["contender"], []).append(row)
-        for name, rows in contenders.items():
-            panel.loglog([row["select_ns"] for row in rows], [row["bytes"] for row in rows], ".", label=name)
-        panel.set_title(f"class {case}" if case in CLASSES else case)
-        panel.set_xlabel("SELECT, ns")
-        panel.set_ylabel("bytes")
-    if cases:
-        panels[-1].legend(fontsize="x-small")
+    drawn = Figure(figsize=(6 * len(panels), 4 * max(len(cases), 1)), layout="constrained")
+    grid = drawn.subplots(max(len(cases), 1), len(panels), squeeze=False)
+    for axes, case in zip(grid, cases):
+        of_case = [row for row in result["rows"] if row["case"] == case]
+        names = list(dict.fromkeys(row["name"] for row in of_case))
+        place = {name: k for k, name in enumerate(names)}
+        for axis, (key, label) in zip(axes, panels):
+            contenders: dict[str, list[dict[str, Any]]] = {}
+            for row in of_case:
+                if key in row:
+                    contenders.setdefault(row["contender"], []).append(row)
+            for k, (name, rows) in enumerate(contenders.items()):
+                own = name.startswith("longshore")
+                axis.plot([place[row["name"]] for row in rows], [row[key] for row in rows], "o" if own else "x", label=name,
+                          markersize=3 if own else 4, color=f"C{k % 10}" if own else f"{0.2 + 0.05 * (k % 10):.2f}")
+            axis.set_yscale("log")
+            axis.set_title(f"class {case}: {CLASSES[case]}" if case in CLASSES else case)
+            axis.set_ylabel(label)
+            if case in CLASSES:
+                axis.set_xlabel("group")
+            else:
+                axis.set_xticks(range(len(names)), names, rotation=60, ha="right", fontsize="x-small")
+        axes[-1].legend(fontsize="xx-small", ncols=2, loc="upper left", bbox_to_anchor=(1, 1))
     return drawn

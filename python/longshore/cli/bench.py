@@ -61,6 +61,12 @@ _OWN = {
         click.option("--maps", type=click.IntRange(1), metavar="N", help="Maps of each class.  [default: 1000, 2 with --quick]"),
         click.option("--repeats", type=click.IntRange(1), metavar="K", help="Repetitions of every timing."),
     ),
+    "communicators": (
+        click.option("--ranks", type=click.IntRange(1), metavar="N",
+                     help="Ranks of the world.  [default: 200000, 20000 with --quick]"),
+        click.option("--case", "cases", multiple=True, metavar="NUMBER", help="Only this experiment, 1 to 14 (may be repeated)."),
+        click.option("--repeats", type=click.IntRange(1), metavar="K", help="Repetitions of every timing."),
+    ),
 }
 
 

@@ -1,14 +1,15 @@
-"""`longshore ranks`: what a rank map costs in each representation."""
+"""`longshore ranks`: what a rank map costs in each representation, and what the communicators of a program are."""
 
 from __future__ import annotations
 
 import json as json_module
 import sys
+from pathlib import Path
 
 import click
 
 
-@click.group(short_help="Rank maps: what each representation costs.")
+@click.group(short_help="Rank maps: what they cost, in general and in a program.")
 def ranks():
     """Rank maps: which world rank each member of a group is, kept in few bytes."""
 
@@ -47,3 +48,38 @@ def explain(members, world, strategy, alpha, modules, as_json):
         print()
         return
     click.echo(str(told), nl=False)
+
+
+@ranks.command(short_help="Show the communicators of any MPI program and what their members cost.",
+               context_settings={"ignore_unknown_options": True})
+@click.option("--json", "json_file", metavar="FILE", type=click.Path(dir_okay=False), help="Write JSON to this file, too.")
+@click.option("--family", type=click.Choice(["auto", "mpich", "openmpi", "abi"]), default="auto", show_default=True,
+              help="The program's MPI; auto asks the launcher.")
+@click.option("--library", "only_library", is_flag=True, help="Print the library to preload by hand, and run nothing.")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[--] COMMAND...")
+def profile(json_file, family, only_library, command):
+    """Run COMMAND, an MPI program with its launcher, and show at its end, on the standard error, which communicators and groups it
+    created: their members' structure, what the MPI library's lists of them cost on all processes together, and what compact maps
+    would. The program is not rebuilt; its exit code is passed on. One that ends without MPI_Finalize gets no report, nor do
+    communicators of the Sessions model.
+
+    \b
+    longshore ranks profile -- mpiexec -n 4 ./program
+    longshore ranks profile --json profile.json -- mpirun -n 4 python program.py
+    LD_PRELOAD=$(longshore ranks profile --library --family openmpi) mpirun -n 4 ./program
+
+    The library gets to the processes by their environment. MPICH's launcher hands it to other nodes, Open MPI's if it is told to:
+    -x LD_PRELOAD -x LONGSHORE_RANK_PROFILE. By hand, LONGSHORE_RANK_PROFILE names the file for JSON.
+    """
+    from .. import rank_profile
+
+    if not command and not only_library:
+        raise click.UsageError("there is no command to run")
+    if family == "auto":
+        family = rank_profile.launcher_family(command[0] if command else "mpiexec")
+    if only_library:
+        click.echo(str(rank_profile.library(family)))
+        return
+    if json_file is not None and not Path(json_file).absolute().parent.is_dir():
+        raise click.UsageError(f"there is no folder for {json_file}")
+    rank_profile.run(command, family, json_file)

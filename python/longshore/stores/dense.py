@@ -103,8 +103,7 @@ class DenseLayout:
     replicated: tuple
     order: str = "C"
     rank_order: str = "C"
-    first_rank: int = 0
-    listed_ranks: tuple = ()
+    ranks: tuple = ()  # of processes; none: 0, 1, ...
     ld: int = 0
     replicas: int = field(default=1)
     processes: int = field(default=1)
@@ -172,10 +171,10 @@ class DenseLayout:
                 options[key] = take().upper()
             elif key == "ranks" and tokens[at] == "[":
                 take("[")
-                options["listed_ranks"] = tuple(integers(","))
+                options["ranks"] = tuple(integers(","))
                 take("]")
             elif key == "ranks":
-                options["first_rank"] = integers(":")[0]
+                options["ranks"] = range(*integers(":"))
             elif key in ("source", "origin"):
                 options[key] = integers("X")
             elif key == "ld":
@@ -212,7 +211,7 @@ class DenseLayout:
         return cls.parse(str(layout), layout.shape)
 
     def rank_of_process(self, process):
-        return self.listed_ranks[process] if self.listed_ranks else self.first_rank + process
+        return self.ranks[process] if self.ranks else process
 
     def coordinates(self, process):
         """The owner coordinate along every array dimension of a process (its number in the grid)."""

@@ -20,13 +20,14 @@ class SumMessages final : public SumsExchange {
       : world_(std::move(world)), rank_(rank), tag_(tag), to_(std::move(to)), from_(std::move(from)) {}
 
   void start(const std::vector<std::uint64_t>& sent) override {
-    for (std::size_t k = 0; k < sent.size(); ++k) world_->send(rank_, to_[k], tag_, std::as_bytes(std::span(&sent[k], 1)));
+    for (std::size_t k = 0; k < sent.size(); ++k)
+      world_->send(rank_, to_[k], {Circle::world, tag_}, std::as_bytes(std::span(&sent[k], 1)));
   }
   /// Called when the move is complete, so that all have been sent.
   bool test() override {
     sums_.resize(from_.size());
     for (std::size_t k = 0; k < sums_.size(); ++k)
-      world_->receive(rank_, from_[k], tag_, std::as_writable_bytes(std::span(&sums_[k], 1)));
+      world_->receive(rank_, from_[k], {Circle::world, tag_}, std::as_writable_bytes(std::span(&sums_[k], 1)));
     return true;
   }
   std::vector<std::uint64_t> expected() const override { return sums_; }

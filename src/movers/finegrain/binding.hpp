@@ -32,9 +32,10 @@ class Binding : public Guest {
  public:
   using All = std::vector<Kind*>;
 
-  void hold(World& world) final {
+  void hold(World& world, Circle& circle) final {
+    const Guests guests = world.guests(circle);
     All all;
-    for (Index r = 0; r < world.size(); ++r) all.push_back(&world.guest<Kind>(r));
+    for (Index r = 0; r < guests.size(); ++r) all.push_back(&guests.at<Kind>(r));
     compare(all);
     check(all);
     const auto move = std::make_shared<Move>(world.shared_from_this(), all.size());
@@ -47,7 +48,7 @@ class Binding : public Guest {
   }
   /// Comes back from the meeting with everybody's move.
   std::shared_ptr<Move> meet(World& world) {
-    if (!world.meet(rank_, *this)) throw WorldEnded{};  // there is no mover to return
+    if (!world.meet(rank_, world.everybody(), *this)) throw WorldEnded{};  // there is no mover to return
     return move_;
   }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "longshore/ranks/rank_module.hpp"
+
 namespace longshore::finegrain {
 
 namespace {
@@ -33,23 +35,32 @@ std::exception_ptr named(Index rank) {
   }
 }
 
+/// The members' world ranks in order, read piece by piece.
+template <class Visit>
+void each_rank(const Circle& circle, Visit visit) {
+  Members(circle.members).each_piece([&](Index, std::span<const Index> ranks) {
+    for (const Index rank : ranks) visit(rank);
+  });
+}
+
 }  // namespace
 
 class Reception : public Wait {
  public:
-  Reception(Index from, Index tag) : from(from), tag(tag) {}
+  Reception(Index from, Channel channel) : from(from), channel(channel) {}
   Index whom(const World&, std::string& words) const override {
-    words = "waits for a message of " + rank_name(from) + " (tag " + std::to_string(tag) + ")";
+    words = "waits for a message of " + rank_name(from) + " (" + channel.words() + ")";
     return from;
   }
-  bool take(Index sender, Index with_tag, std::span<const std::byte> message) override {
-    if (sender != from || with_tag != tag) return false;
+  bool take(Index sender, Channel by, std::span<const std::byte> message) override {
+    if (sender != from || by != channel) return false;
     keep(message);
     return true;
   }
   virtual void keep(std::span<const std::byte> message) = 0;
 
-  const Index from, tag;
+  const Index from;
+  const Channel channel;
 
  protected:
   ~Reception() = default;
@@ -60,7 +71,8 @@ namespace {
 /// Of a message whose size is known.
 class SizedReception final : public Reception {
  public:
-  SizedReception(Index from, Index tag, std::span<std::byte> into) : Reception(from, tag), into_(into), arrived_(into.size()) {}
+  SizedReception(Index from, Channel channel, std::span<std::byte> into)
+      : Reception(from, channel), into_(into), arrived_(into.size()) {}
   void keep(std::span<const std::byte> message) override {
     arrived_ = message.size();
     if (message.size() == into_.size()) std::copy(message.begin(), message.end(), into_.begin());
@@ -68,7 +80,7 @@ class SizedReception final : public Reception {
   void check_size(Index rank) const {
     if (arrived_ != into_.size())
       throw Error(ErrorKind::shape, rank_name(rank) + " receives " + std::to_string(into_.size()) + " bytes of " + rank_name(from) +
-                                        " (tag " + std::to_string(tag) + "), which has sent " + std::to_string(arrived_));
+                                        " (" + channel.words() + "), which has sent " + std::to_string(arrived_));
   }
 
  private:
@@ -86,18 +98,37 @@ class AnyReception final : public Reception {
 
 }  // namespace
 
+std::string Channel::words() const {
+  const std::string words = "tag " + std::to_string(tag);
+  return context == Circle::world ? words : "communicator " + std::to_string(context) + ", " + words;
+}
+
+std::string Circle::name(Index i) const {
+  if (context == world) return rank_name(i);
+  return rank_name(i) + words() + " (" + rank_name(members.world_rank(i)) + " of the world)";
+}
+
+std::string Circle::title() const {
+  if (context == world) return "the world";
+  if (context == in_making) return "a communicator of " + std::to_string(size()) + " ranks";
+  return "communicator " + std::to_string(context);
+}
+
+std::string Circle::words() const { return context == world ? "" : " of " + title(); }
+
 Index Guest::whom(const World& world, std::string& words) const {
-  Index first = -1, missing = 0;
-  for (Index r = world.size() - 1; r >= 0; --r)
-    if (!world.meets(r)) first = r, ++missing;
-  words = std::string("waits in ") + call_ + " for " + rank_name(first);
+  Index first = nobody, missing = 0;
+  each_rank(*circle_, [&](Index rank) {
+    if (!world.meets(rank, *circle_) && missing++ == 0) first = rank;
+  });
+  words = std::string("waits in ") + call_ + circle_->words() + " for " + rank_name(first);
   if (missing > 1) words += " and " + std::to_string(missing - 1) + " more";
   return first;
 }
 
 std::size_t World::Hash::operator()(const Address& address) const {
   std::uint64_t hash = 0;
-  for (const Index x : {address.to, address.from, address.tag}) {
+  for (const Index x : {address.to, address.from, address.channel.context, address.channel.tag}) {
     hash = (hash ^ std::uint64_t(x)) * 0x9e3779b97f4a7c15u;
     hash ^= hash >> 32;
   }
@@ -105,7 +136,7 @@ std::size_t World::Hash::operator()(const Address& address) const {
 }
 
 World::World(Index ranks, const std::function<void(Rank&)>& program, const Options& options)
-    : program_(program), options_(options), random_(options.seed) {
+    : program_(program), options_(options), random_(options.seed), everybody_{{}, Circle::world} {
   if (ranks < 0 || ranks >= Index{gone})
     throw Error(ErrorKind::argument,
                 "a world of " + std::to_string(ranks) + " ranks; there may be 0 to " + std::to_string(gone - 1));
@@ -114,6 +145,7 @@ World::World(Index ranks, const std::function<void(Rank&)>& program, const Optio
                                          std::to_string(least_stack_bytes));
   if (options.idle_turns < 0)
     throw Error(ErrorKind::argument, std::to_string(options.idle_turns) + " idle turns; give 0, for never, or more");
+  everybody_.members = RankMap::whole(ranks);
   tasks_.resize(std::size_t(ranks));
   queue_.resize(std::size_t(ranks));
   fibers_.emplace(std::size_t(ranks), std::size_t(options.stack_bytes), [this] { live(); });
@@ -122,11 +154,12 @@ World::World(Index ranks, const std::function<void(Rank&)>& program, const Optio
 Statistics World::go() {
   for (Index r = 0; r < size(); ++r) enqueue(r);
   while (returned_ < size()) {
-    while (waiting_turns_ > 0) give_turn(next());
+    while (waiting_turns_ > 0) {
+      give_turn(next());
+      if (Circle* const circle = std::exchange(complete_, nullptr); circle && !failure_) hold_meeting(*circle);
+    }
     if (failure_)
       wake_all();
-    else if (guests_ == size())
-      hold_meeting();
     else if (returned_ < size())
       end([&] { return deadlock(); });
   }
@@ -276,21 +309,21 @@ void World::count_idle_turn(Index rank, const Wait* asks) {
     });
 }
 
-void World::send(Index from, Index to, Index tag, std::span<const std::byte> message) {
+void World::send(Index from, Index to, Channel channel, std::span<const std::byte> message) {
   if (!check_turn(from)) return;
   check_peer(to);
   ++statistics_.messages;
   progress();
-  if (Wait* const wait = tasks_[std::size_t(to)].wait; wait && wait->take(from, tag, message))
+  if (Wait* const wait = tasks_[std::size_t(to)].wait; wait && wait->take(from, channel, message))
     wake(to);
   else
-    mail_[{to, from, tag}].emplace_back(message.begin(), message.end());
+    mail_[{to, from, channel}].emplace_back(message.begin(), message.end());
 }
 
 void World::receive(Index to, Reception& reception) {
   if (!check_turn(to)) return;
   check_peer(reception.from);
-  const auto found = mail_.find({to, reception.from, reception.tag});
+  const auto found = mail_.find({to, reception.from, reception.channel});
   if (found == mail_.end()) {
     block(to, reception);
     return;
@@ -301,44 +334,84 @@ void World::receive(Index to, Reception& reception) {
   if (found->second.empty()) mail_.erase(found);
 }
 
-void World::receive(Index to, Index from, Index tag, std::span<std::byte> message) {
-  SizedReception reception(from, tag, message);
+void World::receive(Index to, Index from, Channel channel, std::span<std::byte> message) {
+  SizedReception reception(from, channel, message);
   receive(to, reception);
   reception.check_size(to);
 }
 
-std::vector<std::byte> World::receive(Index to, Index from, Index tag) {
-  AnyReception reception(from, tag);
+std::vector<std::byte> World::receive(Index to, Index from, Channel channel) {
+  AnyReception reception(from, channel);
   receive(to, reception);
   return std::move(reception.message);
 }
 
-bool World::meet(Index rank, Guest& guest) {
+bool World::meet(Index rank, Circle& circle, Guest& guest) {
   if (!check_turn(rank)) return false;
-  if (guests_ == 0) {
-    first_guest_ = rank;
-  } else if (const char* const call = this->guest<Guest>(first_guest_).call(); std::strcmp(call, guest.call()) != 0) {
-    throw Error(ErrorKind::disagreement,
-                "this rank has called " + std::string(guest.call()) + " where " + rank_name(first_guest_) + " has called " + call);
+  if (circle.guests == 0) {
+    circle.first_guest = rank;
+  } else if (const char* const call = static_cast<const Guest&>(wait_of(circle.first_guest)).call();
+             std::strcmp(call, guest.call()) != 0) {
+    throw Error(ErrorKind::disagreement, "this rank has called " + std::string(guest.call()) + circle.words() + " where " +
+                                             rank_name(circle.first_guest) + " has called " + call);
   }
-  ++guests_;
+  guest.circle_ = &circle;
+  if (++circle.guests == circle.size()) complete_ = &circle;
   if (!block(rank, guest)) return false;
   if (guest.failure_) std::rethrow_exception(guest.failure_);
   return true;
 }
 
-void World::hold_meeting() {
-  std::exception_ptr failure;
+void World::hold_meeting(Circle& circle) {
+  circle.guests = 0;
+  seats_.clear();
   try {
-    guest<Guest>(0).hold(*this);
+    const Index first = circle.members.select(0);
+    if (!meets(first, circle)) throw stranger(circle);
+    static_cast<Guest*>(tasks_[std::size_t(first)].wait)->hold(*this, circle);
+    if (seats_.empty())
+      each_rank(circle, [&](Index rank) { wake(rank); });
+    else
+      for (const auto& seat : seats_) wake(seat.rank);
   } catch (...) {
-    failure = std::current_exception();
+    dismiss(circle, std::current_exception());
   }
-  guests_ = 0;
-  for (Index r = 0; r < size(); ++r) {
-    if (failure) guest<Guest>(r).failure_ = failure;
-    wake(r);
-  }
+}
+
+Guests World::guests(const Circle& circle) {
+  seats_.reserve(std::size_t(circle.size()));
+  each_rank(circle, [&](Index rank) {
+    if (circle.context == Circle::in_making && !meets(rank, circle)) throw stranger(circle);
+    seats_.push_back({static_cast<Guest*>(tasks_[std::size_t(rank)].wait), rank});
+  });
+  return {circle, seats_};
+}
+
+/// All who have come, members or not.
+void World::dismiss(const Circle& circle, const std::exception_ptr& failure) {
+  for (Index r = 0; r < size(); ++r)
+    if (meets(r, circle)) {
+      static_cast<Guest*>(tasks_[std::size_t(r)].wait)->failure_ = failure;
+      wake(r);
+    }
+}
+
+Error World::stranger(const Circle& circle) const {
+  auto members = circle.members.to_vector();
+  std::sort(members.begin(), members.end());
+  Index rank = 0;
+  while (!meets(rank, circle) || std::binary_search(members.begin(), members.end(), rank)) ++rank;
+  return Error(ErrorKind::argument, rank_name(rank) + " makes " + circle.title() + " and is none of them");
+}
+
+std::shared_ptr<Circle> World::join(const RankMap& members) {
+  const std::pair key(members.size(), members.select(0));
+  const auto [first, last] = in_making_.equal_range(key);
+  auto place = std::find_if(first, last, [&](const auto& entry) { return entry.second->members == members; });
+  if (place == last) place = in_making_.emplace(key, std::make_shared<Circle>(Circle{members, Circle::in_making}));
+  auto circle = place->second;
+  if (circle->guests + 1 == circle->size()) in_making_.erase(place);
+  return circle;
 }
 
 Error World::deadlock() const {
@@ -379,14 +452,14 @@ void World::check_mail() const {
   const std::pair<const Address, Queue>* first = nullptr;
   std::size_t messages = 0;
   for (const auto& entry : mail_) {
-    if (entry.first.tag < 0) continue;
+    if (entry.first.channel.tag < 0) continue;
     messages += entry.second.size();
     if (!first || entry.first < first->first) first = &entry;
   }
   if (!first) return;
   const auto& [address, queue] = *first;
   throw Error(ErrorKind::disagreement, rank_name(address.to) + " has returned without receiving a message of " +
-                                           rank_name(address.from) + " (tag " + std::to_string(address.tag) + ", " +
+                                           rank_name(address.from) + " (" + address.channel.words() + ", " +
                                            std::to_string(queue.front().size()) + " bytes)" +
                                            (messages > 1 ? ", and " + std::to_string(messages - 1) + " more were left" : ""));
 }

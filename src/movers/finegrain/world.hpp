@@ -3,6 +3,7 @@
 
 #include <exception>
 #include <list>
+#include <map>
 #include <optional>
 #include <random>
 #include <string>
@@ -10,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "longshore/movers/finegrain.hpp"
+#include "longshore/movers/finegrain_communicator.hpp"
 #include "movers/finegrain/fibers.hpp"
 
 namespace longshore::finegrain {
@@ -23,34 +24,80 @@ bool same_kind(const Reduction& a, const Reduction& b);
 /// What unwinds the ranks that wait when their world ends.
 struct WorldEnded {};
 
+/// What keeps apart the messages between two ranks: whom they are members of together, and a tag.
+struct Channel {
+  Index context, tag;
+  auto operator<=>(const Channel&) const = default;
+  std::string words() const;  ///< "tag 7", "communicator 2, tag 7"
+};
+
+/// Ranks that meet: all of the world, or the members of a communicator.
+struct Circle {
+  static constexpr Index world = 0, in_making = -1;
+
+  RankMap members;
+  Index context;                           ///< the number of a communicator
+  Index guests = 0, first_guest = nobody;  ///< who have come to the next meeting; by world ranks
+
+  Index size() const { return members.size(); }
+  /// A member's name in an error: "rank 3", "rank 3 of communicator 2 (rank 51 of the world)".
+  std::string name(Index i) const;
+  std::string title() const;  ///< "the world", "communicator 2"
+  std::string words() const;  ///< "", " of communicator 2"
+};
+
 /// What a rank waits for; lies on its stack meanwhile.
 class Wait {
  public:
   /// A rank that keeps it waiting, and in words: "waits for a message of rank 4 (tag 7)".
   virtual Index whom(const World& world, std::string& words) const = 0;
   /// Takes a message, if that is what it waits for.
-  virtual bool take(Index, Index, std::span<const std::byte>) { return false; }
-  /// Whether it is at a meeting of all.
-  virtual bool meets() const { return false; }
+  virtual bool take(Index, Channel, std::span<const std::byte>) { return false; }
+  bool meets(const Circle& circle) const { return circle_ == &circle; }
 
  protected:
   ~Wait() = default;
+
+ private:
+  friend class World;
+  friend class Guest;
+  const Circle* circle_ = nullptr;  ///< whose meeting it is at
 };
 
-/// A rank at a meeting of all: what collective calls are made of.
+/// A rank at a meeting: what collective calls are made of.
 class Guest : public Wait {
  public:
   explicit Guest(const char* call) : call_(call) {}
-  /// Called of one of them when all have come, outside their turns. What it throws, all ranks get.
-  virtual void hold(World&) {}
+  /// Called of the circle's first member when all have come, outside their turns. What it throws, all of them get.
+  virtual void hold(World&, Circle&) {}
   Index whom(const World& world, std::string& words) const override;
-  bool meets() const override { return true; }
   const char* call() const { return call_; }
 
  private:
   friend class World;
   const char* call_;  ///< "barrier()"; another one for every class
   std::exception_ptr failure_;
+};
+
+/// Everybody at a meeting, in the order of the circle.
+class Guests {
+ public:
+  struct Seat {
+    Guest* guest;
+    Index rank;  ///< of the world
+  };
+
+  Guests(const Circle& circle, std::span<const Seat> seats) : circle_(circle), seats_(seats) {}
+  Index size() const { return Index(seats_.size()); }
+  template <class T>
+  T& at(Index i) const {
+    return static_cast<T&>(*seats_[std::size_t(i)].guest);
+  }
+  std::string name(Index i) const { return circle_.name(i); }
+
+ private:
+  const Circle& circle_;
+  std::span<const Seat> seats_;
 };
 
 /// A rank at a receive().
@@ -65,10 +112,18 @@ class World : public std::enable_shared_from_this<World> {
   Statistics go();
 
   Index size() const { return Index(tasks_.size()); }
-  void send(Index from, Index to, Index tag, std::span<const std::byte> message);
-  void receive(Index to, Index from, Index tag, std::span<std::byte> message);
-  std::vector<std::byte> receive(Index to, Index from, Index tag);
-  bool meet(Index rank, Guest& guest);
+  /// By ranks of the world, whatever the channel.
+  void send(Index from, Index to, Channel channel, std::span<const std::byte> message);
+  void receive(Index to, Index from, Channel channel, std::span<std::byte> message);
+  std::vector<std::byte> receive(Index to, Index from, Channel channel);
+  /// Comes back when all of the circle have met.
+  bool meet(Index rank, Circle& circle, Guest& guest);
+  /// Those who have come to the meeting that is being held: the members are read once, in order.
+  Guests guests(const Circle& circle);
+  Circle& everybody() { return everybody_; }
+  /// The circle of those who make a communicator of these members, for the next of them who comes.
+  std::shared_ptr<Circle> join(const RankMap& members);
+  Index new_context() { return ++contexts_; }
   /// `asks`: what the rank would wait for.
   bool yield(Index rank, const Wait* asks = nullptr);
   /// Waits until another rank says wake(), which does nothing to those who do not wait.
@@ -84,19 +139,15 @@ class World : public std::enable_shared_from_this<World> {
 
   /// Of somebody who waits.
   const Wait& wait_of(Index rank) const { return *tasks_[std::size_t(rank)].wait; }
-  /// What a rank brings to the meeting that is being held.
-  template <class T>
-  T& guest(Index rank) const {
-    return static_cast<T&>(*tasks_[std::size_t(rank)].wait);
+  bool meets(Index rank, const Circle& circle) const {
+    return tasks_[std::size_t(rank)].wait && wait_of(rank).meets(circle);
   }
-  bool meets(Index rank) const { return tasks_[std::size_t(rank)].wait && wait_of(rank).meets(); }
   /// For messages that are not the program's own: whose tags are not negative.
   Index private_tag() { return --private_tags_; }
   bool returned(Index rank) const { return tasks_[std::size_t(rank)].slot == gone; }
 
  private:
   static constexpr Fibers::Slot fresh = ~Fibers::Slot{0}, gone = fresh - 1;
-  static constexpr Index nobody = -1;
 
   struct Task {
     Wait* wait = nullptr;
@@ -105,7 +156,8 @@ class World : public std::enable_shared_from_this<World> {
   };
   /// Of messages that nobody has received yet.
   struct Address {
-    Index to, from, tag;
+    Index to, from;
+    Channel channel;
     auto operator<=>(const Address&) const = default;
   };
   using Queue = std::list<std::vector<std::byte>>;
@@ -119,7 +171,9 @@ class World : public std::enable_shared_from_this<World> {
   void live();
   void give_turn(Index rank);
   void work_outside(Index rank);
-  void hold_meeting();
+  void hold_meeting(Circle& circle);
+  void dismiss(const Circle& circle, const std::exception_ptr& failure);
+  Error stranger(const Circle& circle) const;
   void wake_all();
   void count_idle_turn(Index rank, const Wait* asks);
   /// Ends the world with what `make` returns.
@@ -140,7 +194,12 @@ class World : public std::enable_shared_from_this<World> {
   std::size_t head_ = 0, waiting_turns_ = 0;  ///< where it begins; how many wait for a turn
   std::size_t settled_ = 0;                   ///< of the first of these it is settled in which order
   std::optional<Fibers> fibers_;
-  Index current_ = nobody, returned_ = 0, guests_ = 0, first_guest_ = nobody;
+  Index current_ = nobody, returned_ = 0;
+  Circle everybody_;
+  Circle* complete_ = nullptr;       ///< all of whom have come
+  std::vector<Guests::Seat> seats_;  ///< at the meeting that is being held, if who holds it has looked
+  std::multimap<std::pair<Index, Index>, std::shared_ptr<Circle>> in_making_;  ///< by size and first member
+  Index contexts_ = Circle::world;
   const std::function<void()>* work_ = nullptr;  ///< that the current rank wants done outside
   std::exception_ptr work_failure_;
   std::uint32_t idle_turn_ = 1;                ///< the number of the one that everybody is to have next

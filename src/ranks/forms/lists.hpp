@@ -19,6 +19,8 @@ class ArrayForm {
   Index rank(Index) const { return unknown; }
   void read(Index first, Index n, Index* out) const;
   Index bytes() const { return Index(4 * narrow_.size() + 8 * wide_.size()); }
+  /// The members in 32 bits, or nullptr.
+  const std::int32_t* narrow() const { return wide_.empty() ? narrow_.data() : nullptr; }
   void write(WordWriter& out) const;
   static ArrayForm stored(WordReader& in, const FormHead& head);
   Checked check(const FormHead&) const { return Checked::structure; }

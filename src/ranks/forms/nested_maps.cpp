@@ -108,7 +108,8 @@ ChunksForm::ChunksForm(const Members& members, Index world, bool ascending) : as
   const Strategy small{0.1, simple, LookupKind::none};
   members.each_piece([&](Index, std::span<const Index> values) {
     static_assert(chunk == 4096, "pieces are chunks");
-    chunks_.push_back(make_trusted(Members(values), world, small));
+    const Members part(values);
+    chunks_.push_back(make_analysed(part, analyse_simply(part, world), small));
   });
   chunks_.shrink_to_fit();
 }

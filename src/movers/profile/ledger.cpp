@@ -1,0 +1,131 @@
+#include "movers/profile/ledger.hpp"
+
+namespace longshore::profile {
+
+Ledger::List* Ledger::new_list(Line* line, Index holders) {
+  auto list = std::make_unique<List>(List{line, holders});
+  return (lists_[list.get()] = std::move(list)).get();
+}
+
+Ledger::List* Ledger::new_list(const Roster& members) {
+  Line& line = lines_.at(members);
+  line.lists.up();
+  return new_list(&line, 0);
+}
+
+void Ledger::add_holder(Kind kind, List* list) {
+  ++list->holders;
+  if (list->line != nullptr) list->line->of(kind).up();
+}
+
+void Ledger::drop_holder(Kind kind, List* list) {
+  if (list->line != nullptr) list->line->of(kind).down();
+  if (--list->holders > 0) return;
+  if (list->line != nullptr) list->line->lists.down();
+  lists_.erase(list);
+}
+
+Ledger::List* Ledger::add(const char* call, const Roster& members) {
+  std::lock_guard lock(mutex_);
+  List* list = new_list(members);
+  add_holder(Kind::communicator, list);
+  count(call, *list->line);
+  return list;
+}
+
+Ledger::List* Ledger::add_predefined(const Roster& members) {
+  std::lock_guard lock(mutex_);
+  return new_list(&lines_.at(members), 1);
+}
+
+Ledger::List* Ledger::add_unknown(const char* call) {
+  std::lock_guard lock(mutex_);
+  ++lost_[call];
+  return new_list(nullptr, 1);
+}
+
+void Ledger::duplicated(const char* call, const List* list) {
+  std::lock_guard lock(mutex_);
+  if (list->line != nullptr)
+    count(call, *list->line);
+  else
+    ++lost_[call];
+}
+
+/// A communicator is counted by its first member, so that it counts once.
+void Ledger::count(const char* call, Line& line) {
+  if (line.members.local.select(0) == rank_) line.made(call, Kind::communicator);
+}
+
+void Ledger::hold(List* list) {
+  std::lock_guard lock(mutex_);
+  add_holder(Kind::communicator, list);
+}
+
+void Ledger::release(List* list) {
+  std::lock_guard lock(mutex_);
+  drop_holder(Kind::communicator, list);
+}
+
+void Ledger::lost(const char* call) {
+  std::lock_guard lock(mutex_);
+  ++lost_[call];
+}
+
+std::optional<Roster> Ledger::members(const List* list) const {
+  std::lock_guard lock(mutex_);
+  return list->line != nullptr ? std::optional(list->line->members) : std::nullopt;
+}
+
+void Ledger::add_group(const char* call, const RankMap& members, std::uint64_t handle) {
+  std::lock_guard lock(mutex_);
+  List* list = new_list({members, {}});
+  list->line->made(call, Kind::group);
+  name_group(list, handle);
+}
+
+void Ledger::hold_group(const char* call, List* list, std::uint64_t handle) {
+  std::lock_guard lock(mutex_);
+  list->line->made(call, Kind::group);
+  name_group(list, handle);
+}
+
+void Ledger::name_group(List* list, std::uint64_t handle) {
+  add_holder(Kind::group, list);
+  Named& named = groups_.try_emplace(handle, Named{list, 0}).first->second;
+  if (named.list != list) {  // the one of this handle was freed where nobody saw it
+    for (; named.times > 0; --named.times) drop_holder(Kind::group, named.list);
+    named.list = list;
+  }
+  ++named.times;
+}
+
+void Ledger::free_group(std::uint64_t handle) {
+  std::lock_guard lock(mutex_);
+  const auto found = groups_.find(handle);
+  if (found == groups_.end()) return;
+  List* list = found->second.list;
+  if (--found->second.times == 0) groups_.erase(found);
+  drop_holder(Kind::group, list);
+}
+
+std::optional<RankMap> Ledger::group(std::uint64_t handle) const {
+  std::lock_guard lock(mutex_);
+  const auto found = groups_.find(handle);
+  return found != groups_.end() ? std::optional(found->second.list->line->members.local) : std::nullopt;
+}
+
+void Ledger::summary(Summary& summary) const {
+  std::lock_guard lock(mutex_);
+  summary.lost = lost_;
+  for (const Line* line : lines_.entries()) {
+    if (line->lists.most == 0 && line->calls.empty()) continue;  // MPI_COMM_SELF, of which nobody made anything
+    Usage& usage = summary.usages.at(line->members);
+    usage.communicators = line->communicators.made, usage.alive_communicators = line->communicators.most;
+    usage.groups = line->groups.made, usage.alive_groups = line->groups.most;
+    usage.processes = 1, usage.lists = line->lists.most;
+    usage.calls = line->calls;
+  }
+}
+
+}  // namespace longshore::profile

@@ -1,0 +1,90 @@
+/// movers/profile: `Usage`, how communicators and groups of the same members were used, and lists of them that are merged.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "longshore/ranks/rank_map.hpp"
+#include "sequences/stored_words.hpp"
+
+namespace longshore::profile {
+
+/// Who is in a communicator or a group, as ranks of the world.
+struct Roster {
+  RankMap local;
+  RankMap remote;  ///< of nobody, but for intercommunicators; their local group is the one whose first rank is lower
+
+  Index size() const { return local.size() + remote.size(); }
+  /// Of the compact maps.
+  Index bytes() const { return local.bytes() + (remote.empty() ? 0 : remote.bytes()); }
+  bool operator==(const Roster& other) const { return local == other.local && remote == other.remote; }
+};
+
+/// What became of one list of members: in this process, or in several together.
+struct Usage {
+  Roster members;
+  Index communicators = 0;        ///< created; each counts once, in the process of its first member
+  Index alive_communicators = 0;  ///< at one time, at most; duplicates that the library made for itself are among them
+  Index groups = 0;               ///< created, in all processes together
+  Index alive_groups = 0;         ///< at one time, at most, in the process that had most
+  Index processes = 0;            ///< that held the list
+  Index lists = 0;                ///< kept at one time, at most, summed over the processes; duplicates share theirs
+  std::map<std::string, Index> calls;  ///< by which calls communicators and groups were created
+
+  void merge(const Usage& other);
+};
+
+/// Finds what has equal members.
+template <class Entry>
+class ByMembers {
+ public:
+  /// The entry of these members, made if there is none.
+  Entry& at(const Roster& members) {
+    auto [found, end] = entries_.equal_range(hash(members));
+    for (; found != end; ++found)
+      if (found->second->members == members) return *found->second;
+    auto entry = std::make_unique<Entry>();
+    entry->members = members;
+    order_.push_back(entry.get());
+    return *entries_.emplace(hash(members), std::move(entry))->second;
+  }
+  /// In the order in which they were made.
+  const std::vector<Entry*>& entries() const { return order_; }
+
+ private:
+  static std::size_t hash(const Roster& members) {
+    std::size_t mixed = 0;
+    for (const RankMap* map : {&members.local, &members.remote}) {
+      const Index n = map->size();
+      for (const Index value : {n, n ? map->select(0) : 0, n ? map->select(n / 2) : 0, n ? map->select(n - 1) : 0})
+        mixed = (mixed ^ std::size_t(value)) * 0x9e3779b97f4a7c15u;
+    }
+    return mixed;
+  }
+
+  std::unordered_multimap<std::size_t, std::unique_ptr<Entry>> entries_;
+  std::vector<Entry*> order_;
+};
+
+/// What some processes of a world have to report together.
+struct Summary {
+  std::string family;           ///< of the MPI library
+  Index world = 0;
+  Index processes = 0;          ///< whose report is in it
+  Index unread = 0;             ///< whose report could not be read
+  double run_s = 0;             ///< from MPI_Init to MPI_Finalize, the longest
+  double profile_s = 0;         ///< of it spent in the profile, the longest
+  double profile_sum_s = 0;     ///< of all processes
+  std::map<std::string, Index> lost;  ///< created, but it is not known of whom, by call
+  ByMembers<Usage> usages;
+
+  void merge(const Summary& other);
+  std::vector<std::byte> to_bytes() const;
+  /// What `to_bytes` wrote, of this world. Throws `Error(argument)` for anything else.
+  static Summary from_bytes(std::span<const std::byte> bytes, Index world);
+};
+
+}  // namespace longshore::profile

@@ -1,0 +1,32 @@
+! Makes communicators and groups from Fortran, by the old names or by those of mpi_f08, for the profile of communicators to find.
+! The handle of MPI_COMM_WORLD is WORLD; no module is used, so that no compiler's version matters.
+#ifdef F08
+#define NAME(procedure) procedure/**/_f08
+#else
+#define NAME(procedure) procedure
+#endif
+program rank_profile
+  implicit none
+  integer :: error, rank, size, half, copy, grid, row, everybody, some, turned, team
+  integer :: triplets(3, 1)
+  logical :: periods(2), remain(2)
+
+  call NAME(mpi_init)(error)
+  call NAME(mpi_comm_rank)(WORLD, rank, error)
+  call NAME(mpi_comm_size)(WORLD, size, error)
+  call NAME(mpi_comm_split)(WORLD, mod(rank, 2), -rank, half, error)
+  call NAME(mpi_comm_dup)(half, copy, error)
+  periods = .true.
+  call NAME(mpi_cart_create)(WORLD, 2, (/ size / 2, 2 /), periods, .false., grid, error)
+  remain = (/ .false., .true. /)
+  call NAME(mpi_cart_sub)(grid, remain, row, error)
+  call NAME(mpi_comm_group)(WORLD, everybody, error)
+  triplets(:, 1) = (/ size - 1, 1, -2 /)
+  call NAME(mpi_group_range_incl)(everybody, 1, triplets, some, error)
+  call NAME(mpi_group_incl)(everybody, 2, (/ 2, 0 /), turned, error)
+  call NAME(mpi_comm_create)(WORLD, some, team, error)
+  call NAME(mpi_group_free)(turned, error)
+  call NAME(mpi_comm_free)(copy, error)
+  if (error == 0) write (*, '(a, i0)') 'done by rank ', rank
+  call NAME(mpi_finalize)(error)
+end program
