@@ -12,6 +12,7 @@
 
 #include "errors.hpp"
 #include "movers/mpi/datatypes.hpp"
+#include "mpi_rooms.hpp"
 #include "points.hpp"
 
 namespace longshore::python {
@@ -177,6 +178,8 @@ NB_MODULE(LONGSHORE_MPI_MODULE, module) {
       },
       nb::arg("relation"), nb::arg("side"), nb::arg("most") = nb::none(),
       "The handle of a new committed datatype. `most`: the largest count in one constructor, for tests.");
+
+  bind_mpi_ranks(module);
 }
 
 }  // namespace longshore::python

@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "longshore/layouts/locality.hpp"
 #include "rooms.hpp"
 
 namespace longshore::python {
@@ -44,11 +45,12 @@ struct Integers {
 Integers integers(const nb::handle& given, const char* what) {
   const auto numpy = nb::module_::import_("numpy");
   auto array = numpy.attr("asarray")(given);
-  const auto kind = nb::cast<std::string>(array.attr("dtype").attr("kind"));
+  const nb::object dtype = array.attr("dtype");
+  const auto kind = nb::cast<std::string>(dtype.attr("kind"));
   if (nb::cast<std::size_t>(array.attr("size")) > 0 && kind != "i" && kind != "u")
     throw Error(ErrorKind::argument,
-                std::string(what) + " are integers, not " + nb::cast<std::string>(nb::str(array.attr("dtype"))));
-  if (kind == "u" && nb::cast<int>(array.attr("dtype").attr("itemsize")) == 8 && nb::cast<std::size_t>(array.attr("size")) > 0 &&
+                std::string(what) + " are integers, not " + nb::str(dtype).c_str());
+  if (kind == "u" && nb::cast<int>(dtype.attr("itemsize")) == 8 && nb::cast<std::size_t>(array.attr("size")) > 0 &&
       nb::cast<std::uint64_t>(array.attr("max")()) > std::uint64_t(INT64_MAX))
     throw Error(ErrorKind::overflow, std::string(what) + " are to fit in 64 signed bits");
   auto flat = numpy.attr("ascontiguousarray")(array, numpy.attr("int64")).attr("reshape")(-1);
@@ -362,10 +364,48 @@ void bind_questions(nb::class_<RankMap>& type) {
           "All members as an array of int64.", nb::sig("def to_array(self) -> numpy.ndarray"));
 }
 
+void bind_orders(nb::module_& module) {
+  module.def(
+      "tiled_order", [](const std::vector<Index>& shape, const std::vector<Index>& tile) { return tiled_order(shape, tile); },
+      nb::arg("shape"), nb::arg("tile"), nb::call_guard<nb::gil_scoped_release>(),
+      "The ranks of a process grid, whose last dimension is the fastest, tile by tile. A closed form where the tile divides the "
+      "grid, else tiles at the upper ends are cut.");
+  module.def(
+      "hilbert_order", [](const std::vector<Index>& shape) { return hilbert_order(shape); }, nb::arg("shape"),
+      nb::call_guard<nb::gil_scoped_release>(),
+      "The ranks of a process grid along Hilbert's curve: each is a neighbour of the one before where extents are one power of "
+      "two, near it elsewhere.");
+  module.def(
+      "node_order",
+      [](const nb::handle& nodes) {
+        const auto list = integers(nodes, "nodes");
+        const nb::gil_scoped_release release;
+        return node_order(list.values());
+      },
+      nb::arg("nodes"),
+      "Members grouped by node, nodes in the order of their first member. nodes[w]: a number for the node of member w.",
+      nb::sig("def node_order(nodes: object) -> RankMap"));
+  module.def("placed_order", &placed_order, nb::arg("cells"), nb::arg("processes"), nb::call_guard<nb::gil_scoped_release>(),
+             "The order in which a grid goes to processes: the i-th rank of the grid that `cells` visits belongs to the i-th of "
+             "`processes`; member c takes rank c of the grid. With `cells` in tiles and `processes` by node, nodes get tiles.");
+  module.def(
+      "split_keys",
+      [](const RankMap& order) {
+        return to_array([&] {
+          const nb::gil_scoped_release release;
+          return keys_of(order);
+        }());
+      },
+      nb::arg("order"),
+      "For each rank, the key for a split that numbers ranks in this order. One key alone is order.rank(w).",
+      nb::sig("def split_keys(order: RankMap) -> numpy.ndarray"));
+}
+
 }  // namespace
 
 void bind_ranks(nb::module_& module) {
   bind_explanation(module);
+  bind_orders(module);
   const auto strategy = nb::arg("strategy") = "hybrid";
   const auto lookup = nb::arg("lookup") = "none";
   const auto modules = nb::arg("modules") = "standard";
@@ -461,8 +501,9 @@ void bind_ranks(nb::module_& module) {
              return "<longshore.RankMap " + std::string(map.representation()) + ": " + std::to_string(map.size()) + " of " +
                     std::to_string(map.world()) + " ranks in " + std::to_string(map.bytes()) + " bytes>";
            })
-      .def("__reduce__", [](nb::handle self) {
-        return nb::make_tuple(self.type().attr("from_bytes"), nb::make_tuple(self.attr("to_bytes")()));
+      .def("__getstate__", [](nb::handle self) { return self.attr("to_bytes")(); })
+      .def("__setstate__", [](RankMap& self, const nb::bytes& bytes) {
+        new (&self) RankMap(RankMap::from_bytes({reinterpret_cast<const std::byte*>(bytes.c_str()), bytes.size()}));
       });
   bind_questions(type);
   bind_algebra(type);

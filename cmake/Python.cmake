@@ -96,7 +96,7 @@ foreach(family IN LISTS LONGSHORE_MPI_FAMILIES)
   target_compile_definitions(longshore_mpi_${family} PUBLIC LONGSHORE_MPI_FAMILY=${family} LONGSHORE_MPI_FAMILY_${macro_name}=1)
   target_link_libraries(longshore_mpi_${family} PUBLIC longshore::core ${${family}_LIBRARY} PRIVATE longshore_flags)
 
-  longshore_mpi_module(_mpi_${family} ${family} bindings/mpi.cpp)
+  longshore_mpi_module(_mpi_${family} ${family} bindings/mpi.cpp bindings/mpi_ranks.cpp)
   target_compile_definitions(_mpi_${family} PRIVATE LONGSHORE_MPI_MODULE=_mpi_${family})
   longshore_rank_profile(${family} ${macro_name})
   if(family STREQUAL abi)

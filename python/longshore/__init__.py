@@ -41,6 +41,7 @@ from ._core import (
     receiver_half,
     sender_half,
 )
+from ._virtual_comm import VirtualComm
 from ._xarray import Grid, XArray
 from .errors import (
     ArgumentError,
@@ -92,6 +93,7 @@ __all__ = [
     "SizeOverflowError",
     "StoreError",
     "TransportError",
+    "VirtualComm",
     "XArray",
     "__version__",
     "answer_get",

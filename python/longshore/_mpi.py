@@ -255,12 +255,11 @@ def _datatype_bits(MPI: ModuleType, datatype: Any, name: str) -> int:
     return _bits(MPI, datatype)
 
 
-def _datatype_of(MPI: ModuleType, bits: int) -> Any:
-    """mpi4py's object for a handle."""
-    datatype = MPI.Datatype()
-    handle = bits.to_bytes(8, sys.byteorder)[: MPI._sizeof(datatype)]
-    ctypes.memmove(MPI._addressof(datatype), handle, len(handle))
-    return datatype
+def _object_of(MPI: ModuleType, thing: Any, bits: int) -> Any:
+    """An empty object of mpi4py's with this handle in it."""
+    handle = bits.to_bytes(8, sys.byteorder)[: MPI._sizeof(thing)]
+    ctypes.memmove(MPI._addressof(thing), handle, len(handle))
+    return thing
 
 
 def from_mpi_datatype(datatype: Any, count: int, destination: Any, destination_count: int) -> _core.AddressRelation:
@@ -278,4 +277,41 @@ def to_mpi_datatype(relation: _core.AddressRelation, side: str) -> Any:
     MPI, module = _open_datatypes("to_mpi_datatype")
     if not isinstance(relation, _core.AddressRelation):
         raise ArgumentError(f"relation must be an AddressRelation, not {type(relation).__name__}")
-    return _datatype_of(MPI, module.to_datatype(relation, side))
+    return _object_of(MPI, MPI.Datatype(), module.to_datatype(relation, side))
+
+
+def rank_map_of(comm_or_group: Any, parent: Any) -> _core.RankMap:
+    """`longshore.ranks.rank_map_of`."""
+    MPI = _mpi4py("rank_map_of")
+    if isinstance(comm_or_group, MPI.Group):
+        module, of = _open(parent)
+        return module.rank_map_of_group(_bits(MPI, comm_or_group), of)
+    module, comm = _open(comm_or_group)
+    # A parent that is none is an error of all: the module sees to that.
+    return module.rank_map_of_comm(comm, _bits(MPI, parent if isinstance(parent, MPI.Comm) else MPI.COMM_NULL))
+
+
+def to_group(map: _core.RankMap, parent: Any) -> Any:
+    """`longshore.ranks.to_group`."""
+    module, comm = _open(parent)
+    MPI = _mpi4py()
+    return _object_of(MPI, MPI.Group(), module.to_group(map, comm))
+
+
+def create_comm(map: _core.RankMap, parent: Any, tag: int) -> Any:
+    """`longshore.ranks.create_comm`."""
+    module, comm = _open(parent)
+    MPI = _mpi4py()
+    return _object_of(MPI, MPI.Intracomm(), module.create_communicator(map, comm, operator.index(tag)))
+
+
+def split(parent: Any, colour: int, key: int) -> _core.RankMap:
+    """`longshore.ranks.split`."""
+    module, comm = _open(parent)
+    return module.split(comm, operator.index(colour), operator.index(key))
+
+
+def node_aware_order(comm: Any) -> _core.RankMap:
+    """`longshore.ranks.node_aware_order`."""
+    module, handle = _open(comm)
+    return module.node_aware_order(handle)

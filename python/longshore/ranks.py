@@ -1,17 +1,49 @@
-"""Rank maps of process grids, and as people write them: `0:1048576:64`, `grid 128x128x64 [:, :, 5]`, a list, a file."""
+"""Rank maps of process grids, as people write them (`0:1048576:64`, `grid 128x128x64 [:, :, 5]`, a list, a file), of MPI's groups
+and communicators, and in orders in which neighbours are near."""
 
 from __future__ import annotations
 
 import os
 import re
-from typing import Sequence
+from typing import TYPE_CHECKING, Sequence
 
 import numpy as np
 
-from ._core import RankExplanation, RankMap, explain_ranks, rank_modules
+from . import _mpi
+from ._core import (
+    RankExplanation,
+    RankMap,
+    explain_ranks,
+    hilbert_order,
+    node_order,
+    placed_order,
+    rank_modules,
+    split_keys,
+    tiled_order,
+)
 from .errors import ArgumentError
 
-__all__ = ["RankExplanation", "RankMap", "explain_ranks", "grid_section", "members_of", "rank_modules"]
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+__all__ = [
+    "RankExplanation",
+    "RankMap",
+    "create_comm",
+    "explain_ranks",
+    "grid_section",
+    "hilbert_order",
+    "members_of",
+    "node_aware_order",
+    "node_order",
+    "placed_order",
+    "rank_map_of",
+    "rank_modules",
+    "split",
+    "split_keys",
+    "tiled_order",
+    "to_group",
+]
 
 
 def grid_section(shape: Sequence[int], section: Sequence[int | slice] = (), *, world: int | None = None) -> RankMap:
@@ -66,6 +98,34 @@ def members_of(text: str, world: int | None = None) -> tuple[range | np.ndarray 
     if members.size and world is None:
         world = int(members.max()) + 1
     return members, world or 0
+
+
+def rank_map_of(comm_or_group: MPI.Comm | MPI.Group, parent: MPI.Comm) -> RankMap:
+    """Which ranks of `parent` the processes of a communicator are; collective over that communicator. Or the members of a group,
+    which is not collective, and for small groups only: MPI tells by comparing each member with each rank."""
+    return _mpi.rank_map_of(comm_or_group, parent)
+
+
+def to_group(map: RankMap, parent: MPI.Comm) -> MPI.Group:
+    """The group of a map's members, which are ranks of `parent`. Free it with Free(). Not collective."""
+    return _mpi.to_group(map, parent)
+
+
+def create_comm(map: RankMap, parent: MPI.Comm, tag: int = 0) -> MPI.Comm:
+    """A communicator of a map's members, which are ranks of `parent`. Collective over the members only; others get COMM_NULL.
+    Free it with Free(). The tag tells apart those that several threads make at a time."""
+    return _mpi.create_comm(map, parent, tag)
+
+
+def split(parent: MPI.Comm, colour: int, key: int = 0) -> RankMap:
+    """What parent.Split(colour, key) would number, with no communicator made: the ranks of this colour by key and then by rank,
+    nobody where the colour is negative. Collective over `parent`."""
+    return _mpi.split(parent, colour, key)
+
+
+def node_aware_order(comm: MPI.Comm) -> RankMap:
+    """The ranks of a communicator grouped by the node that they run on, nodes by their lowest rank. Collective."""
+    return _mpi.node_aware_order(comm)
 
 
 def _range(first: int | None, last: int | None, step: int | None, world: int | None) -> range:

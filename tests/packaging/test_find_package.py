@@ -46,12 +46,13 @@ def test_the_example_runs(prefix, tmp_path):
 
 
 @pytest.fixture(scope="session")
-def mpi_example(prefix, tmp_path_factory):
-    return build_example(prefix, tmp_path_factory.mktemp("example"), "-DWITH_MPI=ON") / "redistribute_mpi"
+def mpi_examples(prefix, tmp_path_factory):
+    return build_example(prefix, tmp_path_factory.mktemp("example"), "-DWITH_MPI=ON")
 
 
 @pytest.mark.skipif("mpich" not in families(), reason="no MPICH here")
+@pytest.mark.parametrize("example", ["redistribute_mpi", "virtual_comm"])
 @pytest.mark.parametrize("ranks", [1, 4])
-def test_the_mpi_example_runs(mpi_example, ranks):
-    done = run_under(["mpiexec", "-n", ranks, mpi_example], "mpich")
+def test_the_mpi_examples_run(mpi_examples, example, ranks):
+    done = run_under(["mpiexec", "-n", ranks, mpi_examples / example], "mpich")
     assert done.returncode == 0, done.stdout + done.stderr

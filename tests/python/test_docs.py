@@ -39,7 +39,7 @@ def test_docstrings(place):
     finder = doctest.DocTestFinder(exclude_empty=True)
     import numpy as np
 
-    found = [test for test in finder.find(place, globs={**vars(longshore), "np": np}) if test.examples]
+    found = [test for test in finder.find(place, globs={**vars(longshore), **vars(longshore.ranks), "np": np}) if test.examples]
     run_doctests(found)
 
 

@@ -308,7 +308,7 @@ def make(relation, side, most):
     if most is None:
         return ls.to_mpi_datatype(relation, side)
     module = _mpi._open(MPI.COMM_SELF)[0]
-    return _mpi._datatype_of(MPI, module.to_datatype(relation, side, most))
+    return _mpi._object_of(MPI, MPI.Datatype(), module.to_datatype(relation, side, most))
 
 
 def one_pair(draw, values):

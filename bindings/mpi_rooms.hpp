@@ -1,0 +1,10 @@
+/// What the modules of MPI families bind beside the engine.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace longshore::python {
+
+void bind_mpi_ranks(nanobind::module_& module);
+
+}  // namespace longshore::python

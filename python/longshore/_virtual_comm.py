@@ -1,0 +1,228 @@
+"""`VirtualComm`: a communicator that is a rank map over another one, in mpi4py's words."""
+
+from __future__ import annotations
+
+import functools
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from . import _mpi
+from ._core import RankMap
+from .errors import ArgumentError
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+_COLLECTIVES = frozenset(
+    "Allgather Allgatherv Allreduce Alltoall Alltoallv Alltoallw Barrier Bcast Exscan Gather Gatherv Reduce Reduce_scatter "
+    "Reduce_scatter_block Scan Scatter Scatterv allgather allreduce alltoall barrier bcast exscan gather reduce scan "
+    "scatter".split()
+)
+
+
+class VirtualComm:
+    """Members of a communicator that send to each other by their position in a `RankMap`: no MPI communicator is made for them.
+
+    `VirtualComm.over(comm)` duplicates a communicator; `sub`, `create` and `split` make others of its members, which send on that
+    one duplicate. Messages are told apart by a `context` in the high bits of the tag, worked out from the map; 0 is everybody's. A
+    process cannot have two of one context at a time: ArgumentError says so, and all members of the new one then pass another
+    `context`. Members make those that they have in common in the same order. Let go of the last one everywhere at about the same
+    point, or call Free(), and receive what is under way before.
+
+    Sending and receiving is as in mpi4py, by pickle (send) or from buffers (Send), but that a receive names its tag (default 0), at
+    most `tag_ub`. Collectives go through `comm`, an MPI communicator that is made when one is called for the first time; vc.Bcast
+    is vc.comm.Bcast. Who is no member has rank None, and can ask but neither send nor receive.
+    """
+
+    def __init__(self, core: Any, MPI: ModuleType) -> None:
+        """For internal use: see `over`."""
+        self._kept = core
+        self._MPI = MPI
+        self._traffic = _mpi._object_of(MPI, MPI.Intracomm(), core.traffic)
+        self._comm: Any = None
+
+    @classmethod
+    def over(cls, comm: MPI.Comm) -> VirtualComm:
+        """Everybody in `comm`. Collective."""
+        module, bits = _mpi._open(comm)
+        return cls(module.VirtualComm.over(bits), _mpi._mpi4py())
+
+    def sub(self, positions: RankMap | Any, *, context: int | None = None) -> VirtualComm:
+        """The members at these positions: a map of a world of `size`, or anything that one is made of. Not collective."""
+        if not isinstance(positions, RankMap):
+            positions = RankMap(positions, self.size)
+        return VirtualComm(self._core.sub(positions, context), self._MPI)
+
+    def create(self, ranks: RankMap, *, context: int | None = None) -> VirtualComm:
+        """These ranks of the communicator that all began with. Not collective."""
+        return VirtualComm(self._core.create(ranks, context), self._MPI)
+
+    def split(self, colour: int, key: int = 0, *, context: int | None = None) -> VirtualComm:
+        """As Split of mpi4py; of nobody where the colour is negative. Collective over the members."""
+        return VirtualComm(self._core.split(colour, key, context), self._MPI)
+
+    def Free(self) -> None:
+        """Gives the context back, and with the last user the communicators. Do so on all members."""
+        self._kept = self._comm = None
+
+    @property
+    def map(self) -> RankMap:
+        """Which ranks of the communicator that all began with the members are."""
+        return self._core.map
+
+    @property
+    def rank(self) -> int | None:
+        """This process's position, or None."""
+        return self._core.rank
+
+    @property
+    def size(self) -> int:
+        """How many members there are."""
+        return self._core.size
+
+    @property
+    def context(self) -> int:
+        """What keeps messages apart from those of others."""
+        return self._core.context
+
+    @property
+    def contexts(self) -> int:
+        """How many contexts there are."""
+        return self._core.contexts
+
+    @property
+    def tag_ub(self) -> int:
+        """The largest tag."""
+        return self._core.tag_ub
+
+    def Get_rank(self) -> int | None:
+        """`rank`."""
+        return self.rank
+
+    def Get_size(self) -> int:
+        """`size`."""
+        return self.size
+
+    def peer(self, rank: int) -> int:
+        """The rank of a member in the communicator that all began with."""
+        return self._core.peer(rank)
+
+    def position(self, parent_rank: int) -> int | None:
+        """Where a rank of that communicator is among the members, or None."""
+        return self._core.position(parent_rank)
+
+    @property
+    def comm(self) -> MPI.Intracomm:
+        """An MPI communicator of the members. Collective over them the first time; it goes with this object."""
+        if self._comm is None:
+            self._comm = _mpi._object_of(self._MPI, self._MPI.Intracomm(), self._core.comm())
+        return self._comm
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _COLLECTIVES:
+            return getattr(self.comm, name)
+        raise AttributeError(f"a VirtualComm has no {name!r}")
+
+    def send(self, obj: Any, dest: int, tag: int = 0) -> None:
+        self._traffic.send(obj, self._to(dest), self._tag(tag))
+
+    def isend(self, obj: Any, dest: int, tag: int = 0) -> MPI.Request:
+        return self._traffic.isend(obj, self._to(dest), self._tag(tag))
+
+    def Send(self, buf: Any, dest: int, tag: int = 0) -> None:
+        self._traffic.Send(buf, self._to(dest), self._tag(tag))
+
+    def Isend(self, buf: Any, dest: int, tag: int = 0) -> MPI.Request:
+        return self._traffic.Isend(buf, self._to(dest), self._tag(tag))
+
+    def recv(self, buf: Any = None, source: int | None = None, tag: int = 0, status: MPI.Status | None = None) -> Any:
+        message = self._traffic.recv(buf, self._from(source), self._tag(tag), status)
+        self._tell(status, source, tag)
+        return message
+
+    def Recv(self, buf: Any, source: int | None = None, tag: int = 0, status: MPI.Status | None = None) -> None:
+        self._traffic.Recv(buf, self._from(source), self._tag(tag), status)
+        self._tell(status, source, tag)
+
+    def irecv(self, buf: Any = None, source: int | None = None, tag: int = 0) -> MPI.Request:
+        return self._incoming(self._traffic.irecv(buf, self._from(source), self._tag(tag)), source, tag)
+
+    def Irecv(self, buf: Any, source: int | None = None, tag: int = 0) -> MPI.Request:
+        return self._incoming(self._traffic.Irecv(buf, self._from(source), self._tag(tag)), source, tag)
+
+    def sendrecv(self, sendobj: Any, dest: int, sendtag: int = 0, recvbuf: Any = None, source: int | None = None, recvtag: int = 0,
+                 status: MPI.Status | None = None) -> Any:
+        message = self._traffic.sendrecv(sendobj, self._to(dest), self._tag(sendtag), recvbuf, self._from(source),
+                                         self._tag(recvtag), status)
+        self._tell(status, source, recvtag)
+        return message
+
+    def Sendrecv(self, sendbuf: Any, dest: int, sendtag: int = 0, recvbuf: Any = None, source: int | None = None, recvtag: int = 0,
+                 status: MPI.Status | None = None) -> None:
+        self._traffic.Sendrecv(sendbuf, self._to(dest), self._tag(sendtag), recvbuf, self._from(source), self._tag(recvtag), status)
+        self._tell(status, source, recvtag)
+
+    def __repr__(self) -> str:
+        if self._kept is None:
+            return "<longshore.VirtualComm, released>"
+        return f"<longshore.VirtualComm: rank {self.rank} of {self.size}, context {self.context}>"
+
+    @property
+    def _core(self) -> Any:
+        if self._kept is None:
+            raise ArgumentError("this virtual communicator was released with Free()")
+        return self._kept
+
+    def _tag(self, tag: int) -> int:
+        return self._core.wire_tag(tag)
+
+    def _to(self, dest: int) -> int:
+        return dest if dest == self._MPI.PROC_NULL else self._core.peer(dest)
+
+    def _from(self, source: int | None) -> int:
+        return self._MPI.ANY_SOURCE if source is None or source == self._MPI.ANY_SOURCE else self._to(source)
+
+    def _tell(self, status: MPI.Status | None, source: int | None, tag: int) -> None:
+        """Puts the member and the tag into a status where MPI has put a rank of the duplicate and a tag with the context."""
+        if status is None or source == self._MPI.PROC_NULL:
+            return
+        known = source is not None and source != self._MPI.ANY_SOURCE
+        status.Set_source(source if known else self._core.position(status.Get_source()))
+        status.Set_tag(tag)
+
+    def _incoming(self, request: MPI.Request, source: int | None, tag: int) -> MPI.Request:
+        incoming = _incoming_class(self._MPI)(request)
+        incoming.tell = functools.partial(self._tell, source=source, tag=tag)
+        return incoming
+
+
+@functools.cache  # a class of mpi4py's, which may not be there
+def _incoming_class(MPI: ModuleType) -> type:
+    class Incoming(MPI.Request):
+        """A receive whose status names the member that it came from, where it is waited for or tested by itself."""
+
+        tell: Any
+
+        def Wait(self, status: Any = None) -> bool:
+            done = super().Wait(status)
+            self.tell(status)
+            return done
+
+        def wait(self, status: Any = None) -> Any:
+            message = super().wait(status)
+            self.tell(status)
+            return message
+
+        def Test(self, status: Any = None) -> bool:
+            done = super().Test(status)
+            if done:
+                self.tell(status)
+            return done
+
+        def test(self, status: Any = None) -> tuple[bool, Any]:
+            done, message = super().test(status)
+            if done:
+                self.tell(status)
+            return done, message
+
+    return Incoming
