@@ -57,7 +57,19 @@ Integers integers(const nb::handle& given, const char* what) {
   return {array, nb::cast<Array>(flat)};
 }
 
-bool is_scalar(const nb::handle& given) { return PyIndex_Check(given.ptr()) && !nb::hasattr(given, "shape"); }
+/// Integers, and NumPy's scalars and arrays of no dimension.
+bool is_scalar(const nb::handle& given) {
+  return PyIndex_Check(given.ptr()) && (!nb::hasattr(given, "ndim") || nb::cast<int>(given.attr("ndim")) == 0);
+}
+
+/// A scalar as a rank; what does not fit in 64 bits is nobody's.
+Index rank_of(const nb::handle& given) {
+  const nb::object number = nb::steal(PyNumber_Index(given.ptr()));
+  if (!number.is_valid()) throw nb::python_error();
+  int overflow = 0;
+  const long long value = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
+  return overflow != 0 ? nobody : Index(value);
+}
 
 LookupKind lookup_kind(const std::string& name) {
   if (name == "none") return LookupKind::none;
@@ -316,7 +328,7 @@ void bind_questions(nb::class_<RankMap>& type) {
           "rank",
           [](const RankMap& map, const nb::handle& ranks) -> nb::object {
             if (is_scalar(ranks)) {
-              const Index found = map.rank(nb::cast<Index>(ranks));
+              const Index found = map.rank(rank_of(ranks));
               return found == nobody ? nb::none() : nb::object(nb::int_(found));
             }
             const auto list = integers(ranks, "ranks");
@@ -351,7 +363,7 @@ void bind_questions(nb::class_<RankMap>& type) {
           nb::arg("position"))
       .def(
           "__contains__",
-          [](const RankMap& map, const nb::handle& w) { return is_scalar(w) && map.contains(nb::cast<Index>(w)); },
+          [](const RankMap& map, const nb::handle& w) { return is_scalar(w) && map.contains(rank_of(w)); },
           nb::arg("rank"), nb::sig("def __contains__(self, rank: object, /) -> bool"))
       .def(
           "to_array",

@@ -106,6 +106,7 @@ Layout::Layout(std::vector<Distribution> dimensions, ProcessGrid grid, Order ord
            std::to_string(grid_.extents[g]));
   }
 
+  if (processes > RankMap::largest_world) fail(std::to_string(processes) + " processes; at most 2^40");
   if (grid_.ranks.empty()) grid_.ranks = RankMap::whole(processes);
   if (grid_.ranks.size() != processes)
     fail(std::to_string(grid_.ranks.size()) + " ranks given for a grid of " + std::to_string(processes) + " processes");
@@ -268,7 +269,9 @@ Layout Layout::window(const std::vector<Index>& first, const std::vector<Index>&
   return Layout(std::move(dimensions), grid_, order_);
 }
 
-std::string Layout::to_string() const {
+std::string Layout::to_string() const { return text(true); }
+
+std::string Layout::text(bool with_list) const {
   std::string text = "(";
   for (std::size_t d = 0; d < dimensions_.size(); ++d) text += (d ? ", " : "") + dimensions_[d].to_string();
   text += ") on ";
@@ -288,24 +291,28 @@ std::string Layout::to_string() const {
   if (any(origins)) text += ", origin=" + join(origins, "x");
   const auto* stride = grid_.ranks.ascending() ? grid_.ranks.nest() : nullptr;
   if (stride == nullptr || stride->depth() > 1) {
-    text += ", ranks=[" + join(grid_.ranks.to_vector(), ",") + "]";
+    text += ", ranks=[" + (with_list ? join(grid_.ranks.to_vector(), ",") : "") + "]";
   } else if (const auto [count, step] = stride->axis(0); stride->base() != 0 || (count > 1 && step != 1)) {
-    const bool one_by_one = count == 1 || step == 1;
-    text += ", ranks=" + std::to_string(stride->base()) + ":" + std::to_string(world_size_ + (one_by_one ? 0 : step - 1));
-    if (!one_by_one) text += ":" + std::to_string(step);
+    text += ", ranks=" + std::to_string(stride->base()) + ":" + std::to_string(world_size_);
+    if (count > 1 && step != 1) text += ":" + std::to_string(step);
   }
   if (ld_ > 0) text += ", ld=" + std::to_string(ld_);
   return text;
 }
 
 std::uint64_t Layout::digest() const {
-  // FNV-1a over the canonical text and the shape: the text says everything, and says it the same on every machine.
+  // FNV-1a over the canonical text, the shape and the ranks, a number at a time: the same on every machine.
   std::uint64_t hash = 14695981039346656037ull;
   auto mix = [&hash](const std::string& text) {
     for (const char c : text) hash = (hash ^ std::uint8_t(c)) * 1099511628211ull;
   };
-  mix(to_string());
+  const std::string without = text(false);
+  mix(without);
   mix(" of " + join(shape_, "x"));
+  if (without.find("ranks=[") != std::string::npos)
+    Members(grid_.ranks).each_piece([&hash](Index, std::span<const Index> ranks) {
+      for (const Index rank : ranks) hash = (hash ^ std::uint64_t(rank)) * 1099511628211ull, hash ^= hash >> 32;
+    });
   return hash;
 }
 

@@ -147,7 +147,7 @@ bool is_repetitive(const Members& members) {
     std::uint64_t sum = 0, oldest = 1;
     for (Index k = 0; k < window; ++k) oldest *= power;
     auto step_hash = [&](Index k) {
-      const auto mixed = std::uint64_t(values[std::size_t(k)] - values[std::size_t(k - 1)]) * 0x9E3779B97F4A7C15u;
+      const auto mixed = (std::uint64_t(values[std::size_t(k)]) - std::uint64_t(values[std::size_t(k - 1)])) * 0x9E3779B97F4A7C15u;
       return mixed ^ mixed >> 29;
     };
     for (Index k = 1; k < n; ++k) {
@@ -166,7 +166,7 @@ bool is_repetitive(const Members& members) {
 
 /// About how large a grammar of the steps is. The number of distinct stretches of k symbols, over k, at its largest (the substring
 /// complexity of Raskhodnikova and others, and of Kociumaka, Navarro and Prezza) is what any such grammar needs at least, and what
-/// good ones exceed by a logarithm. Of a long text, its beginning is looked at.
+/// good ones exceed by a logarithm. Of a long text, stretches from the beginning, the middle and the end are looked at.
 void estimate_grammar(Analysis& out) {
   constexpr std::size_t most_runs = std::size_t{1} << 14;
   std::vector<std::uint64_t> text;
@@ -175,8 +175,10 @@ void estimate_grammar(Analysis& out) {
     return a ^ a >> 29;
   };
   const auto& runs = out.runs;
-  const std::size_t looked = std::min(runs.size(), most_runs);
-  for (std::size_t j = 0; j < looked; ++j) {
+  const std::size_t looked = std::min(runs.size(), most_runs), places = looked < runs.size() ? 4 : 1;
+  for (std::size_t k = 0; k < looked; ++k) {
+    const std::size_t stretch = looked / places, place = std::min(k / stretch, places - 1);
+    const std::size_t j = k + (places > 1 ? (runs.size() - looked) / (places - 1) * place : 0);
     if (j > 0) text.push_back(mix(std::uint64_t(runs[j].first - runs[j - 1].last()), 1));
     if (runs[j].count > 1) text.push_back(mix(std::uint64_t(runs[j].step), std::uint64_t(runs[j].count)));
   }
@@ -374,6 +376,13 @@ void look_for_diagram(Analysis& out, const Members& members) {
 
 }  // namespace
 
+std::vector<AffineRun> merged_runs(std::span<const AffineRun> runs) {
+  RunCollector collector(false);
+  for (const auto& run : runs)
+    if (run.count > 0) collector.push(run.first, run.count > 1 ? run.step : 1, run.count);
+  return collector.finish();
+}
+
 Analysis analyse_simply(const Members& members, Index world, bool repetitive) {
   Analysis out;
   out.size = members.size(), out.world = world;
@@ -395,7 +404,12 @@ Analysis analyse_simply(const Members& members, Index world, bool repetitive) {
   // And so are runs, where they are few for what they stand for.
   constexpr Index most_looked_at = Index{1} << 24, long_runs = 4096, short_runs = 16;
   std::optional<std::vector<AffineRun>> known;
-  if (members.map() != nullptr && out.size >= long_runs) known = known_runs(*members.map(), out.size / long_runs);
+  constexpr Index most_runs = Index{1} << 20, most_members = Index{1} << 33;
+  if (members.map() != nullptr && out.size >= long_runs)
+    known = known_runs(*members.map(), std::min(out.size / long_runs, most_runs));
+  if (members.map() != nullptr && !known && out.size > most_members)
+    throw Error(ErrorKind::memory_limit, "a map of " + std::to_string(out.size) + " members that are no loops and no few runs is "
+                                         "not looked through; at most " + std::to_string(most_members));
   const auto runs = known ? std::span<const AffineRun>(*known) : members.runs();
   const auto n = Index(runs.size());
   if (n > 0 && n < out.size / short_runs) {

@@ -335,6 +335,8 @@ Comparison compare(const RankMap& a, const RankMap& b) {
   if (a.size() != b.size()) return Comparison::unequal;
   if (a == b) return Comparison::identical;
   if (a.ascending() && b.ascending()) return Comparison::unequal;
+  if (a.nest() && b.nest()) return as_set(a) == as_set(b) ? Comparison::similar : Comparison::unequal;
+  check_enumerable(b);
   // As many members, none twice: the same if all of one are in the other.
   const Membership in_a(a, b.size());
   constexpr Index piece = 4096;

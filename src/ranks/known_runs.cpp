@@ -21,9 +21,11 @@ bool compose(const Runs& list, const Runs& positions, Index most, Runs& out) {
       const Index end = starts[j] + list[j].count;
       const Index room = rest.step > 0 ? ceil_div(end - rest.first, rest.step) : (rest.first - starts[j]) / -rest.step + 1;
       const Index here = std::min(rest.count, room);
-      out.push_back({list[j].first + list[j].step * (rest.first - starts[j]), list[j].step * rest.step, here});
+      // The steps of one member lead nowhere, and may not even fit.
+      out.push_back({list[j].first + list[j].step * (rest.first - starts[j]), here > 1 ? list[j].step * rest.step : 1, here});
       if (Index(out.size()) > most) return false;
-      rest.first += rest.step * here, rest.count -= here;
+      rest.count -= here;
+      if (rest.count > 0) rest.first += rest.step * here;
     }
   }
   return true;

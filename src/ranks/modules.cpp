@@ -1,5 +1,5 @@
 // The modules of the library: what each would cost, from one analysis, and how it is built. Times are of questions at random on a
-// server's core, in cache, as measured with `longshore bench ranks`; what the caches of such a core do not hold is added.
+// server's core, as `longshore bench ranks` has measured them; what the nearer caches of such a core do not hold is added.
 #include <algorithm>
 #include <cmath>
 
@@ -15,7 +15,7 @@ namespace {
 /// What reaching for so many bytes at random adds, with so many accesses that depend on one another.
 double memory_ns(double bytes, int accesses) {
   constexpr double first_cache = 48e3, second_cache = 2e6, last_cache = 64e6;
-  const double each = bytes < first_cache ? 0 : bytes < second_cache ? 1.5 : bytes < last_cache ? 8 : 60;
+  const double each = bytes < first_cache ? 0 : bytes < second_cache ? 0.7 : bytes < last_cache ? 2.5 : 30;
   return accesses * each;
 }
 
@@ -76,7 +76,7 @@ const char* no_list_of_set(const Analysis& a) { return !a.ascending ? no_set : a
 Estimate estimate_nest(const Analysis& a) {
   if (!a.nest) return impossible("the ranks are no nested loops");
   const auto depth = double(a.nest->depth());
-  auto estimate = costs(a, a.nest->bytes(), 0.6 + 0.9 * (depth - 1), 1.5 + 2 * depth, 0, a.nest->to_string());
+  auto estimate = costs(a, a.nest->bytes(), 1.4 + 0.6 * (depth - 1), 3 + 3 * depth, 0, a.nest->to_string());
   return estimate;
 }
 RankMap::Form make_nest(const Members&, const Analysis& a) { return *a.nest; }
@@ -91,7 +91,7 @@ Estimate estimate_stride(const Analysis& a) {
 Estimate estimate_elias_fano(const Analysis& a) {
   if (const char* why = no_list_of_set(a)) return impossible(why);
   if (a.size > EliasFano::most) return impossible("too many members");
-  return kept<EliasFanoForm>(a, EliasFanoForm::bytes_of(a.size, a.span()), 9, 12, 2);
+  return kept<EliasFanoForm>(a, EliasFanoForm::bytes_of(a.size, a.span()), 16, 38, 2);
 }
 RankMap::Form make_elias_fano(const Members& m, const Analysis& a) { return keep(EliasFanoForm(m, a.lowest, a.highest)); }
 
@@ -100,14 +100,14 @@ Estimate estimate_holes(const Analysis& a) {
   if (a.size == 0) return impossible("no members");
   const Index holes = a.span() - a.size;
   if (holes > a.size || holes > EliasFano::most || a.size > most_kept) return impossible("more holes than members");
-  return kept<HolesForm>(a, HolesForm::bytes_of(a.size, a.span()), 10, 12 * std::log2(double(holes) + 2), 2);
+  return kept<HolesForm>(a, HolesForm::bytes_of(a.size, a.span()), 20, 16 * std::log2(double(holes) + 2), 2);
 }
 RankMap::Form make_holes(const Members& m, const Analysis& a) { return keep(HolesForm(m, a.lowest, a.highest)); }
 
 Estimate estimate_bitmap512(const Analysis& a) {
   if (const char* why = no_list_of_set(a)) return impossible(why);
   if (a.span() > most_kept_bits || a.size > Bitmap::most) return impossible("too many bits");
-  return kept<BitmapForm>(a, BitmapForm::bytes_of(a.size, a.span()), 8, 4, 2);
+  return kept<BitmapForm>(a, BitmapForm::bytes_of(a.size, a.span()), 16, 9, 2);
 }
 RankMap::Form make_bitmap512(const Members& m, const Analysis& a) { return keep(BitmapForm(m, a.lowest, a.highest)); }
 
@@ -115,7 +115,7 @@ Estimate estimate_runs(const Analysis& a) {
   if (!a.ascending || a.size == 0) return impossible(a.size == 0 ? "no members" : no_set);
   if (a.ranges > EliasFano::most) return impossible("too many runs");
   if (!a.enumerated && a.runs.empty()) return impossible("too many members");
-  return kept<RunsForm>(a, RunsForm::bytes_of(a.ranges, a.size, a.span()), 32, 32, 3, std::to_string(a.ranges) + " runs");
+  return kept<RunsForm>(a, RunsForm::bytes_of(a.ranges, a.size, a.span()), 65, 85, 3, std::to_string(a.ranges) + " runs");
 }
 RankMap::Form make_runs(const Members& m, const Analysis& a) {
   return keep(RunsForm(a.runs.empty() ? m : Members(a.runs)));
@@ -124,8 +124,8 @@ RankMap::Form make_runs(const Members& m, const Analysis& a) {
 Estimate estimate_dag(const Analysis& a) {
   if (!a.diagram) return impossible(a.ascending ? "no small diagram" : no_set);
   const double levels = FixedIntegers::bits_of(a.highest) - DagForm::leaf_bits;
-  return kept<DagForm>(a, DagForm::bytes_of(a.dag_nodes, a.dag_leaves, a.size), 8 + 4.5 * std::max(levels, 0.0),
-                       5 + 3.5 * std::max(levels, 0.0), 1,
+  return kept<DagForm>(a, DagForm::bytes_of(a.dag_nodes, a.dag_leaves, a.size), 20 + 10 * std::max(levels, 0.0),
+                       15 + 9 * std::max(levels, 0.0), 1,
                        std::to_string(a.dag_nodes) + " nodes, " + std::to_string(a.dag_leaves) + " leaves");
 }
 RankMap::Form make_dag(const Members&, const Analysis& a) { return a.diagram; }
@@ -134,20 +134,20 @@ RankMap::Form make_dag(const Members&, const Analysis& a) { return a.diagram; }
 
 Estimate estimate_array(const Analysis& a) {
   if (const char* why = not_listed(a)) return impossible(why);
-  return kept<ArrayForm>(a, ArrayForm::bytes_of(a.size, a.world), 0.7, searched, 1);
+  return kept<ArrayForm>(a, ArrayForm::bytes_of(a.size, a.world), 1.6, searched, 1);
 }
 RankMap::Form make_array(const Members& m, const Analysis& a) { return keep(ArrayForm(m, a.world)); }
 
 Estimate estimate_packed(const Analysis& a) {
   if (const char* why = not_listed(a)) return impossible(why);
-  return kept<PackedForm>(a, PackedForm::bytes_of(a.size, a.world), 1.2, searched, 1);
+  return kept<PackedForm>(a, PackedForm::bytes_of(a.size, a.world), 6, searched, 1);
 }
 RankMap::Form make_packed(const Members& m, const Analysis& a) { return keep(PackedForm(m, a.world)); }
 
 Estimate estimate_linear(const Analysis& a) {
   if (const char* why = not_listed(a)) return impossible(why);
   if (!a.enumerated || a.linear_bytes == 0) return impossible("the members were not looked at");
-  return kept<LinearForm>(a, a.linear_bytes, 3, searched, 2);
+  return kept<LinearForm>(a, a.linear_bytes, 7, searched, 2);
 }
 RankMap::Form make_linear(const Members& m, const Analysis&) { return keep(LinearForm(m)); }
 
@@ -157,19 +157,19 @@ Estimate estimate_affine_runs(const Analysis& a) {
   Index least = INT64_MAX, most = INT64_MIN, highest = 0, extents = 0;
   for (const auto& run : a.runs) {
     least = std::min(least, run.step), most = std::max(most, run.step), highest = std::max(highest, run.first);
-    extents = checked_add(extents, run.highest() - run.lowest() + 1);
+    if (extents <= a.span()) extents += run.highest() - run.lowest() + 1;
   }
   Index bytes = AffineRunsForm::bytes_of(n, a.size, highest, most - least);
   // An order by rank is kept where runs lie apart, and only then they fit side by side.
   if (!a.ascending && extents <= a.span()) bytes += FixedIntegers::bytes_of(n, FixedIntegers::bits_of(n));
-  return kept<AffineRunsForm>(a, bytes, 9, 8 + 4 * std::log2(double(n) + 1), 2, std::to_string(n) + " runs");
+  return kept<AffineRunsForm>(a, bytes, 21, 15 + 7 * std::log2(double(n) + 1), 2, std::to_string(n) + " runs");
 }
 RankMap::Form make_affine_runs(const Members&, const Analysis& a) { return keep(AffineRunsForm(a.runs)); }
 
 Estimate estimate_grammar(const Analysis& a) {
   if (a.grammar_rules == 0) return impossible("the steps hardly repeat");
   return kept<GrammarForm>(a, GrammarForm::bytes_of(a.grammar_rules, a.grammar_top, a.size, a.span()),
-                           30 + 6 * std::log2(double(a.runs.size()) + 1), a.ascending ? 80 : searched, 3,
+                           40 + 8 * std::log2(double(a.runs.size()) + 1), a.ascending ? 150 : searched, 3,
                            "about " + std::to_string(a.grammar_rules + a.grammar_top) + " symbols");
 }
 RankMap::Form make_grammar(const Members&, const Analysis& a) { return keep(GrammarForm(a.runs, a.ascending)); }
@@ -177,7 +177,7 @@ RankMap::Form make_grammar(const Members&, const Analysis& a) { return keep(Gram
 Estimate estimate_chunks(const Analysis& a) {
   if (const char* why = not_listed(a)) return impossible(why);
   if (!a.enumerated || a.chunk_bytes == 0 || a.size <= ChunksForm::chunk) return impossible("the map is one chunk");
-  return kept<ChunksForm>(a, a.chunk_bytes, 12, a.ascending ? 60 : searched, 3);
+  return kept<ChunksForm>(a, a.chunk_bytes, 20, a.ascending ? 110 : searched, 3);
 }
 RankMap::Form make_chunks(const Members& m, const Analysis& a) { return keep(ChunksForm(m, a.world, a.ascending)); }
 
@@ -197,7 +197,7 @@ Estimate estimate_product(const Analysis& a) {
   }
   const auto depth = double(a.product->inner.depth());
   const Index bytes = Index(best.bytes) + a.product->inner.bytes() + ProductForm::parts_bytes;
-  return kept<ProductForm>(a, bytes, best.select_ns + 2 + depth, best.rank_ns < 0 ? searched : best.rank_ns + 4 + 2 * depth, 0,
+  return kept<ProductForm>(a, bytes, best.select_ns + 5 + depth, best.rank_ns < 0 ? searched : best.rank_ns + 7 + 3 * depth, 0,
                            std::to_string(a.product->outer.size()) + " times " + a.product->inner.to_string());
 }
 RankMap::Form make_product(const Members&, const Analysis& a) {
@@ -209,14 +209,14 @@ RankMap::Form make_product(const Members&, const Analysis& a) {
 
 Estimate estimate_gap(const Analysis& a) {
   if (const char* why = no_list_of_set(a)) return impossible(why);
-  return kept<GapForm>(a, GapForm::bytes_of(a.size, std::max<Index>(a.largest_step, 0), a.highest), 20, searched, 2);
+  return kept<GapForm>(a, GapForm::bytes_of(a.size, std::max<Index>(a.largest_step, 0), a.highest), 38, searched, 2);
 }
 RankMap::Form make_gap(const Members& m, const Analysis&) { return keep(GapForm(m)); }
 
 Estimate estimate_bitmap(const Analysis& a) {
   if (const char* why = no_list_of_set(a)) return impossible(why);
   if (a.span() > most_kept_bits) return impossible("too many bits");
-  return kept<SumsBitmapForm>(a, SumsBitmapForm::bytes_of(a.span()), 20 + 5 * std::log2(double(a.span()) / 1024 + 1), 12, 2);
+  return kept<SumsBitmapForm>(a, SumsBitmapForm::bytes_of(a.span()), 28 + 9 * std::log2(double(a.span()) / 1024 + 1), 20, 2);
 }
 RankMap::Form make_bitmap(const Members& m, const Analysis& a) { return keep(SumsBitmapForm(m, a.lowest, a.highest)); }
 
@@ -238,7 +238,7 @@ Estimate estimate_bdd(const Analysis& a) {
   const Index paths = a.nest ? paths_of_nest(a, bits) : a.paths;
   if (a.size == 0 || a.size > most_kept || paths == 0 || paths > BddForm::most_paths)
     return impossible("no diagram of few paths");
-  return kept<BddForm>(a, BddForm::bytes_of(paths, bits), 60 + 12.0 * double(paths), 3.0 * double(paths) * bits, 0,
+  return kept<BddForm>(a, BddForm::bytes_of(paths, bits), 150 + 16.0 * double(paths), 4.0 * double(paths) * bits, 0,
                        std::to_string(paths) + " paths");
 }
 RankMap::Form make_bdd(const Members& m, const Analysis& a) {

@@ -20,9 +20,10 @@ const RankForm& kept(const RankMap::Form& form) { return *std::get<std::shared_p
 
 /// Whether `rank` answers without an index and without looking through all members.
 bool finds(const RankMap& map) {
-  if (map.ascending() || map.nest() != nullptr || map.lookup() != LookupKind::none) return true;
+  if (map.ascending() || map.nest() != nullptr) return true;
   if (const auto* product = form_of<ProductForm>(map)) return finds(product->outer());
   if (const auto* child = form_of<ChildForm>(map)) return finds(child->parent()) && finds(child->positions());
+  if (map.lookup() != LookupKind::none) return true;
   return visit_form(kept(map.form()), [&](const auto& form) { return form.rank(form.select(0)) != ranks::unknown; });
 }
 
@@ -196,7 +197,7 @@ std::vector<Index> RankMap::to_vector() const {
 }
 
 RankMap RankMap::slice(Index first, Index last, Index step) const {
-  if (step == 0 || step == INT64_MIN || first < 0 || first > size_ || last < -1 || last > size_)
+  if (step == 0 || step == INT64_MIN || first < (step < 0 ? -1 : 0) || first > size_ || last < -1 || last > size_)
     throw Error(ErrorKind::argument, "a slice from " + std::to_string(first) + " to " + std::to_string(last) + " by " +
                                          std::to_string(step) + " of " + std::to_string(size_) + " members");
   const Index way = step > 0 ? last - first : first - last, count = way <= 0 ? 0 : ceil_div(way, std::abs(step));
@@ -228,7 +229,7 @@ LookupKind RankMap::lookup() const {
   if (const auto* product = form_of<ProductForm>(*this)) return product->outer().lookup();
   if (const auto* child = form_of<ChildForm>(*this)) {
     const auto own = child->positions().lookup();
-    return own != LookupKind::none ? own : child->parent().lookup();
+    return own != LookupKind::none || !finds(child->positions()) ? own : child->parent().lookup();
   }
   return lookup_ ? lookup_->kind() : LookupKind::none;
 }
@@ -255,6 +256,11 @@ bool RankMap::operator==(const RankMap& other) const {
   if (!nest() && !other.nest() && representation() == other.representation() && bytes() < size_ / gain &&
       ranks::same_words(*this, other))
     return true;
+  // And so are runs.
+  constexpr Index most_runs = Index{1} << 20;
+  if (const auto mine = ranks::known_runs(*this, std::min(size_ / gain, most_runs)))
+    if (const auto theirs = ranks::known_runs(other, std::min(size_ / gain, most_runs)))
+      return ranks::merged_runs(*mine) == ranks::merged_runs(*theirs);
   constexpr Index piece = 1024;
   std::vector<Index> a(piece), b(piece);
   for (Index first = 0; first < size_; first += piece) {

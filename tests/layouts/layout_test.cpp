@@ -81,9 +81,13 @@ TEST(Layout, consecutive_ranks_are_a_range_however_written) {
   EXPECT_EQ(parse("(BLOCK) on 3, ranks=[4,5,6]", {9}), parse("(BLOCK) on 3, ranks=4:7", {9}));
   EXPECT_EQ(parse("(BLOCK) on 3, ranks=0:3", {9}), parse("(BLOCK) on 3", {9}));
   EXPECT_EQ(parse("(BLOCK) on 1, ranks=[2]", {9}).to_string(), "(BLOCK) on 1, ranks=2:3");
-  EXPECT_EQ(parse("(BLOCK) on 3, ranks=[1,4,7]", {9}).to_string(), "(BLOCK) on 3, ranks=1:10:3");
+  EXPECT_EQ(parse("(BLOCK) on 3, ranks=[1,4,7]", {9}).to_string(), "(BLOCK) on 3, ranks=1:8:3");
   EXPECT_EQ(parse("(BLOCK) on 3, ranks=1:8:3", {9}), parse("(BLOCK) on 3, ranks=1:10:3", {9}));
   EXPECT_EQ(parse("(BLOCK) on 1, ranks=0:5:7", {9}).to_string(), "(BLOCK) on 1");
+  const auto far = parse("(BLOCK) on 2, ranks=[0,1099511627775]", {9});
+  EXPECT_EQ(parse(far.to_string(), {9}), far);
+  EXPECT_NE(parse("(BLOCK) on 3, ranks=[2,0,1]", {9}).digest(), parse("(BLOCK) on 3, ranks=[1,0,2]", {9}).digest());
+  expect_error(ErrorKind::layout, {"2000000000000 processes"}, [] { parse("(BLOCK) on 2000000000000", {9}); });
 }
 
 TEST(Layout, digests_see_what_matters) {

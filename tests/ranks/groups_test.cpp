@@ -85,6 +85,35 @@ TEST(Groups, sets_of_huge_worlds_are_intervals) {
                [&] { set_difference(whole, RankMap::of_nest(AffineNest::stride(0, half, 2), world)); });
 }
 
+TEST(Groups, few_runs_are_compared_as_runs) {
+  const Index world = RankMap::largest_world, n = Index{1} << 30;
+  auto three = [&](Index last) {
+    return RankMap::of_runs(std::vector<AffineRun>{{0, 1, n}, {2 * n, 1, n}, {last, 1, n}}, world);
+  };
+  EXPECT_EQ(three(8 * n), three(8 * n));
+  EXPECT_FALSE(three(8 * n) == three(8 * n + 1));
+  EXPECT_EQ(compare(three(8 * n), three(8 * n + 1)), Comparison::unequal);
+  EXPECT_EQ(group_union(three(8 * n), three(8 * n + 1)).size(), 3 * n + 1);
+  // The same members from other pieces.
+  const std::vector<AffineRun> halves{{0, 1, n / 2}, {n / 2, 1, n / 2}, {2 * n, 1, n}, {8 * n, 1, n}};
+  const auto pieces = RankMap::of_runs(halves, world);
+  EXPECT_EQ(pieces, three(8 * n));
+  const auto whole = RankMap::whole(world), back = whole.slice(world - 1, -1, -1);
+  EXPECT_EQ(compare(whole, back), Comparison::similar);
+  EXPECT_EQ(compare(whole.slice(1, world), back.slice(1, world)), Comparison::unequal);
+}
+
+TEST(Groups, runs_of_one_member_have_no_step) {
+  // A step of 2^30 in steps of 2^34 would not fit; nobody takes it.
+  const Index far = Index{1} << 34;
+  const std::vector<AffineRun> runs{{0, Index{1} << 30, 2}, {Index{1} << 31, 1, far + 2}};
+  const auto parent = RankMap::of_runs(runs, RankMap::largest_world);
+  const auto child = RankMap::child(parent, RankMap::of_nest(AffineNest::stride(0, 2, far), parent.size()));
+  const auto all = set_union(child, RankMap::whole(RankMap::largest_world));
+  EXPECT_EQ(all.size(), RankMap::largest_world);
+  EXPECT_EQ(child.world_rank(1), (Index{1} << 31) + far - 2);
+}
+
 TEST(Groups, incl_and_excl) {
   std::mt19937_64 random(4);
   for (const auto& [name, members, world] : rank_cases(10)) {

@@ -221,6 +221,33 @@ TEST(RankMap, long_runs_are_not_cut_to_pieces) {
   EXPECT_EQ(without.size(), huge_world - (1 << 24));
 }
 
+TEST(RankMap, what_nobody_can_look_through_is_refused) {
+  const Index side = Index{1} << 20;
+  const auto transpose = RankMap::of_nest(AffineNest(0, std::array<AffineNest::Axis, 2>{{{side, side}, {side, 1}}}), huge_world);
+  const auto twice = RankMap::child(transpose, transpose.slice(1, side * side - 1));
+  expect_error(ErrorKind::memory_limit, {"members", "not looked through"}, [&] { explain(twice); });
+  EXPECT_EQ(twice.world_rank(0), transpose.world_rank(transpose.world_rank(1)));
+}
+
+TEST(RankMap, a_parents_index_is_no_index_of_the_positions) {
+  std::mt19937_64 random(5);
+  const auto parent = RankMap::of(shuffled(iota(0, 5000), random), 5000).with_lookup(LookupKind::hash);
+  const auto child = RankMap::child(parent, RankMap::of(shuffled(iota(0, 5000), random), 5000));
+  EXPECT_EQ(parent.lookup(), LookupKind::hash);
+  EXPECT_EQ(child.lookup(), LookupKind::none);
+  EXPECT_EQ(child.with_lookup(LookupKind::hash).lookup(), LookupKind::hash);
+}
+
+TEST(RankMap, steps_of_one_place_may_be_any) {
+  // Two loops as a list whose runs go far together.
+  Ranks members;
+  for (Index k = 0; k < 3000; ++k) members.push_back(k), members.push_back(huge_world / 2 + k);
+  expect_map(RankMap::of(members, huge_world), members, huge_world);
+  Ranks wild;
+  for (int k = 0; k < 100; ++k) wild.push_back(k % 2 ? INT64_MAX : -2);
+  expect_error(ErrorKind::argument, {"rank -2 at position 0"}, [&] { RankMap::of(wild, 100); });
+}
+
 TEST(RankMap, loops_are_analysed_as_loops) {
   const std::array<AffineNest::Axis, 3> axes{{{1 << 12, 1}, {1 << 12, -(1 << 14)}, {4, Index{1} << 30}}};
   const auto mesh = RankMap::of_nest(AffineNest(1 << 27, axes), huge_world);

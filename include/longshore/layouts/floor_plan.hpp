@@ -95,10 +95,10 @@ FloorPlan even_floor_plan(const Region& domain, Index ranks, const std::vector<b
 /// `Error(memory_limit)` where that takes more than `most` boxes, as CYCLIC dimensions may.
 FloorPlan floor_plan_of(const Layout& layout, Index most = Index{1} << 24);
 
-/// OwnerMap for things of these weights (not negative) in their given order: ranks get consecutive ones, and the heaviest rank as
+/// Owners for things of these weights (not negative) in their given order: ranks get consecutive ones, and the heaviest rank as
 /// little as can be. With `order_along`, load balance by a space-filling curve.
 Map balance_in_order(std::span<const Index> weights, Index ranks);
-/// OwnerMap for things of these weights in any order: the heaviest first, each to the rank that has the least (at most 4/3 of the
+/// Owners for things of these weights in any order: the heaviest first, each to the rank that has the least (at most 4/3 of the
 /// best possible, and usually near it).
 Map balance_by_knapsack(std::span<const Index> weights, Index ranks);
 /// The regions on `ranks` ranks, balanced by weight (none: by points) along a curve.

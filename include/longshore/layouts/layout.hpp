@@ -97,6 +97,8 @@ class Layout {
   bool operator==(const Layout&) const = default;
 
  private:
+  /// The text, with ranks that are no range listed or left out.
+  std::string text(bool with_list) const;
   std::vector<Index> shape_;
   std::vector<Distribution> dimensions_;
   ProcessGrid grid_;

@@ -149,7 +149,8 @@ void ChunksForm::write(WordWriter& out) const {
 }
 
 ChunksForm ChunksForm::stored(WordReader& in, const FormHead& head) {
-  const auto deeper = one_deeper(head);
+  auto deeper = one_deeper(head);
+  deeper.depth = most_depth;  // a chunk is made of no other maps, each of which would be looked at
   std::vector<RankMap> chunks;
   const Index n = in.count(1);
   const bool ascending = in.within(0, 1, "an order") != 0;
