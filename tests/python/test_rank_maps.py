@@ -107,7 +107,7 @@ def test_parts_of_a_map(ranks, data):
 
 
 def test_numpys_integers_are_integers():
-    some = RankMap([4, 0, 2], 5)
+    some = ls.RankMap([4, 0, 2], 5)
     assert np.int64(4) in some and np.array(2) in some and np.int32(3) not in some
     assert some.rank(np.int64(2)) == 2 and some.rank(np.uint8(3)) is None
     assert 2**70 not in some and some.rank(2**70) is None and -(2**70) not in some
@@ -115,7 +115,7 @@ def test_numpys_integers_are_integers():
 
 
 def test_slices_of_nothing_are_empty():
-    assert len(RankMap([], 5)[::-1]) == len(RankMap(range(5), 5)[-100::-1]) == 0
+    assert len(ls.RankMap([], 5)[::-1]) == len(ls.RankMap(range(5), 5)[-100::-1]) == 0
 
 
 def test_ranges_of_huge_worlds_are_closed_forms():

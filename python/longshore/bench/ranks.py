@@ -61,7 +61,7 @@ def run(
     known = {*CLASSES, "named", *(case.name for case in named)}
     if wanted is not None and not wanted <= known:
         raise BenchError(f"there is no case {sorted(wanted - known)[0]!r}; there are {', '.join(sorted(known))}")
-    count = maps if maps is not None else 2 if quick else 1000
+    count = maps if maps is not None else 1 if quick else 1000
     bench = _Bench(loops, repeats or (2 if quick else 5), quick)
     screen = report.Screen(console)
     rows: list[dict[str, Any]] = []
