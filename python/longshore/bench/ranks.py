@@ -22,6 +22,7 @@ from .harness import BenchError, machine, version, without_collector
 from .ranks_cases import CLASSES, NESTED, WORLD, RankCase, class_maps, is_structured, named_maps
 
 _QUESTIONS = 1 << 17  # of each repeat, other ones each time: no cache has seen them
+_QUICK_QUESTIONS = 1 << 15
 _FEW = 64  # asked first, to see how many can be asked
 _MOST_SECONDS = 0.02  # of the questions of one repeat
 _MOST_READ_SECONDS = 1.0  # what would take longer in order is not read
@@ -90,7 +91,7 @@ def run(
         "notes": [
             "Times are nanoseconds a question, the best of the repeats; bytes are those of one map with all its indexes.",
             "seconds_median and its like are of a repeat's questions at random, payload_bytes their answers'.",
-            f"Each repeat asks {_QUESTIONS:,} questions that were not asked before, fewer of what is slow; what would take more "
+            f"Each repeat asks {bench.questions:,} questions that were not asked before, fewer of what is slow; what would take more "
             f"than {_MOST_READ_SECONDS:g} s in order is not read. Building is timed once a map, analysis and checks and all.",
             "Bytes of CRoaring are those of its stored form, as it counts them itself.",
             *([f"Quick: no {' and no '.join(_SLOW_TO_BUILD)} of more than {_QUICK_MEMBERS:,} members."] if quick else []),
@@ -138,6 +139,7 @@ def _peers_module(missing: dict[str, str]) -> Any:
 class _Bench:
     def __init__(self, loops: Any, repeats: int, quick: bool):
         self.loops, self.repeats, self.quick = loops, repeats, quick
+        self.questions = _QUICK_QUESTIONS if quick else _QUESTIONS
         self.random = np.random.default_rng(1)
         self.missing: dict[str, str] = {}
         self.peers = _peers_module(self.missing)
@@ -167,7 +169,7 @@ class _Bench:
     def measure(self, case: RankCase) -> list[dict[str, Any]]:
         """A row for each representation that can hold the map, for each strategy, for the array and for the sets of others."""
         n = len(case.members)
-        asked = [self.random.integers(0, n, _QUESTIONS) for _ in range(self.repeats)]
+        asked = [self.random.integers(0, n, self.questions) for _ in range(self.repeats)]
         array = case.members.astype(np.int32)
         common = {"case": case.group, "name": case.name, "n": n, "bound_bytes": bound_bytes(case)}
         analysis = self.best_ns(self.loops.rank_analysis_seconds, n, case.members, WORLD)
@@ -230,7 +232,7 @@ class _Bench:
         sets = [np.sort(self.random.choice(WORLD, 1 << 19, replace=False)) for _ in range(2)]
         a, b = (RankMap(members, WORLD) for members in sets)
         everybody = RankMap(self.random.permutation(WORLD), WORLD).with_lookup("hash")
-        asked = [self.random.integers(0, WORLD, _QUESTIONS) for _ in range(self.repeats)]
+        asked = [self.random.integers(0, WORLD, self.questions) for _ in range(self.repeats)]
         return {
             "union_ns": self.best_ns(self.loops.rank_union_seconds, 1 << 20, a, b),
             "translate_one_ns": self.asked_ns(lambda *q: self.loops.rank_rank_seconds(everybody, *q), asked, "dependent"),
