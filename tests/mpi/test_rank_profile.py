@@ -204,7 +204,7 @@ def test_the_command_keeps_its_options(family, tmp_path):
     """And the launchers that do not hand all variables to other nodes are told which."""
     def printed(name, *options):
         launcher = tmp_path / name
-        launcher.write_text('#!/bin/sh\nexec echo "$@"\n')
+        launcher.write_text('#!/bin/sh\nexec printf "%s\\n" "$@"\n')
         launcher.chmod(0o755)
         command = [interpreters()[family], "-m", "longshore.cli", "ranks", "profile", "--family", family, *options, launcher]
         done = run([*command, "-n", 2, "./app", "--json", "own.json", "--", "--library"], family)
