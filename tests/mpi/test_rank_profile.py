@@ -13,10 +13,10 @@ from launch import families, interpreters, run
 from longshore import RankMap, rank_profile
 
 SCRIPTS = Path(__file__).parent / "scripts"
-# Debian's own MPIs beside those of the environments: how they are launched, what Fortran programs are linked with, and what they
-# know as MPI_COMM_WORLD and MPI_ERRORS_RETURN.
-DEBIAN = {"mpich": ("mpirun.mpich", ["libmpichfort.so.12"], 0x44000000, 0x54000001),
-          "openmpi": ("mpirun.openmpi", ["libmpi_mpifh.so.40", "libmpi_usempif08.so.40"], 0, 2)}
+# Debian's own MPIs beside those of the environments: how they are launched, C's library, what Fortran programs are linked with, and
+# what they know as MPI_COMM_WORLD and MPI_ERRORS_RETURN.
+DEBIAN = {"mpich": ("mpirun.mpich", "libmpich.so.12", ["libmpichfort.so.12"], 0x44000000, 0x54000001),
+          "openmpi": ("mpirun.openmpi", "libmpi.so.40", ["libmpi_mpifh.so.40", "libmpi_usempif08.so.40"], 0, 2)}
 LIBRARY_PATHS = [Path("/usr/lib"), *Path("/usr/lib").glob("*-linux-gnu")]
 
 needs_mpi = pytest.mark.skipif(not families(), reason="no MPI in this environment")
@@ -237,18 +237,18 @@ def library_file(name):
 
 @pytest.mark.parametrize("family", list(DEBIAN))
 def test_fortran(family, tmp_path):
-    """In a program, and in a library that Python loads for itself alone."""
+    """In a program, and in a library that Python loads for itself alone, after that of C."""
     launcher = debian(family)
     compiler = shutil.which("gfortran")
     if compiler is None:
         pytest.skip("gfortran is not here")
-    _, libraries, world, errors_return = DEBIAN[family]
+    _, of_c, libraries, world, errors_return = DEBIAN[family]
     source = ["-cpp", SCRIPTS / "rank_profile.f90", f"-DWORLD={world}", f"-DERRORS_RETURN={errors_return}"]
     build = [compiler, *source, *map(library_file, libraries), "-o"]
     program, library = tmp_path / "program", tmp_path / "library.so"
     subprocess.run([*build, program, "-DPROGRAM"], check=True)
     subprocess.run([*build, library, "-shared", "-fPIC"], check=True)
-    alone = f"import ctypes; ctypes.CDLL({str(library)!r}).profiled_()"
+    alone = f"import ctypes; ctypes.CDLL({str(library_file(of_c))!r}); ctypes.CDLL({str(library)!r}).profiled_()"
     words = [launcher, "-n", 2, program, ":", "-n", 2, sys.executable, "-c", alone]
     done = profiled(family, words, tmp_path / "profile.json")
     assert done.returncode == 0, done.stdout + done.stderr
