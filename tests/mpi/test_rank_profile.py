@@ -201,22 +201,22 @@ def test_mistakes_on_the_command_line():
 @needs_mpi
 @pytest.mark.parametrize("family", families())
 def test_the_command_keeps_its_options(family, tmp_path):
-    """And the launchers that do not hand all variables to other nodes are told which."""
-    def printed(name, *options):
-        launcher = tmp_path / name
-        launcher.write_text('#!/bin/sh\nexec printf "%s\\n" "$@"\n')
-        launcher.chmod(0o755)
-        command = [interpreters()[family], "-m", "longshore.cli", "ranks", "profile", "--family", family, *options, launcher]
-        done = run([*command, "-n", 2, "./app", "--json", "own.json", "--", "--library"], family)
-        assert done.returncode == 0, done.stderr
-        words = done.stdout.split()
-        assert words[-7:] == ["-n", "2", "./app", "--json", "own.json", "--", "--library"]
-        return words[:-7]
+    launcher, words = tmp_path / "mpirun", ["-n", "2", "./app", "--json", "own.json", "--", "--library"]
+    launcher.write_text('#!/bin/sh\nexec printf "%s\\n" "$@"\n')
+    launcher.chmod(0o755)
+    command = [sys.executable, "-m", "longshore.cli", "ranks", "profile", "--family", family, "--json", tmp_path / "its.json"]
+    done = subprocess.run([*command, launcher, *words], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == rank_profile.command_line([launcher, *words], family, "its.json")[1:]
+    assert done.stdout.split()[-len(words):] == words
 
-    told = ["-x", "LD_PRELOAD"] if family == "openmpi" else []
-    assert printed("mpirun") == told
-    assert printed("mpiexec.5", "--json", tmp_path / "its.json") == [*told, *(["-x", "LONGSHORE_RANK_PROFILE"] if told else [])]
-    assert printed("srun") == []
+
+def test_open_mpis_launchers_are_told_what_to_hand_to_other_nodes():
+    assert rank_profile.command_line(["mpirun", "./app"], "openmpi") == ["mpirun", "-x", "LD_PRELOAD", "./app"]
+    told = ["-x", "LD_PRELOAD", "-x", "LONGSHORE_RANK_PROFILE"]
+    assert rank_profile.command_line(["/opt/mpiexec.5", "./app"], "openmpi", "its.json") == ["/opt/mpiexec.5", *told, "./app"]
+    for family, launcher in (("mpich", "mpirun"), ("abi", "mpiexec"), ("openmpi", "srun"), ("openmpi", "./app")):
+        assert rank_profile.command_line([launcher, "-n", "2"], family, "its.json") == [launcher, "-n", "2"]
 
 
 def debian(family):
