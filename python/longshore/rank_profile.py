@@ -11,7 +11,7 @@ from typing import Mapping, Sequence
 
 from .errors import ArgumentError
 
-__all__ = ["environment", "launcher_family", "library", "run"]
+__all__ = ["command_line", "environment", "launcher_family", "library", "run"]
 
 _LAUNCHERS = re.compile(r"(mpiexec|mpirun|prterun|orterun)([.\-].*)?")
 _WORDS = {"openmpi": re.compile(r"Open ?MPI|Open ?RTE|PRR?TE"), "mpich": re.compile(r"HYDRA|MPICH|Intel\(R\) MPI")}
@@ -43,7 +43,8 @@ def launcher_family(launcher: str) -> str:
     raise ArgumentError(f"which MPI {launcher} belongs to is not known; name it with --family")
 
 
-def environment(family: str, json: str | os.PathLike | None = None, inherited: Mapping[str, str] = os.environ) -> dict[str, str]:
+def environment(family: str, json: str | os.PathLike | None = None,
+                inherited: Mapping[str, str] = os.environ) -> dict[str, str]:
     """The environment in which a program of this family is profiled; its JSON goes to a file if one is named."""
     path = str(library(family))
     if re.search(r"[\s:]", path):
@@ -55,9 +56,19 @@ def environment(family: str, json: str | os.PathLike | None = None, inherited: M
     return variables
 
 
+def command_line(command: Sequence[str], family: str, json: str | os.PathLike | None = None) -> list[str]:
+    """The command; where it is a launcher of Open MPI's, told to hand the profile's variables to other nodes. Processes that have the
+    profile would wait for those that have not."""
+    if family != "openmpi" or not _LAUNCHERS.fullmatch(Path(command[0]).name):
+        return list(command)
+    names = ["LD_PRELOAD", *(["LONGSHORE_RANK_PROFILE"] if json is not None else [])]
+    return [command[0], *(word for name in names for word in ("-x", name)), *command[1:]]
+
+
 def run(command: Sequence[str], family: str, json: str | os.PathLike | None = None) -> None:
     """Becomes the command, profiled: its exit code and its signals are its own."""
     try:
-        os.execvpe(command[0], list(command), environment(family, json))
+        words = command_line(command, family, json)
+        os.execvpe(words[0], words, environment(family, json))
     except OSError as error:
         raise ArgumentError(f"{command[0]} cannot be run: {error.strerror}") from None

@@ -1,6 +1,11 @@
 // What the profile of communicators counts, merges and writes, without an MPI.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <set>
+
 #include "movers/profile/ledger.hpp"
 #include "movers/profile/report.hpp"
 
@@ -77,6 +82,47 @@ TEST(RankProfile, GroupsByTheirHandles) {
   EXPECT_EQ(usage(summary, map({4, 2}))->alive_groups, 1);
 }
 
+TEST(RankProfile, MembersThatAreNotKnownHere) {
+  Ledger ledger;
+  ledger.begin(1);
+  auto* list = ledger.add_unknown("split");
+  ledger.duplicated("dup", list);
+  ledger.hold(list);
+  EXPECT_FALSE(ledger.members(list));
+  ledger.release(list), ledger.release(list);
+  EXPECT_FALSE(ledger.members(ledger.add_unknown("split")));  // it is there again
+  EXPECT_EQ(summary_of(ledger).lost, (std::map<std::string, Index>{{"dup", 1}, {"split", 2}}));
+}
+
+TEST(RankProfile, FurtherMembersAreLostWhereThereAreTooMany) {
+  Ledger ledger(2);
+  ledger.begin(0);
+  ledger.add("split", {map({0, 1}), {}});
+  ledger.add_group("incl", map({3, 2}), 5);
+  EXPECT_FALSE(ledger.members(ledger.add("split", {map({0, 2}), {}})));
+  ledger.add_group("excl", map({7}), 5);  // the one of this handle was freed unseen
+  EXPECT_FALSE(ledger.group(5));
+  ledger.add_group("union", map({0, 1}), 6);
+  EXPECT_TRUE(ledger.members(ledger.add("split", {map({3, 2}), {}})));
+  const auto summary = summary_of(ledger);
+  EXPECT_EQ(summary.usages.entries().size(), 2u);
+  EXPECT_EQ(summary.lost, (std::map<std::string, Index>{{"excl", 1}, {"split", 1}}));
+  EXPECT_EQ(usage(summary, map({0, 1}))->groups, 1);
+}
+
+TEST(RankProfile, MembersThatShareSizeEndsAndMiddleAreToldApart) {
+  std::set<std::size_t> few, many;
+  for (Index i = 0; i < 100; ++i) {
+    few.insert(hash({RankMap::of(std::array<Index, 5>{0, 100 + i, 500, 600 + i, 999}, 1000), {}}));
+    const AffineRun runs[] = {{0, 1, 400}, {1000 + i, 1, 400}, {4000, 1, 200}, {5000 + i, 1, 400}, {9000, 1, 1}};
+    many.insert(hash({RankMap::of_runs(runs, 10000), {}}));
+  }
+  EXPECT_EQ(few.size(), 100u);
+  EXPECT_EQ(many.size(), 100u);
+  EXPECT_NE(hash({map({1}), map({2})}), hash({map({1, 2}), {}}));
+  EXPECT_EQ(hash({map({4, 5, 6}), {}}), hash({RankMap::of_nest(AffineNest::stride(4, 3, 1), world), {}}));
+}
+
 TEST(RankProfile, PredefinedOnesCountForWhatIsMadeOfThem) {
   Ledger ledger;
   ledger.begin(0);
@@ -144,6 +190,21 @@ TEST(RankProfile, ReportsAlikeOnesInOneLine) {
   const auto text = text_report(summary_of(ledger));
   EXPECT_NE(text.find("(and 3 alike); incl"), std::string::npos) << text;
   EXPECT_NE(text.find("0 + 4"), std::string::npos) << text;
+}
+
+TEST(RankProfile, PublishTellsOfAFileThatCannotBeWritten) {
+  const auto told = [](const std::string& file) {
+    setenv("LONGSHORE_RANK_PROFILE", file.c_str(), 1);
+    testing::internal::CaptureStderr();
+    publish(several(), false);
+    unsetenv("LONGSHORE_RANK_PROFILE");
+    return testing::internal::GetCapturedStderr();
+  };
+  const std::string file = testing::TempDir() + "rank_profile_test.json", report = text_report(several());
+  EXPECT_EQ(told(file), report);
+  EXPECT_EQ(std::remove(file.c_str()), 0);
+  const std::string nowhere = testing::TempDir() + "nowhere/at/all.json";
+  EXPECT_EQ(told(nowhere), report + "The profile could not be written to " + nowhere + ": No such file or directory\n");
 }
 
 TEST(RankProfile, LargeListsPay) {

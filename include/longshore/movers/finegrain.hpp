@@ -90,9 +90,9 @@ class Rank {
 /// the same kind if it was one, with the original nested in it. Where nobody can go on, it throws `Error(deadlock)` that says who
 /// waits for whom: around a circle, or up to a rank that has returned. Messages that nobody has received are `Error(disagreement)`.
 ///
-/// While a rank is being unwound, whatever it calls here (but bind()) returns at once, with nothing done, so that destructors may
-/// wait() for moves. But a destructor that is waiting on an ordinary way out when the world ends ends the process, as all
-/// destructors that throw do: wait for moves before their scope is left.
+/// While a rank is being unwound, whatever it calls here (but bind() and Communicator::create(), which have nothing to return)
+/// returns at once, with nothing done, so that destructors may wait() for moves. But a destructor that is waiting on an ordinary
+/// way out when the world ends ends the process, as all destructors that throw do: wait for moves before their scope is left.
 Statistics run(Index ranks, const std::function<void(Rank&)>& program, const Options& options = {});
 
 /// Binds a plan between blocks: every rank calls it, with equal plans (one rank's own share, or everybody's: one object that all

@@ -51,7 +51,7 @@ def explain(members, world, strategy, alpha, modules, as_json):
 
 
 @ranks.command(short_help="Show the communicators of any MPI program and what their members cost.",
-               context_settings={"ignore_unknown_options": True})
+               context_settings={"allow_interspersed_args": False})
 @click.option("--json", "json_file", metavar="FILE", type=click.Path(dir_okay=False), help="Write JSON to this file, too.")
 @click.option("--family", type=click.Choice(["auto", "mpich", "openmpi", "abi"]), default="auto", show_default=True,
               help="The program's MPI; auto asks the launcher.")
@@ -66,10 +66,11 @@ def profile(json_file, family, only_library, command):
     \b
     longshore ranks profile -- mpiexec -n 4 ./program
     longshore ranks profile --json profile.json -- mpirun -n 4 python program.py
-    LD_PRELOAD=$(longshore ranks profile --library --family openmpi) mpirun -n 4 ./program
+    LD_PRELOAD=$(longshore ranks profile --library --family openmpi) mpirun -x LD_PRELOAD -n 4 ./program
 
-    The library gets to the processes by their environment. MPICH's launcher hands it to other nodes, Open MPI's if it is told to:
-    -x LD_PRELOAD -x LONGSHORE_RANK_PROFILE. By hand, LONGSHORE_RANK_PROFILE names the file for JSON.
+    The library gets to the processes by their environment. Every process must have it, else the program hangs: launchers hand it to
+    other nodes (Open MPI's are told to, with -x), but programs that are linked statically or change their user do not load it. By
+    hand, LONGSHORE_RANK_PROFILE names the file for JSON.
     """
     from .. import rank_profile
 

@@ -2,13 +2,22 @@
 
 namespace longshore::profile {
 
+void Ledger::begin(Index rank) {
+  std::lock_guard lock(mutex_);
+  rank_ = rank;
+  unknown_ = new_list(nullptr, 1);
+}
+
+Ledger::Line* Ledger::line_of(const Roster& members) {
+  return Index(lines_.entries().size()) < most_lines_ ? &lines_.at(members) : lines_.find(members);
+}
+
 Ledger::List* Ledger::new_list(Line* line, Index holders) {
   auto list = std::make_unique<List>(List{line, holders});
   return (lists_[list.get()] = std::move(list)).get();
 }
 
-Ledger::List* Ledger::new_list(const Roster& members) {
-  Line& line = lines_.at(members);
+Ledger::List* Ledger::new_list(Line& line) {
   line.lists.up();
   return new_list(&line, 0);
 }
@@ -26,11 +35,16 @@ void Ledger::drop_holder(Kind kind, List* list) {
 }
 
 Ledger::List* Ledger::add(const char* call, const Roster& members) {
-  std::lock_guard lock(mutex_);
-  List* list = new_list(members);
-  add_holder(Kind::communicator, list);
-  count(call, *list->line);
-  return list;
+  {
+    std::lock_guard lock(mutex_);
+    if (Line* line = line_of(members)) {
+      List* list = new_list(*line);
+      add_holder(Kind::communicator, list);
+      count(call, *line);
+      return list;
+    }
+  }
+  return add_unknown(call);
 }
 
 Ledger::List* Ledger::add_predefined(const Roster& members) {
@@ -38,10 +52,11 @@ Ledger::List* Ledger::add_predefined(const Roster& members) {
   return new_list(&lines_.at(members), 1);
 }
 
-Ledger::List* Ledger::add_unknown(const char* call) {
+Ledger::List* Ledger::add_unknown(const char* call) noexcept {
+  lost(call);
   std::lock_guard lock(mutex_);
-  ++lost_[call];
-  return new_list(nullptr, 1);
+  add_holder(Kind::communicator, unknown_);
+  return unknown_;
 }
 
 void Ledger::duplicated(const char* call, const List* list) {
@@ -67,9 +82,13 @@ void Ledger::release(List* list) {
   drop_holder(Kind::communicator, list);
 }
 
-void Ledger::lost(const char* call) {
+void Ledger::lost(const char* call) noexcept {
   std::lock_guard lock(mutex_);
-  ++lost_[call];
+  try {
+    ++lost_[call];
+  } catch (const std::bad_alloc&) {
+    // There is no memory even to count it.
+  }
 }
 
 std::optional<Roster> Ledger::members(const List* list) const {
@@ -78,10 +97,15 @@ std::optional<Roster> Ledger::members(const List* list) const {
 }
 
 void Ledger::add_group(const char* call, const RankMap& members, std::uint64_t handle) {
-  std::lock_guard lock(mutex_);
-  List* list = new_list({members, {}});
-  list->line->made(call, Kind::group);
-  name_group(list, handle);
+  {
+    std::lock_guard lock(mutex_);
+    if (Line* line = line_of({members, {}})) {
+      line->made(call, Kind::group);
+      name_group(new_list(*line), handle);
+      return;
+    }
+  }
+  lose_group(call, handle);
 }
 
 void Ledger::hold_group(const char* call, List* list, std::uint64_t handle) {
@@ -94,10 +118,14 @@ void Ledger::name_group(List* list, std::uint64_t handle) {
   add_holder(Kind::group, list);
   Named& named = groups_.try_emplace(handle, Named{list, 0}).first->second;
   if (named.list != list) {  // the one of this handle was freed where nobody saw it
-    for (; named.times > 0; --named.times) drop_holder(Kind::group, named.list);
-    named.list = list;
+    drop_named(named);
+    named = {list, 0};
   }
   ++named.times;
+}
+
+void Ledger::drop_named(const Named& named) {
+  for (Index i = 0; i < named.times; ++i) drop_holder(Kind::group, named.list);
 }
 
 void Ledger::free_group(std::uint64_t handle) {
@@ -107,6 +135,15 @@ void Ledger::free_group(std::uint64_t handle) {
   List* list = found->second.list;
   if (--found->second.times == 0) groups_.erase(found);
   drop_holder(Kind::group, list);
+}
+
+void Ledger::lose_group(const char* call, std::uint64_t handle) noexcept {
+  lost(call);
+  std::lock_guard lock(mutex_);
+  const auto found = groups_.find(handle);
+  if (found == groups_.end()) return;
+  drop_named(found->second);  // freed where nobody saw it
+  groups_.erase(found);
 }
 
 std::optional<RankMap> Ledger::group(std::uint64_t handle) const {

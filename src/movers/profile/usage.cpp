@@ -44,6 +44,20 @@ RankMap read_map(WordReader& in, Index world) {
 
 }  // namespace
 
+std::size_t hash(const Roster& members) {
+  std::uint64_t mixed = 0;
+  const auto mix = [&](Index value) {
+    mixed = (mixed ^ std::uint64_t(value)) * 0x9e3779b97f4a7c15u;
+    mixed ^= mixed >> 32;
+  };
+  for (const RankMap* map : {&members.local, &members.remote}) {
+    const Index last = map->size() - 1, steps = last < 64 ? last : 16;
+    mix(map->size());
+    for (Index step = 0; step <= steps; ++step) mix(map->select(steps > 0 ? last * step / steps : 0));
+  }
+  return std::size_t(mixed);
+}
+
 void Usage::merge(const Usage& other) {
   communicators = checked_add(communicators, other.communicators);
   alive_communicators = std::max(alive_communicators, other.alive_communicators);
@@ -55,13 +69,14 @@ void Usage::merge(const Usage& other) {
 }
 
 void Summary::merge(const Summary& other) {
-  processes = checked_add(processes, other.processes);
-  unread = checked_add(unread, other.unread);
   run_s = std::max(run_s, other.run_s);
   profile_s = std::max(profile_s, other.profile_s);
   profile_sum_s += other.profile_sum_s;
   add(lost, other.lost);
   for (const Usage* usage : other.usages.entries()) usages.at(usage->members).merge(*usage);
+  // At the end: where memory is short, the other's processes count as unread ones instead.
+  processes = checked_add(processes, other.processes);
+  unread = checked_add(unread, other.unread);
 }
 
 std::vector<std::byte> Summary::to_bytes() const {

@@ -37,32 +37,33 @@ struct Usage {
   void merge(const Usage& other);
 };
 
+/// Of all members, or of some where they are many.
+std::size_t hash(const Roster& members);
+
 /// Finds what has equal members.
 template <class Entry>
 class ByMembers {
  public:
   /// The entry of these members, made if there is none.
   Entry& at(const Roster& members) {
-    auto [found, end] = entries_.equal_range(hash(members));
-    for (; found != end; ++found)
-      if (found->second->members == members) return *found->second;
+    const std::size_t key = hash(members);
+    if (Entry* entry = find(key, members)) return *entry;
     auto entry = std::make_unique<Entry>();
     entry->members = members;
     order_.push_back(entry.get());
-    return *entries_.emplace(hash(members), std::move(entry))->second;
+    return *entries_.emplace(key, std::move(entry))->second;
   }
+  /// The entry of these members, or nullptr.
+  Entry* find(const Roster& members) const { return find(hash(members), members); }
   /// In the order in which they were made.
   const std::vector<Entry*>& entries() const { return order_; }
 
  private:
-  static std::size_t hash(const Roster& members) {
-    std::size_t mixed = 0;
-    for (const RankMap* map : {&members.local, &members.remote}) {
-      const Index n = map->size();
-      for (const Index value : {n, n ? map->select(0) : 0, n ? map->select(n / 2) : 0, n ? map->select(n - 1) : 0})
-        mixed = (mixed ^ std::size_t(value)) * 0x9e3779b97f4a7c15u;
-    }
-    return mixed;
+  Entry* find(std::size_t key, const Roster& members) const {
+    auto [found, end] = entries_.equal_range(key);
+    for (; found != end; ++found)
+      if (found->second->members == members) return found->second.get();
+    return nullptr;
   }
 
   std::unordered_multimap<std::size_t, std::unique_ptr<Entry>> entries_;

@@ -14,4 +14,7 @@ other = world.Create_intercomm(0, bridge, 0 if spawned else 2, tag=5)
 remote = other.Get_remote_group()
 everybody = other.Merge(high=spawned)
 assert everybody.Split(0, 0).size == 3
+# Of one that is followed, and one that is not.
+half = bridge.Split(spawned, 0)
+(world if spawned else half).Create_intercomm(0, bridge, 0 if spawned else 2, tag=6)
 between.Disconnect()

@@ -1,5 +1,7 @@
 // The same for Fortran, where the Fortran part of an MPI does not come through the names of C: all of Open MPI's, and of MPICH's
 // the module mpi_f08. Type(MPI_Comm) and its like are the integers of mpif.h in a structure; `error` may be absent in mpi_f08.
+#include <algorithm>
+
 #include "movers/mpi/profile/profile.hpp"
 
 #if !defined(LONGSHORE_MPI_FAMILY_ABI)  // which has no MPI_Fint
@@ -44,7 +46,7 @@ Integer fortrans(int handle) { return handle; }
 #endif
 int truth(const Integer* logical) { return *logical != 0; }
 std::vector<int> truths(const Integer* logicals, Integer n) {
-  std::vector<int> list(logicals, logicals + n);
+  std::vector<int> list(logicals, logicals + std::max(n, 0));  // a count that is none is MPI's to refuse
   for (int& one : list) one = one != 0;
   return list;
 }
@@ -66,11 +68,14 @@ void make_group(Integer* made, Integer* error, const Call& call) {
   tell(error, code);
 }
 
-/// What Fortran's part of MPI has under this name, which knows constants that C does not.
+/// What Fortran's part of MPI has under this name, which knows constants that C does not; returns its error code.
 template <class... Arguments>
-void call_fortran(const char* name, Arguments*... arguments) {
-  using Procedure = void(Arguments*...);
-  reinterpret_cast<Procedure*>(mpi().symbol(name))(arguments...);
+Integer call_fortran(const char* name, Arguments*... arguments) {
+  using Procedure = void(Arguments*..., Integer*);
+  auto* procedure = reinterpret_cast<Procedure*>(mpi().symbol(name));
+  Integer code = MPI_ERR_OTHER;
+  if (procedure != nullptr) procedure(arguments..., &code);
+  return code;
 }
 
 #if defined(LONGSHORE_MPI_FAMILY_OPENMPI)
@@ -82,23 +87,20 @@ void call_fortran(const char* name, Arguments*... arguments) {
 }  // namespace
 
 LONGSHORE_FORTRAN(init, (Integer* error)) {
-  Integer code = MPI_SUCCESS;
-  call_fortran(LONGSHORE_FORTRANS_OWN(init), &code);
+  const Integer code = call_fortran(LONGSHORE_FORTRANS_OWN(init));
   if (code == MPI_SUCCESS) profile().start();
   tell(error, code);
 }
 
 LONGSHORE_FORTRAN(init_thread, (Integer* required, Integer* provided, Integer* error)) {
-  Integer code = MPI_SUCCESS;
-  call_fortran(LONGSHORE_FORTRANS_OWN(init_thread), required, provided, &code);
+  const Integer code = call_fortran(LONGSHORE_FORTRANS_OWN(init_thread), required, provided);
   if (code == MPI_SUCCESS) profile().start();
   tell(error, code);
 }
 
 LONGSHORE_FORTRAN(finalize, (Integer* error)) {
   profile().finish();
-  Integer code = MPI_SUCCESS;
-  call_fortran(LONGSHORE_FORTRANS_OWN(finalize), &code);
+  const Integer code = call_fortran(LONGSHORE_FORTRANS_OWN(finalize));
   tell(error, code);
 }
 
@@ -119,8 +121,7 @@ LONGSHORE_FORTRAN(comm_dup_with_info, (Integer* comm, Integer* info, Integer* ma
 }
 
 LONGSHORE_FORTRAN(comm_idup, (Integer* comm, Integer* made, Integer* request, Integer* error)) {
-  Integer code = MPI_SUCCESS;
-  call_fortran(LONGSHORE_FORTRANS_OWN(comm_idup), comm, made, request, &code);
+  const Integer code = call_fortran(LONGSHORE_FORTRANS_OWN(comm_idup), comm, made, request);
   if (code == MPI_SUCCESS) profile().duplicate("MPI_Comm_idup", comm_of(comm));
   tell(error, code);
 }
@@ -154,8 +155,8 @@ LONGSHORE_FORTRAN(graph_create, (Integer* comm, Integer* nodes, Integer* index, 
 LONGSHORE_FORTRAN(dist_graph_create,
                   (Integer* comm, Integer* n, Integer* nodes, Integer* degrees, Integer* targets, Integer* weights, Integer* info,
                    Integer* reorder, Integer* made, Integer* error)) {
-  Integer code = MPI_SUCCESS;
-  call_fortran(LONGSHORE_FORTRANS_OWN(dist_graph_create), comm, n, nodes, degrees, targets, weights, info, reorder, made, &code);
+  const Integer code = call_fortran(LONGSHORE_FORTRANS_OWN(dist_graph_create), comm, n, nodes, degrees, targets, weights, info,
+                                    reorder, made);
   if (code == MPI_SUCCESS) profile().communicator("MPI_Dist_graph_create", comm_of(comm), comm_of(made));
   tell(error, code);
 }
@@ -163,9 +164,8 @@ LONGSHORE_FORTRAN(dist_graph_create,
 LONGSHORE_FORTRAN(dist_graph_create_adjacent,
                   (Integer* comm, Integer* indegree, Integer* from, Integer* from_weights, Integer* outdegree, Integer* to,
                    Integer* to_weights, Integer* info, Integer* reorder, Integer* made, Integer* error)) {
-  Integer code = MPI_SUCCESS;
-  call_fortran(LONGSHORE_FORTRANS_OWN(dist_graph_create_adjacent), comm, indegree, from, from_weights, outdegree, to,
-               to_weights, info, reorder, made, &code);
+  const Integer code = call_fortran(LONGSHORE_FORTRANS_OWN(dist_graph_create_adjacent), comm, indegree, from, from_weights,
+                                    outdegree, to, to_weights, info, reorder, made);
   if (code == MPI_SUCCESS) profile().communicator("MPI_Dist_graph_create_adjacent", comm_of(comm), comm_of(made));
   tell(error, code);
 }

@@ -6,7 +6,8 @@
 
 namespace longshore::profile {
 
-/// Collective. What it returns holds everybody's in the first process, and part of them in others.
-Summary gather(Summary own, MPI_Comm comm);
+/// Collective. Afterwards that of the first process holds everybody's, and others part of them. A process whose memory is short
+/// goes on, for others wait for it: what it cannot send or read counts as unread.
+void gather(Summary& own, MPI_Comm comm) noexcept;
 
 }  // namespace longshore::profile

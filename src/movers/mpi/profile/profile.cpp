@@ -34,25 +34,41 @@ int deleted(MPI_Comm, int, void* list, void* ledger) {
   return MPI_SUCCESS;
 }
 
-/// What each member of a communicator says.
+/// What each member of a communicator says. Collective over it.
 std::vector<Index> all_say(int word, MPI_Comm comm) {
   int size = 0;
   mpi().Comm_size(comm, &size);
   std::vector<int> words(std::size_t(size), 0);
-  mpi().Allgather(&word, sizeof word, mpi().byte, words.data(), sizeof word, mpi().byte, comm);
+  if (mpi().Allgather(&word, sizeof word, mpi().byte, words.data(), sizeof word, mpi().byte, comm) != MPI_SUCCESS)
+    throw Error(ErrorKind::transport, "the members of a communicator of " + std::to_string(size) + " ranks could not be gathered");
   return std::vector<Index>(words.begin(), words.end());
 }
 
-/// The rank in the world of who follows this process in a communicator, or a number below zero where it is of another world.
-int follower(MPI_Comm comm) {
-  int rank = 0, size = 0, found = 0;
-  mpi().Comm_rank(comm, &rank), mpi().Comm_size(comm, &size);
-  const int next = (rank + 1) % size;
-  MPI_Group here, everybody;
-  mpi().Comm_group(comm, &here), mpi().Comm_group(mpi().comm_world, &everybody);
-  mpi().Group_translate_ranks(here, 1, &next, everybody, &found);
-  mpi().Group_free(&here), mpi().Group_free(&everybody);
-  return found;
+struct HeldGroup {
+  MPI_Group group = mpi().group_null;
+  ~HeldGroup() { mpi().Group_free(&group); }
+};
+
+/// Of a group in a world of this size, as MPI says it.
+RankMap asked(MPI_Group group, int world) {
+  int size = 0;
+  mpi().Group_size(group, &size);
+  if (checked_mul(size, world) > most_comparisons)
+    throw Error(ErrorKind::argument, "a group of " + std::to_string(size) + " ranks is too large to ask MPI for all of them");
+  std::vector<int> positions(std::size_t(size), 0), ranks(std::size_t(size), 0);
+  for (int i = 0; i < size; ++i) positions[std::size_t(i)] = i;
+  HeldGroup everybody;
+  mpi().Comm_group(mpi().comm_world, &everybody.group);
+  mpi().Group_translate_ranks(group, size, positions.data(), everybody.group, ranks.data());
+  return RankMap::of(std::vector<Index>(ranks.begin(), ranks.end()), world);  // MPI_UNDEFINED is below zero and refused
+}
+
+/// The groups of an intercommunicator, without a word between them: their processes may be of different worlds.
+Roster both_groups(MPI_Comm made, int world) {
+  HeldGroup here, there;
+  mpi().Comm_group(made, &here.group), mpi().Comm_remote_group(made, &there.group);
+  const RankMap local = asked(here.group, world), remote = asked(there.group, world);
+  return local.select(0) < remote.select(0) ? Roster{local, remote} : Roster{remote, local};
 }
 
 }  // namespace
@@ -110,22 +126,19 @@ Ledger::List* Profile::list_of(MPI_Comm comm) const {
 void Profile::communicator(const char* call, MPI_Comm parent, MPI_Comm made) noexcept {
   if (!running_ || made == mpi().comm_null) return;
   Watch watch(*this);
-  watch.run([&] {
-    const Ledger::List* of = list_of(parent);
-    if (of == nullptr)
-      ledger_.lost(call);
-    else
-      mpi().Comm_set_attr(made, key_, new_list(call, of, made));
-  });
-}
-
-Ledger::List* Profile::new_list(const char* call, const Ledger::List* parent, MPI_Comm made) {
-  if (!ledger_.members(parent)) return ledger_.add_unknown(call);
-  try {
-    return ledger_.add(call, exchange(made));
-  } catch (const Error&) {  // one of another world is among them
-    return ledger_.add_unknown(call);
-  }
+  int between = 0;
+  mpi().Comm_test_inter(made, &between);
+  // Whether it is followed all members have to decide alike, whatever went wrong in some of them.
+  Ledger::List* list = nullptr;
+  if (between)
+    watch.run([&] { list = ledger_.add(call, both_groups(made, size_)); });
+  else if (list_of(parent) != nullptr &&
+           !watch.run([&] { list = ledger_.add(call, {RankMap::of(all_say(rank_, made), size_), {}}); }))
+    list = ledger_.add_unknown(call);
+  if (list != nullptr)
+    mpi().Comm_set_attr(made, key_, list);
+  else
+    ledger_.lost(call);
 }
 
 void Profile::duplicate(const char* call, MPI_Comm parent) noexcept {
@@ -137,24 +150,6 @@ void Profile::duplicate(const char* call, MPI_Comm parent) noexcept {
     else
       ledger_.lost(call);
   });
-}
-
-Roster Profile::exchange(MPI_Comm made) const {
-  int between = 0;
-  mpi().Comm_test_inter(made, &between);
-  if (!between) return {RankMap::of(all_say(rank_, made), size_), {}};
-  int rank = 0, size = 0, merged_rank = 0;
-  mpi().Comm_rank(made, &rank), mpi().Comm_size(made, &size);
-  MPI_Comm merged;
-  mpi().Intercomm_merge(made, 0, &merged);
-  mpi().Comm_rank(merged, &merged_rank);
-  // Only here processes of different worlds can meet. Then there is one that is followed by one of another.
-  const auto all = all_say(follower(merged) < 0 ? nobody : rank_, merged);
-  mpi().Comm_free(&merged);
-  // One group comes after the other, each in its order.
-  const std::size_t cut = merged_rank == rank ? std::size_t(size) : all.size() - std::size_t(size);
-  const RankMap first = RankMap::of(std::span(all).first(cut), size_), second = RankMap::of(std::span(all).subspan(cut), size_);
-  return first.select(0) < second.select(0) ? Roster{first, second} : Roster{second, first};
 }
 
 void Profile::group_of(const char* call, MPI_Comm comm, bool remote, MPI_Group made) noexcept {
@@ -172,7 +167,7 @@ void Profile::group_of(const char* call, MPI_Comm comm, bool remote, MPI_Group m
     const bool first = members->local.contains(rank_);
     ledger_.add_group(call, first == remote ? members->remote : members->local, bits(made));
   });
-  if (!known) ledger_.lost(call);
+  if (!known) ledger_.lose_group(call, bits(made));
 }
 
 void Profile::group(const char* call, MPI_Group made, const std::function<RankMap()>& derive) noexcept {
@@ -185,7 +180,7 @@ void Profile::group(const char* call, MPI_Group made, const std::function<RankMa
     if (members.size() != size) throw Error(ErrorKind::argument, "MPI has another number of members");
     if (size > 0) ledger_.add_group(call, members, bits(made));
   });
-  if (!known) ledger_.lost(call);
+  if (!known) ledger_.lose_group(call, bits(made));
 }
 
 void Profile::forget(MPI_Group group) noexcept {
@@ -197,37 +192,28 @@ void Profile::forget(MPI_Group group) noexcept {
 RankMap Profile::members(MPI_Group group) const {
   if (group == mpi().group_empty) return RankMap(AffineNest(), size_, true);
   if (auto known = ledger_.group(bits(group))) return *std::move(known);
-  int size = 0;
-  mpi().Group_size(group, &size);
-  if (checked_mul(size, size_) > most_comparisons)
-    throw Error(ErrorKind::argument, "a group of " + std::to_string(size) + " ranks is too large to ask MPI for all of them");
-  std::vector<int> positions(std::size_t(size), 0), ranks(std::size_t(size), 0);
-  for (int i = 0; i < size; ++i) positions[std::size_t(i)] = i;
-  MPI_Group everybody;
-  mpi().Comm_group(mpi().comm_world, &everybody);
-  mpi().Group_translate_ranks(group, size, positions.data(), everybody, ranks.data());
-  mpi().Group_free(&everybody);
-  return RankMap::of(std::vector<Index>(ranks.begin(), ranks.end()), size_);  // MPI_UNDEFINED is below zero and refused
+  return asked(group, size_);
 }
 
 double Profile::seconds_since_start() const { return std::chrono::duration<double>(Clock::now() - begun_).count(); }
 
 void Profile::finish() noexcept {
   if (!running_.exchange(false)) return;
+  Watch watch(*this);
   Summary own;
-  own.family = RunningMpi::family;
-  own.world = size_, own.processes = 1;
+  if (watch.run([&] { ledger_.summary(own); }))
+    own.processes = 1;
+  else
+    own = Summary(), own.unread = 1;
+  own.family = RunningMpi::family, own.world = size_;
   own.run_s = seconds_since_start();
   own.profile_s = own.profile_sum_s = double(spent_ns_) * 1e-9;
-  Watch watch(*this);
-  watch.run([&] {
-    ledger_.summary(own);
-    MPI_Comm apart;
-    mpi().Comm_dup(mpi().comm_world, &apart);
-    const Summary all = gather(std::move(own), apart);
-    mpi().Comm_free(&apart);
-    if (rank_ == 0) publish(all, spawned_);
-  });
+  // A duplicate would run the program's own copy functions of attributes, at a time when it expects none.
+  MPI_Comm apart = mpi().comm_null;
+  if (mpi().Comm_split(mpi().comm_world, 0, rank_, &apart) != MPI_SUCCESS) return;
+  gather(own, apart);
+  mpi().Comm_free(&apart);
+  if (rank_ == 0) watch.run([&] { publish(own, spawned_); });
 }
 
 Profile& profile() {

@@ -20,7 +20,8 @@ class Profile {
   void finish() noexcept;
 
   /// `made` was made of `parent` by this call. Collective over `made`, whose members tell each other who they are. Where the parent
-  /// is not followed, one of a session, or with spawned or connected processes, this is not either, and nobody tells anything.
+  /// is not followed, one of a session, or with spawned or connected processes, this is not either, and nobody tells anything. Of
+  /// an intercommunicator MPI is asked, with no message: it is followed where both groups are of this world, and not too large.
   void communicator(const char* call, MPI_Comm parent, MPI_Comm made) noexcept;
   /// A duplicate of `parent` was made. MPI tells it and its end through an attribute that it copies and deletes.
   void duplicate(const char* call, MPI_Comm parent) noexcept;
@@ -38,8 +39,6 @@ class Profile {
 
   /// Null where nobody follows it.
   Ledger::List* list_of(MPI_Comm comm) const;
-  Ledger::List* new_list(const char* call, const Ledger::List* parent, MPI_Comm made);
-  Roster exchange(MPI_Comm made) const;
   double seconds_since_start() const;
 
   std::atomic<bool> running_{false};

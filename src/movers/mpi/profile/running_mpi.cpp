@@ -22,7 +22,9 @@ void* library_with(const char* symbol) {
   Dl_info info{};
   if (void* found = dlsym(RTLD_NEXT, symbol); found != nullptr && dladdr(found, &info) != 0)
     if (void* handle = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD)) return handle;
-  // One that was loaded for whoever loaded it alone, as Python does.
+  // One that was loaded for whoever loaded it alone, as Python does. This library has some of the names, too.
+  Dl_info own{};
+  dladdr(reinterpret_cast<void*>(&library_with), &own);
   std::vector<std::string> names;
   dl_iterate_phdr(
       [](dl_phdr_info* object, std::size_t, void* into) {
@@ -32,6 +34,7 @@ void* library_with(const char* symbol) {
       },
       &names);
   for (const auto& name : names) {
+    if (own.dli_fname != nullptr && name == own.dli_fname) continue;
     void* handle = dlopen(name.c_str(), RTLD_LAZY | RTLD_NOLOAD);
     if (handle != nullptr && dlsym(handle, symbol) != nullptr) return handle;
     if (handle != nullptr) dlclose(handle);
