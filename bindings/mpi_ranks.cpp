@@ -16,7 +16,12 @@ using Bits = std::uint64_t;
 
 mpi::CommHandle comm_of(Bits bits) { return mpi::CommHandle::from_bits(bits); }
 
-std::optional<Index> place(Index position) { return position == nobody ? std::nullopt : std::optional(position); }
+using MaybeNumber = std::optional<Index>;
+
+/// For a split, which is collective: a wrong argument must get there.
+Index number(MaybeNumber given) { return given.value_or(mpi::no_number); }
+
+MaybeNumber place(Index position) { return position == nobody ? std::nullopt : std::optional(position); }
 
 }  // namespace
 
@@ -24,6 +29,7 @@ void bind_mpi_ranks(nb::module_& module) {
   using mpi::VirtualComm;
   using Unlocked = nb::call_guard<nb::gil_scoped_release>;
   const auto map = nb::arg("map"), parent = nb::arg("parent"), comm = nb::arg("comm");
+  const auto colour = nb::arg("colour").none(), key = nb::arg("key").none();
   const auto context = nb::arg("context") = nb::none();
 
   module.def(
@@ -46,8 +52,8 @@ void bind_mpi_ranks(nb::module_& module) {
       nb::arg("group"), parent, nb::arg("most") = nb::none(), Unlocked(),
       "Which ranks of `parent` the members of a group are. `most`: as many comparisons as MPI may make, for tests.");
   module.def(
-      "split", [](Bits in, Index colour, Index key) { return mpi::split(comm_of(in), colour, key); }, parent, nb::arg("colour"),
-      nb::arg("key"), Unlocked(), "Collective over `parent`: the ranks of this colour, by key.");
+      "split", [](Bits in, MaybeNumber colour, MaybeNumber key) { return mpi::split(comm_of(in), number(colour), number(key)); },
+      parent, colour, key, Unlocked(), "Collective over `parent`: the ranks of this colour, by key. None is an error of all.");
   module.def(
       "node_aware_order", [](Bits of) { return mpi::node_aware_order(comm_of(of)); }, comm, Unlocked(),
       "Collective: the ranks grouped by node.");
@@ -60,7 +66,12 @@ void bind_mpi_ranks(nb::module_& module) {
       .def_static("over", [](Bits of) { return VirtualComm::over(comm_of(of)); }, comm, Unlocked())
       .def("sub", &VirtualComm::sub, nb::arg("positions"), context, Unlocked())
       .def("create", &VirtualComm::create, nb::arg("ranks"), context, Unlocked())
-      .def("split", &VirtualComm::split, nb::arg("colour"), nb::arg("key"), context, Unlocked())
+      .def(
+          "split",
+          [](const VirtualComm& self, MaybeNumber colour, MaybeNumber key, std::optional<int> context) {
+            return self.split(number(colour), number(key), context);
+          },
+          colour, key, context, Unlocked(), "A colour or a key of None is an error of all.")
       .def_prop_ro("map", &VirtualComm::map, nb::rv_policy::copy)
       .def_prop_ro("size", &VirtualComm::size)
       .def_prop_ro("rank", [](const VirtualComm& self) { return place(self.rank()); })
@@ -69,6 +80,9 @@ void bind_mpi_ranks(nb::module_& module) {
       .def_prop_ro("tag_ub", &VirtualComm::tag_ub)
       .def_prop_ro("context", &VirtualComm::context)
       .def_prop_ro("contexts", &VirtualComm::contexts)
+      .def(
+          "stray", [](const VirtualComm& self, Index sender) { throw self.stray(sender); }, nb::arg("sender"),
+          "Raises the error for a message of no member.")
       .def("wire_tag", &VirtualComm::wire_tag, nb::arg("tag"))
       .def_prop_ro("traffic", [](const VirtualComm& self) { return self.traffic().bits(); })
       .def("comm", [](const VirtualComm& self) { return self.comm().bits(); }, Unlocked());

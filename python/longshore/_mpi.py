@@ -308,7 +308,16 @@ def create_comm(map: _core.RankMap, parent: Any, tag: int) -> Any:
 def split(parent: Any, colour: int, key: int) -> _core.RankMap:
     """`longshore.ranks.split`."""
     module, comm = _open(parent)
-    return module.split(comm, operator.index(colour), operator.index(key))
+    return module.split(comm, number_or_none(colour), number_or_none(key))
+
+
+def number_or_none(value: Any, bits: int = 64) -> int | None:
+    """An integer of so many bits. None of what is none: the modules make an error of all ranks of it."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        return None
+    return number if -(1 << bits - 1) < number < 1 << bits - 1 else None
 
 
 def node_aware_order(comm: Any) -> _core.RankMap:

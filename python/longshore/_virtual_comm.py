@@ -24,14 +24,18 @@ class VirtualComm:
     """Members of a communicator that send to each other by their position in a `RankMap`: no MPI communicator is made for them.
 
     `VirtualComm.over(comm)` duplicates a communicator; `sub`, `create` and `split` make others of its members, which send on that
-    one duplicate. Messages are told apart by a `context` in the high bits of the tag, worked out from the map; 0 is everybody's. A
-    process cannot have two of one context at a time: ArgumentError says so, and all members of the new one then pass another
-    `context`. Members make those that they have in common in the same order. Let go of the last one everywhere at about the same
-    point, or call Free(), and receive what is under way before.
+    one duplicate. Messages are told apart by a `context` in the high bits of the tag; 0 is everybody's. A process cannot have two
+    of one context at a time. `split` finds a context that is free at all members. `sub` and `create` send nothing: they take the
+    one given, or work one out from the map, and where that is in use at this process it is an ArgumentError here alone, with the
+    others waiting. Where there are more than a few at a process, pass contexts that differ by construction. So do for receives from
+    any source: these may meet the message of a sender that is no member and whose own virtual communicator has the same context,
+    which raises DisagreementError. There is no such sender where all are made by `split`. Let go of the last one everywhere at
+    about the same point, or call Free(), and receive what is under way before.
 
     Sending and receiving is as in mpi4py, by pickle (send) or from buffers (Send), but that a receive names its tag (default 0), at
-    most `tag_ub`. Collectives go through `comm`, an MPI communicator that is made when one is called for the first time; vc.Bcast
-    is vc.comm.Bcast. Who is no member has rank None, and can ask but neither send nor receive.
+    most `tag_ub`. Wait for one from any source by itself: MPI.Request.Waitall knows MPI's ranks only. Collectives go through
+    `comm`, an MPI communicator that is made when one is called for the first time; vc.Bcast is vc.comm.Bcast. Who is no member has
+    rank None, and can ask but neither send nor receive.
     """
 
     def __init__(self, core: Any, MPI: ModuleType) -> None:
@@ -48,18 +52,24 @@ class VirtualComm:
         return cls(module.VirtualComm.over(bits), _mpi._mpi4py())
 
     def sub(self, positions: RankMap | Any, *, context: int | None = None) -> VirtualComm:
-        """The members at these positions: a map of a world of `size`, or anything that one is made of. Not collective."""
+        """A context in use is an error of this process alone. The members at these positions: a map of a world of `size`, or
+        anything that one is made of. Not collective."""
         if not isinstance(positions, RankMap):
             positions = RankMap(positions, self.size)
         return VirtualComm(self._core.sub(positions, context), self._MPI)
 
     def create(self, ranks: RankMap, *, context: int | None = None) -> VirtualComm:
-        """These ranks of the communicator that all began with. Not collective."""
+        """A context in use is an error of this process alone. These ranks of the communicator that all began with. Not
+        collective."""
         return VirtualComm(self._core.create(ranks, context), self._MPI)
 
     def split(self, colour: int, key: int = 0, *, context: int | None = None) -> VirtualComm:
-        """As Split of mpi4py; of nobody where the colour is negative. Collective over the members."""
-        return VirtualComm(self._core.split(colour, key, context), self._MPI)
+        """As Split of mpi4py; of nobody where the colour is negative. Collective over the members, as its errors are: of all where
+        a colour, a key or a context is no integer, of a colour's members where contexts differ or are in use at one of them."""
+        core, number = self._core, _mpi.number_or_none
+        if context is not None and (context := number(context, 32)) is None:
+            colour = None  # an error of all
+        return VirtualComm(core.split(number(colour), number(key), context), self._MPI)
 
     def Free(self) -> None:
         """Gives the context back, and with the last user the communicators. Do so on all members."""
@@ -113,9 +123,10 @@ class VirtualComm:
 
     @property
     def comm(self) -> MPI.Intracomm:
-        """An MPI communicator of the members. Collective over them the first time; it goes with this object."""
+        """An MPI communicator of the members. Collective over them the first time; it goes with the last who has it."""
         if self._comm is None:
-            self._comm = _mpi._object_of(self._MPI, self._MPI.Intracomm(), self._core.comm())
+            self._comm = _mpi._object_of(self._MPI, _lasting_class(self._MPI)(), self._core.comm())
+            self._comm.core = self._core
         return self._comm
 
     def __getattr__(self, name: str) -> Any:
@@ -136,11 +147,13 @@ class VirtualComm:
         return self._traffic.Isend(buf, self._to(dest), self._tag(tag))
 
     def recv(self, buf: Any = None, source: int | None = None, tag: int = 0, status: MPI.Status | None = None) -> Any:
+        status = self._status(status)
         message = self._traffic.recv(buf, self._from(source), self._tag(tag), status)
         self._tell(status, source, tag)
         return message
 
     def Recv(self, buf: Any, source: int | None = None, tag: int = 0, status: MPI.Status | None = None) -> None:
+        status = self._status(status)
         self._traffic.Recv(buf, self._from(source), self._tag(tag), status)
         self._tell(status, source, tag)
 
@@ -152,6 +165,7 @@ class VirtualComm:
 
     def sendrecv(self, sendobj: Any, dest: int, sendtag: int = 0, recvbuf: Any = None, source: int | None = None, recvtag: int = 0,
                  status: MPI.Status | None = None) -> Any:
+        status = self._status(status)
         message = self._traffic.sendrecv(sendobj, self._to(dest), self._tag(sendtag), recvbuf, self._from(source),
                                          self._tag(recvtag), status)
         self._tell(status, source, recvtag)
@@ -159,6 +173,7 @@ class VirtualComm:
 
     def Sendrecv(self, sendbuf: Any, dest: int, sendtag: int = 0, recvbuf: Any = None, source: int | None = None, recvtag: int = 0,
                  status: MPI.Status | None = None) -> None:
+        status = self._status(status)
         self._traffic.Sendrecv(sendbuf, self._to(dest), self._tag(sendtag), recvbuf, self._from(source), self._tag(recvtag), status)
         self._tell(status, source, recvtag)
 
@@ -182,18 +197,42 @@ class VirtualComm:
     def _from(self, source: int | None) -> int:
         return self._MPI.ANY_SOURCE if source is None or source == self._MPI.ANY_SOURCE else self._to(source)
 
-    def _tell(self, status: MPI.Status | None, source: int | None, tag: int) -> None:
+    def _status(self, status: MPI.Status | None) -> MPI.Status:
+        return self._MPI.Status() if status is None else status
+
+    def _tell(self, status: MPI.Status, source: int | None, tag: int) -> None:
         """Puts the member and the tag into a status where MPI has put a rank of the duplicate and a tag with the context."""
-        if status is None or source == self._MPI.PROC_NULL:
+        sender = status.Get_source()
+        # Of PROC_NULL, of a request that was complete before, of one cancelled: none of a message.
+        if sender in (self._MPI.PROC_NULL, self._MPI.ANY_SOURCE) or status.Is_cancelled():
             return
-        known = source is not None and source != self._MPI.ANY_SOURCE
-        status.Set_source(source if known else self._core.position(status.Get_source()))
+        if source is None or source == self._MPI.ANY_SOURCE:
+            source = self._core.position(sender)
+            if source is None:
+                self._core.stray(sender)
+        status.Set_source(source)
         status.Set_tag(tag)
 
     def _incoming(self, request: MPI.Request, source: int | None, tag: int) -> MPI.Request:
         incoming = _incoming_class(self._MPI)(request)
+        incoming.status = self._status
         incoming.tell = functools.partial(self._tell, source=source, tag=tag)
         return incoming
+
+
+@functools.cache  # a class of mpi4py's, which may not be there
+def _lasting_class(MPI: ModuleType) -> type:
+    class Lasting(MPI.Intracomm):
+        """A communicator that lives as long as it is in use, in a method of its own too: it keeps whose it is."""
+
+        core: Any = None  # none in those that are made of it
+
+        def Free(self) -> None:
+            if self.core is not None:
+                raise ArgumentError("this communicator is a VirtualComm's and goes with it: free that")
+            super().Free()
+
+    return Lasting
 
 
 @functools.cache  # a class of mpi4py's, which may not be there
@@ -201,25 +240,30 @@ def _incoming_class(MPI: ModuleType) -> type:
     class Incoming(MPI.Request):
         """A receive whose status names the member that it came from, where it is waited for or tested by itself."""
 
+        status: Any
         tell: Any
 
         def Wait(self, status: Any = None) -> bool:
+            status = self.status(status)
             done = super().Wait(status)
             self.tell(status)
             return done
 
         def wait(self, status: Any = None) -> Any:
+            status = self.status(status)
             message = super().wait(status)
             self.tell(status)
             return message
 
         def Test(self, status: Any = None) -> bool:
+            status = self.status(status)
             done = super().Test(status)
             if done:
                 self.tell(status)
             return done
 
         def test(self, status: Any = None) -> tuple[bool, Any]:
+            status = self.status(status)
             done, message = super().test(status)
             if done:
                 self.tell(status)

@@ -13,6 +13,6 @@ pytestmark = pytest.mark.skipif(not families(), reason="no MPI in this environme
 
 @pytest.mark.parametrize("family", families())
 def test_rank_groups(family):
-    done = launch(family, 8, SCRIPT, timeout=150)
+    done = launch(family, 8, SCRIPT, timeout=100)
     assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-6000:]}"
-    assert "32 checks ok" in done.stdout
+    assert "44 checks ok" in done.stdout

@@ -4,6 +4,8 @@
 /// union, difference, comparison and translation look at every pair of members in the libraries that there are.
 #pragma once
 
+#include <limits>
+
 #include "longshore/movers/mpi.hpp"
 #include "longshore/ranks/rank_groups.hpp"
 
@@ -29,6 +31,9 @@ RankMap rank_map_of(CommHandle comm, CommHandle parent);
 /// names the form above. Throws that too where a member is not in `parent`. What is taken if nothing is said, a tenth of a second,
 /// is 8,192 members of as many ranks.
 RankMap rank_map_of_group(GroupHandle group, CommHandle parent, Index most = Index{1} << 26);
+
+/// A colour or a key in a split that its caller has found to be none: an error of all, who would wait otherwise.
+inline constexpr Index no_number = std::numeric_limits<Index>::min();
 
 /// MPI_Comm_split with no communicator made: which ranks of `parent` are those of this colour, by key and then by rank. Nobody's
 /// where `colour` is negative. Collective over `parent`. Its rank 0 makes the maps, and each travels among its own members.

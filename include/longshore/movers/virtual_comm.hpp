@@ -22,9 +22,10 @@ class Message {
   Message(Message&&) noexcept;
   Message& operator=(Message&&) noexcept;
   ~Message();
-  /// True once it is complete.
+  /// True once it is complete. Throws as `wait`.
   bool test();
-  /// Of a message that leaves: from this process, with all of its bytes.
+  /// Of a message that leaves: from this process, with all of its bytes. Throws `Error(disagreement)` where any_source has met a
+  /// message of another virtual communicator.
   Arrival wait();
 
  private:
@@ -38,21 +39,25 @@ class Message {
 /// communicator for them. All that are made of one share its private duplicate of the user's communicator, which goes with the
 /// last of them; so let go of the last copy everywhere at about the same point, as one frees a communicator.
 ///
-/// Messages are told apart by a context, a number in the high bits of the tag. It is worked out from the map, the same for all
-/// members without a word between them; 0 is that of everybody. Two maps may have one context. A process that is in both cannot
-/// have both at the same time: making the second throws `Error(argument)`, and all of its members are to make it with another
-/// `context`. A message goes astray only to a process that is in both, so that who could be hurt is told, before, if members
-/// make what they have in common in the same order. When a virtual communicator is released, its context is free: receive what is
-/// under way before.
+/// Messages are told apart by a context, a number in the high bits of the tag; 0 is that of everybody. A process cannot have two
+/// virtual communicators of one context at a time. `split`, whose members talk, finds a context that is free at all of them. `sub`
+/// and `create` send nothing: they take the one given, or work one out from the map, and where this process has it in use, that is
+/// an error here alone, with the others waiting. Where there are more than a few at a process, give contexts that differ by
+/// construction. So do for any_source: it may meet the message of a sender that is no member and whose own virtual communicator
+/// has the same context, which is an error where it arrives. There is no such sender where all are made by `split`. A context is
+/// free when its virtual communicator is released: receive what is under way before, and release it everywhere before the context
+/// is given again.
 class VirtualComm {
  public:
   /// Of everybody in `comm`, which is duplicated. Collective over `comm`.
   static VirtualComm over(CommHandle comm);
-  /// The members at these positions of this one; `positions` is of a world of size(). Not collective, nor is `create`.
+  /// A context in use is an error of this process alone, here and in `create`: neither is collective. The members at these
+  /// positions of this one; `positions` is of a world of size().
   VirtualComm sub(const RankMap& positions, std::optional<int> context = {}) const;
   /// These ranks of the communicator that all began with.
   VirtualComm create(const RankMap& ranks, std::optional<int> context = {}) const;
-  /// As MPI_Comm_split. Collective over the members; who brings a negative colour is in none.
+  /// As MPI_Comm_split. Collective over the members; who brings a negative colour is in none. A context that differs among the
+  /// members of a colour, or that one of them has in use, is an error of them all.
   VirtualComm split(Index colour, Index key, std::optional<int> context = {}) const;
 
   const RankMap& map() const;
@@ -79,9 +84,11 @@ class VirtualComm {
   /// them, and freed with the last copy of this. Errors return.
   CommHandle comm() const;
 
-  // For members who bring MPI calls of their own: send to peer(i) on this, with this tag.
+  // For members who bring MPI calls of their own: send to peer(i) on this, with this tag; and what to throw where they receive from
+  // any source and meet a sender that is no member.
   CommHandle traffic() const;
   int wire_tag(int tag) const;
+  Error stray(Index sender) const;
 
  private:
   struct Trunk;

@@ -1,28 +1,13 @@
 #include "movers/mpi/rank_split.hpp"
 
 #include <algorithm>
-#include <bit>
 
-#include "longshore/ranks/rank_groups.hpp"
+#include "longshore/movers/mpi_ranks.hpp"
 #include "movers/mpi/agreement.hpp"
-#include "movers/mpi/byte_count.hpp"
 
 namespace longshore::mpi {
 
 namespace {
-
-// A binomial tree over positions [0, n): above v stands v without its lowest bit, and under it are the positions that follow.
-Index above(Index v) { return v & (v - 1); }
-
-Index branch(Index v, Index n) { return v == 0 ? n : std::min(v & -v, n - v); }
-
-/// The largest branch first.
-std::vector<Index> below(Index v, Index n) {
-  std::vector<Index> children;
-  for (auto bit = Index(std::bit_ceil(std::uint64_t(branch(v, n)))); (bit >>= 1) > 0;)
-    if (v + bit < n) children.push_back(v + bit);
-  return children;
-}
 
 /// What a member wants, and where it gets it.
 struct Claim {
@@ -51,21 +36,12 @@ class Split {
     if (mine.bytes < 0) fail(mine);
     if (lane_.me == 0)
       for (const auto& [first, bytes] : maps_)
-        if (first != 0) send(first, bytes.data(), Index(bytes.size()));
+        if (first != 0) lane_.send(first, bytes.data(), Index(bytes.size()));
     if (mine.bytes == 0) return RankMap::of({}, n_);
     return take(mine);
   }
 
  private:
-  void send(Index to, const void* data, Index bytes) const {
-    const ByteCount size(bytes);
-    check_mpi(MPI_Send(data, size.count(), size.type(), int(lane_.members.select(to)), lane_.tag, lane_.comm), "MPI_Send");
-  }
-  void receive(Index from, void* data, Index bytes) const {
-    const ByteCount size(bytes);
-    check_mpi(MPI_Recv(data, size.count(), size.type(), int(lane_.members.select(from)), lane_.tag, lane_.comm, MPI_STATUS_IGNORE),
-              "MPI_Recv");
-  }
   template <class T>
   static Index bytes_of(Index n) {
     return checked_mul(n, Index(sizeof(T)));
@@ -76,15 +52,20 @@ class Split {
     std::vector<Claim> claims(std::size_t(branch(lane_.me, n_)));
     claims[0] = mine;
     for (auto child = below_.rbegin(); child != below_.rend(); ++child)
-      receive(*child, &claims[std::size_t(*child - lane_.me)], bytes_of<Claim>(branch(*child, n_)));
-    if (lane_.me > 0) send(above(lane_.me), claims.data(), bytes_of<Claim>(Index(claims.size())));
+      lane_.receive(*child, &claims[std::size_t(*child - lane_.me)], bytes_of<Claim>(branch(*child, n_)));
+    if (lane_.me > 0) lane_.send(above(lane_.me), claims.data(), bytes_of<Claim>(Index(claims.size())));
     return claims;
   }
 
   /// The maps, and for each member where its own comes from.
   void deal(const std::vector<Claim>& claims) {
     std::vector<Index> colours, keys;
-    for (const auto& claim : claims) colours.push_back(claim.colour), keys.push_back(claim.key);
+    for (const auto& claim : claims) {
+      if (claim.colour == no_number || claim.key == no_number)
+        throw Error(ErrorKind::argument, "rank " + std::to_string(lane_.members.select(Index(colours.size()))) +
+                                             " gave a colour, a key or a context that is no number, or one too large");
+      colours.push_back(claim.colour), keys.push_back(claim.key);
+    }
     deliveries_.assign(claims.size(), {0, 0, 0});
     for (const auto& part : longshore::split(RankMap::whole(n_), colours, keys)) {
       const auto members = part.members.to_vector();
@@ -99,15 +80,15 @@ class Split {
 
   void scatter() {
     deliveries_.resize(std::size_t(branch(lane_.me, n_)));
-    if (lane_.me > 0) receive(above(lane_.me), deliveries_.data(), bytes_of<Delivery>(Index(deliveries_.size())));
+    if (lane_.me > 0) lane_.receive(above(lane_.me), deliveries_.data(), bytes_of<Delivery>(Index(deliveries_.size())));
     for (const Index child : below_)
-      send(child, &deliveries_[std::size_t(child - lane_.me)], bytes_of<Delivery>(branch(child, n_)));
+      lane_.send(child, &deliveries_[std::size_t(child - lane_.me)], bytes_of<Delivery>(branch(child, n_)));
   }
 
   [[noreturn]] void fail(const Delivery& mine) {
     words_.resize(std::size_t(-mine.bytes - 1));
-    if (lane_.me > 0) receive(above(lane_.me), words_.data(), Index(words_.size()));
-    for (const Index child : below_) send(child, words_.data(), Index(words_.size()));
+    if (lane_.me > 0) lane_.receive(above(lane_.me), words_.data(), Index(words_.size()));
+    for (const Index child : below_) lane_.send(child, words_.data(), Index(words_.size()));
     throw Error(ErrorKind(mine.sender), words_);
   }
 
@@ -117,9 +98,9 @@ class Split {
     if (lane_.me == 0 && mine.place == 0)
       bytes = std::find_if(maps_.begin(), maps_.end(), [](const Dealt& map) { return map.first == 0; })->bytes;
     else
-      receive(mine.sender, bytes.data(), mine.bytes);
+      lane_.receive(mine.sender, bytes.data(), mine.bytes);
     auto map = RankMap::from_bytes(bytes, n_);
-    for (const Index child : below(mine.place, map.size())) send(map.select(child), bytes.data(), mine.bytes);
+    for (const Index child : below(mine.place, map.size())) lane_.send(map.select(child), bytes.data(), mine.bytes);
     return map;
   }
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <bit>
 #include <mutex>
-#include <set>
 
 #include "longshore/ranks/rank_module.hpp"
 #include "movers/mpi/byte_count.hpp"
+#include "movers/mpi/contexts.hpp"
 #include "movers/mpi/rank_split.hpp"
 #include "sequences/digest.hpp"
 
@@ -26,7 +26,7 @@ struct VirtualComm::Trunk {
     constexpr int most_context_bits = 16, least_tag_bits = 10;
     const int bits = std::bit_width(std::max(standard, found ? std::uint64_t(*bound) : 0) + 1) - 1;
     tag_bits = std::max(least_tag_bits, bits - most_context_bits);
-    contexts = 1 << (bits - tag_bits);
+    contexts.emplace(1 << (bits - tag_bits));
   }
   Trunk(const Trunk&) = delete;
   Trunk& operator=(const Trunk&) = delete;
@@ -34,62 +34,54 @@ struct VirtualComm::Trunk {
     if (comm != MPI_COMM_NULL && mpi_alive()) MPI_Comm_free(&comm);
   }
 
-  void take(int context) {
-    const std::lock_guard lock(mutex);
-    if (!living.insert(context).second)
-      throw Error(ErrorKind::argument, "rank " + std::to_string(facts.rank) + " has a virtual communicator with context " +
-                                           std::to_string(context) + " already: release it, or pass another context, below " +
-                                           std::to_string(contexts) + ", at all members of the new one");
-  }
-  void give_back(int context) {
-    const std::lock_guard lock(mutex);
-    living.erase(context);
-  }
-
   MPI_Comm comm = MPI_COMM_NULL;
   CommFacts facts;
-  int tag_bits, contexts;
-  std::mutex mutex;  // of the following
-  std::set<int> living;
+  int tag_bits;
+  std::optional<Contexts> contexts;  // once it is known how many there are
 };
 
 struct VirtualComm::State {
-  State(std::shared_ptr<Trunk> of, RankMap members, std::optional<int> given)
-      : trunk(std::move(of)), rank(members.rank(trunk->facts.rank)), map(members.with_lookup(LookupKind::lazy)) {
-    if (given && (*given < 0 || *given >= trunk->contexts))
-      throw Error(ErrorKind::argument,
-                  "context " + std::to_string(*given) + " is outside [0, " + std::to_string(trunk->contexts) + ")");
-    context = given ? *given : context_of(map, trunk->contexts);
-    if (rank != nobody) trunk->take(context);
-  }
+  State(std::shared_ptr<Trunk> of, RankMap members, Index position, Context taken)
+      : trunk(std::move(of)), rank(position), map(members.with_lookup(LookupKind::lazy)), context(std::move(taken)) {}
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State() {
     if (comm != MPI_COMM_NULL && mpi_alive()) MPI_Comm_free(&comm);
-    if (rank != nobody) trunk->give_back(context);
   }
 
-  /// The same for all who have the same members in the same order, in whatever form.
-  static int context_of(const RankMap& map, int contexts) {
-    if (map.ascending() && map.size() == map.world()) return 0;
-    Digest digest;
-    digest.mix(std::uint64_t(map.size()));
-    Members(map).each_piece([&](Index, std::span<const Index> values) { digest.mix(values); });
-    return 1 + int(digest.value() % std::uint64_t(contexts - 1));
-  }
+  int wire(int tag) const { return context.number() << trunk->tag_bits | tag; }
   /// One tag of each context is this library's own.
-  int own_tag() const { return context << trunk->tag_bits | ((1 << trunk->tag_bits) - 1); }
+  int own_tag() const { return wire((1 << trunk->tag_bits) - 1); }
 
   std::shared_ptr<Trunk> trunk;
   Index rank;
   RankMap map;
-  int context;
+  Context context;
   std::mutex mutex;  // of the following
   MPI_Comm comm = MPI_COMM_NULL;
 };
 
-VirtualComm VirtualComm::made(std::shared_ptr<Trunk> trunk, RankMap map, std::optional<int> context) {
-  return VirtualComm(std::make_shared<State>(std::move(trunk), std::move(map), context));
+namespace {
+
+/// The same for all who have the same members in the same order, in whatever form; never everybody's.
+int derived_context(const RankMap& map, int contexts) {
+  Digest digest;
+  digest.mix(std::uint64_t(map.size()));
+  Members(map).each_piece([&](Index, std::span<const Index> values) { digest.mix(values); });
+  return 1 + int(digest.value() % std::uint64_t(contexts - 1));
+}
+
+}  // namespace
+
+VirtualComm VirtualComm::made(std::shared_ptr<Trunk> trunk, RankMap map, std::optional<int> given) {
+  auto& contexts = *trunk->contexts;
+  if (given) contexts.check(*given);
+  const bool everybody = map.ascending() && map.size() == map.world();
+  const int number = given ? *given : everybody ? 0 : derived_context(map, contexts.count());
+  const Index world_rank = trunk->facts.rank, rank = map.rank(world_rank);
+  auto context = rank == nobody ? Context(nullptr, number) : contexts.take(number);
+  if (!context) throw contexts.clash(number, world_rank);
+  return VirtualComm(std::make_shared<State>(std::move(trunk), std::move(map), rank, std::move(*context)));
 }
 
 VirtualComm VirtualComm::over(CommHandle comm) {
@@ -112,24 +104,31 @@ VirtualComm VirtualComm::create(const RankMap& ranks, std::optional<int> context
   return made(state_->trunk, ranks, context);
 }
 
-VirtualComm VirtualComm::split(Index colour, Index key, std::optional<int> context) const {
+VirtualComm VirtualComm::split(Index colour, Index key, std::optional<int> given) const {
   const State& state = member();
-  return sub(split_along({state.trunk->comm, state.map, state.rank, state.own_tag()}, colour, key), context);
+  const auto& trunk = state.trunk;
+  const auto positions = split_along({trunk->comm, state.map, state.rank, state.own_tag()}, colour, key);
+  auto map = RankMap::child(state.map, positions);
+  const Index rank = positions.rank(state.rank);
+  auto context = rank == nobody ? Context(nullptr, given.value_or(0))
+                                : agreed_context({trunk->comm, map, rank, state.own_tag()}, *trunk->contexts, given,
+                                                 derived_context(map, trunk->contexts->count()));
+  return VirtualComm(std::make_shared<State>(trunk, std::move(map), rank, std::move(context)));
 }
 
 const RankMap& VirtualComm::map() const { return state_->map; }
 Index VirtualComm::rank() const { return state_->rank; }
 int VirtualComm::tag_ub() const { return (1 << state_->trunk->tag_bits) - 2; }
-int VirtualComm::context() const { return state_->context; }
-int VirtualComm::contexts() const { return state_->trunk->contexts; }
+int VirtualComm::context() const { return state_->context.number(); }
+int VirtualComm::contexts() const { return state_->trunk->contexts->count(); }
 CommHandle VirtualComm::traffic() const { return state_->trunk->comm; }
 
 int VirtualComm::wire_tag(int tag) const {
-  member();
+  const State& state = member();
   if (tag < 0 || tag > tag_ub())
-    throw Error(ErrorKind::argument, "tag " + std::to_string(tag) + " is outside [0, " + std::to_string(tag_ub()) +
-                                         "]; a receive names its tag");
-  return state_->context << state_->trunk->tag_bits | tag;
+    throw Error(ErrorKind::argument,
+                "tag " + std::to_string(tag) + " is outside [0, " + std::to_string(tag_ub()) + "]; a receive names its tag");
+  return state.wire(tag);
 }
 
 const VirtualComm::State& VirtualComm::member() const {
@@ -139,11 +138,19 @@ const VirtualComm::State& VirtualComm::member() const {
   return *state_;
 }
 
+Error VirtualComm::stray(Index sender) const {
+  return Error(ErrorKind::disagreement,
+               "rank " + std::to_string(state_->trunk->facts.rank) + " received from any source a message of rank " +
+                   std::to_string(sender) + ", which is none of the " + std::to_string(size()) +
+                   " members of this virtual communicator and sends on another one with context " + std::to_string(context()) +
+                   ": pass another `context` at all members of one of them, or make them by split");
+}
+
 CommHandle VirtualComm::comm() const {
   member();
   const std::lock_guard lock(state_->mutex);
   if (state_->comm == MPI_COMM_NULL)
-    state_->comm = create_communicator(state_->map, state_->trunk->comm, state_->context).get<MPI_Comm>();
+    state_->comm = create_communicator(state_->map, state_->trunk->comm, state_->context.number()).get<MPI_Comm>();
   return state_->comm;
 }
 
@@ -163,6 +170,12 @@ struct Message::Flying {
       arrival = {between.rank(), bytes};
     else
       arrival = {peer == any_source ? between.position(status.MPI_SOURCE) : peer, ByteCount::received(status)};
+    sender = status.MPI_SOURCE;
+  }
+  /// Throws where another communicator's message has come.
+  const Arrival& checked() const {
+    if (arrival->source == nobody) throw between.stray(sender);
+    return *arrival;
   }
 
   VirtualComm between;
@@ -171,6 +184,7 @@ struct Message::Flying {
   bool leaving;
   MPI_Request request = MPI_REQUEST_NULL;
   std::optional<Arrival> arrival;
+  Index sender = nobody;  // in the communicator that all began with
 };
 
 Message::Message(std::unique_ptr<Flying> flying) : flying_(std::move(flying)) {}
@@ -179,12 +193,15 @@ Message& Message::operator=(Message&&) noexcept = default;
 Message::~Message() = default;
 
 bool Message::test() {
-  if (flying_->arrival) return true;
-  int done = 0;
-  MPI_Status status;
-  check_mpi(MPI_Test(&flying_->request, &done, &status), "MPI_Test");
-  if (done) flying_->complete(status);
-  return done != 0;
+  if (!flying_->arrival) {
+    int done = 0;
+    MPI_Status status;
+    check_mpi(MPI_Test(&flying_->request, &done, &status), "MPI_Test");
+    if (!done) return false;
+    flying_->complete(status);
+  }
+  flying_->checked();
+  return true;
 }
 
 Arrival Message::wait() {
@@ -193,7 +210,7 @@ Arrival Message::wait() {
     check_mpi(MPI_Wait(&flying_->request, &status), "MPI_Wait");
     flying_->complete(status);
   }
-  return *flying_->arrival;
+  return flying_->checked();
 }
 
 namespace {
@@ -208,9 +225,9 @@ Message VirtualComm::start_send(const void* data, Index bytes, Index to, int tag
   check_bytes(bytes);
   const State& state = member();
   auto flying = std::make_unique<Message::Flying>(*this, to, bytes, true);
-  check_mpi(MPI_Isend(data, flying->size.count(), flying->size.type(), int(peer(to)), wire_tag(tag), state.trunk->comm,
-                      &flying->request),
-            "MPI_Isend");
+  check_mpi(
+      MPI_Isend(data, flying->size.count(), flying->size.type(), int(peer(to)), wire_tag(tag), state.trunk->comm, &flying->request),
+      "MPI_Isend");
   return Message(std::move(flying));
 }
 

@@ -55,7 +55,7 @@ def groups(comm, rng):
 
 def splits(comm, rng):
     everybody = ls.VirtualComm.over(comm)
-    for colours in range(1, 4):
+    for colours in (1, 3):
         # Each rank has its own; some take part in nothing.
         colour = rng.integers(-1, colours, comm.size).tolist()[comm.rank]
         key, again = rng.integers(-2, 3, comm.size).tolist()[comm.rank], rng.integers(0, 2, comm.size).tolist()[comm.rank]
@@ -170,6 +170,108 @@ def clashes(comm, _):
     assert whole.create(same).context == context
 
 
+def agreed_contexts(comm, _):
+    """What a split cannot have at one member it does not have at any, and says so at all."""
+    whole = ls.VirtualComm.over(comm)
+    colour = comm.rank % 2
+    part = whole.split(colour)
+    members, context, contexts = part.map, part.context, part.contexts
+    assert context > 0
+    part.Free()
+    # One has the context in use that the split would take, and another the next but one, alone.
+    taken = {k: (context - 1 + k) % (contexts - 1) + 1 for k in range(4)}
+    mine = {members[0]: [0], members[-1]: [0, 2]}.get(comm.rank, [])
+    alone = [whole.create(RankMap([comm.rank], comm.size), context=taken[k]) for k in mine]
+    part, other = whole.split(colour), whole.split(colour, -comm.rank)
+    assert part.map == members and part.context == taken[1]
+    neighbour, before = (part.rank + 1) % part.size, (part.rank - 1) % part.size
+    assert part.sendrecv("part", neighbour, source=before) == "part"
+    assert len({part.context, other.context, *(vc.context for vc in alone)}) == 2 + len(alone)
+    assert set(other.allgather(other.context)) == {other.context}
+    # One given is the same at all, in range and free.
+    clash = error_of(lambda: whole.split(colour, context=taken[0]))
+    assert f"has a virtual communicator with context {taken[0]} already" in clash
+    outside = error_of(lambda: whole.split(colour, context=contexts))
+    assert f"context {contexts} is outside" in outside
+    assert set(part.allgather((clash, outside))) == {(clash, outside)}
+    last = comm.rank == comm.size - 1
+    for here, there in ((5, 6), (5, None), (5, -1), (None, contexts)) if comm.size > 1 else ():
+        differ = error_of(lambda: whole.split(0, context=there if last else here))
+        assert differ.startswith("DisagreementError") and f"rank {comm.size - 1} was given" in differ
+        assert set(comm.allgather(differ)) == {differ}
+    # A wrong argument of one is an error of all.
+    for work in (
+        lambda: whole.split("red" if last else 0),
+        lambda: whole.split(0, 0.5 if last else 0),
+        lambda: whole.split(0, context="blue" if last else 7),
+        lambda: whole.split(2**63 if last else 0),
+        lambda: ls.ranks.split(comm, None if last else 0),
+        lambda: ls.ranks.split(comm, 0, -(2**63) if last else 0),
+    ):
+        said = error_of(work)
+        assert f"rank {comm.size - 1} gave a colour, a key or a context that is no" in said, said
+    if comm.size == 3:
+        in_use = {vc.context for vc in (part, other, *alone)}
+        everything = [whole._core.create(RankMap([1], 3), k) for k in range(1, contexts) if comm.rank == 1 and k not in in_use]
+        assert "rank 1 has no context free" in error_of(lambda: whole.split(0))
+        everything.clear()
+        assert whole.split(0).context > 0
+
+
+def strays(comm, _):
+    """A receive from any source that meets the message of a sender that is no member, on another's context."""
+    if comm.size < 3:
+        return
+    whole = ls.VirtualComm.over(comm)
+    if comm.rank == 0:
+        sender = whole.create(RankMap([0, 1], comm.size), context=5)
+        for tag in range(7):
+            sender.send("stray", 1, tag)
+    elif comm.rank == 1:
+        receiver = whole.create(RankMap([1, 2], comm.size), context=5)
+
+        def tested():
+            request = receiver.irecv(tag=3)
+            while not request.test()[0]:
+                pass
+
+        status = MPI.Status()
+        for work in (
+            lambda: receiver.recv(),
+            lambda: receiver.recv(None, MPI.ANY_SOURCE, 1, status),
+            lambda: receiver.irecv(tag=2).wait(),
+            tested,
+            lambda: receiver.Recv(bytearray(100), tag=4),
+            lambda: receiver.Irecv(bytearray(100), tag=5).Wait(),
+            lambda: receiver.sendrecv("self", 0, 8, None, None, 6),
+        ):
+            said = error_of(work)
+            assert said.startswith("DisagreementError: rank 1 received") and "a message of rank 0, which is none of the 2" in said
+        assert receiver.recv(tag=8) == "self"
+        again = receiver.irecv(tag=9)
+        receiver.send("on", 0, 9)
+        assert (again.wait(status), status.Get_source()) == ("on", 0)
+        assert again.wait(status) is None  # it was complete
+    comm.Barrier()
+
+
+def kept_communicators(comm, _):
+    """A communicator lives as long as it is in use, and no longer."""
+    whole = ls.VirtualComm.over(comm)
+    backwards = RankMap(range(comm.size - 1, -1, -1), comm.size)
+    assert whole.split(0).allreduce(1) == comm.size
+    assert ls.VirtualComm.over(comm).bcast(comm.rank, 0) == 0
+    made = whole.create(backwards, context=11).comm
+    assert made.allgather(comm.rank) == list(backwards)
+    assert "context 11 already" in error_of(lambda: whole.create(backwards, context=11))
+    assert "goes with it" in error_of(made.Free)
+    copy = made.Dup()
+    del made
+    assert whole.create(backwards, context=11).context == 11
+    assert copy.allgather(comm.rank) == list(backwards)
+    copy.Free()
+
+
 def mistakes(comm, _):
     whole = ls.VirtualComm.over(comm)
     for tag in (-1, MPI.ANY_TAG, whole.tag_ub + 1):
@@ -213,6 +315,8 @@ def large_messages(comm, _):
             datatype.Free()
 
 
+CHECKS = (groups, splits, orders, messages, members_only, clashes, agreed_contexts, strays, kept_communicators, mistakes,
+          large_messages)
 KEPT = []  # virtual communicators that outlive MPI_Finalize do no harm
 
 
@@ -221,7 +325,7 @@ def main():
     for sizes in ((8,), (7, 1), (4, 3, 1), (2, 2, 4)):
         piece = int(np.searchsorted(np.cumsum(sizes), WORLD.rank, "right"))
         comm = WORLD.Split(piece, WORLD.rank)
-        for check in (groups, splits, orders, messages, members_only, clashes, mistakes, large_messages):
+        for check in CHECKS:
             check(comm, np.random.default_rng(comm.size))
             checked += 1
         KEPT.append(ls.VirtualComm.over(comm).sub([0], context=9))
