@@ -215,6 +215,8 @@ def test_open_mpis_launchers_are_told_what_to_hand_to_other_nodes():
     assert rank_profile.command_line(["mpirun", "./app"], "openmpi") == ["mpirun", "-x", "LD_PRELOAD", "./app"]
     told = ["-x", "LD_PRELOAD", "-x", "LONGSHORE_RANK_PROFILE"]
     assert rank_profile.command_line(["/opt/mpiexec.5", "./app"], "openmpi", "its.json") == ["/opt/mpiexec.5", *told, "./app"]
+    two = rank_profile.command_line(["mpirun", "-n", "1", "./app", ":", "-n", "2", "./other"], "openmpi")
+    assert two == ["mpirun", "-x", "LD_PRELOAD", "-n", "1", "./app", ":", "-x", "LD_PRELOAD", "-n", "2", "./other"]
     for family, launcher in (("mpich", "mpirun"), ("abi", "mpiexec"), ("openmpi", "srun"), ("openmpi", "./app")):
         assert rank_profile.command_line([launcher, "-n", "2"], family, "its.json") == [launcher, "-n", "2"]
 
