@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from launch import families, interpreters, run
 
-from longshore import RankMap, rank_profile
+from longshore import RankMap, cli, rank_profile
 
 SCRIPTS = Path(__file__).parent / "scripts"
 # Debian's own MPIs beside those of the environments: how they are launched, C's library, what Fortran programs are linked with, and
@@ -186,11 +186,10 @@ def test_programs_without_mpi_are_left_alone(family):
     assert "MPI_Comm_split" in shown and all(name.lower().startswith("mpi_") for name in shown)
 
 
-def test_mistakes_on_the_command_line():
+def test_mistakes_on_the_command_line(capsys):
     def told(*words):
-        done = subprocess.run([sys.executable, "-m", "longshore.cli", "ranks", "profile", *words], capture_output=True, text=True)
-        assert done.returncode == 2, done
-        return done.stderr
+        assert cli.run(["ranks", "profile", *words]) == cli.WRONG_INPUT
+        return capsys.readouterr().err
 
     assert "no command to run" in told()
     assert "name it with --family" in told("--", "ls")
