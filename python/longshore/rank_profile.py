@@ -57,12 +57,13 @@ def environment(family: str, json: str | os.PathLike | None = None,
 
 
 def command_line(command: Sequence[str], family: str, json: str | os.PathLike | None = None) -> list[str]:
-    """The command; where it is a launcher of Open MPI's, told to hand the profile's variables to other nodes. Processes that have the
-    profile would wait for those that have not."""
+    """The command; where it is a launcher of Open MPI's, told to hand the profile's variables to other nodes, for each of several
+    programs between colons. Processes that have the profile would wait for those that have not."""
     if family != "openmpi" or not _LAUNCHERS.fullmatch(Path(command[0]).name):
         return list(command)
     names = ["LD_PRELOAD", *(["LONGSHORE_RANK_PROFILE"] if json is not None else [])]
-    return [command[0], *(word for name in names for word in ("-x", name)), *command[1:]]
+    told = [word for name in names for word in ("-x", name)]
+    return [command[0], *told, *(each for word in command[1:] for each in ([word, *told] if word == ":" else [word]))]
 
 
 def run(command: Sequence[str], family: str, json: str | os.PathLike | None = None) -> None:

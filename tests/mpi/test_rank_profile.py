@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from launch import families, interpreters, run
 
-from longshore import RankMap, rank_profile
+from longshore import RankMap, cli, rank_profile
 
 SCRIPTS = Path(__file__).parent / "scripts"
 # Debian's own MPIs beside those of the environments: how they are launched, C's library, what Fortran programs are linked with, and
@@ -186,11 +186,10 @@ def test_programs_without_mpi_are_left_alone(family):
     assert "MPI_Comm_split" in shown and all(name.lower().startswith("mpi_") for name in shown)
 
 
-def test_mistakes_on_the_command_line():
+def test_mistakes_on_the_command_line(capsys):
     def told(*words):
-        done = subprocess.run([sys.executable, "-m", "longshore.cli", "ranks", "profile", *words], capture_output=True, text=True)
-        assert done.returncode == 2, done
-        return done.stderr
+        assert cli.run(["ranks", "profile", *words]) == cli.WRONG_INPUT
+        return capsys.readouterr().err
 
     assert "no command to run" in told()
     assert "name it with --family" in told("--", "ls")
@@ -215,6 +214,8 @@ def test_open_mpis_launchers_are_told_what_to_hand_to_other_nodes():
     assert rank_profile.command_line(["mpirun", "./app"], "openmpi") == ["mpirun", "-x", "LD_PRELOAD", "./app"]
     told = ["-x", "LD_PRELOAD", "-x", "LONGSHORE_RANK_PROFILE"]
     assert rank_profile.command_line(["/opt/mpiexec.5", "./app"], "openmpi", "its.json") == ["/opt/mpiexec.5", *told, "./app"]
+    two = rank_profile.command_line(["mpirun", "-n", "1", "./app", ":", "-n", "2", "./other"], "openmpi")
+    assert two == ["mpirun", "-x", "LD_PRELOAD", "-n", "1", "./app", ":", "-x", "LD_PRELOAD", "-n", "2", "./other"]
     for family, launcher in (("mpich", "mpirun"), ("abi", "mpiexec"), ("openmpi", "srun"), ("openmpi", "./app")):
         assert rank_profile.command_line([launcher, "-n", "2"], family, "its.json") == [launcher, "-n", "2"]
 

@@ -9,11 +9,11 @@
 
 namespace longshore::profile {
 
-/// Thread-safe. So many different lists of members are followed; what is made of further ones counts as lost, so that a program
-/// that never stops to make new ones does not fill its memory.
+/// Thread-safe. Up to `most_rosters` different lists of members are followed, and what is made of further ones counts as lost: a
+/// program that makes new ones for ever does not fill its memory.
 class Ledger {
  public:
-  explicit Ledger(Index most_members_lists = 100'000) : most_lines_(most_members_lists) {}
+  explicit Ledger(Index most_rosters = 100'000) : most_lines_(most_rosters) {}
 
   /// A list of members that MPI keeps, for one or several communicators and groups.
   struct List;

@@ -196,7 +196,7 @@ std::string text_report(const Summary& summary) {
   text += "Made (alive at one time): communicators + groups, these in every process. Bytes: of all processes, at their most;\n";
   text.append(assumption).append(".\n");
   if (!summary.lost.empty())
-    text += "Not followed, for their members are not known here: " + calls_in_words(summary.lost) + ".\n";
+    text += "Not followed, for their members are not known here, or too many others were: " + calls_in_words(summary.lost) + ".\n";
   if (summary.unread > 0) text += "The reports of " + std::to_string(summary.unread) + " processes could not be read.\n";
   return text;
 }

@@ -50,8 +50,9 @@ class ByMembers {
     if (Entry* entry = find(key, members)) return *entry;
     auto entry = std::make_unique<Entry>();
     entry->members = members;
-    order_.push_back(entry.get());
-    return *entries_.emplace(key, std::move(entry))->second;
+    Entry& made = *entries_.emplace(key, std::move(entry))->second;
+    order_.push_back(&made);
+    return made;
   }
   /// The entry of these members, or nullptr.
   Entry* find(const Roster& members) const { return find(hash(members), members); }
