@@ -50,8 +50,8 @@ class Contexts {
 };
 
 /// A context that all members of the lane have taken: the one given, if one is given, else the first from `wanted`, an unasked one,
-/// on that is free at all of them. Collective over the members. A context given that is not the same everywhere, or in use at one of
-/// them, is an error of all.
+/// on that is free at all of them. Collective over the members. A context given that is not the same everywhere, or in use at one
+/// of them, is an error of all.
 Context agreed_context(const Lane& lane, Contexts& contexts, std::optional<int> given, int wanted);
 
 }  // namespace longshore::mpi
