@@ -42,13 +42,31 @@ int wrong_messages(const mpi::VirtualComm& line, Index mine) {
 
 /// Whether a call that is a mistake is refused with a word about it.
 template <class Call>
-int not_refused(const char* word, Call&& call) {
+int not_refused(const char* word, Call&& call, ErrorKind kind = ErrorKind::argument) {
   try {
     call();
   } catch (const Error& error) {
-    return error.kind() != ErrorKind::argument || std::string(error.what()).find(word) == std::string::npos;
+    return error.kind() != kind || std::string(error.what()).find(word) == std::string::npos;
   }
   return 1;
+}
+
+/// Process 0 sends to 1 on a virtual communicator that 1 has not made; 1 receives from any source on another of that context.
+int stray_not_refused(const mpi::VirtualComm& grid) {
+  if (grid.size() < 3 || grid.rank() > 1) return 0;
+  const auto pair = grid.create(RankMap::of_nest(AffineNest::stride(grid.rank(), 2, 1), grid.size()), 4);
+  if (grid.rank() == 0) {
+    for (const int tag : {0, 1}) pair.send(nullptr, 0, 1, tag);
+    return 0;
+  }
+  auto arriving = pair.start_receive(nullptr, 0, mpi::any_source, 1);
+  const auto tested = [&] {
+    while (!arriving.test()) {
+    }
+  };
+  int wrong = not_refused("rank 0", [&] { pair.receive(nullptr, 0, mpi::any_source); }, ErrorKind::disagreement);
+  wrong += not_refused("rank 0", tested, ErrorKind::disagreement);
+  return wrong + not_refused("rank 0", [&] { arriving.wait(); }, ErrorKind::disagreement);
 }
 
 int wrong_on(MPI_Comm comm) {
@@ -59,7 +77,7 @@ int wrong_on(MPI_Comm comm) {
 
   const auto grid = mpi::VirtualComm::over(comm);
   const auto row = grid.create(RankMap::of_nest(AffineNest::stride(y * columns, columns, 1), size), 1);
-  const auto column = grid.split(x, y, 2);
+  const auto column = grid.split(x, y);
   wrong += column.map() != RankMap::of_nest(AffineNest::stride(x, size / columns, columns), size);
   wrong += wrong_messages(grid, rank) + wrong_messages(row, rank) + wrong_messages(column, rank);
 
@@ -72,6 +90,9 @@ int wrong_on(MPI_Comm comm) {
   wrong += not_refused("tag", [&] { row.send(nullptr, 0, 0, row.tag_ub() + 1); });
   const auto others = grid.create(RankMap::of_nest(AffineNest::stride((y * columns + columns) % size, columns, 1), size), 3);
   if (others.rank() == nobody) wrong += not_refused("members", [&] { others.send(nullptr, 0, 0); });
+
+  wrong += not_refused("already", [&] { grid.split(x, y, column.context()); });
+  wrong += stray_not_refused(grid);
 
   // As MPI's own communicators and groups, and back.
   auto made = mpi::create_communicator(row.map(), comm).get<MPI_Comm>();

@@ -27,10 +27,11 @@ class VirtualComm:
     one duplicate. Messages are told apart by a `context` in the high bits of the tag; 0 is everybody's. A process cannot have two
     of one context at a time. `split` finds a context that is free at all members. `sub` and `create` send nothing: they take the
     one given, or work one out from the map, and where that is in use at this process it is an ArgumentError here alone, with the
-    others waiting. Where there are more than a few at a process, pass contexts that differ by construction. So do for receives from
-    any source: these may meet the message of a sender that is no member and whose own virtual communicator has the same context,
-    which raises DisagreementError. There is no such sender where all are made by `split`. Let go of the last one everywhere at
-    about the same point, or call Free(), and receive what is under way before.
+    others waiting. Where there are more than a few at a process, pass contexts that differ by construction; those below half of
+    `contexts` are taken unasked only when no others are left. So do for receives from any source: these may meet the message of a
+    sender that is no member and whose own virtual communicator has the same context, which raises DisagreementError. There is no
+    such sender where all are made by `split`. Let go of the last one everywhere at about the same point, or call Free(), and
+    receive what is under way before.
 
     Sending and receiving is as in mpi4py, by pickle (send) or from buffers (Send), but that a receive names its tag (default 0), at
     most `tag_ub`. Wait for one from any source by itself: MPI.Request.Waitall knows MPI's ranks only. Collectives go through

@@ -43,10 +43,10 @@ class Message {
 /// virtual communicators of one context at a time. `split`, whose members talk, finds a context that is free at all of them. `sub`
 /// and `create` send nothing: they take the one given, or work one out from the map, and where this process has it in use, that is
 /// an error here alone, with the others waiting. Where there are more than a few at a process, give contexts that differ by
-/// construction. So do for any_source: it may meet the message of a sender that is no member and whose own virtual communicator
-/// has the same context, which is an error where it arrives. There is no such sender where all are made by `split`. A context is
-/// free when its virtual communicator is released: receive what is under way before, and release it everywhere before the context
-/// is given again.
+/// construction; those below contexts() / 2 are taken unasked only when no others are left. So do for any_source: it may meet the
+/// message of a sender that is no member and whose own virtual communicator has the same context, which is an error where it
+/// arrives. There is no such sender where all are made by `split`. A context is free when its virtual communicator is released:
+/// receive what is under way before, and release it everywhere before the context is given again.
 class VirtualComm {
  public:
   /// Of everybody in `comm`, which is duplicated. Collective over `comm`.

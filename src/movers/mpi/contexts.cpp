@@ -57,9 +57,12 @@ std::string told(const Told& given) {
 Context agreed_context(const Lane& lane, Contexts& contexts, std::optional<int> given, int wanted) {
   const Index rank = lane.members.select(lane.me), number = given ? *given : no_number;
   const bool known = given && *given >= 0 && *given < contexts.count();
-  // What is tried one after the other: the one given, or all but everybody's.
+  // What is tried one after the other: the one given, or those unasked and then the users', but not everybody's.
   const Index offers = !given ? contexts.count() - 1 : known ? 1 : 0;
-  const auto offer = [&](Index k) { return given ? *given : int(1 + (wanted - 1 + k) % (contexts.count() - 1)); };
+  const Index first = contexts.unasked(), unasked = contexts.count() - first;
+  const auto offer = [&](Index k) {
+    return given ? *given : int(k < unasked ? first + (wanted - first + k) % unasked : contexts.count() - 1 - k);
+  };
   for (Index k = 0;;) {
     std::optional<Context> held;
     Index mine = k;

@@ -32,6 +32,8 @@ class Contexts {
  public:
   explicit Contexts(int count) : count_(count) {}
   int count() const { return count_; }
+  /// Where those begin that are taken unasked; users have the ones below to themselves while there are others.
+  int unasked() const { return count_ / 2; }
 
   /// Throws where there is no such context.
   void check(Index number) const;
@@ -47,9 +49,9 @@ class Contexts {
   std::set<int> living_;
 };
 
-/// A context that all members of the lane have taken: the one given, if one is given, else the first from `wanted` on that is free
-/// at all of them. Collective over the members. A context given that is not the same everywhere, or in use at one of them, is an
-/// error of all.
+/// A context that all members of the lane have taken: the one given, if one is given, else the first from `wanted`, an unasked one,
+/// on that is free at all of them. Collective over the members. A context given that is not the same everywhere, or in use at one
+/// of them, is an error of all.
 Context agreed_context(const Lane& lane, Contexts& contexts, std::optional<int> given, int wanted);
 
 }  // namespace longshore::mpi

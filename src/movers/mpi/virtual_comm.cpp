@@ -63,12 +63,12 @@ struct VirtualComm::State {
 
 namespace {
 
-/// The same for all who have the same members in the same order, in whatever form; never everybody's.
-int derived_context(const RankMap& map, int contexts) {
+/// The same for all who have the same members in the same order, in whatever form.
+int derived_context(const RankMap& map, const Contexts& contexts) {
   Digest digest;
   digest.mix(std::uint64_t(map.size()));
   Members(map).each_piece([&](Index, std::span<const Index> values) { digest.mix(values); });
-  return 1 + int(digest.value() % std::uint64_t(contexts - 1));
+  return contexts.unasked() + int(digest.value() % std::uint64_t(contexts.count() - contexts.unasked()));
 }
 
 }  // namespace
@@ -77,7 +77,7 @@ VirtualComm VirtualComm::made(std::shared_ptr<Trunk> trunk, RankMap map, std::op
   auto& contexts = *trunk->contexts;
   if (given) contexts.check(*given);
   const bool everybody = map.ascending() && map.size() == map.world();
-  const int number = given ? *given : everybody ? 0 : derived_context(map, contexts.count());
+  const int number = given ? *given : everybody ? 0 : derived_context(map, contexts);
   const Index world_rank = trunk->facts.rank, rank = map.rank(world_rank);
   auto context = rank == nobody ? Context(nullptr, number) : contexts.take(number);
   if (!context) throw contexts.clash(number, world_rank);
@@ -112,7 +112,7 @@ VirtualComm VirtualComm::split(Index colour, Index key, std::optional<int> given
   const Index rank = positions.rank(state.rank);
   auto context = rank == nobody ? Context(nullptr, given.value_or(0))
                                 : agreed_context({trunk->comm, map, rank, state.own_tag()}, *trunk->contexts, given,
-                                                 derived_context(map, trunk->contexts->count()));
+                                                 derived_context(map, *trunk->contexts));
   return VirtualComm(std::make_shared<State>(trunk, std::move(map), rank, std::move(context)));
 }
 

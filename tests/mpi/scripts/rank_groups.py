@@ -176,21 +176,22 @@ def agreed_contexts(comm, _):
     colour = comm.rank % 2
     part = whole.split(colour)
     members, context, contexts = part.map, part.context, part.contexts
-    assert context > 0
+    unasked = contexts - contexts // 2
+    assert context >= contexts // 2
     part.Free()
-    # One has the context in use that the split would take, and another the next but one, alone.
-    taken = {k: (context - 1 + k) % (contexts - 1) + 1 for k in range(4)}
-    mine = {members[0]: [0], members[-1]: [0, 2]}.get(comm.rank, [])
-    alone = [whole.create(RankMap([comm.rank], comm.size), context=taken[k]) for k in mine]
+    # The first has the context in use that the split would take, and the last the one that comes after.
+    offers = [(context - contexts // 2 + k) % unasked + contexts // 2 for k in range(3)]
+    mine = [taken for taken, rank in zip(offers, (members[0], members[-1]), strict=False) if rank == comm.rank]
+    alone = [whole.create(RankMap([comm.rank], comm.size), context=taken) for taken in mine]
     part, other = whole.split(colour), whole.split(colour, -comm.rank)
-    assert part.map == members and part.context == taken[1]
+    assert part.map == members and part.context == offers[2]
     neighbour, before = (part.rank + 1) % part.size, (part.rank - 1) % part.size
     assert part.sendrecv("part", neighbour, source=before) == "part"
     assert len({part.context, other.context, *(vc.context for vc in alone)}) == 2 + len(alone)
     assert set(other.allgather(other.context)) == {other.context}
     # One given is the same at all, in range and free.
-    clash = error_of(lambda: whole.split(colour, context=taken[0]))
-    assert f"has a virtual communicator with context {taken[0]} already" in clash
+    clash = error_of(lambda: whole.split(colour, context=offers[0]))
+    assert f"rank {members[0]} has a virtual communicator with context {offers[0]} already" in clash
     outside = error_of(lambda: whole.split(colour, context=contexts))
     assert f"context {contexts} is outside" in outside
     assert set(part.allgather((clash, outside))) == {(clash, outside)}
@@ -211,11 +212,13 @@ def agreed_contexts(comm, _):
         said = error_of(work)
         assert f"rank {comm.size - 1} gave a colour, a key or a context that is no" in said, said
     if comm.size == 3:
-        in_use = {vc.context for vc in (part, other, *alone)}
-        everything = [whole._core.create(RankMap([1], 3), k) for k in range(1, contexts) if comm.rank == 1 and k not in in_use]
+        in_use, one = {vc.context for vc in (part, other, *alone)}, RankMap([1], 3)
+        everything = [whole._core.create(one, k) for k in range(1, contexts) if comm.rank == 1 and k not in in_use]
         assert "rank 1 has no context free" in error_of(lambda: whole.split(0))
-        everything.clear()
-        assert whole.split(0).context > 0
+        del everything[:1]
+        assert whole.split(0).context == 1
+        del everything[contexts // 2 - 2 :]  # those below the half are taken when the others are in use
+        assert whole.split(0).context >= contexts // 2
 
 
 def strays(comm, _):
