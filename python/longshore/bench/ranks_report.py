@@ -86,10 +86,12 @@ def html_tables(result: Mapping[str, Any]) -> str:
 def figure(result: Mapping[str, Any]) -> Any:
     """A row of panels for each class, as the thesis has them (figures 5.1 to 5.19): bytes, SELECT at random, and in order, of each
     map, by number; the maps with names side by side in a row of their own."""
+    from matplotlib import colormaps
     from matplotlib.figure import Figure
 
     panels = (("bytes", "bytes"), ("select_ns", "SELECT at random, ns"), ("read_ns", "SELECT in order, ns"))
     cases = sorted({row["case"] for row in result["rows"]})
+    contenders = list(dict.fromkeys(row["contender"] for row in result["rows"]))
     drawn = Figure(figsize=(6 * len(panels), 4 * max(len(cases), 1)), layout="constrained")
     grid = drawn.subplots(max(len(cases), 1), len(panels), squeeze=False)
     for axes, case in zip(grid, cases):
@@ -97,20 +99,21 @@ def figure(result: Mapping[str, Any]) -> Any:
         names = list(dict.fromkeys(row["name"] for row in of_case))
         place = {name: k for k, name in enumerate(names)}
         for axis, (key, label) in zip(axes, panels):
-            contenders: dict[str, list[dict[str, Any]]] = {}
-            for row in of_case:
-                if key in row:
-                    contenders.setdefault(row["contender"], []).append(row)
-            for k, (name, rows) in enumerate(contenders.items()):
-                own = name.startswith("longshore")
-                axis.plot([place[row["name"]] for row in rows], [row[key] for row in rows], "o" if own else "x", label=name,
-                          markersize=3 if own else 4, color=f"C{k % 10}" if own else f"{0.2 + 0.05 * (k % 10):.2f}")
+            for k, name in enumerate(contenders):
+                rows = [row for row in of_case if row["contender"] == name and key in row]
+                if rows:
+                    marker, size = ("o", 3) if name.startswith("longshore") else ("x", 4)
+                    axis.plot([place[row["name"]] for row in rows], [row[key] for row in rows], marker, label=name, markersize=size,
+                              color=colormaps["tab20"](k % 20))
             axis.set_yscale("log")
             axis.set_title(f"class {case}: {CLASSES[case]}" if case in CLASSES else case)
             axis.set_ylabel(label)
             if case in CLASSES:
-                axis.set_xlabel("group")
+                axis.set_xlabel("map")
+                axis.xaxis.get_major_locator().set_params(integer=True)
             else:
                 axis.set_xticks(range(len(names)), names, rotation=60, ha="right", fontsize="x-small")
-        axes[-1].legend(fontsize="xx-small", ncols=2, loc="upper left", bbox_to_anchor=(1, 1))
+        # Every contender has a SELECT time.
+        handles, labels = axes[1].get_legend_handles_labels()
+        axes[-1].legend(handles, labels, fontsize="xx-small", ncols=2, loc="upper left", bbox_to_anchor=(1, 1))
     return drawn
