@@ -37,6 +37,7 @@ def test_json_has_its_form(tmp_path):
     for row in result["rows"]:
         assert row["seconds_min"] <= row["seconds_median"] <= row["seconds_max"] and row["payload_bytes"] == 8 * row["questions"]
         assert row["bytes"] > 0 and row["select_ns"] > 0 and row["select_dependent_ns"] > 0 and row["bound_bytes"] > 0
+    assert len(result["groups"]["operations_ns"]) == 10 and min(result["groups"]["operations_ns"].values()) > 0
     assert "class B" in text and "sub-mesh" in text and "aims" in text
     assert {aim["aim"] for aim in result["aims"]} >= {"bytes of nested loops", "SELECT of nested loops"}
     assert next(aim for aim in result["aims"] if aim["aim"] == "bytes of nested loops")["met"]

@@ -91,8 +91,8 @@ def run(
         "notes": [
             "Times are nanoseconds a question, the best of the repeats; bytes are those of one map with all its indexes.",
             "seconds_median and its like are of a repeat's questions at random, payload_bytes their answers'.",
-            f"Each repeat asks {bench.questions:,} questions that were not asked before, fewer of what is slow; what would take more "
-            f"than {_MOST_READ_SECONDS:g} s in order is not read. Building is timed once a map, analysis and checks and all.",
+            f"Each repeat asks {bench.questions:,} questions that were not asked before, fewer of what is slow; what would take "
+            f"more than {_MOST_READ_SECONDS:g} s in order is not read. Building is timed once a map, analysis and checks and all.",
             "Bytes of CRoaring are those of its stored form, as it counts them itself.",
             *([f"Quick: no {' and no '.join(_SLOW_TO_BUILD)} of more than {_QUICK_MEMBERS:,} members."] if quick else []),
         ],
@@ -228,15 +228,38 @@ class _Bench:
         return row
 
     def groups(self) -> dict[str, Any]:
-        """Unions of half-million-member maps, and translation of single ranks into a list of everybody, one after the other."""
-        sets = [np.sort(self.random.choice(WORLD, 1 << 19, replace=False)) for _ in range(2)]
+        """The algebra on two random halves of the world, nanoseconds a member of both; and translation of single ranks into a list
+        of everybody, one after the other."""
+        half = WORLD // 2
+        sets = [np.sort(self.random.choice(WORLD, half, replace=False)) for _ in range(2)]
         a, b = (RankMap(members, WORLD) for members in sets)
+        copy, permuted = RankMap(sets[0], WORLD), RankMap(self.random.permutation(sets[0]), WORLD)
         everybody = RankMap(self.random.permutation(WORLD), WORLD).with_lookup("hash")
         asked = [self.random.integers(0, WORLD, self.questions) for _ in range(self.repeats)]
-        return {
-            "union_ns": self.best_ns(self.loops.rank_union_seconds, 1 << 20, a, b),
-            "translate_one_ns": self.asked_ns(lambda *q: self.loops.rank_rank_seconds(everybody, *q), asked, "dependent"),
+        even, colours = np.arange(0, half, 2), np.arange(half) % 64
+        operations = {
+            "union, MPI's order": (lambda: a.union(b), WORLD),
+            "intersection": (lambda: a.intersection(b), WORLD),
+            "difference": (lambda: a.difference(b), WORLD),
+            "union as sets": (lambda: a | b, WORLD),
+            "incl of every other one": (lambda: a.incl(even), half),
+            "excl of every other one": (lambda: a.excl(even), half),
+            "compare, equal": (lambda: a.compare(copy), half),
+            "compare, permuted": (lambda: a.compare(permuted), half),
+            "translate all": (lambda: a.translate(b), half),
+            "split into 64": (lambda: a.split(colours), half),
         }
+        return {
+            "union_ns": self.best_ns(self.loops.rank_union_seconds, WORLD, a, b),
+            "translate_one_ns": self.asked_ns(lambda *q: self.loops.rank_rank_seconds(everybody, *q), asked, "dependent"),
+            "operations_ns": {name: self.best_ns(_seconds, n, call) for name, (call, n) in operations.items()},
+        }
+
+
+def _seconds(call: Any) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
 
 
 def geometric_mean(values: list[float]) -> float:

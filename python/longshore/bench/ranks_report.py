@@ -10,6 +10,7 @@ from .ranks_cases import CLASSES
 from .report import Screen, html_table, machine_words
 
 _HEADINGS = ("", "maps", "bytes", "of bound", "SELECT ns", "dependent", "in order", "RANK ns", "build ns")
+_OPERATION_HEADINGS = ("", "ns a member")
 _AIM_HEADINGS = ("aim", "limit", "reached", "", "at")
 
 
@@ -51,6 +52,12 @@ def _aims(result: Mapping[str, Any]) -> list[tuple[str, ...]]:
     ]
 
 
+def _operations(result: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    groups = result["groups"]
+    return [*((name, f"{ns:.1f}") for name, ns in groups["operations_ns"].items()),
+            ("translate a rank into a list of everybody, after another", f"{groups['translate_one_ns']:.0f}")]
+
+
 def print_result(screen: Screen, result: Mapping[str, Any]) -> None:
     from rich.box import SIMPLE
     from rich.table import Table
@@ -67,6 +74,7 @@ def print_result(screen: Screen, result: Mapping[str, Any]) -> None:
     screen.print(Text(f"longshore {result['version']}: {machine_words(result)}", style="dim"))
     for title, rows in _groups(result).items():
         show(title, _HEADINGS, _lines(rows))
+    show("group operations on halves of the world by chance", _OPERATION_HEADINGS, _operations(result))
     show("aims", _AIM_HEADINGS, _aims(result))
     for note in result["notes"]:
         screen.print(Text(note, style="dim"))
@@ -78,6 +86,7 @@ def html_tables(result: Mapping[str, Any]) -> str:
     parts = []
     for title, rows in _groups(result).items():
         parts += [f"<h2>{html.escape(title)}</h2>", html_table(_HEADINGS, _lines(rows))]
+    parts += ["<h2>group operations</h2>", html_table(_OPERATION_HEADINGS, _operations(result))]
     parts += ["<h2>aims</h2>", html_table(_AIM_HEADINGS, _aims(result))]
     parts += [f"<p>missing: {html.escape(m['contender'])}: {html.escape(m['why'])}</p>" for m in result["missing"]]
     return "\n".join(parts)

@@ -58,7 +58,7 @@ _OWN = {
     "ranks": (
         click.option("--case", "cases", multiple=True, metavar="NAME",
                      help="Only this class (A to E), this map, or `named` maps (may be repeated)."),
-        click.option("--maps", type=click.IntRange(1), metavar="N", help="Maps of each class.  [default: 1000, 2 with --quick]"),
+        click.option("--maps", type=click.IntRange(1), metavar="N", help="Maps of each class.  [default: 1000, 1 with --quick]"),
         click.option("--repeats", type=click.IntRange(1), metavar="K", help="Repetitions of every timing."),
     ),
     "communicators": (
