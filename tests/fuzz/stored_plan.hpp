@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <ctime>
 #include <iostream>
-#include <set>
 
 #include "longshore/plans/block_plan.hpp"
 
@@ -90,8 +89,7 @@ inline bool check_stored(const Bytes& bytes) {
            require(FloorPlan::from_bytes(blocks.to_bytes()) == blocks, bytes, "does not survive its own bytes");
            require(blocks.size() <= most_read && !blocks.to_string().empty(), bytes, "is larger than it may be");
            std::size_t owned = 0;
-           for (const Index rank : std::set<Index>(blocks.owners().begin(), blocks.owners().end()))
-             owned += blocks.owned_by(rank).size();
+           for (const Index rank : blocks.owning_ranks()) owned += blocks.owned_by(rank).size();
            require(Index(owned) == blocks.size(), bytes, "has blocks that nobody owns");
            blocks.index().find(blocks.bounding());
          }) ||
