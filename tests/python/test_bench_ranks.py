@@ -61,17 +61,21 @@ def test_classes_are_distinct_ranks_of_the_world(letter):
     assert all(np.array_equal(a, b.members) for a, b in zip(again, ranks_cases.class_maps(letter, 3)))
 
 
-def test_curves_go_from_neighbour_to_neighbour():
-    maps = {case.name: case.members for case in ranks_cases.named_maps()}
-    row, column = np.divmod(maps["Hilbert order"], 1024)
+@pytest.fixture(scope="module")
+def named():
+    return {case.name: case.members for case in ranks_cases.named_maps()}
+
+
+def test_curves_go_from_neighbour_to_neighbour(named):
+    row, column = np.divmod(named["Hilbert order"], 1024)
     assert np.all(np.abs(np.diff(row)) + np.abs(np.diff(column)) == 1)
-    assert np.array_equal(np.sort(maps["Morton order"]), np.arange(ranks_cases.WORLD))
-    for name, members in maps.items():
+    assert np.array_equal(np.sort(named["Morton order"]), np.arange(ranks_cases.WORLD))
+    for name, members in named.items():
         assert len(np.unique(members)) == len(members), name
 
 
-def test_what_is_structured():
-    maps = [("A", "A0"), ("B", "B0"), ("D", "D7"), *(("named", case.name) for case in ranks_cases.named_maps())]
+def test_what_is_structured(named):
+    maps = [("A", "A0"), ("B", "B0"), ("D", "D7"), *(("named", name) for name in named)]
     structured = {name for group, name in maps if ranks_cases.is_structured(group, name)}
     assert {"B0", "D7", "Hilbert order", "shuffled nodes", *ranks_cases.NESTED} <= structured
     assert not structured & {"A0", "random 10k", "random graph", "random permutation", "leaders of shuffled nodes"}
