@@ -18,6 +18,12 @@ std::string join(const std::vector<Index>& values, const char* separator) {
   return text;
 }
 
+/// What a text can say of ranks as first:last:step, or nullptr: then it lists them.
+const AffineNest* range_of(const RankMap& ranks) {
+  const auto* nest = ranks.ascending() ? ranks.nest() : nullptr;
+  return nest != nullptr && nest->depth() == 1 ? nest : nullptr;
+}
+
 }  // namespace
 
 RankMap process_ranks(std::span<const Index> ranks) {
@@ -110,7 +116,7 @@ Layout::Layout(std::vector<Distribution> dimensions, ProcessGrid grid, Order ord
   if (grid_.ranks.empty()) grid_.ranks = RankMap::whole(processes);
   if (grid_.ranks.size() != processes)
     fail(std::to_string(grid_.ranks.size()) + " ranks given for a grid of " + std::to_string(processes) + " processes");
-  // One representation for equal ranks, however they were written: the text of a layout depends on it.
+  // Ranges are known as such, however they were written: the text of a layout depends on it, and on nothing else of the map's form.
   grid_.ranks = rebuilt(grid_.ranks, Strategy::hybrid()).with_lookup(LookupKind::lazy);
   world_size_ = grid_.ranks.extent().second + 1;
 
@@ -289,11 +295,11 @@ std::string Layout::text(bool with_list) const {
   auto any = [](const std::vector<Index>& v) { return std::any_of(v.begin(), v.end(), [](Index x) { return x != 0; }); };
   if (any(sources)) text += ", source=" + join(sources, "x");
   if (any(origins)) text += ", origin=" + join(origins, "x");
-  const auto* stride = grid_.ranks.ascending() ? grid_.ranks.nest() : nullptr;
-  if (stride == nullptr || stride->depth() > 1) {
+  const auto* range = range_of(grid_.ranks);
+  if (range == nullptr) {
     text += ", ranks=[" + (with_list ? join(grid_.ranks.to_vector(), ",") : "") + "]";
-  } else if (const auto [count, step] = stride->axis(0); stride->base() != 0 || (count > 1 && step != 1)) {
-    text += ", ranks=" + std::to_string(stride->base()) + ":" + std::to_string(world_size_);
+  } else if (const auto [count, step] = range->axis(0); range->base() != 0 || (count > 1 && step != 1)) {
+    text += ", ranks=" + std::to_string(range->base()) + ":" + std::to_string(world_size_);
     if (count > 1 && step != 1) text += ":" + std::to_string(step);
   }
   if (ld_ > 0) text += ", ld=" + std::to_string(ld_);
@@ -306,10 +312,9 @@ std::uint64_t Layout::digest() const {
   auto mix = [&hash](const std::string& text) {
     for (const char c : text) hash = (hash ^ std::uint8_t(c)) * 1099511628211ull;
   };
-  const std::string without = text(false);
-  mix(without);
+  mix(text(false));
   mix(" of " + join(shape_, "x"));
-  if (without.find("ranks=[") != std::string::npos)
+  if (range_of(grid_.ranks) == nullptr)
     Members(grid_.ranks).each_piece([&hash](Index, std::span<const Index> ranks) {
       for (const Index rank : ranks) hash = (hash ^ std::uint64_t(rank)) * 1099511628211ull, hash ^= hash >> 32;
     });

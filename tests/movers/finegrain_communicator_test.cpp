@@ -17,20 +17,6 @@ using finegrain::Communicator;
 using finegrain::Rank;
 using FinegrainCommunicator = Finegrain;
 
-template <class T>
-std::span<const std::byte> bytes_of(const T& value) {
-  return std::as_bytes(std::span(&value, 1));
-}
-template <class T>
-std::span<std::byte> bytes_of(T& value) {
-  return std::as_writable_bytes(std::span(&value, 1));
-}
-template <class Giver>
-Index receive(Giver& giver, Index from, Index tag) {
-  Index value = -1;
-  giver.receive(from, tag, bytes_of(value));
-  return value;
-}
 std::span<std::byte> bytes_of(std::vector<Index>& values) { return std::as_writable_bytes(std::span(values)); }
 
 bool is_in(const std::vector<Index>& members, Index rank) {

@@ -15,20 +15,6 @@ using finegrain::Rank;
 using FinegrainWorld = Finegrain;
 using FinegrainDeadlock = Finegrain;
 
-template <class T>
-std::span<const std::byte> bytes_of(const T& value) {
-  return std::as_bytes(std::span(&value, 1));
-}
-template <class T>
-std::span<std::byte> bytes_of(T& value) {
-  return std::as_writable_bytes(std::span(&value, 1));
-}
-Index receive(Rank& me, Index from, Index tag) {
-  Index value = -1;
-  me.receive(from, tag, bytes_of(value));
-  return value;
-}
-
 TEST(FinegrainBuild, says_what_it_lacks) {
   auto world = [] { finegrain::run(1, [](Rank&) {}); };
   if (finegrain::available())

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -20,6 +21,23 @@ class Finegrain : public testing::Test {
     GTEST_SKIP() << "this build has no Boost.Context";
   }
 };
+
+template <class T>
+std::span<const std::byte> bytes_of(const T& value) {
+  return std::as_bytes(std::span(&value, 1));
+}
+template <class T>
+std::span<std::byte> bytes_of(T& value) {
+  return std::as_writable_bytes(std::span(&value, 1));
+}
+
+/// A number that a rank, or a member of a communicator, sent.
+template <class Receiver>
+Index receive(Receiver& me, Index from, Index tag) {
+  Index value = -1;
+  me.receive(from, tag, bytes_of(value));
+  return value;
+}
 
 inline std::vector<Index> world_sizes() {
   return quick() ? std::vector<Index>{1, 2, 7, 500} : std::vector<Index>{1, 2, 7, 1000, 10000};

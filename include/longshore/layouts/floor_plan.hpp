@@ -26,7 +26,7 @@ class FloorPlan {
  public:
   FloorPlan() : FloorPlan(std::span<const Region>{}, Map{}) {}
   /// Throws `Error(shape)` where there are not as many owners as regions or regions differ in dimensions, and
-  /// `Error(argument)` where an owner is negative; both name the region.
+  /// `Error(argument)` where an owner is negative or not below 2^40; both name the region.
   FloorPlan(std::span<const Region> regions, const Map& owners);
 
   Index size() const { return Index(data_->owners.size()); }  ///< regions
