@@ -15,8 +15,8 @@ BUILD_TOOLS := scikit-build-core nanobind 'cmake>=3.25,<5' ninja
 RUN := numpy click rich 'mpi4py>=4' matplotlib
 TEST := 'pytest>=8' pytest-timeout 'hypothesis>=6' 'h5py>=3.5'
 
-SOURCES := $(shell find include src bindings bench/loops bench/halo bench/peers bench/twins apps python cmake CMakeLists.txt pyproject.toml \
-                        -type f -not -name '*.pyc' 2>/dev/null)
+SOURCES := $(shell find include src bindings bench/loops bench/halo bench/peers bench/twins apps python cmake CMakeLists.txt \
+                        pyproject.toml -type f -not -name '*.pyc' 2>/dev/null)
 
 .PHONY: demo test bench docs clean python
 .DELETE_ON_ERROR:
