@@ -17,7 +17,6 @@ using finegrain::Communicator;
 using finegrain::Rank;
 using FinegrainCommunicator = Finegrain;
 
-std::span<std::byte> bytes_of(std::vector<Index>& values) { return std::as_writable_bytes(std::span(values)); }
 
 bool is_in(const std::vector<Index>& members, Index rank) {
   return std::find(members.begin(), members.end(), rank) != members.end();

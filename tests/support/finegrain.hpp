@@ -30,6 +30,7 @@ template <class T>
 std::span<std::byte> bytes_of(T& value) {
   return std::as_writable_bytes(std::span(&value, 1));
 }
+inline std::span<std::byte> bytes_of(std::vector<Index>& values) { return std::as_writable_bytes(std::span(values)); }
 
 /// A number that a rank, or a member of a communicator, sent.
 template <class Receiver>
