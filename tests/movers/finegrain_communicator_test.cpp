@@ -17,7 +17,6 @@ using finegrain::Communicator;
 using finegrain::Rank;
 using FinegrainCommunicator = Finegrain;
 
-
 bool is_in(const std::vector<Index>& members, Index rank) {
   return std::find(members.begin(), members.end(), rank) != members.end();
 }
