@@ -231,15 +231,24 @@ Index paths_of_nest(const Analysis& a, int bits) {
   }
 }
 
+/// Without a diagram, each range is taken for aligned blocks of powers of two, and as many of them as ranges of that length have on
+/// average wherever they begin.
+Index paths_of_ranges(const Analysis& a) {
+  const double length = double(a.size) / double(a.ranges);
+  return std::min(a.size, Index(double(a.ranges) * std::max(1.0, std::log2(length) + 0.25)));
+}
+
 Estimate estimate_bdd(const Analysis& a) {
   if (!a.ascending) return impossible(no_set);
   if (!buddy_available()) return impossible("needs the library libbdd.so.0 (Debian: apt-get install libbdd0c2)");
+  if (a.size == 0 || a.size > most_kept) return impossible("no diagram of few paths");
   const int bits = std::max(1, FixedIntegers::bits_of(a.highest));
-  const Index paths = a.nest ? paths_of_nest(a, bits) : a.paths;
-  if (a.size == 0 || a.size > most_kept || paths == 0 || paths > BddForm::most_paths)
-    return impossible("no diagram of few paths");
-  return kept<BddForm>(a, BddForm::bytes_of(paths, bits), 150 + 16.0 * double(paths), 4.0 * double(paths) * bits, 0,
-                       std::to_string(paths) + " paths");
+  Index paths = a.nest ? paths_of_nest(a, bits) : a.paths, most = BddForm::most_paths;
+  const bool guessed = paths == 0;
+  if (guessed) paths = paths_of_ranges(a), most /= 2;
+  if (paths > most) return impossible("no diagram of few paths");
+  return kept<BddForm>(a, BddForm::bytes_of(paths, bits), 150 + 4.5 * double(paths), 200 + 8.5 * double(paths), 30,
+                       (guessed ? "about " : "") + std::to_string(paths) + " paths");
 }
 RankMap::Form make_bdd(const Members& m, const Analysis& a) {
   std::vector<Index> members(std::size_t(m.size()));

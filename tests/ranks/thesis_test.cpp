@@ -1,4 +1,5 @@
 // The thesis's own examples: the 24 members of section 4.1.2.1, rows and columns of a million nodes, the sub-mesh of figure 4.4.
+#include "longshore/ranks/rank_groups.hpp"
 #include "ranks/forms.hpp"
 #include "support/expect_error.hpp"
 #include "support/ranks.hpp"
@@ -70,13 +71,49 @@ TEST(Thesis, a_sub_mesh_of_a_million_nodes_is_one_path) {
   EXPECT_EQ(map.representation(), "nest");
 }
 
+TEST(Thesis, a_bdd_of_many_paths_is_read_from_any_member_to_any_other) {
+  std::mt19937_64 random(4);
+  for (const Index n : {20000, 60000, 65535}) {
+    const auto members = random_set(n, 1 << 16, random);
+    const auto paths = diagram_paths(members, 16);
+    const BddForm form(paths, 16);
+    ASSERT_EQ(form.size(), n);
+    Ranks read(std::size_t(n), -1);
+    form.read(0, n, read.data());
+    ASSERT_EQ(read, members);
+    for (int k = 0; k < 300; ++k) {
+      const Index first = Index(random() % std::uint64_t(n)), count = std::min<Index>(n - first, 1 + k % 7 * 50);
+      form.read(first, count, read.data());
+      ASSERT_TRUE(std::equal(read.begin(), read.begin() + count, members.begin() + first)) << first << " " << count;
+      ASSERT_EQ(form.select(first), members[std::size_t(first)]);
+      const Index w = Index(random() % (1 << 16));
+      const auto at = std::lower_bound(members.begin(), members.end(), w);
+      ASSERT_EQ(form.rank(w), at != members.end() && *at == w ? at - members.begin() : nobody);
+    }
+    if (!ranks::buddy_available()) continue;
+    EXPECT_EQ(ranks::bdd_paths_by_buddy(members, 16, BddForm::most_paths), paths);
+    const auto map = RankMap::of(members, 1 << 16, Strategy::only("bdd"));
+    EXPECT_EQ(compare(RankMap::from_bytes(map.to_bytes(), n), map), Comparison::identical);
+  }
+}
+
+TEST(Thesis, paths_that_are_none_of_a_diagram_are_refused) {
+  auto refused = [](std::vector<BddPath> paths) {
+    expect_error(ErrorKind::argument, {"bdd", "diagram"}, [&] { BddForm(paths, 4); });
+  };
+  refused({{0b0001, 0b1100}, {0b0001, 0b1100}});                    // twice the same
+  refused({{0b0000, 0b0111}, {0b0110, 0b0001}});                    // one within the other
+  refused({{0b1000, 0b0001}, {0b0000, 0b0001}});                    // downwards
+  refused({{0b0000, 0b1000}, {0b0010, 0b1001}, {0b0001, 0b1110}});  // they cross
+  BddForm({{{0b0000, 0b1000}, {0b0010, 0b1001}}}, 4);
+}
+
 TEST(Thesis, a_bdd_of_too_many_paths_is_refused) {
   std::mt19937_64 random(1);
-  const auto members = random_set(20000, 1 << 16, random);
-  expect_error(ErrorKind::argument, {"bdd"}, [&] { RankMap::of(members, 1 << 16, Strategy::only("bdd")); });
+  const auto members = random_set(1 << 18, 1 << 19, random);
+  expect_error(ErrorKind::argument, {"bdd"}, [&] { RankMap::of(members, 1 << 19, Strategy::only("bdd")); });
   if (ranks::buddy_available()) {
-    expect_error(ErrorKind::argument, {"more than 4096 paths"},
-                 [&] { ranks::bdd_paths_by_buddy(members, 16, BddForm::most_paths); });
+    expect_error(ErrorKind::argument, {"more than 100 paths"}, [&] { ranks::bdd_paths_by_buddy(members, 19, 100); });
     check_paths(example(), 8, 3);  // and BuDDy is as it was
   } else {
     expect_error(ErrorKind::argument, {"libbdd.so.0", "libbdd0c2"}, [&] { ranks::bdd_paths_by_buddy(members, 16, 1); });

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 import traceback
 
 import click
 
 from .. import __version__, errors
-from ..stores.team import TeamError, launched_rank
+from ..stores.team import TeamError, launched_rank, launched_size
 
 FINE, FAILED, WRONG_INPUT, MEMORY, IO = 0, 1, 2, 3, 4
+
+# A launcher ends a whole job once one process leaves with an error, and drops what the others have not said yet, or have only just
+# said: the first process, which speaks, lets its words go out, and the others let it speak.
+_FIRST_LINGERS_S, _OTHERS_LINGER_S = 0.1, 1.0
 
 _EPILOG = """\b
 Exit codes:
@@ -52,7 +57,10 @@ _commands()
 
 def main(arguments=None):
     """Runs the command line; returns nothing, exits with one of the codes in `--help`."""
-    sys.exit(run(sys.argv[1:] if arguments is None else list(arguments)))
+    code = run(sys.argv[1:] if arguments is None else list(arguments))
+    if code != FINE and launched_rank() != 0:
+        time.sleep(_OTHERS_LINGER_S)
+    sys.exit(code)
 
 
 def run(arguments):
@@ -89,9 +97,13 @@ def run(arguments):
         if debug:
             traceback.print_exc()
         code, text = judge(error)
-        _tell(f"longshore: {text}")
-        # An error that the processes did not agree on would leave the others waiting.
-        return code if isinstance(error, (errors.LongshoreError, OSError, MemoryError, TeamError)) else _leave(code)
+        if isinstance(error, (errors.LongshoreError, OSError, MemoryError, TeamError)):
+            _tell(f"longshore: {text}")
+            return code
+        # An error that the processes did not agree on may be this one's alone, and would leave the others waiting.
+        rank = launched_rank()
+        _tell(f"longshore: rank {rank}: {text}" if rank else f"longshore: {text}", alone=True)
+        return _leave(code)
 
 
 def judge(error):
@@ -117,10 +129,12 @@ def judge(error):
     return FAILED, f"internal error, {surprise} (run again with --debug for the place, and please report it)"
 
 
-def _tell(text):
-    """Says something on stderr, once in a job of many processes."""
-    if launched_rank() == 0:
-        print(text.rstrip("\n"), file=sys.stderr)
+def _tell(text, alone=False):
+    """Says something on stderr, once in a job of many processes unless it is this one's alone."""
+    if alone or launched_rank() == 0:
+        print(text.rstrip("\n"), file=sys.stderr, flush=True)
+        if launched_size() != 1:
+            time.sleep(_FIRST_LINGERS_S)
 
 
 def _leave(code):

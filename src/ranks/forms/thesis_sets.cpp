@@ -133,46 +133,79 @@ Checked SumsBitmapForm::check(const FormHead& head) const {
 
 // --- BDD ------------------------------------------------------------------------------------------------------------------------
 
+namespace {
+
+constexpr std::uint64_t below(int bit) { return (std::uint64_t{1} << bit) - 1; }
+
+/// Paths that agree above `bit`: that they part as those of a diagram do, and so share no member.
+void check_paths(std::span<const BddPath> paths, int bit) {
+  auto refuse = [] { throw Error(ErrorKind::argument, "bdd: paths that are not those of a diagram"); };
+  while (paths.size() > 1) {
+    if (bit-- == 0) refuse();
+    const auto has = [&](std::uint64_t BddPath::*what) { return [=](const BddPath& path) { return bool(path.*what >> bit & 1); }; };
+    const auto free = std::count_if(paths.begin(), paths.end(), has(&BddPath::free));
+    if (free == std::ptrdiff_t(paths.size())) continue;
+    const auto ones = std::find_if(paths.begin(), paths.end(), has(&BddPath::ones));
+    if (free != 0 || !std::all_of(ones, paths.end(), has(&BddPath::ones))) refuse();
+    const auto zeros = std::size_t(ones - paths.begin());
+    check_paths(paths.first(zeros), bit);
+    paths = paths.subspan(zeros);
+  }
+}
+
+}  // namespace
+
 BddForm::BddForm(std::span<const BddPath> paths, int bits)
     : ones_(Index(paths.size()), bits), free_(Index(paths.size()), bits), below_(bits + 1, bits + 1) {
-  std::vector<Index> below(std::size_t(bits) + 1);
+  check_paths(paths, bits);
+  std::vector<Index> sums(std::size_t(bits) + 1);
   for (std::size_t p = 0; p < paths.size(); ++p) {
     ones_.set(Index(p), Index(paths[p].ones)), free_.set(Index(p), Index(paths[p].free));
     // Ranks of this path below 2^i: none where a bit from i on must be 1, else as many as bits below i are free.
     for (int i = 0; i <= bits; ++i)
-      if (paths[p].ones >> i == 0)
-        below[std::size_t(i)] += Index{1} << std::popcount(paths[p].free & ((std::uint64_t{1} << i) - 1));
+      if (paths[p].ones >> i == 0) sums[std::size_t(i)] += Index{1} << std::popcount(paths[p].free & below(i));
   }
-  for (int i = 0; i <= bits; ++i) below_.set(i, below[std::size_t(i)]);
+  for (int i = 0; i <= bits; ++i) below_.set(i, sums[std::size_t(i)]);
+}
+
+Index BddForm::first_one(Index first, Index last, int bit) const {
+  while (first < last) {
+    const Index middle = first + (last - first) / 2;
+    if (ones_[middle] >> bit & 1)
+      last = middle;
+    else
+      first = middle + 1;
+  }
+  return first;
+}
+
+Index BddForm::members(Index first, Index last, int bit) const {
+  Index sum = 0;
+  for (Index p = first; p < last; ++p) sum += Index{1} << std::popcount(std::uint64_t(free_[p]) & below(bit));
+  return sum;
 }
 
 Index BddForm::select(Index i) const {
-  int bits = int(below_.size()) - 1;
-  Index low = 0, high = bits;  // the highest bit that is set in the answer, found in the auxiliary structure
-  while (low < high) {
-    const Index middle = low + (high - low) / 2;
+  Index bits = 0, high = below_.size() - 1;  // how many the answer has, found in the auxiliary structure
+  while (bits < high) {
+    const Index middle = bits + (high - bits) / 2;
     if (below_[middle] > i)
       high = middle;
     else
-      low = middle + 1;
+      bits = middle + 1;
   }
-  bits = int(low);
-  struct Alive {
-    std::uint64_t ones, free;
-  };
-  std::vector<Alive> alive;
-  const std::uint64_t mask = (std::uint64_t{1} << bits) - 1;
-  for (Index p = 0; p < ones_.size(); ++p)
-    if (std::uint64_t(ones_[p]) >> bits == 0) alive.push_back({std::uint64_t(ones_[p]), std::uint64_t(free_[p]) & mask});
-  Index value = 0;
-  for (int j = bits - 1; j >= 0; --j) {
-    const std::uint64_t bit = std::uint64_t{1} << j;
-    Index zeros = 0;  // members that go on with a 0 here
-    for (const auto& path : alive)
-      if (!(path.ones & bit)) zeros += Index{1} << std::popcount(path.free & (bit - 1));
+  Index first = 0, last = ones_.size(), value = 0;
+  for (int bit = int(below_.size()) - 2; bit >= bits; --bit)
+    if (!is_free(first, bit)) last = first_one(first, last, bit);
+  Index alive = below_[bits];
+  for (int bit = int(bits) - 1; bit >= 0; --bit) {
+    Index zeros = alive / 2, middle = first;  // members that go on with a 0 here
+    const bool free = is_free(first, bit);
+    if (!free) middle = first_one(first, last, bit), zeros = members(first, middle, bit);
     const bool one = i >= zeros;
-    if (one) i -= zeros, value |= Index(bit);
-    std::erase_if(alive, [&](const Alive& path) { return !(path.free & bit) && bool(path.ones & bit) != one; });
+    if (one) i -= zeros, value |= Index{1} << bit;
+    if (!free) (one ? first : last) = middle;
+    alive = one ? alive - zeros : zeros;
   }
   return value;
 }
@@ -180,24 +213,63 @@ Index BddForm::select(Index i) const {
 Index BddForm::rank(Index w) const {
   const int bits = int(below_.size()) - 1;
   if (w < 0 || w >> bits != 0) return nobody;
-  Index before = 0;
-  bool member = false;
-  for (Index p = 0; p < ones_.size(); ++p) {
-    const auto ones = std::uint64_t(ones_[p]), free = std::uint64_t(free_[p]);
-    bool equal = true;
-    for (int j = bits - 1; j >= 0 && equal; --j) {
-      const std::uint64_t bit = std::uint64_t{1} << j;
-      const Index rest = Index{1} << std::popcount(free & (bit - 1));
-      if (std::uint64_t(w) & bit) {
-        if (!(ones & bit)) before += rest;  // those of this path with a 0 here
-        equal = (ones | free) & bit;
-      } else {
-        equal = !(ones & bit);
+  Index first = 0, last = ones_.size(), before = 0, alive = size();
+  for (int bit = bits - 1; bit >= 0; --bit) {
+    if (first == last) return nobody;
+    Index zeros = alive / 2, middle = first;
+    const bool free = is_free(first, bit), one = w >> bit & 1;
+    if (!free) middle = first_one(first, last, bit), zeros = members(first, middle, bit);
+    before += one ? zeros : 0;
+    if (!free) (one ? first : last) = middle;
+    alive = one ? alive - zeros : zeros;
+  }
+  return first == last ? nobody : before;
+}
+
+/// Members in ascending order, by recursion over the bits: what SELECT does for one member, for one after the other.
+struct BddForm::Reader {
+  const BddForm& form;
+  Index skip, n;  ///< members to be left out, and then to be given
+  Index* out;
+
+  /// The members of paths [first, last) that begin with the bits of `value` above `bit`.
+  void below_bit(Index first, Index last, int bit, std::uint64_t value) {
+    if (n == 0 || first == last) return;
+    if (skip > 0) {
+      const Index members = form.members(first, last, bit);
+      if (members <= skip) {
+        skip -= members;
+        return;
       }
     }
-    member |= equal;
+    if (last - first == 1) return members_of(first, bit, value);
+    --bit;
+    const std::uint64_t with = value | std::uint64_t{1} << bit;
+    if (form.is_free(first, bit)) {
+      below_bit(first, last, bit, value);
+      return below_bit(first, last, bit, with);
+    }
+    const Index middle = form.first_one(first, last, bit);
+    below_bit(first, middle, bit, value);
+    below_bit(middle, last, bit, with);
   }
-  return member ? before : nobody;
+
+  /// One path: its free bits count, around those that are not.
+  void members_of(Index p, int bit, std::uint64_t value) {
+    const std::uint64_t free = std::uint64_t(form.free_[p]) & below(bit);
+    value |= std::uint64_t(form.ones_[p]) & below(bit);
+    std::uint64_t part = 0;
+    for (std::uint64_t rest = free; skip > 0; rest &= rest - 1, skip >>= 1)
+      if (skip & 1) part |= rest & -rest;
+    do {
+      *out++ = Index(value | part), --n;
+      part = (part - free) & free;
+    } while (n > 0 && part != 0);
+  }
+};
+
+void BddForm::read(Index first, Index n, Index* out) const {
+  Reader{*this, first, n, out}.below_bit(0, ones_.size(), int(below_.size()) - 1, 0);
 }
 
 void BddForm::write(WordWriter& out) const {
@@ -216,9 +288,6 @@ BddForm BddForm::stored(WordReader& in, const FormHead& head) {
     if ((path.ones & path.free) != 0 || (path.ones | path.free) >> bits != 0) in.refuse("has a path that is none");
     size = checked_add(size, Index{1} << std::popcount(path.free));
   }
-  for (std::size_t a = 0; a < paths.size(); ++a)
-    for (std::size_t b = 0; b < a; ++b)
-      if (((paths[a].ones ^ paths[b].ones) & ~(paths[a].free | paths[b].free)) == 0) in.refuse("has paths that share a member");
   if (size != head.size) in.refuse("has paths of another number of members");
   return BddForm(paths, int(bits));
 }

@@ -68,27 +68,37 @@ struct BddPath {
 std::vector<BddPath> bdd_paths_by_buddy(std::span<const Index> members, int bits, Index most);
 bool buddy_available();
 
-/// The paths in two bits a node, and how many members are below each power of two.
+/// The paths in two bits a node, and how many members are below each power of two. Of the paths that have gone the same way down to
+/// a bit, it matters to all or to none; and where it does, those with a 0 come first.
 class BddForm {
  public:
   static constexpr std::string_view name = "bdd";
-  static constexpr Index most_paths = 4096;  ///< SELECT looks at each of them
+  static constexpr Index most_paths = Index{1} << 17;  ///< SELECT looks at each of them
+  /// Paths as `bdd_paths_by_buddy` gives them. Throws `Error(argument)` where they are no paths of a diagram.
   BddForm(std::span<const BddPath> paths, int bits);
   static Index bytes_of(Index paths, int bits) {
     return 2 * FixedIntegers::bytes_of(paths, bits) + FixedIntegers::bytes_of(bits + 1, bits + 1);
   }
 
   Index size() const { return below_.empty() ? 0 : below_[below_.size() - 1]; }
-  /// The thesis's procedure 1: the rank is put together bit by bit, and paths that go another way are left behind.
+  /// The thesis's procedure 1: the rank is put together bit by bit, and paths that go another way are left behind. Those that are
+  /// left are neighbours, so that no list of them is needed.
   Index select(Index i) const;
   Index rank(Index w) const;
-  void read(Index first, Index n, Index* out) const { read_each(*this, first, n, out); }
+  void read(Index first, Index n, Index* out) const;
   Index bytes() const { return ones_.memory_bytes() + free_.memory_bytes() + below_.memory_bytes(); }
   void write(WordWriter& out) const;
   static BddForm stored(WordReader& in, const FormHead& head);
   Checked check(const FormHead& head) const;
 
  private:
+  struct Reader;
+  bool is_free(Index path, int bit) const { return free_[path] >> bit & 1; }
+  /// Of paths that a bit matters to: the first that has a 1.
+  Index first_one(Index first, Index last, int bit) const;
+  /// Members of paths [first, last), where all bits from `bit` on are given.
+  Index members(Index first, Index last, int bit) const;
+
   FixedIntegers ones_, free_;  ///< a field a path
   FixedIntegers below_;        ///< members below 2^i, i in [0, bits]
 };
