@@ -127,6 +127,32 @@ void fold(Analysis& analysis) {
   analysis.product = std::move(product);
 }
 
+/// Members at random that all are some unit apart, as leaders of nodes are: as the list of how many units. The sample tells most of
+/// those that are not.
+void look_for_unit(Analysis& analysis, const Members& members) {
+  constexpr Index least = 64, most = Index{1} << 24;
+  if (analysis.nest || analysis.product || !analysis.runs.empty() || analysis.size < least || analysis.size > most) return;
+  Index unit = 0;
+  auto keeps = [&](Index apart) {
+    if (unit == 0 || apart % unit != 0) unit = std::gcd(unit, apart);
+    return unit != 1;
+  };
+  for (const Index w : analysis.sample)
+    if (!keeps(w - analysis.lowest)) return;
+  OuterInner product{AffineNest::stride(0, 1, 1), analysis.lowest, 0, {}, nullptr};
+  product.outer.reserve(std::size_t(analysis.size));
+  members.each_piece([&](Index, std::span<const Index> values) {
+    for (const Index w : values)
+      if (unit != 1 && keeps(w - analysis.lowest)) product.outer.push_back(w - analysis.lowest);
+  });
+  if (unit < 2) return;
+  product.unit = unit;
+  for (auto& first : product.outer) first /= unit;
+  const Index world = (analysis.highest - analysis.lowest) / unit + 1;
+  product.outer_analysis = std::make_shared<const Analysis>(analyse_order(Members(product.outer), world));
+  analysis.product = std::move(product);
+}
+
 /// Whether stretches of some steps come again and again: looked at in a few places. They are long enough not to in sets that are
 /// dense, but otherwise at random.
 bool is_repetitive(const Members& members) {
@@ -430,6 +456,7 @@ Analysis analyse_simply(const Members& members, Index world, bool repetitive) {
   members.each_piece([&](Index first, std::span<const Index> values) { pass.piece(first, values); });
   pass.finish();
   fold(out);
+  look_for_unit(out, members);
   return out;
 }
 

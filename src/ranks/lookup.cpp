@@ -14,14 +14,27 @@ constexpr Index steps_a_shortcut = 8;
 
 // --- hash -----------------------------------------------------------------------------------------------------------------------
 
-RankLookup::Hash::Hash(const RankMap& map)
-    : slots(map.size() + map.size() / 7 + 1, FixedIntegers::bits_of(map.size()) + tag_bits) {
-  Index i = 0;
-  Members(map).each_piece([&](Index, std::span<const Index> values) {
+RankLookup::Hash::Hash(const RankMap& map) {
+  const Members members(map);
+  Index highest = -1;
+  lowest = map.world();
+  members.each_piece([&](Index, std::span<const Index> values) {
+    for (const Index w : values) lowest = std::min(lowest, w), highest = std::max(highest, w);
+  });
+  const Index hashed = map.size() + map.size() / 7 + 1, own = std::max<Index>(highest - lowest + 1, 0);
+  const int bits = FixedIntegers::bits_of(map.size());
+  own_places = FixedIntegers::bytes_of(own, bits) <= FixedIntegers::bytes_of(hashed, bits + tag_bits);
+  slots = own_places ? FixedIntegers(own, bits) : FixedIntegers(hashed, bits + tag_bits);
+  members.each_piece([&](Index first, std::span<const Index> values) {
     for (const Index w : values) {
+      ++first;
+      if (own_places) {
+        slots.set(w - lowest, first);
+        continue;
+      }
       auto [slot, tag] = place_of(w);
       while (slots[slot] != 0) slot = next(slot);
-      slots.set(slot, ++i << tag_bits | tag);
+      slots.set(slot, first << tag_bits | tag);
     }
   });
 }
@@ -34,6 +47,10 @@ RankLookup::Hash::Place RankLookup::Hash::place_of(Index w) const {
 }
 
 Index RankLookup::Hash::find(const RankMap& map, Index w) const {
+  if (own_places) {
+    const Index place = w - lowest;
+    return place < 0 || place >= slots.size() ? nobody : slots[place] - 1;
+  }
   const auto [first, tag] = place_of(w);
   for (Index slot = first;; slot = next(slot)) {
     const Index kept = slots[slot];

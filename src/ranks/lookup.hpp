@@ -22,10 +22,13 @@ class RankLookup {
 
  private:
   /// Group ranks, counted from 1, at places that the hash of their world ranks says, and with each a few bits more of the hash: of
-  /// those in the way, one in eight has to be looked at. 0 is empty.
+  /// those in the way, one in eight has to be looked at. 0 is empty. Where there are not many more ranks between the lowest member
+  /// and the highest than there are members, each of those ranks has a place of its own.
   struct Hash {
     static constexpr int tag_bits = 3;
     FixedIntegers slots;
+    Index lowest = 0;
+    bool own_places = false;
     explicit Hash(const RankMap& map);
     Index find(const RankMap& map, Index w) const;
     struct Place {

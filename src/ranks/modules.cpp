@@ -247,7 +247,7 @@ Estimate estimate_bdd(const Analysis& a) {
   const bool guessed = paths == 0;
   if (guessed) paths = paths_of_ranges(a), most /= 2;
   if (paths > most) return impossible("no diagram of few paths");
-  return kept<BddForm>(a, BddForm::bytes_of(paths, bits), 150 + 4.5 * double(paths), 200 + 8.5 * double(paths), 30,
+  return kept<BddForm>(a, BddForm::bytes_of(paths, bits), 150 + 4.5 * double(paths), 200 + 8.5 * double(paths), 0,
                        (guessed ? "about " : "") + std::to_string(paths) + " paths");
 }
 RankMap::Form make_bdd(const Members& m, const Analysis& a) {

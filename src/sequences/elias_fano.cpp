@@ -72,6 +72,16 @@ Index EliasFano::below(Index value) const {
   return at;
 }
 
+EliasFano::Entry EliasFano::last_up_to(Index value) const {
+  const Index at = below(value + 1) - 1;
+  // Its bit is the last one up to where it would be with the high bits of `value`: near, and found without a SELECT.
+  const Index bit = (value >> low_.width()) + at;
+  auto w = std::size_t(bit / 64);
+  std::uint64_t word = high_.words()[w] << (63 - bit % 64) >> (63 - bit % 64);
+  while (word == 0) word = high_.words()[--w];
+  return {at, (Index(w) * 64 + 63 - std::countl_zero(word) - at) << low_.width() | low_[at]};
+}
+
 Index EliasFano::find(Index value) const {
   const Index at = below(value), high = value >> low_.width();
   const bool there = at < size_ && high_.test(at + high) && low_[at] == (value & ((Index{1} << low_.width()) - 1));

@@ -146,6 +146,27 @@ TEST(RankMap, structured_maps_are_recognised) {
   }
 }
 
+TEST(RankMap, a_unit_that_all_ranks_share_is_recognised) {
+  std::mt19937_64 random(48);
+  auto leaders = shuffled(iota(5, 20000, 48), random);
+  const Index world = 48 * 20000;
+  const auto map = RankMap::of(leaders, world);
+  EXPECT_EQ(map.representation(), "product");
+  EXPECT_LT(map.bytes(), 20000 * 15 / 8 + 1000);
+  expect_map(map, leaders, world);
+  // Of a set too; and one that is out of step ends it.
+  auto some = leaders;
+  some.resize(7000);
+  std::sort(some.begin(), some.end());
+  EXPECT_EQ(RankMap::of(some, world).representation(), "product");
+  expect_map(RankMap::of(some, world), some, world);
+  for (auto* list : {&leaders, &some}) {
+    list->back() += 1;
+    EXPECT_NE(RankMap::of(*list, world).representation(), "product");
+    expect_map(RankMap::of(*list, world), *list, world);
+  }
+}
+
 TEST(RankMap, mistakes_say_which_rank_where) {
   expect_error(ErrorKind::argument, {"rank 100", "position 2", "[0, 100)"}, [] { RankMap::of(Ranks{1, 7, 100}, 100); });
   expect_error(ErrorKind::argument, {"rank -4", "position 1"}, [] { RankMap::of(Ranks{1, -4}, 100); });

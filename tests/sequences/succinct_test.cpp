@@ -155,6 +155,12 @@ void check_sequence(const Indices& values, Index universe) {
       ASSERT_EQ(sequence.find(value), at != values.end() && *at == value ? at - values.begin() : -1);
     }
     if (values.empty()) continue;
+    if (value < universe && value >= values[0]) {
+      const auto last = std::upper_bound(values.begin(), values.end(), value) - 1;
+      const auto found = sequence.last_up_to(value);
+      ASSERT_EQ(found.position, last - values.begin()) << value;
+      ASSERT_EQ(found.value, *last) << value;
+    }
     const Index here = values[random() % values.size()];
     ASSERT_EQ(sequence.find(here), std::lower_bound(values.begin(), values.end(), here) - values.begin());
   }

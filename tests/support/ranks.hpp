@@ -99,6 +99,9 @@ inline std::vector<RankCase> rank_cases(int bits = 14) {
   for (const Index node : order)
     for (Index k = 0; k < 16; ++k) nodes.push_back(node * 16 + k);
   add("shuffled nodes", nodes, world);
+  Ranks spread;
+  for (const Index node : order) spread.push_back(node * 48 + 5);
+  add("shuffled leaders", spread, 3 * world);
   std::sort(order.begin(), order.begin() + world / 64);
   for (Index k = 0; k < world / 64; ++k) leaders.push_back(order[std::size_t(k)] * 16);
   add("leaders", leaders, world);

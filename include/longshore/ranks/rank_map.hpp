@@ -42,7 +42,7 @@ enum class Comparison {
 enum class LookupKind {
   none,       ///< members are looked through, one after the other
   lazy,       ///< `hash`, when `rank` is asked for the first time
-  hash,       ///< a table of group ranks, verified by `world_rank`: about 27 bits a member
+  hash,       ///< a table of group ranks: about 27 bits a member
   shortcuts,  ///< a shortcut for each eight steps on a cycle: about 4 bits a member, a few times as slow
 };
 

@@ -42,9 +42,14 @@ class Bitmap {
  private:
   static constexpr Index block_bits = 512, block_words = block_bits / 64, sample = 1024;
 
-  std::vector<std::uint64_t> words_;   ///< whole blocks
-  std::vector<std::uint32_t> before_;  ///< ones before each block, and before the end
-  std::vector<std::uint32_t> one_at_, zero_at_;  ///< the block of each 1024th one or zero, and the last block
+  Index blocks() const { return ceil_div(bits_, block_bits); }
+  // The parts of counts_: ones before each block, and before the end; the block of each 1024th one or zero, and the last block.
+  const std::uint32_t* before() const { return counts_.data(); }
+  const std::uint32_t* one_at() const { return before() + blocks() + 1; }
+  const std::uint32_t* zero_at() const { return one_at() + ceil_div(ones_, sample) + 1; }
+
+  std::vector<std::uint64_t> words_;  ///< whole blocks
+  std::vector<std::uint32_t> counts_;
   Index bits_ = 0, ones_ = 0;
   const BitOps* ops_;
 };

@@ -37,6 +37,11 @@ class EliasFano {
   Index operator[](Index i) const { return (high_.select(i) - i) << low_.width() | low_[i]; }
   /// How many values are below `value`, 0 <= value <= universe().
   Index below(Index value) const;
+  /// The last value of those that are at most `value`, and its position. The caller knows that the first one is.
+  struct Entry {
+    Index position, value;
+  };
+  Entry last_up_to(Index value) const;
   /// The first position of a value, 0 <= value < universe(), or -1.
   Index find(Index value) const;
   /// The values at [first, first + n), in order.

@@ -68,6 +68,11 @@ Index ProductForm::rank(Index w) const {
 
 void ProductForm::read(Index first, Index n, Index* out) const {
   const Index m = inner().size();
+  if (m == 1) {
+    outer().read(first, n, out);
+    for (Index k = 0; k < n; ++k) out[k] = base_ + unit_ * out[k] + inner().lowest();
+    return;
+  }
   for (Index end = first + n; first < end;) {
     const Index from = first % m, here = std::min(end - first, m - from), more = base_ + unit_ * outer().select(first / m);
     inner().read(from, here, out);

@@ -170,8 +170,8 @@ RunsForm::RunsForm(const Members& members) {
 Index RunsForm::rank(Index w) const {
   const Index r = w - base_;
   if (r < 0 || positions_.size() == 0) return nobody;
-  const Index j = r >= starts_.universe() ? starts_.size() - 1 : starts_.below(r + 1) - 1;
-  const Index i = positions_[j] + r - starts_[j];
+  const auto [j, start] = starts_.last_up_to(std::min(r, starts_.universe() - 1));
+  const Index i = positions_[j] + r - start;
   return i < end_of(j) ? i : nobody;
 }
 

@@ -109,8 +109,8 @@ class RunsForm {
 
   Index size() const { return positions_.universe(); }
   Index select(Index i) const {
-    const Index j = positions_.below(i + 1) - 1;
-    return base_ + starts_[j] + i - positions_[j];
+    const auto [j, position] = positions_.last_up_to(i);
+    return base_ + starts_[j] + i - position;
   }
   Index rank(Index w) const;
   void read(Index first, Index n, Index* out) const;
