@@ -25,8 +25,25 @@ endif()
 if(LONGSHORE_SANITIZE)
   set(sanitizers -fsanitize=${LONGSHORE_SANITIZE})
   if(LONGSHORE_SANITIZE MATCHES undefined)
-    list(APPEND sanitizers -fno-sanitize-recover=undefined)
+    # Null pointers stop AddressSanitizer as well; looking for them at every access takes a tenth of the compiler's time.
+    list(APPEND sanitizers -fno-sanitize-recover=undefined -fno-sanitize=null)
   endif()
   target_compile_options(longshore_flags INTERFACE ${sanitizers} -fno-omit-frame-pointer)
   target_link_options(longshore_flags INTERFACE ${sanitizers})
 endif()
+
+# longshore_join_sources(<target> <sources>...): the sources of a folder are compiled as one, which takes half the time, and asks for
+# names that are unique in a room. Left as they are: kernels, for which the compiler is told otherwise; and the wheel's core and
+# longshore::mpi, so that each source is seen to include what it uses.
+function(longshore_join_sources target)
+  foreach(source IN LISTS ARGN)
+    if(NOT source MATCHES "/kernels/|/bit_(ops|packing)\\.cpp$|/avx")
+      cmake_path(GET source PARENT_PATH folder)
+      cmake_path(RELATIVE_PATH folder BASE_DIRECTORY ${PROJECT_SOURCE_DIR})
+      string(MAKE_C_IDENTIFIER ${folder} group)
+      set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group})
+    endif()
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  target_compile_options(${target} PRIVATE -Wno-subobject-linkage)  # the main file is none of ours
+endfunction()

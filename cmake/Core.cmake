@@ -19,6 +19,9 @@ target_link_libraries(longshore_core ${core_scope} Threads::Threads ${CMAKE_DL_L
 if(core_sources)
   target_include_directories(longshore_core PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(longshore_core PRIVATE $<BUILD_INTERFACE:longshore_flags>)
+  if(LONGSHORE_SANITIZE)
+    longshore_join_sources(longshore_core ${core_sources})
+  endif()
 endif()
 
 # The finegrain engine has its ranks' stacks from Boost.Context; one source file includes it.

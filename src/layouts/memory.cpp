@@ -9,11 +9,11 @@ namespace longshore {
 
 namespace {
 
-constexpr Index line_bytes = 64, huge_page = Index{2} << 20;
+constexpr Index cache_line = 64, huge_page = Index{2} << 20;
 
 class OrdinaryMemory final : public Memory {
  public:
-  explicit OrdinaryMemory(Index bytes) : alignment_{std::size_t(bytes < huge_page ? line_bytes : huge_page)} {
+  explicit OrdinaryMemory(Index bytes) : alignment_{std::size_t(bytes < huge_page ? cache_line : huge_page)} {
     bytes_ = bytes;
     if (bytes == 0) return;
     data_ = static_cast<std::byte*>(::operator new(std::size_t(bytes), alignment_));

@@ -10,16 +10,16 @@ enum Entry { dtype_, ctxt_, m_, n_, mb_, nb_, rsrc_, csrc_, lld_ };
 constexpr const char* entry_name[] = {"DTYPE_", "CTXT_", "M_", "N_", "MB_", "NB_", "RSRC_", "CSRC_", "LLD_"};
 constexpr Index dense_block_cyclic = 1;
 
-[[noreturn]] void fail(const std::string& message) { throw Error(ErrorKind::layout, "descriptor: " + message); }
+[[noreturn]] void refuse(const std::string& message) { throw Error(ErrorKind::layout, "descriptor: " + message); }
 
 }  // namespace
 
 Layout layout_from_descriptor(const Descriptor& desc, Index rows, Index columns, Order rank_order) {
   auto require = [&](Entry e, bool good, const std::string& wanted) {
     if (good) return;
-    fail(std::string(entry_name[e]) + " (entry " + std::to_string(e + 1) + ") is " + std::to_string(desc[e]) + "; " + wanted);
+    refuse(std::string(entry_name[e]) + " (entry " + std::to_string(e + 1) + ") is " + std::to_string(desc[e]) + "; " + wanted);
   };
-  if (rows < 1 || columns < 1) fail("a grid of " + std::to_string(rows) + "x" + std::to_string(columns) + " is empty");
+  if (rows < 1 || columns < 1) refuse("a grid of " + std::to_string(rows) + "x" + std::to_string(columns) + " is empty");
   require(dtype_, desc[dtype_] == dense_block_cyclic, "only 1, a dense block-cyclic matrix, is understood");
   require(m_, desc[m_] >= 0, "it must not be negative");
   require(n_, desc[n_] >= 0, "it must not be negative");
@@ -37,15 +37,15 @@ Layout layout_from_descriptor(const Descriptor& desc, Index rows, Index columns,
 }
 
 Descriptor descriptor_of(const Layout& layout, Index rank, Index context) {
-  if (layout.rank_of_array() != 2) fail("the array has " + std::to_string(layout.rank_of_array()) + " dimensions, not 2");
-  if (layout.order() != Order::F) fail("ScaLAPACK stores columns contiguously; the layout must say order=F");
-  if (layout.replicas() != 1) fail("a replicated layout has no descriptor");
+  if (layout.rank_of_array() != 2) refuse("the array has " + std::to_string(layout.rank_of_array()) + " dimensions, not 2");
+  if (layout.order() != Order::F) refuse("ScaLAPACK stores columns contiguously; the layout must say order=F");
+  if (layout.replicas() != 1) refuse("a replicated layout has no descriptor");
   Index block[2], source[2];
   for (std::size_t d = 0; d < 2; ++d) {
     const auto& dimension = layout.dimensions()[d];
     if (dimension.kind() == Distribution::Kind::general_block)
-      fail("dimension " + std::to_string(d) + " is " + dimension.to_string() + ", which is not block-cyclic");
-    if (dimension.origin() != 0) fail("dimension " + std::to_string(d) + " begins inside a block; use IA and JA instead");
+      refuse("dimension " + std::to_string(d) + " is " + dimension.to_string() + ", which is not block-cyclic");
+    if (dimension.origin() != 0) refuse("dimension " + std::to_string(d) + " begins inside a block; use IA and JA instead");
     block[d] = dimension.block();
     source[d] = dimension.source();
   }

@@ -9,7 +9,7 @@ namespace longshore {
 namespace {
 
 /// Two nested strided loops in bytes, the inner one n0.
-struct Piece {
+struct StridedPiece {
   Index source, destination;
   Index n0, s0, d0;
   Index n1, s1, d1;
@@ -23,7 +23,7 @@ struct Piece {
 };
 
 struct Group {
-  std::vector<Piece> pieces;
+  std::vector<StridedPiece> pieces;
   Index repeats, source_period, destination_period;
 };
 
@@ -35,7 +35,7 @@ Axis compile_axis(const RelationAxis& axis) {
   for (const auto& period : axis.runs.periods()) {
     Group group{{}, period.repeats, period.source_period * ss, period.destination_period * ds};
     for (const auto& run : period.runs) {
-      Piece piece{run.source * ss, run.destination * ds, run.length, ss, ds, run.count, run.source_step * ss,
+      StridedPiece piece{run.source * ss, run.destination * ds, run.length, ss, ds, run.count, run.source_step * ss,
                   run.destination_step * ds};
       piece.simplify();
       group.pieces.push_back(piece);
@@ -175,7 +175,7 @@ struct CopyProgram::Implementation {
   }
 
   /// A piece as the kernels want it: contiguous elements are one longer block.
-  BlockLoops loops_of(const Piece& piece) const {
+  BlockLoops loops_of(const StridedPiece& piece) const {
     if (piece.s0 == block && piece.d0 == block) return {block * piece.n0, piece.n1, piece.s1, piece.d1, 1, 0, 0};
     return {block, piece.n0, piece.s0, piece.d0, piece.n1, piece.s1, piece.d1};
   }
@@ -185,28 +185,28 @@ struct CopyProgram::Implementation {
     const std::size_t left = axes.size() - k;
     if (left == 0) return leaf_calls.copy(destination, source, block);
     if (left == 1 && leaf == Leaf::rows)
-      return for_each_piece(axes[k], destination, source, [&](const Piece& piece, std::byte* d, const std::byte* s) {
+      return for_each_piece(axes[k], destination, source, [&](const StridedPiece& piece, std::byte* d, const std::byte* s) {
         leaf_calls.blocks(d, s, loops_of(piece));
       });
     if (left == 2 && leaf == Leaf::fused_rows) {
       const auto& inner = axes[k + 1][0].pieces[0];
       const BlockLoops row = loops_of(inner);
-      return for_each_piece(axes[k], destination, source, [&](const Piece& outer, std::byte* d, const std::byte* s) {
+      return for_each_piece(axes[k], destination, source, [&](const StridedPiece& outer, std::byte* d, const std::byte* s) {
         for (Index j = 0; j < outer.n1; ++j)
           leaf_calls.blocks(d + inner.destination + j * outer.d1, s + inner.source + j * outer.s1,
                             {row.block, row.n0, row.s0, row.d0, outer.n0, outer.s0, outer.d0});
       });
     }
     if (left == 2 && leaf == Leaf::tiles)
-      return for_each_piece(axes[k], destination, source, [&](const Piece& a, std::byte* da, const std::byte* sa) {
-        for_each_piece(axes[k + 1], da, sa, [&](const Piece& b, std::byte* db, const std::byte* sb) {
+      return for_each_piece(axes[k], destination, source, [&](const StridedPiece& a, std::byte* da, const std::byte* sa) {
+        for_each_piece(axes[k + 1], da, sa, [&](const StridedPiece& b, std::byte* db, const std::byte* sb) {
           for (Index i = 0; i < a.n1; ++i)
             for (Index j = 0; j < b.n1; ++j)
               leaf_calls.transpose(db + i * a.d1 + j * b.d1, sb + i * a.s1 + j * b.s1,
                                    {block, b.n0, b.s0, b.d0, a.n0, a.s0, a.d0});
         });
       });
-    for_each_piece(axes[k], destination, source, [&](const Piece& piece, std::byte* d, const std::byte* s) {
+    for_each_piece(axes[k], destination, source, [&](const StridedPiece& piece, std::byte* d, const std::byte* s) {
       for (Index j = 0; j < piece.n1; ++j)
         for (Index i = 0; i < piece.n0; ++i)
           run(leaf_calls, k + 1, d + j * piece.d1 + i * piece.d0, s + j * piece.s1 + i * piece.s0);
@@ -259,7 +259,7 @@ std::string CopyProgram::describe() const {
 Index CopyProgram::workspace_bytes() const {
   Index bytes = sizeof(Implementation);
   for (const auto& axis : implementation_->axes)
-    for (const auto& group : axis) bytes += Index(sizeof(Group) + group.pieces.size() * sizeof(Piece));
+    for (const auto& group : axis) bytes += Index(sizeof(Group) + group.pieces.size() * sizeof(StridedPiece));
   return bytes;
 }
 

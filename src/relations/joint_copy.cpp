@@ -22,14 +22,14 @@ constexpr std::size_t most_line_parts = 32768, most_merged_members = 64;
 constexpr Index merged_rows = 4;
 
 /// Two nested block loops with the offsets of both sides.
-struct Piece {
+struct BlockPiece {
   Index shared, member, block, n0, shared0, member0, n1, shared1, member1;
 };
 
 /// A stretch of the shared array's interleaved axis and what each member has in it.
 struct Chunk {
   Index first, bytes;  ///< in the shared row
-  std::vector<Piece> pieces;
+  std::vector<BlockPiece> pieces;
   std::vector<std::size_t> begin;  ///< member k's pieces are [begin[k], begin[k + 1])
   // In the place of pieces where lines are merged:
   Index phase = 0, lines = 0;  ///< how far into its first line the chunk begins, and how many lines it has a part of
@@ -262,7 +262,7 @@ struct JointCopy::Implementation {
     };
     for (std::size_t k = 0; k + 1 < chunk.begin.size(); ++k)
       for (std::size_t p = chunk.begin[k]; p < chunk.begin[k + 1]; ++p) {
-        const Piece& x = chunk.pieces[p];
+        const BlockPiece& x = chunk.pieces[p];
         for (Index j = 0; j < x.n1; ++j)
           for (Index i = 0; i < x.n0; ++i)
             add(k, x.member + i * x.member0 + j * x.member1,
@@ -307,7 +307,7 @@ struct JointCopy::Implementation {
           for (std::size_t k = 0; k < member_row.size(); ++k) {
             std::byte* const member = member_row[k] + r * stretch.member_advance[k];
             for (std::size_t p = chunk.begin[k]; p < chunk.begin[k + 1]; ++p) {
-              const Piece& x = chunk.pieces[p];
+              const BlockPiece& x = chunk.pieces[p];
               if (shared == Shared::source)
                 table->blocks(member + x.member, at + x.shared,
                               {x.block, x.n0, x.shared0, x.member0, x.n1, x.shared1, x.member1}, options.stores);
@@ -413,7 +413,7 @@ Index JointCopy::workspace_bytes() const {
   auto add = [&](const std::vector<Stretch>& row) {
     for (const auto& stretch : row)
       for (const auto& chunk : stretch.chunks)
-        bytes += Index(sizeof(Chunk) + chunk.pieces.size() * sizeof(Piece) + chunk.begin.size() * sizeof(std::size_t) +
+        bytes += Index(sizeof(Chunk) + chunk.pieces.size() * sizeof(BlockPiece) + chunk.begin.size() * sizeof(std::size_t) +
                        chunk.parts.size() * sizeof(LinePart));
   };
   add(implementation_->row);

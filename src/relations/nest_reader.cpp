@@ -9,12 +9,12 @@ namespace longshore {
 namespace {
 
 /// The smallest and the largest index of one side of an axis.
-struct Range {
+struct IndexRange {
   Wide first, last;
 };
 
-Range source_range(const PairedRuns& runs) {
-  Range all{0, 0};
+IndexRange source_range(const PairedRuns& runs) {
+  IndexRange all{0, 0};
   bool any = false;
   for (const auto& period : runs.periods())
     for (const auto& run : period.runs) {
@@ -22,7 +22,7 @@ Range source_range(const PairedRuns& runs) {
       for (const Wide k : {Wide(0), Wide(period.repeats - 1)})
         for (const Wide r : {Wide(0), Wide(run.count - 1)}) {
           const Wide first = run.source + k * period.source_period + r * run.source_step, last = first + run.length - 1;
-          all = any ? Range{std::min(all.first, first), std::max(all.last, last)} : Range{first, last};
+          all = any ? IndexRange{std::min(all.first, first), std::max(all.last, last)} : IndexRange{first, last};
           any = true;
         }
     }

@@ -14,7 +14,7 @@ using Piece = Typemap::Piece;
 using Level = Typemap::Level;
 
 /// A stretch of places in step.
-struct Stretch {
+struct StepStretch {
   Index offset = 0, places = 0, stride = 0;
 };
 
@@ -23,10 +23,10 @@ class Stretches {
  public:
   explicit Stretches(const Level& list) : list_(list) { next(); }
   bool done() const { return left_.places == 0; }
-  const Stretch& left() const { return left_; }
+  const StepStretch& left() const { return left_; }
   /// The first n places of what is left.
-  Stretch take(Index n) {
-    Stretch taken{left_.offset, n, left_.stride};
+  StepStretch take(Index n) {
+    StepStretch taken{left_.offset, n, left_.stride};
     left_.offset += n * left_.stride, left_.places -= n;
     if (left_.places == 0) next();
     return taken;
@@ -46,7 +46,7 @@ class Stretches {
   const Level& list_;
   std::size_t at_ = 0;
   Index repetition_ = 0;
-  Stretch left_;
+  StepStretch left_;
 };
 
 /// Calls f(source stretch, destination stretch) for as long stretches as are in step on both sides.
@@ -135,7 +135,7 @@ RelationAxis axis_of(const Level& source, const Level& destination, OffsetPair& 
   const Index s = raster_of(source), d = raster_of(destination);
   std::vector<PairedRun> runs;
   Index position = 0;
-  for_each_common_stretch(source, destination, [&](const Stretch& from, const Stretch& to) {
+  for_each_common_stretch(source, destination, [&](const StepStretch& from, const StepStretch& to) {
     const Index a = (from.offset - source[0].offset) / s, b = (to.offset - destination[0].offset) / d, n = from.places;
     if (n == 1 || (from.stride == s && to.stride == d))
       runs.push_back({position, a, b, n, 1, 0, 0, 0});
@@ -213,7 +213,7 @@ class Pairing {
       if (s != d) shorten(behind, std::min(std::abs(s - d), behind.front().bytes()));
       s <= d ? move_one(sources_, source, s) : move_one(destinations_, destination, d);
     } while (s != d);
-    for_each_common_stretch(listed(source, element_), listed(destination, element_), [&](const Stretch& from, const Stretch& to) {
+    for_each_common_stretch(listed(source, element_), listed(destination, element_), [&](const StepStretch& from, const StepStretch& to) {
       runs().push_back({from.offset, to.offset, from.places, from.stride, to.stride});
     });
   }

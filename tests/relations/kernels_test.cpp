@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "support/memory.hpp"
+#include "support/quick.hpp"
 
 namespace longshore {
 namespace {
@@ -141,7 +142,7 @@ TEST_P(EveryTable, EveryBlockSizeInEveryPattern) {
 }
 
 TEST_P(EveryTable, RandomLoops) {
-  for (int trial = 0; trial < 6000; ++trial) {
+  for (int trial = 0; trial < (test::quick() ? 1500 : 6000); ++trial) {
     BlockLoops l;
     l.block = any(0, 2) ? one_of<Index>({1, 2, 4, 8, 12, 16, 24, 32, 40, 48, 64, 128, 256}) : any(1, 300);
     l.n0 = one_of<Index>({1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 31, 64, 67, 129});

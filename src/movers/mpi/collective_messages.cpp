@@ -8,7 +8,7 @@ namespace longshore::mpi {
 namespace {
 
 /// One buffer with a place for each of several processes, as MPI's v-collectives have it.
-struct Side {
+struct PlacedMessages {
   std::vector<PeerEnd> ends;
   std::vector<std::byte> buffer;
   std::vector<int> counts, places;
@@ -32,7 +32,7 @@ struct Side {
 
 class CollectiveMessages final : public Messages {
  public:
-  CollectiveMessages(std::shared_ptr<Communicator> communicator, MPI_Comm graph, Side out, Side in)
+  CollectiveMessages(std::shared_ptr<Communicator> communicator, MPI_Comm graph, PlacedMessages out, PlacedMessages in)
       : communicator_(std::move(communicator)), graph_(graph), out_(std::move(out)), in_(std::move(in)) {}
   ~CollectiveMessages() override {
     if (graph_ != MPI_COMM_NULL && mpi_alive()) MPI_Comm_free(&graph_);
@@ -72,7 +72,7 @@ class CollectiveMessages final : public Messages {
  private:
   std::shared_ptr<Communicator> communicator_;
   MPI_Comm graph_;
-  Side out_, in_;
+  PlacedMessages out_, in_;
   MPI_Request request_ = MPI_REQUEST_NULL;
   bool done_ = true;
 };
@@ -107,7 +107,7 @@ MessageTraffic agree_on_exchange(const std::shared_ptr<Communicator>& communicat
   const bool graph = exchange == Exchange::neighborhood;
   const MPI_Comm neighbours = graph ? make_graph(communicator->world(), senders, receivers) : MPI_COMM_NULL;
   mine.failure = attempt([&] {
-    Side out, in;
+    PlacedMessages out, in;
     auto slot_among = [](const std::vector<int>& peers) {
       return [&peers](int peer) { return std::lower_bound(peers.begin(), peers.end(), peer) - peers.begin(); };
     };
