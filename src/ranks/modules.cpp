@@ -115,7 +115,7 @@ Estimate estimate_runs(const Analysis& a) {
   if (!a.ascending || a.size == 0) return impossible(a.size == 0 ? "no members" : no_set);
   if (a.ranges > EliasFano::most) return impossible("too many runs");
   if (!a.enumerated && a.runs.empty()) return impossible("too many members");
-  return kept<RunsForm>(a, RunsForm::bytes_of(a.ranges, a.size, a.span()), 65, 85, 3, std::to_string(a.ranges) + " runs");
+  return kept<RunsForm>(a, RunsForm::bytes_of(a.ranges, a.size, a.span()), 55, 75, 3, std::to_string(a.ranges) + " runs");
 }
 RankMap::Form make_runs(const Members& m, const Analysis& a) {
   return keep(RunsForm(a.runs.empty() ? m : Members(a.runs)));

@@ -7,8 +7,8 @@ namespace longshore::ranks {
 
 namespace {
 
-/// Positions that share an entry of the directory, as a power of two: three to six runs each.
-int directory_shift(Index runs, Index size) { return FixedIntegers::bits_of(3 * size / std::max<Index>(runs, 1)); }
+/// Positions that share an entry of the directory, as a power of two: about one run each.
+int directory_shift(Index runs, Index size) { return FixedIntegers::bits_of(size / std::max<Index>(runs, 1)); }
 
 }  // namespace
 

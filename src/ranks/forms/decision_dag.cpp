@@ -112,7 +112,7 @@ DagForm::DagForm(std::span<const Interval> intervals, int bits, Index most) : bi
 void DagForm::pack(std::span<const Index> low, std::span<const Index> high, std::span<const int> levels) {
   const auto n = Index(low.size());
   const int id_bits = FixedIntegers::bits_of(first_node() + n - 1);
-  low_ = FixedIntegers(n, id_bits), high_ = FixedIntegers(n, id_bits);
+  halves_ = FixedIntegers(2 * n, id_bits);
   std::vector<Index> members(low.size()), lower(low.size());  // of each node and of its lower half
   auto count = [&](Index part, int level) {
     if (part == empty) return Index{0};
@@ -122,7 +122,7 @@ void DagForm::pack(std::span<const Index> low, std::span<const Index> high, std:
   };
   for (Index k = 0; k < n; ++k) {
     const auto at = std::size_t(k);
-    low_.set(k, low[at]), high_.set(k, high[at]);
+    halves_.set(2 * k, low[at]), halves_.set(2 * k + 1, high[at]);
     lower[at] = count(low[at], levels[at] - 1);
     members[at] = lower[at] + count(high[at], levels[at] - 1);
   }
@@ -132,7 +132,7 @@ void DagForm::pack(std::span<const Index> low, std::span<const Index> high, std:
 
 Index DagForm::bytes_of(Index nodes, Index leaves, Index size) {
   const int id = FixedIntegers::bits_of(nodes + leaves + first_leaf - 1);
-  return 2 * FixedIntegers::bytes_of(nodes, id) + FixedIntegers::bytes_of(nodes, FixedIntegers::bits_of(size)) + 8 * leaves;
+  return FixedIntegers::bytes_of(2 * nodes, id) + FixedIntegers::bytes_of(nodes, FixedIntegers::bits_of(size)) + 8 * leaves;
 }
 
 Index DagForm::select(Index i) const {
@@ -142,7 +142,7 @@ Index DagForm::select(Index i) const {
     const Index k = part - nodes, before = counts_[k];
     const bool high = i >= before;
     --level;
-    part = high ? high_[k] : low_[k];
+    part = half(k, high);
     i -= high ? before : 0;
     value |= Index(high) << level;
   }
@@ -156,7 +156,7 @@ Index DagForm::rank(Index w) const {
   for (const Index nodes = first_node(); part >= nodes;) {
     const Index k = part - nodes;
     const bool high = w >> --level & 1;
-    part = high ? high_[k] : low_[k];
+    part = half(k, high);
     i += high ? counts_[k] : 0;
   }
   const Index within = w & ((Index{1} << level) - 1);
@@ -174,7 +174,7 @@ void DagForm::each_path(Index part, int level, BddPath path, Visit& visit) const
     return visit(path);
   }
   if (part < first_node()) return word_paths(leaves_[std::size_t(part - first_leaf)], leaf_bits, path, visit);
-  const Index low = low_[part - first_node()], high = high_[part - first_node()];
+  const Index low = half(part - first_node(), false), high = half(part - first_node(), true);
   const std::uint64_t bit = std::uint64_t{1} << (level - 1);
   if (low == high) {
     path.free |= bit;
@@ -210,12 +210,12 @@ std::vector<BddPath> DagForm::path_list(Index most) const {
 void DagForm::write(WordWriter& out) const {
   std::vector<int> levels(std::size_t(nodes()), bits_);  // a node's is one less than that of those it is part of, which follow it
   for (Index k = nodes(); k-- > 0;)
-    for (const Index half : {low_[k], high_[k]})
-      if (half >= first_node()) levels[std::size_t(half - first_node())] = levels[std::size_t(k)] - 1;
+    for (const Index part : {half(k, false), half(k, true)})
+      if (part >= first_node()) levels[std::size_t(part - first_node())] = levels[std::size_t(k)] - 1;
   out.index(bits_), out.index(root_);
   out.list(leaves_);
   out.index(nodes());
-  for (Index k = 0; k < nodes(); ++k) out.index(low_[k]), out.index(high_[k]), out.index(levels[std::size_t(k)]);
+  for (Index k = 0; k < nodes(); ++k) out.index(half(k, false)), out.index(half(k, true)), out.index(levels[std::size_t(k)]);
 }
 
 DagForm DagForm::stored(WordReader& in, const FormHead& head) {

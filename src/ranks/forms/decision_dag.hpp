@@ -21,13 +21,13 @@ class DagForm {
   Index rank(Index w) const;
   void read(Index first, Index n, Index* out) const { read_each(*this, first, n, out); }
   Index bytes() const {
-    return low_.memory_bytes() + high_.memory_bytes() + counts_.memory_bytes() + Index(leaves_.size()) * 8;
+    return halves_.memory_bytes() + counts_.memory_bytes() + Index(leaves_.size()) * 8;
   }
   void write(WordWriter& out) const;
   static DagForm stored(WordReader& in, const FormHead& head);
   Checked check(const FormHead& head) const;
 
-  Index nodes() const { return low_.size(); }
+  Index nodes() const { return counts_.size(); }
   Index leaves() const { return Index(leaves_.size()); }
   /// Paths to true of the binary decision diagram, as the thesis counts them; `most` + 1 where there are more.
   Index paths(Index most) const;
@@ -38,6 +38,7 @@ class DagForm {
 
   DagForm() = default;
   Index first_node() const { return first_leaf + leaves(); }
+  Index half(Index node, bool high) const { return halves_[2 * node + high]; }
   /// Counts what is in the lower halves; `low` and `high` name parts that come before them.
   void pack(std::span<const Index> low, std::span<const Index> high, std::span<const int> levels);
   template <class Visit>
@@ -46,8 +47,8 @@ class DagForm {
   int bits_ = leaf_bits;
   Index root_ = empty, size_ = 0;
   std::vector<std::uint64_t> leaves_;
-  FixedIntegers low_, high_;  ///< the halves of each node
-  FixedIntegers counts_;      ///< members in its lower half
+  FixedIntegers halves_;  ///< of each node, the lower one first
+  FixedIntegers counts_;  ///< members in its lower half
 };
 
 }  // namespace longshore::ranks
