@@ -456,7 +456,6 @@ Analysis analyse_simply(const Members& members, Index world, bool repetitive) {
   members.each_piece([&](Index first, std::span<const Index> values) { pass.piece(first, values); });
   pass.finish();
   fold(out);
-  look_for_unit(out, members);
   return out;
 }
 
@@ -465,6 +464,7 @@ Analysis analyse_simply(const Members& members, Index world, bool repetitive) {
 Analysis analyse_order(const Members& members, Index world) {
   auto out = ranks::analyse_simply(members, world, ranks::is_repetitive(members));
   if (!out.enumerated) return out;
+  ranks::look_for_unit(out, members);
   constexpr std::size_t most_runs = std::size_t{1} << 20;
   if (!out.runs.empty() && !out.nest && out.runs.size() <= most_runs) ranks::estimate_grammar(out);
   ranks::look_for_diagram(out, members);

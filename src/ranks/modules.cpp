@@ -244,17 +244,16 @@ Estimate estimate_bdd(const Analysis& a) {
   if (a.size == 0 || a.size > most_kept) return impossible("no diagram of few paths");
   const int bits = std::max(1, FixedIntegers::bits_of(a.highest));
   Index paths = a.nest ? paths_of_nest(a, bits) : a.paths, most = BddForm::most_paths;
-  const bool guessed = paths == 0;
+  const bool guessed = paths == 0 && !a.nest && a.enumerated;
   if (guessed) paths = paths_of_ranges(a), most /= 2;
-  if (paths > most) return impossible("no diagram of few paths");
+  if (paths == 0 || paths > most) return impossible("no diagram of few paths");
   return kept<BddForm>(a, BddForm::bytes_of(paths, bits), 150 + 4.5 * double(paths), 200 + 8.5 * double(paths), 0,
                        (guessed ? "about " : "") + std::to_string(paths) + " paths");
 }
 RankMap::Form make_bdd(const Members& m, const Analysis& a) {
-  std::vector<Index> members(std::size_t(m.size()));
-  m.read(0, m.size(), members.data());
   const int bits = std::max(1, FixedIntegers::bits_of(a.highest));
-  return keep(BddForm(bdd_paths_by_buddy(members, bits, BddForm::most_paths), bits));
+  const auto intervals = intervals_of(a.runs.empty() ? m : Members(a.runs));
+  return keep(BddForm(bdd_paths_by_buddy(intervals, bits, BddForm::most_paths), bits));
 }
 
 /// The thesis's representations of sets, which its permutations are of.

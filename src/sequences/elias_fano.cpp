@@ -74,12 +74,14 @@ Index EliasFano::below(Index value) const {
 
 EliasFano::Entry EliasFano::last_up_to(Index value) const {
   const Index at = below(value + 1) - 1;
-  // Its bit is the last one up to where it would be with the high bits of `value`: near, and found without a SELECT.
+  // Its bit is the last one up to where it would be with the high bits of `value`: often near, and found without a SELECT.
+  constexpr int near = 4;
   const Index bit = (value >> low_.width()) + at;
-  auto w = std::size_t(bit / 64);
-  std::uint64_t word = high_.words()[w] << (63 - bit % 64) >> (63 - bit % 64);
-  while (word == 0) word = high_.words()[--w];
-  return {at, (Index(w) * 64 + 63 - std::countl_zero(word) - at) << low_.width() | low_[at]};
+  Index w = bit / 64;
+  std::uint64_t word = high_.words()[std::size_t(w)] << (63 - bit % 64) >> (63 - bit % 64);
+  for (int k = 0; word == 0 && k < near && w > 0; ++k) word = high_.words()[std::size_t(--w)];
+  const Index its = word == 0 ? high_.select(at) : w * 64 + 63 - std::countl_zero(word);
+  return {at, (its - at) << low_.width() | low_[at]};
 }
 
 Index EliasFano::find(Index value) const {

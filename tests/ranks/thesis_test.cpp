@@ -26,7 +26,7 @@ void check_paths(const Ranks& members, int bits, std::size_t expected) {
   const auto paths = diagram_paths(members, bits);
   EXPECT_EQ(paths.size(), expected);
   if (ranks::buddy_available()) {
-    EXPECT_EQ(ranks::bdd_paths_by_buddy(members, bits, BddForm::most_paths), paths);
+    EXPECT_EQ(ranks::bdd_paths_by_buddy(ranks::intervals_of(Members(members)), bits, BddForm::most_paths), paths);
   }
   const BddForm form(paths, bits);
   ASSERT_EQ(form.size(), Index(members.size()));
@@ -91,7 +91,7 @@ TEST(Thesis, a_bdd_of_many_paths_is_read_from_any_member_to_any_other) {
       ASSERT_EQ(form.rank(w), at != members.end() && *at == w ? at - members.begin() : nobody);
     }
     if (!ranks::buddy_available()) continue;
-    EXPECT_EQ(ranks::bdd_paths_by_buddy(members, 16, BddForm::most_paths), paths);
+    EXPECT_EQ(ranks::bdd_paths_by_buddy(ranks::intervals_of(Members(members)), 16, BddForm::most_paths), paths);
     const auto map = RankMap::of(members, 1 << 16, Strategy::only("bdd"));
     EXPECT_EQ(compare(RankMap::from_bytes(map.to_bytes(), n), map), Comparison::identical);
   }
@@ -113,10 +113,10 @@ TEST(Thesis, a_bdd_of_too_many_paths_is_refused) {
   const auto members = random_set(1 << 18, 1 << 19, random);
   expect_error(ErrorKind::argument, {"bdd"}, [&] { RankMap::of(members, 1 << 19, Strategy::only("bdd")); });
   if (ranks::buddy_available()) {
-    expect_error(ErrorKind::argument, {"more than 100 paths"}, [&] { ranks::bdd_paths_by_buddy(members, 19, 100); });
+    expect_error(ErrorKind::argument, {"more than 100 paths"}, [&] { ranks::bdd_paths_by_buddy(ranks::intervals_of(Members(members)), 19, 100); });
     check_paths(example(), 8, 3);  // and BuDDy is as it was
   } else {
-    expect_error(ErrorKind::argument, {"libbdd.so.0", "libbdd0c2"}, [&] { ranks::bdd_paths_by_buddy(members, 16, 1); });
+    expect_error(ErrorKind::argument, {"libbdd.so.0", "libbdd0c2"}, [&] { ranks::bdd_paths_by_buddy(ranks::intervals_of(Members(members)), 16, 1); });
   }
 }
 

@@ -191,6 +191,13 @@ TEST(EliasFano, finds_in_crowded_places) {
   check_sequence(values, Index{1} << 40);
 }
 
+TEST(EliasFano, finds_across_wide_gaps) {
+  Indices values;
+  for (Index i = 0; i < 5000; ++i) values.push_back(3 * i);
+  for (Index i = 0; i < 3; ++i) values.push_back((Index{1} << 30) + i);
+  check_sequence(values, (Index{1} << 30) + 100);
+}
+
 TEST(EliasFano, refuses_what_is_none) {
   expect_error(ErrorKind::argument, {"value 2", "[3, 10)"}, [] { EliasFano(Indices{3, 2}, 10); });
   expect_error(ErrorKind::argument, {"value 10"}, [] { EliasFano(Indices{3, 10}, 10); });

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
@@ -58,8 +59,8 @@ _commands()
 def main(arguments=None):
     """Runs the command line; returns nothing, exits with one of the codes in `--help`."""
     code = run(sys.argv[1:] if arguments is None else list(arguments))
-    if code != FINE and launched_rank() != 0:
-        time.sleep(_OTHERS_LINGER_S)
+    if code != FINE:
+        _let_the_first_speak()
     sys.exit(code)
 
 
@@ -88,6 +89,7 @@ def run(arguments):
         return WRONG_INPUT
     except (click.Abort, KeyboardInterrupt):
         _tell("longshore: interrupted; nothing was published")
+        _let_the_first_speak()
         return _leave(130)
     except BrokenPipeError:
         # Whoever read our output went away, as `head` does: not a failure of ours.
@@ -130,11 +132,22 @@ def judge(error):
 
 
 def _tell(text, alone=False):
-    """Says something on stderr, once in a job of many processes unless it is this one's alone."""
+    """Says something on stderr, once in a job of many processes unless it may be this one's alone."""
     if alone or launched_rank() == 0:
         print(text.rstrip("\n"), file=sys.stderr, flush=True)
         if launched_size() != 1:
-            time.sleep(_FIRST_LINGERS_S)
+            _linger(_FIRST_LINGERS_S)
+
+
+def _let_the_first_speak():
+    if launched_rank() != 0:
+        _linger(_OTHERS_LINGER_S)
+
+
+def _linger(seconds):
+    """Waits; an interrupt ends the waiting and nothing else."""
+    with contextlib.suppress(KeyboardInterrupt):
+        time.sleep(seconds)
 
 
 def _leave(code):

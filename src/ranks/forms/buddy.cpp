@@ -61,13 +61,17 @@ class Session {
   Session& operator=(const Session&) = delete;
   ~Session() { buddy_.done(); }
 
-  /// The diagram, referenced, of members[first, last), which agree in the bits above `bit`. Variable 0 is the highest bit.
-  int diagram(std::span<const Index> members, int bit) {
-    if (members.empty()) return 0;
-    if (Index(members.size()) == Index{1} << bit) return 1;
-    const auto split = std::partition_point(members.begin(), members.end(), [&](Index w) { return !(w >> (bit - 1) & 1); });
-    const auto zeros = std::size_t(split - members.begin());
-    const int low = diagram(members.first(zeros), bit - 1), high = diagram(members.subspan(zeros), bit - 1);
+  /// The diagram, referenced, of what ranges have in [base, base + 2^bit), and all of them have something. Variable 0 is the
+  /// highest bit.
+  int diagram(std::span<const Interval> ranges, Index base, int bit) {
+    const Index half = (Index{1} << bit) / 2, middle = base + half;
+    if (ranges.empty()) return 0;
+    if (ranges[0].first <= base && ranges[0].last >= base + (Index{1} << bit)) return 1;
+    const auto cut = std::partition_point(ranges.begin(), ranges.end(), [&](const Interval& r) { return r.last <= middle; });
+    const auto below = std::size_t(cut - ranges.begin());
+    const bool both = cut != ranges.end() && cut->first < middle;
+    const int low = diagram(ranges.first(below + both), base, bit - 1);
+    const int high = diagram(ranges.subspan(below), middle, bit - 1);
     const int node = checked(buddy_.if_then_else(buddy_.variable(bits_ - bit), high, low));
     buddy_.add_reference(node);
     buddy_.remove_reference(low), buddy_.remove_reference(high);
@@ -115,12 +119,12 @@ bool buddy_available() {
   }
 }
 
-std::vector<BddPath> bdd_paths_by_buddy(std::span<const Index> members, int bits, Index most) {
+std::vector<BddPath> bdd_paths_by_buddy(std::span<const Interval> ranges, int bits, Index most) {
   const auto& buddy = Buddy::library();
   const std::lock_guard lock(turn());
   Session session(buddy, bits);
   std::vector<BddPath> paths;
-  session.paths(session.diagram(members, bits), bits, {0, 0}, paths, std::size_t(most));
+  session.paths(session.diagram(ranges, 0, bits), bits, {0, 0}, paths, std::size_t(most));
   return paths;
 }
 

@@ -63,9 +63,9 @@ struct BddPath {
   bool operator==(const BddPath&) const = default;
 };
 
-/// The paths to true of the diagram of an ascending list, the highest bit first; by BuDDy, under a lock, which is given back as it
+/// The paths to true of the diagram of ascending ranges, the highest bit first; by BuDDy, under a lock, which is given back as it
 /// was found. Throws `Error(argument)` where the library is missing or in use by others, or there are more than `most` paths.
-std::vector<BddPath> bdd_paths_by_buddy(std::span<const Index> members, int bits, Index most);
+std::vector<BddPath> bdd_paths_by_buddy(std::span<const Interval> ranges, int bits, Index most);
 bool buddy_available();
 
 /// The paths in two bits a node, and how many members are below each power of two. Of the paths that have gone the same way down to
