@@ -10,7 +10,7 @@ SCRIPT = Path(__file__).parent / "scripts" / "block_files.py"
 pytestmark = pytest.mark.skipif(not families(), reason="no MPI in this environment")
 
 
-@pytest.mark.parametrize("ranks, trials", [(1, 30), (2, 60), (3, 40), (4, 30), (7, 12)])
+@pytest.mark.parametrize("ranks, trials", [(1, 20), (2, 40), (3, 25), (4, 20), (7, 8)])
 @pytest.mark.parametrize("family", families())
 def test_block_files(family, ranks, trials, tmp_path):
     done = launch(family, ranks, SCRIPT, trials, tmp_path, timeout=150)
