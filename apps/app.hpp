@@ -29,8 +29,8 @@ inline Variant variant_named(std::string_view name) {
   throw Error(ErrorKind::argument, "no variant \"" + std::string(name) + "\": longshore, overlapped or twin");
 }
 
-/// One rank's timed part: its seconds, how many of them it spent in communication (packing and waiting included; what goes on
-/// beside computing is not counted), and the bytes that other ranks sent to it.
+/// One rank's timed part: its seconds, how many of them it spent in communication (packing and waiting included; what
+/// goes on beside computing is not counted), and the bytes that other ranks sent to it.
 struct Phases {
   double total_s = 0, communication_s = 0;
   Index payload_bytes = 0;
@@ -52,7 +52,7 @@ class Stopwatch {
 /// What a run has to say, the same on all ranks but for `payload_bytes`.
 struct Result {
   bool verified = false;
-  std::string verification;  ///< what was compared with what, in words
+  std::string verification;                 ///< what was compared with what, in words
   double total_s = 0, communication_s = 0;  ///< of the slowest rank, each by itself
   double error = 0, tolerance = 0;          ///< verified: error <= tolerance
   Index payload_bytes = 0;                  ///< as in `Phases`, of this rank

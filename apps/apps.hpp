@@ -9,11 +9,11 @@ namespace longshore::apps {
 
 /// An application and its problem; what an application has no use for does not matter.
 struct Problem {
-  std::string name;            ///< redblack3d, mg, ft or summa
-  char problem_class = 'S';    ///< mg, ft: of the NAS benchmarks
-  Index size = 128;            ///< redblack3d: points in each dimension; summa: rows
-  Index panel = 128;           ///< summa: columns
-  int iterations = 10;         ///< redblack3d
+  std::string name;          ///< redblack3d, mg, ft or summa
+  char problem_class = 'S';  ///< mg, ft: of the NAS benchmarks
+  Index size = 128;          ///< redblack3d: points in each dimension; summa: rows
+  Index panel = 128;         ///< summa: columns
+  int iterations = 10;       ///< redblack3d
 };
 
 /// Why an application was left out of this build; empty where it is there.

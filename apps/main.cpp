@@ -41,35 +41,45 @@ Options parse(int argc, char** argv) {
       if (++n == argc) throw Error(ErrorKind::argument, word + " wants a value\n" + usage);
       return argv[n];
     };
-    if (word == "--json") options.json = true;
-    else if (word == "--variant") options.variant = apps::variant_named(value());
-    else if (word == "--size") options.problem.size = number(word, value());
-    else if (word == "--panel") options.problem.panel = number(word, value());
-    else if (word == "--iterations") options.problem.iterations = int(number(word, value()));
+    if (word == "--json")
+      options.json = true;
+    else if (word == "--variant")
+      options.variant = apps::variant_named(value());
+    else if (word == "--size")
+      options.problem.size = number(word, value());
+    else if (word == "--panel")
+      options.problem.panel = number(word, value());
+    else if (word == "--iterations")
+      options.problem.iterations = int(number(word, value()));
     else if (word == "--class") {
       const std::string letter = value();
       if (letter.size() != 1) throw Error(ErrorKind::argument, "--class wants one letter, not \"" + letter + "\"");
       options.problem.problem_class = letter[0];
-    } else if (options.problem.name.empty() && word[0] != '-') options.problem.name = word;
-    else throw Error(ErrorKind::argument, "unknown option \"" + word + "\"\n" + usage);
+    } else if (options.problem.name.empty() && word[0] != '-')
+      options.problem.name = word;
+    else
+      throw Error(ErrorKind::argument, "unknown option \"" + word + "\"\n" + usage);
   }
   return options;
 }
 
 void print(const Options& options, const Result& result, int ranks, Index payload_bytes) {
   if (options.json)
-    std::printf("{\"name\": \"%s\", \"variant\": \"%s\", \"ranks\": %d, \"verified\": %s, \"verification\": \"%s\", "
-                "\"error\": %.17g, \"tolerance\": %.17g, \"total_s\": %.9g, \"communication_s\": %.9g, \"payload_bytes\": %lld, "
-                "\"flops\": %.17g}\n",
-                options.problem.name.c_str(), to_string(options.variant), ranks, result.verified ? "true" : "false",
-                result.verification.c_str(), result.error, result.tolerance, result.total_s, result.communication_s,
-                static_cast<long long>(payload_bytes), result.flops);
+    std::printf(
+        "{\"name\": \"%s\", \"variant\": \"%s\", \"ranks\": %d, \"verified\": %s, \"verification\": \"%s\", "
+        "\"error\": %.17g, \"tolerance\": %.17g, \"total_s\": %.9g, \"communication_s\": %.9g, \"payload_bytes\": "
+        "%lld, "
+        "\"flops\": %.17g}\n",
+        options.problem.name.c_str(), to_string(options.variant), ranks, result.verified ? "true" : "false",
+        result.verification.c_str(), result.error, result.tolerance, result.total_s, result.communication_s,
+        static_cast<long long>(payload_bytes), result.flops);
   else
-    std::printf("%s, %s, %d ranks: %.4f s, of which communication %.4f s; %.0f Mflop/s; %lld bytes between ranks\n"
-                "%s: %s (error %.3g, at most %.3g)\n",
-                options.problem.name.c_str(), to_string(options.variant), ranks, result.total_s, result.communication_s,
-                result.flops / result.total_s * 1e-6, static_cast<long long>(payload_bytes),
-                result.verified ? "verified" : "NOT VERIFIED", result.verification.c_str(), result.error, result.tolerance);
+    std::printf(
+        "%s, %s, %d ranks: %.4f s, of which communication %.4f s; %.0f Mflop/s; %lld bytes between ranks\n"
+        "%s: %s (error %.3g, at most %.3g)\n",
+        options.problem.name.c_str(), to_string(options.variant), ranks, result.total_s, result.communication_s,
+        result.flops / result.total_s * 1e-6, static_cast<long long>(payload_bytes),
+        result.verified ? "verified" : "NOT VERIFIED", result.verification.c_str(), result.error, result.tolerance);
 }
 
 }  // namespace

@@ -1,8 +1,9 @@
 // What the copy kernels reach, as a multiple of memcpy's rate over the same number of bytes.
 //
-// Every iteration times one memcpy and one kernel, so that both see the same weather; the counters are medians over the
-// iterations: `of_memcpy` is kernel rate / memcpy rate (1 = as fast), `GB/s` and `memcpy_GB/s` count payload bytes
-// once. Lists are timed beside the plain loop over int indices that a compiler makes, of which `of_loop` is the multiple.
+// Every iteration times one memcpy and one kernel, so that both see the same weather; the counters
+// are medians over the iterations: `of_memcpy` is kernel rate / memcpy rate (1 = as fast), `GB/s`
+// and `memcpy_GB/s` count payload bytes once. Lists are timed beside the plain loop over int indices
+// that a compiler makes, of which `of_loop` is the multiple.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -97,8 +98,8 @@ struct ListCase {
 
 /// The loop that people write: the length is known to the compiler, indices are int.
 template <int Block>
-__attribute__((noinline)) void list_loop(std::byte* __restrict d, const std::byte* __restrict s, const int* index, Index n,
-                                         bool scatter) {
+__attribute__((noinline)) void list_loop(std::byte* __restrict d, const std::byte* __restrict s, const int* index,
+                                         Index n, bool scatter) {
   if (scatter)
     for (Index i = 0; i < n; ++i) std::memcpy(d + Index{index[i]} * Block, s + i * Block, Block);
   else
@@ -223,10 +224,9 @@ int main(int argc, char** argv) {
     for (const KernelTable* table : longshore::available_kernels())
       for (Stores stores : {Stores::cached, Stores::streaming}) {
         if (stores == Stores::streaming && (c.scatter || table == &longshore::plain_kernels())) continue;
-        const std::string name =
-            c.name + "/" + table->name + (stores == Stores::streaming ? "/streaming" : "/cached");
-        benchmark::RegisterBenchmark(name.c_str(),
-                                     [c, table, stores](benchmark::State& state) { run_list(state, c, *table, stores); })
+        const std::string name = c.name + "/" + table->name + (stores == Stores::streaming ? "/streaming" : "/cached");
+        benchmark::RegisterBenchmark(
+            name.c_str(), [c, table, stores](benchmark::State& state) { run_list(state, c, *table, stores); })
             ->UseManualTime()
             ->MinTime(0.15);
       }

@@ -1,5 +1,5 @@
-// What packed lists of integers reach, in integers a second, in cache; medians over the iterations. `of_memcpy` is the rate
-// over that of memcpy of as many 64-bit integers, timed in the same iteration.
+// What packed lists of integers reach, in integers a second, in cache; medians over the iterations. `of_memcpy` is the
+// rate over that of memcpy of as many 64-bit integers, timed in the same iteration.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-/// The applications for Python, which `longshore bench apps` times: one module for each MPI family, like the mpi engine.
+/// The applications for Python, which `longshore bench apps`
+/// times: one module for each MPI family, like the mpi engine.
 #include <nanobind/stl/string.h>
 
 #include "app_lines.hpp"
@@ -21,7 +22,8 @@ NB_MODULE(LONGSHORE_MPI_MODULE, module) {
         const apps::Problem problem{std::move(name), problem_class, size, panel, iterations};
         const auto result = [&] {
           nb::gil_scoped_release unlocked;
-          return apps::run(mpi::Handle<struct AppsTag>::from_bits(comm).get<MPI_Comm>(), problem, apps::variant_named(variant));
+          return apps::run(mpi::Handle<struct AppsTag>::from_bits(comm).get<MPI_Comm>(), problem,
+                           apps::variant_named(variant));
         }();
         nb::dict words;
         words["verified"] = result.verified;
@@ -34,15 +36,19 @@ NB_MODULE(LONGSHORE_MPI_MODULE, module) {
         words["flops"] = result.flops;
         return words;
       },
-      nb::arg("comm"), nb::arg("name"), nb::arg("problem_class"), nb::arg("size"), nb::arg("panel"), nb::arg("iterations"),
-      nb::arg("variant"), "Collective: one timed and verified run of an application.");
+      nb::arg("comm"), nb::arg("name"), nb::arg("problem_class"), nb::arg("size"), nb::arg("panel"),
+      nb::arg("iterations"), nb::arg("variant"), "Collective: one timed and verified run of an application.");
 
-  module.def("missing", [](const std::string& name) { return std::string(apps::missing(name)); }, nb::arg("name"),
-             "Why an application was left out of this build; empty where it is there.");
+  module.def(
+      "missing", [](const std::string& name) { return std::string(apps::missing(name)); }, nb::arg("name"),
+      "Why an application was left out of this build; empty where it is there.");
 
-  module.def("lines", [] {
-    nb::dict counts;
-    for (const auto& [name, longshore, twin] : apps::lines) counts[name] = nb::make_tuple(longshore, twin);
-    return counts;
-  }, "Lines of communication code by application: on Longshore, hand-written.");
+  module.def(
+      "lines",
+      [] {
+        nb::dict counts;
+        for (const auto& [name, longshore, twin] : apps::lines) counts[name] = nb::make_tuple(longshore, twin);
+        return counts;
+      },
+      "Lines of communication code by application: on Longshore, hand-written.");
 }

@@ -54,7 +54,9 @@ class AssemblyLoops {
     return run(passes, [&] { return bench::decode_seconds(pairs(), source_.get(), message(), n_, passes); });
   }
   double recompute(const std::string& kind, Index n_g, Index passes) {
-    return run(passes, [&, k = kind_of(kind)] { return bench::recompute_seconds(k, n_g, source_.get(), message(), n_, passes); });
+    return run(passes, [&, k = kind_of(kind)] {
+      return bench::recompute_seconds(k, n_g, source_.get(), message(), n_, passes);
+    });
   }
   // The rates over the very memory that assembly reads and writes so: tuples and message in order, the source anywhere.
   double read(Index passes) { return rate(&bench::read_seconds, pairs_.get(), 2 * n_, passes); }
@@ -86,16 +88,21 @@ void bind_breakeven(nb::module_& module) {
   module.attr("decode_overhead") = bench::decode_overhead;
   module.attr("recompute_overhead") = bench::recompute_overhead;
   module.attr("encode_overhead") = bench::encode_overhead;
-  module.def("issue_seconds", [](const std::string& kind, Index passes) {
-    const auto instructions = kind_of(kind);
-    return run(passes, [&] { return bench::issue_seconds(instructions, passes); }) / double(bench::instructions_per_pass);
-  }, nb::arg("kind"), nb::arg("passes"), "Seconds of an instruction, 1/r_i, of passes of 1024.");
+  module.def(
+      "issue_seconds",
+      [](const std::string& kind, Index passes) {
+        const auto instructions = kind_of(kind);
+        return run(passes, [&] { return bench::issue_seconds(instructions, passes); }) /
+               double(bench::instructions_per_pass);
+      },
+      nb::arg("kind"), nb::arg("passes"), "Seconds of an instruction, 1/r_i, of passes of 1024.");
 
   using Loops = AssemblyLoops;
   const auto kind = nb::arg("kind"), n_g = nb::arg("n_g"), passes = nb::arg("passes");
-  nb::class_<Loops>(module, "AssemblyLoops",
-                    "Loops that assemble a put message of n words (a power of two) by the identity relation. Source word k is "
-                    "2^32 + k. All give the mean seconds of a pass, or of a word; n_g is the instructions that make one tuple.")
+  nb::class_<Loops>(
+      module, "AssemblyLoops",
+      "Loops that assemble a put message of n words (a power of two) by the identity relation. Source word k is "
+      "2^32 + k. All give the mean seconds of a pass, or of a word; n_g is the instructions that make one tuple.")
       .def(nb::init<Index>(), nb::arg("n"))
       .def("clear", &Loops::clear, "Zeroes tuples and message, so that they show what a loop has written.")
       .def("encode", &Loops::encode, kind, n_g, passes, "Computes the relation and stores it (AAPAIR): t_g + t_o.")

@@ -1,4 +1,5 @@
-/// The contenders of `longshore bench halo` for Python: one source, built once for each MPI ABI family, as the mpi engine is.
+/// The contenders of `longshore bench halo` for Python: one source,
+/// built once for each MPI ABI family, as the mpi engine is.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
@@ -22,20 +23,24 @@ HaloProblem problem_of(Index ranks, Index split, Index cells, Index boxes, Index
 }  // namespace
 
 NB_MODULE(LONGSHORE_MPI_MODULE, module) {
-  module.doc() = "What `longshore bench halo` times, for one MPI family. Communicators are given as the bits of their handles.";
+  module.doc() =
+      "What `longshore bench halo` times, for one MPI family. Communicators are given as the bits of their handles.";
   register_errors();
   using nb::arg;
   const auto unlocked = nb::call_guard<nb::gil_scoped_release>();
 
   nb::class_<HaloProblem>(module, "Problem",
                           "Ranks side by side along dimension `split`, each with boxes³ boxes of cells³ cells.")
-      .def_static("of", &problem_of, arg("ranks"), arg("split"), arg("cells"), arg("boxes"), arg("width"), arg("corners"));
+      .def_static("of", &problem_of, arg("ranks"), arg("split"), arg("cells"), arg("boxes"), arg("width"),
+                  arg("corners"));
 
   nb::class_<Boxes>(module, "Boxes", "One rank's boxes in memory.")
       .def(nb::init<const HaloProblem&, Index>(), arg("problem"), arg("rank"), unlocked, "In ordinary memory.")
       .def_static(
           "shared",
-          [](const HaloProblem& problem, std::uint64_t comm) { return shared_boxes(problem, mpi::CommHandle::from_bits(comm)); },
+          [](const HaloProblem& problem, std::uint64_t comm) {
+            return shared_boxes(problem, mpi::CommHandle::from_bits(comm));
+          },
           arg("problem"), arg("comm"), unlocked, "Collective: in memory that Longshore moves fastest.")
       .def("fill", &Boxes::fill, unlocked, "Writes all own cells anew.")
       .def("spoil", &Boxes::spoil, unlocked, "Writes NaN into all ghost cells.")

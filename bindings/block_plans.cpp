@@ -9,13 +9,14 @@ namespace {
 
 constexpr const char* block_plan_doc = R"(What moves between the blocks of two floor plans: the Data Mover's MotionPlan.
 
-``BlockPlan.halo`` fills ghost cells, ``BlockPlan.copy_between`` brings every point of one floor plan's blocks from another's, and
-``transpose`` with permuted dimensions. ``coarsen_fine`` and ``refine_coarse`` go between meshes, ``broadcast`` spreads a panel,
-and ``gather_points`` fetches the ghosts of finite elements. Into ``BlockPlan(source, destination, axes=None)`` and into the
-others motions are copied by hand: regions with ``copy``, lists of points with ``copy_points``. What neighbours share is not kept
-but worked out from the floor plans: a halo costs six bytes for each pair of neighbours. With ``rank=`` a plan holds only the
-motions that rank takes part in; its digest is still the whole plan's. Regions may lie outside their block, as ghost cells do.
-Ranks are not negative, or ArgumentError is raised. Picklable. Not collective. (The Data Mover, section 2.)
+``BlockPlan.halo`` fills ghost cells, ``BlockPlan.copy_between`` brings every point of one floor plan's blocks from
+another's, and ``transpose`` with permuted dimensions. ``coarsen_fine`` and ``refine_coarse`` go between meshes,
+``broadcast`` spreads a panel, and ``gather_points`` fetches the ghosts of finite elements. Into ``BlockPlan(source,
+destination, axes=None)`` and into the others motions are copied by hand: regions with ``copy``, lists of points with
+``copy_points``. What neighbours share is not kept but worked out from the floor plans: a halo costs six bytes for each
+pair of neighbours. With ``rank=`` a plan holds only the motions that rank takes part in; its digest is still the whole
+plan's. Regions may lie outside their block, as ghost cells do. Ranks are not negative, or ArgumentError is raised.
+Picklable. Not collective. (The Data Mover, section 2.)
 
 >>> blocks = FloorPlan.even(Region.of_shape((8, 6)), 4)
 >>> plan = BlockPlan.halo(blocks, 1)
@@ -28,10 +29,11 @@ Ranks are not negative, or ArgumentError is raised. Picklable. Not collective. (
 
 constexpr const char* gather_points_doc = R"(The halo of a mesh of finite elements.
 
-The blocks, of one dimension, own ranges of vertices, and block k wants the vertices needed[k] (integer arrays) of others, too.
-They land behind its own, in the order in which they are listed: ``plan.source`` and ``plan.destination`` are the blocks, each so
-much longer. Reversed, with combine="add", the plan adds what was worked out for ghosts to their owners'. Raises ShapeError for
-blocks of other dimensions and another number of lists, ArgumentError where blocks overlap, or nobody owns a vertex.
+The blocks, of one dimension, own ranges of vertices, and block k wants the vertices needed[k] (integer arrays) of
+others, too. They land behind its own, in the order in which they are listed: ``plan.source`` and
+``plan.destination`` are the blocks, each so much longer. Reversed, with combine="add", the plan adds what was worked
+out for ghosts to their owners'. Raises ShapeError for blocks of other dimensions and another number of lists,
+ArgumentError where blocks overlap, or nobody owns a vertex.
 
 >>> mesh = FloorPlan.even(Region.of_shape(12), 3)  # vertices 0 to 3, 4 to 7, 8 to 11
 >>> plan = BlockPlan.gather_points(mesh, [[4, 8, 5], [3, 11], []])
@@ -42,37 +44,40 @@ blocks of other dimensions and another number of lists, ArgumentError where bloc
 >>> [values.tolist() for values in u]
 [[0.0, 1.0, 2.0, 3.0, 4.0, 8.0, 5.0], [4.0, 5.0, 6.0, 7.0, 3.0, 11.0], [8.0, 9.0, 10.0, 11.0]])";
 
-constexpr const char* bind_doc = R"(Ties the plan to memory: a Mover with start(), test() and wait(), to be used again and again.
+constexpr const char* bind_doc =
+    R"(Ties the plan to memory: a Mover with start(), test() and wait(), to be used again and again.
 
-`sources` and `destinations` are XArrays, or sequences of one array a block over its region grown by `ghost` (`destination_ghost`,
-where those have other ghost cells), in any memory order; the mover keeps them alive. Without destinations the sources are the
-destinations too, as in a halo update (an endogenous copy). Without `comm` all blocks are in this process and the threads engine
-moves them on `threads` threads (None: as many as the process may use). With an mpi4py communicator the call is collective, block
-owners are its ranks, and every rank gives the arrays of its own blocks: XArrays made with the same `comm` move fastest.
+`sources` and `destinations` are XArrays, or sequences of one array a block over its region grown by `ghost`
+(`destination_ghost`, where those have other ghost cells), in any memory order; the mover keeps them alive. Without
+destinations the sources are the destinations too, as in a halo update (an endogenous copy). Without `comm` all blocks
+are in this process and the threads engine moves them on `threads` threads (None: as many as the process may use). With
+an mpi4py communicator the call is collective, block owners are its ranks, and every rank gives the arrays of its own
+blocks: XArrays made with the same `comm` move fastest.
 
-What a motion does where it writes: `combine` names an operation ("add", "min", "max", ...), None copies. Points of regions of
-different shape are visited in column-major order on both sides, or with order="C" in row-major order, which is also the faster way
-for arrays of your own that lie so. `proxy`: a thread of the mover's own carries the move out while the caller computes. `checked`:
-sums tell in wait() where a source was written too early (LocalArrayError) or something else has arrived than was sent
-(TransportError); twice the work and more. `max_mem`: bytes (or "64MiB") the move may take for buffers.
+What a motion does where it writes: `combine` names an operation ("add", "min", "max", ...), None copies. Points
+of regions of different shape are visited in column-major order on both sides, or with order="C" in row-major
+order, which is also the faster way for arrays of your own that lie so. `proxy`: a thread of the mover's own
+carries the move out while the caller computes. `checked`: sums tell in wait() where a source was written too
+early (LocalArrayError) or something else has arrived than was sent (TransportError); twice the work and more.
+`max_mem`: bytes (or "64MiB") the move may take for buffers.
 
-How messages between processes travel (with `comm`): `node`, the way within a node: "auto", "direct", "ring" or "messages";
-`aggregate`: one message for each pair of ranks (False: one a motion, contiguous ones without a buffer); `packet_bytes`: in packets
-no larger than that, few of them in flight; `preallocate`: buffers live as long as the mover (False: from start to wait);
-`exchange`: "auto", "p2p", "neighborhood" or "alltoall".
+How messages between processes travel (with `comm`): `node`, the way within a node: "auto", "direct", "ring" or
+"messages"; `aggregate`: one message for each pair of ranks (False: one a motion, contiguous ones without a buffer);
+`packet_bytes`: in packets no larger than that, few of them in flight; `preallocate`: buffers live as long as the mover
+(False: from start to wait); `exchange`: "auto", "p2p", "neighborhood" or "alltoall".
 
-Raises ShapeError, DTypeError, LocalArrayError and ArgumentError that name the block or the motion: also for motions outside the
-arrays, for arrays that share memory (or interleave), and for races: two motions that write the same point (unless they combine),
-or, without destinations, one that reads what another writes. With `comm` on every rank alike, and DisagreementError where ranks
-bring different plans.)";
+Raises ShapeError, DTypeError, LocalArrayError and ArgumentError that name the block or the motion: also for motions
+outside the arrays, for arrays that share memory (or interleave), and for races: two motions that write the same point
+(unless they combine), or, without destinations, one that reads what another writes. With `comm` on every rank alike,
+and DisagreementError where ranks bring different plans.)";
 
 /// What is periodic: all blocks together, unless told otherwise.
 Region domain_of(const FloorPlan& blocks, const std::optional<Region>& domain, nb::handle periodic) {
   return domain ? *domain : periodic.is_none() ? Region() : blocks.bounding();
 }
 
-Halo to_halo(const FloorPlan& blocks, nb::object below, nb::object above, std::optional<Region> domain, nb::object periodic,
-             bool corners) {
+Halo to_halo(const FloorPlan& blocks, nb::object below, nb::object above, std::optional<Region> domain,
+             nb::object periodic, bool corners) {
   Halo halo;
   halo.below = to_point(below, blocks.dims());
   halo.above = above.is_none() ? halo.below : to_point(above, blocks.dims());
@@ -82,7 +87,9 @@ Halo to_halo(const FloorPlan& blocks, nb::object below, nb::object above, std::o
   return halo;
 }
 
-std::size_t dims_of(const FloorPlan& source, const FloorPlan& destination) { return std::max(source.dims(), destination.dims()); }
+std::size_t dims_of(const FloorPlan& source, const FloorPlan& destination) {
+  return std::max(source.dims(), destination.dims());
+}
 
 /// Integers of shape (n,) or (n, dims).
 std::vector<Index> to_integers(const nb::object& values, const char* name, std::size_t dims) {
@@ -110,184 +117,263 @@ nb::object to_array(const PointList& points) {
 }  // namespace
 
 void bind_block_plans(nb::module_& module) {
-  nb::class_<BlockMotion>(module, "BlockMotion",
-                          "One copy: the points of a region of a source block to those of a region of a destination block. The "
-                          "two may have different shapes, and are visited in the same order: column-major, unless bind() is told "
-                          "otherwise. With `axes` point p goes where p[axes[d]] is coordinate d, as in NumPy's transpose. Or "
-                          "lists: each point of `source_points` goes to the one of `destination_points` in the same place.")
+  nb::class_<BlockMotion>(
+      module, "BlockMotion",
+      "One copy: the points of a region of a source block to those of a region of a destination block. The "
+      "two may have different shapes, and are visited in the same order: column-major, unless bind() is told "
+      "otherwise. With `axes` point p goes where p[axes[d]] is coordinate d, as in NumPy's transpose. Or "
+      "lists: each point of `source_points` goes to the one of `destination_points` in the same place.")
       .def_ro("source", &BlockMotion::source, "Which block of the source floor plan.")
       .def_ro("destination", &BlockMotion::destination, "Which block of the destination floor plan.")
       .def_ro("source_region", &BlockMotion::source_region, "The points that are read.")
       .def_ro("destination_region", &BlockMotion::destination_region, "The points that are written, as many.")
-      .def_prop_ro("source_points", [](const BlockMotion& m) { return to_array(m.source_points); },
-                   "The points that are read where they are listed, (n,) or (n, dimensions); the region contains them. Else None.",
-                   nb::sig("def source_points(self) -> numpy.typing.NDArray | None"))
-      .def_prop_ro("destination_points", [](const BlockMotion& m) { return to_array(m.destination_points); },
-                   "The points that are written where they are listed, or None.",
-                   nb::sig("def destination_points(self) -> numpy.typing.NDArray | None"))
-      .def_prop_ro("axes", [](const BlockMotion& m) { return to_tuple_or_none(m.axes); },
-                   "Dimension d of the destination is dimension axes[d] of the source; None: they stay as they are.",
-                   nb::sig("def axes(self) -> tuple[int, ...] | None"))
+      .def_prop_ro(
+          "source_points", [](const BlockMotion& m) { return to_array(m.source_points); },
+          "The points that are read where they are listed, (n,) or (n, dimensions); the region contains them. Else "
+          "None.",
+          nb::sig("def source_points(self) -> numpy.typing.NDArray | None"))
+      .def_prop_ro(
+          "destination_points", [](const BlockMotion& m) { return to_array(m.destination_points); },
+          "The points that are written where they are listed, or None.",
+          nb::sig("def destination_points(self) -> numpy.typing.NDArray | None"))
+      .def_prop_ro(
+          "axes", [](const BlockMotion& m) { return to_tuple_or_none(m.axes); },
+          "Dimension d of the destination is dimension axes[d] of the source; None: they stay as they are.",
+          nb::sig("def axes(self) -> tuple[int, ...] | None"))
       .def_prop_ro("points", &BlockMotion::points, "How many points are moved.")
-      .def("__eq__", [](const BlockMotion& a, nb::object b) {
-             return nb::isinstance<BlockMotion>(b) && a == nb::cast<const BlockMotion&>(b);
-           }, nb::arg("other"), nb::sig("def __eq__(self, other: object, /) -> bool"))
-      .def("__hash__", [](const BlockMotion& m) {
-             return nb::hash(nb::make_tuple(m.source, m.destination, nb::cast(m.source_region), nb::cast(m.destination_region),
-                                            m.points()));
+      .def(
+          "__eq__",
+          [](const BlockMotion& a, nb::object b) {
+            return nb::isinstance<BlockMotion>(b) && a == nb::cast<const BlockMotion&>(b);
+          },
+          nb::arg("other"), nb::sig("def __eq__(self, other: object, /) -> bool"))
+      .def("__hash__",
+           [](const BlockMotion& m) {
+             return nb::hash(nb::make_tuple(m.source, m.destination, nb::cast(m.source_region),
+                                            nb::cast(m.destination_region), m.points()));
            })
       .def("__str__", &BlockMotion::to_string)
       .def("__repr__", [](const BlockMotion& m) { return "<longshore.BlockMotion: " + m.to_string() + ">"; });
 
   nb::class_<BlockPlan> plans(module, "BlockPlan", block_plan_doc);
   plans
-      .def("__init__", [](BlockPlan* self, const FloorPlan& source, const FloorPlan& destination, nb::object axes) {
-             new (self) BlockPlan(source, destination, to_axes(axes, dims_of(source, destination)));
-           }, nb::arg("source"), nb::arg("destination"), nb::arg("axes") = nb::none(),
-           nb::sig("def __init__(self, source: FloorPlan, destination: FloorPlan, axes: Sequence[int] | None = None) -> None"))
-      .def_static("halo", [](const FloorPlan& blocks, nb::object below, nb::object above, std::optional<Region> domain,
-                             nb::object periodic, bool corners, std::optional<Index> rank) {
-                    return BlockPlan::halo(blocks, to_halo(blocks, below, above, std::move(domain), periodic, corners), rank);
-                  }, nb::arg("blocks"), nb::arg("below"), nb::arg("above") = nb::none(), nb::kw_only(),
-                  nb::arg("domain") = nb::none(),
-                  nb::arg("periodic") = nb::none(), nb::arg("corners") = true, nb::arg("rank") = nb::none(),
-                  "Ghost cells, so many below and above (none: the same) every dimension's sides, from the blocks that own them. "
-                  "`periodic`: a flag a dimension, over `domain` (none: all blocks' bounding region). corners=False: only what "
-                  "lies beyond one face. Raises ArgumentError for negative widths and for blocks outside a periodic domain.",
-                  nb::sig("def halo(blocks: FloorPlan, below: int | Sequence[int], above: int | Sequence[int] | None = None, *, "
-                          "domain: Region | None = None, periodic: Sequence[bool] | None = None, corners: bool = True, rank: int "
-                          "| None = None) -> BlockPlan"))
-      .def_static("copy_between", [](const FloorPlan& source, const FloorPlan& destination, std::optional<Region> domain,
-                                     nb::object periodic, std::optional<Index> rank) {
-                    return BlockPlan::copy_between(source, destination, rank, domain_of(source, domain, periodic),
-                                                   to_flags(periodic));
-                  }, nb::arg("source"), nb::arg("destination"), nb::kw_only(), nb::arg("domain") = nb::none(),
-                  nb::arg("periodic") = nb::none(), nb::arg("rank") = nb::none(),
-                  "Every point of a destination block from the source blocks that have it. Where source blocks overlap, that is a "
-                  "race. `periodic`: a flag a dimension, over `domain` (none: the sources' bounding region); what lies outside "
-                  "comes from its images. Raises ArgumentError for sources outside a periodic domain.",
-                  nb::sig("def copy_between(source: FloorPlan, destination: FloorPlan, *, domain: Region | None = None, periodic: "
-                          "Sequence[bool] | None = None, rank: int | None = None) -> BlockPlan"))
-      .def_static("transpose", [](const FloorPlan& source, const FloorPlan& destination, nb::object axes,
-                                  std::optional<Index> rank) {
-                    return BlockPlan::transpose(source, destination, to_transpose_axes(axes, dims_of(source, destination)), rank);
-                  }, nb::arg("source"), nb::arg("destination"), nb::arg("axes") = nb::none(), nb::kw_only(),
-                  nb::arg("rank") = nb::none(),
-                  "The same with permuted dimensions, as in NumPy's transpose: dimension d of a destination is dimension axes[d] "
-                  "of a source, and None reverses them. Raises ArgumentError for axes that are no permutation.",
-                  nb::sig("def transpose(source: FloorPlan, destination: FloorPlan, axes: Sequence[int] | None = None, *, rank: "
-                          "int | None = None) -> BlockPlan"))
-      .def_static("coarsen_fine", [](const FloorPlan& fine, const FloorPlan& coarse, nb::object ratio, std::optional<Region> domain,
-                                     nb::object periodic, std::optional<Index> rank) {
-                    return BlockPlan::coarsen_fine(fine, coarse, to_point(ratio, fine.dims()), rank,
-                                                   domain_of(coarse, domain, periodic), to_flags(periodic));
-                  }, nb::arg("fine"), nb::arg("coarse"), nb::arg("ratio"), nb::kw_only(), nb::arg("domain") = nb::none(),
-                  nb::arg("periodic") = nb::none(), nb::arg("rank") = nb::none(),
-                  "Restriction: what fine blocks have worked out on the coarse mesh, plan.source == fine.coarsen(ratio), to the "
-                  "coarse blocks; from outside a periodic domain, as in refine_coarse, to where it is an image of. Fine blocks "
-                  "that share a coarse cell race for it.",
-                  nb::sig("def coarsen_fine(fine: FloorPlan, coarse: FloorPlan, ratio: int | Sequence[int], *, domain: Region | "
-                          "None = None, periodic: Sequence[bool] | None = None, rank: int | None = None) -> BlockPlan"))
-      .def_static("refine_coarse", [](const FloorPlan& coarse, const FloorPlan& fine, nb::object ratio, nb::object width,
-                                      std::optional<Region> domain, nb::object periodic, std::optional<Index> rank) {
-                    return BlockPlan::refine_coarse(coarse, fine, to_point(ratio, fine.dims()), to_point(width, fine.dims()), rank,
-                                                    domain_of(coarse, domain, periodic), to_flags(periodic));
-                  }, nb::arg("coarse"), nb::arg("fine"), nb::arg("ratio"), nb::arg("width") = 0, nb::kw_only(),
-                  nb::arg("domain") = nb::none(), nb::arg("periodic") = nb::none(), nb::arg("rank") = nb::none(),
-                  "Prolongation: the coarse cells under every fine block and `width` around it, plan.destination == "
-                  "fine.coarsen(ratio).grow(width), from the coarse blocks. `periodic`: a flag a dimension, over `domain` (none: "
-                  "the coarse blocks' bounding region). Raises ArgumentError for negative widths.",
-                  nb::sig("def refine_coarse(coarse: FloorPlan, fine: FloorPlan, ratio: int | Sequence[int], width: int | "
-                          "Sequence[int] = 0, *, domain: Region | None = None, periodic: Sequence[bool] | None = None, rank: int | "
-                          "None = None) -> BlockPlan"))
-      .def_static("broadcast", &BlockPlan::broadcast, nb::arg("blocks"), nb::arg("dim"), nb::arg("first"), nb::arg("last"),
-                  nb::kw_only(), nb::arg("rank") = nb::none(),
-                  "Of SUMMA: to every block the panel [first, last) of one dimension over its own extent in the others, "
-                  "plan.destination == blocks.with_range(dim, first, last). Raises ArgumentError where there is no such dimension, "
-                  "and where nobody has a part of a panel, naming both.")
-      .def_static("broadcast_rows", &BlockPlan::broadcast_rows, nb::arg("blocks"), nb::arg("first"), nb::arg("last"), nb::kw_only(),
-                  nb::arg("rank") = nb::none(), "A panel of dimension 0.")
-      .def_static("broadcast_columns", &BlockPlan::broadcast_columns, nb::arg("blocks"), nb::arg("first"), nb::arg("last"),
-                  nb::kw_only(), nb::arg("rank") = nb::none(), "A panel of dimension 1.")
-      .def_static("gather_points", [](const FloorPlan& blocks, nb::object needed, std::optional<Index> rank) {
-                    std::vector<std::vector<Index>> lists;
-                    for (const auto list : nb::iter(needed))
-                      lists.push_back(to_integers(nb::borrow(list), ("needed[" + std::to_string(lists.size()) + "]").c_str(), 1));
-                    return BlockPlan::gather_points(blocks, lists, rank);
-                  }, nb::arg("blocks"), nb::arg("needed"), nb::kw_only(), nb::arg("rank") = nb::none(), gather_points_doc,
-                  nb::sig("def gather_points(blocks: FloorPlan, needed: Sequence[numpy.typing.ArrayLike], *, rank: int | None = "
-                          "None) -> BlockPlan"))
+      .def(
+          "__init__",
+          [](BlockPlan* self, const FloorPlan& source, const FloorPlan& destination, nb::object axes) {
+            new (self) BlockPlan(source, destination, to_axes(axes, dims_of(source, destination)));
+          },
+          nb::arg("source"), nb::arg("destination"), nb::arg("axes") = nb::none(),
+          nb::sig("def __init__(self, source: FloorPlan, destination: FloorPlan, axes: Sequence[int] | None = None) -> "
+                  "None"))
+      .def_static(
+          "halo",
+          [](const FloorPlan& blocks, nb::object below, nb::object above, std::optional<Region> domain,
+             nb::object periodic, bool corners, std::optional<Index> rank) {
+            return BlockPlan::halo(blocks, to_halo(blocks, below, above, std::move(domain), periodic, corners), rank);
+          },
+          nb::arg("blocks"), nb::arg("below"), nb::arg("above") = nb::none(), nb::kw_only(),
+          nb::arg("domain") = nb::none(), nb::arg("periodic") = nb::none(), nb::arg("corners") = true,
+          nb::arg("rank") = nb::none(),
+          "Ghost cells, so many below and above (none: the same) every dimension's sides, from the blocks that own "
+          "them. "
+          "`periodic`: a flag a dimension, over `domain` (none: all blocks' bounding region). corners=False: only what "
+          "lies beyond one face. Raises ArgumentError for negative widths and for blocks outside a periodic domain.",
+          nb::sig(
+              "def halo(blocks: FloorPlan, below: int | Sequence[int], above: int | Sequence[int] | None = None, *, "
+              "domain: Region | None = None, periodic: Sequence[bool] | None = None, corners: bool = True, rank: int "
+              "| None = None) -> BlockPlan"))
+      .def_static(
+          "copy_between",
+          [](const FloorPlan& source, const FloorPlan& destination, std::optional<Region> domain, nb::object periodic,
+             std::optional<Index> rank) {
+            return BlockPlan::copy_between(source, destination, rank, domain_of(source, domain, periodic),
+                                           to_flags(periodic));
+          },
+          nb::arg("source"), nb::arg("destination"), nb::kw_only(), nb::arg("domain") = nb::none(),
+          nb::arg("periodic") = nb::none(), nb::arg("rank") = nb::none(),
+          "Every point of a destination block from the source blocks that have it. Where source blocks overlap, that "
+          "is a "
+          "race. `periodic`: a flag a dimension, over `domain` (none: the sources' bounding region); what lies outside "
+          "comes from its images. Raises ArgumentError for sources outside a periodic domain.",
+          nb::sig(
+              "def copy_between(source: FloorPlan, destination: FloorPlan, *, domain: Region | None = None, periodic: "
+              "Sequence[bool] | None = None, rank: int | None = None) -> BlockPlan"))
+      .def_static(
+          "transpose",
+          [](const FloorPlan& source, const FloorPlan& destination, nb::object axes, std::optional<Index> rank) {
+            return BlockPlan::transpose(source, destination, to_transpose_axes(axes, dims_of(source, destination)),
+                                        rank);
+          },
+          nb::arg("source"), nb::arg("destination"), nb::arg("axes") = nb::none(), nb::kw_only(),
+          nb::arg("rank") = nb::none(),
+          "The same with permuted dimensions, as in NumPy's transpose: dimension d of a destination is dimension "
+          "axes[d] "
+          "of a source, and None reverses them. Raises ArgumentError for axes that are no permutation.",
+          nb::sig(
+              "def transpose(source: FloorPlan, destination: FloorPlan, axes: Sequence[int] | None = None, *, rank: "
+              "int | None = None) -> BlockPlan"))
+      .def_static(
+          "coarsen_fine",
+          [](const FloorPlan& fine, const FloorPlan& coarse, nb::object ratio, std::optional<Region> domain,
+             nb::object periodic, std::optional<Index> rank) {
+            return BlockPlan::coarsen_fine(fine, coarse, to_point(ratio, fine.dims()), rank,
+                                           domain_of(coarse, domain, periodic), to_flags(periodic));
+          },
+          nb::arg("fine"), nb::arg("coarse"), nb::arg("ratio"), nb::kw_only(), nb::arg("domain") = nb::none(),
+          nb::arg("periodic") = nb::none(), nb::arg("rank") = nb::none(),
+          "Restriction: what fine blocks have worked out on the coarse mesh, plan.source == fine.coarsen(ratio), to "
+          "the "
+          "coarse blocks; from outside a periodic domain, as in refine_coarse, to where it is an image of. Fine blocks "
+          "that share a coarse cell race for it.",
+          nb::sig(
+              "def coarsen_fine(fine: FloorPlan, coarse: FloorPlan, ratio: int | Sequence[int], *, domain: Region | "
+              "None = None, periodic: Sequence[bool] | None = None, rank: int | None = None) -> BlockPlan"))
+      .def_static(
+          "refine_coarse",
+          [](const FloorPlan& coarse, const FloorPlan& fine, nb::object ratio, nb::object width,
+             std::optional<Region> domain, nb::object periodic, std::optional<Index> rank) {
+            return BlockPlan::refine_coarse(coarse, fine, to_point(ratio, fine.dims()), to_point(width, fine.dims()),
+                                            rank, domain_of(coarse, domain, periodic), to_flags(periodic));
+          },
+          nb::arg("coarse"), nb::arg("fine"), nb::arg("ratio"), nb::arg("width") = 0, nb::kw_only(),
+          nb::arg("domain") = nb::none(), nb::arg("periodic") = nb::none(), nb::arg("rank") = nb::none(),
+          "Prolongation: the coarse cells under every fine block and `width` around it, plan.destination == "
+          "fine.coarsen(ratio).grow(width), from the coarse blocks. `periodic`: a flag a dimension, over `domain` "
+          "(none: "
+          "the coarse blocks' bounding region). Raises ArgumentError for negative widths.",
+          nb::sig(
+              "def refine_coarse(coarse: FloorPlan, fine: FloorPlan, ratio: int | Sequence[int], width: int | "
+              "Sequence[int] = 0, *, domain: Region | None = None, periodic: Sequence[bool] | None = None, rank: int | "
+              "None = None) -> BlockPlan"))
+      .def_static(
+          "broadcast", &BlockPlan::broadcast, nb::arg("blocks"), nb::arg("dim"), nb::arg("first"), nb::arg("last"),
+          nb::kw_only(), nb::arg("rank") = nb::none(),
+          "Of SUMMA: to every block the panel [first, last) of one dimension over its own extent in the others, "
+          "plan.destination == blocks.with_range(dim, first, last). Raises ArgumentError where there is no such "
+          "dimension, "
+          "and where nobody has a part of a panel, naming both.")
+      .def_static("broadcast_rows", &BlockPlan::broadcast_rows, nb::arg("blocks"), nb::arg("first"), nb::arg("last"),
+                  nb::kw_only(), nb::arg("rank") = nb::none(), "A panel of dimension 0.")
+      .def_static("broadcast_columns", &BlockPlan::broadcast_columns, nb::arg("blocks"), nb::arg("first"),
+                  nb::arg("last"), nb::kw_only(), nb::arg("rank") = nb::none(), "A panel of dimension 1.")
+      .def_static(
+          "gather_points",
+          [](const FloorPlan& blocks, nb::object needed, std::optional<Index> rank) {
+            std::vector<std::vector<Index>> lists;
+            for (const auto list : nb::iter(needed))
+              lists.push_back(
+                  to_integers(nb::borrow(list), ("needed[" + std::to_string(lists.size()) + "]").c_str(), 1));
+            return BlockPlan::gather_points(blocks, lists, rank);
+          },
+          nb::arg("blocks"), nb::arg("needed"), nb::kw_only(), nb::arg("rank") = nb::none(), gather_points_doc,
+          nb::sig(
+              "def gather_points(blocks: FloorPlan, needed: Sequence[numpy.typing.ArrayLike], *, rank: int | None = "
+              "None) -> BlockPlan"))
       .def("copy", &BlockPlan::copy, nb::arg("destination_region"), nb::arg("destination"), nb::arg("source_region"),
            nb::arg("source"),
-           "One motion more. Raises ArgumentError where there is no such block, ShapeError where the regions do not have the same "
-           "number of points (with axes: the same shape). Ranks that share a plan add the same motions, whoever takes part in "
+           "One motion more. Raises ArgumentError where there is no such block, ShapeError where the regions do not "
+           "have the same "
+           "number of points (with axes: the same shape). Ranks that share a plan add the same motions, whoever takes "
+           "part in "
            "them.")
-      .def("copy_points", [](BlockPlan& plan, nb::object destination_points, Index destination, nb::object source_points,
-                             Index source) {
-             plan.copy_points(to_points(destination_points, "destination_points", plan.destination()), destination,
-                              to_points(source_points, "source_points", plan.source()), source);
-           }, nb::arg("destination_points"), nb::arg("destination"), nb::arg("source_points"), nb::arg("source"),
-           "One motion more, of listed points: source point k goes to destination point k. Integer arrays of shape (n,) for one "
-           "dimension, else (n, dimensions). Raises ArgumentError where there is no such block, ShapeError where there are not as "
-           "many points on both sides.",
-           nb::sig("def copy_points(self, destination_points: numpy.typing.ArrayLike, destination: int, source_points: "
-                   "numpy.typing.ArrayLike, source: int) -> None"))
-      .def_prop_ro("source", [](const BlockPlan& plan) { return plan.source(); }, "The floor plan of the sources.")
-      .def_prop_ro("destination", [](const BlockPlan& plan) { return plan.destination(); }, "The floor plan of the destinations.")
-      .def_prop_ro("axes", [](const BlockPlan& plan) { return to_tuple_or_none(plan.axes()); },
-                   "Dimension d of a destination is dimension axes[d] of a source; None: none is permuted.",
-                   nb::sig("def axes(self) -> tuple[int, ...] | None"))
+      .def(
+          "copy_points",
+          [](BlockPlan& plan, nb::object destination_points, Index destination, nb::object source_points,
+             Index source) {
+            plan.copy_points(to_points(destination_points, "destination_points", plan.destination()), destination,
+                             to_points(source_points, "source_points", plan.source()), source);
+          },
+          nb::arg("destination_points"), nb::arg("destination"), nb::arg("source_points"), nb::arg("source"),
+          "One motion more, of listed points: source point k goes to destination point k. Integer arrays of shape (n,) "
+          "for one "
+          "dimension, else (n, dimensions). Raises ArgumentError where there is no such block, ShapeError where there "
+          "are not as "
+          "many points on both sides.",
+          nb::sig("def copy_points(self, destination_points: numpy.typing.ArrayLike, destination: int, source_points: "
+                  "numpy.typing.ArrayLike, source: int) -> None"))
+      .def_prop_ro(
+          "source", [](const BlockPlan& plan) { return plan.source(); }, "The floor plan of the sources.")
+      .def_prop_ro(
+          "destination", [](const BlockPlan& plan) { return plan.destination(); },
+          "The floor plan of the destinations.")
+      .def_prop_ro(
+          "axes", [](const BlockPlan& plan) { return to_tuple_or_none(plan.axes()); },
+          "Dimension d of a destination is dimension axes[d] of a source; None: none is permuted.",
+          nb::sig("def axes(self) -> tuple[int, ...] | None"))
       .def_prop_ro("rank", &BlockPlan::rank, "Whose motions these are; None: everybody's.")
       .def_prop_ro("world_size", &BlockPlan::world_size, "Ranks [0, world_size) may take part.")
-      .def("motions", &BlockPlan::motions, "All motions that the plan holds, in an order that senders and receivers have in "
-                                           "common.")
+      .def("motions", &BlockPlan::motions,
+           "All motions that the plan holds, in an order that senders and receivers have in "
+           "common.")
       .def("receives", &BlockPlan::receives, nb::arg("rank"),
            "The motions to blocks that a rank owns. Raises ArgumentError where the plan is another rank's.")
       .def("sends", &BlockPlan::sends, nb::arg("rank"), "The motions from blocks that a rank owns.")
-      .def("volumes", [](const BlockPlan& plan) {
-             nb::list list;
-             for (const auto& v : plan.volumes())
-               list.append(nb::make_tuple(v.source_rank, v.destination_rank, v.motions, v.points));
-             return list;
-           }, "What one rank sends to another or keeps: (source rank, destination rank, motions, points), ascending.",
-           nb::sig("def volumes(self) -> list[tuple[int, int, int, int]]"))
-      .def("check_races", &BlockPlan::check_races,
-           nb::arg("endogenous") = false, nb::arg("combining") = false,
-           "Raises ArgumentError naming two motions that write the same point, if there are any; with `endogenous`, where sources "
-           "and destinations are the same arrays, also two of which one reads what the other writes. `combining` motions may write "
+      .def(
+          "volumes",
+          [](const BlockPlan& plan) {
+            nb::list list;
+            for (const auto& v : plan.volumes())
+              list.append(nb::make_tuple(v.source_rank, v.destination_rank, v.motions, v.points));
+            return list;
+          },
+          "What one rank sends to another or keeps: (source rank, destination rank, motions, points), ascending.",
+          nb::sig("def volumes(self) -> list[tuple[int, int, int, int]]"))
+      .def("check_races", &BlockPlan::check_races, nb::arg("endogenous") = false, nb::arg("combining") = false,
+           "Raises ArgumentError naming two motions that write the same point, if there are any; with `endogenous`, "
+           "where sources "
+           "and destinations are the same arrays, also two of which one reads what the other writes. `combining` "
+           "motions may write "
            "one point several times.")
       .def("reverse", &BlockPlan::reverse, "The plan that brings everything back.")
       .def("compose", &BlockPlan::compose, nb::arg("next"),
-           "First this plan, then `next`: motions from this one's sources straight to the other's destinations that carry what "
-           "goes all the way. Raises ArgumentError where `next` begins with other blocks than those this plan ends with, where a "
+           "First this plan, then `next`: motions from this one's sources straight to the other's destinations that "
+           "carry what "
+           "goes all the way. Raises ArgumentError where `next` begins with other blocks than those this plan ends "
+           "with, where a "
            "plan is one rank's, and for motions between regions of different shape.")
-      .def("bind", [](nb::object self, nb::object sources, nb::object destinations, nb::kwargs options) {
-             return nb::module_::import_("longshore._blocks").attr("bind")(self, sources, destinations, **options);
-           }, nb::arg("sources"), nb::arg("destinations") = nb::none(), nb::arg("options"), bind_doc,
-           nb::sig("def bind(self, sources: object, destinations: object | None = None, *, comm: object | None = None, ghost: int "
-                   "| Sequence[int] | None = None, destination_ghost: int | Sequence[int] | None = None, combine: str | None = "
-                   "None, threads: int | None = None, max_mem: int | str | None = None, proxy: bool = False, checked: bool = "
-                   "False, order: str = 'F', node: str | None = None, aggregate: bool | None = None, packet_bytes: int | None = "
-                   "None, preallocate: bool | None = None, exchange: str | None = None) -> Mover"))
-      .def_prop_ro("digest", &BlockPlan::digest, "64 bits that agree on all machines for equal plans, whosever motions they hold.")
-      .def_prop_ro("workspace_bytes", &BlockPlan::workspace_bytes, "Bytes of memory the plan holds beyond its two floor plans.")
-      .def("__eq__", [](const BlockPlan& a, nb::object b) {
-             return nb::isinstance<BlockPlan>(b) && a == nb::cast<const BlockPlan&>(b);
-           },
-           nb::arg("other"), nb::sig("def __eq__(self, other: object, /) -> bool"))
-      .def("to_bytes", [](const BlockPlan& plan) { return to_bytes(plan.to_bytes()); },
-           "A file's content: header with a version, the plan, a checksum. What neighbours share is worked out again by whoever "
-           "reads it.")
-      .def_static("from_bytes", [](const nb::bytes& bytes, std::optional<Index> most_pairs) {
-                    return BlockPlan::from_bytes(to_span(bytes), most_pairs.value_or(BlockPlan::all_pairs));
-                  }, nb::arg("bytes"), nb::arg("most_pairs") = nb::none(),
-                  "What to_bytes() wrote, of 64 dimensions at most. Raises ArgumentError saying what is wrong; never trusts a "
-                  "number. Few bytes may stand for very many blocks, pairs of neighbours and motions by hand: `most_pairs` bounds "
-                  "each of them, for bytes from strangers.")
+      .def(
+          "bind",
+          [](nb::object self, nb::object sources, nb::object destinations, nb::kwargs options) {
+            return nb::module_::import_("longshore._blocks").attr("bind")(self, sources, destinations, **options);
+          },
+          nb::arg("sources"), nb::arg("destinations") = nb::none(), nb::arg("options"), bind_doc,
+          nb::sig("def bind(self, sources: object, destinations: object | None = None, *, comm: object | None = None, "
+                  "ghost: int "
+                  "| Sequence[int] | None = None, destination_ghost: int | Sequence[int] | None = None, combine: str | "
+                  "None = "
+                  "None, threads: int | None = None, max_mem: int | str | None = None, proxy: bool = False, checked: "
+                  "bool = "
+                  "False, order: str = 'F', node: str | None = None, aggregate: bool | None = None, packet_bytes: int "
+                  "| None = "
+                  "None, preallocate: bool | None = None, exchange: str | None = None) -> Mover"))
+      .def_prop_ro("digest", &BlockPlan::digest,
+                   "64 bits that agree on all machines for equal plans, whosever motions they hold.")
+      .def_prop_ro("workspace_bytes", &BlockPlan::workspace_bytes,
+                   "Bytes of memory the plan holds beyond its two floor plans.")
+      .def(
+          "__eq__",
+          [](const BlockPlan& a, nb::object b) {
+            return nb::isinstance<BlockPlan>(b) && a == nb::cast<const BlockPlan&>(b);
+          },
+          nb::arg("other"), nb::sig("def __eq__(self, other: object, /) -> bool"))
+      .def(
+          "to_bytes", [](const BlockPlan& plan) { return to_bytes(plan.to_bytes()); },
+          "A file's content: header with a version, the plan, a checksum. What neighbours share is worked out again by "
+          "whoever "
+          "reads it.")
+      .def_static(
+          "from_bytes",
+          [](const nb::bytes& bytes, std::optional<Index> most_pairs) {
+            return BlockPlan::from_bytes(to_span(bytes), most_pairs.value_or(BlockPlan::all_pairs));
+          },
+          nb::arg("bytes"), nb::arg("most_pairs") = nb::none(),
+          "What to_bytes() wrote, of 64 dimensions at most. Raises ArgumentError saying what is wrong; never trusts a "
+          "number. Few bytes may stand for very many blocks, pairs of neighbours and motions by hand: `most_pairs` "
+          "bounds "
+          "each of them, for bytes from strangers.")
       .def("__getstate__", [](const BlockPlan& plan) { return to_bytes(plan.to_bytes()); })
-      .def("__setstate__", [](BlockPlan& self, const nb::bytes& bytes) {
-             new (&self) BlockPlan(BlockPlan::from_bytes(to_span(bytes)));
-           })
+      .def("__setstate__", [](BlockPlan& self,
+                              const nb::bytes& bytes) { new (&self) BlockPlan(BlockPlan::from_bytes(to_span(bytes))); })
       .def("__str__", [](const BlockPlan& p) { return p.to_string(); })
       .def("__repr__", [](const BlockPlan& p) { return "<longshore.BlockPlan: " + p.to_string(2) + ">"; });
 

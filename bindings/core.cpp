@@ -4,7 +4,8 @@
 NB_MODULE(_core, module) {
   using namespace longshore::python;
   module.doc() =
-      "Longshore's C++ core: regions, layouts, plans, relations, models and the threads engine. Use it through `longshore`.";
+      "Longshore's C++ core: regions, layouts, plans, relations, models and the threads engine. Use it through "
+      "`longshore`.";
   module.attr("__version__") = LONGSHORE_VERSION;
   register_errors();
   bind_regions(module);

@@ -17,40 +17,44 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 void bind_finegrain(nb::module_& module) {
   module.def("finegrain_available", &finegrain::available, "Whether this build has the finegrain engine.");
-  module.def("finegrain_move",
-             [](const BlockPlan& plan, const XArray& source, const XArray& destination, ElementType type,
-                const std::string& combine, const std::string& order, bool checked, std::uint64_t seed, Index rounds,
-                Index stack_bytes, Index max_mem) {
-               BlockOptions options;
-               if (!combine.empty()) options.reduction = Reduction(type, reduce_op(combine));
-               options.visit = to_order(order), options.checked = checked, options.max_mem = max_mem;
-               const Index ranks = std::max<Index>(1, plan.world_size());
-               finegrain::Statistics statistics;
-               Index bytes = 0;
-               std::optional<double> bind_s, move_s;
-               {
-                 nb::gil_scoped_release unlocked;
-                 auto start = std::chrono::steady_clock::now();
-                 statistics = finegrain::run(ranks, [&](finegrain::Rank& me) {
-                   const auto mover = finegrain::bind(plan, me, source, destination, options);
-                   bytes = checked_add(bytes, checked_mul(rounds, mover->moved_bytes()));
-                   me.barrier();
-                   // Whoever is the first to go on takes the time.
-                   if (!bind_s) bind_s = seconds_since(start), start = std::chrono::steady_clock::now();
-                   for (Index round = 0; round < rounds; ++round) mover->start(), mover->wait();
-                   me.barrier();
-                   if (!move_s) move_s = seconds_since(start);
-                 }, {seed, stack_bytes});
-               }
-               nb::dict told;
-               told["ranks"] = ranks, told["bytes"] = bytes;
-               told["switches"] = statistics.switches, told["stacks"] = statistics.stacks;
-               told["bind_s"] = *bind_s, told["move_s"] = *move_s;
-               return told;
-             },
-             nb::arg("plan"), nb::arg("source"), nb::arg("destination"), nb::arg("type"), nb::arg("combine"), nb::arg("order"),
-             nb::arg("checked"), nb::arg("seed"), nb::arg("rounds"), nb::arg("stack_bytes"),
-             nb::arg("max_mem"), "What longshore.finegrain.move does.");
+  module.def(
+      "finegrain_move",
+      [](const BlockPlan& plan, const XArray& source, const XArray& destination, ElementType type,
+         const std::string& combine, const std::string& order, bool checked, std::uint64_t seed, Index rounds,
+         Index stack_bytes, Index max_mem) {
+        BlockOptions options;
+        if (!combine.empty()) options.reduction = Reduction(type, reduce_op(combine));
+        options.visit = to_order(order), options.checked = checked, options.max_mem = max_mem;
+        const Index ranks = std::max<Index>(1, plan.world_size());
+        finegrain::Statistics statistics;
+        Index bytes = 0;
+        std::optional<double> bind_s, move_s;
+        {
+          nb::gil_scoped_release unlocked;
+          auto start = std::chrono::steady_clock::now();
+          statistics = finegrain::run(ranks,
+                                      [&](finegrain::Rank& me) {
+                                        const auto mover = finegrain::bind(plan, me, source, destination, options);
+                                        bytes = checked_add(bytes, checked_mul(rounds, mover->moved_bytes()));
+                                        me.barrier();
+                                        // Whoever is the first to go on takes the time.
+                                        if (!bind_s)
+                                          bind_s = seconds_since(start), start = std::chrono::steady_clock::now();
+                                        for (Index round = 0; round < rounds; ++round) mover->start(), mover->wait();
+                                        me.barrier();
+                                        if (!move_s) move_s = seconds_since(start);
+                                      },
+                                      {seed, stack_bytes});
+        }
+        nb::dict told;
+        told["ranks"] = ranks, told["bytes"] = bytes;
+        told["switches"] = statistics.switches, told["stacks"] = statistics.stacks;
+        told["bind_s"] = *bind_s, told["move_s"] = *move_s;
+        return told;
+      },
+      nb::arg("plan"), nb::arg("source"), nb::arg("destination"), nb::arg("type"), nb::arg("combine"), nb::arg("order"),
+      nb::arg("checked"), nb::arg("seed"), nb::arg("rounds"), nb::arg("stack_bytes"), nb::arg("max_mem"),
+      "What longshore.finegrain.move does.");
 }
 
 }  // namespace longshore::python

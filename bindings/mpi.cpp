@@ -139,13 +139,15 @@ NB_MODULE(LONGSHORE_MPI_MODULE, module) {
   module.def(
       "bind_blocks",
       [](const BlockPlan& plan, std::uint64_t comm, const XArray& source, const XArray& destination, ElementType type,
-         const std::string& combine, Index max_mem, bool proxy, bool checked, const std::string& order, const std::string& node,
-         bool aggregate, Index packet_bytes, bool preallocate, const std::string& exchange, std::string element) {
+         const std::string& combine, Index max_mem, bool proxy, bool checked, const std::string& order,
+         const std::string& node, bool aggregate, Index packet_bytes, bool preallocate, const std::string& exchange,
+         std::string element) {
         mpi::ExchangeOptions options;
         if (!combine.empty()) options.reduction = Reduction(type, reduce_op(combine));
         options.max_mem = max_mem, options.proxy = proxy, options.checked = checked, options.visit = to_order(order);
         options.node = to_path(node), options.aggregate = aggregate, options.packet_bytes = packet_bytes;
-        options.preallocate = preallocate, options.exchange = to_exchange(exchange), options.element = std::move(element);
+        options.preallocate = preallocate, options.exchange = to_exchange(exchange),
+        options.element = std::move(element);
         nb::gil_scoped_release unlocked;
         return mpi::bind(plan, mpi::CommHandle::from_bits(comm), source, destination, options);
       },

@@ -1,5 +1,5 @@
-/// Rank maps with MPI's groups and communicators, and virtual communicators. Handles come and go as bits; `longshore._mpi` makes
-/// mpi4py's objects of them.
+/// Rank maps with MPI's groups and communicators, and virtual communicators. Handles come and go as bits;
+/// `longshore._mpi` makes mpi4py's objects of them.
 #include <nanobind/stl/optional.h>
 
 #include "longshore/movers/virtual_comm.hpp"
@@ -33,16 +33,18 @@ void bind_mpi_ranks(nb::module_& module) {
   const auto context = nb::arg("context") = nb::none();
 
   module.def(
-      "to_group", [](const RankMap& members, Bits in) { return mpi::to_group(members, comm_of(in)).bits(); }, map, parent,
-      Unlocked(), "The handle of a new group of the members.");
+      "to_group", [](const RankMap& members, Bits in) { return mpi::to_group(members, comm_of(in)).bits(); }, map,
+      parent, Unlocked(), "The handle of a new group of the members.");
   module.def(
       "create_communicator",
-      [](const RankMap& members, Bits in, int tag) { return mpi::create_communicator(members, comm_of(in), tag).bits(); }, map,
-      parent, nb::arg("tag"), Unlocked(),
+      [](const RankMap& members, Bits in, int tag) {
+        return mpi::create_communicator(members, comm_of(in), tag).bits();
+      },
+      map, parent, nb::arg("tag"), Unlocked(),
       "Collective over the members: the handle of a new communicator of them; of none for others.");
   module.def(
-      "rank_map_of_comm", [](Bits of, Bits in) { return mpi::rank_map_of(comm_of(of), comm_of(in)); }, comm, parent, Unlocked(),
-      "Collective over `comm`: which ranks of `parent` its processes are.");
+      "rank_map_of_comm", [](Bits of, Bits in) { return mpi::rank_map_of(comm_of(of), comm_of(in)); }, comm, parent,
+      Unlocked(), "Collective over `comm`: which ranks of `parent` its processes are.");
   module.def(
       "rank_map_of_group",
       [](Bits of, Bits in, std::optional<Index> most) {
@@ -52,18 +54,23 @@ void bind_mpi_ranks(nb::module_& module) {
       nb::arg("group"), parent, nb::arg("most") = nb::none(), Unlocked(),
       "Which ranks of `parent` the members of a group are. `most`: as many comparisons as MPI may make, for tests.");
   module.def(
-      "split", [](Bits in, MaybeNumber colour, MaybeNumber key) { return mpi::split(comm_of(in), number(colour), number(key)); },
-      parent, colour, key, Unlocked(), "Collective over `parent`: the ranks of this colour, by key. None is an error of all.");
+      "split",
+      [](Bits in, MaybeNumber colour, MaybeNumber key) { return mpi::split(comm_of(in), number(colour), number(key)); },
+      parent, colour, key, Unlocked(),
+      "Collective over `parent`: the ranks of this colour, by key. None is an error of all.");
   module.def(
       "node_aware_order", [](Bits of) { return mpi::node_aware_order(comm_of(of)); }, comm, Unlocked(),
       "Collective: the ranks grouped by node.");
 
   module.def(
-      "byte_type", [](Index bytes, Index block_bytes) { return mpi::byte_type(bytes, block_bytes).bits(); }, nb::arg("bytes"),
-      nb::arg("block_bytes"), "The handle of a datatype of so many bytes, as large messages have it. For tests.");
+      "byte_type", [](Index bytes, Index block_bytes) { return mpi::byte_type(bytes, block_bytes).bits(); },
+      nb::arg("bytes"), nb::arg("block_bytes"),
+      "The handle of a datatype of so many bytes, as large messages have it. For tests.");
 
-  nb::class_<VirtualComm>(module, "VirtualComm", "Who is where, and under which tags. `longshore.VirtualComm` sends and receives.")
-      .def_static("over", [](Bits of) { return VirtualComm::over(comm_of(of)); }, comm, Unlocked())
+  nb::class_<VirtualComm>(module, "VirtualComm",
+                          "Who is where, and under which tags. `longshore.VirtualComm` sends and receives.")
+      .def_static(
+          "over", [](Bits of) { return VirtualComm::over(comm_of(of)); }, comm, Unlocked())
       .def("sub", &VirtualComm::sub, nb::arg("positions"), context, Unlocked())
       .def("create", &VirtualComm::create, nb::arg("ranks"), context, Unlocked())
       .def(
@@ -76,7 +83,8 @@ void bind_mpi_ranks(nb::module_& module) {
       .def_prop_ro("size", &VirtualComm::size)
       .def_prop_ro("rank", [](const VirtualComm& self) { return place(self.rank()); })
       .def("peer", &VirtualComm::peer, nb::arg("rank"))
-      .def("position", [](const VirtualComm& self, Index rank) { return place(self.position(rank)); }, nb::arg("rank"))
+      .def(
+          "position", [](const VirtualComm& self, Index rank) { return place(self.position(rank)); }, nb::arg("rank"))
       .def_prop_ro("tag_ub", &VirtualComm::tag_ub)
       .def_prop_ro("context", &VirtualComm::context)
       .def_prop_ro("contexts", &VirtualComm::contexts)
@@ -85,7 +93,8 @@ void bind_mpi_ranks(nb::module_& module) {
           "Raises the error for a message of no member.")
       .def("wire_tag", &VirtualComm::wire_tag, nb::arg("tag"))
       .def_prop_ro("traffic", [](const VirtualComm& self) { return self.traffic().bits(); })
-      .def("comm", [](const VirtualComm& self) { return self.comm().bits(); }, Unlocked());
+      .def(
+          "comm", [](const VirtualComm& self) { return self.comm().bits(); }, Unlocked());
 }
 
 }  // namespace longshore::python

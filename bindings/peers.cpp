@@ -1,4 +1,5 @@
-// `_peers`: other libraries' sets of ranks, for `longshore bench ranks`. A module of its own, for it needs these libraries.
+// `_peers`: other libraries' sets of ranks, for `longshore bench
+// ranks`. A module of its own, for it needs these libraries.
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
@@ -31,33 +32,50 @@ NB_MODULE(_peers, module) {
   using namespace longshore::python;
   module.doc() = "Other libraries' sets of ranks.";
   register_errors();
-  module.def("peers", [] {
-    std::vector<std::string> names;
-    for (const auto& peer : bench::peers()) names.push_back(peer.name);
-    return names;
-  }, "Those that were found when this was built.");
+  module.def(
+      "peers",
+      [] {
+        std::vector<std::string> names;
+        for (const auto& peer : bench::peers()) names.push_back(peer.name);
+        return names;
+      },
+      "Those that were found when this was built.");
   nb::class_<bench::PeerSet>(module, "PeerSet")
       .def_prop_ro("size", &bench::PeerSet::size)
       .def_prop_ro("bytes", &bench::PeerSet::bytes)
-      .def("select", [](const bench::PeerSet& set, Index i) {
-        if (i < 0 || i >= set.size()) throw Error(ErrorKind::argument, "position " + std::to_string(i) + " is outside");
-        return set.select(i);
-      }, nb::arg("position"))
-      .def("rank", [](const bench::PeerSet& set, Index w) {
-        return w < 0 || w >= largest_world ? Index{-1} : set.rank(w);
-      }, nb::arg("rank"))
-      .def("select_seconds", [](const bench::PeerSet& set, const Numbers& positions, const std::string& q, Index passes) {
-        check_questions(positions, set.size(), passes);
-        return set.select_seconds(of(positions), questions(q), passes);
-      }, nb::arg("positions"), nb::arg("questions"), nb::arg("passes") = 1)
-      .def("rank_seconds", [](const bench::PeerSet& set, const Numbers& ranks, const std::string& q, Index passes) {
-        check_questions(ranks, largest_world, passes);
-        return set.rank_seconds(of(ranks), questions(q), passes);
-      }, nb::arg("ranks"), nb::arg("questions"), nb::arg("passes") = 1);
-  module.def("make", [](const std::string& name, const Numbers& members) {
-    check_members(of(members));
-    for (const auto& peer : bench::peers())
-      if (peer.name == name) return peer.make(of(members));
-    throw Error(ErrorKind::argument, "there is no peer \"" + name + "\" here");
-  }, nb::arg("name"), nb::arg("members"));
+      .def(
+          "select",
+          [](const bench::PeerSet& set, Index i) {
+            if (i < 0 || i >= set.size())
+              throw Error(ErrorKind::argument, "position " + std::to_string(i) + " is outside");
+            return set.select(i);
+          },
+          nb::arg("position"))
+      .def(
+          "rank",
+          [](const bench::PeerSet& set, Index w) { return w < 0 || w >= largest_world ? Index{-1} : set.rank(w); },
+          nb::arg("rank"))
+      .def(
+          "select_seconds",
+          [](const bench::PeerSet& set, const Numbers& positions, const std::string& q, Index passes) {
+            check_questions(positions, set.size(), passes);
+            return set.select_seconds(of(positions), questions(q), passes);
+          },
+          nb::arg("positions"), nb::arg("questions"), nb::arg("passes") = 1)
+      .def(
+          "rank_seconds",
+          [](const bench::PeerSet& set, const Numbers& ranks, const std::string& q, Index passes) {
+            check_questions(ranks, largest_world, passes);
+            return set.rank_seconds(of(ranks), questions(q), passes);
+          },
+          nb::arg("ranks"), nb::arg("questions"), nb::arg("passes") = 1);
+  module.def(
+      "make",
+      [](const std::string& name, const Numbers& members) {
+        check_members(of(members));
+        for (const auto& peer : bench::peers())
+          if (peer.name == name) return peer.make(of(members));
+        throw Error(ErrorKind::argument, "there is no peer \"" + name + "\" here");
+      },
+      nb::arg("name"), nb::arg("members"));
 }

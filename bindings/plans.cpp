@@ -16,23 +16,32 @@ void bind_plans(nb::module_& module) {
       });
 
   nb::class_<MotionPlan>(module, "MotionPlan", "The C++ plan under longshore.MotionPlan.")
-      .def("__init__", [](MotionPlan* self, const Layout& source, const Layout& destination, Index itemsize, nb::object axes) {
-             new (self) MotionPlan(source, destination, itemsize, to_axes(axes, source.rank_of_array()));
-           }, nb::arg("source"), nb::arg("destination"), nb::arg("itemsize"), nb::arg("axes") = nb::none())
+      .def(
+          "__init__",
+          [](MotionPlan* self, const Layout& source, const Layout& destination, Index itemsize, nb::object axes) {
+            new (self) MotionPlan(source, destination, itemsize, to_axes(axes, source.rank_of_array()));
+          },
+          nb::arg("source"), nb::arg("destination"), nb::arg("itemsize"), nb::arg("axes") = nb::none())
       .def_prop_ro("source", &MotionPlan::source, "The layout the array is in.")
       .def_prop_ro("destination", &MotionPlan::destination, "The layout it is wanted in.")
-      .def_prop_ro("axes", [](const MotionPlan& p) { return nb::tuple(nb::cast(p.axes())); },
-                   "Destination dimension d is source dimension axes[d].", nb::sig("def axes(self) -> tuple[int, ...]"))
+      .def_prop_ro(
+          "axes", [](const MotionPlan& p) { return nb::tuple(nb::cast(p.axes())); },
+          "Destination dimension d is source dimension axes[d].", nb::sig("def axes(self) -> tuple[int, ...]"))
       .def_prop_ro("itemsize", &MotionPlan::element_bytes, "Bytes of one element.")
       .def_prop_ro("world_size", &MotionPlan::world_size, "Ranks [0, world_size) may take part.")
       .def("sends", &MotionPlan::sends, nb::arg("rank"), "The motions that leave a rank, the one to itself included.")
-      .def("receives", &MotionPlan::receives, nb::arg("rank"), "The motions that arrive at a rank, the one from itself included.")
-      .def("relation_of", [](const MotionPlan& p, const Motion& m) { return AddressRelation(p.relation(m)); }, nb::arg("motion"),
-           "A motion as offsets between the two local arrays.")
+      .def("receives", &MotionPlan::receives, nb::arg("rank"),
+           "The motions that arrive at a rank, the one from itself included.")
+      .def(
+          "relation_of", [](const MotionPlan& p, const Motion& m) { return AddressRelation(p.relation(m)); },
+          nb::arg("motion"), "A motion as offsets between the two local arrays.")
       .def_prop_ro("digest", &MotionPlan::digest, "64 bits that agree on all machines for equal plans.")
-      .def("__eq__", [](const MotionPlan& a, nb::object b) {
-             return nb::isinstance<MotionPlan>(b) && a == nb::cast<const MotionPlan&>(b);
-           }, nb::arg("other"), nb::sig("def __eq__(self, other: object, /) -> bool"))
+      .def(
+          "__eq__",
+          [](const MotionPlan& a, nb::object b) {
+            return nb::isinstance<MotionPlan>(b) && a == nb::cast<const MotionPlan&>(b);
+          },
+          nb::arg("other"), nb::sig("def __eq__(self, other: object, /) -> bool"))
       .def("__hash__", [](const MotionPlan& p) { return Py_hash_t(p.digest() & 0x7fffffffffffffff); })
       .def("__str__", &MotionPlan::to_string);
 }

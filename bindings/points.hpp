@@ -17,7 +17,8 @@ inline std::vector<Index> to_indices(nb::handle value) {
     for (const auto item : nb::isinstance<nb::int_>(value) ? nb::make_tuple(value) : nb::tuple(nb::borrow(value)))
       if (nb::isinstance<nb::int_>(item) && !nb::try_cast<Index>(item, single))
         throw Error(ErrorKind::overflow, nb::cast<std::string>(nb::repr(item)) + " does not fit in 64 bits");
-  const std::string words = "expected an integer or a sequence of integers, got " + nb::cast<std::string>(nb::repr(value));
+  const std::string words =
+      "expected an integer or a sequence of integers, got " + nb::cast<std::string>(nb::repr(value));
   throw nb::type_error(words.c_str());
 }
 
@@ -57,8 +58,9 @@ inline Axes to_axes(nb::handle value, std::size_t dims) {
   if (value.is_none()) return axes;
   for (const Index axis : to_indices(value)) {
     if (axis < -Index(dims) || axis >= Index(dims))
-      throw Error(ErrorKind::argument, "axes entry " + std::to_string(axes.size()) + " is " + std::to_string(axis) + ", outside [" +
-                                           std::to_string(-Index(dims)) + ", " + std::to_string(dims) + ")");
+      throw Error(ErrorKind::argument, "axes entry " + std::to_string(axes.size()) + " is " + std::to_string(axis) +
+                                           ", outside [" + std::to_string(-Index(dims)) + ", " + std::to_string(dims) +
+                                           ")");
     axes.push_back(std::size_t(axis < 0 ? axis + Index(dims) : axis));
   }
   if (axes.empty() && dims > 0)

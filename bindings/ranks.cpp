@@ -15,11 +15,11 @@ namespace {
 constexpr const char* map_doc =
     R"(Which world rank a group member is: distinct ranks of a world of up to 2^40, in an order.
 
-``RankMap(members, world)`` takes a range or anything that NumPy makes integers of. The representation is the one that suits the
-members: `explain` shows what each would cost. `strategy` is "time", "space" or "hybrid", which weighs both with `alpha`; `module`
-names one representation instead, `modules` those to choose from: "standard", "thesis", "all", or names with commas between them.
-`lookup` is an index for `rank` on lists: "none", "lazy", "hash" or "shortcuts". A value:
-immutable, picklable, cheap to copy; maps made of other maps share what they have in common. Not collective.
+``RankMap(members, world)`` takes a range or anything that NumPy makes integers of. The representation is the one that
+suits the members: `explain` shows what each would cost. `strategy` is "time", "space" or "hybrid", which weighs both
+with `alpha`; `module` names one representation instead, `modules` those to choose from: "standard", "thesis", "all", or
+names with commas between them. `lookup` is an index for `rank` on lists: "none", "lazy", "hash" or "shortcuts". A
+value: immutable, picklable, cheap to copy; maps made of other maps share what they have in common. Not collective.
 
 >>> rows = RankMap(range(0, 1048576, 64), 1048576)
 >>> rows[5], rows.rank(320), rows.rank(321), rows.bytes
@@ -48,8 +48,7 @@ Integers integers(const nb::handle& given, const char* what) {
   const nb::object dtype = array.attr("dtype");
   const auto kind = nb::cast<std::string>(dtype.attr("kind"));
   if (nb::cast<std::size_t>(array.attr("size")) > 0 && kind != "i" && kind != "u")
-    throw Error(ErrorKind::argument,
-                std::string(what) + " are integers, not " + nb::str(dtype).c_str());
+    throw Error(ErrorKind::argument, std::string(what) + " are integers, not " + nb::str(dtype).c_str());
   if (kind == "u" && nb::cast<int>(dtype.attr("itemsize")) == 8 && nb::cast<std::size_t>(array.attr("size")) > 0 &&
       nb::cast<std::uint64_t>(array.attr("max")()) > std::uint64_t(INT64_MAX))
     throw Error(ErrorKind::overflow, std::string(what) + " are to fit in 64 signed bits");
@@ -101,8 +100,8 @@ Modules portfolio(const std::string& names) {
   return list;
 }
 
-Strategy strategy_of(const std::string& name, double alpha, const std::optional<std::string>& module, const std::string& modules,
-                     const std::string& lookup) {
+Strategy strategy_of(const std::string& name, double alpha, const std::optional<std::string>& module,
+                     const std::string& modules, const std::string& lookup) {
   Strategy strategy;
   if (name == "time")
     strategy = Strategy::time();
@@ -176,7 +175,8 @@ RankMap unlocked(Operation operation) {
 template <RankMap (*Group)(const RankMap&, const RankMap&, const Strategy&),
           RankMap (*Set)(const RankMap&, const RankMap&, const Strategy&)>
 RankMap combined(const RankMap& a, const RankMap& b, const std::string& order) {
-  if (order != "mpi" && order != "set") throw Error(ErrorKind::argument, "an order is \"mpi\" or \"set\", not \"" + order + "\"");
+  if (order != "mpi" && order != "set")
+    throw Error(ErrorKind::argument, "an order is \"mpi\" or \"set\", not \"" + order + "\"");
   return unlocked([&] { return order == "mpi" ? Group(a, b, {}) : Set(a, b, {}); });
 }
 
@@ -185,7 +185,8 @@ std::vector<RankRange> ranges_of(const nb::handle& given) {
   for (const nb::handle item : nb::iter(given)) {
     const auto triplet = nb::cast<std::vector<Index>>(item);
     if (triplet.size() != 3)
-      throw Error(ErrorKind::argument, "a range is (first, last, stride), not " + std::to_string(triplet.size()) + " numbers");
+      throw Error(ErrorKind::argument,
+                  "a range is (first, last, stride), not " + std::to_string(triplet.size()) + " numbers");
     ranges.push_back({triplet[0], triplet[1], triplet[2]});
   }
   return ranges;
@@ -258,12 +259,9 @@ void bind_algebra(nb::class_<RankMap>& type) {
           [](const RankMap& a, const RankMap& b) {
             const nb::gil_scoped_release release;
             switch (compare(a, b)) {
-              case Comparison::identical:
-                return "identical";
-              case Comparison::similar:
-                return "similar";
-              default:
-                return "unequal";
+              case Comparison::identical: return "identical";
+              case Comparison::similar: return "similar";
+              default: return "unequal";
             }
           },
           other, "\"identical\", \"similar\" (another order) or \"unequal\", as MPI_Group_compare.")
@@ -378,14 +376,17 @@ void bind_questions(nb::class_<RankMap>& type) {
 
 void bind_orders(nb::module_& module) {
   module.def(
-      "tiled_order", [](const std::vector<Index>& shape, const std::vector<Index>& tile) { return tiled_order(shape, tile); },
+      "tiled_order",
+      [](const std::vector<Index>& shape, const std::vector<Index>& tile) { return tiled_order(shape, tile); },
       nb::arg("shape"), nb::arg("tile"), nb::call_guard<nb::gil_scoped_release>(),
-      "The ranks of a process grid, whose last dimension is the fastest, tile by tile. A closed form where the tile divides the "
+      "The ranks of a process grid, whose last dimension is the fastest, tile by tile. A closed form where the tile "
+      "divides the "
       "grid, else tiles at the upper ends are cut.");
   module.def(
       "hilbert_order", [](const std::vector<Index>& shape) { return hilbert_order(shape); }, nb::arg("shape"),
       nb::call_guard<nb::gil_scoped_release>(),
-      "The ranks of a process grid along Hilbert's curve: each is a neighbour of the one before where extents are one power of "
+      "The ranks of a process grid along Hilbert's curve: each is a neighbour of the one before where extents are one "
+      "power of "
       "two, near it elsewhere.");
   module.def(
       "node_order",
@@ -397,9 +398,12 @@ void bind_orders(nb::module_& module) {
       nb::arg("nodes"),
       "Members grouped by node, nodes in the order of their first member. nodes[w]: a number for the node of member w.",
       nb::sig("def node_order(nodes: object) -> RankMap"));
-  module.def("placed_order", &placed_order, nb::arg("cells"), nb::arg("processes"), nb::call_guard<nb::gil_scoped_release>(),
-             "The order in which a grid goes to processes: the i-th rank of the grid that `cells` visits belongs to the i-th of "
-             "`processes`; member c takes rank c of the grid. With `cells` in tiles and `processes` by node, nodes get tiles.");
+  module.def("placed_order", &placed_order, nb::arg("cells"), nb::arg("processes"),
+             nb::call_guard<nb::gil_scoped_release>(),
+             "The order in which a grid goes to processes: the i-th rank of the grid that `cells` visits belongs to "
+             "the i-th of "
+             "`processes`; member c takes rank c of the grid. With `cells` in tiles and `processes` by node, nodes get "
+             "tiles.");
   module.def(
       "split_keys",
       [](const RankMap& order) {
@@ -506,12 +510,13 @@ void bind_ranks(nb::module_& module) {
       .def("__hash__",
            [](const RankMap& map) {
              const Index n = map.size();
-             return nb::hash(n == 0 ? nb::make_tuple(0) : nb::make_tuple(n, map.select(0), map.select(n / 2), map.select(n - 1)));
+             return nb::hash(n == 0 ? nb::make_tuple(0)
+                                    : nb::make_tuple(n, map.select(0), map.select(n / 2), map.select(n - 1)));
            })
       .def("__repr__",
            [](const RankMap& map) {
-             return "<longshore.RankMap " + std::string(map.representation()) + ": " + std::to_string(map.size()) + " of " +
-                    std::to_string(map.world()) + " ranks in " + std::to_string(map.bytes()) + " bytes>";
+             return "<longshore.RankMap " + std::string(map.representation()) + ": " + std::to_string(map.size()) +
+                    " of " + std::to_string(map.world()) + " ranks in " + std::to_string(map.bytes()) + " bytes>";
            })
       .def("__getstate__", [](nb::handle self) { return self.attr("to_bytes")(); })
       .def("__setstate__", [](RankMap& self, const nb::bytes& bytes) {
@@ -532,11 +537,15 @@ void bind_ranks(nb::module_& module) {
       "What each representation of these members would cost; the map is not made.",
       nb::sig("def explain_ranks(members: object, world: int, *, strategy: str = 'hybrid', alpha: float = 0.25, "
               "modules: str = 'standard') -> RankExplanation"));
-  module.def("rank_modules", [](const std::string& name) {
-    std::vector<std::string> names;
-    for (const auto* m : portfolio(name)) names.emplace_back(m->name());
-    return names;
-  }, nb::arg("modules") = "all", "The names of the representations that there are: \"standard\", \"thesis\" or \"all\".");
+  module.def(
+      "rank_modules",
+      [](const std::string& name) {
+        std::vector<std::string> names;
+        for (const auto* m : portfolio(name)) names.emplace_back(m->name());
+        return names;
+      },
+      nb::arg("modules") = "all",
+      "The names of the representations that there are: \"standard\", \"thesis\" or \"all\".");
 }
 
 }  // namespace longshore::python

@@ -17,7 +17,8 @@ nb::object to_array(std::vector<Index> values) {
   nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<Index>*>(p); });
   const std::size_t shape[2] = {owned->size() / Columns, Columns};
   // Viewed, because what arrives is C's `long long`, which NumPy prints another way than its own int64.
-  return nb::cast(nb::ndarray<nb::numpy, Index>(owned->data(), Columns == 1 ? 1 : 2, shape, owner)).attr("view")("int64");
+  return nb::cast(nb::ndarray<nb::numpy, Index>(owned->data(), Columns == 1 ? 1 : 2, shape, owner))
+      .attr("view")("int64");
 }
 
 /// An integer array of one or two dimensions as `longshore._arrays.index_array` makes it.
@@ -36,15 +37,18 @@ struct IndexArray {
     narrow = nb::cast<bool>(made[3]);
   }
   std::span<const std::int64_t> wide_values() const { return {static_cast<const std::int64_t*>(data), rows * columns}; }
-  std::span<const std::int32_t> narrow_values() const { return {static_cast<const std::int32_t*>(data), rows * columns}; }
+  std::span<const std::int32_t> narrow_values() const {
+    return {static_cast<const std::int32_t*>(data), rows * columns};
+  }
 };
 
-/// The end of the stretch of positions that somebody asks for. Throws `Error(argument)` where there are no such positions.
+/// The end of the stretch of positions that somebody asks for.
+/// Throws `Error(argument)` where there are no such positions.
 inline Index end_of_stretch(Index first, const std::optional<Index>& last, Index elements) {
   const Index end = last.value_or(elements);
   if (first < 0 || end > elements || first > end)
-    throw Error(ErrorKind::argument, "positions [" + std::to_string(first) + ", " + std::to_string(end) + ") are not within [0, " +
-                                         std::to_string(elements) + ")");
+    throw Error(ErrorKind::argument, "positions [" + std::to_string(first) + ", " + std::to_string(end) +
+                                         ") are not within [0, " + std::to_string(elements) + ")");
   return end;
 }
 
@@ -55,7 +59,8 @@ struct Element {
   Element(const nb::object& dtype, const nb::object& reduce) {
     const nb::tuple made = nb::cast<nb::tuple>(arrays_module().attr("relation_element")(dtype, reduce));
     bytes = nb::cast<Index>(made[0]);
-    if (!reduce.is_none()) reduction = Reduction(nb::cast<ElementType>(made[1]), reduce_op(nb::cast<std::string>(reduce)));
+    if (!reduce.is_none())
+      reduction = Reduction(nb::cast<ElementType>(made[1]), reduce_op(nb::cast<std::string>(reduce)));
   }
 };
 

@@ -9,8 +9,8 @@ namespace {
 nb::bytes to_bytes(const std::string& text) { return nb::bytes(text.data(), text.size()); }
 std::string from_bytes(const nb::bytes& bytes) { return {bytes.c_str(), bytes.size()}; }
 
-/// Calls into Python from a function that has let go of the interpreter. What a store raises becomes a failure that the cache
-/// counts; what is no Exception (an interrupt) goes on.
+/// Calls into Python from a function that has let go of the interpreter. What a store raises becomes a failure that the
+/// cache counts; what is no Exception (an interrupt) goes on.
 template <class F>
 auto store_call(F&& f) {
   const nb::gil_scoped_acquire acquire;
@@ -127,12 +127,14 @@ void bind_relation_cache(nb::module_& module) {
   nb::class_<CacheStatistics>(module, "CacheStatistics", "What a cache has done and what it holds.")
       .def_ro("hits", &CacheStatistics::hits, "Asked for and kept, or being made by another thread.")
       .def_ro("misses", &CacheStatistics::misses, "Asked for and neither kept nor restored.")
-      .def_ro("restores", &CacheStatistics::restores, "Relations that came back from the store, groups' other members included.")
+      .def_ro("restores", &CacheStatistics::restores,
+              "Relations that came back from the store, groups' other members included.")
       .def_ro("evictions", &CacheStatistics::evictions, "Relations flushed.")
       .def_ro("spills", &CacheStatistics::spills, "Records written to the store, one a group.")
       .def_ro("damaged", &CacheStatistics::damaged, "Records of the store that did not hold together: misses.")
       .def_ro("store_failures", &CacheStatistics::store_failures, "The store could not do what it was asked.")
-      .def_ro("not_kept", &CacheStatistics::not_kept, "Larger than the ceiling, or than what pinned relations leave of it.")
+      .def_ro("not_kept", &CacheStatistics::not_kept,
+              "Larger than the ceiling, or than what pinned relations leave of it.")
       .def_ro("relations", &CacheStatistics::relations, "Relations kept now.")
       .def_ro("groups", &CacheStatistics::groups, "Groups kept now.")
       .def_ro("bytes", &CacheStatistics::bytes, "Bytes in use now.")
@@ -144,8 +146,10 @@ void bind_relation_cache(nb::module_& module) {
   nb::class_<CacheEntry>(module, "CacheEntry", "A relation that a cache keeps.")
       .def_prop_ro("key_bytes", [](const CacheEntry& e) { return to_bytes(e.key); })
       .def_prop_ro("group_bytes", [](const CacheEntry& e) { return to_bytes(e.group); })
-      .def_prop_ro("kind", [](const CacheEntry& e) { return std::string(encoding_name(e.kind)); }, "Its encoding.")
-      .def_prop_ro("keep", [](const CacheEntry& e) { return kept_names[int(e.keep)]; }, "What is compiled of it.")
+      .def_prop_ro(
+          "kind", [](const CacheEntry& e) { return std::string(encoding_name(e.kind)); }, "Its encoding.")
+      .def_prop_ro(
+          "keep", [](const CacheEntry& e) { return kept_names[int(e.keep)]; }, "What is compiled of it.")
       .def_ro("elements", &CacheEntry::elements)
       .def_ro("bytes", &CacheEntry::bytes)
       .def_ro("uses", &CacheEntry::uses)
@@ -155,22 +159,35 @@ void bind_relation_cache(nb::module_& module) {
       .def_ro("done", &CacheEntry::done);
 
   nb::class_<Kept>(module, "CachedRelation", "A relation from a cache; it stays usable after the cache has flushed it.")
-      .def_prop_ro("encoding", [](const Kept& k) { return k.relation->encoding(); }, "The encoding.")
-      .def_prop_ro("relation", [](const Kept& k) { return k.relation->encoding().decode(); }, "The relation, decoded now.")
-      .def_prop_ro("keep", [](const Kept& k) { return kept_names[int(k.relation->kept())]; }, "What is compiled of it and kept.")
-      .def_prop_ro("program", [](nb::handle self) {
-             const auto& kept = nb::cast<const Kept&>(self);
-             return kept.program(self, kept.relation->program());
-           }, "Source -> destination: kept, or else compiled now.")
-      .def_prop_ro("assembler", [](nb::handle self) {
-             const auto& kept = nb::cast<const Kept&>(self);
-             return kept.program(self, kept.relation->assembler());
-           }, "Source -> message: kept, or else compiled now.")
-      .def_prop_ro("disassembler", [](nb::handle self) {
-             const auto& kept = nb::cast<const Kept&>(self);
-             return kept.program(self, kept.relation->disassembler());
-           }, "Message -> destination: kept, or else compiled now.")
-      .def_prop_ro("bytes", [](const Kept& k) { return k.relation->bytes(); }, "What a cache counts, its key aside.")
+      .def_prop_ro(
+          "encoding", [](const Kept& k) { return k.relation->encoding(); }, "The encoding.")
+      .def_prop_ro(
+          "relation", [](const Kept& k) { return k.relation->encoding().decode(); }, "The relation, decoded now.")
+      .def_prop_ro(
+          "keep", [](const Kept& k) { return kept_names[int(k.relation->kept())]; }, "What is compiled of it and kept.")
+      .def_prop_ro(
+          "program",
+          [](nb::handle self) {
+            const auto& kept = nb::cast<const Kept&>(self);
+            return kept.program(self, kept.relation->program());
+          },
+          "Source -> destination: kept, or else compiled now.")
+      .def_prop_ro(
+          "assembler",
+          [](nb::handle self) {
+            const auto& kept = nb::cast<const Kept&>(self);
+            return kept.program(self, kept.relation->assembler());
+          },
+          "Source -> message: kept, or else compiled now.")
+      .def_prop_ro(
+          "disassembler",
+          [](nb::handle self) {
+            const auto& kept = nb::cast<const Kept&>(self);
+            return kept.program(self, kept.relation->disassembler());
+          },
+          "Message -> destination: kept, or else compiled now.")
+      .def_prop_ro(
+          "bytes", [](const Kept& k) { return k.relation->bytes(); }, "What a cache counts, its key aside.")
       .def("__repr__", [](const Kept& k) {
         const auto& encoding = k.relation->encoding();
         return "<longshore.CachedRelation: " + std::to_string(encoding.elements()) + " elements as " +
@@ -179,78 +196,115 @@ void bind_relation_cache(nb::module_& module) {
 
   const auto no_group = nb::arg("group") = nb::bytes("", 0);
   nb::class_<RelationCache>(module, "RelationCache", "longshore.RelationCache, with keys and groups that are bytes.")
-      .def("__init__", [](RelationCache* self, Index ceiling, const nb::object& policy, const nb::object& store) {
-             std::shared_ptr<EvictionPolicy> chosen;
-             if (nb::isinstance<nb::str>(policy)) chosen = eviction_policy(nb::cast<std::string>(policy));
-             else chosen = std::make_shared<PythonPolicy>(policy);
-             std::shared_ptr<BackingStore> backing;
-             if (nb::isinstance<nb::str>(store)) backing = std::make_shared<DirectoryStore>(nb::cast<std::string>(store));
-             else if (!store.is_none()) backing = std::make_shared<PythonStore>(store);
-             new (self) RelationCache(ceiling, std::move(chosen), std::move(backing));
-           }, nb::arg("ceiling"), nb::arg("policy") = "lru", nb::arg("store") = nb::none())
-      .def("get_or_make", [](RelationCache& self, const nb::bytes& key, const nb::object& maker, const nb::bytes& group,
-                             const std::string& keep, bool pin, bool soon, Index expected_uses) {
-             const auto name = from_bytes(key);
-             const auto hint = hint_of(group, keep, pin, soon, expected_uses);
-             CachedPointer relation;
-             {
-               nb::gil_scoped_release release;
-               relation = self.get_or_make(name, [&] {
-                 const nb::gil_scoped_acquire acquire;
-                 return nb::cast<Encoding>(maker());
-               }, hint);
-             }
-             return to_python(relation);
-           }, nb::arg("key"), nb::arg("maker"), no_group, nb::arg("keep") = "encoding", nb::arg("pin") = false,
-           nb::arg("soon") = false, nb::arg("expected_uses") = 0)
-      .def("get", [](RelationCache& self, const nb::bytes& key, const nb::bytes& group) {
-             const auto name = from_bytes(key), group_name = from_bytes(group);
-             CachedPointer relation;
-             {
-               nb::gil_scoped_release release;
-               relation = self.get(name, group_name);
-             }
-             return to_python(relation);
-           }, nb::arg("key"), no_group)
-      .def("put", [](RelationCache& self, const nb::bytes& key, const Encoding& encoding, const nb::bytes& group,
-                     const std::string& keep, bool pin, bool soon, Index expected_uses, double make_ns) {
-             const auto name = from_bytes(key);
-             const auto hint = hint_of(group, keep, pin, soon, expected_uses);
-             nb::gil_scoped_release release;
-             return self.put(name, encoding, hint, make_ns);
-           }, nb::arg("key"), nb::arg("encoding"), no_group, nb::arg("keep") = "encoding", nb::arg("pin") = false,
-           nb::arg("soon") = false, nb::arg("expected_uses") = 0, nb::arg("make_ns") = 0.0)
-      .def("contains", [](RelationCache& self, const nb::bytes& key) {
-             const auto name = from_bytes(key);
-             nb::gil_scoped_release release;
-             return self.contains(name);
-           }, nb::arg("key"))
-      .def("pin", [](RelationCache& self, const nb::bytes& key, bool pinned) {
-             const auto name = from_bytes(key);
-             nb::gil_scoped_release release;
-             self.pin(name, pinned);
-           }, nb::arg("key"), nb::arg("pinned") = true)
-      .def("soon", [](RelationCache& self, const nb::bytes& key) {
-             const auto name = from_bytes(key);
-             nb::gil_scoped_release release;
-             self.soon(name);
-           }, nb::arg("key"))
-      .def("done", [](RelationCache& self, const nb::bytes& key) {
-             const auto name = from_bytes(key);
-             nb::gil_scoped_release release;
-             self.done(name);
-           }, nb::arg("key"))
-      .def("flush", [](RelationCache& self, const nb::bytes& key) {
-             const auto name = from_bytes(key);
-             nb::gil_scoped_release release;
-             self.flush(name);
-           }, nb::arg("key"))
+      .def(
+          "__init__",
+          [](RelationCache* self, Index ceiling, const nb::object& policy, const nb::object& store) {
+            std::shared_ptr<EvictionPolicy> chosen;
+            if (nb::isinstance<nb::str>(policy))
+              chosen = eviction_policy(nb::cast<std::string>(policy));
+            else
+              chosen = std::make_shared<PythonPolicy>(policy);
+            std::shared_ptr<BackingStore> backing;
+            if (nb::isinstance<nb::str>(store))
+              backing = std::make_shared<DirectoryStore>(nb::cast<std::string>(store));
+            else if (!store.is_none())
+              backing = std::make_shared<PythonStore>(store);
+            new (self) RelationCache(ceiling, std::move(chosen), std::move(backing));
+          },
+          nb::arg("ceiling"), nb::arg("policy") = "lru", nb::arg("store") = nb::none())
+      .def(
+          "get_or_make",
+          [](RelationCache& self, const nb::bytes& key, const nb::object& maker, const nb::bytes& group,
+             const std::string& keep, bool pin, bool soon, Index expected_uses) {
+            const auto name = from_bytes(key);
+            const auto hint = hint_of(group, keep, pin, soon, expected_uses);
+            CachedPointer relation;
+            {
+              nb::gil_scoped_release release;
+              relation = self.get_or_make(
+                  name,
+                  [&] {
+                    const nb::gil_scoped_acquire acquire;
+                    return nb::cast<Encoding>(maker());
+                  },
+                  hint);
+            }
+            return to_python(relation);
+          },
+          nb::arg("key"), nb::arg("maker"), no_group, nb::arg("keep") = "encoding", nb::arg("pin") = false,
+          nb::arg("soon") = false, nb::arg("expected_uses") = 0)
+      .def(
+          "get",
+          [](RelationCache& self, const nb::bytes& key, const nb::bytes& group) {
+            const auto name = from_bytes(key), group_name = from_bytes(group);
+            CachedPointer relation;
+            {
+              nb::gil_scoped_release release;
+              relation = self.get(name, group_name);
+            }
+            return to_python(relation);
+          },
+          nb::arg("key"), no_group)
+      .def(
+          "put",
+          [](RelationCache& self, const nb::bytes& key, const Encoding& encoding, const nb::bytes& group,
+             const std::string& keep, bool pin, bool soon, Index expected_uses, double make_ns) {
+            const auto name = from_bytes(key);
+            const auto hint = hint_of(group, keep, pin, soon, expected_uses);
+            nb::gil_scoped_release release;
+            return self.put(name, encoding, hint, make_ns);
+          },
+          nb::arg("key"), nb::arg("encoding"), no_group, nb::arg("keep") = "encoding", nb::arg("pin") = false,
+          nb::arg("soon") = false, nb::arg("expected_uses") = 0, nb::arg("make_ns") = 0.0)
+      .def(
+          "contains",
+          [](RelationCache& self, const nb::bytes& key) {
+            const auto name = from_bytes(key);
+            nb::gil_scoped_release release;
+            return self.contains(name);
+          },
+          nb::arg("key"))
+      .def(
+          "pin",
+          [](RelationCache& self, const nb::bytes& key, bool pinned) {
+            const auto name = from_bytes(key);
+            nb::gil_scoped_release release;
+            self.pin(name, pinned);
+          },
+          nb::arg("key"), nb::arg("pinned") = true)
+      .def(
+          "soon",
+          [](RelationCache& self, const nb::bytes& key) {
+            const auto name = from_bytes(key);
+            nb::gil_scoped_release release;
+            self.soon(name);
+          },
+          nb::arg("key"))
+      .def(
+          "done",
+          [](RelationCache& self, const nb::bytes& key) {
+            const auto name = from_bytes(key);
+            nb::gil_scoped_release release;
+            self.done(name);
+          },
+          nb::arg("key"))
+      .def(
+          "flush",
+          [](RelationCache& self, const nb::bytes& key) {
+            const auto name = from_bytes(key);
+            nb::gil_scoped_release release;
+            self.flush(name);
+          },
+          nb::arg("key"))
       .def("flush_all", &RelationCache::flush_all, nb::call_guard<nb::gil_scoped_release>())
-      .def("erase", [](RelationCache& self, const nb::bytes& key, const nb::bytes& group) {
-             const auto name = from_bytes(key), group_name = from_bytes(group);
-             nb::gil_scoped_release release;
-             self.erase(name, group_name);
-           }, nb::arg("key"), no_group)
+      .def(
+          "erase",
+          [](RelationCache& self, const nb::bytes& key, const nb::bytes& group) {
+            const auto name = from_bytes(key), group_name = from_bytes(group);
+            nb::gil_scoped_release release;
+            self.erase(name, group_name);
+          },
+          nb::arg("key"), no_group)
       .def("statistics", &RelationCache::statistics, nb::call_guard<nb::gil_scoped_release>())
       .def("entries", &RelationCache::entries, nb::call_guard<nb::gil_scoped_release>())
       .def_prop_ro("policy", &RelationCache::policy_name);

@@ -77,55 +77,69 @@ nb::object slice_or_pair(const AddressRelation& relation, const nb::object& key)
 
 void bind_programs(nb::module_& module) {
   nb::class_<Assembler>(module, "Assembler", "A compiled source -> message half of a relation: the sender's executor.")
-      .def("__call__", [](const Assembler& self, const nb::object& source, nb::object message, Index first,
-                          std::optional<Index> last) {
-             const auto& program = self.program();
-             const Index end = end_of_stretch(first, last, program.elements());
-             if (message.is_none())
-               message = arrays_module().attr("empty_message")(source, end - first, program.element_bytes());
-             const Memory from(source), to(message);
-             const Extent bytes{0, (end - first) * program.element_bytes()};
-             from.check(program.source_extent(), "source", false);
-             to.check(bytes, "message", true);
-             to.check_apart(bytes, from, program.source_extent());
-             nb::gil_scoped_release release;
-             self.run(to.data, from.data, first, end);
-             return message;
-           }, nb::arg("source"), nb::arg("message") = nb::none(), nb::arg("first") = 0, nb::arg("last") = nb::none(),
-           "The elements at the message's positions [first, last) into `message` (new where None), which begins with element "
-           "`first`. Returns the message. Raises LocalArrayError where an array is too small.")
-      .def_prop_ro("workspace_bytes", [](const Assembler& a) { return a.program().workspace_bytes(); }, "Memory it holds.")
+      .def(
+          "__call__",
+          [](const Assembler& self, const nb::object& source, nb::object message, Index first,
+             std::optional<Index> last) {
+            const auto& program = self.program();
+            const Index end = end_of_stretch(first, last, program.elements());
+            if (message.is_none())
+              message = arrays_module().attr("empty_message")(source, end - first, program.element_bytes());
+            const Memory from(source), to(message);
+            const Extent bytes{0, (end - first) * program.element_bytes()};
+            from.check(program.source_extent(), "source", false);
+            to.check(bytes, "message", true);
+            to.check_apart(bytes, from, program.source_extent());
+            nb::gil_scoped_release release;
+            self.run(to.data, from.data, first, end);
+            return message;
+          },
+          nb::arg("source"), nb::arg("message") = nb::none(), nb::arg("first") = 0, nb::arg("last") = nb::none(),
+          "The elements at the message's positions [first, last) into `message` (new where None), which begins with "
+          "element "
+          "`first`. Returns the message. Raises LocalArrayError where an array is too small.")
+      .def_prop_ro(
+          "workspace_bytes", [](const Assembler& a) { return a.program().workspace_bytes(); }, "Memory it holds.")
       .def("__str__", [](const Assembler& a) { return a.program().describe(); });
 
-  nb::class_<Disassembler>(module, "Disassembler", "A compiled message -> destination half of a relation: the receiver's executor.")
-      .def("__call__", [](const Disassembler& self, const nb::object& message, const nb::object& destination, Index first,
-                          std::optional<Index> last) {
-             const auto& program = self.program();
-             const Index end = end_of_stretch(first, last, program.elements());
-             const Memory from(message), to(destination);
-             const Extent bytes{0, (end - first) * program.element_bytes()};
-             from.check(bytes, "message", false);
-             to.check(program.destination_extent(), "destination", true);
-             to.check_apart(program.destination_extent(), from, bytes);
-             nb::gil_scoped_release release;
-             self.run(to.data, from.data, first, end);
-             return destination;
-           }, nb::arg("message"), nb::arg("destination"), nb::arg("first") = 0, nb::arg("last") = nb::none(),
-           "A message that begins with element `first`, up to element `last`, into `destination`, which is returned. Raises "
-           "LocalArrayError where an array is too small or read-only.")
-      .def_prop_ro("workspace_bytes", [](const Disassembler& d) { return d.program().workspace_bytes(); }, "Memory it holds.")
+  nb::class_<Disassembler>(module, "Disassembler",
+                           "A compiled message -> destination half of a relation: the receiver's executor.")
+      .def(
+          "__call__",
+          [](const Disassembler& self, const nb::object& message, const nb::object& destination, Index first,
+             std::optional<Index> last) {
+            const auto& program = self.program();
+            const Index end = end_of_stretch(first, last, program.elements());
+            const Memory from(message), to(destination);
+            const Extent bytes{0, (end - first) * program.element_bytes()};
+            from.check(bytes, "message", false);
+            to.check(program.destination_extent(), "destination", true);
+            to.check_apart(program.destination_extent(), from, bytes);
+            nb::gil_scoped_release release;
+            self.run(to.data, from.data, first, end);
+            return destination;
+          },
+          nb::arg("message"), nb::arg("destination"), nb::arg("first") = 0, nb::arg("last") = nb::none(),
+          "A message that begins with element `first`, up to element `last`, into `destination`, which is returned. "
+          "Raises "
+          "LocalArrayError where an array is too small or read-only.")
+      .def_prop_ro(
+          "workspace_bytes", [](const Disassembler& d) { return d.program().workspace_bytes(); }, "Memory it holds.")
       .def("__str__", [](const Disassembler& d) { return d.program().describe(); });
 
   nb::class_<RelationProgram>(module, "RelationProgram", "A compiled relation: source -> destination in one step.")
-      .def("__call__", [](const RelationProgram& self, const nb::object& source, const nb::object& destination) {
-             const Memory from(source), to(destination);
-             from.check(self.source_extent(), "source", false);
-             to.check(self.destination_extent(), "destination", true);
-             to.check_apart(self.destination_extent(), from, self.source_extent());
-             nb::gil_scoped_release release;
-             self.run(to.data, from.data);
-             return destination;
-           }, nb::arg("source"), nb::arg("destination"), "Moves every pair. Returns the destination.")
+      .def(
+          "__call__",
+          [](const RelationProgram& self, const nb::object& source, const nb::object& destination) {
+            const Memory from(source), to(destination);
+            from.check(self.source_extent(), "source", false);
+            to.check(self.destination_extent(), "destination", true);
+            to.check_apart(self.destination_extent(), from, self.source_extent());
+            nb::gil_scoped_release release;
+            self.run(to.data, from.data);
+            return destination;
+          },
+          nb::arg("source"), nb::arg("destination"), "Moves every pair. Returns the destination.")
       .def_prop_ro("workspace_bytes", &RelationProgram::workspace_bytes, "Memory it holds.")
       .def("__str__", &RelationProgram::describe);
 }
@@ -136,141 +150,206 @@ void bind_relations(nb::module_& module) {
   const auto reduce_doc = nb::arg("reduce") = nb::none();
   nb::class_<AddressRelation>(
       module, "AddressRelation",
-      "An ordered sequence of (source offset, destination offset) pairs in bytes over elements of one size (Dinda & O'Hallaron, "
-      "section 2). A value: immutable, comparable, picklable. The order is the order of the elements in a message. Sources may be "
+      "An ordered sequence of (source offset, destination offset) pairs in bytes over elements of one size (Dinda & "
+      "O'Hallaron, "
+      "section 2). A value: immutable, comparable, picklable. The order is the order of the elements in a message. "
+      "Sources may be "
       "replicated; destinations may not overlap unless there is a combining operation.\n\n"
-      "`dtype` is a NumPy dtype or a number of bytes. `reduce` names a combining operation (add, multiply, minimum, maximum, "
-      "logical_and, logical_or, logical_xor, bitwise_and, bitwise_or, bitwise_xor): destination = destination op source. Raises "
+      "`dtype` is a NumPy dtype or a number of bytes. `reduce` names a combining operation (add, multiply, minimum, "
+      "maximum, "
+      "logical_and, logical_or, logical_xor, bitwise_and, bitwise_or, bitwise_xor): destination = destination op "
+      "source. Raises "
       "ArgumentError naming two pairs that write the same bytes, ShapeError, DTypeError, SizeOverflowError.")
-      .def_static("from_indices", [](const nb::object& source, const nb::object& destination, const nb::object& dtype,
-                                     const nb::object& reduce) {
-             const Element element(dtype, reduce);
-             const IndexArray s(source, "source", 1), d(destination, "destination", 1);
-             nb::gil_scoped_release release;
-             if (s.narrow && d.narrow)
-               return AddressRelation::from_indices(element.bytes, s.narrow_values(), d.narrow_values(), element.reduction);
-             auto widened = [](const IndexArray& a) {
-               return a.narrow ? std::vector<std::int64_t>(a.narrow_values().begin(), a.narrow_values().end())
-                               : std::vector<std::int64_t>(a.wide_values().begin(), a.wide_values().end());
-             };
-             const auto from = widened(s), to = widened(d);
-             return AddressRelation::from_indices(element.bytes, std::span<const std::int64_t>(from),
-                                                  std::span<const std::int64_t>(to), element.reduction);
-           }, nb::arg("source"), nb::arg("destination"), nb::arg("dtype"), reduce_doc,
-           "Element source[k] of one array goes to element destination[k] of the other: NumPy's destination[d] = source[s].")
-      .def_static("from_pairs", [](const nb::object& pairs, const nb::object& dtype, const nb::object& reduce) {
-             const Element element(dtype, reduce);
-             const auto rows = rows_of<OffsetPair>(pairs, "pairs");
-             nb::gil_scoped_release release;
-             return AddressRelation::from_pairs(element.bytes, rows, element.reduction);
-           }, nb::arg("pairs"), nb::arg("dtype"), reduce_doc, "Rows of (source offset, destination offset) in bytes, shape (n, 2).")
-      .def_static("from_blocks", [](const nb::object& blocks, const nb::object& dtype, const nb::object& reduce) {
-             const Element element(dtype, reduce);
-             return AddressRelation::from_blocks(element.bytes, rows_of<OffsetBlock>(blocks, "blocks"), element.reduction);
-           }, nb::arg("blocks"), nb::arg("dtype"), reduce_doc,
-           "Rows of (source offset, destination offset, elements), offsets in bytes, shape (n, 3): the symbols of AABLK.")
-      .def_static("from_segments", [](const nb::object& source, const nb::object& destination, const nb::object& dtype,
-                                      const nb::object& reduce) {
-             const Element element(dtype, reduce);
-             const auto from = rows_of<Segment>(source, "source");
-             Index total = 0;
-             for (const auto& segment : from) total = checked_add(total, segment.bytes);
-             const auto to =
-                 destination.is_none() ? std::vector<Segment>{{0, total}} : rows_of<Segment>(destination, "destination");
-             return AddressRelation::from_segments(element.bytes, from, to, element.reduction);
-           }, nb::arg("source"), nb::arg("destination") = nb::none(), nb::arg("dtype") = 1, reduce_doc,
-           "Gather lists as of readv(2): rows of (offset, bytes), shape (n, 2). The bytes of the source segments, one after the "
-           "other, go to the bytes of the destination segments; without `destination`, to a dense message.")
-      .def_static("strided", [](const std::vector<Index>& shape, const std::vector<Index>& source_strides,
-                                const std::vector<Index>& destination_strides, const nb::object& dtype, Index source_offset,
-                                Index destination_offset, const nb::object& reduce) {
-             const Element element(dtype, reduce);
-             return AddressRelation::strided(element.bytes, shape, source_strides, destination_strides, source_offset,
-                                             destination_offset, element.reduction);
-           }, nb::arg("shape"), nb::arg("source_strides"), nb::arg("destination_strides"), nb::arg("dtype"),
-           nb::arg("source_offset") = 0, nb::arg("destination_offset") = 0, reduce_doc,
-           "A box of elements with strides and offsets in bytes on both sides, as NumPy's array.strides; the last dimension runs "
-           "fastest.")
-      .def_static("from_layouts", [](const Layout& source, Index source_rank, const Layout& destination, Index destination_rank,
-                                     const nb::object& dtype, const nb::object& axes) {
-             const Element element(dtype, nb::none());
-             const MotionPlan plan(source, destination, element.bytes, to_axes(axes, source.rank_of_array()));
-             for (const auto& motion : plan.sends(source_rank))
-               if (motion.destination == destination_rank) return AddressRelation(plan.relation(motion));
-             return AddressRelation(element.bytes);
-           }, nb::arg("source"), nb::arg("source_rank"), nb::arg("destination"), nb::arg("destination_rank"), nb::arg("dtype"),
-           nb::arg("axes") = nb::none(),
-           "What goes from one rank's local array to another's when an array is redistributed. Costs the same at any number of "
-           "elements.",
-           nb::sig("def from_layouts(source: Layout, source_rank: int, destination: Layout, destination_rank: int, dtype: object, "
-                   "axes: Sequence[int] | None = None) -> AddressRelation"))
-      .def_static("concatenate", [](const std::vector<AddressRelation>& relations) {
-                    return AddressRelation::concatenate(relations);
-                  }, nb::arg("relations"), "The pairs of one relation after the other.")
+      .def_static(
+          "from_indices",
+          [](const nb::object& source, const nb::object& destination, const nb::object& dtype,
+             const nb::object& reduce) {
+            const Element element(dtype, reduce);
+            const IndexArray s(source, "source", 1), d(destination, "destination", 1);
+            nb::gil_scoped_release release;
+            if (s.narrow && d.narrow)
+              return AddressRelation::from_indices(element.bytes, s.narrow_values(), d.narrow_values(),
+                                                   element.reduction);
+            auto widened = [](const IndexArray& a) {
+              return a.narrow ? std::vector<std::int64_t>(a.narrow_values().begin(), a.narrow_values().end())
+                              : std::vector<std::int64_t>(a.wide_values().begin(), a.wide_values().end());
+            };
+            const auto from = widened(s), to = widened(d);
+            return AddressRelation::from_indices(element.bytes, std::span<const std::int64_t>(from),
+                                                 std::span<const std::int64_t>(to), element.reduction);
+          },
+          nb::arg("source"), nb::arg("destination"), nb::arg("dtype"), reduce_doc,
+          "Element source[k] of one array goes to element destination[k] of the other: NumPy's destination[d] = "
+          "source[s].")
+      .def_static(
+          "from_pairs",
+          [](const nb::object& pairs, const nb::object& dtype, const nb::object& reduce) {
+            const Element element(dtype, reduce);
+            const auto rows = rows_of<OffsetPair>(pairs, "pairs");
+            nb::gil_scoped_release release;
+            return AddressRelation::from_pairs(element.bytes, rows, element.reduction);
+          },
+          nb::arg("pairs"), nb::arg("dtype"), reduce_doc,
+          "Rows of (source offset, destination offset) in bytes, shape (n, 2).")
+      .def_static(
+          "from_blocks",
+          [](const nb::object& blocks, const nb::object& dtype, const nb::object& reduce) {
+            const Element element(dtype, reduce);
+            return AddressRelation::from_blocks(element.bytes, rows_of<OffsetBlock>(blocks, "blocks"),
+                                                element.reduction);
+          },
+          nb::arg("blocks"), nb::arg("dtype"), reduce_doc,
+          "Rows of (source offset, destination offset, elements), offsets in bytes, shape (n, 3): the symbols of "
+          "AABLK.")
+      .def_static(
+          "from_segments",
+          [](const nb::object& source, const nb::object& destination, const nb::object& dtype,
+             const nb::object& reduce) {
+            const Element element(dtype, reduce);
+            const auto from = rows_of<Segment>(source, "source");
+            Index total = 0;
+            for (const auto& segment : from) total = checked_add(total, segment.bytes);
+            const auto to =
+                destination.is_none() ? std::vector<Segment>{{0, total}} : rows_of<Segment>(destination, "destination");
+            return AddressRelation::from_segments(element.bytes, from, to, element.reduction);
+          },
+          nb::arg("source"), nb::arg("destination") = nb::none(), nb::arg("dtype") = 1, reduce_doc,
+          "Gather lists as of readv(2): rows of (offset, bytes), shape (n, 2). The bytes of the source segments, one "
+          "after the "
+          "other, go to the bytes of the destination segments; without `destination`, to a dense message.")
+      .def_static(
+          "strided",
+          [](const std::vector<Index>& shape, const std::vector<Index>& source_strides,
+             const std::vector<Index>& destination_strides, const nb::object& dtype, Index source_offset,
+             Index destination_offset, const nb::object& reduce) {
+            const Element element(dtype, reduce);
+            return AddressRelation::strided(element.bytes, shape, source_strides, destination_strides, source_offset,
+                                            destination_offset, element.reduction);
+          },
+          nb::arg("shape"), nb::arg("source_strides"), nb::arg("destination_strides"), nb::arg("dtype"),
+          nb::arg("source_offset") = 0, nb::arg("destination_offset") = 0, reduce_doc,
+          "A box of elements with strides and offsets in bytes on both sides, as NumPy's array.strides; the last "
+          "dimension runs "
+          "fastest.")
+      .def_static(
+          "from_layouts",
+          [](const Layout& source, Index source_rank, const Layout& destination, Index destination_rank,
+             const nb::object& dtype, const nb::object& axes) {
+            const Element element(dtype, nb::none());
+            const MotionPlan plan(source, destination, element.bytes, to_axes(axes, source.rank_of_array()));
+            for (const auto& motion : plan.sends(source_rank))
+              if (motion.destination == destination_rank) return AddressRelation(plan.relation(motion));
+            return AddressRelation(element.bytes);
+          },
+          nb::arg("source"), nb::arg("source_rank"), nb::arg("destination"), nb::arg("destination_rank"),
+          nb::arg("dtype"), nb::arg("axes") = nb::none(),
+          "What goes from one rank's local array to another's when an array is redistributed. Costs the same at any "
+          "number of "
+          "elements.",
+          nb::sig("def from_layouts(source: Layout, source_rank: int, destination: Layout, destination_rank: int, "
+                  "dtype: object, "
+                  "axes: Sequence[int] | None = None) -> AddressRelation"))
+      .def_static(
+          "concatenate",
+          [](const std::vector<AddressRelation>& relations) { return AddressRelation::concatenate(relations); },
+          nb::arg("relations"), "The pairs of one relation after the other.")
       .def_prop_ro("element_bytes", &AddressRelation::element_bytes, "Bytes of one element.")
       .def_prop_ro("elements", &AddressRelation::elements, "Number of pairs.")
       .def_prop_ro("bytes", &AddressRelation::bytes, "Bytes of the message.")
-      .def_prop_ro("reduce", [](const AddressRelation& r) -> std::optional<std::string> {
-             if (r.reduction().is_replace()) return std::nullopt;
-             return std::string(reduce_name(r.reduction().op()));
-           }, "The combining operation, or None.")
-      .def_prop_ro("source_extent", [](const AddressRelation& r) {
-             return nb::make_tuple(r.source_extent().first, r.source_extent().last);
-           }, "The bytes [first, last) of the source array that are touched.")
-      .def_prop_ro("destination_extent", [](const AddressRelation& r) {
-             return nb::make_tuple(r.destination_extent().first, r.destination_extent().last);
-           }, "The bytes [first, last) of the destination array that are touched.")
+      .def_prop_ro(
+          "reduce",
+          [](const AddressRelation& r) -> std::optional<std::string> {
+            if (r.reduction().is_replace()) return std::nullopt;
+            return std::string(reduce_name(r.reduction().op()));
+          },
+          "The combining operation, or None.")
+      .def_prop_ro(
+          "source_extent",
+          [](const AddressRelation& r) { return nb::make_tuple(r.source_extent().first, r.source_extent().last); },
+          "The bytes [first, last) of the source array that are touched.")
+      .def_prop_ro(
+          "destination_extent",
+          [](const AddressRelation& r) {
+            return nb::make_tuple(r.destination_extent().first, r.destination_extent().last);
+          },
+          "The bytes [first, last) of the destination array that are touched.")
       .def_prop_ro("workspace_bytes", &AddressRelation::workspace_bytes, "Memory that this object holds.")
       .def("__len__", &AddressRelation::elements)
       .def("__getitem__", &slice_or_pair, nb::arg("position"),
            "The pair (source offset, destination offset) at a position; of a slice, the relation of its positions.",
            nb::sig("def __getitem__(self, position: int | slice) -> tuple[int, int] | AddressRelation"))
-      .def("__eq__", [](const AddressRelation& a, const nb::object& b) {
-             return nb::isinstance<AddressRelation>(b) && a == nb::cast<const AddressRelation&>(b);
-           }, nb::arg("other"), nb::sig("def __eq__(self, other: object, /) -> bool"))
-      .def("__hash__", [](const AddressRelation& r) {  // of what equal relations have in common, however they are kept
-             return nb::hash(nb::make_tuple(r.element_bytes(), r.elements(), r.source_extent().first, r.source_extent().last,
-                                            r.destination_extent().first, r.destination_extent().last, int(r.reduction().op())));
+      .def(
+          "__eq__",
+          [](const AddressRelation& a, const nb::object& b) {
+            return nb::isinstance<AddressRelation>(b) && a == nb::cast<const AddressRelation&>(b);
+          },
+          nb::arg("other"), nb::sig("def __eq__(self, other: object, /) -> bool"))
+      .def("__hash__",
+           [](const AddressRelation& r) {  // of what equal relations have in common, however they are kept
+             return nb::hash(nb::make_tuple(r.element_bytes(), r.elements(), r.source_extent().first,
+                                            r.source_extent().last, r.destination_extent().first,
+                                            r.destination_extent().last, int(r.reduction().op())));
            })
-      .def("__repr__", [](const AddressRelation& r) {
-        return "<longshore.AddressRelation: " + std::to_string(r.elements()) + " elements of " + std::to_string(r.element_bytes()) +
-               " bytes, " + RelationProgram(r).describe() + ">";
-      })
-      .def("pairs", [](const AddressRelation& r) { return to_rows<2>(r.pairs()); },
-           "All pairs of byte offsets in message order, shape (n, 2), int64.")
-      .def("source_segments", [](const AddressRelation& r) { return to_rows<2>(r.source_segments()); },
-           "The source side as a gather list (iovec): rows of (offset, bytes) in message order, neighbours joined.")
-      .def("destination_segments", [](const AddressRelation& r) { return to_rows<2>(r.destination_segments()); },
-           "The destination side as a scatter list: rows of (offset, bytes) in message order, neighbours joined.")
-      .def("inverse", [](const AddressRelation& r, const nb::object& dtype, const nb::object& reduce) {
-             return r.inverse(reduce.is_none() ? Reduction() : Element(dtype, reduce).reduction);
-           }, nb::arg("dtype") = nb::none(), reduce_doc,
-           "Source and destination exchanged. Where sources are replicated that needs `dtype` and `reduce`.")
-      .def("compose", [](const AddressRelation& r, const AddressRelation& next) { return r.compose(next); }, nb::arg("next"),
-           "First this relation, then `next`: the pairs (a, c) with (a, b) here and (b, c) there.")
+      .def("__repr__",
+           [](const AddressRelation& r) {
+             return "<longshore.AddressRelation: " + std::to_string(r.elements()) + " elements of " +
+                    std::to_string(r.element_bytes()) + " bytes, " + RelationProgram(r).describe() + ">";
+           })
+      .def(
+          "pairs", [](const AddressRelation& r) { return to_rows<2>(r.pairs()); },
+          "All pairs of byte offsets in message order, shape (n, 2), int64.")
+      .def(
+          "source_segments", [](const AddressRelation& r) { return to_rows<2>(r.source_segments()); },
+          "The source side as a gather list (iovec): rows of (offset, bytes) in message order, neighbours joined.")
+      .def(
+          "destination_segments", [](const AddressRelation& r) { return to_rows<2>(r.destination_segments()); },
+          "The destination side as a scatter list: rows of (offset, bytes) in message order, neighbours joined.")
+      .def(
+          "inverse",
+          [](const AddressRelation& r, const nb::object& dtype, const nb::object& reduce) {
+            return r.inverse(reduce.is_none() ? Reduction() : Element(dtype, reduce).reduction);
+          },
+          nb::arg("dtype") = nb::none(), reduce_doc,
+          "Source and destination exchanged. Where sources are replicated that needs `dtype` and `reduce`.")
+      .def(
+          "compose", [](const AddressRelation& r, const AddressRelation& next) { return r.compose(next); },
+          nb::arg("next"), "First this relation, then `next`: the pairs (a, c) with (a, b) here and (b, c) there.")
       .def("restrict", &AddressRelation::restrict, nb::arg("first"), nb::arg("last"),
            "The pairs at the message's positions [first, last).")
-      .def("sorted", [](const AddressRelation& r, const std::string& order) { return r.sorted(order_of(order)); }, nb::arg("order"),
-           "The same pairs in the paper's order: \"source_first\" or \"destination_first\".")
-      .def("is_sorted", [](const AddressRelation& r, const std::string& order) { return r.is_sorted(order_of(order)); },
-           nb::arg("order"), "True when the pairs are in that order.")
+      .def(
+          "sorted", [](const AddressRelation& r, const std::string& order) { return r.sorted(order_of(order)); },
+          nb::arg("order"), "The same pairs in the paper's order: \"source_first\" or \"destination_first\".")
+      .def(
+          "is_sorted", [](const AddressRelation& r, const std::string& order) { return r.is_sorted(order_of(order)); },
+          nb::arg("order"), "True when the pairs are in that order.")
       .def("canonical", &AddressRelation::canonical, "The same pairs in the same order in the least structure.")
       .def("same_pairs", &AddressRelation::same_pairs, nb::arg("other"), "The same set of pairs, in any order.")
       .def("assembly", &AddressRelation::assembly, "Source -> dense message: the sender's half (send/receive model).")
       .def("disassembly", &AddressRelation::disassembly, "Dense message -> destination: the receiver's half.")
-      .def("program", [](const AddressRelation& r) { return RelationProgram(r); }, "Compiled: source -> destination in one step.")
-      .def("assembler", [](const AddressRelation& r) { return Assembler(r); }, "The sender's half, compiled.")
-      .def("disassembler", [](const AddressRelation& r) { return Disassembler(r); }, "The receiver's half, compiled.")
-      .def("move", [](nb::handle self, const nb::object& source, const nb::object& destination) {
-             return self.attr("program")()(source, destination);
-           }, nb::arg("source"), nb::arg("destination"),
-           "The paper's generalised memcpy (section 6): moves every pair between two arrays of this process, once. For repeated "
-           "moves keep program(). Raises LocalArrayError where an array is too small, read-only, or overlaps the other.")
-      .def_prop_ro("source_pattern", [](const AddressRelation& r) { return to_dict(pattern_of(r, true)); },
-                   "How the source is read, innermost first: contiguous `block_bytes`, then `loops` of (count, stride in bytes); "
-                   "`regular` is false where no one nest says it: block-cyclic meets block-cyclic, or lists.")
-      .def_prop_ro("destination_pattern", [](const AddressRelation& r) { return to_dict(pattern_of(r, false)); },
-                   "How the destination is written, as in source_pattern.")
+      .def(
+          "program", [](const AddressRelation& r) { return RelationProgram(r); },
+          "Compiled: source -> destination in one step.")
+      .def(
+          "assembler", [](const AddressRelation& r) { return Assembler(r); }, "The sender's half, compiled.")
+      .def(
+          "disassembler", [](const AddressRelation& r) { return Disassembler(r); }, "The receiver's half, compiled.")
+      .def(
+          "move",
+          [](nb::handle self, const nb::object& source, const nb::object& destination) {
+            return self.attr("program")()(source, destination);
+          },
+          nb::arg("source"), nb::arg("destination"),
+          "The paper's generalised memcpy (section 6): moves every pair between two arrays of this process, once. For "
+          "repeated "
+          "moves keep program(). Raises LocalArrayError where an array is too small, read-only, or overlaps the other.")
+      .def_prop_ro(
+          "source_pattern", [](const AddressRelation& r) { return to_dict(pattern_of(r, true)); },
+          "How the source is read, innermost first: contiguous `block_bytes`, then `loops` of (count, stride in "
+          "bytes); "
+          "`regular` is false where no one nest says it: block-cyclic meets block-cyclic, or lists.")
+      .def_prop_ro(
+          "destination_pattern", [](const AddressRelation& r) { return to_dict(pattern_of(r, false)); },
+          "How the destination is written, as in source_pattern.")
       .def("__reduce__", [](const AddressRelation& r) {
         const auto bytes = Encoding(r, EncodingKind::nest).to_bytes();
         return nb::make_tuple(nb::module_::import_("longshore._api").attr("_relation_from_bytes"),
@@ -278,19 +357,26 @@ void bind_relations(nb::module_& module) {
       });
   bind_programs(module);
 
-  module.def("kernel_names", [] {
-    std::vector<std::string> names;
-    for (const auto* table : available_kernels()) names.push_back(table->name);
-    return names;
-  }, "The kernel tables this CPU can run; the last is the fastest.");
-  module.def("copy_bytes", [](std::uintptr_t destination, std::uintptr_t source, Index n, bool streaming) {
-    nb::gil_scoped_release release;
-    const auto& table = kernels();
-    table.copy(reinterpret_cast<std::byte*>(destination), reinterpret_cast<const std::byte*>(source), n,
-               streaming ? Stores::streaming : Stores::cached);
-    if (streaming) table.fence();
-  }, nb::arg("destination"), nb::arg("source"), nb::arg("n"), nb::arg("streaming") = false,
-     "One contiguous copy of n bytes between addresses, with ordinary or non-temporal stores: the limit benchmarks compare with.");
+  module.def(
+      "kernel_names",
+      [] {
+        std::vector<std::string> names;
+        for (const auto* table : available_kernels()) names.push_back(table->name);
+        return names;
+      },
+      "The kernel tables this CPU can run; the last is the fastest.");
+  module.def(
+      "copy_bytes",
+      [](std::uintptr_t destination, std::uintptr_t source, Index n, bool streaming) {
+        nb::gil_scoped_release release;
+        const auto& table = kernels();
+        table.copy(reinterpret_cast<std::byte*>(destination), reinterpret_cast<const std::byte*>(source), n,
+                   streaming ? Stores::streaming : Stores::cached);
+        if (streaming) table.fence();
+      },
+      nb::arg("destination"), nb::arg("source"), nb::arg("n"), nb::arg("streaming") = false,
+      "One contiguous copy of n bytes between addresses, with ordinary or non-temporal stores: the limit benchmarks "
+      "compare with.");
 }
 
 }  // namespace longshore::python

@@ -8,15 +8,16 @@ namespace longshore::python {
 namespace {
 
 /// Grids over NumPy's arrays, which keep their memory alive.
-XArray over(const FloorPlan& blocks, std::optional<Index> rank, Index itemsize, nb::handle ghost, std::vector<LocalArray> arrays,
-            const std::string& name, bool written, const std::string& order) {
+XArray over(const FloorPlan& blocks, std::optional<Index> rank, Index itemsize, nb::handle ghost,
+            std::vector<LocalArray> arrays, const std::string& name, bool written, const std::string& order) {
   const Point widths = to_point(ghost, blocks.dims());
   std::vector<Index> owned = rank ? blocks.owned_by(*rank) : std::vector<Index>();
   if (!rank)
     for (Index k = 0; k < blocks.size(); ++k) owned.push_back(k);
   if (owned.size() != arrays.size())
-    throw Error(ErrorKind::argument, std::to_string(arrays.size()) + " " + name + " arrays for " + std::to_string(owned.size()) +
-                                         " blocks" + (rank ? " of rank " + std::to_string(*rank) : std::string()));
+    throw Error(ErrorKind::argument, std::to_string(arrays.size()) + " " + name + " arrays for " +
+                                         std::to_string(owned.size()) + " blocks" +
+                                         (rank ? " of rank " + std::to_string(*rank) : std::string()));
   std::vector<Grid> grids;
   std::vector<std::shared_ptr<const Keeper>> keepers;
   for (std::size_t i = 0; i < arrays.size(); ++i) {
@@ -24,8 +25,9 @@ XArray over(const FloorPlan& blocks, std::optional<Index> rank, Index itemsize, 
     const Region region = blocks.region(owned[i]).grow(widths);
     const std::string who = "the " + name + " array of block " + std::to_string(owned[i]) + " ";
     if (Point(array.shape) != region.shape())
-      throw Error(ErrorKind::shape, who + "has shape " + Point(array.shape).to_string() + ", its region with ghost cells " +
-                                        region.to_string() + " has " + region.shape().to_string());
+      throw Error(ErrorKind::shape, who + "has shape " + Point(array.shape).to_string() +
+                                        ", its region with ghost cells " + region.to_string() + " has " +
+                                        region.shape().to_string());
     if (written && array.read_only && !region.empty())
       throw Error(ErrorKind::buffer, who + "is read-only; give the move one that can be written");
     grids.push_back({region, array.data, array.strides, itemsize});
@@ -41,33 +43,43 @@ void bind_xarrays(nb::module_& module) {
       .def_static("over", &over, nb::arg("blocks"), nb::arg("rank").none(), nb::arg("itemsize"), nb::arg("ghost"),
                   nb::arg("arrays"), nb::arg("name"), nb::arg("written"), nb::arg("order"),
                   "Over one array a block that the rank owns (none: all blocks).")
-      .def_static("make", [](const FloorPlan& blocks, std::optional<Index> rank, Index itemsize, nb::handle ghost,
-                             const std::string& order) {
-                    return XArray(blocks, rank, {itemsize, to_point(ghost, blocks.dims()), to_order(order)});
-                  }, nb::arg("blocks"), nb::arg("rank").none(), nb::arg("itemsize"), nb::arg("ghost"), nb::arg("order"),
-                  "In ordinary memory, all zeros.")
-      .def_prop_ro("owned", [](const XArray& array) { return array.owned(); }, "The blocks with storage, ascending.")
+      .def_static(
+          "make",
+          [](const FloorPlan& blocks, std::optional<Index> rank, Index itemsize, nb::handle ghost,
+             const std::string& order) {
+            return XArray(blocks, rank, {itemsize, to_point(ghost, blocks.dims()), to_order(order)});
+          },
+          nb::arg("blocks"), nb::arg("rank").none(), nb::arg("itemsize"), nb::arg("ghost"), nb::arg("order"),
+          "In ordinary memory, all zeros.")
+      .def_prop_ro(
+          "owned", [](const XArray& array) { return array.owned(); }, "The blocks with storage, ascending.")
       .def_prop_ro("rank", &XArray::rank, "Whose blocks have storage; None: everybody's.")
-      .def_prop_ro("blocks", [](const XArray& array) { return array.blocks(); }, "The floor plan.")
-      .def("address", [](const XArray& array, Index block) { return std::uintptr_t(array.grid(block).data); }, nb::arg("block"),
-           "Where a block's storage begins.")
-      .def("strides", [](const XArray& array, Index block) { return to_tuple(array.grid(block).strides); }, nb::arg("block"),
-           "Bytes, a dimension each.")
-      .def("region", [](const XArray& array, Index block) { return array.grid(block).region; }, nb::arg("block"),
-           "What a block has storage for, ghost cells included.");
+      .def_prop_ro(
+          "blocks", [](const XArray& array) { return array.blocks(); }, "The floor plan.")
+      .def(
+          "address", [](const XArray& array, Index block) { return std::uintptr_t(array.grid(block).data); },
+          nb::arg("block"), "Where a block's storage begins.")
+      .def(
+          "strides", [](const XArray& array, Index block) { return to_tuple(array.grid(block).strides); },
+          nb::arg("block"), "Bytes, a dimension each.")
+      .def(
+          "region", [](const XArray& array, Index block) { return array.grid(block).region; }, nb::arg("block"),
+          "What a block has storage for, ghost cells included.");
 
-  module.def("bind_grids_threads",
-             [](const BlockPlan& plan, const XArray& source, const XArray& destination, ElementType type,
-                const std::string& combine, int threads, Index max_mem, bool proxy, bool checked, const std::string& order) {
-               BlockOptions options;
-               if (!combine.empty()) options.reduction = Reduction(type, reduce_op(combine));
-               options.threads = threads, options.max_mem = max_mem, options.proxy = proxy, options.checked = checked;
-               options.visit = to_order(order);
-               nb::gil_scoped_release unlocked;
-               return bind_threads(plan, source, destination, options);
-             },
-             nb::arg("plan"), nb::arg("source"), nb::arg("destination"), nb::arg("type"), nb::arg("combine"), nb::arg("threads"),
-             nb::arg("max_mem"), nb::arg("proxy"), nb::arg("checked"), nb::arg("order"), "The threads engine for blocks.");
+  module.def(
+      "bind_grids_threads",
+      [](const BlockPlan& plan, const XArray& source, const XArray& destination, ElementType type,
+         const std::string& combine, int threads, Index max_mem, bool proxy, bool checked, const std::string& order) {
+        BlockOptions options;
+        if (!combine.empty()) options.reduction = Reduction(type, reduce_op(combine));
+        options.threads = threads, options.max_mem = max_mem, options.proxy = proxy, options.checked = checked;
+        options.visit = to_order(order);
+        nb::gil_scoped_release unlocked;
+        return bind_threads(plan, source, destination, options);
+      },
+      nb::arg("plan"), nb::arg("source"), nb::arg("destination"), nb::arg("type"), nb::arg("combine"),
+      nb::arg("threads"), nb::arg("max_mem"), nb::arg("proxy"), nb::arg("checked"), nb::arg("order"),
+      "The threads engine for blocks.");
 }
 
 }  // namespace longshore::python

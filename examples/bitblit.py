@@ -20,15 +20,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 import longshore as ls
+import numpy as np
 
 RGB = np.dtype([("red", "u1"), ("green", "u1"), ("blue", "u1")])
 RGBA = np.dtype([*RGB.descr, ("alpha", "u1")])
 
 
-# -- pictures: (height, width) arrays whose elements are pixels ----------------------------------------------------------------
+# -- pictures: (height, width) arrays whose elements are pixels
+# ----------------------------------------------------------------
 
 
 def harbour(height: int = 1080, width: int = 1920) -> np.ndarray:
@@ -118,7 +118,9 @@ def write_png(picture: np.ndarray, path: Path) -> None:
         return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
 
     header = struct.pack(">IIBBBBB", width, height, 8, 2 if picture.itemsize == 3 else 6, 0, 0, 0)
-    content = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows, 6)) + chunk(b"IEND", b"")
+    content = (
+        b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows, 6)) + chunk(b"IEND", b"")
+    )
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}-", delete=False) as file:
         try:
             file.write(content)
@@ -130,7 +132,8 @@ def write_png(picture: np.ndarray, path: Path) -> None:
             raise
 
 
-# -- operations -----------------------------------------------------------------------------------------------------------------
+# -- operations
+# -----------------------------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -158,7 +161,9 @@ def views_blit(name, picture, destination, view, place=lambda array: array) -> B
 
 def turned(picture, quarters) -> Blit:
     shape = picture.shape[:: -1 if quarters % 2 else 1]
-    return views_blit(f"turned by {90 * quarters}", picture, np.empty(shape, picture.dtype), lambda a: np.rot90(a, quarters))
+    return views_blit(
+        f"turned by {90 * quarters}", picture, np.empty(shape, picture.dtype), lambda a: np.rot90(a, quarters)
+    )
 
 
 def mirrored(picture, axis) -> Blit:
@@ -220,7 +225,13 @@ def rippled(picture) -> Blit:
         numbers(out).reshape(-1)[:] = numbers(picture).reshape(-1)[indices]
 
     def as_bytes(out):
-        np.take(channels(picture).reshape(-1, picture.itemsize), indices, 0, channels(out).reshape(-1, picture.itemsize), "clip")
+        np.take(
+            channels(picture).reshape(-1, picture.itemsize),
+            indices,
+            0,
+            channels(out).reshape(-1, picture.itemsize),
+            "clip",
+        )
 
     return Blit("rippled", relation, np.empty_like(picture), [as_pixels, as_bytes])
 
@@ -240,7 +251,8 @@ def blits(picture) -> list[Blit]:
     ]
 
 
-# -- carrying them out ----------------------------------------------------------------------------------------------------------
+# -- carrying them out
+# ----------------------------------------------------------------------------------------------------------
 
 
 def median_ms(action: Callable[[], object], rounds: int) -> float:
@@ -256,7 +268,9 @@ def run(picture: np.ndarray, folder: Path | None, rounds: int) -> bool:
     """Prints a line for each blit; writes pictures where there is a folder for them. False where NumPy disagrees."""
     kind = "RGB" if picture.itemsize == 3 else "RGBA"
     height, width = picture.shape
-    print(f"\n{kind}, {width} x {height} pixels of {picture.itemsize} bytes, times in milliseconds (medians of {rounds}):")
+    print(
+        f"\n{kind}, {width} x {height} pixels of {picture.itemsize} bytes, times in milliseconds (medians of {rounds}):"
+    )
     print(f"  {'':<19}{'pixels':>9}{'stored in':>12}{'Longshore':>11}{'NumPy':>8}")
     right = True
     for blit in blits(picture):

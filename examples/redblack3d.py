@@ -16,9 +16,8 @@ import sys
 import time
 from typing import Any
 
-import numpy as np
-
 import longshore as ls
+import numpy as np
 
 
 def exact(region: ls.Region, n: int) -> np.ndarray:

@@ -13,10 +13,9 @@ import argparse
 import sys
 import time
 
+import longshore as ls
 import numpy as np
 from redblack3d import communicator
-
-import longshore as ls
 
 
 def main() -> int:
@@ -41,7 +40,10 @@ def main() -> int:
     for first in range(0, n, width):
         last = min(first + width, n)
         step = []
-        for matrix, plan in ((a, ls.BlockPlan.broadcast_columns(blocks, first, last)), (b, ls.BlockPlan.broadcast_rows(blocks, first, last))):
+        for matrix, plan in (
+            (a, ls.BlockPlan.broadcast_columns(blocks, first, last)),
+            (b, ls.BlockPlan.broadcast_rows(blocks, first, last)),
+        ):
             panel = ls.XArray(plan.destination, float, comm=comm)
             step.append((panel, plan.bind(matrix, panel, comm=comm)))
         steps.append(step)

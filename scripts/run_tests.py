@@ -59,8 +59,18 @@ def ctest(stage: str, build: str, *prefix: str, **env: str) -> bool:
     if "GTest_DIR-NOTFOUND" in (ROOT / build / "CMakeCache.txt").read_text():
         raise Skipped("GoogleTest is missing (Debian: libgtest-dev)")
     return run("cmake", "--build", build, "--target", "longshore_tests", "--parallel", JOBS) and run(
-        *prefix, "ctest", "--test-dir", build, "--parallel", JOBS, "--output-on-failure", "--no-tests=error",
-        "--output-junit", report(stage), **env)
+        *prefix,
+        "ctest",
+        "--test-dir",
+        build,
+        "--parallel",
+        JOBS,
+        "--output-on-failure",
+        "--no-tests=error",
+        "--output-junit",
+        report(stage),
+        **env,
+    )
 
 
 def pytest(stage: str, *args: str) -> bool:
@@ -123,7 +133,10 @@ def failures(stage: str) -> list[str]:
         if fault is not None:
             words = (fault.text or "").strip() or fault.get("message") or (case.findtext("system-out") or "").strip()
             name = ".".join(filter(None, (case.get("classname"), case.get("name"))))
-            told.append(f"FAILED {stage}: {name}\n" + "\n".join(f"    {line}" for line in words.splitlines()[-LINES_OF_A_FAILURE:]))
+            told.append(
+                f"FAILED {stage}: {name}\n"
+                + "\n".join(f"    {line}" for line in words.splitlines()[-LINES_OF_A_FAILURE:])
+            )
     return told
 
 

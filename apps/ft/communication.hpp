@@ -12,7 +12,8 @@ class Communication {
   Phases phases;
 
   Communication(MPI_Comm comm, const Slabs& slabs, bool overlapped)
-      : planes_(mpi::make_xarray(slabs.planes, comm, format)), spectrum_(mpi::make_xarray(slabs.columns, comm, format)) {
+      : planes_(mpi::make_xarray(slabs.planes, comm, format)),
+        spectrum_(mpi::make_xarray(slabs.columns, comm, format)) {
     const BlockPlan plan = BlockPlan::copy_between(slabs.planes, slabs.columns, planes_.rank());
     to_spectrum_ = mpi::bind(plan, comm, planes_, spectrum_);
     for (int i = 0; i < (overlapped ? 2 : 1); ++i) {

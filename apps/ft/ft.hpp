@@ -5,7 +5,8 @@
 
 namespace longshore::apps::ft {
 
-/// Runs class S, W, A or B. Collective. Throws `Error(argument)` on all ranks for other classes and where there are too many ranks.
+/// Runs class S, W, A or B. Collective. Throws `Error(argument)` on
+/// all ranks for other classes and where there are too many ranks.
 Result run(MPI_Comm comm, char problem_class, Variant variant);
 
 }  // namespace longshore::apps::ft

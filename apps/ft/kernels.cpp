@@ -22,20 +22,19 @@ constexpr Complex checksums_w[] = {{567.3612178944, 529.3246849175}, {563.143688
 constexpr Complex checksums_a[] = {{504.6735008193, 511.4047905510}, {505.9412319734, 509.8809666433},
                                    {506.9376896287, 509.8144042213}, {507.7892868474, 510.1336130759},
                                    {508.5233095391, 510.4914655194}, {509.1487099959, 510.7917842803}};
-constexpr Complex checksums_b[] = {{517.7643571579, 507.7803458597}, {515.4521291263, 508.8249431599},
-                                   {514.6409228649, 509.6208912659}, {514.2378756213, 510.1023387619},
-                                   {513.9626667737, 510.3976610617}, {513.7423460082, 510.5948019802},
-                                   {513.5547056878, 510.7404165783}, {513.3910925466, 510.8576573661},
-                                   {513.2470705390, 510.9577278523}, {513.1197729984, 511.0460304483},
-                                   {513.0070319283, 511.1252433800}, {512.9070537032, 511.1968077718},
-                                   {512.8182883502, 511.2616233064}, {512.7393733383, 511.3203605551},
-                                   {512.6691062020, 511.3735928093}, {512.6064276004, 511.4218460548},
-                                   {512.5504076570, 511.4656139760}, {512.5002331720, 511.5053595966},
-                                   {512.4551951846, 511.5415130407}, {512.4146770029, 511.5744692211}};
+constexpr Complex checksums_b[] = {
+    {517.7643571579, 507.7803458597}, {515.4521291263, 508.8249431599}, {514.6409228649, 509.6208912659},
+    {514.2378756213, 510.1023387619}, {513.9626667737, 510.3976610617}, {513.7423460082, 510.5948019802},
+    {513.5547056878, 510.7404165783}, {513.3910925466, 510.8576573661}, {513.2470705390, 510.9577278523},
+    {513.1197729984, 511.0460304483}, {513.0070319283, 511.1252433800}, {512.9070537032, 511.1968077718},
+    {512.8182883502, 511.2616233064}, {512.7393733383, 511.3203605551}, {512.6691062020, 511.3735928093},
+    {512.6064276004, 511.4218460548}, {512.5504076570, 511.4656139760}, {512.5002331720, 511.5053595966},
+    {512.4551951846, 511.5415130407}, {512.4146770029, 511.5744692211}};
 
 fftw_complex* raw(Complex* data) { return reinterpret_cast<fftw_complex*>(data); }
 
-/// exp(-4 alpha pi^2 k^2 time) for the indices [first, end) of a dimension; its upper half has the negative frequencies.
+/// exp(-4 alpha pi^2 k^2 time) for the indices [first, end) of
+/// a dimension; its upper half has the negative frequencies.
 std::vector<double> decay(Index first, Index end, Index extent, int time) {
   constexpr double alpha = 1e-6, pi = std::numbers::pi;
   std::vector<double> factors;
@@ -70,7 +69,8 @@ Slabs slabs(const Problem& problem, int ranks) {
   return {{split_evenly(domain, {1, 1, ranks}), owners}, {split_evenly(domain, {1, ranks, 1}), owners}};
 }
 
-Kernels::Kernels(const Problem& problem, const Region& planes, const Region& columns, Complex* in_planes, Complex* in_columns)
+Kernels::Kernels(const Problem& problem, const Region& planes, const Region& columns, Complex* in_planes,
+                 Complex* in_columns)
     : shape_(problem.shape),
       planes_(planes),
       columns_(columns),
@@ -84,8 +84,8 @@ Kernels::Kernels(const Problem& problem, const Region& planes, const Region& col
     const int sign = backward ? FFTW_BACKWARD : FFTW_FORWARD;
     plane_[backward].reset(
         fftw_plan_dft_2d(int(shape_[1]), int(shape_[0]), raw(in_planes), raw(in_planes), sign, FFTW_MEASURE));
-    column_[backward].reset(fftw_plan_many_dft(1, &column, int(width_), raw(in_columns), nullptr, stride, 1, raw(in_columns),
-                                               nullptr, stride, 1, sign, FFTW_MEASURE));
+    column_[backward].reset(fftw_plan_many_dft(1, &column, int(width_), raw(in_columns), nullptr, stride, 1,
+                                               raw(in_columns), nullptr, stride, 1, sign, FFTW_MEASURE));
   }
 }
 

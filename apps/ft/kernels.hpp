@@ -25,8 +25,8 @@ struct Problem {
 /// Throws `Error(argument)` for other names than S, W, A and B.
 Problem problem(char name);
 
-/// Who has which part of the field, by rank: xy planes before the transpose, columns along z after it. x is fastest in memory, so
-/// that whole rows move, then y, then z.
+/// Who has which part of the field, by rank: xy planes before the transpose, columns along z after it. x is fastest in
+/// memory, so that whole rows move, then y, then z.
 struct Slabs {
   FloorPlan planes, columns;
 };
@@ -56,7 +56,7 @@ class Kernels {
 
   Point shape_;
   Region planes_, columns_;
-  Index width_ = 0;  ///< x columns transformed along z together, so that they stay in cache
+  Index width_ = 0;            ///< x columns transformed along z together, so that they stay in cache
   Plan plane_[2], column_[2];  ///< forward, backward
 };
 

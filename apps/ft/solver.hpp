@@ -6,9 +6,10 @@
 
 namespace longshore::apps::ft {
 
-/// One rank's run. `Communication` has the arrays (`planes()`, `spectrum()`, `columns(t)` of iteration t) and brings planes to the
-/// spectrum (`to_spectrum()`) and columns to planes (`start_to_planes(t)`, `wait_to_planes(t)`). Where it `looks_ahead`, iterations
-/// that follow each other have columns of their own, and the next one's are computed while this one's are on their way.
+/// One rank's run. `Communication` has the arrays (`planes()`, `spectrum()`, `columns(t)` of iteration t) and
+/// brings planes to the spectrum (`to_spectrum()`) and columns to planes (`start_to_planes(t)`,
+/// `wait_to_planes(t)`). Where it `looks_ahead`, iterations that follow each other have columns of their own, and
+/// the next one's are computed while this one's are on their way.
 template <class Communication>
 Result solve(const Problem& problem, const Slabs& slabs, Communication& transpose, MPI_Comm comm) {
   int rank = 0;
@@ -45,12 +46,14 @@ Result solve(const Problem& problem, const Slabs& slabs, Communication& transpos
     MPI_Allreduce(MPI_IN_PLACE, sums.data(), int(sums.size()), MPI_C_DOUBLE_COMPLEX, MPI_SUM, comm);
   }
   const Index kept = (planes & columns).size();
-  phases.payload_bytes = Index(sizeof(Complex)) * (columns.size() - kept + problem.iterations() * (planes.size() - kept));
+  phases.payload_bytes =
+      Index(sizeof(Complex)) * (columns.size() - kept + problem.iterations() * (planes.size() - kept));
   phases = slowest(phases, comm);
 
   Result result;
   result.total_s = phases.total_s, result.communication_s = phases.communication_s;
-  result.verification = std::to_string(problem.iterations()) + " checksums and those published for class " + problem.name;
+  result.verification =
+      std::to_string(problem.iterations()) + " checksums and those published for class " + problem.name;
   result.tolerance = 1e-12;
   for (std::size_t t = 0; t < sums.size(); ++t)
     result.error = std::max(result.error, std::abs(sums[t] - problem.checksums[t]) / std::abs(problem.checksums[t]));

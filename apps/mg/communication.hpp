@@ -41,8 +41,9 @@ class Communication {
   }
 
  private:
-  /// A mesh and what fills its ghost cells. Where others' share comes while something is computed, the rank's own share (its block
-  /// is its own neighbour, the mesh being periodic) is fetched first, for `known` to be all but what others send.
+  /// A mesh and what fills its ghost cells. Where others' share comes while something is
+  /// computed, the rank's own share (its block is its own neighbour, the mesh being periodic) is
+  /// fetched first, for `known` to be all but what others send.
   struct Array {
     static constexpr Index least_extent = 32;  ///< for which it pays to compute in parts
 

@@ -14,8 +14,9 @@ void for_each_row(const Region& part, F&& row) {
     for (Index j = part.lower()[1]; j < part.upper()[1]; ++j) row(i, j);
 }
 
-/// Sums over a row's neighbours in the planes across it, of which every one is wanted for three points of the row: faces()[m] of
-/// the four beside its point m, edges()[m] of the four diagonal to it, from one point before the row to one behind it.
+/// Sums over a row's neighbours in the planes across it, of which every one is wanted for three
+/// points of the row: faces()[m] of the four beside its point m, edges()[m] of the four
+/// diagonal to it, from one point before the row to one behind it.
 class CrossSums {
  public:
   explicit CrossSums(Index points) : points_(points), sums_(std::size_t(2 * (points + 2))) {}
@@ -23,8 +24,10 @@ class CrossSums {
   const double* edges() const { return faces() + points_ + 2; }
 
   void compute(const Mesh& mesh, Index i, Index j, Index k) {
-    const double *low = &mesh(i - 1, j, k), *high = &mesh(i + 1, j, k), *before = &mesh(i, j - 1, k), *behind = &mesh(i, j + 1, k);
-    const double *a = &mesh(i - 1, j - 1, k), *b = &mesh(i - 1, j + 1, k), *c = &mesh(i + 1, j - 1, k), *d = &mesh(i + 1, j + 1, k);
+    const double *low = &mesh(i - 1, j, k), *high = &mesh(i + 1, j, k), *before = &mesh(i, j - 1, k),
+                 *behind = &mesh(i, j + 1, k);
+    const double *a = &mesh(i - 1, j - 1, k), *b = &mesh(i - 1, j + 1, k), *c = &mesh(i + 1, j - 1, k),
+                 *d = &mesh(i + 1, j + 1, k);
     double *const face = &sums_[1], *const edge = face + points_ + 2;
 #pragma GCC ivdep
     for (Index m = -1; m <= points_; ++m) {
@@ -53,7 +56,8 @@ Problem problem_of(char problem_class) {
   throw Error(ErrorKind::argument, std::string("NAS-MG has classes S, W, A, B and C here, not ") + problem_class);
 }
 
-void subtract_operator(const Mesh& u, const Mesh& v, const Mesh& r, const std::array<double, 4>& a, const Region& part) {
+void subtract_operator(const Mesh& u, const Mesh& v, const Mesh& r, const std::array<double, 4>& a,
+                       const Region& part) {
   const Index k = part.lower()[2], points = part.extent(2);
   CrossSums sums(points);
   for_each_row(part, [&](Index i, Index j) {
@@ -91,7 +95,8 @@ void restrict_mesh(const Mesh& fine, const Mesh& coarse, const Region& part) {
 #pragma GCC ivdep
     for (Index m = 0; m < points; ++m)
       to[m] = 0.5 * centre[2 * m] + 0.25 * (centre[2 * m - 1] + centre[2 * m + 1] + faces[2 * m]) +
-              0.125 * (faces[2 * m - 1] + faces[2 * m + 1] + edges[2 * m]) + 0.0625 * (edges[2 * m - 1] + edges[2 * m + 1]);
+              0.125 * (faces[2 * m - 1] + faces[2 * m + 1] + edges[2 * m]) +
+              0.0625 * (edges[2 * m - 1] + edges[2 * m + 1]);
   });
 }
 
@@ -139,7 +144,8 @@ double sum_of_squares(const Mesh& mesh, const Region& part) {
 }
 
 void keep_extremes(std::vector<Candidate>& candidates) {
-  std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) { return a.value > b.value; });
+  std::sort(candidates.begin(), candidates.end(),
+            [](const Candidate& a, const Candidate& b) { return a.value > b.value; });
   if (candidates.size() > 2 * charges) candidates.erase(candidates.begin() + charges, candidates.end() - charges);
 }
 

@@ -1,7 +1,8 @@
-/// The arithmetic of NAS-MG: 27-point operators on parts of periodic meshes, the charges, the norm. Nothing here communicates.
+/// The arithmetic of NAS-MG: 27-point operators on parts of periodic
+/// meshes, the charges, the norm. Nothing here communicates.
 ///
-/// Meshes are indexed (i, j, k), k fastest. Level l has 2^l points in every dimension; point J of one level is point 2J + 1 of the
-/// next finer one. Every operator says by a region for which points (or cells) it is applied.
+/// Meshes are indexed (i, j, k), k fastest. Level l has 2^l points in every dimension; point J of one level is point 2J
+/// + 1 of the next finer one. Every operator says by a region for which points (or cells) it is applied.
 #pragma once
 
 #include <array>
@@ -30,8 +31,8 @@ void subtract_operator(const Mesh& u, const Mesh& v, const Mesh& r, const std::a
 void smooth(const Mesh& r, const Mesh& u, const std::array<double, 4>& c, const Region& part);
 /// The full-weighted averages of `fine` at the points of `part`, which are coarse.
 void restrict_mesh(const Mesh& fine, const Mesh& coarse, const Region& part);
-/// Adds what is linear between the points of `coarse` to `fine`. `part` are cells of the coarse mesh: between its points (i, j, k)
-/// and (i + 1, j + 1, k + 1), and they cover the fine points from (2i + 1, ...) to (2i + 2, ...).
+/// Adds what is linear between the points of `coarse` to `fine`. `part` are cells of the coarse mesh: between its
+/// points (i, j, k) and (i + 1, j + 1, k + 1), and they cover the fine points from (2i + 1, ...) to (2i + 2, ...).
 void add_interpolated(const Mesh& coarse, const Mesh& fine, const Region& part);
 
 /// Zeros, in the ghost cells too.

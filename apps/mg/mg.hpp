@@ -5,8 +5,9 @@
 
 namespace longshore::apps::mg {
 
-/// Runs a class of the benchmark (S, W, A, B, C) and compares the norm of its residual with the published one. Collective, on 1, 2,
-/// 4 or 8 ranks: the coarsest level has 2 points in every dimension, and each rank needs one of them. Throws `Error(argument)`.
+/// Runs a class of the benchmark (S, W, A, B, C) and compares the norm of its residual with the
+/// published one. Collective, on 1, 2, 4 or 8 ranks: the coarsest level has 2 points in every dimension,
+/// and each rank needs one of them. Throws `Error(argument)`.
 Result run(MPI_Comm comm, char problem_class, Variant variant);
 
 }  // namespace longshore::apps::mg

@@ -1,9 +1,10 @@
 /// NAS-MG's algorithm, whoever communicates.
 ///
-/// A `Communication` owns the meshes: `mesh(field, level)` with a ghost cell on every side, `right_hand_side()` of the finest level
-/// with none. `refresh(field, level, computable, compute)` fills the ghost cells of a mesh and computes what needs them:
-/// `computable` says what can be computed where the mesh is known in a region, and `compute` is called for parts of that, each
-/// point once, as soon as the ghost cells that they need are there. `phases` has the seconds of communication.
+/// A `Communication` owns the meshes: `mesh(field, level)` with a ghost cell on every side,
+/// `right_hand_side()` of the finest level with none. `refresh(field, level, computable, compute)` fills the
+/// ghost cells of a mesh and computes what needs them: `computable` says what can be computed where the mesh
+/// is known in a region, and `compute` is called for parts of that, each point once, as soon as the ghost
+/// cells that they need are there. `phases` has the seconds of communication.
 #pragma once
 
 #include <cmath>
@@ -15,8 +16,8 @@ namespace longshore::apps::mg {
 
 enum class Field { solution, residual };
 
-/// The blocks of every level, those of the coarsest (of 2 points in every dimension) first; each rank has one of every level.
-/// Throws `Error(argument)` where that cannot be.
+/// The blocks of every level, those of the coarsest (of 2 points in every dimension) first; each rank has one of every
+/// level. Throws `Error(argument)` where that cannot be.
 std::vector<FloorPlan> levels_of(Index points, Index ranks);
 /// The charges on one rank's part of the finest level. Collective.
 void place_charges(MPI_Comm comm, const Mesh& v, const Region& part, Index points);
@@ -92,7 +93,8 @@ class Solver {
 
   /// Corrects the solution by the next coarser one, and smoothes it.
   void correct(std::size_t level, const Mesh& right_hand_side) {
-    refresh(Field::solution, level - 1, cells, [&](const Region& part) { add_interpolated(u(level - 1), u(level), part); });
+    refresh(Field::solution, level - 1, cells,
+            [&](const Region& part) { add_interpolated(u(level - 1), u(level), part); });
     // What was interpolated has reached the ghost cells too.
     subtract_operator(u(level), right_hand_side, r(level), problem_.residual, blocks_[level]);
     smooth_solution(level);

@@ -18,9 +18,7 @@ double scaled_source_at(Index i, Index j, Index k, Index n) {
   return 2 * h * h * (coordinate(i, n) + coordinate(j, n) + coordinate(k, n));
 }
 
-bool on_boundary(Index i, Index j, Index k, Index n) {
-  return i < 0 || j < 0 || k < 0 || i >= n || j >= n || k >= n;
-}
+bool on_boundary(Index i, Index j, Index k, Index n) { return i < 0 || j < 0 || k < 0 || i >= n || j >= n || k >= n; }
 
 }  // namespace
 
@@ -30,7 +28,8 @@ void sweep(const Mesh& u, const Mesh& scaled_source, Colour colour, const Region
     for (Index j = part.lower()[1]; j < part.upper()[1]; ++j) {
       const Index k = part.lower()[2];
       double* const centre = &u(i, j, k);
-      const double *low = &u(i - 1, j, k), *high = &u(i + 1, j, k), *before = &u(i, j - 1, k), *behind = &u(i, j + 1, k);
+      const double *low = &u(i - 1, j, k), *high = &u(i + 1, j, k), *before = &u(i, j - 1, k),
+                   *behind = &u(i, j + 1, k);
       const double* const source = &scaled_source(i, j, k);
 #pragma GCC ivdep
       for (Index m = (i + j + k + Index(colour)) & 1; m < extent; m += 2)
@@ -62,7 +61,8 @@ std::vector<double> reference(Index n, int iterations) {
       for (Index j = 0; j < n; ++j)
         for (Index k = (i + j + sweep) % 2; k < n; k += 2) {
           double* const p = &values[std::size_t((i + 1) * plane + (j + 1) * row + k + 1)];
-          *p = sixth * (p[-plane] + p[plane] + p[-row] + p[row] + p[-1] + p[1] - source[std::size_t(p - values.data())]);
+          *p =
+              sixth * (p[-plane] + p[plane] + p[-row] + p[row] + p[-1] + p[1] - source[std::size_t(p - values.data())]);
         }
   return values;
 }

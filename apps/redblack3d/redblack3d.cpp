@@ -20,7 +20,8 @@ double difference(MPI_Comm comm, const Mesh& u, const Region& block, Index n, in
   try {
     if (rank == 0) all = reference(n, iterations);
   } catch (const std::bad_alloc&) {
-    failure.emplace(ErrorKind::argument, "no memory for the serial reference of " + std::to_string(n) + "^3 points; take fewer");
+    failure.emplace(ErrorKind::argument,
+                    "no memory for the serial reference of " + std::to_string(n) + "^3 points; take fewer");
   }
   mpi::agree(comm, failure ? &*failure : nullptr);
   double largest = 0;
@@ -48,7 +49,8 @@ Result run(MPI_Comm comm, Index n, int iterations, Variant variant) {
   const FloorPlan blocks = even_floor_plan(Region::of_shape(Point(3, n)), ranks);
   for (Index k = 0; k < blocks.size(); ++k)
     if (blocks.region(k).empty())
-      throw Error(ErrorKind::argument, std::to_string(n) + " points in each dimension leave rank " + std::to_string(k) + " none");
+      throw Error(ErrorKind::argument,
+                  std::to_string(n) + " points in each dimension leave rank " + std::to_string(k) + " none");
   const Region block = blocks.region(rank);
   if (variant == Variant::twin) {
     twins::Redblack3d communication(comm, process_grid(ranks, Point(3, n)), block);

@@ -5,8 +5,8 @@
 
 namespace longshore::apps::redblack3d {
 
-/// So many iterations on n^3 points, compared bit by bit with the same iterations by one process. Collective, on any number of
-/// ranks that leaves each of them a point. Throws `Error(argument)`.
+/// So many iterations on n^3 points, compared bit by bit with the same iterations by one process. Collective, on any
+/// number of ranks that leaves each of them a point. Throws `Error(argument)`.
 Result run(MPI_Comm comm, Index n, int iterations, Variant variant);
 
 }  // namespace longshore::apps::redblack3d

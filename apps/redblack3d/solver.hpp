@@ -1,8 +1,8 @@
 /// Redblack3D's algorithm, whoever communicates.
 ///
-/// A `Communication` owns the meshes: `solution()` with a ghost cell on every side, `scaled_source()` with none. `refresh(compute)`
-/// fills the ghost cells that other ranks have, and calls `compute` for parts of the block, each point once, as soon as the ghost
-/// cells that they need are there. `phases` has the seconds of communication.
+/// A `Communication` owns the meshes: `solution()` with a ghost cell on every side, `scaled_source()` with none.
+/// `refresh(compute)` fills the ghost cells that other ranks have, and calls `compute` for parts of the block, each
+/// point once, as soon as the ghost cells that they need are there. `phases` has the seconds of communication.
 #pragma once
 
 #include <cmath>

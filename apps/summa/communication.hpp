@@ -7,8 +7,8 @@
 
 namespace longshore::apps::summa {
 
-/// Owners use panels where they lie; the others have room for two, one to compute with and one to come. A rank's blocks of B and A
-/// are in one array, so that a step is one mover.
+/// Owners use panels where they lie; the others have room for two, one to compute with and one to come. A rank's blocks
+/// of B and A are in one array, so that a step is one mover.
 class Communication {
  public:
   Phases phases;
@@ -57,7 +57,8 @@ class Communication {
     const bool own = problem_.owner(factor, step, rank_) == rank_;
     const Grid& grid = (own ? factors_ : rooms_[s % 2]).grid(block(factor, rank_));
     const Index skipped = own ? step.first - grid.region.lower()[factor] : 0;
-    return {reinterpret_cast<double*>(grid.data + skipped * grid.strides[factor]), grid.strides[1] / Index(sizeof(double))};
+    return {reinterpret_cast<double*>(grid.data + skipped * grid.strides[factor]),
+            grid.strides[1] / Index(sizeof(double))};
   }
 
  private:

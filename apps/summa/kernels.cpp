@@ -22,7 +22,8 @@ Problem::Problem(Index order, Index width, int ranks) : n(order), panel(width) {
   if (n < 1 || n > std::numeric_limits<int>::max())
     throw Error(ErrorKind::argument, "matrices of " + std::to_string(n) + " rows; BLAS takes 1 to " +
                                          std::to_string(std::numeric_limits<int>::max()));
-  if (panel < 1) throw Error(ErrorKind::argument, "panels of " + std::to_string(panel) + " columns; they need one at least");
+  if (panel < 1)
+    throw Error(ErrorKind::argument, "panels of " + std::to_string(panel) + " columns; they need one at least");
   const Region matrix = Region::of_shape({n, n});
   grid = process_grid(ranks, matrix.shape());
   Map owners(ranks);
@@ -53,8 +54,8 @@ Region Problem::strip(Factor factor, Index rank, Index first, Index width) const
 
 void multiply_add(Index rows, Index columns, Index width, Panel a, Panel b, double* c) {
   if (rows == 0 || columns == 0 || width == 0) return;
-  cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, int(rows), int(columns), int(width), 1.0, a.data, int(a.leading), b.data,
-              int(b.leading), 1.0, c, int(rows));
+  cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, int(rows), int(columns), int(width), 1.0, a.data,
+              int(a.leading), b.data, int(b.leading), 1.0, c, int(rows));
 }
 
 void fill(Factor factor, const Region& region, double* out) {

@@ -10,9 +10,10 @@
 
 namespace longshore::apps::summa {
 
-/// One rank's run. `Communication` has the rank's blocks (`factor(a)`, `factor(b)`, `product()`, dense and column-major) and brings
-/// a step's panels: `start(s)`, then `wait(s)`, which leaves them at `panel(a, s)` and `panel(b, s)` until step s + 2 is started.
-/// Where it `looks_ahead`, the next step is started before this one is computed.
+/// One rank's run. `Communication` has the rank's blocks (`factor(a)`, `factor(b)`,
+/// `product()`, dense and column-major) and brings a step's panels: `start(s)`, then `wait(s)`,
+/// which leaves them at `panel(a, s)` and `panel(b, s)` until step s + 2 is started. Where it
+/// `looks_ahead`, the next step is started before this one is computed.
 template <class Communication>
 Result solve(const Problem& problem, Communication& broadcast, MPI_Comm comm) {
   const OneThread one_thread;
@@ -54,8 +55,8 @@ Result solve(const Problem& problem, Communication& broadcast, MPI_Comm comm) {
   const double n = double(problem.n);
   result.flops = 2 * n * n * n;
 
-  // Every rank multiplies its rows of A and its columns of B, whole, in one go. Both products' rounding errors are bounded by
-  // n epsilon |A| |B|, and no element is larger than 1.
+  // Every rank multiplies its rows of A and its columns of B, whole, in one go. Both products' rounding errors are
+  // bounded by n epsilon |A| |B|, and no element is larger than 1.
   const Region all_a = problem.strip(a, rank, 0, problem.n), all_b = problem.strip(b, rank, 0, problem.n);
   std::vector<double> rows_of_a(all_a.size()), columns_of_b(all_b.size()), expected(block.size());
   fill(a, all_a, rows_of_a.data());

@@ -32,8 +32,8 @@ struct Cells {
 };
 
 RunsCopy copy_of(const Cells& to, const Cells& from);
-/// Neighbours in the list that have short runs and differ in nothing but their places are joined: the two ends of a row share a
-/// cache line with the next row's, so both x faces are visited in one sweep.
+/// Neighbours in the list that have short runs and differ in nothing but their places are joined: the two ends of a row
+/// share a cache line with the next row's, so both x faces are visited in one sweep.
 std::vector<RunsCopy> joined(const std::vector<RunsCopy>& copies);
 void carry_out(const std::vector<RunsCopy>& copies);
 

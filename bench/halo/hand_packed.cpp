@@ -19,11 +19,13 @@ class HandPacked final : public HaloExchange {
       stage.own = joined(stage.own);
       for (const HaloMessage& message : phase.receives) {
         double* buffer = buffer_of(message, stage.unpack.emplace_back(), false);
-        MPI_Recv_init(buffer, int(message.doubles), MPI_DOUBLE, message.peer, message.tag, comm, &stage.receives.emplace_back());
+        MPI_Recv_init(buffer, int(message.doubles), MPI_DOUBLE, message.peer, message.tag, comm,
+                      &stage.receives.emplace_back());
       }
       for (const HaloMessage& message : phase.sends) {
         double* buffer = buffer_of(message, stage.pack.emplace_back(), true);
-        MPI_Send_init(buffer, int(message.doubles), MPI_DOUBLE, message.peer, message.tag, comm, &stage.sends.emplace_back());
+        MPI_Send_init(buffer, int(message.doubles), MPI_DOUBLE, message.peer, message.tag, comm,
+                      &stage.sends.emplace_back());
       }
     }
   }
@@ -85,7 +87,8 @@ class PlainCopy final : public HaloExchange {
  public:
   explicit PlainCopy(const Boxes& boxes) : boxes_(boxes), buffer_(std::size_t(boxes.ghost_bytes()) / sizeof(double)) {
     const auto& memory = boxes.array().memory();
-    if (memory->bytes() < boxes.ghost_bytes()) throw Error(ErrorKind::argument, "there are more ghost cells than cells");
+    if (memory->bytes() < boxes.ghost_bytes())
+      throw Error(ErrorKind::argument, "there are more ghost cells than cells");
   }
   void run() override { std::memcpy(buffer_.data(), boxes_.array().memory()->data(), buffer_.size() * sizeof(double)); }
 

@@ -28,9 +28,9 @@ class NeighborAlltoallw final : public HaloExchange {
       if (phase.sends.empty()) continue;  // then no rank has any
       describe(phase.sends, stage.sent);
       describe(phase.receives, stage.received);
-      MPI_Dist_graph_create_adjacent(comm, int(stage.received.peers.size()), stage.received.peers.data(), MPI_UNWEIGHTED,
-                                     int(stage.sent.peers.size()), stage.sent.peers.data(), MPI_UNWEIGHTED, MPI_INFO_NULL, 0,
-                                     &stage.comm);
+      MPI_Dist_graph_create_adjacent(comm, int(stage.received.peers.size()), stage.received.peers.data(),
+                                     MPI_UNWEIGHTED, int(stage.sent.peers.size()), stage.sent.peers.data(),
+                                     MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &stage.comm);
       if (persistent) make_request(stage);
     }
   }
@@ -42,9 +42,9 @@ class NeighborAlltoallw final : public HaloExchange {
       if (stage->request != MPI_REQUEST_NULL)
         MPI_Wait(&stage->request, MPI_STATUS_IGNORE);
       else if (stage->comm != MPI_COMM_NULL)
-        MPI_Neighbor_alltoallw(base_, stage->sent.counts.data(), stage->sent.places.data(), stage->sent.types.data(), base_,
-                               stage->received.counts.data(), stage->received.places.data(), stage->received.types.data(),
-                               stage->comm);
+        MPI_Neighbor_alltoallw(base_, stage->sent.counts.data(), stage->sent.places.data(), stage->sent.types.data(),
+                               base_, stage->received.counts.data(), stage->received.places.data(),
+                               stage->received.types.data(), stage->comm);
     }
   }
 
@@ -109,9 +109,9 @@ class NeighborAlltoallw final : public HaloExchange {
 
   void make_request([[maybe_unused]] Stage& stage) const {
 #if LONGSHORE_PERSISTENT_COLLECTIVES
-    MPI_Neighbor_alltoallw_init(base_, stage.sent.counts.data(), stage.sent.places.data(), stage.sent.types.data(), base_,
-                                stage.received.counts.data(), stage.received.places.data(), stage.received.types.data(), stage.comm,
-                                MPI_INFO_NULL, &stage.request);
+    MPI_Neighbor_alltoallw_init(base_, stage.sent.counts.data(), stage.sent.places.data(), stage.sent.types.data(),
+                                base_, stage.received.counts.data(), stage.received.places.data(),
+                                stage.received.types.data(), stage.comm, MPI_INFO_NULL, &stage.request);
 #else
     throw Error(ErrorKind::argument, "this MPI has no persistent collectives");
 #endif
@@ -124,7 +124,8 @@ class NeighborAlltoallw final : public HaloExchange {
 
 }  // namespace
 
-std::unique_ptr<HaloExchange> neighbor_alltoallw(const Boxes& boxes, mpi::CommHandle comm, const HaloWay& way, bool persistent) {
+std::unique_ptr<HaloExchange> neighbor_alltoallw(const Boxes& boxes, mpi::CommHandle comm, const HaloWay& way,
+                                                 bool persistent) {
   return std::make_unique<NeighborAlltoallw>(boxes, comm.get<MPI_Comm>(), way, persistent);
 }
 

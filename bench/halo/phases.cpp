@@ -58,7 +58,8 @@ class Builder {
         // The box on the other side wants this one's cells for its own side.
         const BlockMotion out = motion(on_lattice(at - sides[s].direction), sides[s]);
         const Index destination_rank = out.destination / problem_.rank_boxes();
-        if (destination_rank != rank_) sent[{int(destination_rank), tag}].push_back({out.destination, s, {k, out.source_region}});
+        if (destination_rank != rank_)
+          sent[{int(destination_rank), tag}].push_back({out.destination, s, {k, out.source_region}});
       }
     phase.sends = messages(sent), phase.receives = messages(received);
     return phase;
@@ -89,8 +90,9 @@ class Builder {
   static std::vector<HaloMessage> messages(std::map<std::pair<int, int>, std::vector<Entry>>& entries) {
     std::vector<HaloMessage> result;
     for (auto& [key, parts] : entries) {
-      std::sort(parts.begin(), parts.end(),
-                [](const Entry& a, const Entry& b) { return std::tie(a.destination, a.side) < std::tie(b.destination, b.side); });
+      std::sort(parts.begin(), parts.end(), [](const Entry& a, const Entry& b) {
+        return std::tie(a.destination, a.side) < std::tie(b.destination, b.side);
+      });
       auto& message = result.emplace_back(HaloMessage{key.first, key.second, {}, 0});
       for (Entry& entry : parts) {
         message.doubles += entry.part.region.size();

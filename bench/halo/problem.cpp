@@ -18,7 +18,8 @@ void HaloProblem::check() const {
   if (ranks < 1 || boxes < 1 || width < 1) refuse("ranks, boxes and widths are at least 1");
   if (split < 0 || split > 2) refuse("ranks lie along dimension 0, 1 or 2, not " + std::to_string(split));
   if (cells % boxes != 0) refuse(std::to_string(boxes) + " boxes do not divide " + std::to_string(cells) + " cells");
-  if (cells / boxes < width) refuse("boxes of " + std::to_string(cells / boxes) + " cells are narrower than their ghost cells");
+  if (cells / boxes < width)
+    refuse("boxes of " + std::to_string(cells / boxes) + " cells are narrower than their ghost cells");
   // So large that every cell's value is exact, and still a different one after tens of thousands of fills.
   if (checked_mul(ranks, cells) > Index{1} << 11) refuse("more than 2048 cells along a dimension");
 }
@@ -67,8 +68,8 @@ double Boxes::value(Index x, Index y, Index z) const {
   return double((((fills_ << 11 | z) << 11 | y) << 11) + x);  // whoever misses a fill has a wrong value everywhere
 }
 
-/// f(row, box, y, z, beyond): `row` is where the cell of x = 0 would be, `beyond` in how many of the two dimensions the row lies
-/// outside its box.
+/// f(row, box, y, z, beyond): `row` is where the cell of x = 0 would be,
+/// `beyond` in how many of the two dimensions the row lies outside its box.
 template <class F>
 void Boxes::for_each_row(F&& f) const {
   for (const Index k : array_.owned()) {
@@ -76,7 +77,8 @@ void Boxes::for_each_row(F&& f) const {
     const auto beyond = [&](std::size_t d, Index i) { return i < box.lower()[d] || i >= box.upper()[d]; };
     const View<double, 3> cells = view(k);
     for (Index z = cells.lower(2); z < cells.upper(2); ++z)
-      for (Index y = cells.lower(1); y < cells.upper(1); ++y) f(&cells(0, y, z), box, y, z, int(beyond(1, y)) + int(beyond(2, z)));
+      for (Index y = cells.lower(1); y < cells.upper(1); ++y)
+        f(&cells(0, y, z), box, y, z, int(beyond(1, y)) + int(beyond(2, z)));
   }
 }
 
@@ -108,8 +110,8 @@ std::string Boxes::check() const {
       if (!problem_.corners && beyond + int(x < lower || x >= upper) > 1) continue;
       const double expected = first + double(wrapped(x, extents[0]));
       if (row[x] != expected)
-        wrong = "rank " + std::to_string(rank_) + ", box " + box.to_string() + ", cell " + Point{x, y, z}.to_string() + ": " +
-                std::to_string(row[x]) + " where " + std::to_string(expected) + " belongs";
+        wrong = "rank " + std::to_string(rank_) + ", box " + box.to_string() + ", cell " + Point{x, y, z}.to_string() +
+                ": " + std::to_string(row[x]) + " where " + std::to_string(expected) + " belongs";
     }
   });
   return wrong;
@@ -117,7 +119,8 @@ std::string Boxes::check() const {
 
 Index Boxes::ghost_bytes() const {
   const Index extent = problem_.cells / problem_.boxes, grown = extent + 2 * problem_.width;
-  const Index ghosts = problem_.corners ? grown * grown * grown - extent * extent * extent : 6 * extent * extent * problem_.width;
+  const Index ghosts =
+      problem_.corners ? grown * grown * grown - extent * extent * extent : 6 * extent * extent * problem_.width;
   return problem_.rank_boxes() * ghosts * Index(sizeof(double));
 }
 

@@ -9,8 +9,8 @@
 
 namespace longshore::bench {
 
-/// Ranks side by side along one dimension. Each has a cube of cells, cut into as many boxes along every dimension; the domain is
-/// periodic in all three.
+/// Ranks side by side along one dimension. Each has a cube of cells, cut into
+/// as many boxes along every dimension; the domain is periodic in all three.
 struct HaloProblem {
   Index ranks = 1;
   Index split = 0;  ///< the dimension along which the ranks lie
@@ -24,7 +24,7 @@ struct HaloProblem {
   Region domain() const;
   Index rank_boxes() const { return boxes * boxes * boxes; }
   Region box(const Point& at) const;  ///< by its place on the lattice of all boxes
-  Point place(Index k) const;         ///< the place of box k: one rank's boxes after the other's, the last dimension's fastest
+  Point place(Index k) const;  ///< the place of box k: one rank's boxes after the other's, the last dimension's fastest
   Index number(const Point& at) const;
   Point lattice() const;  ///< how many boxes there are
   FloorPlan blocks() const;
@@ -42,7 +42,8 @@ struct HaloProblem {
 class Boxes {
  public:
   /// In ordinary memory.
-  Boxes(const HaloProblem& problem, Index rank) : Boxes(problem, rank, XArray(problem.blocks(), rank, problem.format())) {}
+  Boxes(const HaloProblem& problem, Index rank)
+      : Boxes(problem, rank, XArray(problem.blocks(), rank, problem.format())) {}
   /// Throws `Error(argument)` unless the array has the problem's blocks and format.
   Boxes(const HaloProblem& problem, Index rank, XArray array);
 
@@ -56,8 +57,9 @@ class Boxes {
   void fill();
   /// Nothing is left in the ghost cells.
   void spoil();
-  /// What is wrong, in words: own cells must be as `fill` left them, ghost cells as their owners' are after as many fills. Empty
-  /// where nothing is. Worked out cell by cell from global indices, without any of the exchanges' geometry.
+  /// What is wrong, in words: own cells must be as `fill` left them, ghost cells as their
+  /// owners' are after as many fills. Empty where nothing is. Worked out cell by cell from
+  /// global indices, without any of the exchanges' geometry.
   std::string check() const;
 
  private:

@@ -1,5 +1,5 @@
-/// Decoding, recomputing and encoding. Plain loops of plain words: the barriers keep the compiler from leaving instructions out and
-/// from vectorising, so that what is timed is what is counted.
+/// Decoding, recomputing and encoding. Plain loops of plain words: the barriers keep the compiler from leaving
+/// instructions out and from vectorising, so that what is timed is what is counted.
 #include "breakeven.hpp"
 
 #include "timed.hpp"
@@ -66,7 +66,8 @@ double encode_seconds(Instructions kind, Index n_g, AddressPair* pairs, Index n,
   return (kind == Instructions::dependent ? dependent : independent)[place(n_g)](pairs, n, passes);
 }
 
-double recompute_seconds(Instructions kind, Index n_g, const Index* source, MessageWord* message, Index n, Index passes) {
+double recompute_seconds(Instructions kind, Index n_g, const Index* source, MessageWord* message, Index n,
+                         Index passes) {
   static constexpr auto dependent = recompute_loops<Instructions::dependent>(every_n_g);
   static constexpr auto independent = recompute_loops<Instructions::independent>(every_n_g);
   return (kind == Instructions::dependent ? dependent : independent)[place(n_g)](source, message, n, passes);

@@ -1,5 +1,5 @@
-/// The loops that one writes by hand to pack a message and to unpack it: plain C++, with sizes of blocks and the common strides
-/// known to the compiler.
+/// The loops that one writes by hand to pack a message and to unpack it: plain
+/// C++, with sizes of blocks and the common strides known to the compiler.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ using ListFunction = void (*)(std::byte* to, const std::byte* from, const std::i
 struct PackLoops {
   const char* name;
   NestFunction (*nest)(const PackNest& nest);
-  ListFunction (*gather)(Index block);   ///< null where no loop has blocks of so many bytes
+  ListFunction (*gather)(Index block);  ///< null where no loop has blocks of so many bytes
   ListFunction (*scatter)(Index block);
 };
 

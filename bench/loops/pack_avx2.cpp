@@ -1,5 +1,5 @@
-/// The plain loops with 32-byte registers. The instruction set is raised by pragma, behind all other headers, so that the build
-/// needs no flags.
+/// The plain loops with 32-byte registers. The instruction set is raised
+/// by pragma, behind all other headers, so that the build needs no flags.
 #include "pack_tables.hpp"
 
 #if defined(__x86_64__)

@@ -1,11 +1,12 @@
-/// The plain loops with 64-byte registers. The instruction set is raised by pragma, behind all other headers, so that the build
-/// needs no flags.
+/// The plain loops with 64-byte registers. The instruction set is raised
+/// by pragma, behind all other headers, so that the build needs no flags.
 #include "pack_tables.hpp"
 
 #if defined(__x86_64__)
 
 #if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi,bmi2,fma"))), apply_to = function)
+#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi,bmi2,fma"))), \
+                             apply_to = function)
 #else
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi,bmi2,fma,prefer-vector-width=512")

@@ -1,5 +1,5 @@
-/// The bodies of the plain loops. Everything lies in an unnamed namespace and calls nothing of the standard library: each including
-/// file compiles it for another instruction set, and the linker must never merge the copies.
+/// The bodies of the plain loops. Everything lies in an unnamed namespace and calls nothing of the standard library:
+/// each including file compiles it for another instruction set, and the linker must never merge the copies.
 #pragma once
 
 #include "pack.hpp"
@@ -14,7 +14,9 @@ struct Element {
 template <class Word>
 struct WordElement {
   using Any [[gnu::may_alias]] = Word;
-  static void move(std::byte* to, const std::byte* from) { *reinterpret_cast<Any*>(to) = *reinterpret_cast<const Any*>(from); }
+  static void move(std::byte* to, const std::byte* from) {
+    *reinterpret_cast<Any*>(to) = *reinterpret_cast<const Any*>(from);
+  }
 };
 template <>
 struct Element<4> : WordElement<float> {};
@@ -69,10 +71,12 @@ NestFunction choose_nest(const PackNest& nest) {
 
 template <Index block>
 struct Lists {
-  static void gather(std::byte* __restrict to, const std::byte* __restrict from, const std::int32_t* __restrict places, Index n) {
+  static void gather(std::byte* __restrict to, const std::byte* __restrict from, const std::int32_t* __restrict places,
+                     Index n) {
     for (Index k = 0; k < n; ++k) Element<block>::move(to + k * block, from + places[k] * block);
   }
-  static void scatter(std::byte* __restrict to, const std::byte* __restrict from, const std::int32_t* __restrict places, Index n) {
+  static void scatter(std::byte* __restrict to, const std::byte* __restrict from, const std::int32_t* __restrict places,
+                      Index n) {
     for (Index k = 0; k < n; ++k) Element<block>::move(to + places[k] * block, from + k * block);
   }
 };
@@ -92,7 +96,9 @@ ListFunction choose_list(Index block) {
   }
 }
 
-constexpr PackLoops loops_called(const char* name) { return {name, &choose_nest, &choose_list<true>, &choose_list<false>}; }
+constexpr PackLoops loops_called(const char* name) {
+  return {name, &choose_nest, &choose_list<true>, &choose_list<false>};
+}
 
 }  // namespace
 }  // namespace longshore::bench

@@ -12,7 +12,8 @@ double rank_seconds(const RankMap& map, std::span<const Index> world_ranks, Ques
 /// All members in order.
 double read_seconds(const RankMap& map, Index passes);
 /// The plain array of 32-bit ranks that MPI libraries keep.
-double array_select_seconds(std::span<const std::int32_t> array, std::span<const Index> positions, Questions how, Index passes);
+double array_select_seconds(std::span<const std::int32_t> array, std::span<const Index> positions, Questions how,
+                            Index passes);
 
 double analysis_seconds(std::span<const Index> members, Index world, Index passes);
 double union_seconds(const RankMap& a, const RankMap& b, Index passes);

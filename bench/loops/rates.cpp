@@ -24,7 +24,8 @@ void write(Index& word, Index& value) {
   word = value;
 }
 
-/// Visits every position below n = 2^k >= 4 once, far apart. Four walks, so that a position never waits for the one just before.
+/// Visits every position below n = 2^k >= 4 once, far apart. Four
+/// walks, so that a position never waits for the one just before.
 template <class F>
 void visit_far_apart(Index n, F&& visit) {
   const std::uint64_t mask = std::uint64_t(n) - 1, step = std::uint64_t(0.6180339887498949 * double(n)) | 1;
@@ -39,7 +40,8 @@ void visit_far_apart(Index n, F&& visit) {
 }  // namespace
 
 double issue_seconds(Instructions kind, Index passes) {
-  return kind == Instructions::dependent ? issue<Instructions::dependent>(passes) : issue<Instructions::independent>(passes);
+  return kind == Instructions::dependent ? issue<Instructions::dependent>(passes)
+                                         : issue<Instructions::independent>(passes);
 }
 
 double read_seconds(const Index* words, Index n, Index passes) {

@@ -8,15 +8,16 @@
 
 namespace longshore::bench {
 
-/// What one instruction waits for. A machine that issues several at once does `independent` ones at its issue rate, the paper's
-/// r_i; in a `dependent` chain each waits for the one before, from tuple to tuple too, as in an address computed step by step.
+/// What one instruction waits for. A machine that issues several at once does `independent` ones at
+/// its issue rate, the paper's r_i; in a `dependent` chain each waits for the one before, from
+/// tuple to tuple too, as in an address computed step by step.
 enum class Instructions { dependent, independent };
 
 /// The most n_g that loops are compiled for.
 inline constexpr Index most_instructions = 64;
 
-/// One addition of two registers that the compiler can neither leave out nor combine with another. (Additions of small constants
-/// would not do: some processors carry those out for nothing when they rename registers.)
+/// One addition of two registers that the compiler can neither leave out nor combine with another. (Additions of small
+/// constants would not do: some processors carry those out for nothing when they rename registers.)
 inline void add(Index& to, Index what) {
   to += what;
   asm volatile("" : "+r"(to));

@@ -37,7 +37,8 @@ class PeerOf : public PeerSet {
 #ifdef LONGSHORE_PEER_SDSL
 class SdVector {
  public:
-  explicit SdVector(std::span<const Index> members) : bits_(members.begin(), members.end()), select_(&bits_), rank_(&bits_) {}
+  explicit SdVector(std::span<const Index> members)
+      : bits_(members.begin(), members.end()), select_(&bits_), rank_(&bits_) {}
   Index bytes() const {
     return Index(sdsl::size_in_bytes(bits_) + sdsl::size_in_bytes(select_) + sdsl::size_in_bytes(rank_));
   }

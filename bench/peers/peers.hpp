@@ -1,4 +1,5 @@
-/// Sets of ranks as other libraries keep them: sdsl-lite's `sd_vector` and CRoaring, where they were found at build time.
+/// Sets of ranks as other libraries keep them: sdsl-lite's
+/// `sd_vector` and CRoaring, where they were found at build time.
 #pragma once
 
 #include <memory>

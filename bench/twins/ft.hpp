@@ -11,8 +11,8 @@
 
 namespace longshore::apps::twins {
 
-/// One all-to-all a transpose. What a rank has of another's planes is contiguous in its columns, so that only planes are packed and
-/// unpacked. What stays with a rank is copied straight.
+/// One all-to-all a transpose. What a rank has of another's planes is contiguous in its columns, so that only planes
+/// are packed and unpacked. What stays with a rank is copied straight.
 class Ft {
  public:
   Phases phases;
@@ -33,8 +33,8 @@ class Ft {
     std::vector<int> counts, places;
   };
   void exchange(const ft::Complex* send, const Parts& sent, ft::Complex* receive, const Parts& received) const;
-  /// copy(in planes, elsewhere, elements) for every contiguous run of the planes: elsewhere is the buffer, which has one rank's
-  /// part after the other, or these columns.
+  /// copy(in planes, elsewhere, elements) for every contiguous run of the planes: elsewhere is the buffer, which has
+  /// one rank's part after the other, or these columns.
   template <class Copy>
   void for_each_run(ft::Complex* columns, Copy copy);
 

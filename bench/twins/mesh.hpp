@@ -14,15 +14,16 @@ namespace longshore::apps::twins {
 struct Mesh {
   explicit Mesh(const Region& region)
       : memory(region.size()),
-        view(Grid{region, reinterpret_cast<std::byte*>(memory.data()), Grid::dense_strides(region, Order::C, sizeof(double)),
-                  sizeof(double)}) {}
+        view(Grid{region, reinterpret_cast<std::byte*>(memory.data()),
+                  Grid::dense_strides(region, Order::C, sizeof(double)), sizeof(double)}) {}
   Array<double> memory;
   View<double, 3> view;
 };
 
-/// One side of a block in one dimension: the plane of points that the neighbour there wants, and the plane of ghost cells that it
-/// fills. `widened`: dimensions in which the planes include the ghost cells. Planes across dimension 0 lie together in memory (with
-/// ghost cells between their rows, which nobody reads if they are not included) and are sent from where they are.
+/// One side of a block in one dimension: the plane of points that the neighbour there wants, and the plane
+/// of ghost cells that it fills. `widened`: dimensions in which the planes include the ghost cells. Planes
+/// across dimension 0 lie together in memory (with ghost cells between their rows, which nobody reads if
+/// they are not included) and are sent from where they are.
 class Face {
  public:
   Face(const View<double, 3>& mesh, const Region& block, int dim, int side, int neighbour, const Region& widened)

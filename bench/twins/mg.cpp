@@ -12,8 +12,7 @@ int rank_in(MPI_Comm comm) {
 
 }  // namespace
 
-Mg::Mg(MPI_Comm comm, const std::vector<FloorPlan>& levels)
-    : right_hand_side_(levels.back().region(rank_in(comm))) {
+Mg::Mg(MPI_Comm comm, const std::vector<FloorPlan>& levels) : right_hand_side_(levels.back().region(rank_in(comm))) {
   const int rank = rank_in(comm), periods[] = {1, 1, 1};
   int grid[3];
   for (int d = 0; d < 3; ++d) grid[d] = int(levels.back().bounding().extent(d) / levels.back().region(rank).extent(d));
@@ -66,7 +65,8 @@ void Mg::wrap(const Level& level, int dim) {
       }
     return;
   }
-  const Index begin = dim == 1 ? low[0] : low[1] - 1, end = dim == 1 ? high[0] : high[1] + 1, row = high[2] - low[2] + 2;
+  const Index begin = dim == 1 ? low[0] : low[1] - 1, end = dim == 1 ? high[0] : high[1] + 1,
+              row = high[2] - low[2] + 2;
   for (Index m = begin; m < end; ++m) {
     double* const first = dim == 1 ? &mesh(m, low[1], low[2] - 1) : &mesh(low[0], m, low[2] - 1);
     std::copy_n(first + (extent - 1) * stride, row, first - stride);

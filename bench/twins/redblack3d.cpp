@@ -10,7 +10,8 @@ Redblack3d::Redblack3d(MPI_Comm comm, const Point& grid, const Region& block)
     int neighbours[2];
     MPI_Cart_shift(comm_, d, 1, &neighbours[0], &neighbours[1]);
     for (int side = 0; side < 2; ++side)
-      if (neighbours[side] != MPI_PROC_NULL) faces_.emplace_back(solution_.view, block, d, side, neighbours[side], block);
+      if (neighbours[side] != MPI_PROC_NULL)
+        faces_.emplace_back(solution_.view, block, d, side, neighbours[side], block);
   }
   requests_.resize(2 * faces_.size());
 }

@@ -9,8 +9,8 @@
 
 namespace longshore::apps::twins {
 
-/// MPI_Bcast on communicators of process rows and columns. Columns of A are contiguous and go from where they lie; rows of B
-/// are packed.
+/// MPI_Bcast on communicators of process rows and columns. Columns of
+/// A are contiguous and go from where they lie; rows of B are packed.
 class Summa {
  public:
   Phases phases;

@@ -1,4 +1,5 @@
-// Brings a matrix from row blocks on 4 ranks to a block-cyclic layout on a 2 x 2 grid, all in one process, and checks it.
+// Brings a matrix from row blocks on 4 ranks to a block-cyclic
+// layout on a 2 x 2 grid, all in one process, and checks it.
 #include <cstdio>
 #include <vector>
 
@@ -42,7 +43,8 @@ int main() {
   std::printf("%s\n", mover->describe().c_str());
 
   Index wrong = 0;
-  for_each(destination, to, [&](const std::vector<Index>& index, double& element) { wrong += element != value(index); });
+  for_each(destination, to,
+           [&](const std::vector<Index>& index, double& element) { wrong += element != value(index); });
   std::printf("%lld of %lld elements are where they belong\n", (long long)(destination.size() - wrong),
               (long long)destination.size());
   return wrong == 0 ? 0 : 1;

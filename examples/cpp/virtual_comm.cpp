@@ -1,5 +1,5 @@
-/// A grid of processes whose rows and columns are virtual communicators: each is a rank map of a few bytes, and MPI makes no
-/// communicator but for the one collective.
+/// A grid of processes whose rows and columns are virtual communicators: each is a rank map of a few bytes, and MPI
+/// makes no communicator but for the one collective.
 #include <mpi.h>
 
 #include <cstdio>
@@ -11,7 +11,8 @@ using namespace longshore;
 
 namespace {
 
-/// Everybody's number to the next member and from the one before; then from all to the first, in whatever order they come.
+/// Everybody's number to the next member and from the one before;
+/// then from all to the first, in whatever order they come.
 int wrong_messages(const mpi::VirtualComm& line, Index mine) {
   int wrong = 0;
   const Index next = (line.rank() + 1) % line.size(), before = (line.rank() + line.size() - 1) % line.size();
@@ -24,7 +25,8 @@ int wrong_messages(const mpi::VirtualComm& line, Index mine) {
     }
     const auto [source, bytes] = arriving.wait();
     in.resize(out.size());
-    wrong += source != before || bytes != n * Index(sizeof(Index)) || in != std::vector<Index>(out.size(), line.peer(before));
+    wrong += source != before || bytes != n * Index(sizeof(Index)) ||
+             in != std::vector<Index>(out.size(), line.peer(before));
   }
   if (line.rank() != 0) {
     line.send(&mine, sizeof mine, 0);
@@ -51,7 +53,8 @@ int not_refused(const char* word, Call&& call, ErrorKind kind = ErrorKind::argum
   return 1;
 }
 
-/// Process 0 sends to 1 on a virtual communicator that 1 has not made; 1 receives from any source on another of that context.
+/// Process 0 sends to 1 on a virtual communicator that 1 has not
+/// made; 1 receives from any source on another of that context.
 int stray_not_refused(const mpi::VirtualComm& grid) {
   if (grid.size() < 3 || grid.rank() > 1) return 0;
   const auto pair = grid.create(RankMap::of_nest(AffineNest::stride(grid.rank(), 2, 1), grid.size()), 4);
@@ -64,9 +67,11 @@ int stray_not_refused(const mpi::VirtualComm& grid) {
     while (!arriving.test()) {
     }
   };
-  int wrong = not_refused("rank 0", [&] { pair.receive(nullptr, 0, mpi::any_source); }, ErrorKind::disagreement);
+  int wrong = not_refused(
+      "rank 0", [&] { pair.receive(nullptr, 0, mpi::any_source); }, ErrorKind::disagreement);
   wrong += not_refused("rank 0", tested, ErrorKind::disagreement);
-  return wrong + not_refused("rank 0", [&] { arriving.wait(); }, ErrorKind::disagreement);
+  return wrong + not_refused(
+                     "rank 0", [&] { arriving.wait(); }, ErrorKind::disagreement);
 }
 
 int wrong_on(MPI_Comm comm) {
@@ -88,7 +93,8 @@ int wrong_on(MPI_Comm comm) {
 
   wrong += not_refused("already", [&] { grid.create(row.map(), 1); });
   wrong += not_refused("tag", [&] { row.send(nullptr, 0, 0, row.tag_ub() + 1); });
-  const auto others = grid.create(RankMap::of_nest(AffineNest::stride((y * columns + columns) % size, columns, 1), size), 3);
+  const auto others =
+      grid.create(RankMap::of_nest(AffineNest::stride((y * columns + columns) % size, columns, 1), size), 3);
   if (others.rank() == nobody) wrong += not_refused("members", [&] { others.send(nullptr, 0, 0); });
 
   wrong += not_refused("already", [&] { grid.split(x, y, column.context()); });

@@ -36,9 +36,8 @@ class MotionPlan(_core.MotionPlan):
     A value: immutable, comparable, hashable, picklable, and it travels as JSON. Built by `plan`; building it needs no
     communicator and costs nothing, for motions are derived when they are asked for. Not collective.
 
-    Attributes: source, destination (Layout); dtype; itemsize (bytes); axes, where destination dimension d is source dimension
-    axes[d], as in numpy.transpose; world_size.
-    """
+    Attributes: source, destination (Layout); dtype; itemsize (bytes); axes, where destination dimension d is source
+    dimension axes[d], as in numpy.transpose; world_size."""
 
     def __init__(self, source: Layout, destination: Layout, dtype: Any, axes: Sequence[int] | None = None):
         self.dtype = _arrays.fixed_dtype(dtype)
@@ -73,22 +72,21 @@ class MotionPlan(_core.MotionPlan):
     ) -> Mover:
         """Ties the plan to memory: a Mover with start(), test() and wait(), to be used again and again.
 
-        Without `comm`, `source` and `destination` hold one array for each rank of their layouts (a sequence in the order of
-        `layout.ranks`, or a mapping from rank) and the threads engine moves them on `threads` threads (default: as many as the
-        process may use). With an mpi4py communicator the call is collective, rank r of the communicator gives its own local
-        arrays (None where it owns nothing), and the mpi engine moves them.
+        Without `comm`, `source` and `destination` hold one array for each rank of their layouts (a sequence in the
+        order of `layout.ranks`, or a mapping from rank) and the threads engine moves them on `threads` threads
+        (default: as many as the process may use). With an mpi4py communicator the call is collective, rank r of the
+        communicator gives its own local arrays (None where it owns nothing), and the mpi engine moves them.
 
-        Arrays are NumPy's, or anything with a buffer or DLPack; they must have the layout's local shape, order and dtype, and
-        are kept alive by the mover. destination = beta * destination + alpha * op(source), where op conjugates if
-        `conjugate`. `max_mem`: bytes (or "64MiB") the move may take beyond its arrays on this rank: with threads, which need no
-        buffers, for the copy programs; under MPI for buffers (the programs come on top: some KiB a peer, some
-        hundred where parts interleave).
-        `placement="wrap"` (mpi): layout rank r lives in process r % size, and processes give mappings from layout rank.
-        `node` (mpi): how ranks of one node exchange data: "auto", "direct", "ring" or "messages".
+        Arrays are NumPy's, or anything with a buffer or DLPack; they must have the layout's local shape, order and
+        dtype, and are kept alive by the mover. destination = beta * destination + alpha * op(source), where op
+        conjugates if `conjugate`. `max_mem`: bytes (or "64MiB") the move may take beyond its arrays on this rank:
+        with threads, which need no buffers, for the copy programs; under MPI for buffers (the programs come on
+        top: some KiB a peer, some hundred where parts interleave). `placement="wrap"` (mpi): layout rank r lives
+        in process r % size, and processes give mappings from layout rank. `node` (mpi): how ranks of one node
+        exchange data: "auto", "direct", "ring" or "messages".
 
-        Raises, on every rank alike and before anything moves: ShapeError, DTypeError, LocalArrayError, MemoryLimitError,
-        DisagreementError, ArgumentError.
-        """
+        Raises, on every rank alike and before anything moves: ShapeError, DTypeError, LocalArrayError,
+        MemoryLimitError, DisagreementError, ArgumentError."""
         if comm is None:
             limit = _bytes(max_mem)
             if placement is not None:
@@ -132,7 +130,8 @@ class MotionPlan(_core.MotionPlan):
             raise ArgumentError(f"a {what} array for rank {surplus[0]}, which is not in the layout {layout}")
 
     def to_json(self) -> str:
-        """The plan as JSON text: a format name, a version, the two layouts with their shapes, the dtype and the axes."""
+        """The plan as JSON text: a format name, a version, the
+        two layouts with their shapes, the dtype and the axes."""
         return json.dumps(
             {
                 "format": "longshore-plan",
@@ -150,9 +149,12 @@ class MotionPlan(_core.MotionPlan):
         try:
             data = json.loads(text)
             if data["format"] != "longshore-plan" or data["version"] != 1:
-                raise LayoutError(f"format {data['format']!r} version {data['version']!r} is not longshore-plan version 1")
+                raise LayoutError(
+                    f"format {data['format']!r} version {data['version']!r} is not longshore-plan version 1"
+                )
             source, destination = (
-                Layout(str(data[side]["layout"]), [int(n) for n in data[side]["shape"]]) for side in ("source", "destination")
+                Layout(str(data[side]["layout"]), [int(n) for n in data[side]["shape"]])
+                for side in ("source", "destination")
             )
             dtype = np.lib.format.descr_to_dtype(_as_descr(data["dtype"]))
             return cls(source, destination, dtype, [int(a) for a in data["axes"]])
@@ -174,9 +176,9 @@ class MotionPlan(_core.MotionPlan):
 def plan(source: Layout, destination: Layout, dtype: Any, axes: Sequence[int] | None = None) -> MotionPlan:
     """The plan that brings an array of `dtype` elements from one layout to the other.
 
-    `axes` permutes dimensions as numpy.transpose does: destination.shape[d] == source.shape[axes[d]]. Raises ShapeError naming
-    the dimension where the layouts disagree, DTypeError for elements that are not plain bytes. Not collective.
-    """
+    `axes` permutes dimensions as numpy.transpose does: destination.shape[d] ==
+    source.shape[axes[d]]. Raises ShapeError naming the dimension where the layouts disagree,
+    DTypeError for elements that are not plain bytes. Not collective."""
     return MotionPlan(source, destination, dtype, axes)
 
 
@@ -218,7 +220,8 @@ def redistribute(
     threads: int | None = None,
     max_mem: int | str | None = None,
 ) -> Any:
-    """Moves an array from one layout to another, once: plan, bind, start, wait. For repeated moves keep the Mover of `bind`.
+    """Moves an array from one layout to another, once: plan, bind,
+    start, wait. For repeated moves keep the Mover of `bind`.
 
     Without `comm`: `source` and the result hold one array for each rank of their layouts. With an mpi4py communicator
     (collective): this rank's local array (None where it owns nothing), and the result is this rank's new local array.
@@ -261,10 +264,9 @@ def redistribute(
 def empty(layout: Layout, dtype: Any, comm: Any = None, *, rank: int | None = None) -> Any:
     """Uninitialised local arrays as a layout wants them, where the engine moves them fastest.
 
-    With an mpi4py communicator: this rank's local array, in memory that ranks of the same node can share (each call allocates
-    for itself; not collective). With `rank`: that rank's array in ordinary memory. With neither: a list, one array for each
-    rank of the layout.
-    """
+    With an mpi4py communicator: this rank's local array, in memory that ranks of the same node can share (each
+    call allocates for itself; not collective). With `rank`: that rank's array in ordinary memory. With
+    neither: a list, one array for each rank of the layout."""
     dtype = _arrays.fixed_dtype(dtype)
     if comm is not None:
         from . import _mpi
@@ -278,18 +280,20 @@ def empty(layout: Layout, dtype: Any, comm: Any = None, *, rank: int | None = No
 
 
 def put_message(relation: AddressRelation | Encoding, source: Any, kind: str = "auto") -> np.ndarray:
-    """Put (section 2), once: the data and where it goes, as bytes for `deliver_put`. For many messages keep a `PutSender`."""
+    """Put (section 2), once: the data and where it goes, as bytes
+    for `deliver_put`. For many messages keep a `PutSender`."""
     return PutSender(relation, kind)(source)
 
 
 def relation_of_views(
     source: Any, source_view: np.ndarray, destination: Any, destination_view: np.ndarray, *, reduce: str | None = None
 ) -> AddressRelation:
-    """The relation that does destination_view[...] = source_view between two arrays, for other arrays of the same layout too.
+    """The relation that does destination_view[...] = source_view
+    between two arrays, for other arrays of the same layout too.
 
-    The views are any slices, transposes, flips or broadcasts of the two arrays (for a destination: none that visits an element
-    twice, unless `reduce` names a combining operation). Elements go in the order of the views' indices. Raises ShapeError,
-    DTypeError, LocalArrayError where a view reaches beyond its array.
+    The views are any slices, transposes, flips or broadcasts of the two arrays (for a destination: none that visits an
+    element twice, unless `reduce` names a combining operation). Elements go in the order of the views' indices. Raises
+    ShapeError, DTypeError, LocalArrayError where a view reaches beyond its array.
 
     >>> image = np.zeros((4, 6))
     >>> turned = np.empty((6, 4))
@@ -322,36 +326,38 @@ def _encoding_from_bytes(content: bytes) -> Encoding:
     return Encoding.from_bytes(content)
 
 
-def from_mpi_datatype(datatype: Any, count: int = 1, destination: Any = None, destination_count: int = 1) -> AddressRelation:
+def from_mpi_datatype(
+    datatype: Any, count: int = 1, destination: Any = None, destination_count: int = 1
+) -> AddressRelation:
     """The address relation of an MPI datatype of mpi4py's, derived or not, committed or not. Not collective.
 
-    Without `destination`: from a buffer of `count` elements of the datatype to the dense message that MPI_Pack makes of it,
-    offsets in bytes from the buffer's address, in the order of the typemap. With `destination`: from the buffer that is sent as `count`
-    elements of `datatype` to the one that receives as `destination_count` of `destination`; `move()` does the
-    communication within one process. Elements are the basic ones where these are of one size, else the largest size that all are
-    multiples of. Regular datatypes cost the same at any number of elements.
+    Without `destination`: from a buffer of `count` elements of the datatype to the dense message that MPI_Pack makes of
+    it, offsets in bytes from the buffer's address, in the order of the typemap. With `destination`: from the buffer
+    that is sent as `count` elements of `datatype` to the one that receives as `destination_count` of `destination`;
+    `move()` does the communication within one process. Elements are the basic ones where these are of one size, else
+    the largest size that all are multiples of. Regular datatypes cost the same at any number of elements.
 
-    Raises ArgumentError (no mpi4py; MPI is not running; DATATYPE_NULL; a negative count; a destination that overlaps
-    itself), ShapeError where source and destination have not equally many bytes, SizeOverflowError for offsets beyond 2^60,
-    MemoryLimitError where irregular content is repeated so that it would have to be listed, and is too long for that.
-    """
+    Raises ArgumentError (no mpi4py; MPI is not running; DATATYPE_NULL; a negative count; a destination
+    that overlaps itself), ShapeError where source and destination have not equally many bytes,
+    SizeOverflowError for offsets beyond 2^60, MemoryLimitError where irregular content is repeated so that
+    it would have to be listed, and is too long for that."""
     from . import _mpi
 
     return _mpi.from_mpi_datatype(datatype, count, destination, destination_count)
 
 
 def to_mpi_datatype(relation: AddressRelation, side: str = "source") -> Any:
-    """One side of an address relation, "source" or "destination", as a committed mpi4py datatype; Free() it. Not collective.
+    """One side of an address relation, "source" or "destination",
+    as a committed mpi4py datatype; Free() it. Not collective.
 
-    One element of it, at the address of the array's first byte, is that side of the relation in message order: sending an array
-    with the source's datatype and receiving another with the destination's moves the relation. Its extent is not meant for
-    counts above 1. Its basic elements are unsigned integers or bytes, whatever the array's are: it moves bits, between machines
-    that are alike. Loops become vectors, lists become indexed datatypes; numbers beyond int are made with MPI-4's large counts or
-    of nested datatypes.
+    One element of it, at the address of the array's first byte, is that side of the relation in message order: sending
+    an array with the source's datatype and receiving another with the destination's moves the relation. Its extent is
+    not meant for counts above 1. Its basic elements are unsigned integers or bytes, whatever the array's are: it moves
+    bits, between machines that are alike. Loops become vectors, lists become indexed datatypes; numbers beyond int are
+    made with MPI-4's large counts or of nested datatypes.
 
-    Raises ArgumentError (no mpi4py; MPI is not running; an unknown side; the destination of a relation with `reduce`, which no
-    datatype can say), TransportError with MPI's words where MPI cannot make it.
-    """
+    Raises ArgumentError (no mpi4py; MPI is not running; an unknown side; the destination of a relation with `reduce`,
+    which no datatype can say), TransportError with MPI's words where MPI cannot make it."""
     from . import _mpi
 
     return _mpi.to_mpi_datatype(relation, side)
@@ -393,11 +399,25 @@ def _whole(array: np.ndarray, shape: tuple[int, ...], *, copy: bool = True) -> t
 def _as_descr(value: Any) -> Any:
     """NumPy's dtype description, whose pairs JSON turned into lists."""
     if isinstance(value, list):
-        return [tuple(tuple(x) if isinstance(x, list) and i == 2 else _as_descr(x) for i, x in enumerate(field)) for field in value]
+        return [
+            tuple(tuple(x) if isinstance(x, list) and i == 2 else _as_descr(x) for i, x in enumerate(field))
+            for field in value
+        ]
     return value
 
 
-_UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12, "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
+_UNITS = {
+    "": 1,
+    "b": 1,
+    "kb": 10**3,
+    "mb": 10**6,
+    "gb": 10**9,
+    "tb": 10**12,
+    "kib": 2**10,
+    "mib": 2**20,
+    "gib": 2**30,
+    "tib": 2**40,
+}
 
 
 def _bytes(value: int | str | None, name: str = "max_mem") -> int:
@@ -411,7 +431,9 @@ def _bytes(value: int | str | None, name: str = "max_mem") -> int:
         try:
             return int(float(digits) * _UNITS[unit]) or _refuse_zero(value, name)
         except (ValueError, KeyError, OverflowError):
-            raise ArgumentError(f"{name} {value!r} is not a size; write bytes, or a number with KiB, MiB or GiB") from None
+            raise ArgumentError(
+                f"{name} {value!r} is not a size; write bytes, or a number with KiB, MiB or GiB"
+            ) from None
     if value <= 0:
         _refuse_zero(value, name)
     return int(value)

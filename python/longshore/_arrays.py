@@ -15,9 +15,7 @@ from .errors import ArgumentError, DTypeError, ShapeError, SizeOverflowError
 _LINE_BYTES = 64
 _ELEMENT_TYPES = {
     np.dtype(name): getattr(_core.ElementType, name)
-    for name in (
-        "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128"
-    ).split()
+    for name in ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64", "complex64", "complex128"]
 }
 
 
@@ -43,9 +41,7 @@ def as_array(value: Any) -> np.ndarray:
     try:
         return np.asarray(memoryview(value))
     except TypeError:
-        raise ArgumentError(
-            f"expected an array, a buffer or a DLPack tensor, got {type(value).__name__}"
-        ) from None
+        raise ArgumentError(f"expected an array, a buffer or a DLPack tensor, got {type(value).__name__}") from None
 
 
 def local_array(array: np.ndarray) -> _core.LocalArray:
@@ -56,13 +52,20 @@ def local_array(array: np.ndarray) -> _core.LocalArray:
 
 
 def index_array(values: Any, name: str, columns: int) -> tuple[np.ndarray, int, int, bool]:
-    """Integers as relations take them, (n,) or (n, columns): the array, its address, its rows, and whether it has 32 bits."""
+    """Integers as relations take them, (n,) or (n, columns): the
+    array, its address, its rows, and whether it has 32 bits."""
     array = np.asarray(values)
     if array.size == 0 and array.dtype == np.float64:  # what NumPy makes of an empty list
         array = array.astype(np.int64)
     if array.dtype.kind not in "iu":
         raise DTypeError(f"{name} has dtype {array.dtype}; offsets and indices are integers")
-    if columns == 1 and array.ndim != 1 or columns > 1 and array.size and (array.ndim != 2 or array.shape[1] != columns):
+    if (
+        (columns == 1
+        and array.ndim != 1)
+        or (columns > 1
+        and array.size
+        and (array.ndim != 2 or array.shape[1] != columns))
+    ):
         wanted = "(n,)" if columns == 1 else f"(n, {columns})"
         raise ShapeError(f"{name} has shape {array.shape}, not {wanted}")
     narrow = array.dtype.itemsize < 4 or array.dtype == np.int32
@@ -95,8 +98,8 @@ def element_type(dtype: np.dtype, combine: str | None) -> _core.ElementType:
 
 
 def memory(value: Any) -> tuple[np.ndarray, int, int, int, bool, bool]:
-    """An array, its first element's address, the bytes before and behind that it owns (relative), whether it may be written and
-    whether it lies in one piece."""
+    """An array, its first element's address, the bytes before and behind that it
+    owns (relative), whether it may be written and whether it lies in one piece."""
     array = as_array(value)
     reach = [(n - 1) * stride for n, stride in zip(array.shape, array.strides)]
     low, high = sum(min(r, 0) for r in reach), sum(max(r, 0) for r in reach) + array.itemsize
@@ -145,7 +148,9 @@ def combine(dtype: np.dtype, alpha: Any, beta: Any, conjugate: bool) -> _core.Co
         return _core.Combine()
     element_type = _ELEMENT_TYPES.get(dtype, _core.ElementType.bytes)
     if element_type == _core.ElementType.bytes:
-        raise DTypeError(f"alpha, beta and conjugate need a number that this machine computes with; dtype {dtype} can only be copied")
+        raise DTypeError(
+            f"alpha, beta and conjugate need a number that this machine computes with; dtype {dtype} can only be copied"
+        )
 
     def scalar(value: Any, default: int, name: str) -> bytes:
         given = np.asarray(default if value is None else value)

@@ -27,11 +27,20 @@ def _arrays_of(side: Any, name: str) -> Any:
 
 
 def _grids(
-    side: Any, blocks: _core.FloorPlan, rank: int | None, dtype: np.dtype, ghost: Any, written: bool, order: str, name: str
+    side: Any,
+    blocks: _core.FloorPlan,
+    rank: int | None,
+    dtype: np.dtype,
+    ghost: Any,
+    written: bool,
+    order: str,
+    name: str,
 ) -> _core.Grids:
     if isinstance(side, XArray):
         if ghost is not None:
-            raise ArgumentError(f"the {name} is an XArray, which knows its ghost cells; ghost= is for arrays of your own")
+            raise ArgumentError(
+                f"the {name} is an XArray, which knows its ghost cells; ghost= is for arrays of your own"
+            )
         if side.dtype != dtype:
             raise DTypeError(f"the {name} has dtype {side.dtype}, the source has {dtype}")
         return side._grids
@@ -68,7 +77,11 @@ def bind(
 
     rank = None if comm is None else comm.Get_rank()
     messages = {
-        "node": node, "aggregate": aggregate, "packet_bytes": packet_bytes, "preallocate": preallocate, "exchange": exchange
+        "node": node,
+        "aggregate": aggregate,
+        "packet_bytes": packet_bytes,
+        "preallocate": preallocate,
+        "exchange": exchange,
     }
 
     def known_dtype() -> np.dtype | None:
@@ -89,7 +102,9 @@ def bind(
         if unused:
             raise ArgumentError(f"{unused[0]}= is for messages between processes; it needs comm=")
         from_, to, _, kind = prepare(known_dtype() or np.dtype(np.uint8))
-        return _core.bind_grids_threads(plan, from_, to, kind, combine or "", threads or 0, _bytes(max_mem), proxy, checked, order)
+        return _core.bind_grids_threads(
+            plan, from_, to, kind, combine or "", threads or 0, _bytes(max_mem), proxy, checked, order
+        )
     from . import _mpi
 
     dtype = _mpi.common_dtype(comm, known_dtype, np.dtype(np.uint8))

@@ -58,19 +58,20 @@ class CacheEntry(NamedTuple):
 class RelationCache:
     """Address relations by key, in at most `ceiling` bytes: what the paper's section 6 (Dinda & O'Hallaron) asks for.
 
-    `ceiling` is a number of bytes or words such as "64MiB"; it counts encodings, programs that are kept, and keys. When it is in
-    use and a new relation needs to be stored, `policy` chooses what is flushed: "lru", "fifo", "lfu", "cost" (time to make again
-    for the bytes, and lately used), or a callable that is given a list of `FlushUnit` and returns one of them (or its position).
-    `kind` is the encoding of what makers return (see `encode`).
+    `ceiling` is a number of bytes or words such as "64MiB"; it counts encodings, programs that are kept, and keys. When
+    it is in use and a new relation needs to be stored, `policy` chooses what is flushed: "lru", "fifo", "lfu", "cost"
+    (time to make again for the bytes, and lately used), or a callable that is given a list of `FlushUnit` and returns
+    one of them (or its position). `kind` is the encoding of what makers return (see `encode`).
 
-    `spill` is where flushed relations can be had again: a folder's path (made if its parent is there; each record one file, which
-    appears whole or not at all), a pair of callables save(name, record) and load(name) -> record or None, a triple with
-    remove(name) as well, or an object with methods of these names; names and records are bytes. Records prove themselves whole: a
-    damaged one is a miss. A spill that raises costs time, nothing else. A folder serves later processes too, for keys that are
-    numbers, strings, bytes, None or tuples of these. They must mean the same there: put all that a relation depends on in its key.
+    `spill` is where flushed relations can be had again: a folder's path (made if its parent is there; each record one
+    file, which appears whole or not at all), a pair of callables save(name, record) and load(name) -> record or None, a
+    triple with remove(name) as well, or an object with methods of these names; names and records are bytes. Records
+    prove themselves whole: a damaged one is a miss. A spill that raises costs time, nothing else. A folder serves later
+    processes too, for keys that are numbers, strings, bytes, None or tuples of these. They must mean the same there:
+    put all that a relation depends on in its key.
 
-    Threads may share a cache; one key is made by one thread, and others that ask for it wait. Makers may use the cache; policies
-    and spills may not.
+    Threads may share a cache; one key is made by one thread, and others that
+    ask for it wait. Makers may use the cache; policies and spills may not.
 
     >>> cache = RelationCache("1MiB")
     >>> transpose = lambda: AddressRelation.strided((3, 5), (40, 8), (8, 24), "f8")
@@ -108,20 +109,26 @@ class RelationCache:
     ) -> CachedRelation:
         """The relation of a key: kept, restored, or else made by `maker` (a relation or an encoding of one).
 
-        `group`: relations of one collective operation, which are flushed and restored together. `keep`: what is compiled and kept
-        beside the encoding: "encoding" (nothing), "program", "assembler" or "disassembler". Hints: `pin` it until unpinned; it is
-        needed `soon`; after `expected_uses` uses, this one included, it is done. A relation that does not fit is returned and not
-        kept. What the maker raises goes on.
-        """
+        `group`: relations of one collective operation, which are flushed and restored together. `keep`: what is
+        compiled and kept beside the encoding: "encoding" (nothing), "program", "assembler" or "disassembler". Hints:
+        `pin` it until unpinned; it is needed `soon`; after `expected_uses` uses, this one included, it is done. A
+        relation that does not fit is returned and not kept. What the maker raises goes on."""
         relation = self._core.get_or_make(
-            self._keys.name(key), lambda: self._encoded(maker()), self._keys.group(group), keep, pin, soon, expected_uses
+            self._keys.name(key),
+            lambda: self._encoded(maker()),
+            self._keys.group(group),
+            keep,
+            pin,
+            soon,
+            expected_uses,
         )
         if self._keys.crowded():
             self._keys.forget_all_but(e.key_bytes for e in self._core.entries())
         return relation
 
     def get(self, key: Hashable, group: Hashable | None = None) -> CachedRelation | None:
-        """The relation if it is kept or can be restored (for which the group is needed, where there is one), else None."""
+        """The relation if it is kept or can be restored (for which
+        the group is needed, where there is one), else None."""
         return self._core.get(self._keys.name(key), self._keys.group(group))
 
     def put(
@@ -136,9 +143,17 @@ class RelationCache:
         expected_uses: int = 0,
         make_ns: float = 0.0,
     ) -> bool:
-        """Stores a relation in the place of one with this key; `make_ns` is what making it took. False where it does not fit."""
+        """Stores a relation in the place of one with this key; `make_ns`
+        is what making it took. False where it does not fit."""
         return self._core.put(
-            self._keys.name(key), self._encoded(relation), self._keys.group(group), keep, pin, soon, expected_uses, make_ns
+            self._keys.name(key),
+            self._encoded(relation),
+            self._keys.group(group),
+            keep,
+            pin,
+            soon,
+            expected_uses,
+            make_ns,
         )
 
     def __contains__(self, key: Hashable) -> bool:
@@ -208,8 +223,8 @@ class RelationCache:
 
 
 class _Keys:
-    """Hashable keys as bytes and back. Literals are their own text, the same in every process; other objects get numbers of this
-    one."""
+    """Hashable keys as bytes and back. Literals are their own text, the
+    same in every process; other objects get numbers of this one."""
 
     _FEW = 1024
 

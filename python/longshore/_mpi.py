@@ -30,7 +30,9 @@ def _mpi4py(what: str = "comm=") -> ModuleType:
     try:
         from mpi4py import MPI
     except ImportError as error:
-        raise ArgumentError(f"{what} needs mpi4py, which cannot be imported ({error}); pip install 'longshore[mpi]'") from None
+        raise ArgumentError(
+            f"{what} needs mpi4py, which cannot be imported ({error}); pip install 'longshore[mpi]'"
+        ) from None
     return MPI
 
 
@@ -47,7 +49,8 @@ def _bits(MPI: ModuleType, thing: Any) -> int:
 
 
 def _family(MPI: ModuleType) -> str:
-    """The MPI family that mpi4py is linked with: what an MPI_Comm is there, and which libraries this process has loaded."""
+    """The MPI family that mpi4py is linked with: what an MPI_Comm
+    is there, and which libraries this process has loaded."""
     handle_bytes = MPI._sizeof(MPI.Comm)
     if handle_bytes == 4:
         return "mpich"  # an int: MPICH and what shares its ABI
@@ -136,7 +139,9 @@ def common_dtype(comm: Any, local_dtype: Callable[[], np.dtype | None], default:
             return default
         raise ArgumentError("no rank has an array to move: nobody knows the element type")
     if len(ranks) > 1:
-        told = "; ".join(f"{np.dtype(_descr(what))} on rank{'s' if len(who) > 1 else ''} {_few(who)}" for what, who in ranks.items())
+        told = "; ".join(
+            f"{np.dtype(_descr(what))} on rank{'s' if len(who) > 1 else ''} {_few(who)}" for what, who in ranks.items()
+        )
         raise DisagreementError(f"ranks have arrays of different dtypes: {told}")
     return np.lib.format.descr_to_dtype(_descr(next(iter(ranks))))
 
@@ -215,8 +220,22 @@ def bind_blocks(
     source, destination, dtype, kind, max_mem = together(comm, checked_grids)
     element = str(np.lib.format.dtype_to_descr(dtype))
     return module.bind_blocks(
-        plan, handle, source, destination, kind, combine, max_mem, proxy, checked, order, node or "auto", aggregate is not False,
-        packet_bytes or 0, preallocate is not False, _EXCHANGES[exchange or "auto"], element,
+        plan,
+        handle,
+        source,
+        destination,
+        kind,
+        combine,
+        max_mem,
+        proxy,
+        checked,
+        order,
+        node or "auto",
+        aggregate is not False,
+        packet_bytes or 0,
+        preallocate is not False,
+        _EXCHANGES[exchange or "auto"],
+        element,
     )
 
 

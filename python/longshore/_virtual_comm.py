@@ -14,30 +14,29 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 _COLLECTIVES = frozenset(
-    "Allgather Allgatherv Allreduce Alltoall Alltoallv Alltoallw Barrier Bcast Exscan Gather Gatherv Reduce Reduce_scatter "
-    "Reduce_scatter_block Scan Scatter Scatterv allgather allreduce alltoall barrier bcast exscan gather reduce scan "
-    "scatter".split()
+    ["Allgather", "Allgatherv", "Allreduce", "Alltoall", "Alltoallv", "Alltoallw", "Barrier", "Bcast", "Exscan", "Gather", "Gatherv", "Reduce", "Reduce_scatter", "Reduce_scatter_block", "Scan", "Scatter", "Scatterv", "allgather", "allreduce", "alltoall", "barrier", "bcast", "exscan", "gather", "reduce", "scan", "scatter"]
 )
 
 
 class VirtualComm:
-    """Members of a communicator that send to each other by their position in a `RankMap`: no MPI communicator is made for them.
+    """Members of a communicator that send to each other by their
+    position in a `RankMap`: no MPI communicator is made for them.
 
-    `VirtualComm.over(comm)` duplicates a communicator; `sub`, `create` and `split` make others of its members, which send on that
-    one duplicate. Messages are told apart by a `context` in the high bits of the tag; 0 is everybody's. A process cannot have two
-    of one context at a time. `split` finds a context that is free at all members. `sub` and `create` send nothing: they take the
-    one given, or work one out from the map, and where that is in use at this process it is an ArgumentError here alone, with the
-    others waiting. Where there are more than a few at a process, pass contexts that differ by construction; those below half of
-    `contexts` are taken unasked only when no others are left. So do for receives from any source: these may meet the message of a
-    sender that is no member and whose own virtual communicator has the same context, which raises DisagreementError. There is no
-    such sender where all are made by `split`. Let go of the last one everywhere at about the same point, or call Free(), and
-    receive what is under way before.
+    `VirtualComm.over(comm)` duplicates a communicator; `sub`, `create` and `split` make others of its members,
+    which send on that one duplicate. Messages are told apart by a `context` in the high bits of the tag; 0 is
+    everybody's. A process cannot have two of one context at a time. `split` finds a context that is free at all
+    members. `sub` and `create` send nothing: they take the one given, or work one out from the map, and where
+    that is in use at this process it is an ArgumentError here alone, with the others waiting. Where there are
+    more than a few at a process, pass contexts that differ by construction; those below half of `contexts` are
+    taken unasked only when no others are left. So do for receives from any source: these may meet the message of
+    a sender that is no member and whose own virtual communicator has the same context, which raises
+    DisagreementError. There is no such sender where all are made by `split`. Let go of the last one everywhere at
+    about the same point, or call Free(), and receive what is under way before.
 
-    Sending and receiving is as in mpi4py, by pickle (send) or from buffers (Send), but that a receive names its tag (default 0), at
-    most `tag_ub`. Wait for one from any source by itself: MPI.Request.Waitall knows MPI's ranks only. Collectives go through
-    `comm`, an MPI communicator that is made when one is called for the first time; vc.Bcast is vc.comm.Bcast. Who is no member has
-    rank None, and can ask but neither send nor receive.
-    """
+    Sending and receiving is as in mpi4py, by pickle (send) or from buffers (Send), but that a receive names its tag
+    (default 0), at most `tag_ub`. Wait for one from any source by itself: MPI.Request.Waitall knows MPI's ranks only.
+    Collectives go through `comm`, an MPI communicator that is made when one is called for the first time; vc.Bcast is
+    vc.comm.Bcast. Who is no member has rank None, and can ask but neither send nor receive."""
 
     def __init__(self, core: Any, MPI: ModuleType) -> None:
         """For internal use: see `over`."""
@@ -53,8 +52,8 @@ class VirtualComm:
         return cls(module.VirtualComm.over(bits), _mpi._mpi4py())
 
     def sub(self, positions: RankMap | Any, *, context: int | None = None) -> VirtualComm:
-        """A context in use is an error of this process alone. The members at these positions: a map of a world of `size`, or
-        anything that one is made of. Not collective."""
+        """A context in use is an error of this process alone. The members at these positions: a map of a world of
+        `size`, or anything that one is made of. Not collective."""
         if not isinstance(positions, RankMap):
             positions = RankMap(positions, self.size)
         return VirtualComm(self._core.sub(positions, context), self._MPI)
@@ -65,8 +64,9 @@ class VirtualComm:
         return VirtualComm(self._core.create(ranks, context), self._MPI)
 
     def split(self, colour: int, key: int = 0, *, context: int | None = None) -> VirtualComm:
-        """As Split of mpi4py; of nobody where the colour is negative. Collective over the members, as its errors are: of all where
-        a colour, a key or a context is no integer, of a colour's members where contexts differ or are in use at one of them."""
+        """As Split of mpi4py; of nobody where the colour is negative. Collective over the members, as
+        its errors are: of all where a colour, a key or a context is no integer, of a colour's members
+        where contexts differ or are in use at one of them."""
         core, number = self._core, _mpi.number_or_none
         if context is not None and (context := number(context, 32)) is None:
             colour = None  # an error of all
@@ -164,18 +164,37 @@ class VirtualComm:
     def Irecv(self, buf: Any, source: int | None = None, tag: int = 0) -> MPI.Request:
         return self._incoming(self._traffic.Irecv(buf, self._from(source), self._tag(tag)), source, tag)
 
-    def sendrecv(self, sendobj: Any, dest: int, sendtag: int = 0, recvbuf: Any = None, source: int | None = None, recvtag: int = 0,
-                 status: MPI.Status | None = None) -> Any:
+    def sendrecv(
+        self,
+        sendobj: Any,
+        dest: int,
+        sendtag: int = 0,
+        recvbuf: Any = None,
+        source: int | None = None,
+        recvtag: int = 0,
+        status: MPI.Status | None = None,
+    ) -> Any:
         status = self._status(status)
-        message = self._traffic.sendrecv(sendobj, self._to(dest), self._tag(sendtag), recvbuf, self._from(source),
-                                         self._tag(recvtag), status)
+        message = self._traffic.sendrecv(
+            sendobj, self._to(dest), self._tag(sendtag), recvbuf, self._from(source), self._tag(recvtag), status
+        )
         self._tell(status, source, recvtag)
         return message
 
-    def Sendrecv(self, sendbuf: Any, dest: int, sendtag: int = 0, recvbuf: Any = None, source: int | None = None, recvtag: int = 0,
-                 status: MPI.Status | None = None) -> None:
+    def Sendrecv(
+        self,
+        sendbuf: Any,
+        dest: int,
+        sendtag: int = 0,
+        recvbuf: Any = None,
+        source: int | None = None,
+        recvtag: int = 0,
+        status: MPI.Status | None = None,
+    ) -> None:
         status = self._status(status)
-        self._traffic.Sendrecv(sendbuf, self._to(dest), self._tag(sendtag), recvbuf, self._from(source), self._tag(recvtag), status)
+        self._traffic.Sendrecv(
+            sendbuf, self._to(dest), self._tag(sendtag), recvbuf, self._from(source), self._tag(recvtag), status
+        )
         self._tell(status, source, recvtag)
 
     def __repr__(self) -> str:
@@ -202,7 +221,8 @@ class VirtualComm:
         return self._MPI.Status() if status is None else status
 
     def _tell(self, status: MPI.Status, source: int | None, tag: int) -> None:
-        """Puts the member and the tag into a status where MPI has put a rank of the duplicate and a tag with the context."""
+        """Puts the member and the tag into a status where MPI has
+        put a rank of the duplicate and a tag with the context."""
         sender = status.Get_source()
         # Of PROC_NULL, of a request that was complete before, of one cancelled: none of a message.
         if sender in (self._MPI.PROC_NULL, self._MPI.ANY_SOURCE) or status.Is_cancelled():

@@ -15,8 +15,8 @@ class Grid(np.ndarray):
     """A block's elements over `region`, ghost cells included: a NumPy array that knows its place in the domain.
 
     NumPy's own indices count from the array's corner; `grid.at[...]` takes global ones, `grid.on(region)` a Region, and
-    `grid.interior` is the block without its ghost cells. All of these are views. Slices and results of arithmetic are ordinary
-    arrays again. (The Data Mover, section 2.)
+    `grid.interior` is the block without its ghost cells. All of these are views. Slices and results of arithmetic are
+    ordinary arrays again. (The Data Mover, section 2.)
 
     >>> u = XArray(FloorPlan.even(Region.of_shape((8, 8)), 4), "float64", ghost=1)
     >>> u[3].region
@@ -44,12 +44,15 @@ class Grid(np.ndarray):
 
     def _placed(self) -> _core.Region:
         if self.region is None:
-            raise ArgumentError("this array was made of a grid and has no place in the domain; take the XArray's own grid")
+            raise ArgumentError(
+                "this array was made of a grid and has no place in the domain; take the XArray's own grid"
+            )
         return self.region
 
     @property
     def at(self) -> _Global:
-        """Elements by global indices: integers, slices and an ellipsis, `grid.at[-1, 4:9]`. Negative indices mean what they say."""
+        """Elements by global indices: integers, slices and an ellipsis,
+        `grid.at[-1, 4:9]`. Negative indices mean what they say."""
         return _Global(np.asarray(self), self._placed())
 
     def on(self, region: _core.Region) -> np.ndarray:
@@ -112,11 +115,11 @@ class _Bytes:
 class XArray(Sequence):
     """A distributed array: one grid over each block of a floor plan, grown by ghost cells (the Data Mover, section 2).
 
-    Without `comm` every block has storage in this process (with `rank`, that rank's blocks alone) and plans move it on the threads
-    engine. With an mpi4py communicator block owners are its ranks, and only this rank's blocks have storage, where the ranks of
-    the same node can reach it: a plan bound to XArrays moves between them with a single copy. Elements are zero at first. `ghost`: ghost
-    cells on both sides, one number for all dimensions or one each. Making one is not collective. Raises ArgumentError,
-    ShapeError, DTypeError.
+    Without `comm` every block has storage in this process (with `rank`, that rank's blocks alone) and plans move it on
+    the threads engine. With an mpi4py communicator block owners are its ranks, and only this rank's blocks have
+    storage, where the ranks of the same node can reach it: a plan bound to XArrays moves between them with a single
+    copy. Elements are zero at first. `ghost`: ghost cells on both sides, one number for all dimensions or one each.
+    Making one is not collective. Raises ArgumentError, ShapeError, DTypeError.
 
     `x[k]` is the Grid of block k; `x.items()` goes over those that have storage here.
 

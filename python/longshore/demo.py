@@ -32,8 +32,10 @@ def main():
         elevation = archive["elevation"]
     np.save(_PLACE / "elevation.npy", elevation)
     rows, columns = elevation.shape
-    print(f"elevation.npy: {rows} x {columns} {elevation.dtype}, the Jacksboro fault (USGS, public domain), from matplotlib;\n"
-          f"heights {elevation.min()} to {elevation.max()} m. Everything below happens in {_PLACE}.")
+    print(
+        f"elevation.npy: {rows} x {columns} {elevation.dtype}, the Jacksboro fault (USGS, public domain), from matplotlib;\n"
+        f"heights {elevation.min()} to {elevation.max()} m. Everything below happens in {_PLACE}."
+    )
 
     blocks, cyclic = "(BLOCK, *) on 4", "(CYCLIC(64), CYCLIC(64)) on 2x2"
     steps = [
@@ -73,8 +75,13 @@ def find_mpiexec():
         if not path or not os.path.exists(path):
             continue
         try:
-            probe = subprocess.run([path, "-n", "4", sys.executable, "-c", _PROBE], env=_environment(), timeout=60,
-                                   stdin=subprocess.DEVNULL, capture_output=True)
+            probe = subprocess.run(
+                [path, "-n", "4", sys.executable, "-c", _PROBE],
+                env=_environment(),
+                timeout=60,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+            )
         except (OSError, subprocess.TimeoutExpired):
             continue
         if probe.returncode == 0:

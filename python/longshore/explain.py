@@ -58,8 +58,15 @@ def render(plan, *, rank=None, width=100, colour=False, element=None):
     from rich.console import Console
 
     file = io.StringIO()
-    console = Console(file=file, width=width, force_terminal=colour, no_color=not colour, legacy_windows=False,
-                      color_system="standard" if colour else None, highlight=False)
+    console = Console(
+        file=file,
+        width=width,
+        force_terminal=colour,
+        no_color=not colour,
+        legacy_windows=False,
+        color_system="standard" if colour else None,
+        highlight=False,
+    )
     print_to(console, plan, element=element, rank=rank)
     return "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
 
@@ -73,8 +80,10 @@ def print_to(console, plan, *, element=None, rank=None):
     element = element or str(plan.dtype)
     axes = told["axes"]
     print_ = lambda line="", style=None: console.print(Text(line, style=style or ""), soft_wrap=True)
-    print_(f"array {shape} of {element}, {bytes_of(told['array_bytes'])}"
-           + ("" if axes == sorted(axes) else f"; axes permuted to {', '.join(map(str, axes))}"))
+    print_(
+        f"array {shape} of {element}, {bytes_of(told['array_bytes'])}"
+        + ("" if axes == sorted(axes) else f"; axes permuted to {', '.join(map(str, axes))}")
+    )
     print_()
     _print_maps(console, plan)
     print_()
@@ -155,7 +164,9 @@ def _describe_all(told, plan, source, destination):
             into[motion.destination] = into.get(motion.destination, 0) + n
             if largest is None or n > largest["bytes"]:
                 largest = {"source": motion.source, "destination": motion.destination, "bytes": n}
-    told.update(view="all", messages=messages, message_bytes=sum(out.values()), local_bytes=local, largest_message=largest)
+    told.update(
+        view="all", messages=messages, message_bytes=sum(out.values()), local_bytes=local, largest_message=largest
+    )
     ranks = set(out) | set(into)
     busiest = max(sorted(ranks), key=lambda r: out.get(r, 0) + into.get(r, 0), default=None)
     told["extra_memory"] = _extra(out.get(busiest, 0), into.get(busiest, 0), busiest)
@@ -196,13 +207,20 @@ def _describe_rank(told, plan, rank):
 def _describe_bounds(told, plan, rank, peers):
     size = plan.itemsize
     sent, received = plan.source.local_size(rank) * size, plan.destination.local_size(rank) * size
-    told.update(view="bounds", messages_sent=peers[0], messages_received=peers[1], bytes_sent=sent, bytes_received=received,
-                extra_memory=_extra(sent, received, rank), access=[])
+    told.update(
+        view="bounds",
+        messages_sent=peers[0],
+        messages_received=peers[1],
+        bytes_sent=sent,
+        bytes_received=received,
+        extra_memory=_extra(sent, received, rank),
+        access=[],
+    )
 
 
 def _extra(sent, received, rank):
-    """`threads` copies straight from array to array. `mpi` packs what is not contiguous: at most everything a rank sends
-    and receives, all at once; `max_mem` bounds it."""
+    """`threads` copies straight from array to array. `mpi` packs what is not contiguous: at most everything a rank
+    sends and receives, all at once; `max_mem` bounds it."""
     return {"threads_bytes": 0, "mpi_bytes_at_most": sent + received, "rank": rank}
 
 
@@ -229,8 +247,11 @@ def _access(plan, motions):
 
 
 def _plain(pattern):
-    return {"block_bytes": pattern["block_bytes"], "loops": [list(loop) for loop in pattern["loops"]],
-            "regular": bool(pattern["regular"])}
+    return {
+        "block_bytes": pattern["block_bytes"],
+        "loops": [list(loop) for loop in pattern["loops"]],
+        "regular": bool(pattern["regular"]),
+    }
 
 
 def pattern_words(pattern, itemsize):
@@ -297,7 +318,8 @@ def _print_maps(console, plan):
 
 
 def _interesting(source, destination, axes):
-    """The (at most two) source dimensions worth drawing: those that are dealt to more than one coordinate, then the last."""
+    """The (at most two) source dimensions worth drawing: those
+    that are dealt to more than one coordinate, then the last."""
     n = len(source.shape)
     inverse = _inverse(axes)
 
@@ -356,7 +378,8 @@ def _map(dense, dims, word, text):
 
 
 def _scaled(dim):
-    """Where the map's cells begin: runs repeated in proportion where all fit, else the first ones. (starts, _, complete)."""
+    """Where the map's cells begin: runs repeated in proportion
+    where all fit, else the first ones. (starts, _, complete)."""
     starts, complete = dim.boundaries(_MAP_CELLS)
     if not complete:
         return starts, len(starts), False
@@ -378,17 +401,23 @@ def _print_counts(console, print_, told):
             print_()
         ranks = f"{told['source']['ranks']:,} to {told['destination']['ranks']:,} ranks"
         print_(f"messages         {told['messages']:,}, {bytes_of(told['message_bytes'])} in all ({ranks})")
-        print_(f"stays local      {bytes_of(told['local_bytes'])} of {bytes_of(told['moved_bytes'])}"
-               + _share(told["local_bytes"], told["moved_bytes"]))
+        print_(
+            f"stays local      {bytes_of(told['local_bytes'])} of {bytes_of(told['moved_bytes'])}"
+            + _share(told["local_bytes"], told["moved_bytes"])
+        )
         _print_largest(print_, told)
         _print_extra(print_, told)
         return
     rank = told["rank"]
     print_(f"{told['source']['ranks']:,} to {told['destination']['ranks']:,} ranks; the view of rank {rank} alone:")
     bound = "at most " if told["view"] == "bounds" else ""
-    print_(f"sends            {bound}{count_of(told['messages_sent'], 'message')}, {bound}{bytes_of(told['bytes_sent'])}")
-    print_(f"receives         {bound}{count_of(told['messages_received'], 'message')}, "
-           f"{bound}{bytes_of(told['bytes_received'])}")
+    print_(
+        f"sends            {bound}{count_of(told['messages_sent'], 'message')}, {bound}{bytes_of(told['bytes_sent'])}"
+    )
+    print_(
+        f"receives         {bound}{count_of(told['messages_received'], 'message')}, "
+        f"{bound}{bytes_of(told['bytes_received'])}"
+    )
     if told["view"] == "one rank":
         print_(f"stays local      {bytes_of(told['local_bytes'])}")
         _print_largest(print_, told)
@@ -403,7 +432,11 @@ def _share(part, whole):
 
 def _print_largest(print_, told):
     largest = told["largest_message"]
-    words = f"{bytes_of(largest['bytes'])}, rank {largest['source']} to rank {largest['destination']}" if largest else "none"
+    words = (
+        f"{bytes_of(largest['bytes'])}, rank {largest['source']} to rank {largest['destination']}"
+        if largest
+        else "none"
+    )
     print_(f"largest message  {words}")
 
 
@@ -411,8 +444,10 @@ def _print_extra(print_, told):
     extra = told["extra_memory"]
     print_("extra memory     threads engine: none, it copies from array to array")
     if extra["rank"] is not None and extra["mpi_bytes_at_most"]:
-        print_(f"                 mpi engine: at most {bytes_of(extra['mpi_bytes_at_most'])}, on rank {extra['rank']} "
-               "(all messages packed); max_mem= bounds it")
+        print_(
+            f"                 mpi engine: at most {bytes_of(extra['mpi_bytes_at_most'])}, on rank {extra['rank']} "
+            "(all messages packed); max_mem= bounds it"
+        )
     else:
         print_("                 mpi engine: none")
 
@@ -446,8 +481,12 @@ def _print_matrix(console, print_, matrix):
         table.add_column("…", no_wrap=True)
     table.add_column("total", justify="right", style="dim", no_wrap=True)
     for r, line in zip(shown_rows, cells):
-        table.add_row(str(r), *[Text(cell(n, r == c)) for c, n in zip(shown_columns, line)], *(["…"] if elided else []),
-                      cell(sum(line)))
+        table.add_row(
+            str(r),
+            *[Text(cell(n, r == c)) for c, n in zip(shown_columns, line)],
+            *(["…"] if elided else []),
+            cell(sum(line)),
+        )
     if len(shown_rows) < len(rows):
         table.add_row("…")
     sums = [sum(line[k] for line in cells) for k in range(len(shown_columns))]
@@ -471,7 +510,9 @@ def _print_access(print_, told):
     print_("access patterns")
     for group in groups[:6]:
         example = group["example"]
-        which = f"rank {example[0]} to rank {example[1]}" + (f" and {group['motions'] - 1} like it" if group["motions"] > 1 else "")
+        which = f"rank {example[0]} to rank {example[1]}" + (
+            f" and {group['motions'] - 1} like it" if group["motions"] > 1 else ""
+        )
         print_(f"  {which} ({bytes_of(group['bytes'])})")
         print_(f"    reads   {group['source_words']}")
         print_(f"    writes  {group['destination_words']}")

@@ -36,14 +36,15 @@ def move(
 ) -> dict[str, Any]:
     """Carries out a plan between blocks, each rank of it for itself, and tells what that took.
 
-    `source` and `destination` are XArrays with storage for all blocks; without a destination the source is the destination too,
-    as in a halo update. `seed`: whose turn it is; 0 for one after the other. `rounds`: how often the plan is carried out; it is
-    bound once. `stack_bytes`: a rank's stack, of which memory is taken for what is touched. `max_mem`: what a rank may hold beyond
-    its arrays. `combine`, `order` and `checked` are those of `BlockPlan.bind`, and so is what is raised; an error names the rank,
-    DeadlockError who waits for whom. Raises ArgumentError in builds without Boost.Context.
+    `source` and `destination` are XArrays with storage for all blocks; without a destination the source is the
+    destination too, as in a halo update. `seed`: whose turn it is; 0 for one after the other. `rounds`: how
+    often the plan is carried out; it is bound once. `stack_bytes`: a rank's stack, of which memory is taken for
+    what is touched. `max_mem`: what a rank may hold beyond its arrays. `combine`, `order` and `checked` are
+    those of `BlockPlan.bind`, and so is what is raised; an error names the rank, DeadlockError who waits for
+    whom. Raises ArgumentError in builds without Boost.Context.
 
-    The answer has `ranks`, `bytes` (written, in all rounds), `switches` (turns), `stacks` (in use at one time), and how long
-    binding and moving took, `bind_s` and `move_s`.
+    The answer has `ranks`, `bytes` (written, in all rounds), `switches` (turns), `stacks` (in use at one time), and how
+    long binding and moving took, `bind_s` and `move_s`.
 
     >>> blocks = FloorPlan.even(Region.of_shape((30, 40)), 600)
     >>> u = XArray(blocks, "float64", ghost=1)
@@ -60,7 +61,9 @@ def move(
         if not isinstance(array, XArray):
             raise ArgumentError(f"the {name} is {type(array).__name__}; give an XArray of all blocks")
         if array.rank is not None:
-            raise ArgumentError(f"the {name} has storage for the blocks of rank {array.rank} alone; give an XArray of all blocks")
+            raise ArgumentError(
+                f"the {name} has storage for the blocks of rank {array.rank} alone; give an XArray of all blocks"
+            )
         if array.dtype != source.dtype:
             raise DTypeError(f"the {name} has dtype {array.dtype}, the source has {source.dtype}")
     if not 0 <= seed < 2**64:
@@ -69,6 +72,15 @@ def move(
         raise ArgumentError(f"rounds is {rounds}; it must be 0 or more")
     kind = _arrays.element_type(source.dtype, combine)
     return _core.finegrain_move(
-        plan, source._grids, destination._grids, kind, combine or "", order, checked, seed, rounds,
-        _bytes(stack_bytes, "stack_bytes"), _bytes(max_mem),
+        plan,
+        source._grids,
+        destination._grids,
+        kind,
+        combine or "",
+        order,
+        checked,
+        seed,
+        rounds,
+        _bytes(stack_bytes, "stack_bytes"),
+        _bytes(max_mem),
     )

@@ -6,8 +6,8 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Mapping, Sequence
 
 from .errors import ArgumentError
 
@@ -19,7 +19,9 @@ _WORDS = {"openmpi": re.compile(r"Open ?MPI|Open ?RTE|PRR?TE"), "mpich": re.comp
 
 def library(family: str) -> Path:
     """The library for programs whose MPI is of this family: mpich, openmpi or abi."""
-    built = {path.stem.removeprefix("_rank_profile_"): path for path in Path(__file__).parent.glob("_rank_profile_*.so")}
+    built = {
+        path.stem.removeprefix("_rank_profile_"): path for path in Path(__file__).parent.glob("_rank_profile_*.so")
+    }
     if family not in built:
         there = ", ".join(sorted(built)) or "none"
         raise ArgumentError(f"this Longshore was built without its profile for {family}; there is: {there}")
@@ -33,8 +35,14 @@ def launcher_family(launcher: str) -> str:
         raise ArgumentError(f"there is no command {launcher}")
     if _LAUNCHERS.fullmatch(Path(path).name):
         try:
-            told = subprocess.run([path, "--version"], capture_output=True, text=True, errors="replace", timeout=60,
-                                  stdin=subprocess.DEVNULL)
+            told = subprocess.run(
+                [path, "--version"],
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=60,
+                stdin=subprocess.DEVNULL,
+            )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise ArgumentError(f"{path} does not tell its version ({error}); name its MPI with --family") from None
         for family, words in _WORDS.items():
@@ -43,8 +51,9 @@ def launcher_family(launcher: str) -> str:
     raise ArgumentError(f"which MPI {launcher} belongs to is not known; name it with --family")
 
 
-def environment(family: str, json: str | os.PathLike | None = None,
-                inherited: Mapping[str, str] = os.environ) -> dict[str, str]:
+def environment(
+    family: str, json: str | os.PathLike | None = None, inherited: Mapping[str, str] = os.environ
+) -> dict[str, str]:
     """The environment in which a program of this family is profiled; its JSON goes to a file if one is named."""
     path = str(library(family))
     if re.search(r"[\s:]", path):
@@ -57,8 +66,8 @@ def environment(family: str, json: str | os.PathLike | None = None,
 
 
 def command_line(command: Sequence[str], family: str, json: str | os.PathLike | None = None) -> list[str]:
-    """The command; where it is a launcher of Open MPI's, told to hand the profile's variables to other nodes, for each of several
-    programs between colons. Processes that have the profile would wait for those that have not."""
+    """The command; where it is a launcher of Open MPI's, told to hand the profile's variables to other nodes, for each
+    of several programs between colons. Processes that have the profile would wait for those that have not."""
     if family != "openmpi" or not _LAUNCHERS.fullmatch(Path(command[0]).name):
         return list(command)
     names = ["LD_PRELOAD", *(["LONGSHORE_RANK_PROFILE"] if json is not None else [])]

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -47,8 +48,9 @@ __all__ = [
 
 
 def grid_section(shape: Sequence[int], section: Sequence[int | slice] = (), *, world: int | None = None) -> RankMap:
-    """The ranks of part of a process grid whose last dimension is the fastest: an index or a slice a dimension, `:` for those left
-    out. Members are in the order of the section, so that slices with negative steps go backwards. A closed form, never enumerated.
+    """The ranks of part of a process grid whose last dimension is the fastest: an index or a slice a
+    dimension, `:` for those left out. Members are in the order of the section, so that slices with
+    negative steps go backwards. A closed form, never enumerated.
 
     >>> grid_section((128, 128, 64), (slice(None), slice(None), 5)).representation
     'stride'
@@ -75,11 +77,12 @@ def grid_section(shape: Sequence[int], section: Sequence[int | slice] = (), *, w
 
 
 def members_of(text: str, world: int | None = None) -> tuple[range | np.ndarray | RankMap, int]:
-    """The members that a text says, as a range, an array or a map, and the size of their world, if `world` does not say it.
+    """The members that a text says, as a range, an array or a
+    map, and the size of their world, if `world` does not say it.
 
-    A range `first:last:step` (its last rank is not a member; without a world, it is its end), a grid and a section of it, ranks
-    with commas or blanks between them, or the name of a file: an array of NumPy's (.npy), or ranks as text.
-    """
+    A range `first:last:step` (its last rank is not a member; without a world, it is its
+    end), a grid and a section of it, ranks with commas or blanks between them, or the name
+    of a file: an array of NumPy's (.npy), or ranks as text."""
     text = text.strip()
     if match := re.fullmatch(r"(-?\d*)\s*:\s*(-?\d*)\s*(?::\s*(-?\d*))?", text):
         members = _range(*(int(word) if word else None for word in match.groups()), world)
@@ -101,8 +104,8 @@ def members_of(text: str, world: int | None = None) -> tuple[range | np.ndarray 
 
 
 def rank_map_of(comm_or_group: MPI.Comm | MPI.Group, parent: MPI.Comm) -> RankMap:
-    """Which ranks of `parent` the processes of a communicator are; collective over that communicator. Or the members of a group,
-    which is not collective, and for small groups only: MPI tells by comparing each member with each rank."""
+    """Which ranks of `parent` the processes of a communicator are; collective over that communicator. Or the members of
+    a group, which is not collective, and for small groups only: MPI tells by comparing each member with each rank."""
     return _mpi.rank_map_of(comm_or_group, parent)
 
 
@@ -112,14 +115,14 @@ def to_group(map: RankMap, parent: MPI.Comm) -> MPI.Group:
 
 
 def create_comm(map: RankMap, parent: MPI.Comm, tag: int = 0) -> MPI.Comm:
-    """A communicator of a map's members, which are ranks of `parent`. Collective over the members only; others get COMM_NULL.
-    Free it with Free(). The tag tells apart those that several threads make at a time."""
+    """A communicator of a map's members, which are ranks of `parent`. Collective over the members only; others get
+    COMM_NULL. Free it with Free(). The tag tells apart those that several threads make at a time."""
     return _mpi.create_comm(map, parent, tag)
 
 
 def split(parent: MPI.Comm, colour: int, key: int = 0) -> RankMap:
-    """What parent.Split(colour, key) would number, with no communicator made: the ranks of this colour by key and then by rank,
-    nobody where the colour is negative. Collective over `parent`."""
+    """What parent.Split(colour, key) would number, with no communicator made: the ranks of this colour by key and then
+    by rank, nobody where the colour is negative. Collective over `parent`."""
     return _mpi.split(parent, colour, key)
 
 

@@ -10,10 +10,12 @@ namespace {
 
 void require_dealing(Index extent, Index coordinates, Index block, Index source, Index origin) {
   if (extent < 0) fail("extent " + std::to_string(extent) + " is negative");
-  if (coordinates < 1) fail("a grid dimension of " + std::to_string(coordinates) + " cannot own anything; it must be at least 1");
+  if (coordinates < 1)
+    fail("a grid dimension of " + std::to_string(coordinates) + " cannot own anything; it must be at least 1");
   if (block < 1) fail("block size " + std::to_string(block) + " must be at least 1");
   if (source < 0 || source >= coordinates)
-    fail("source offset " + std::to_string(source) + " is outside the grid dimension [0, " + std::to_string(coordinates) + ")");
+    fail("source offset " + std::to_string(source) + " is outside the grid dimension [0, " +
+         std::to_string(coordinates) + ")");
   if (origin < 0) fail("origin " + std::to_string(origin) + " is negative");
   checked_add(extent, origin);
 }
@@ -64,11 +66,13 @@ Distribution Distribution::general_block(Index extent, std::vector<Index> sizes)
   d.coordinates_ = Index(sizes.size());
   d.starts_.push_back(0);
   for (std::size_t c = 0; c < sizes.size(); ++c) {
-    if (sizes[c] < 0) fail("GEN_BLOCK size " + std::to_string(sizes[c]) + " of coordinate " + std::to_string(c) + " is negative");
+    if (sizes[c] < 0)
+      fail("GEN_BLOCK size " + std::to_string(sizes[c]) + " of coordinate " + std::to_string(c) + " is negative");
     d.starts_.push_back(checked_add(d.starts_.back(), sizes[c]));
   }
   if (d.starts_.back() != extent)
-    fail("GEN_BLOCK sizes add up to " + std::to_string(d.starts_.back()) + ", the dimension has " + std::to_string(extent));
+    fail("GEN_BLOCK sizes add up to " + std::to_string(d.starts_.back()) + ", the dimension has " +
+         std::to_string(extent));
   d.sizes_ = std::move(sizes);
   return d;
 }
@@ -96,8 +100,7 @@ Index owned_below(Index t, Index c, Index block, Index coordinates) {
 
 Index Distribution::count_below(Index coordinate, Index index) const {
   if (kind_ == Kind::collapsed) return index;
-  if (kind_ == Kind::general_block)
-    return std::clamp<Index>(index - starts_[coordinate], 0, sizes_[coordinate]);
+  if (kind_ == Kind::general_block) return std::clamp<Index>(index - starts_[coordinate], 0, sizes_[coordinate]);
   const Index c = template_coordinate(coordinate);
   return owned_below(index + origin_, c, block_, coordinates_) - owned_below(origin_, c, block_, coordinates_);
 }
@@ -107,8 +110,8 @@ Index Distribution::count(Index coordinate) const { return count_below(coordinat
 Index Distribution::largest_count() const {
   if (kind_ == Kind::collapsed) return extent_;
   if (kind_ == Kind::general_block) return *std::max_element(sizes_.begin(), sizes_.end());
-  // count() is linear in the template position but for kinks where the array begins and ends in its cycle, so the maximum is
-  // at a kink or beside one.
+  // count() is linear in the template position but for kinks where the array
+  // begins and ends in its cycle, so the maximum is at a kink or beside one.
   Index largest = 0;
   for (const Index cell : {Index{0}, origin_, extent_ + origin_})
     for (const Index step : {-1, 0, 1})

@@ -16,7 +16,8 @@ namespace {
 
 void check_place(Index k, Index size) {
   if (k < 0 || k >= size)
-    throw Error(ErrorKind::argument, "there is no region " + std::to_string(k) + " in a floor plan of " + std::to_string(size));
+    throw Error(ErrorKind::argument,
+                "there is no region " + std::to_string(k) + " in a floor plan of " + std::to_string(size));
 }
 
 void check_ranks(Index ranks) {
@@ -29,7 +30,8 @@ std::vector<Index> sums_of(std::span<const Index> weights) {
   sums.reserve(weights.size() + 1);
   for (std::size_t k = 0; k < weights.size(); ++k) {
     if (weights[k] < 0)
-      throw Error(ErrorKind::argument, "weight " + std::to_string(weights[k]) + " of number " + std::to_string(k) + " is negative");
+      throw Error(ErrorKind::argument,
+                  "weight " + std::to_string(weights[k]) + " of number " + std::to_string(k) + " is negative");
     sums.push_back(checked_add(sums.back(), weights[k]));
   }
   if (sums.back() == 0) std::iota(sums.begin(), sums.end(), Index{0});
@@ -64,7 +66,8 @@ std::vector<Index> sorted_by_owner(const OwnerMap& kept, Index world_size) {
   std::vector<Index> order(owners.size());
   if (world_size > 2 * Index(owners.size())) {  // more ranks than a count for each is worth
     std::iota(order.begin(), order.end(), Index{0});
-    std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) { return owners[std::size_t(a)] < owners[std::size_t(b)]; });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](Index a, Index b) { return owners[std::size_t(a)] < owners[std::size_t(b)]; });
     return order;
   }
   std::vector<Index> next(std::size_t(world_size) + 1);
@@ -83,11 +86,13 @@ struct FloorPlan::LookUps {
   Lazy<std::uint64_t> digest;
 };
 
-FloorPlan::FloorPlan(std::span<const Region> regions, const Map& owners) : data_(made(regions, OwnerMap(owners, "region"))) {}
+FloorPlan::FloorPlan(std::span<const Region> regions, const Map& owners)
+    : data_(made(regions, OwnerMap(owners, "region"))) {}
 
 std::shared_ptr<const FloorPlan::Data> FloorPlan::made(std::span<const Region> regions, OwnerMap owners) {
   if (Index(regions.size()) != owners.size())
-    throw Error(ErrorKind::shape, std::to_string(owners.size()) + " owners for " + std::to_string(regions.size()) + " regions");
+    throw Error(ErrorKind::shape,
+                std::to_string(owners.size()) + " owners for " + std::to_string(regions.size()) + " regions");
   auto data = std::make_shared<Data>();
   data->dims = regions.empty() ? 0 : regions.front().dims();
   data->bounds.reserve(regions.size() * 2 * data->dims);
@@ -145,7 +150,8 @@ Region FloorPlan::bounding() const {
 }
 
 const RegionIndex& FloorPlan::index() const {
-  return data_->look_ups->index.get([&] { return dims() > 0 ? RegionIndex(dims(), bounds()) : RegionIndex(regions()); });
+  return data_->look_ups->index.get(
+      [&] { return dims() > 0 ? RegionIndex(dims(), bounds()) : RegionIndex(regions()); });
 }
 
 Index FloorPlan::points() const {
@@ -198,7 +204,8 @@ std::uint64_t FloorPlan::digest() const {
 
 Index FloorPlan::workspace_bytes() const {
   const auto& look_ups = *data_->look_ups;
-  Index bytes = Index(sizeof(Data) + sizeof(LookUps) + data_->bounds.capacity() * sizeof(Index)) + data_->owners.bytes();
+  Index bytes =
+      Index(sizeof(Data) + sizeof(LookUps) + data_->bounds.capacity() * sizeof(Index)) + data_->owners.bytes();
   if (const auto* index = look_ups.index.peek()) bytes += index->workspace_bytes();
   if (const auto* order = look_ups.by_owner.peek()) bytes += Index(order->capacity() * sizeof(Index));
   return bytes;
@@ -244,9 +251,9 @@ FloorPlan floor_plan_of(const Layout& layout, Index most) {
       for (const auto& run : section.dimensions()[d].runs()) count += run.count;
       boxes *= count;
       if (boxes > left)
-        throw Error(ErrorKind::memory_limit, "what rank " + std::to_string(rank) + " owns of the layout " + layout.to_string() +
-                                                 " is not in one piece; more than " + std::to_string(most) +
-                                                 " boxes in all are not listed");
+        throw Error(ErrorKind::memory_limit, "what rank " + std::to_string(rank) + " owns of the layout " +
+                                                 layout.to_string() + " is not in one piece; more than " +
+                                                 std::to_string(most) + " boxes in all are not listed");
       counts[d] = Index(count);
     }
     std::vector<std::vector<Run>> intervals(dims);
@@ -331,7 +338,8 @@ Map balance_by_knapsack(std::span<const Index> weights, Index ranks) {
 
 FloorPlan balanced_along(std::span<const Region> regions, Index ranks, Curve curve, std::span<const Index> weights) {
   if (!weights.empty() && weights.size() != regions.size())
-    throw Error(ErrorKind::shape, std::to_string(weights.size()) + " weights for " + std::to_string(regions.size()) + " regions");
+    throw Error(ErrorKind::shape,
+                std::to_string(weights.size()) + " weights for " + std::to_string(regions.size()) + " regions");
   const auto order = order_along(regions, curve);
   std::vector<Index> along;
   along.reserve(order.size());

@@ -33,7 +33,8 @@ std::vector<Region> read_regions(ListReader& in, std::size_t dims, std::size_t n
     for (std::size_t k = 0; k < n; ++k) {
       const Index extent = std::exchange(upper[d][k], upper_of(lower[d][k], upper[d][k]));
       if (upper[d][k] < lower[d][k])
-        in.refuse("has a region from " + std::to_string(lower[d][k]) + " on that has " + std::to_string(extent) + " points");
+        in.refuse("has a region from " + std::to_string(lower[d][k]) + " on that has " + std::to_string(extent) +
+                  " points");
     }
   }
   std::vector<Region> regions;

@@ -91,13 +91,13 @@ Layout::Layout(std::vector<Distribution> dimensions, ProcessGrid grid, Order ord
     else
       plain.push_back(g);
   std::size_t used = 0;
-  const auto distributed =
-      std::size_t(std::count_if(dimensions_.begin(), dimensions_.end(),
-                                [](const auto& d) { return d.kind() != Distribution::Kind::collapsed; }));
+  const auto distributed = std::size_t(std::count_if(
+      dimensions_.begin(), dimensions_.end(), [](const auto& d) { return d.kind() != Distribution::Kind::collapsed; }));
   const bool lone = distributed == 0 && plain.size() == 1 && grid_.extents[plain[0]] == 1;  // "(*, *) on 1"
   if (plain.size() != distributed && !lone)
     fail(std::to_string(distributed) + " distributed dimension" + (distributed == 1 ? "" : "s") + ", but the grid " +
-         join(grid_.extents, "x") + " has " + std::to_string(plain.size()) + " extent" + (plain.size() == 1 ? "" : "s") +
+         join(grid_.extents, "x") + " has " + std::to_string(plain.size()) + " extent" +
+         (plain.size() == 1 ? "" : "s") +
          " to distribute them over; write one extent for each, and * for a dimension that stays whole");
   for (std::size_t d = 0; d < dimensions_.size(); ++d) {
     if (dimensions_[d].kind() == Distribution::Kind::collapsed) {
@@ -116,7 +116,8 @@ Layout::Layout(std::vector<Distribution> dimensions, ProcessGrid grid, Order ord
   if (grid_.ranks.empty()) grid_.ranks = RankMap::whole(processes);
   if (grid_.ranks.size() != processes)
     fail(std::to_string(grid_.ranks.size()) + " ranks given for a grid of " + std::to_string(processes) + " processes");
-  // Ranges are known as such, however they were written: the text of a layout depends on it, and on nothing else of the map's form.
+  // Ranges are known as such, however they were written: the text of
+  // a layout depends on it, and on nothing else of the map's form.
   grid_.ranks = rebuilt(grid_.ranks, Strategy::hybrid()).with_lookup(LookupKind::lazy);
   world_size_ = grid_.ranks.extent().second + 1;
 
@@ -241,8 +242,8 @@ Layout::Place Layout::global_to_local(const std::vector<Index>& index) const {
 std::vector<Index> Layout::local_to_global(Index rank, const std::vector<Index>& local) const {
   const auto process = process_of(rank);
   if (!process)
-    throw Error(ErrorKind::argument, "rank " + std::to_string(rank) + " is not among the " + std::to_string(processes()) +
-                                         " ranks of the layout");
+    throw Error(ErrorKind::argument, "rank " + std::to_string(rank) + " is not among the " +
+                                         std::to_string(processes()) + " ranks of the layout");
   require_index(local, local_shape(rank), ("rank " + std::to_string(rank) + ": local").c_str());
   const auto coordinates = owner_coordinates(*process);
   std::vector<Index> result;
@@ -260,8 +261,8 @@ std::vector<Index> Layout::local_start(Index rank, const std::vector<Index>& fir
   const auto coordinates = owner_coordinates(*process);
   for (std::size_t d = 0; d < shape_.size(); ++d) {
     if (first[d] < 0 || first[d] > shape_[d])
-      throw Error(ErrorKind::argument, "window corner " + std::to_string(first[d]) + " in dimension " + std::to_string(d) +
-                                           " is outside [0, " + std::to_string(shape_[d]) + "]");
+      throw Error(ErrorKind::argument, "window corner " + std::to_string(first[d]) + " in dimension " +
+                                           std::to_string(d) + " is outside [0, " + std::to_string(shape_[d]) + "]");
     result[d] = dimensions_[d].count_below(coordinates[d], first[d]);
   }
   return result;
@@ -292,7 +293,9 @@ std::string Layout::text(bool with_list) const {
     if (dimension.kind() != Distribution::Kind::collapsed) sources.push_back(dimension.source());
     origins.push_back(dimension.origin());
   }
-  auto any = [](const std::vector<Index>& v) { return std::any_of(v.begin(), v.end(), [](Index x) { return x != 0; }); };
+  auto any = [](const std::vector<Index>& v) {
+    return std::any_of(v.begin(), v.end(), [](Index x) { return x != 0; });
+  };
   if (any(sources)) text += ", source=" + join(sources, "x");
   if (any(origins)) text += ", origin=" + join(origins, "x");
   const auto* range = range_of(grid_.ranks);

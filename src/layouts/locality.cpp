@@ -16,12 +16,13 @@ struct Strides {
   explicit Strides(std::span<const Index> shape) : of(shape.size()) {
     for (std::size_t d = shape.size(); d-- > 0;) {
       if (shape[d] < 1)
-        throw Error(ErrorKind::argument, "dimension " + std::to_string(d) + " of the grid has extent " + std::to_string(shape[d]) +
-                                             "; it is at least 1");
+        throw Error(ErrorKind::argument, "dimension " + std::to_string(d) + " of the grid has extent " +
+                                             std::to_string(shape[d]) + "; it is at least 1");
       of[d] = size, size = checked_mul(size, shape[d]);
     }
     if (size > RankMap::largest_world)
-      throw Error(ErrorKind::argument, "a grid of " + std::to_string(size) + " ranks is larger than the largest world, " +
+      throw Error(ErrorKind::argument, "a grid of " + std::to_string(size) +
+                                           " ranks is larger than the largest world, " +
                                            std::to_string(RankMap::largest_world));
   }
   std::vector<Index> of;
@@ -29,7 +30,8 @@ struct Strides {
 };
 
 /// The next point of [lower, upper), the last dimension fastest; false after the last one.
-bool advance(std::vector<Index>& point, std::span<const Index> lower, std::span<const Index> upper, std::span<const Index> step) {
+bool advance(std::vector<Index>& point, std::span<const Index> lower, std::span<const Index> upper,
+             std::span<const Index> step) {
   for (std::size_t d = point.size(); d-- > 0;) {
     point[d] += step[d];
     if (point[d] < upper[d]) return true;
@@ -63,7 +65,8 @@ RankMap cut_tiles(std::span<const Index> shape, std::span<const Index> tile, con
 void check_order(const RankMap& order, const char* what) {
   if (order.size() != order.world())
     throw Error(ErrorKind::argument, std::string(what) + " has " + std::to_string(order.size()) + " of the " +
-                                         std::to_string(order.world()) + " ranks of its world; an order has all of them");
+                                         std::to_string(order.world()) +
+                                         " ranks of its world; an order has all of them");
 }
 
 }  // namespace
@@ -77,8 +80,8 @@ RankMap tiled_order(std::span<const Index> shape, std::span<const Index> tile) {
   bool divides = true;
   for (std::size_t d = 0; d < tile.size(); ++d) {
     if (tile[d] < 1)
-      throw Error(ErrorKind::argument, "dimension " + std::to_string(d) + " of the tile has extent " + std::to_string(tile[d]) +
-                                           "; it is at least 1");
+      throw Error(ErrorKind::argument, "dimension " + std::to_string(d) + " of the tile has extent " +
+                                           std::to_string(tile[d]) + "; it is at least 1");
     within[d] = std::min(tile[d], shape[d]);
     divides &= shape[d] % within[d] == 0;
   }
@@ -101,16 +104,19 @@ RankMap hilbert_order(std::span<const Index> shape) {
   while (advance(point, origin, shape, step));
   std::vector<Index> order(keys.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) { return keys[std::size_t(a)] < keys[std::size_t(b)]; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](Index a, Index b) { return keys[std::size_t(a)] < keys[std::size_t(b)]; });
   return RankMap::of(order, strides.size);
 }
 
 RankMap node_order(std::span<const Index> nodes) {
   std::unordered_map<Index, Index> places;  // of each node, in the order of their first members
   std::vector<Index> place(nodes.size()), order(nodes.size());
-  for (std::size_t w = 0; w < nodes.size(); ++w) place[w] = places.try_emplace(nodes[w], Index(places.size())).first->second;
+  for (std::size_t w = 0; w < nodes.size(); ++w)
+    place[w] = places.try_emplace(nodes[w], Index(places.size())).first->second;
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) { return place[std::size_t(a)] < place[std::size_t(b)]; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](Index a, Index b) { return place[std::size_t(a)] < place[std::size_t(b)]; });
   return RankMap::of(order, Index(nodes.size()));
 }
 

@@ -37,7 +37,9 @@ class Kept final : public Keeper {
 
 }  // namespace
 
-std::shared_ptr<const Keeper> keep(std::shared_ptr<void> anything) { return std::make_shared<Kept>(std::move(anything)); }
+std::shared_ptr<const Keeper> keep(std::shared_ptr<void> anything) {
+  return std::make_shared<Kept>(std::move(anything));
+}
 
 std::shared_ptr<Memory> Memory::ordinary(Index bytes) { return std::make_shared<OrdinaryMemory>(bytes); }
 

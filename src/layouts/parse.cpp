@@ -40,7 +40,8 @@ class Parser {
   std::size_t ranks_place = 0;
 
   void run() {
-    if (text_.size() > longest_text) fail(0, "the layout text is longer than " + std::to_string(longest_text) + " characters");
+    if (text_.size() > longest_text)
+      fail(0, "the layout text is longer than " + std::to_string(longest_text) + " characters");
     expect('(', "a layout begins with '(', as in \"(BLOCK, *) on 4\"");
     do {
       if (distributions.size() == most_dimensions)
@@ -207,7 +208,9 @@ class Parser {
         expect(']', "expected ',' or ']' in the list of ranks");
       } else {
         const Index first = integer("the first rank");
-        expect(':', "expected ':' and the rank after the last one, as in ranks=4:8 or ranks=0:8:2, or a list, as in ranks=[3,1,0]");
+        expect(':',
+               "expected ':' and the rank after the last one, as in ranks=4:8 or ranks=0:8:2, or a list, as in "
+               "ranks=[3,1,0]");
         const Index last = integer("the rank after the last one");
         if (last <= first) fail(ranks_place, "a range of ranks ends after it begins");
         const Index step = accept(':') ? integer("the step between ranks") : 1;
@@ -223,7 +226,9 @@ class Parser {
 
 }  // namespace
 
-Layout Layout::parse(std::string_view text, std::vector<Index> shape) { return parse(text, std::move(shape), Options()); }
+Layout Layout::parse(std::string_view text, std::vector<Index> shape) {
+  return parse(text, std::move(shape), Options());
+}
 
 Layout Layout::parse(std::string_view text, std::vector<Index> shape, const Options& given) {
   Parser parser(text);
@@ -233,10 +238,12 @@ Layout Layout::parse(std::string_view text, std::vector<Index> shape, const Opti
   const std::size_t n = parser.distributions.size();
   if (n != shape.size())
     throw Error(ErrorKind::shape, "the layout \"" + printable(text.substr(0, 96)) + "\" has " + std::to_string(n) +
-                                      " dimension" + (n == 1 ? "" : "s") + ", the shape has " + std::to_string(shape.size()));
+                                      " dimension" + (n == 1 ? "" : "s") + ", the shape has " +
+                                      std::to_string(shape.size()));
   for (std::size_t d = 0; d < n; ++d)
     if (shape[d] < 0)
-      throw Error(ErrorKind::shape, "extent " + std::to_string(shape[d]) + " of dimension " + std::to_string(d) + " is negative");
+      throw Error(ErrorKind::shape,
+                  "extent " + std::to_string(shape[d]) + " of dimension " + std::to_string(d) + " is negative");
 
   auto pick = [](const auto& over, const auto& own) { return over ? over : own; };
   const auto source = pick(given.source, parser.options.source);
@@ -245,9 +252,8 @@ Layout Layout::parse(std::string_view text, std::vector<Index> shape, const Opti
   std::vector<std::size_t> plain;
   for (std::size_t g = 0; g < parser.extents.size(); ++g)
     if (!parser.replicated[g]) plain.push_back(g);
-  const std::size_t distributed =
-      std::size_t(std::count_if(parser.distributions.begin(), parser.distributions.end(),
-                                [](const auto& d) { return d.word != Word::star; }));
+  const std::size_t distributed = std::size_t(std::count_if(parser.distributions.begin(), parser.distributions.end(),
+                                                            [](const auto& d) { return d.word != Word::star; }));
   const bool lone = distributed == 0 && plain.size() == 1 && parser.extents[plain[0]] == 1;
   if (plain.size() != distributed && !lone)
     parser.fail(parser.grid_place,
@@ -300,8 +306,8 @@ Layout Layout::parse(std::string_view text, std::vector<Index> shape, const Opti
   grid.rank_order = pick(given.rank_order, parser.options.rank_order).value_or(Order::C);
   if (const auto& ranks = given.ranks ? given.ranks : parser.options.ranks) {
     if (!given.ranks && ranks->size() != grid.size())
-      parser.fail(parser.ranks_place, std::to_string(ranks->size()) + " ranks given for a grid of " + std::to_string(grid.size()) +
-                                          " processes");
+      parser.fail(parser.ranks_place, std::to_string(ranks->size()) + " ranks given for a grid of " +
+                                          std::to_string(grid.size()) + " processes");
     grid.ranks = *ranks;
   }
   return Layout(std::move(dimensions), std::move(grid), pick(given.order, parser.options.order).value_or(Order::C),

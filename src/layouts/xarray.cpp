@@ -11,13 +11,14 @@ constexpr Index line_bytes = 64;
 
 void check(const FloorPlan& blocks, GridFormat& format) {
   if (format.element_bytes <= 0)
-    throw Error(ErrorKind::argument, "elements of " + std::to_string(format.element_bytes) + " bytes; they need at least one");
+    throw Error(ErrorKind::argument,
+                "elements of " + std::to_string(format.element_bytes) + " bytes; they need at least one");
   if (format.ghost.dims() == 0) format.ghost = Point(blocks.dims());
   check_same_dims(blocks.dims(), format.ghost.dims(), "the blocks and the numbers of ghost cells");
   for (std::size_t d = 0; d < format.ghost.dims(); ++d)
     if (format.ghost[d] < 0)
-      throw Error(ErrorKind::argument, std::to_string(format.ghost[d]) + " ghost cells in dimension " + std::to_string(d) +
-                                           "; give none or more");
+      throw Error(ErrorKind::argument, std::to_string(format.ghost[d]) + " ghost cells in dimension " +
+                                           std::to_string(d) + "; give none or more");
 }
 
 std::vector<Index> blocks_of(const FloorPlan& blocks, std::optional<Index> rank) {
@@ -52,8 +53,8 @@ XArray::XArray(FloorPlan blocks, std::optional<Index> rank, GridFormat format, s
   check(blocks_, format_);
   auto where = places(blocks_, rank_, format_);
   if (!memory_ || memory_->bytes() < where.bytes)
-    throw Error(ErrorKind::buffer, "the grids" + (rank_ ? " of rank " + std::to_string(*rank_) : std::string()) + " take " +
-                                       std::to_string(where.bytes) + " bytes, the memory given has " +
+    throw Error(ErrorKind::buffer, "the grids" + (rank_ ? " of rank " + std::to_string(*rank_) : std::string()) +
+                                       " take " + std::to_string(where.bytes) + " bytes, the memory given has " +
                                        std::to_string(memory_ ? memory_->bytes() : 0));
   auto grids = std::make_shared<Grids>();
   for (std::size_t i = 0; i < where.blocks.size(); ++i) {
@@ -79,11 +80,11 @@ XArray XArray::over(FloorPlan blocks, std::optional<Index> rank, GridFormat form
     const Region region = blocks.region(made->owned[i]).grow(format.ghost);
     const auto who = [&] { return "the array of block " + std::to_string(made->owned[i]) + " "; };
     if (!(grids[i].region == region))
-      throw Error(ErrorKind::shape, who() + "is over " + grids[i].region.to_string() + ", its region with ghost cells is " +
-                                        region.to_string());
+      throw Error(ErrorKind::shape, who() + "is over " + grids[i].region.to_string() +
+                                        ", its region with ghost cells is " + region.to_string());
     if (grids[i].element_bytes != format.element_bytes)
-      throw Error(ErrorKind::type, who() + "has elements of " + std::to_string(grids[i].element_bytes) + " bytes, not of " +
-                                       std::to_string(format.element_bytes));
+      throw Error(ErrorKind::type, who() + "has elements of " + std::to_string(grids[i].element_bytes) +
+                                       " bytes, not of " + std::to_string(format.element_bytes));
     if (!region.empty() && !grids[i].data) throw Error(ErrorKind::buffer, who() + "has no memory");
   }
   made->grids = std::move(grids), made->keepers = std::move(keepers);

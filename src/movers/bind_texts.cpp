@@ -93,11 +93,11 @@ void throw_failures(Index ranks, const TextOf& text_of) {
   throw Error(kind, message);
 }
 
-std::string describe_blocks(const BlockPlan& plan, const XArray& source, const XArray& destination, const BlockOptions& options,
-                            std::uint64_t digest, const std::string& element) {
+std::string describe_blocks(const BlockPlan& plan, const XArray& source, const XArray& destination,
+                            const BlockOptions& options, std::uint64_t digest, const std::string& element) {
   auto array = [](const XArray& of) {
-    return "elements of " + std::to_string(of.element_bytes()) + " bytes, ghost cells " + of.format().ghost.to_string() +
-           (of.format().order == Order::C ? ", order C" : ", order F");
+    return "elements of " + std::to_string(of.element_bytes()) + " bytes, ghost cells " +
+           of.format().ghost.to_string() + (of.format().order == Order::C ? ", order C" : ", order F");
   };
   std::string text = array(source) + " from " + plan.source().to_string(2);
   text += source.same_storage(destination) ? ", to themselves"
@@ -138,13 +138,13 @@ std::string describe_layouts(const MotionPlan& plan, const Combine& combine, con
 void check_owner(const BlockPlan& plan, const XArray& source, const XArray& destination, Index rank, Index ranks,
                  const char* world) {
   if (plan.world_size() > ranks)
-    throw Error(ErrorKind::argument, "the plan has blocks on rank " + std::to_string(plan.world_size() - 1) + ", " + world +
-                                         " has " + std::to_string(ranks) + " ranks");
+    throw Error(ErrorKind::argument, "the plan has blocks on rank " + std::to_string(plan.world_size() - 1) + ", " +
+                                         world + " has " + std::to_string(ranks) + " ranks");
   for (const auto& [whose, what] :
        {std::pair{plan.rank(), "plan"}, {source.rank(), "source array"}, {destination.rank(), "destination array"}})
     if (whose && *whose != rank)
-      throw Error(ErrorKind::argument, std::string("the ") + what + " is rank " + std::to_string(*whose) + "'s, this is rank " +
-                                           std::to_string(rank));
+      throw Error(ErrorKind::argument, std::string("the ") + what + " is rank " + std::to_string(*whose) +
+                                           "'s, this is rank " + std::to_string(rank));
 }
 
 void check_layout_options(const MotionPlan& plan, const Combine& combine, Index max_mem) {

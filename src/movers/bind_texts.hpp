@@ -18,12 +18,12 @@ std::string failure_text(const Error& error);
 [[noreturn]] void throw_failures(Index ranks, const TextOf& text_of);
 
 /// What is to be moved, in words; `digest` is the plan's, `element` says what an element is ("<f8"), if that is known.
-std::string describe_blocks(const BlockPlan& plan, const XArray& source, const XArray& destination, const BlockOptions& options,
-                            std::uint64_t digest, const std::string& element = {});
+std::string describe_blocks(const BlockPlan& plan, const XArray& source, const XArray& destination,
+                            const BlockOptions& options, std::uint64_t digest, const std::string& element = {});
 std::string describe_layouts(const MotionPlan& plan, const Combine& combine, const std::string& element = {});
 
-/// Throws `Error(argument)` where the plan needs more ranks than there are, or plan or arrays belong to another rank than this one.
-/// `world`: what the ranks are of, "the communicator".
+/// Throws `Error(argument)` where the plan needs more ranks than there are, or plan or arrays belong to another rank
+/// than this one. `world`: what the ranks are of, "the communicator".
 void check_owner(const BlockPlan& plan, const XArray& source, const XArray& destination, Index rank, Index ranks,
                  const char* world);
 /// Throws `Error(argument)` and `Error(type)` where options do not suit the plan.

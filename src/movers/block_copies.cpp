@@ -77,7 +77,8 @@ Stretch BlockCopies::disassembly(const BlockMotion& motion, const Grid& destinat
   const auto to = destination_footprint(motion, destination), message = to.message(order);
   auto unpack = program(message, to, order, reduction_);
   const Index n = unpack->elements();
-  return {std::move(unpack), 0, n, destination.data + to.offset, nullptr, reduction_.is_replace() && in_order(to, message)};
+  return {
+      std::move(unpack), 0, n, destination.data + to.offset, nullptr, reduction_.is_replace() && in_order(to, message)};
 }
 
 Index run_bytes(const Region& region, const Region& grid, const GridFormat& format) {
@@ -107,7 +108,8 @@ Region slab(const Region& region, std::size_t d, Index first, Index last) {
   return Region(std::move(lower), std::move(upper));
 }
 
-/// Motions of short runs that touch the same blocks, directly or by way of others of the same shape, such as a row of boxes.
+/// Motions of short runs that touch the same blocks, directly or
+/// by way of others of the same shape, such as a row of boxes.
 class Strands {
  public:
   using Shape = std::vector<Index>;
@@ -118,7 +120,8 @@ class Strands {
   }
   /// A block that stands for all that motions of this shape connect.
   Index of(const Shape& shape, Index block) const {
-    for (auto at = parents_.find({shape, block}); at != parents_.end() && at->second != block; at = parents_.find({shape, block}))
+    for (auto at = parents_.find({shape, block}); at != parents_.end() && at->second != block;
+         at = parents_.find({shape, block}))
       block = at->second;
     return block;
   }
@@ -132,9 +135,10 @@ class Strands {
 std::vector<BlockMotion> BlockCopies::woven(std::vector<BlockMotion> motions, const XArray& source) const {
   constexpr Index turn_runs = 2048, least_turn_runs = 32;  // whose lines stay in the second-level cache
   constexpr Index least_runs = 512;                        // that are worth cutting
-  if (!reduction_.is_replace()) return motions;  // sums are made in the plan's order
+  if (!reduction_.is_replace()) return motions;            // sums are made in the plan's order
   const auto& format = source.format();
-  std::vector<Index> lengths(motions.size()), runs(motions.size());  // bytes of a run; how many, or 0: carried out by itself
+  std::vector<Index> lengths(motions.size()),
+      runs(motions.size());  // bytes of a run; how many, or 0: carried out by itself
   Strands strands;
   for (std::size_t k = 0; k < motions.size(); ++k) {
     const auto& motion = motions[k];
@@ -158,7 +162,8 @@ std::vector<BlockMotion> BlockCopies::woven(std::vector<BlockMotion> motions, co
     members[place].push_back(k);
   }
   // Motions alike follow each other: the faces of one direction leave lines behind that the next box begins with.
-  std::stable_sort(members.begin(), members.end(), [&](const auto& a, const auto& b) { return lengths[a[0]] < lengths[b[0]]; });
+  std::stable_sort(members.begin(), members.end(),
+                   [&](const auto& a, const auto& b) { return lengths[a[0]] < lengths[b[0]]; });
   std::vector<BlockMotion> all;
   for (const auto& some : members) {
     if (some.size() == 1) {
@@ -191,7 +196,8 @@ std::vector<CopyTask> batch(const std::vector<Stretch>& stretches, Index task_by
     const Index element = stretch.program->element_bytes();
     for (Index first = stretch.first; first < stretch.last;) {
       const Index n = std::min(stretch.last - first, std::max<Index>(1, (task_bytes - bytes) / element));
-      open.stretches.push_back({stretch.program, first, first + n, stretch.destination, stretch.source, stretch.in_order});
+      open.stretches.push_back(
+          {stretch.program, first, first + n, stretch.destination, stretch.source, stretch.in_order});
       bytes += n * element;
       first += n;
       if (bytes >= task_bytes) flush();
@@ -217,7 +223,8 @@ void check_arrays(const BlockPlan& plan, const XArray& source, const XArray& des
                                      std::to_string(options.reduction.element_bytes()) + " bytes, the arrays' have " +
                                      std::to_string(source.element_bytes()));
   if (options.max_mem < 0)
-    throw Error(ErrorKind::argument, "max_mem is " + std::to_string(options.max_mem) + " bytes; it must not be negative");
+    throw Error(ErrorKind::argument,
+                "max_mem is " + std::to_string(options.max_mem) + " bytes; it must not be negative");
 }
 
 void check_apart(const XArray& source, const XArray& destination) {

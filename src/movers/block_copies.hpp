@@ -1,5 +1,5 @@
-/// Motions between grids as stretches of programs. Motions of like shape share a program: a halo of a hundred thousand motions has
-/// a few dozen.
+/// Motions between grids as stretches of programs. Motions of like shape
+/// share a program: a halo of a hundred thousand motions has a few dozen.
 #pragma once
 
 #include <memory>
@@ -17,13 +17,15 @@ using Stretch = CopyTask::Batch::Stretch;
 
 class BlockCopies {
  public:
-  /// Regions of different shape are paired in the order `visit`. Where shapes are equal the order makes no difference, and
-  /// `memory`, which should be that of the grids, is the fastest. Both ends of a message must be given the same.
-  BlockCopies(Order visit, Order memory, Reduction reduction) : visit_(visit), memory_(memory), reduction_(std::move(reduction)) {}
+  /// Regions of different shape are paired in the order `visit`. Where shapes are equal the order makes no difference,
+  /// and `memory`, which should be that of the grids, is the fastest. Both ends of a message must be given the same.
+  BlockCopies(Order visit, Order memory, Reduction reduction)
+      : visit_(visit), memory_(memory), reduction_(std::move(reduction)) {}
 
-  /// The motions in the order in which they are best carried out. Those of short runs that meet in a block, as the x faces of a
-  /// row of boxes do, touch the same cache lines: they are cut and take turns, some hundred runs at a time, so that memory sees one
-  /// sweep instead of one for each. Depends on nothing but motions and format: both ends of a message weave alike.
+  /// The motions in the order in which they are best carried out. Those of short runs that meet in a block,
+  /// as the x faces of a row of boxes do, touch the same cache lines: they are cut and take turns, some
+  /// hundred runs at a time, so that memory sees one sweep instead of one for each. Depends on nothing but
+  /// motions and format: both ends of a message weave alike.
   std::vector<BlockMotion> woven(std::vector<BlockMotion> motions, const XArray& source) const;
   /// Throw what `block_relation` throws.
   Stretch direct(const BlockMotion& motion, const Grid& source, const Grid& destination);
@@ -58,7 +60,8 @@ inline constexpr Index short_run_bytes = 64;
 /// Stretches as tasks of about so many bytes.
 std::vector<CopyTask> batch(const std::vector<Stretch>& stretches, Index task_bytes);
 
-/// Checks the two arrays that a plan is to move. Throws `Error(argument)`, `Error(type)` and `Error(shape)` that name the array.
+/// Checks the two arrays that a plan is to move. Throws `Error(argument)`,
+/// `Error(type)` and `Error(shape)` that name the array.
 void check_arrays(const BlockPlan& plan, const XArray& source, const XArray& destination, const BlockOptions& options);
 /// Throws `Error(buffer)` where a grid that is written shares memory with another.
 void check_apart(const XArray& source, const XArray& destination);

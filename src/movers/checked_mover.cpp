@@ -32,7 +32,8 @@ class CheckedMover final : public Mover {
         motions_(std::move(motions)),
         exchange_(std::move(exchange)) {
     BlockCopies copies(motions_.options.visit, motions_.source.format().order, {});
-    for (const auto& motion : motions_.sends) read_.push_back(copies.assembly(motion, motions_.source.grid(motion.source)));
+    for (const auto& motion : motions_.sends)
+      read_.push_back(copies.assembly(motion, motions_.source.grid(motion.source)));
     for (const auto& motion : motions_.receives)
       written_.push_back(copies.arrival(motion, motions_.destination.grid(motion.destination)));
     workspace_bytes_ = copies.workspace_bytes();
@@ -66,14 +67,15 @@ class CheckedMover final : public Mover {
       if (now[k] != sent_[k])
         throw Error(ErrorKind::buffer, "the points " + motions_.sends[k].source_region.to_string() + " of block " +
                                            std::to_string(motions_.sends[k].source) +
-                                           " were written between start() and wait(), while " + motions_.sends[k].to_string() +
-                                           " was under way");
+                                           " were written between start() and wait(), while " +
+                                           motions_.sends[k].to_string() + " was under way");
     if (!motions_.options.reduction.is_replace()) return;
     const auto got = sums(written_);
     for (std::size_t k = 0; k < got.size(); ++k)
       if (got[k] != expected[k])
-        throw Error(ErrorKind::transport, motions_.receives[k].to_string() + ": what has arrived is not what was sent, or was "
-                                                                             "written before wait() was over");
+        throw Error(ErrorKind::transport, motions_.receives[k].to_string() +
+                                              ": what has arrived is not what was sent, or was "
+                                              "written before wait() was over");
   }
   std::vector<std::uint64_t> sums(const std::vector<Stretch>& stretches) const {
     std::vector<std::uint64_t> sums;

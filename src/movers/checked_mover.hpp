@@ -27,9 +27,9 @@ struct CheckedMotions {
   BlockOptions options;
 };
 
-/// Does what `mover` does. wait() throws `Error(buffer)` where something that is being sent was written since start(), naming block
-/// and points, and `Error(transport)` where what has arrived is not what was sent. `exchange` null: sends and receives are the same
-/// motions, all of this process.
+/// Does what `mover` does. wait() throws `Error(buffer)` where something that is being sent was written since start(),
+/// naming block and points, and `Error(transport)` where what has arrived is not what was sent. `exchange` null: sends
+/// and receives are the same motions, all of this process.
 std::unique_ptr<Mover> make_checked_mover(std::unique_ptr<Mover> mover, CheckedMotions motions,
                                           std::unique_ptr<SumsExchange> exchange = nullptr);
 

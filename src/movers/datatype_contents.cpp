@@ -10,8 +10,9 @@ namespace {
   throw Error(ErrorKind::argument, "an MPI datatype's contents make no sense: " + what);
 }
 
-/// Reads the numbers one after the other. Integers, addresses and large counts follow each other, which is the order that the
-/// standard's tables have for all combiners but the arrays, whether a datatype was made with small or with large counts.
+/// Reads the numbers one after the other. Integers, addresses and large counts follow each
+/// other, which is the order that the standard's tables have for all combiners but the arrays,
+/// whether a datatype was made with small or with large counts.
 class Numbers {
  public:
   explicit Numbers(const DatatypeContents& contents) {
@@ -107,7 +108,8 @@ Typemap darray(const DatatypeContents& contents, const InnerType& type, const Ar
   const bool large = !contents.counts.empty();
   std::span<const Index> sizes;
   if (!large) sizes = numbers.some(dimensions);
-  const auto distributions = numbers.some(dimensions), arguments = numbers.some(dimensions), grid = numbers.some(dimensions);
+  const auto distributions = numbers.some(dimensions), arguments = numbers.some(dimensions),
+             grid = numbers.some(dimensions);
   const Index order = numbers.one();
   if (large) sizes = numbers.some(dimensions);
 
@@ -120,7 +122,8 @@ Typemap darray(const DatatypeContents& contents, const InnerType& type, const Ar
     product = checked_mul(product, grid[d]);
   }
   if (product != processes || rank < 0 || left != 0)
-    refuse("rank " + std::to_string(rank) + " of " + std::to_string(processes) + " on a grid of " + std::to_string(product));
+    refuse("rank " + std::to_string(rank) + " of " + std::to_string(processes) + " on a grid of " +
+           std::to_string(product));
 
   return array_of(type, sizes, order_of(order, constants), [&](std::size_t d, Index stride) -> Level {
     const bool by_default = arguments[d] == constants.default_argument;
@@ -128,7 +131,8 @@ Typemap darray(const DatatypeContents& contents, const InnerType& type, const Ar
     switch (distribution_of(distributions[d], constants)) {
       case ArrayDistribution::none: return {{0, sizes[d], stride}};
       case ArrayDistribution::block:
-        return block_level(sizes[d], by_default ? ceil_div(sizes[d], grid[d]) : arguments[d], grid[d], coordinates[d], stride);
+        return block_level(sizes[d], by_default ? ceil_div(sizes[d], grid[d]) : arguments[d], grid[d], coordinates[d],
+                           stride);
       case ArrayDistribution::cyclic:
         return cyclic_level(sizes[d], by_default ? 1 : arguments[d], grid[d], coordinates[d], stride);
     }
@@ -158,25 +162,35 @@ Typemap typemap_of(const DatatypeContents& contents, const ArrayConstants& const
   };
   const Combiner combiner = contents.combiner;
   switch (combiner) {
-    case Combiner::named: case Combiner::f90_real: case Combiner::f90_complex: case Combiner::f90_integer:
-      refuse("a predefined datatype has none");
-    case Combiner::dup: case Combiner::resized: return type(0).map;
+    case Combiner::named:
+    case Combiner::f90_real:
+    case Combiner::f90_complex:
+    case Combiner::f90_integer: refuse("a predefined datatype has none");
+    case Combiner::dup:
+    case Combiner::resized: return type(0).map;
     case Combiner::contiguous: return block(type(0), numbers.one());
-    case Combiner::vector: case Combiner::hvector: {
+    case Combiner::vector:
+    case Combiner::hvector: {
       const Index count = numbers.one(), length = numbers.one(), stride = numbers.one();
-      return block(type(0), length).repeated(count, combiner == Combiner::hvector ? stride : checked_mul(stride, type(0).extent));
+      return block(type(0), length)
+          .repeated(count, combiner == Combiner::hvector ? stride : checked_mul(stride, type(0).extent));
     }
-    case Combiner::indexed: case Combiner::hindexed: {
+    case Combiner::indexed:
+    case Combiner::hindexed: {
       const Index count = numbers.one(), unit = combiner == Combiner::hindexed ? 1 : type(0).extent;
       const auto lengths = numbers.some(count), places = numbers.some(count);
-      return blocks(type(0), count, [&](Index k) { return lengths[std::size_t(k)]; },
-                    [&](Index k) { return checked_mul(places[std::size_t(k)], unit); });
+      return blocks(
+          type(0), count, [&](Index k) { return lengths[std::size_t(k)]; },
+          [&](Index k) { return checked_mul(places[std::size_t(k)], unit); });
     }
-    case Combiner::indexed_block: case Combiner::hindexed_block: {
-      const Index count = numbers.one(), length = numbers.one(), unit = combiner == Combiner::hindexed_block ? 1 : type(0).extent;
+    case Combiner::indexed_block:
+    case Combiner::hindexed_block: {
+      const Index count = numbers.one(), length = numbers.one(),
+                  unit = combiner == Combiner::hindexed_block ? 1 : type(0).extent;
       const auto places = numbers.some(count);
-      return blocks(type(0), count, [&](Index) { return length; },
-                    [&](Index k) { return checked_mul(places[std::size_t(k)], unit); });
+      return blocks(
+          type(0), count, [&](Index) { return length; },
+          [&](Index k) { return checked_mul(places[std::size_t(k)], unit); });
     }
     case Combiner::structure: {
       const Index count = numbers.one();

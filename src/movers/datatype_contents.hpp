@@ -1,4 +1,5 @@
-/// movers: what an MPI datatype says that it was made of, as numbers without MPI's names, and the typemap that follows from it.
+/// movers: what an MPI datatype says that it was made of, as numbers
+/// without MPI's names, and the typemap that follows from it.
 #pragma once
 
 #include <vector>
@@ -7,10 +8,26 @@
 
 namespace longshore {
 
-/// How a datatype was made (MPI-4.1, section 5.1.13). Those that were made of Fortran integers are the same as the others.
+/// How a datatype was made (MPI-4.1, section 5.1.13). Those that
+/// were made of Fortran integers are the same as the others.
 enum class Combiner {
-  named, dup, contiguous, vector, hvector, indexed, hindexed, indexed_block, hindexed_block, structure, subarray, darray,
-  f90_real, f90_complex, f90_integer, resized, value_index
+  named,
+  dup,
+  contiguous,
+  vector,
+  hvector,
+  indexed,
+  hindexed,
+  indexed_block,
+  hindexed_block,
+  structure,
+  subarray,
+  darray,
+  f90_real,
+  f90_complex,
+  f90_integer,
+  resized,
+  value_index
 };
 
 enum class ArrayOrder { c, fortran };

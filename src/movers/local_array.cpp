@@ -15,7 +15,8 @@ std::string text_of(const std::vector<Index>& values) {
 
 }  // namespace
 
-void check_local_array(const LocalArray& array, const Layout& layout, Index rank, Index element_bytes, const char* what) {
+void check_local_array(const LocalArray& array, const Layout& layout, Index rank, Index element_bytes,
+                       const char* what) {
   const std::string who = "rank " + std::to_string(rank) + ": the " + what + " array ";
   const auto shape = layout.local_shape(rank);
   if (array.shape != shape) {
@@ -38,11 +39,11 @@ void check_local_array(const LocalArray& array, const Layout& layout, Index rank
   const auto strides = layout.local_strides(rank, element_bytes);
   for (std::size_t d = 0; d < shape.size(); ++d)
     if (shape[d] > 1 && array.strides[d] != strides[d])
-      throw Error(ErrorKind::buffer, who + "has a stride of " + std::to_string(array.strides[d]) + " bytes in dimension " +
-                                         std::to_string(d) + ", the layout (order=" + char(layout.order()) +
-                                         (layout.ld() > 0 ? ", ld=" + std::to_string(layout.ld()) : "") + ") wants " +
-                                         std::to_string(strides[d]) +
-                                         "; make it contiguous, or say the order it has in the layout");
+      throw Error(ErrorKind::buffer,
+                  who + "has a stride of " + std::to_string(array.strides[d]) + " bytes in dimension " +
+                      std::to_string(d) + ", the layout (order=" + char(layout.order()) +
+                      (layout.ld() > 0 ? ", ld=" + std::to_string(layout.ld()) : "") + ") wants " +
+                      std::to_string(strides[d]) + "; make it contiguous, or say the order it has in the layout");
 }
 
 void check_no_array(const LocalArray& array, const Layout& layout, Index rank, const char* what) {
@@ -51,7 +52,8 @@ void check_no_array(const LocalArray& array, const Layout& layout, Index rank, c
                                       layout.to_string() + " and owns nothing, but brings an array");
 }
 
-void check_no_overlap(const LocalArray& source, Index source_rank, const LocalArray& destination, Index destination_rank) {
+void check_no_overlap(const LocalArray& source, Index source_rank, const LocalArray& destination,
+                      Index destination_rank) {
   auto last = [](const LocalArray& array) -> const std::byte* {  // the last element's first byte is enough to tell
     const std::byte* end = array.data;
     for (std::size_t d = 0; d < array.shape.size(); ++d) {
@@ -60,7 +62,8 @@ void check_no_overlap(const LocalArray& source, Index source_rank, const LocalAr
     }
     return end + 1;
   };
-  if (std::max<const std::byte*>(source.data, destination.data) < std::min<const std::byte*>(last(source), last(destination)))
+  if (std::max<const std::byte*>(source.data, destination.data) <
+      std::min<const std::byte*>(last(source), last(destination)))
     throw Error(ErrorKind::buffer, "the source array of rank " + std::to_string(source_rank) +
                                        " and the destination array of rank " + std::to_string(destination_rank) +
                                        " share memory; give the move a destination of its own");

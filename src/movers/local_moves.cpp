@@ -11,8 +11,8 @@ namespace {
 /// Runs shorter than this share their cache lines and pages with their neighbours often enough to be moved jointly.
 constexpr Index joint_run_bytes = 2048;
 
-/// The destination dimension along which source and destination parts may interleave in memory: the fastest one that is not
-/// whole on both sides, provided both sides store it and everything inside it in the same order.
+/// The destination dimension along which source and destination parts may interleave in memory: the fastest one that is
+/// not whole on both sides, provided both sides store it and everything inside it in the same order.
 struct Interleaved {
   std::size_t dimension;  ///< of the destination
   Index unit;             ///< bytes of one of its indices
@@ -99,7 +99,8 @@ class TaskMaker {
       tasks_.push_back({CopyTask::Joint{std::move(copy), shared, std::move(pointers)}, sources, destinations, n});
     };
 
-    // Slice the longest axis outside the interleaved one; failing that, the interleaved one by the shared side's indices.
+    // Slice the longest axis outside the interleaved one; failing
+    // that, the interleaved one by the shared side's indices.
     const Index parts = ceil_div(bytes, options_.task_bytes);
     const std::size_t n = relations[0].axes().size(), d = interleaved_dimension(plan_)->dimension;
     const std::size_t interleaved = plan_.destination().order() == Order::C ? d : n - 1 - d;
@@ -222,7 +223,8 @@ struct WorkspaceBytes {
   Index operator()(const CopyTask::Single& w) const { return w.program.workspace_bytes(); }
   Index operator()(const CopyTask::Joint& w) const { return w.copy.workspace_bytes(); }
   Index operator()(const CopyTask::Batch& w) const {
-    return Index(w.stretches.capacity() * sizeof(CopyTask::Batch::Stretch));  // the programs belong to all tasks together
+    return Index(w.stretches.capacity() *
+                 sizeof(CopyTask::Batch::Stretch));  // the programs belong to all tasks together
   }
 };
 

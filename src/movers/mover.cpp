@@ -3,7 +3,8 @@
 namespace longshore {
 
 void Mover::make_ready() {
-  if (state_ == State::moving) throw Error(ErrorKind::argument, "this move has been started already: wait() for it first");
+  if (state_ == State::moving)
+    throw Error(ErrorKind::argument, "this move has been started already: wait() for it first");
   for (const auto& [keeper, what, number] : memory_)
     if (const auto change = keeper ? keeper->change() : std::string(); !change.empty())
       throw Error(ErrorKind::buffer, std::string("the ") + what + " " + std::to_string(number) + " " + change +
@@ -39,7 +40,7 @@ void Mover::wait() {
 std::vector<BoundMemory> bound_memory(const XArray& source, const XArray& destination, std::optional<Index> rank) {
   std::vector<BoundMemory> memory;
   auto hold = [&](const XArray& array, const char* what) {
-    const auto &keepers = array.keepers();
+    const auto& keepers = array.keepers();
     if (rank && !array.rank() && keepers.size() > 1) {
       for (const Index k : array.blocks().owned_by(*rank)) memory.push_back({keepers[std::size_t(k)], what, k});
     } else {

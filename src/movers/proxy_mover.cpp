@@ -80,6 +80,8 @@ class ProxyMover final : public Mover {
 
 }  // namespace
 
-std::unique_ptr<Mover> make_proxy_mover(std::unique_ptr<Mover> mover) { return std::make_unique<ProxyMover>(std::move(mover)); }
+std::unique_ptr<Mover> make_proxy_mover(std::unique_ptr<Mover> mover) {
+  return std::make_unique<ProxyMover>(std::move(mover));
+}
 
 }  // namespace longshore

@@ -18,14 +18,15 @@ class Owners {
     std::sort(order_.begin(), order_.end(), [this](Index a, Index b) { return lower(a) < lower(b); });
     for (std::size_t k = 1; k < order_.size(); ++k)
       if (upper(order_[k - 1]) > lower(order_[k]))
-        throw Error(ErrorKind::argument, "blocks " + std::to_string(order_[k - 1]) + " and " + std::to_string(order_[k]) +
-                                             " both own " + std::to_string(lower(order_[k])));
+        throw Error(ErrorKind::argument, "blocks " + std::to_string(order_[k - 1]) + " and " +
+                                             std::to_string(order_[k]) + " both own " +
+                                             std::to_string(lower(order_[k])));
   }
   Index upper(Index block) const { return blocks_.bounds()[std::size_t(2 * block + 1)]; }
   /// Nobody: -1.
   Index of(Index vertex) const {
-    const auto next =
-        std::upper_bound(order_.begin(), order_.end(), vertex, [this](Index v, Index block) { return v < lower(block); });
+    const auto next = std::upper_bound(order_.begin(), order_.end(), vertex,
+                                       [this](Index v, Index block) { return v < lower(block); });
     return next == order_.begin() || vertex >= upper(next[-1]) ? -1 : next[-1];
   }
 
@@ -36,8 +37,8 @@ class Owners {
   std::vector<Index> order_;  ///< that own anything, by range
 };
 
-/// Throws unless somebody has every point of the panels, which say what of dimension `dim`. Every rank looks at all of them, each
-/// once, or ranks would not agree.
+/// Throws unless somebody has every point of the panels, which say what of dimension
+/// `dim`. Every rank looks at all of them, each once, or ranks would not agree.
 void check_panels(const FloorPlan& blocks, const FloorPlan& panels, const std::string& what) {
   auto all = panels.regions();
   auto before = [](const Region& a, const Region& b) {
@@ -52,7 +53,8 @@ void check_panels(const FloorPlan& blocks, const FloorPlan& panels, const std::s
     for (const Index k : meets) there.push_back(blocks.region(k));
     const auto missing = subtract(std::span(&panel, 1), there);
     if (!missing.empty())
-      throw Error(ErrorKind::argument, what + ": no block has " + missing[0].to_string() + " of the panel " + panel.to_string());
+      throw Error(ErrorKind::argument,
+                  what + ": no block has " + missing[0].to_string() + " of the panel " + panel.to_string());
   }
 }
 
@@ -78,8 +80,8 @@ BlockPlan BlockPlan::halo(FloorPlan blocks, Halo halo, std::optional<Index> rank
   return plan;
 }
 
-BlockPlan BlockPlan::coarsen_fine(const FloorPlan& fine, FloorPlan coarse, const Point& ratio, std::optional<Index> rank,
-                                  Region domain, std::vector<bool> periodic) {
+BlockPlan BlockPlan::coarsen_fine(const FloorPlan& fine, FloorPlan coarse, const Point& ratio,
+                                  std::optional<Index> rank, Region domain, std::vector<bool> periodic) {
   return copy_between(std::move(coarse), fine.coarsen(ratio), rank, std::move(domain), std::move(periodic)).reverse();
 }
 
@@ -87,15 +89,16 @@ BlockPlan BlockPlan::refine_coarse(FloorPlan coarse, const FloorPlan& fine, cons
                                    std::optional<Index> rank, Region domain, std::vector<bool> periodic) {
   for (std::size_t d = 0; d < width.dims(); ++d)
     if (width[d] < 0)
-      throw Error(ErrorKind::argument, "width " + std::to_string(width[d]) + " in dimension " + std::to_string(d) + " is negative");
+      throw Error(ErrorKind::argument,
+                  "width " + std::to_string(width[d]) + " in dimension " + std::to_string(d) + " is negative");
   return copy_between(std::move(coarse), fine.coarsen(ratio).grow(width), rank, std::move(domain), std::move(periodic));
 }
 
 BlockPlan BlockPlan::broadcast(FloorPlan blocks, std::size_t dim, Index first, Index last, std::optional<Index> rank) {
   auto panels = blocks.with_range(dim, first, last);
   const Region all = blocks.bounding();
-  const std::string what = "[" + std::to_string(first) + ", " + std::to_string(last) + ") of dimension " + std::to_string(dim) +
-                           " is no panel of blocks of " + all.to_string();
+  const std::string what = "[" + std::to_string(first) + ", " + std::to_string(last) + ") of dimension " +
+                           std::to_string(dim) + " is no panel of blocks of " + all.to_string();
   if (first > last || (!blocks.empty() && !all.empty() && (first < all.lower()[dim] || last > all.upper()[dim])))
     throw Error(ErrorKind::argument, what);
   check_panels(blocks, panels, what);
@@ -110,7 +113,8 @@ BlockPlan BlockPlan::broadcast_columns(FloorPlan blocks, Index first, Index last
   return broadcast(std::move(blocks), 1, first, last, rank);
 }
 
-BlockPlan BlockPlan::gather_points(const FloorPlan& blocks, std::span<const std::vector<Index>> needed, std::optional<Index> rank) {
+BlockPlan BlockPlan::gather_points(const FloorPlan& blocks, std::span<const std::vector<Index>> needed,
+                                   std::optional<Index> rank) {
   if (!blocks.empty()) check_same_dims(blocks.dims(), 1, "blocks and ranges of vertices");
   if (Index(needed.size()) != blocks.size())
     throw Error(ErrorKind::shape,
@@ -132,8 +136,8 @@ BlockPlan BlockPlan::gather_points(const FloorPlan& blocks, std::span<const std:
     for (const Index vertex : needed[std::size_t(k)]) {
       const Index owner = owners.of(vertex);
       if (owner < 0)
-        throw Error(ErrorKind::argument, "block " + std::to_string(k) + " (rank " + std::to_string(blocks.owner(k)) + ") needs " +
-                                             std::to_string(vertex) + ", which no block owns");
+        throw Error(ErrorKind::argument, "block " + std::to_string(k) + " (rank " + std::to_string(blocks.owner(k)) +
+                                             ") needs " + std::to_string(vertex) + ", which no block owns");
       auto& lists = by_owner[owner];
       lists.vertices.push_back(vertex), lists.places.push_back(place++);
     }

@@ -22,7 +22,11 @@ PointList chosen(const Columns& points, const std::vector<std::size_t>& which) {
 /// One end of a motion, at the block between, and the other. Lists are unpacked once, for all motions that they meet.
 struct Leg {
   Leg(const Region& here, const Region& there, const PointList& points_here, const PointList& points_there, Axes axes)
-      : here(here), there(there), points_here(points_here.columns()), points_there(points_there.columns()), axes(std::move(axes)) {}
+      : here(here),
+        there(there),
+        points_here(points_here.columns()),
+        points_there(points_there.columns()),
+        axes(std::move(axes)) {}
 
   const Region &here, &there;
   Columns points_here, points_there;  ///< none: all of the regions
@@ -64,7 +68,8 @@ std::vector<Index> places_in(const Region& region, const Columns& points) {
   return places;
 }
 
-/// The points that come by the one list and go on by the other, in the order in which they go: where from, and where to.
+/// The points that come by the one list and go on by the other,
+/// in the order in which they go: where from, and where to.
 std::pair<PointList, PointList> join(const Leg& arriving, const Leg& leaving) {
   const Region shared = arriving.here & leaving.here;
   const auto in = places_in(shared, arriving.points_here), out = places_in(shared, leaving.points_here);
@@ -75,7 +80,8 @@ std::pair<PointList, PointList> join(const Leg& arriving, const Leg& leaving) {
   std::vector<std::size_t> from, to;
   for (std::size_t k = 0; k < out.size(); ++k) {
     if (out[k] < 0) continue;
-    auto at = std::lower_bound(order.begin(), order.end(), out[k], [&](std::size_t a, Index place) { return in[a] < place; });
+    auto at =
+        std::lower_bound(order.begin(), order.end(), out[k], [&](std::size_t a, Index place) { return in[a] < place; });
     for (; at != order.end() && in[*at] == out[k]; ++at) from.push_back(*at), to.push_back(k);
   }
   return {chosen(arriving.points_there, from), chosen(leaving.points_there, to)};
@@ -83,7 +89,8 @@ std::pair<PointList, PointList> join(const Leg& arriving, const Leg& leaving) {
 
 void check_shape(const BlockMotion& motion) {
   if (!motion.is_list() && permuted(motion.source_region, motion.axes).shape() != motion.destination_region.shape())
-    throw Error(ErrorKind::argument, motion.to_string() + ": motions between regions of different shape cannot be composed");
+    throw Error(ErrorKind::argument,
+                motion.to_string() + ": motions between regions of different shape cannot be composed");
 }
 
 }  // namespace
@@ -94,7 +101,8 @@ BlockPlan BlockPlan::compose(const BlockPlan& next) const {
                                          next.source().to_string(2) + ", not " + destination().to_string(2));
   for (const auto& rank : {rank_, next.rank_})
     if (rank)
-      throw Error(ErrorKind::argument, "a plan is rank " + std::to_string(*rank) + "'s; only everybody's plans are composed");
+      throw Error(ErrorKind::argument,
+                  "a plan is rank " + std::to_string(*rank) + "'s; only everybody's plans are composed");
   BlockPlan both(source(), next.destination(), then(axes(), next.axes()));
   auto pass = [&](const BlockMotion& first, const Leg& arriving, const BlockMotion& second, const Leg& leaving) {
     check_shape(first), check_shape(second);
@@ -117,7 +125,8 @@ BlockPlan BlockPlan::compose(const BlockPlan& next) const {
   };
   // Block after block of those between.
   auto firsts = motions(), seconds = next.motions();
-  std::stable_sort(firsts.begin(), firsts.end(), [](const auto& a, const auto& b) { return a.destination < b.destination; });
+  std::stable_sort(firsts.begin(), firsts.end(),
+                   [](const auto& a, const auto& b) { return a.destination < b.destination; });
   std::stable_sort(seconds.begin(), seconds.end(), [](const auto& a, const auto& b) { return a.source < b.source; });
   std::vector<Region> read;
   std::vector<Leg> onward;

@@ -8,7 +8,8 @@ namespace longshore {
 
 namespace {
 
-/// Refuses what meets more images than anybody looks at. The same on all ranks: of the domain's images each meets its own few.
+/// Refuses what meets more images than anybody looks at. The same
+/// on all ranks: of the domain's images each meets its own few.
 void check_images(const Region& moving, const Region& reach, const Halo& halo) {
   constexpr Wide most_images = 1 << 14;
   auto extent = [](const Region& region, std::size_t d) { return Wide(region.upper()[d]) - region.lower()[d]; };
@@ -65,7 +66,8 @@ Region BlockPlan::image(Index source, const Point& shift) const {
   return permuted(source_.region(source), axes_).shift(shift);
 }
 
-/// What a destination block takes of a source block's image: usually one box, more where it goes around the block itself.
+/// What a destination block takes of a source block's image:
+/// usually one box, more where it goes around the block itself.
 std::vector<Region> BlockPlan::pieces(Index destination, Index source, const Point& shift) const {
   const Region own = destination_.region(destination), other = image(source, shift);
   std::vector<Region> found;
@@ -118,15 +120,17 @@ void BlockPlan::look_up(Index most_pairs) {
   };
   shifts_ = shifts(all_sources, all_reach);
 
-  // Blocks upon blocks have few pairs, or none, and take the time of many: no more is spent than some pairs would explain.
+  // Blocks upon blocks have few pairs, or none, and take the time
+  // of many: no more is spent than some pairs would explain.
   const Wide most_looks = 64 * Wide(most_pairs) + 1024 * (Wide(source_.size()) + destination_.size());
   Wide looks = 0;
   std::vector<Index> meets;
   auto find = [&](const RegionIndex& blocks, const Region& region) -> const std::vector<Index>& {
     looks += 1 + Wide(blocks.find(region, meets)) + Wide(meets.size());
     if (looks > most_looks)
-      throw Error(ErrorKind::memory_limit, "looking for " + std::to_string(most_pairs) +
-                                               " pairs of neighbours at most takes too long: blocks lie upon each other");
+      throw Error(ErrorKind::memory_limit,
+                  "looking for " + std::to_string(most_pairs) +
+                      " pairs of neighbours at most takes too long: blocks lie upon each other");
     return meets;
   };
   std::vector<std::pair<std::uint32_t, std::uint16_t>> found;

@@ -11,8 +11,8 @@ namespace {
 
 void check_block(const FloorPlan& plan, Index k, const char* side) {
   if (k < 0 || k >= plan.size())
-    throw Error(ErrorKind::argument, std::string("there is no ") + side + " block " + std::to_string(k) + "; the floor plan has " +
-                                         std::to_string(plan.size()));
+    throw Error(ErrorKind::argument, std::string("there is no ") + side + " block " + std::to_string(k) +
+                                         "; the floor plan has " + std::to_string(plan.size()));
 }
 
 BlockMotion turned(BlockMotion motion) {
@@ -39,8 +39,8 @@ std::string BlockMotion::to_string() const {
   const std::string list = is_list() ? std::to_string(points()) + (points() == 1 ? " point of " : " points of ") : "";
   std::string permuting;
   for (const std::size_t axis : axes) permuting += (permuting.empty() ? ", axes " : ", ") + std::to_string(axis);
-  return list + "block " + std::to_string(source) + " " + source_region.to_string() + " -> block " + std::to_string(destination) +
-         " " + destination_region.to_string() + permuting;
+  return list + "block " + std::to_string(source) + " " + source_region.to_string() + " -> block " +
+         std::to_string(destination) + " " + destination_region.to_string() + permuting;
 }
 
 BlockPlan::BlockPlan(FloorPlan source, FloorPlan destination, Axes axes)
@@ -52,7 +52,8 @@ BlockPlan::BlockPlan(FloorPlan source, FloorPlan destination, Axes axes)
   everybodys_.digest = everybodys_.digest_back = Digest().value();
   constexpr Index most = std::numeric_limits<std::uint32_t>::max();
   if (source_.size() > most || destination_.size() > most)
-    throw Error(ErrorKind::memory_limit, "a floor plan of " + std::to_string(std::max(source_.size(), destination_.size())) +
+    throw Error(ErrorKind::memory_limit, "a floor plan of " +
+                                             std::to_string(std::max(source_.size(), destination_.size())) +
                                              " blocks; plans are for " + std::to_string(most) + " at most");
 }
 
@@ -71,15 +72,16 @@ void BlockPlan::check_motion(const BlockMotion& motion) const {
   check_block(destination(), motion.destination, "destination");
   const std::size_t dims = source().dims();
   for (const Region* region : {&motion.source_region, &motion.destination_region})
-    if (region->dims() != dims) check_same_dims(dims, region->dims(), (motion.to_string() + ": a block and a region").c_str());
+    if (region->dims() != dims)
+      check_same_dims(dims, region->dims(), (motion.to_string() + ": a block and a region").c_str());
 }
 
 void BlockPlan::copy(const Region& destination_region, Index destination, const Region& source_region, Index source) {
   BlockMotion motion{source, destination, source_region, destination_region, axes()};
   check_motion(motion);
   if (source_region.size() != destination_region.size())
-    throw Error(ErrorKind::shape, motion.to_string() + ": " + std::to_string(source_region.size()) + " points do not fill " +
-                                      std::to_string(destination_region.size()));
+    throw Error(ErrorKind::shape, motion.to_string() + ": " + std::to_string(source_region.size()) +
+                                      " points do not fill " + std::to_string(destination_region.size()));
   if (!axes().empty() && permuted(source_region, axes()).shape() != destination_region.shape())
     throw Error(ErrorKind::shape,
                 motion.to_string() + ": with axes, regions have the same extents in those dimensions that go together");
@@ -89,8 +91,8 @@ void BlockPlan::copy(const Region& destination_region, Index destination, const 
 void BlockPlan::copy_points(PointList destination_points, Index destination, PointList source_points, Index source) {
   if (source_points.size() != destination_points.size())
     throw Error(ErrorKind::shape, std::to_string(source_points.size()) + " points of block " + std::to_string(source) +
-                                      " do not go to " + std::to_string(destination_points.size()) + " points of block " +
-                                      std::to_string(destination));
+                                      " do not go to " + std::to_string(destination_points.size()) +
+                                      " points of block " + std::to_string(destination));
   check_block(this->source(), source, "source");
   check_block(this->destination(), destination, "destination");
   if (source_points.empty()) return;  // of no dimensions that could be wrong
@@ -162,8 +164,8 @@ std::vector<BlockMotion> BlockPlan::in_order(F&& wanted) const {
 
 void BlockPlan::check_rank(Index rank) const {
   if (rank_ && *rank_ != rank)
-    throw Error(ErrorKind::argument, "the plan is rank " + std::to_string(*rank_) + "'s; it does not hold the motions of rank " +
-                                         std::to_string(rank));
+    throw Error(ErrorKind::argument, "the plan is rank " + std::to_string(*rank_) +
+                                         "'s; it does not hold the motions of rank " + std::to_string(rank));
 }
 
 std::vector<BlockMotion> BlockPlan::motions() const {
@@ -200,11 +202,12 @@ BlockPlan BlockPlan::reverse() const {
 }
 
 bool BlockPlan::operator==(const BlockPlan& other) const {
-  return source() == other.source() && destination() == other.destination() && axes() == other.axes() && kind_ == other.kind_ &&
-         (reversed_ == other.reversed_ || kind_ == Kind::by_hand) && rank_ == other.rank_ && halo_ == other.halo_ &&
-         digest() == other.digest() &&  // of motions that are not here
-         std::equal(by_hand_.begin(), by_hand_.end(), other.by_hand_.begin(), other.by_hand_.end(),
-                    [&](const auto& a, const auto& b) { return reversed_ == other.reversed_ ? a == b : a == turned(b); });
+  return source() == other.source() && destination() == other.destination() && axes() == other.axes() &&
+         kind_ == other.kind_ && (reversed_ == other.reversed_ || kind_ == Kind::by_hand) && rank_ == other.rank_ &&
+         halo_ == other.halo_ && digest() == other.digest() &&  // of motions that are not here
+         std::equal(
+             by_hand_.begin(), by_hand_.end(), other.by_hand_.begin(), other.by_hand_.end(),
+             [&](const auto& a, const auto& b) { return reversed_ == other.reversed_ ? a == b : a == turned(b); });
 }
 
 std::uint64_t BlockPlan::digest() const {
@@ -216,7 +219,8 @@ std::uint64_t BlockPlan::digest() const {
   digest.mix(axes().size());
   for (const std::size_t axis : axes()) digest.mix(axis);
   digest.mix(halo_.below.dims());
-  for (const Point* point : {&halo_.below, &halo_.above, &halo_.domain.lower(), &halo_.domain.upper()}) digest.mix(*point);
+  for (const Point* point : {&halo_.below, &halo_.above, &halo_.domain.lower(), &halo_.domain.upper()})
+    digest.mix(*point);
   digest.mix(halo_.periodic.size());
   for (const bool flag : halo_.periodic) digest.mix(flag);
   digest.mix(halo_.corners);
@@ -231,8 +235,10 @@ Index BlockPlan::workspace_bytes() const {
            n.shifts.capacity() * sizeof(std::uint16_t);
   };
   Index total = Index(sizeof *this + bytes(received_) + bytes(sent_) + shifts_.capacity() * sizeof(Point) +
-                      (axes_.capacity() + axes_back_.capacity()) * sizeof(std::size_t) + by_hand_.capacity() * sizeof(BlockMotion));
-  for (const auto& motion : by_hand_) total += motion.source_points.workspace_bytes() + motion.destination_points.workspace_bytes();
+                      (axes_.capacity() + axes_back_.capacity()) * sizeof(std::size_t) +
+                      by_hand_.capacity() * sizeof(BlockMotion));
+  for (const auto& motion : by_hand_)
+    total += motion.source_points.workspace_bytes() + motion.destination_points.workspace_bytes();
   return total;
 }
 

@@ -124,7 +124,8 @@ BlockPlan BlockPlan::from_bytes(std::span<const std::byte> bytes, Index most_pai
         ++r;
       }
     }
-    if (plan.by_hand_.size() != sources.size()) in.refuse("has motions by hand that are empty, or of others than its rank");
+    if (plan.by_hand_.size() != sources.size())
+      in.refuse("has motions by hand that are empty, or of others than its rank");
     // What others have is taken at its word.
     const bool others = rank && everybodys.motions > plan.everybodys_.motions;
     if (!others && !(plan.everybodys_ == everybodys)) in.refuse("has another digest than its motions by hand");

@@ -23,8 +23,8 @@ class RaceCheck {
  public:
   RaceCheck(const FloorPlan& blocks, bool combining) : blocks_(blocks), combining_(combining) {}
 
-  /// The uses of one block. Boxes are looked at in pairs where they are few, and in an index of what is written where they are
-  /// many; lists are sorted, all together, and asked point by point where boxes are near.
+  /// The uses of one block. Boxes are looked at in pairs where they are few, and in an index of what is written where
+  /// they are many; lists are sorted, all together, and asked point by point where boxes are near.
   void check(std::span<const Use> uses) {
     boxes_.clear(), lists_.clear();
     for (const auto& use : uses) (use.motion->is_list() ? lists_ : boxes_).push_back(use);
@@ -55,7 +55,8 @@ class RaceCheck {
     if (boxes_.size() <= few) {
       for (std::size_t k = 0; k < boxes_.size(); ++k)
         for (std::size_t j = k + 1; j < boxes_.size(); ++j)
-          if (collide(boxes_[k], boxes_[j]) && boxes_[k].region().overlaps(boxes_[j].region())) refuse(boxes_[k], boxes_[j]);
+          if (collide(boxes_[k], boxes_[j]) && boxes_[k].region().overlaps(boxes_[j].region()))
+            refuse(boxes_[k], boxes_[j]);
       return;
     }
     const Boxes written(boxes_, [](const Use& use) { return use.writes; });
@@ -124,11 +125,12 @@ class RaceCheck {
 
   [[noreturn]] void refuse(const Use& a, const Use& b) const { refuse(a, b, a.region() & b.region()); }
   [[noreturn]] void refuse(const Use& a, const Use& b, const Region& points) const {
-    const std::string where = "the points " + points.to_string() + " of block " + std::to_string(a.block()) + " (rank " +
-                              std::to_string(blocks_.owner(a.block())) + ")";
+    const std::string where = "the points " + points.to_string() + " of block " + std::to_string(a.block()) +
+                              " (rank " + std::to_string(blocks_.owner(a.block())) + ")";
     if (a.motion == b.motion)
-      throw Error(ErrorKind::argument, std::string("a motion ") + (a.writes && b.writes ? "writes twice " : "reads and writes ") +
-                                           where + ": " + a.motion->to_string());
+      throw Error(ErrorKind::argument, std::string("a motion ") +
+                                           (a.writes && b.writes ? "writes twice " : "reads and writes ") + where +
+                                           ": " + a.motion->to_string());
     const char* what = a.writes && b.writes ? "two motions write " : "one motion reads and another writes ";
     throw Error(ErrorKind::argument, what + where + ": " + std::min(a.motion, b.motion)->to_string() + " and " +
                                          std::max(a.motion, b.motion)->to_string());

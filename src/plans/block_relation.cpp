@@ -13,13 +13,13 @@ std::string first_outside(const PointList& points, const Region& region) {
   return "point " + std::to_string(k) + ", " + points[k].to_string() + ",";
 }
 
-Footprint footprint(const BlockMotion& motion, const Region& region, const PointList& points, const Grid& grid, const Axes& axes,
-                    const char* what, Index block) {
+Footprint footprint(const BlockMotion& motion, const Region& region, const PointList& points, const Grid& grid,
+                    const Axes& axes, const char* what, Index block) {
   if (!grid.region.contains(region))
     throw Error(ErrorKind::argument, motion.to_string() + ": the " + what + " " +
                                          (points.empty() ? std::string("region") : first_outside(points, grid.region)) +
-                                         " is not within the storage of " + what + " block " + std::to_string(block) + ", " +
-                                         grid.region.to_string() + "; give it more ghost cells");
+                                         " is not within the storage of " + what + " block " + std::to_string(block) +
+                                         ", " + grid.region.to_string() + "; give it more ghost cells");
   Footprint found{grid.element_bytes, 0, {}, {}, {}};
   if (points.empty()) {
     if (!region.empty()) found.offset = grid.offset_of(region.lower());
@@ -75,8 +75,8 @@ Footprint destination_footprint(const BlockMotion& motion, const Grid& destinati
 AddressRelation relation_between(const Footprint& from, const Footprint& to, Order visit, const Reduction& reduction) {
   if (!from.places.empty()) return listed(from, to, reduction);
   auto strided = [&](const Footprint& a, const Footprint& b, const Reduction& how) {
-    return AddressRelation::strided(a.element_bytes, loops(a.extents, visit), loops(a.strides, visit), loops(b.strides, visit),
-                                    a.offset, b.offset, how);
+    return AddressRelation::strided(a.element_bytes, loops(a.extents, visit), loops(a.strides, visit),
+                                    loops(b.strides, visit), a.offset, b.offset, how);
   };
   if (from.extents == to.extents) return strided(from, to, reduction);
   // Other shapes meet in the message.
@@ -87,8 +87,8 @@ AddressRelation block_relation(const BlockMotion& motion, const Grid& source, co
                                const Reduction& reduction) {
   const auto from = source_footprint(motion, source), to = destination_footprint(motion, destination);
   if (source.element_bytes != destination.element_bytes)
-    throw Error(ErrorKind::type, motion.to_string() + ": elements of " + std::to_string(source.element_bytes) + " and of " +
-                                     std::to_string(destination.element_bytes) + " bytes");
+    throw Error(ErrorKind::type, motion.to_string() + ": elements of " + std::to_string(source.element_bytes) +
+                                     " and of " + std::to_string(destination.element_bytes) + " bytes");
   if (motion.source_region.size() != motion.destination_region.size() && !motion.is_list())
     throw Error(ErrorKind::shape, motion.to_string() + ": the regions do not have the same number of points");
   if (motion.points() == 0) return AddressRelation(source.element_bytes, reduction);

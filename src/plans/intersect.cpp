@@ -2,8 +2,8 @@
 ///
 /// A coordinate of a block-cyclic dimension owns a family of line segments: blocks of b indices every b * P. Two such
 /// families meet in a pattern that repeats with the least common multiple of their cycles. One period of it is found by
-/// whichever way has the least to look at: the blocks of one side, the blocks of the other, or the solutions of the linear
-/// congruence that says when two blocks overlap.
+/// whichever way has the least to look at: the blocks of one side, the blocks of the other, or the solutions of the
+/// linear congruence that says when two blocks overlap.
 #include <algorithm>
 #include <tuple>
 
@@ -18,8 +18,8 @@ struct Interval {
   Index length() const { return last - first; }
 };
 
-/// The blocks [start + k * cycle, start + k * cycle + block), k >= 0, of one coordinate, in global indices; `start` may be
-/// negative where the array begins inside a block. Clipped to [0, extent).
+/// The blocks [start + k * cycle, start + k * cycle + block), k >= 0, of one coordinate, in global indices; `start` may
+/// be negative where the array begins inside a block. Clipped to [0, extent).
 struct Family {
   Wide start, cycle;
   Index block;
@@ -107,8 +107,9 @@ Wide inverse_modulo(Wide a, Wide m) {
   return floor_mod(t0, m);
 }
 
-/// Overlaps by congruence: block k of f and block l of g overlap when (g.start + l*g.cycle) - (f.start + k*f.cycle) lies in
-/// (-g.block, f.block). Each admissible difference fixes k modulo g.cycle / gcd. Covers a window of at most one period.
+/// Overlaps by congruence: block k of f and block l of g overlap when (g.start + l*g.cycle) -
+/// (f.start + k*f.cycle) lies in (-g.block, f.block). Each admissible difference fixes k
+/// modulo g.cycle / gcd. Covers a window of at most one period.
 void solve(const Family& f, const Family& g, Wide gcd, Wide period, Index first, Index last, Collector& out) {
   const Wide offset = g.start - f.start, modulus = g.cycle / gcd;
   const Wide inverse = modulus == 1 ? 0 : inverse_modulo(f.cycle / gcd, modulus);
@@ -133,7 +134,8 @@ void solve(const Family& f, const Family& g, Wide gcd, Wide period, Index first,
 PairedRuns intersect(const Distribution& a, Index ca, const Distribution& b, Index cb) {
   const Index extent = a.extent();
   if (b.extent() != extent)
-    throw Error(ErrorKind::shape, "extents " + std::to_string(extent) + " and " + std::to_string(b.extent()) + " differ");
+    throw Error(ErrorKind::shape,
+                "extents " + std::to_string(extent) + " and " + std::to_string(b.extent()) + " differ");
   if (a.count(ca) == 0 || b.count(cb) == 0) return PairedRuns();
   Collector out(a, ca, b, cb);
   auto once = [&] { return PairedRuns({PairedPeriod{out.take(), 1, 0, 0, 0}}); };
@@ -199,8 +201,8 @@ std::vector<Index> partners(const Distribution& a, Index coordinate, const Distr
     return result;
   }
 
-  // Mark what each of a's blocks meets, until everything is marked or the pattern repeats, after lcm(f.cycle, cycle). The
-  // first block may be cut short, so it is seen again.
+  // Mark what each of a's blocks meets, until everything is marked or the pattern repeats, after lcm(f.cycle, cycle).
+  // The first block may be cut short, so it is seen again.
   const Wide cycle = Wide(b.block()) * b.coordinates();
   std::vector<bool> marked(b.coordinates(), false);
   Index left = b.coordinates();

@@ -14,11 +14,12 @@ std::string text_of(const std::vector<Index>& values) {
   return text;
 }
 
-/// The process of a (possibly replicated) source that serves a destination: the destination's own copy where it has one,
-/// else the replicas take turns. A pure function, so that sender and receiver agree without asking.
+/// The process of a (possibly replicated) source that serves a destination: the destination's own copy where it has
+/// one, else the replicas take turns. A pure function, so that sender and receiver agree without asking.
 Index serving_process(const Layout& source, const std::vector<Index>& coordinates, Index destination_rank,
                       Index destination_process) {
-  if (const auto own = source.process_of(destination_rank); own && source.owner_coordinates(*own) == coordinates) return *own;
+  if (const auto own = source.process_of(destination_rank); own && source.owner_coordinates(*own) == coordinates)
+    return *own;
   return source.process_at(coordinates, destination_process % source.replicas());
 }
 
@@ -50,7 +51,10 @@ void for_each_combination(const std::vector<Partners>& dimensions, F&& f) {
 }  // namespace
 
 MotionPlan::MotionPlan(Layout source, Layout destination, Index element_bytes, std::vector<std::size_t> axes)
-    : source_(std::move(source)), destination_(std::move(destination)), element_bytes_(element_bytes), axes_(std::move(axes)) {
+    : source_(std::move(source)),
+      destination_(std::move(destination)),
+      element_bytes_(element_bytes),
+      axes_(std::move(axes)) {
   const std::size_t n = source_.rank_of_array();
   if (element_bytes_ < 1)
     throw Error(ErrorKind::type, "an element of " + std::to_string(element_bytes_) + " bytes cannot be moved");
@@ -67,7 +71,8 @@ MotionPlan::MotionPlan(Layout source, Layout destination, Index element_bytes, s
       throw Error(ErrorKind::shape, "destination dimension " + std::to_string(d) + " has extent " +
                                         std::to_string(destination_.shape()[d]) + ", source dimension " +
                                         std::to_string(axes_[d]) + " has " + std::to_string(source_.shape()[axes_[d]]) +
-                                        " (shapes " + text_of(source_.shape()) + " and " + text_of(destination_.shape()) + ")");
+                                        " (shapes " + text_of(source_.shape()) + " and " +
+                                        text_of(destination_.shape()) + ")");
   checked_mul(source_.size(), element_bytes_);
 }
 
@@ -169,8 +174,8 @@ Section MotionPlan::section(const Motion& motion) const {
 }
 
 std::string MotionPlan::to_string() const {
-  std::string text = "move " + text_of(source_.shape()) + " elements of " + std::to_string(element_bytes_) + " bytes from " +
-                     source_.to_string() + " to " + destination_.to_string();
+  std::string text = "move " + text_of(source_.shape()) + " elements of " + std::to_string(element_bytes_) +
+                     " bytes from " + source_.to_string() + " to " + destination_.to_string();
   bool permuted = false;
   for (std::size_t d = 0; d < axes_.size(); ++d) permuted |= axes_[d] != d;
   if (permuted) {

@@ -41,13 +41,15 @@ const char* AffineNest::assign(Index base, std::span<const Axis> axes) {
     if (way < 0) lowest_ = checked_add(lowest_, way);
     if (k > 0) {
       level.magic = ~std::uint64_t{0} / std::uint64_t(place) + 1;
-      level.jump = std::uint64_t(level.stride) - std::uint64_t(levels[k - 1].stride) * std::uint64_t(levels[k - 1].count);
+      level.jump =
+          std::uint64_t(level.stride) - std::uint64_t(levels[k - 1].stride) * std::uint64_t(levels[k - 1].count);
     }
     place *= level.count;
   }
   if (lowest_ < 0) return "negative ranks";
   std::iota(order, order + depth_, std::uint8_t{0});
-  std::sort(order, order + depth_, [&](auto a, auto b) { return std::abs(levels[a].stride) > std::abs(levels[b].stride); });
+  std::sort(order, order + depth_,
+            [&](auto a, auto b) { return std::abs(levels[a].stride) > std::abs(levels[b].stride); });
   Index below = 0;  // how far all smaller strides go together
   for (std::size_t k = kept.size(); k-- > 0;) {
     const auto& level = levels[order[k]];
@@ -114,7 +116,8 @@ std::string AffineNest::to_string() const {
   std::string text = std::to_string(base_);
   if (size_ == 0) return "none";
   for (std::size_t k = 0; k < depth_; ++k)
-    if (levels()[k].count > 1) text += " + " + std::to_string(levels()[k].stride) + " x " + std::to_string(levels()[k].count);
+    if (levels()[k].count > 1)
+      text += " + " + std::to_string(levels()[k].stride) + " x " + std::to_string(levels()[k].count);
   return text;
 }
 

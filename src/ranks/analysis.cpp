@@ -13,8 +13,8 @@ namespace ranks {
 
 namespace {
 
-/// Members put together to affine runs as they come. With `near`, the second of only two may begin the next run instead, where that
-/// is by far the closer of its neighbours.
+/// Members put together to affine runs as they come. With `near`, the second of only two may begin the next run
+/// instead, where that is by far the closer of its neighbours.
 class RunCollector {
  public:
   explicit RunCollector(bool near) : near_(near) {}
@@ -58,8 +58,8 @@ class RunCollector {
   bool near_, broken_ = false;
 };
 
-/// Runs of one step cut to pieces of equal count, so that two that happen to continue one another are two again. Long runs that
-/// share no long piece stay as they are: the pieces would be many more than the runs.
+/// Runs of one step cut to pieces of equal count, so that two that happen to continue one another are two again. Long
+/// runs that share no long piece stay as they are: the pieces would be many more than the runs.
 bool cut_to_equal(std::vector<AffineRun>& runs) {
   Index count = 0, pieces_in_all = 0;
   for (const auto& run : runs) count = std::gcd(count, run.step == runs[0].step ? run.count : 1);
@@ -127,11 +127,12 @@ void fold(Analysis& analysis) {
   analysis.product = std::move(product);
 }
 
-/// Members at random that all are some unit apart, as leaders of nodes are: as the list of how many units. The sample tells most of
-/// those that are not.
+/// Members at random that all are some unit apart, as leaders of nodes are: as
+/// the list of how many units. The sample tells most of those that are not.
 void look_for_unit(Analysis& analysis, const Members& members) {
   constexpr Index least = 64, most = Index{1} << 24;
-  if (analysis.nest || analysis.product || !analysis.runs.empty() || analysis.size < least || analysis.size > most) return;
+  if (analysis.nest || analysis.product || !analysis.runs.empty() || analysis.size < least || analysis.size > most)
+    return;
   Index unit = 0;
   auto keeps = [&](Index apart) {
     if (unit == 0 || apart % unit != 0) unit = std::gcd(unit, apart);
@@ -153,8 +154,8 @@ void look_for_unit(Analysis& analysis, const Members& members) {
   analysis.product = std::move(product);
 }
 
-/// Whether stretches of some steps come again and again: looked at in a few places. They are long enough not to in sets that are
-/// dense, but otherwise at random.
+/// Whether stretches of some steps come again and again: looked at in a few places.
+/// They are long enough not to in sets that are dense, but otherwise at random.
 bool is_repetitive(const Members& members) {
   constexpr Index places = 8, stretch = 512, window = 24;
   if (members.size() < 64) return false;
@@ -173,7 +174,8 @@ bool is_repetitive(const Members& members) {
     std::uint64_t sum = 0, oldest = 1;
     for (Index k = 0; k < window; ++k) oldest *= power;
     auto step_hash = [&](Index k) {
-      const auto mixed = (std::uint64_t(values[std::size_t(k)]) - std::uint64_t(values[std::size_t(k - 1)])) * 0x9E3779B97F4A7C15u;
+      const auto mixed =
+          (std::uint64_t(values[std::size_t(k)]) - std::uint64_t(values[std::size_t(k - 1)])) * 0x9E3779B97F4A7C15u;
       return mixed ^ mixed >> 29;
     };
     for (Index k = 1; k < n; ++k) {
@@ -190,9 +192,10 @@ bool is_repetitive(const Members& members) {
   return distinct * 2 < looked;
 }
 
-/// About how large a grammar of the steps is. The number of distinct stretches of k symbols, over k, at its largest (the substring
-/// complexity of Raskhodnikova and others, and of Kociumaka, Navarro and Prezza) is what any such grammar needs at least, and what
-/// good ones exceed by a logarithm. Of a long text, stretches from the beginning, the middle and the end are looked at.
+/// About how large a grammar of the steps is. The number of distinct stretches of k symbols, over k, at its
+/// largest (the substring complexity of Raskhodnikova and others, and of Kociumaka, Navarro and Prezza) is
+/// what any such grammar needs at least, and what good ones exceed by a logarithm. Of a long text, stretches
+/// from the beginning, the middle and the end are looked at.
 void estimate_grammar(Analysis& out) {
   constexpr std::size_t most_runs = std::size_t{1} << 14;
   std::vector<std::uint64_t> text;
@@ -232,7 +235,8 @@ void estimate_grammar(Analysis& out) {
   const double size = double(text.size()), growth = complexity > size / 16 ? times : 1;
   const double logarithm = std::log2(std::max(size * times / (complexity * growth), 2.0));
   const double symbols = complexity * growth * std::max(0.75 * logarithm, 2.0);
-  out.grammar_rules = Index(terminals * growth + symbols / 3) + 1, out.grammar_top = Index(std::min(symbols, size * times)) + 1;
+  out.grammar_rules = Index(terminals * growth + symbols / 3) + 1,
+  out.grammar_top = Index(std::min(symbols, size * times)) + 1;
 }
 
 /// Bytes that a chunk takes in the simplest way that holds it.
@@ -243,7 +247,8 @@ Index chunk_bytes(Index n, Index span, Index ranges, Index breaks, bool ascendin
     bytes = std::min(bytes, kept_bytes<Form> + of_form);
   };
   or_else(std::type_identity<PackedForm>(), PackedForm::bytes_of(n, span));
-  if (breaks < n / 8) or_else(std::type_identity<AffineRunsForm>(), AffineRunsForm::bytes_of(breaks / 2 + 1, n, span, 0));
+  if (breaks < n / 8)
+    or_else(std::type_identity<AffineRunsForm>(), AffineRunsForm::bytes_of(breaks / 2 + 1, n, span, 0));
   if (ascending) {
     or_else(std::type_identity<EliasFanoForm>(), EliasFanoForm::bytes_of(n, span));
     or_else(std::type_identity<RunsForm>(), RunsForm::bytes_of(ranges, n, span));
@@ -261,8 +266,9 @@ class Pass {
     chunk_ = {};
     for (std::size_t at = 0; at < values.size(); at += std::size_t(block_members))
       block(first + Index(at), values.data() + at, std::min(block_members, Index(values.size() - at)));
-    out_.chunk_bytes += chunk_bytes(Index(values.size()), chunk_.highest - chunk_.lowest + 1, chunk_.ranges + 1, chunk_.breaks,
-                                    chunk_.ascending, chunk_.linear) + Index(sizeof(RankMap));
+    out_.chunk_bytes += chunk_bytes(Index(values.size()), chunk_.highest - chunk_.lowest + 1, chunk_.ranges + 1,
+                                    chunk_.breaks, chunk_.ascending, chunk_.linear) +
+                        Index(sizeof(RankMap));
   }
   void finish() {
     if (collecting_) out_.runs = collector_.finish();
@@ -280,7 +286,8 @@ class Pass {
       out_.largest_step = s.largest_step;
     out_.lowest = std::min(out_.lowest, s.lowest), out_.highest = std::max(out_.highest, s.highest);
     if (s.highest >= out_.world) refuse(first, v, n);
-    out_.least_step = std::min(out_.least_step, s.least_step), out_.largest_step = std::max(out_.largest_step, s.largest_step);
+    out_.least_step = std::min(out_.least_step, s.least_step),
+    out_.largest_step = std::max(out_.largest_step, s.largest_step);
     // The step to the very first member is none.
     const bool first_up = first == 0 && x[0] > x[-1], first_one = first == 0 && x[0] - x[-1] == 1;
     out_.breaks += s.breaks;
@@ -347,7 +354,8 @@ void analyse_runs(Analysis& out, std::span<const AffineRun> given) {
   for (const auto& run : out.runs) {
     auto step = [&](Index by, Index times) {
       if (times == 0) return;
-      out.least_step = first ? by : std::min(out.least_step, by), out.largest_step = first ? by : std::max(out.largest_step, by);
+      out.least_step = first ? by : std::min(out.least_step, by),
+      out.largest_step = first ? by : std::max(out.largest_step, by);
       first = false;
       out.ascending = out.ascending && by > 0;
       out.ranges += by == 1 ? 0 : times, out.ascents += by > 0 ? 0 : times;
@@ -434,8 +442,10 @@ Analysis analyse_simply(const Members& members, Index world, bool repetitive) {
   if (members.map() != nullptr && out.size >= long_runs)
     known = known_runs(*members.map(), std::min(out.size / long_runs, most_runs));
   if (members.map() != nullptr && !known && out.size > most_members)
-    throw Error(ErrorKind::memory_limit, "a map of " + std::to_string(out.size) + " members that are no loops and no few runs is "
-                                         "not looked through; at most " + std::to_string(most_members));
+    throw Error(ErrorKind::memory_limit, "a map of " + std::to_string(out.size) +
+                                             " members that are no loops and no few runs is "
+                                             "not looked through; at most " +
+                                             std::to_string(most_members));
   const auto runs = known ? std::span<const AffineRun>(*known) : members.runs();
   const auto n = Index(runs.size());
   if (n > 0 && n < out.size / short_runs) {

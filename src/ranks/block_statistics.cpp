@@ -116,7 +116,9 @@ LONGSHORE_AVX2 void avx2_statistics(const double* x, BlockStatistics& out) { sta
 LONGSHORE_AVX2 void avx2_residual(const double* x, float slope, double& range) { residual_body(x, slope, range); }
 constexpr Kernel avx2{avx2_load, avx2_statistics, avx2_residual};
 
-LONGSHORE_AVX512 std::uint64_t avx512_load(const Index* values, Index n, double* to) { return load_body(values, n, to); }
+LONGSHORE_AVX512 std::uint64_t avx512_load(const Index* values, Index n, double* to) {
+  return load_body(values, n, to);
+}
 LONGSHORE_AVX512 void avx512_statistics(const double* x, BlockStatistics& out) { statistics_body(x, out); }
 LONGSHORE_AVX512 void avx512_residual(const double* x, float slope, double& range) { residual_body(x, slope, range); }
 constexpr Kernel avx512{avx512_load, avx512_statistics, avx512_residual};

@@ -68,7 +68,8 @@ void insert(CMMap& map, const RankMap& more) {
 }
 
 std::span<const Index> list(const std::int64_t* values, std::int64_t n) {
-  if (n < 0 || (n > 0 && values == nullptr)) throw Error(ErrorKind::argument, "an array of " + std::to_string(n) + " values");
+  if (n < 0 || (n > 0 && values == nullptr))
+    throw Error(ErrorKind::argument, "an array of " + std::to_string(n) + " values");
   return {values, std::size_t(n)};
 }
 

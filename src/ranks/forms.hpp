@@ -16,8 +16,8 @@
 
 namespace longshore {
 
-/// What a map that is not in closed form keeps: which form it is, and behind that the form itself, so that it takes no more memory
-/// than its own.
+/// What a map that is not in closed form keeps: which form it is, and behind
+/// that the form itself, so that it takes no more memory than its own.
 struct RankForm {
   std::uint8_t which;
 };
@@ -36,9 +36,9 @@ struct FormList {
   }
 };
 
-using AllForms = FormList<LinearForm, EliasFanoForm, BitmapForm, RunsForm, AffineRunsForm, PackedForm, HolesForm, ProductForm,
-                          ChunksForm, GrammarForm, DagForm, ChildForm, ArrayForm, GapForm, SumsBitmapForm, BddForm, WaveletForm,
-                          BwtForm, UserForm>;
+using AllForms = FormList<LinearForm, EliasFanoForm, BitmapForm, RunsForm, AffineRunsForm, PackedForm, HolesForm,
+                          ProductForm, ChunksForm, GrammarForm, DagForm, ChildForm, ArrayForm, GapForm, SumsBitmapForm,
+                          BddForm, WaveletForm, BwtForm, UserForm>;
 
 template <class Form>
 struct KeptForm : RankForm {
@@ -63,7 +63,8 @@ decltype(auto) visit_form(const RankForm& form, F&& f) {
     return std::array<Visit, sizeof...(which)>{[](const RankForm& kept, F& visitor) -> Result {
       return visitor(static_cast<const KeptForm<AllForms::At<which>>&>(kept).form);
     }...};
-  }(std::make_index_sequence<AllForms::size>());
+  }
+  (std::make_index_sequence<AllForms::size>());
   return visits[form.which](form, f);
 }
 

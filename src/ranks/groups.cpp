@@ -15,16 +15,18 @@ namespace {
 
 void check_worlds(const RankMap& a, const RankMap& b) {
   if (a.world() != b.world())
-    throw Error(ErrorKind::argument, "one group is of a world of " + std::to_string(a.world()) + " ranks, the other of " +
-                                         std::to_string(b.world()));
+    throw Error(ErrorKind::argument, "one group is of a world of " + std::to_string(a.world()) +
+                                         " ranks, the other of " + std::to_string(b.world()));
 }
 
 /// Members that have to be looked at one by one are not too many.
 void check_enumerable(const RankMap& map) {
   constexpr Index most = Index{1} << 32;
   if (map.size() > most)
-    throw Error(ErrorKind::memory_limit, "a group of " + std::to_string(map.size()) + " members without a few ranges in order is "
-                                         "not enumerated; at most " + std::to_string(most));
+    throw Error(ErrorKind::memory_limit, "a group of " + std::to_string(map.size()) +
+                                             " members without a few ranges in order is "
+                                             "not enumerated; at most " +
+                                             std::to_string(most));
 }
 
 std::vector<Index> listed(const RankMap& map) {
@@ -32,9 +34,11 @@ std::vector<Index> listed(const RankMap& map) {
   return map.to_vector();
 }
 
-// --- sets as intervals ----------------------------------------------------------------------------------------------------------
+// --- sets as intervals
+// ----------------------------------------------------------------------------------------------------------
 
-/// The intervals of an ascending map, or nothing where they are more than `most`, or may be and each member had to be looked at.
+/// The intervals of an ascending map, or nothing where they are
+/// more than `most`, or may be and each member had to be looked at.
 std::optional<std::vector<Interval>> few_intervals(const RankMap& map, Index most) {
   const auto runs = known_runs(map, most);
   if (!runs) return map.size() <= most ? std::optional(intervals_of(Members(map))) : std::nullopt;
@@ -74,14 +78,16 @@ std::vector<AffineRun> combined(Operation operation, std::span<const Interval> a
   return out;
 }
 
-/// How many intervals of two maps are worth sweeping: few for their members, or anything that is possible where bits are not.
+/// How many intervals of two maps are worth sweeping: few for
+/// their members, or anything that is possible where bits are not.
 Index most_intervals(const RankMap& a, const RankMap& b) {
   constexpr Index gain = 8, large = Index{1} << 28;
   const Index members = checked_add(a.size(), b.size());
   return members > large ? large : std::max<Index>(members / gain, 1);
 }
 
-// --- sets as bits ---------------------------------------------------------------------------------------------------------------
+// --- sets as bits
+// ---------------------------------------------------------------------------------------------------------------
 
 /// A bit for each rank of [lowest, highest].
 class Marks {
@@ -98,7 +104,9 @@ class Marks {
         if (w >= lowest_ && w <= highest_) word(w) |= bit(w);
     });
   }
-  bool test(Index w) const { return w >= lowest_ && w <= highest_ && (words_[std::size_t((w - lowest_) / 64)] & bit(w)); }
+  bool test(Index w) const {
+    return w >= lowest_ && w <= highest_ && (words_[std::size_t((w - lowest_) / 64)] & bit(w));
+  }
   void combine(Operation operation, const Marks& other) {
     for (std::size_t k = 0; k < words_.size(); ++k) switch (operation) {
         case Operation::unite: words_[k] |= other.words_[k]; break;
@@ -112,7 +120,8 @@ class Marks {
     std::vector<Index> list(n);
     Index* to = list.data();
     for (std::size_t k = 0; k < words_.size(); ++k)
-      for (std::uint64_t word = words_[k]; word != 0; word &= word - 1) *to++ = lowest_ + Index(k) * 64 + std::countr_zero(word);
+      for (std::uint64_t word = words_[k]; word != 0; word &= word - 1)
+        *to++ = lowest_ + Index(k) * 64 + std::countr_zero(word);
     return list;
   }
 
@@ -165,7 +174,8 @@ class Membership {
   std::optional<Marks> marks_;
 };
 
-// --- both kinds of algebra ------------------------------------------------------------------------------------------------------
+// --- both kinds of algebra
+// ------------------------------------------------------------------------------------------------------
 
 RankMap made(const std::vector<Index>& members, Index world, const Strategy& strategy) {
   return make_trusted(Members(members), world, strategy);
@@ -193,7 +203,9 @@ RankMap combine_sets(Operation operation, const RankMap& a, const RankMap& b, co
   const auto into = std::back_inserter(out);
   switch (operation) {
     case Operation::unite: std::set_union(list_a.begin(), list_a.end(), list_b.begin(), list_b.end(), into); break;
-    case Operation::intersect: std::set_intersection(list_a.begin(), list_a.end(), list_b.begin(), list_b.end(), into); break;
+    case Operation::intersect:
+      std::set_intersection(list_a.begin(), list_a.end(), list_b.begin(), list_b.end(), into);
+      break;
     default: std::set_difference(list_a.begin(), list_a.end(), list_b.begin(), list_b.end(), into);
   }
   return made(out, a.world(), strategy);
@@ -217,8 +229,8 @@ std::vector<AffineRun> runs_of(std::span<const RankRange> ranges, Index size) {
   std::vector<AffineRun> runs;
   for (const auto& range : ranges) {
     auto refuse = [&range](const std::string& why) {
-      throw Error(ErrorKind::argument, "range " + std::to_string(range.first) + " to " + std::to_string(range.last) + " by " +
-                                           std::to_string(range.stride) + " " + why);
+      throw Error(ErrorKind::argument, "range " + std::to_string(range.first) + " to " + std::to_string(range.last) +
+                                           " by " + std::to_string(range.stride) + " " + why);
     };
     const auto [first, last, stride] = range;
     const std::string outside = "is not within [0, " + std::to_string(size) + ")";
@@ -243,7 +255,8 @@ RankMap as_set(const RankMap& map, const Strategy& strategy) {
   if (const auto* nest = map.nest()) {
     // The same loops, upwards and the smallest stride innermost.
     std::vector<AffineNest::Axis> axes;
-    for (std::size_t k = 0; k < nest->depth(); ++k) axes.push_back({nest->axis(k).count, std::abs(nest->axis(k).stride)});
+    for (std::size_t k = 0; k < nest->depth(); ++k)
+      axes.push_back({nest->axis(k).count, std::abs(nest->axis(k).stride)});
     std::sort(axes.begin(), axes.end(), [](const auto& a, const auto& b) { return a.stride < b.stride; });
     return RankMap::of_nest(AffineNest(nest->lowest(), axes), map.world());
   }
@@ -353,8 +366,8 @@ std::vector<Part> split(const RankMap& parent, std::span<const Index> colours, s
                         const Strategy& strategy) {
   const auto n = std::size_t(parent.size());
   if (colours.size() != n || (!keys.empty() && keys.size() != n))
-    throw Error(ErrorKind::argument, std::to_string(colours.size()) + " colours and " + std::to_string(keys.size()) + " keys for " +
-                                         std::to_string(n) + " members");
+    throw Error(ErrorKind::argument, std::to_string(colours.size()) + " colours and " + std::to_string(keys.size()) +
+                                         " keys for " + std::to_string(n) + " members");
   std::vector<Index> order;
   for (std::size_t i = 0; i < n; ++i)
     if (colours[i] >= 0) order.push_back(Index(i));

@@ -19,10 +19,12 @@ bool compose(const Runs& list, const Runs& positions, Index most, Runs& out) {
     while (rest.count > 0) {
       const auto j = std::size_t(std::upper_bound(starts.begin(), starts.end(), rest.first) - starts.begin()) - 1;
       const Index end = starts[j] + list[j].count;
-      const Index room = rest.step > 0 ? ceil_div(end - rest.first, rest.step) : (rest.first - starts[j]) / -rest.step + 1;
+      const Index room =
+          rest.step > 0 ? ceil_div(end - rest.first, rest.step) : (rest.first - starts[j]) / -rest.step + 1;
       const Index here = std::min(rest.count, room);
       // The steps of one member lead nowhere, and may not even fit.
-      out.push_back({list[j].first + list[j].step * (rest.first - starts[j]), here > 1 ? list[j].step * rest.step : 1, here});
+      out.push_back(
+          {list[j].first + list[j].step * (rest.first - starts[j]), here > 1 ? list[j].step * rest.step : 1, here});
       if (Index(out.size()) > most) return false;
       rest.count -= here;
       if (rest.count > 0) rest.first += rest.step * here;
@@ -36,7 +38,8 @@ std::optional<Runs> runs_of_nest(const AffineNest& nest, Index most) {
   const Index n = nest.size() / inner.count;
   if (n > most) return std::nullopt;
   Runs runs;
-  for (Index j = 0; j < n; ++j) runs.push_back({nest.select(j * inner.count), inner.count > 1 ? inner.stride : 1, inner.count});
+  for (Index j = 0; j < n; ++j)
+    runs.push_back({nest.select(j * inner.count), inner.count > 1 ? inner.stride : 1, inner.count});
   return runs;
 }
 
@@ -51,8 +54,10 @@ std::optional<std::vector<AffineRun>> known_runs(const RankMap& map, Index most)
     for (Index j = 0; j < affine->runs(); ++j) runs.push_back(affine->run(j));
     return runs;
   }
-  if (const auto* ranges = form_of<RunsForm>(map); ranges != nullptr && ranges->runs() <= most) return ranges->each(add), runs;
-  if (const auto* holes = form_of<HolesForm>(map); holes != nullptr && holes->holes() < most) return holes->each_stretch(add), runs;
+  if (const auto* ranges = form_of<RunsForm>(map); ranges != nullptr && ranges->runs() <= most)
+    return ranges->each(add), runs;
+  if (const auto* holes = form_of<HolesForm>(map); holes != nullptr && holes->holes() < most)
+    return holes->each_stretch(add), runs;
   if (const auto* child = form_of<ChildForm>(map)) {
     const auto positions = known_runs(child->positions(), most);
     const auto list = positions ? known_runs(child->parent(), most) : std::nullopt;

@@ -12,7 +12,8 @@ constexpr Index steps_a_shortcut = 8;
 
 }  // namespace
 
-// --- hash -----------------------------------------------------------------------------------------------------------------------
+// --- hash
+// -----------------------------------------------------------------------------------------------------------------------
 
 RankLookup::Hash::Hash(const RankMap& map) {
   const Members members(map);
@@ -43,7 +44,7 @@ RankLookup::Hash::Place RankLookup::Hash::place_of(Index w) const {
   auto mixed = (std::uint64_t(w) ^ std::uint64_t(w) >> 23) * 0x9E3779B97F4A7C15u;
   mixed = (mixed ^ mixed >> 32) * 0xD6E8FEB86659FD93u;
   // The high bits say where, the low ones are the tag.
-  return {Index((unsigned __int128)(mixed) * std::uint64_t(slots.size()) >> 64), Index(mixed & ((1 << tag_bits) - 1))};
+  return {Index((unsigned __int128)(mixed)*std::uint64_t(slots.size()) >> 64), Index(mixed & ((1 << tag_bits) - 1))};
 }
 
 Index RankLookup::Hash::find(const RankMap& map, Index w) const {
@@ -59,7 +60,8 @@ Index RankLookup::Hash::find(const RankMap& map, Index w) const {
   }
 }
 
-// --- shortcuts ------------------------------------------------------------------------------------------------------------------
+// --- shortcuts
+// ------------------------------------------------------------------------------------------------------------------
 
 RankLookup::Shortcuts::Shortcuts(const RankMap& map) {
   auto members = map.to_vector();
@@ -107,7 +109,8 @@ Index RankLookup::Shortcuts::find(const RankMap& map, Index w) const {
   }
 }
 
-// --- both -----------------------------------------------------------------------------------------------------------------------
+// --- both
+// -----------------------------------------------------------------------------------------------------------------------
 
 RankLookup::RankLookup(const RankMap& map, LookupKind kind) : kind_(kind) {
   if (kind == LookupKind::hash) hash_ = std::make_unique<const Hash>(map);

@@ -21,9 +21,9 @@ class RankLookup {
   Index bytes() const;
 
  private:
-  /// Group ranks, counted from 1, at places that the hash of their world ranks says, and with each a few bits more of the hash: of
-  /// those in the way, one in eight has to be looked at. 0 is empty. Where there are not many more ranks between the lowest member
-  /// and the highest than there are members, each of those ranks has a place of its own.
+  /// Group ranks, counted from 1, at places that the hash of their world ranks says, and with each a few bits more of
+  /// the hash: of those in the way, one in eight has to be looked at. 0 is empty. Where there are not many more ranks
+  /// between the lowest member and the highest than there are members, each of those ranks has a place of its own.
   struct Hash {
     static constexpr int tag_bits = 3;
     FixedIntegers slots;
@@ -38,8 +38,8 @@ class RankLookup {
     Index next(Index slot) const { return slot + 1 == slots.size() ? 0 : slot + 1; }
     Index bytes() const { return Index(sizeof(Hash)) + slots.memory_bytes(); }
   };
-  /// The permutation that the map is of the set of its members, with a way back every eight steps along its cycles (Munro, Raman,
-  /// Raman and Rao).
+  /// The permutation that the map is of the set of its members, with a way
+  /// back every eight steps along its cycles (Munro, Raman, Raman and Rao).
   struct Shortcuts {
     RankMap set;
     Bitmap marked;

@@ -5,8 +5,8 @@
 
 namespace longshore::ranks {
 
-/// As `analyse_order`, but for what only maps that repeat are looked through for: grammars and diagrams. Of `repetitive` members
-/// more runs are kept.
+/// As `analyse_order`, but for what only maps that repeat are looked through
+/// for: grammars and diagrams. Of `repetitive` members more runs are kept.
 Analysis analyse_simply(const Members& members, Index world, bool repetitive = false);
 
 RankMap make_trusted(const Members& members, Index world, const Strategy& strategy);
@@ -16,7 +16,8 @@ RankMap make_analysed(const Members& members, const Analysis& analysis, const St
 /// A map of its own instead of a child of another, where it is not too large to be looked at.
 RankMap flattened(const RankMap& map, const Strategy& strategy);
 
-/// A map as affine runs one after the other, where its form says them without a look at each member and they are at most so many.
+/// A map as affine runs one after the other, where its form says
+/// them without a look at each member and they are at most so many.
 std::optional<std::vector<AffineRun>> known_runs(const RankMap& map, Index most);
 
 /// The runs that the same members are put together to one by one: of equal members, equal ones.

@@ -12,8 +12,8 @@ Members::Members(std::span<const AffineRun> runs) : runs_(runs), size_(0) {
   starts_.reserve(runs.size());
   for (const auto& run : runs) {
     if (run.count < 0 || (run.count > 1 && run.step == 0))
-      throw Error(ErrorKind::argument, "a run from rank " + std::to_string(run.first) + " has " + std::to_string(run.count) +
-                                           " members by " + std::to_string(run.step));
+      throw Error(ErrorKind::argument, "a run from rank " + std::to_string(run.first) + " has " +
+                                           std::to_string(run.count) + " members by " + std::to_string(run.step));
     if (run.count > 0) checked_add(run.first, checked_mul(run.step, run.count - 1));
     starts_.push_back(size_);
     size_ = checked_add(size_, run.count);
@@ -62,8 +62,8 @@ EliasFano read_sequence(WordReader& in, Index most) {
 }
 
 void refuse_rank(Index w, Index position, Index world) {
-  throw Error(ErrorKind::argument, "rank " + std::to_string(w) + " at position " + std::to_string(position) + " is outside [0, " +
-                                       std::to_string(world) + ")");
+  throw Error(ErrorKind::argument, "rank " + std::to_string(w) + " at position " + std::to_string(position) +
+                                       " is outside [0, " + std::to_string(world) + ")");
 }
 
 std::vector<Interval> intervals_of(const Members& members) {
@@ -125,7 +125,8 @@ void check_distinct(const Members& members, Index lowest, Index highest) {
   }
   std::vector<Index> sorted;
   sorted.reserve(std::size_t(members.size()));
-  members.each_piece([&](Index, std::span<const Index> values) { sorted.insert(sorted.end(), values.begin(), values.end()); });
+  members.each_piece(
+      [&](Index, std::span<const Index> values) { sorted.insert(sorted.end(), values.begin(), values.end()); });
   std::sort(sorted.begin(), sorted.end());
   const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
   if (twice != sorted.end()) refuse_twice(members, *twice);
@@ -134,7 +135,8 @@ void check_distinct(const Members& members, Index lowest, Index highest) {
 void check_distinct_runs(std::span<const AffineRun> runs) {
   std::vector<AffineRun> sorted(runs.begin(), runs.end());
   std::erase_if(sorted, [](const AffineRun& run) { return run.count == 0; });
-  std::sort(sorted.begin(), sorted.end(), [](const AffineRun& a, const AffineRun& b) { return a.lowest() < b.lowest(); });
+  std::sort(sorted.begin(), sorted.end(),
+            [](const AffineRun& a, const AffineRun& b) { return a.lowest() < b.lowest(); });
   bool apart = true;
   for (std::size_t k = 1; k < sorted.size() && apart; ++k) apart = sorted[k - 1].highest() < sorted[k].lowest();
   if (apart) return;
@@ -142,8 +144,10 @@ void check_distinct_runs(std::span<const AffineRun> runs) {
   for (const auto& run : sorted) highest = std::max(highest, run.highest()), size = checked_add(size, run.count);
   constexpr Index most = Index{1} << 32;
   if (size > most)
-    throw Error(ErrorKind::memory_limit, "runs of " + std::to_string(size) + " members that lie between one another are not looked "
-                                         "through for ranks that come twice; at most " + std::to_string(most));
+    throw Error(ErrorKind::memory_limit, "runs of " + std::to_string(size) +
+                                             " members that lie between one another are not looked "
+                                             "through for ranks that come twice; at most " +
+                                             std::to_string(most));
   check_distinct(Members(runs), sorted.front().lowest(), highest);
 }
 
@@ -153,8 +157,10 @@ LoadedLibrary::LoadedLibrary(const char* file, const char* needed_by, const char
 void* LoadedLibrary::address(const char* symbol) const {
   void* found = handle_ ? dlsym(handle_, symbol) : nullptr;
   if (found == nullptr)
-    throw Error(ErrorKind::argument, std::string(needed_by_) + " needs the library " + file_ + ", which is not installed (Debian: "
-                                         "apt-get install " + package_ + ")");
+    throw Error(ErrorKind::argument, std::string(needed_by_) + " needs the library " + file_ +
+                                         ", which is not installed (Debian: "
+                                         "apt-get install " +
+                                         package_ + ")");
   return found;
 }
 

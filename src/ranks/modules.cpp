@@ -1,5 +1,6 @@
-// The modules of the library: what each would cost, from one analysis, and how it is built. Times are of questions at random on a
-// server's core, as `longshore bench ranks` has measured them; what the nearer caches of such a core do not hold is added.
+// The modules of the library: what each would cost, from one analysis, and how it is built. Times
+// are of questions at random on a server's core, as `longshore bench ranks` has measured them;
+// what the nearer caches of such a core do not hold is added.
 #include <algorithm>
 #include <cmath>
 
@@ -69,9 +70,12 @@ constexpr Index most_kept_bits = Index{1} << 33;  ///< of a bitmap
 constexpr Index most_kept = Index{1} << 31;       ///< members that each take some bits
 
 const char* not_listed(const Analysis& a) { return a.size > most_kept ? "too many members" : nullptr; }
-const char* no_list_of_set(const Analysis& a) { return !a.ascending ? no_set : a.size == 0 ? "no members" : not_listed(a); }
+const char* no_list_of_set(const Analysis& a) {
+  return !a.ascending ? no_set : a.size == 0 ? "no members" : not_listed(a);
+}
 
-// --- closed forms ---------------------------------------------------------------------------------------------------------------
+// --- closed forms
+// ---------------------------------------------------------------------------------------------------------------
 
 Estimate estimate_nest(const Analysis& a) {
   if (!a.nest) return impossible("the ranks are no nested loops");
@@ -86,14 +90,17 @@ Estimate estimate_stride(const Analysis& a) {
   return estimate_nest(a);
 }
 
-// --- sets -----------------------------------------------------------------------------------------------------------------------
+// --- sets
+// -----------------------------------------------------------------------------------------------------------------------
 
 Estimate estimate_elias_fano(const Analysis& a) {
   if (const char* why = no_list_of_set(a)) return impossible(why);
   if (a.size > EliasFano::most) return impossible("too many members");
   return kept<EliasFanoForm>(a, EliasFanoForm::bytes_of(a.size, a.span()), 16, 38, 2);
 }
-RankMap::Form make_elias_fano(const Members& m, const Analysis& a) { return keep(EliasFanoForm(m, a.lowest, a.highest)); }
+RankMap::Form make_elias_fano(const Members& m, const Analysis& a) {
+  return keep(EliasFanoForm(m, a.lowest, a.highest));
+}
 
 Estimate estimate_holes(const Analysis& a) {
   if (!a.ascending) return impossible(no_set);
@@ -115,7 +122,8 @@ Estimate estimate_runs(const Analysis& a) {
   if (!a.ascending || a.size == 0) return impossible(a.size == 0 ? "no members" : no_set);
   if (a.ranges > EliasFano::most) return impossible("too many runs");
   if (!a.enumerated && a.runs.empty()) return impossible("too many members");
-  return kept<RunsForm>(a, RunsForm::bytes_of(a.ranges, a.size, a.span()), 55, 75, 3, std::to_string(a.ranges) + " runs");
+  return kept<RunsForm>(a, RunsForm::bytes_of(a.ranges, a.size, a.span()), 55, 75, 3,
+                        std::to_string(a.ranges) + " runs");
 }
 RankMap::Form make_runs(const Members& m, const Analysis& a) {
   return keep(RunsForm(a.runs.empty() ? m : Members(a.runs)));
@@ -130,7 +138,8 @@ Estimate estimate_dag(const Analysis& a) {
 }
 RankMap::Form make_dag(const Members&, const Analysis& a) { return a.diagram; }
 
-// --- lists ----------------------------------------------------------------------------------------------------------------------
+// --- lists
+// ----------------------------------------------------------------------------------------------------------------------
 
 Estimate estimate_array(const Analysis& a) {
   if (const char* why = not_listed(a)) return impossible(why);
@@ -197,15 +206,18 @@ Estimate estimate_product(const Analysis& a) {
   }
   const auto depth = double(a.product->inner.depth());
   const Index bytes = Index(best.bytes) + a.product->inner.bytes() + ProductForm::parts_bytes;
-  return kept<ProductForm>(a, bytes, best.select_ns + 5 + depth, best.rank_ns < 0 ? searched : best.rank_ns + 7 + 3 * depth, 0,
+  return kept<ProductForm>(a, bytes, best.select_ns + 5 + depth,
+                           best.rank_ns < 0 ? searched : best.rank_ns + 7 + 3 * depth, 0,
                            std::to_string(a.product->outer.size()) + " times " + a.product->inner.to_string());
 }
 RankMap::Form make_product(const Members&, const Analysis& a) {
-  auto outer = make_analysed(Members(a.product->outer), *a.product->outer_analysis, {0.25, outer_modules(), LookupKind::none});
+  auto outer =
+      make_analysed(Members(a.product->outer), *a.product->outer_analysis, {0.25, outer_modules(), LookupKind::none});
   return keep(ProductForm(std::move(outer), a.product->inner, a.product->base, a.product->unit));
 }
 
-// --- the thesis's ---------------------------------------------------------------------------------------------------------------
+// --- the thesis's
+// ---------------------------------------------------------------------------------------------------------------
 
 Estimate estimate_gap(const Analysis& a) {
   if (const char* why = no_list_of_set(a)) return impossible(why);
@@ -216,7 +228,8 @@ RankMap::Form make_gap(const Members& m, const Analysis&) { return keep(GapForm(
 Estimate estimate_bitmap(const Analysis& a) {
   if (const char* why = no_list_of_set(a)) return impossible(why);
   if (a.span() > most_kept_bits) return impossible("too many bits");
-  return kept<SumsBitmapForm>(a, SumsBitmapForm::bytes_of(a.span()), 28 + 9 * std::log2(double(a.span()) / 1024 + 1), 20, 2);
+  return kept<SumsBitmapForm>(a, SumsBitmapForm::bytes_of(a.span()), 28 + 9 * std::log2(double(a.span()) / 1024 + 1),
+                              20, 2);
 }
 RankMap::Form make_bitmap(const Members& m, const Analysis& a) { return keep(SumsBitmapForm(m, a.lowest, a.highest)); }
 
@@ -225,14 +238,15 @@ Index paths_of_nest(const Analysis& a, int bits) {
   constexpr Index most_intervals = Index{1} << 18, most_nodes = Index{1} << 12;
   if (a.ranges > most_intervals || a.size > most_kept) return 0;
   try {
-    return DagForm(intervals_of(Members(RankMap::of_nest(*a.nest, a.world))), bits, most_nodes).paths(BddForm::most_paths);
+    return DagForm(intervals_of(Members(RankMap::of_nest(*a.nest, a.world))), bits, most_nodes)
+        .paths(BddForm::most_paths);
   } catch (const Error&) {
     return 0;
   }
 }
 
-/// Without a diagram, each range is taken for aligned blocks of powers of two, and as many of them as ranges of that length have on
-/// average wherever they begin.
+/// Without a diagram, each range is taken for aligned blocks of powers of two, and
+/// as many of them as ranges of that length have on average wherever they begin.
 Index paths_of_ranges(const Analysis& a) {
   const double length = double(a.size) / double(a.ranges);
   return std::min(a.size, Index(double(a.ranges) * std::max(1.0, std::log2(length) + 0.25)));
@@ -258,15 +272,18 @@ RankMap::Form make_bdd(const Members& m, const Analysis& a) {
 
 /// The thesis's representations of sets, which its permutations are of.
 const Modules& set_modules() {
-  static const Modules modules{&rank_module("stride"), &rank_module("bdd"), &rank_module("bitmap"), &rank_module("gap")};
+  static const Modules modules{&rank_module("stride"), &rank_module("bdd"), &rank_module("bitmap"),
+                               &rank_module("gap")};
   return modules;
 }
 
-/// The set of a list, as far as it is known without sorting. Of members at random, the largest gap is the mean one times ln(size).
+/// The set of a list, as far as it is known without sorting. Of
+/// members at random, the largest gap is the mean one times ln(size).
 Index bytes_of_set(const Analysis& a) {
   if (a.span() == a.size) return AffineNest::stride(a.lowest, a.size, 1).bytes();
   const double gap = double(a.span()) / double(a.size) * std::max(std::log(double(a.size)), 1.0);
-  const Index gaps = kept_bytes<GapForm> + GapForm::bytes_of(a.size, std::min(Index(gap), a.span() - a.size + 1), a.highest);
+  const Index gaps =
+      kept_bytes<GapForm> + GapForm::bytes_of(a.size, std::min(Index(gap), a.span() - a.size + 1), a.highest);
   if (a.span() > most_kept_bits) return gaps;
   return std::min(gaps, kept_bytes<SumsBitmapForm> + SumsBitmapForm::bytes_of(a.span()));
 }
@@ -278,7 +295,8 @@ Estimate estimate_wavelet(const Analysis& a) {
   if (const char* why = not_listed(a)) return impossible(why);
   if (a.ascents > WaveletForm::most_runs) return impossible(std::to_string(a.ascents) + " ascending runs");
   Index bytes = WaveletForm::bytes_of(a.ascents, a.size, run_entropy(a));
-  if (a.size < a.world) bytes += bytes_of_set(a) + 2 * Index(sizeof(RankMap)) + kept_bytes<ChildForm>;  // a child of its set
+  if (a.size < a.world)
+    bytes += bytes_of_set(a) + 2 * Index(sizeof(RankMap)) + kept_bytes<ChildForm>;  // a child of its set
   return kept<WaveletForm>(a, bytes, 25 + 25 * run_entropy(a), 20 + 14 * run_entropy(a), 2,
                            std::to_string(a.ascents) + " ascending runs");
 }
@@ -357,8 +375,8 @@ const Modules& all_modules() {
   return all;
 }
 
-// The array is no part of this: packed is hardly slower and smaller. Of the thesis's modules, none other is better at anything that
-// these do.
+// The array is no part of this: packed is hardly slower and smaller. Of
+// the thesis's modules, none other is better at anything that these do.
 const Modules& standard_modules() {
   static const Modules standard = named({"nest", "affine-runs", "elias-fano", "holes", "bitmap512", "runs", "linear",
                                          "grammar", "product", "chunks", "dag", "packed", "array"});

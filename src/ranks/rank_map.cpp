@@ -35,7 +35,8 @@ int generations(const RankMap& map) {
 
 /// How deep maps are within maps, as `read_map` counts them.
 int depth(const RankMap& map) {
-  if (const auto* child = form_of<ChildForm>(map)) return 1 + std::max(depth(child->parent()), depth(child->positions()));
+  if (const auto* child = form_of<ChildForm>(map))
+    return 1 + std::max(depth(child->parent()), depth(child->positions()));
   return map.nest() != nullptr ? 0 : 1;  // a product or chunks are made of what has no maps within
 }
 
@@ -46,7 +47,8 @@ void check_world(Index world) {
 
 }  // namespace
 
-RankMap::RankMap(Form form, Index world, bool ascending) : form_(std::move(form)), world_(world), ascending_(ascending) {
+RankMap::RankMap(Form form, Index world, bool ascending)
+    : form_(std::move(form)), world_(world), ascending_(ascending) {
   if (const auto* closed = nest())
     size_ = closed->size();
   else
@@ -63,7 +65,9 @@ RankMap RankMap::of_nest(AffineNest nest, Index world) {
 }
 
 RankMap RankMap::of(std::span<const Index> members, Index world) { return of(members, world, Strategy::hybrid()); }
-RankMap RankMap::of_runs(std::span<const AffineRun> runs, Index world) { return of_runs(runs, world, Strategy::hybrid()); }
+RankMap RankMap::of_runs(std::span<const AffineRun> runs, Index world) {
+  return of_runs(runs, world, Strategy::hybrid());
+}
 
 RankMap RankMap::of(std::span<const Index> members, Index world, const Strategy& strategy) {
   check_world(world);
@@ -79,8 +83,8 @@ RankMap RankMap::of_runs(std::span<const AffineRun> runs, Index world, const Str
 
 RankMap RankMap::child(const RankMap& parent, const RankMap& positions) {
   if (positions.world() != parent.size())
-    throw Error(ErrorKind::argument, "the positions are of a world of " + std::to_string(positions.world()) + ", the parent has " +
-                                         std::to_string(parent.size()) + " members");
+    throw Error(ErrorKind::argument, "the positions are of a world of " + std::to_string(positions.world()) +
+                                         ", the parent has " + std::to_string(parent.size()) + " members");
   const auto* outer = parent.nest();
   const auto* inner = positions.nest();
   if (inner != nullptr && inner->depth() == 1 && inner->size() == parent.size() && inner->ascending()) return parent;
@@ -89,9 +93,11 @@ RankMap RankMap::child(const RankMap& parent, const RankMap& positions) {
     std::vector<AffineNest::Axis> axes;
     for (std::size_t k = 0; k < inner->depth(); ++k)
       axes.push_back({inner->axis(k).count, inner->axis(k).stride * outer->axis(0).stride});
-    if (auto nest = AffineNest::make(outer->select(inner->base()), axes)) return of_nest(std::move(*nest), parent.world());
+    if (auto nest = AffineNest::make(outer->select(inner->base()), axes))
+      return of_nest(std::move(*nest), parent.world());
   }
-  // Neither side grows from generation to generation: positions are no child themselves, and two maps stand behind a child.
+  // Neither side grows from generation to generation: positions
+  // are no child themselves, and two maps stand behind a child.
   if (form_of<ChildForm>(positions) != nullptr) {
     const auto flat = ranks::flattened(positions, Strategy::hybrid());
     if (form_of<ChildForm>(flat) == nullptr) return child(parent, flat);
@@ -103,8 +109,10 @@ RankMap RankMap::child(const RankMap& parent, const RankMap& positions) {
   }
   // What is too large to be flattened stays as it is, as long as it can be stored.
   if (std::max(depth(parent), depth(positions)) >= ranks::most_depth)
-    throw Error(ErrorKind::memory_limit, "a map of " + std::to_string(positions.size()) + " members is too large to be made one "
-                                         "of its own, and " + std::to_string(ranks::most_depth) + " maps stand behind it already");
+    throw Error(ErrorKind::memory_limit, "a map of " + std::to_string(positions.size()) +
+                                             " members is too large to be made one "
+                                             "of its own, and " +
+                                             std::to_string(ranks::most_depth) + " maps stand behind it already");
   const bool ascending = parent.ascending() && positions.ascending();
   return RankMap(keep(ChildForm(parent, positions)), parent.world(), ascending);
 }
@@ -161,7 +169,8 @@ Index RankMap::search(Index w) const {
 
 void RankMap::world_ranks(std::span<const Index> positions, std::span<Index> out) const {
   if (positions.size() != out.size())
-    throw Error(ErrorKind::argument, std::to_string(positions.size()) + " positions, but room for " + std::to_string(out.size()));
+    throw Error(ErrorKind::argument,
+                std::to_string(positions.size()) + " positions, but room for " + std::to_string(out.size()));
   for (const Index i : positions)
     if (i < 0 || i >= size_) refuse_position(i);
   auto all = [&](const auto& form) {
@@ -175,7 +184,8 @@ void RankMap::world_ranks(std::span<const Index> positions, std::span<Index> out
 
 void RankMap::ranks(std::span<const Index> world_ranks, std::span<Index> out) const {
   if (world_ranks.size() != out.size())
-    throw Error(ErrorKind::argument, std::to_string(world_ranks.size()) + " ranks, but room for " + std::to_string(out.size()));
+    throw Error(ErrorKind::argument,
+                std::to_string(world_ranks.size()) + " ranks, but room for " + std::to_string(out.size()));
   // More than a few questions pay for an index of their own.
   constexpr Index few = 16;
   const bool indexed = Index(world_ranks.size()) <= few || finds(*this);
@@ -184,7 +194,8 @@ void RankMap::ranks(std::span<const Index> world_ranks, std::span<Index> out) co
 }
 
 void RankMap::read(Index first, Index n, Index* out) const {
-  if (first < 0 || n < 0 || first > size_ || n > size_ - first) refuse_position(first < 0 || first > size_ ? first : size_);
+  if (first < 0 || n < 0 || first > size_ || n > size_ - first)
+    refuse_position(first < 0 || first > size_ ? first : size_);
   if (n == 0) return;
   if (const auto* closed = nest()) return closed->read(first, n, out);
   visit_form(kept(form_), [&](const auto& form) { form.read(first, n, out); });
@@ -237,7 +248,8 @@ LookupKind RankMap::lookup() const {
 Index RankMap::bytes() const {
   const Index index = lookup_ ? lookup_->bytes() : 0;
   if (const auto* closed = nest()) return closed->bytes() + index;
-  return index + visit_form(kept(form_), []<class Form>(const Form& form) { return ranks::kept_bytes<Form> + form.bytes(); });
+  return index +
+         visit_form(kept(form_), []<class Form>(const Form& form) { return ranks::kept_bytes<Form> + form.bytes(); });
 }
 
 std::string_view RankMap::representation() const {
@@ -248,7 +260,8 @@ std::string_view RankMap::representation() const {
 
 bool RankMap::operator==(const RankMap& other) const {
   if (size_ != other.size_) return false;
-  // The loops of an order are these and no others: the first axis is as long as the first step goes on, and so for the firsts.
+  // The loops of an order are these and no others: the first axis
+  // is as long as the first step goes on, and so for the firsts.
   if (nest() && other.nest()) return *nest() == *other.nest();
   if (!nest() && !other.nest() && std::get<1>(form_) == std::get<1>(other.form_)) return true;
   // Words are compared where they are few for the members that they stand for.

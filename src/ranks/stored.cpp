@@ -1,5 +1,6 @@
-// The stored form of a map: "LSRM" and the version; the world, the size and flags (ascending, the kind of index); the name of the
-// form; its content; a checksum of all before it. Words of 64 bits, little-endian. A map within a map has no header of its own.
+// The stored form of a map: "LSRM" and the version; the world, the size and flags (ascending, the kind of
+// index); the name of the form; its content; a checksum of all before it. Words of 64 bits,
+// little-endian. A map within a map has no header of its own.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -19,7 +20,8 @@ constexpr std::string_view nest_name = "nest";
 
 void write_nest(WordWriter& out, const AffineNest& nest) {
   out.index(nest.base()), out.index(nest.size() == 0 ? 0 : Index(nest.depth()));
-  for (std::size_t k = 0; k < nest.depth() && nest.size() > 0; ++k) out.index(nest.axis(k).count), out.index(nest.axis(k).stride);
+  for (std::size_t k = 0; k < nest.depth() && nest.size() > 0; ++k)
+    out.index(nest.axis(k).count), out.index(nest.axis(k).stride);
 }
 
 AffineNest read_nest(WordReader& in, const FormHead& head) {
@@ -111,7 +113,8 @@ RankMap read_map(WordReader& in, const FormHead& within) {
   const auto name = in.text();
   RankMap::Form form = name == nest_name ? RankMap::Form(read_nest(in, head)) : read_form(name, in, head);
   RankMap map(std::move(form), head.world, head.ascending);
-  if (map.size() != head.size) in.refuse("has " + std::to_string(map.size()) + " members, not " + std::to_string(head.size));
+  if (map.size() != head.size)
+    in.refuse("has " + std::to_string(map.size()) + " members, not " + std::to_string(head.size));
   if (check_form(map, head) == Checked::structure) check_members(map);
   // A map within a map has its index from the outer one.
   return lookup == 0 ? map : map.with_lookup(LookupKind(lookup));
@@ -142,15 +145,16 @@ RankMap RankMap::from_bytes(std::span<const std::byte> bytes, Index most_members
 
 bool RankMap::validate(std::string& reason) const {
   try {
-    if (ranks::check_form(*this, {size_, world_, ascending_, size_, 0}) == ranks::Checked::structure) ranks::check_members(*this);
+    if (ranks::check_form(*this, {size_, world_, ascending_, size_, 0}) == ranks::Checked::structure)
+      ranks::check_members(*this);
     // A few members, from one end to the other, are where they are found.
     constexpr Index looks = 1000;
     for (Index k = 0; k < std::min(looks, size_); ++k) {
       const Index i = Index(Wide(size_ - 1) * k / std::max<Index>(1, std::min(looks, size_) - 1)), w = select(i);
       const bool answers = ascending_ || nest() || lookup_ || size_ <= looks;
       if (answers && rank(w) != i)
-        throw Error(ErrorKind::argument, "rank " + std::to_string(w) + " is at position " + std::to_string(i) + ", but found at " +
-                                             std::to_string(rank(w)));
+        throw Error(ErrorKind::argument, "rank " + std::to_string(w) + " is at position " + std::to_string(i) +
+                                             ", but found at " + std::to_string(rank(w)));
     }
     return true;
   } catch (const Error& error) {

@@ -112,13 +112,16 @@ Explanation explain(const Members& members, Index world, const Strategy& strateg
   return out;
 }
 
-Explanation explain(const RankMap& map, const Strategy& strategy) { return explain(Members(map), map.world(), strategy); }
+Explanation explain(const RankMap& map, const Strategy& strategy) {
+  return explain(Members(map), map.world(), strategy);
+}
 
 RankMap rebuilt(const RankMap& map, const Strategy& strategy) {
   ranks::check_alpha(strategy);
   // Loops are not enumerated to find out that they are loops.
   const auto& modules = strategy.modules.empty() ? standard_modules() : strategy.modules;
-  if (map.nest() != nullptr && std::find(modules.begin(), modules.end(), &rank_module("nest")) != modules.end()) return map;
+  if (map.nest() != nullptr && std::find(modules.begin(), modules.end(), &rank_module("nest")) != modules.end())
+    return map;
   return ranks::make_trusted(Members(map), map.world(), strategy);
 }
 

@@ -16,13 +16,14 @@ Point permuted(const Point& point, const Axes& axes) {
 void check_axes(const Axes& axes, std::size_t dims) {
   if (axes.empty()) return;
   if (axes.size() != dims)
-    throw Error(ErrorKind::argument, "axes has " + std::to_string(axes.size()) + " entries, there are " + std::to_string(dims) +
-                                         " dimensions");
+    throw Error(ErrorKind::argument, "axes has " + std::to_string(axes.size()) + " entries, there are " +
+                                         std::to_string(dims) + " dimensions");
   std::vector<bool> used(dims);
   for (std::size_t d = 0; d < dims; ++d) {
     if (axes[d] >= dims || used[axes[d]])
-      throw Error(ErrorKind::argument, "axes entry " + std::to_string(d) + " is " + std::to_string(axes[d]) +
-                                           (axes[d] >= dims ? ", outside [0, " + std::to_string(dims) + ")" : ", given twice"));
+      throw Error(ErrorKind::argument,
+                  "axes entry " + std::to_string(d) + " is " + std::to_string(axes[d]) +
+                      (axes[d] >= dims ? ", outside [0, " + std::to_string(dims) + ")" : ", given twice"));
     used[axes[d]] = true;
   }
 }

@@ -36,7 +36,8 @@ std::vector<Region> split_evenly(const Region& domain, const Point& blocks) {
   std::vector<std::vector<Index>> starts(domain.dims());
   for (std::size_t d = 0; d < domain.dims(); ++d) {
     if (blocks[d] < 1)
-      throw Error(ErrorKind::argument, std::to_string(blocks[d]) + " blocks in dimension " + std::to_string(d) + "; at least 1");
+      throw Error(ErrorKind::argument,
+                  std::to_string(blocks[d]) + " blocks in dimension " + std::to_string(d) + "; at least 1");
     const Index extent = domain.extent(d);
     for (Index k = 0; k <= blocks[d]; ++k) starts[d].push_back(domain.lower()[d] + Index(Wide(extent) * k / blocks[d]));
   }
@@ -65,8 +66,8 @@ std::vector<Region> split_to_size(const Region& domain, const Point& largest) {
   Point blocks(domain.dims(), 1);
   for (std::size_t d = 0; d < domain.dims(); ++d) {
     if (largest[d] < 1)
-      throw Error(ErrorKind::argument, "largest extent " + std::to_string(largest[d]) + " in dimension " + std::to_string(d) +
-                                           "; at least 1");
+      throw Error(ErrorKind::argument, "largest extent " + std::to_string(largest[d]) + " in dimension " +
+                                           std::to_string(d) + "; at least 1");
     blocks[d] = std::max<Index>(1, ceil_div(domain.extent(d), largest[d]));
   }
   return split_evenly(domain, blocks);
@@ -77,10 +78,12 @@ Point process_grid(Index processes, const Point& shape, const std::vector<bool>&
   if (processes < 1) throw Error(ErrorKind::argument, std::to_string(processes) + " processes; at least 1");
   if (!periodic.empty()) check_same_dims(dims, periodic.size(), "a shape and its periodic dimensions");
   for (std::size_t d = 0; d < dims; ++d)
-    if (shape[d] < 0) throw Error(ErrorKind::shape, "extent " + std::to_string(shape[d]) + " of dimension " + std::to_string(d) +
-                                                        " is negative");
+    if (shape[d] < 0)
+      throw Error(ErrorKind::shape,
+                  "extent " + std::to_string(shape[d]) + " of dimension " + std::to_string(d) + " is negative");
   if (dims == 0) {
-    if (processes > 1) throw Error(ErrorKind::argument, std::to_string(processes) + " processes and no dimension to cut");
+    if (processes > 1)
+      throw Error(ErrorKind::argument, std::to_string(processes) + " processes and no dimension to cut");
     return {};
   }
 
@@ -153,7 +156,9 @@ std::vector<Index> order_along(std::span<const Region> regions, Curve curve) {
   for (const auto& region : regions) {
     for (std::size_t d = 0; d < dims; ++d) middle[d] = Index((Wide(region.lower()[d]) + region.upper()[d]) >> 1);
     const bool empty = region.empty();
-    key.push_back({empty, empty ? 0 : curve == Curve::hilbert ? keys.hilbert(middle.data()) : keys.morton(middle.data())});
+    key.push_back({empty, empty                     ? 0
+                          : curve == Curve::hilbert ? keys.hilbert(middle.data())
+                                                    : keys.morton(middle.data())});
   }
   std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) {
     const Key &x = key[std::size_t(a)], &y = key[std::size_t(b)];

@@ -7,8 +7,9 @@ namespace {
 std::vector<std::vector<Index>> by_dimension(std::size_t dims, std::span<const Index> coordinates) {
   if (dims == 0) throw Error(ErrorKind::argument, "points of no dimensions are not listed");
   if (coordinates.size() % dims != 0)
-    throw Error(ErrorKind::shape, std::to_string(coordinates.size()) + " coordinates are no whole number of points of " +
-                                      std::to_string(dims) + " dimensions");
+    throw Error(ErrorKind::shape, std::to_string(coordinates.size()) +
+                                      " coordinates are no whole number of points of " + std::to_string(dims) +
+                                      " dimensions");
   std::vector<std::vector<Index>> lists(dims);
   for (std::size_t d = 0; d < dims; ++d)
     for (std::size_t k = d; k < coordinates.size(); k += dims) lists[d].push_back(coordinates[k]);
@@ -17,14 +18,16 @@ std::vector<std::vector<Index>> by_dimension(std::size_t dims, std::span<const I
 
 }  // namespace
 
-PointList::PointList(std::size_t dims, std::span<const Index> coordinates) : PointList(by_dimension(dims, coordinates)) {}
+PointList::PointList(std::size_t dims, std::span<const Index> coordinates)
+    : PointList(by_dimension(dims, coordinates)) {}
 
 PointList::PointList(std::span<const std::vector<Index>> coordinates) {
   if (coordinates.empty()) throw Error(ErrorKind::argument, "points of no dimensions are not listed");
   for (const auto& list : coordinates)
     if (list.size() != coordinates[0].size())
-      throw Error(ErrorKind::shape, "points have " + std::to_string(coordinates[0].size()) + " coordinates in one dimension and " +
-                                        std::to_string(list.size()) + " in another");
+      throw Error(ErrorKind::shape, "points have " + std::to_string(coordinates[0].size()) +
+                                        " coordinates in one dimension and " + std::to_string(list.size()) +
+                                        " in another");
   if (coordinates[0].empty()) return;
   auto data = std::make_shared<Data>();
   Point lower(coordinates.size()), upper(coordinates.size());
@@ -38,7 +41,8 @@ PointList::PointList(std::span<const std::vector<Index>> coordinates) {
 
 Point PointList::operator[](Index k) const {
   if (k < 0 || k >= size())
-    throw Error(ErrorKind::argument, "there is no point " + std::to_string(k) + " in a list of " + std::to_string(size()));
+    throw Error(ErrorKind::argument,
+                "there is no point " + std::to_string(k) + " in a list of " + std::to_string(size()));
   Point point(dims());
   for (std::size_t d = 0; d < dims(); ++d) point[d] = data_->coordinates[d][k];
   return point;

@@ -11,7 +11,8 @@ namespace {
 void check_ratio(const Point& ratio) {
   for (std::size_t d = 0; d < ratio.dims(); ++d)
     if (ratio[d] < 1)
-      throw Error(ErrorKind::argument, "ratio " + ratio.to_string() + " is not positive in dimension " + std::to_string(d));
+      throw Error(ErrorKind::argument,
+                  "ratio " + ratio.to_string() + " is not positive in dimension " + std::to_string(d));
 }
 
 }  // namespace
@@ -24,7 +25,8 @@ Region::Region(Point lower, Point upper) : lower_(std::move(lower)), upper_(std:
 Region Region::of_shape(const Point& shape) {
   for (std::size_t d = 0; d < shape.dims(); ++d)
     if (shape[d] < 0)
-      throw Error(ErrorKind::shape, "extent " + std::to_string(shape[d]) + " of dimension " + std::to_string(d) + " is negative");
+      throw Error(ErrorKind::shape,
+                  "extent " + std::to_string(shape[d]) + " of dimension " + std::to_string(d) + " is negative");
   return Region(Point(shape.dims()), shape);
 }
 
@@ -113,7 +115,8 @@ Region Region::side(const Point& direction, const Point& widths) const {
   Point lower = lower_, upper = upper_;
   for (std::size_t d = 0; d < dims(); ++d) {
     if (direction[d] < -1 || direction[d] > 1)
-      throw Error(ErrorKind::argument, "direction " + direction.to_string() + " has other coordinates than -1, 0 and 1");
+      throw Error(ErrorKind::argument,
+                  "direction " + direction.to_string() + " has other coordinates than -1, 0 and 1");
     if (direction[d] == 0) continue;
     const bool above = direction[d] > 0, outside = widths[d] >= 0;
     // Inside, no further than the other side.
@@ -126,7 +129,8 @@ Region Region::side(const Point& direction, const Point& widths) const {
 }
 
 Index Region::offset_of(const Point& point, Order order) const {
-  if (!contains(point)) throw Error(ErrorKind::argument, "point " + point.to_string() + " is not in the region " + to_string());
+  if (!contains(point))
+    throw Error(ErrorKind::argument, "point " + point.to_string() + " is not in the region " + to_string());
   Index offset = 0;
   for (std::size_t k = 0; k < dims(); ++k) {
     const std::size_t d = order == Order::C ? k : dims() - 1 - k;
@@ -137,8 +141,8 @@ Index Region::offset_of(const Point& point, Order order) const {
 
 Point Region::point_at(Index offset, Order order) const {
   if (offset < 0 || offset >= size())
-    throw Error(ErrorKind::argument, "offset " + std::to_string(offset) + " is not within the " + std::to_string(size()) +
-                                         " points of the region " + to_string());
+    throw Error(ErrorKind::argument, "offset " + std::to_string(offset) + " is not within the " +
+                                         std::to_string(size()) + " points of the region " + to_string());
   Point point = lower_;
   for (std::size_t k = 0; k < dims(); ++k) {
     const std::size_t d = order == Order::C ? dims() - 1 - k : k;
@@ -191,7 +195,8 @@ std::vector<Point> periodic_shifts(const Region& moving, const Region& target, c
   check_same_dims(dims, target.dims(), "a domain and a region");
   if (!periodic.empty()) check_same_dims(dims, periodic.size(), "a domain and its periodic dimensions");
   if (moving.empty() || target.empty()) return {};
-  // In each dimension k periods from first to last: moving.lower + k n < target.upper, moving.upper + k n > target.lower.
+  // In each dimension k periods from first to last: moving.lower
+  // + k n < target.upper, moving.upper + k n > target.lower.
   Point first(dims), last(dims), period(dims);
   for (std::size_t d = 0; d < dims; ++d) {
     if (periodic.empty() || !periodic[d]) {

@@ -8,8 +8,8 @@ namespace longshore {
 
 namespace {
 
-/// Whether two boxes that are not empty share a point. Dims: as many dimensions, or 0 where only `dims` says. Without branches
-/// between the dimensions: which one decides is anybody's guess.
+/// Whether two boxes that are not empty share a point. Dims: as many dimensions, or 0 where only `dims` says. Without
+/// branches between the dimensions: which one decides is anybody's guess.
 template <std::size_t Dims>
 bool overlap(std::size_t dims, const Index* a, const Index* b) {
   if constexpr (Dims > 0) dims = Dims;
@@ -47,8 +47,8 @@ RegionIndex::RegionIndex(std::span<const Region> regions) : dims_(regions.empty(
 
 RegionIndex::RegionIndex(std::size_t dims, std::span<const Index> bounds) : dims_(dims) {
   if (dims == 0 || bounds.size() % (2 * dims) != 0)
-    throw Error(ErrorKind::argument, std::to_string(bounds.size()) + " coordinates are no boxes of " + std::to_string(dims) +
-                                         " dimensions");
+    throw Error(ErrorKind::argument,
+                std::to_string(bounds.size()) + " coordinates are no boxes of " + std::to_string(dims) + " dimensions");
   build(bounds);
 }
 
@@ -59,7 +59,8 @@ void RegionIndex::build(std::span<const Index> bounds) {
     const Index* box = &bounds[k * width];
     if (is_empty(dims_, box)) continue;
     if (ids_.empty()) lower.assign(box, box + dims_), upper = lower;
-    for (std::size_t d = 0; d < dims_; ++d) lower[d] = std::min(lower[d], box[d]), upper[d] = std::max(upper[d], box[d]);
+    for (std::size_t d = 0; d < dims_; ++d)
+      lower[d] = std::min(lower[d], box[d]), upper[d] = std::max(upper[d], box[d]);
     ids_.push_back(Index(k));
   }
   if (ids_.empty()) return;

@@ -26,7 +26,8 @@ void tidy(AddressRelation::Part& part, Index element_bytes) {
   if (runs == nullptr) return;
   for (std::size_t k = 0; k < runs->size(); ++k)
     if ((*runs)[k].count < 0)
-      throw Error(ErrorKind::argument, "run " + std::to_string(k) + " has " + std::to_string((*runs)[k].count) + " elements");
+      throw Error(ErrorKind::argument,
+                  "run " + std::to_string(k) + " has " + std::to_string((*runs)[k].count) + " elements");
   std::erase_if(*runs, [](const OffsetRun& run) { return run.count == 0; });
 }
 
@@ -71,23 +72,26 @@ struct Extents {
         s0 = std::min(s0, pair.source), s1 = std::max(s1, pair.source);
         d0 = std::min(d0, pair.destination), d1 = std::max(d1, pair.destination);
       }
-      widen(source, any_source, s0, checked_add(s1, element)), widen(destination, any_destination, d0, checked_add(d1, element));
+      widen(source, any_source, s0, checked_add(s1, element)),
+          widen(destination, any_destination, d0, checked_add(d1, element));
     } else {
       for (const auto& run : std::get<AddressRelation::RunList>(part)) add(run, element);
     }
   }
 
   void add(const OffsetRun& run, Index element) {
-    const Index s = last_of(run.source, run.source_step, run.count), d = last_of(run.destination, run.destination_step, run.count);
+    const Index s = last_of(run.source, run.source_step, run.count),
+                d = last_of(run.destination, run.destination_step, run.count);
     widen(source, any_source, std::min(run.source, s), checked_add(std::max(run.source, s), element));
-    widen(destination, any_destination, std::min(run.destination, d), checked_add(std::max(run.destination, d), element));
+    widen(destination, any_destination, std::min(run.destination, d),
+          checked_add(std::max(run.destination, d), element));
   }
 
   void check() const {
     for (const auto& extent : {source, destination})
       if (extent.first < -offset_limit || extent.last > offset_limit)
-        throw Error(ErrorKind::overflow, "offsets from " + std::to_string(extent.first) + " to " + std::to_string(extent.last) +
-                                             " reach beyond 2^60 bytes");
+        throw Error(ErrorKind::overflow, "offsets from " + std::to_string(extent.first) + " to " +
+                                             std::to_string(extent.last) + " reach beyond 2^60 bytes");
   }
 };
 
@@ -159,7 +163,8 @@ class CheckedReader : public RunReader {
   std::size_t read(std::span<OffsetRun> out) override {
     const std::size_t n = inner_.read(out);
     for (const auto& run : out.first(n)) {
-      if (run.count < 1) throw Error(ErrorKind::argument, "a reader gives a run of " + std::to_string(run.count) + " elements");
+      if (run.count < 1)
+        throw Error(ErrorKind::argument, "a reader gives a run of " + std::to_string(run.count) + " elements");
       elements_ = checked_add(elements_, run.count);
       Extents extents;
       extents.add(run, element_);
@@ -174,10 +179,11 @@ class CheckedReader : public RunReader {
 };
 
 template <class Int>
-AddressRelation indexed(Index element, std::span<const Int> source, std::span<const Int> destination, const Reduction& reduction) {
+AddressRelation indexed(Index element, std::span<const Int> source, std::span<const Int> destination,
+                        const Reduction& reduction) {
   if (source.size() != destination.size())
-    throw Error(ErrorKind::shape, std::to_string(source.size()) + " source indices for " + std::to_string(destination.size()) +
-                                      " destination indices");
+    throw Error(ErrorKind::shape, std::to_string(source.size()) + " source indices for " +
+                                      std::to_string(destination.size()) + " destination indices");
   AddressRelation::PairList pairs(source.size());
   for (std::size_t k = 0; k < pairs.size(); ++k)
     pairs[k] = {checked_mul(source[k], element), checked_mul(destination[k], element)};
@@ -243,7 +249,8 @@ AddressRelation AddressRelation::from_runs(Index element_bytes, RunList runs, Re
   return from_parts(element_bytes, std::move(parts), reduction);
 }
 
-AddressRelation AddressRelation::from_blocks(Index element_bytes, std::span<const OffsetBlock> blocks, Reduction reduction) {
+AddressRelation AddressRelation::from_blocks(Index element_bytes, std::span<const OffsetBlock> blocks,
+                                             Reduction reduction) {
   RunList runs;
   runs.reserve(blocks.size());
   for (const auto& block : blocks)
@@ -260,38 +267,41 @@ AddressRelation AddressRelation::from_segments(Index element_bytes, std::span<co
     for (std::size_t k = 0; k < segments.size(); ++k) {
       if (segments[k].bytes < 0 || segments[k].bytes % element_bytes != 0)
         throw Error(ErrorKind::shape, std::string(side) + " segment " + std::to_string(k) + " has " +
-                                          std::to_string(segments[k].bytes) + " bytes, which are no whole elements of " +
-                                          std::to_string(element_bytes));
+                                          std::to_string(segments[k].bytes) +
+                                          " bytes, which are no whole elements of " + std::to_string(element_bytes));
       total = checked_add(total, segments[k].bytes);
     }
     return total;
   };
   const Index from = check(source, "source"), to = check(destination, "destination");
   if (from != to)
-    throw Error(ErrorKind::shape, "the source segments have " + std::to_string(from) + " bytes, the destination segments " +
-                                      std::to_string(to));
+    throw Error(ErrorKind::shape, "the source segments have " + std::to_string(from) +
+                                      " bytes, the destination segments " + std::to_string(to));
   std::size_t s = 0, d = 0;
   for (Index in_s = 0, in_d = 0, left = from; left > 0;) {
     while (in_s == source[s].bytes) ++s, in_s = 0;
     while (in_d == destination[d].bytes) ++d, in_d = 0;
     const Index n = std::min(source[s].bytes - in_s, destination[d].bytes - in_d);
-    runs.push_back({checked_add(source[s].offset, in_s), checked_add(destination[d].offset, in_d), n / element_bytes, element_bytes,
-                    element_bytes});
+    runs.push_back({checked_add(source[s].offset, in_s), checked_add(destination[d].offset, in_d), n / element_bytes,
+                    element_bytes, element_bytes});
     in_s += n, in_d += n, left -= n;
   }
   return from_runs(element_bytes, std::move(runs), reduction);
 }
 
-AddressRelation AddressRelation::strided(Index element_bytes, std::span<const Index> extents, std::span<const Index> source_strides,
-                                         std::span<const Index> destination_strides, Index source_base, Index destination_base,
-                                         Reduction reduction) {
+AddressRelation AddressRelation::strided(Index element_bytes, std::span<const Index> extents,
+                                         std::span<const Index> source_strides,
+                                         std::span<const Index> destination_strides, Index source_base,
+                                         Index destination_base, Reduction reduction) {
   if (source_strides.size() != extents.size() || destination_strides.size() != extents.size())
-    throw Error(ErrorKind::shape, std::to_string(extents.size()) + " extents have " + std::to_string(source_strides.size()) +
-                                      " source strides and " + std::to_string(destination_strides.size()) + " destination strides");
+    throw Error(ErrorKind::shape, std::to_string(extents.size()) + " extents have " +
+                                      std::to_string(source_strides.size()) + " source strides and " +
+                                      std::to_string(destination_strides.size()) + " destination strides");
   std::vector<RelationAxis> axes;
   for (std::size_t k = 0; k < extents.size(); ++k) {
     if (extents[k] < 0)
-      throw Error(ErrorKind::shape, "extent " + std::to_string(extents[k]) + " of dimension " + std::to_string(k) + " is negative");
+      throw Error(ErrorKind::shape,
+                  "extent " + std::to_string(extents[k]) + " of dimension " + std::to_string(k) + " is negative");
     axes.push_back({PairedRuns::run(extents[k]), source_strides[k], destination_strides[k]});
   }
   return AddressRelation(LoopNest(element_bytes, std::move(axes), source_base, destination_base), reduction);
@@ -367,7 +377,8 @@ Index AddressRelation::workspace_bytes() const {
     if (const auto* list = std::get_if<PackedList>(&part)) bytes += list->workspace_bytes();
     if (const auto* nest = std::get_if<LoopNest>(&part))
       for (const auto& axis : nest->axes())
-        for (const auto& period : axis.runs.periods()) bytes += Index(sizeof period + period.runs.size() * sizeof(PairedRun));
+        for (const auto& period : axis.runs.periods())
+          bytes += Index(sizeof period + period.runs.size() * sizeof(PairedRun));
   }
   return bytes;
 }

@@ -15,6 +15,7 @@ struct CacheRecordMember {
 std::vector<std::byte> write_cache_record(const std::string& name, std::span<const CacheRecordMember> members);
 
 /// False, and no members, where the bytes are no record of this unit or do not hold together.
-bool read_cache_record(std::span<const std::byte> bytes, const std::string& name, std::vector<CacheRecordMember>& members);
+bool read_cache_record(std::span<const std::byte> bytes, const std::string& name,
+                       std::vector<CacheRecordMember>& members);
 
 }  // namespace longshore

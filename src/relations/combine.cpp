@@ -43,8 +43,9 @@ Index element_size(ElementType type) {
 }
 
 std::string_view element_name(ElementType type) {
-  static constexpr std::string_view names[] = {"bytes",  "int8",   "int16",   "int32",   "int64",     "uint8",     "uint16",
-                                               "uint32", "uint64", "float32", "float64", "complex64", "complex128"};
+  static constexpr std::string_view names[] = {"bytes",   "int8",      "int16",     "int32",  "int64",
+                                               "uint8",   "uint16",    "uint32",    "uint64", "float32",
+                                               "float64", "complex64", "complex128"};
   return names[int(type)];
 }
 

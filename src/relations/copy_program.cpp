@@ -35,8 +35,8 @@ Axis compile_axis(const RelationAxis& axis) {
   for (const auto& period : axis.runs.periods()) {
     Group group{{}, period.repeats, period.source_period * ss, period.destination_period * ds};
     for (const auto& run : period.runs) {
-      StridedPiece piece{run.source * ss, run.destination * ds, run.length, ss, ds, run.count, run.source_step * ss,
-                  run.destination_step * ds};
+      StridedPiece piece{run.source * ss,      run.destination * ds,     run.length, ss, ds, run.count,
+                         run.source_step * ss, run.destination_step * ds};
       piece.simplify();
       group.pieces.push_back(piece);
     }
@@ -66,7 +66,9 @@ struct CopyLeaf {
   const KernelTable& table;
   Stores stores;
   void blocks(std::byte* d, const std::byte* s, const BlockLoops& loops) const { table.blocks(d, s, loops, stores); }
-  void transpose(std::byte* d, const std::byte* s, const BlockLoops& loops) const { table.transpose(d, s, loops, stores); }
+  void transpose(std::byte* d, const std::byte* s, const BlockLoops& loops) const {
+    table.transpose(d, s, loops, stores);
+  }
   void copy(std::byte* d, const std::byte* s, Index n) const { table.copy(d, s, n, stores); }
 };
 
@@ -92,7 +94,8 @@ struct CopyProgram::Implementation {
   Index block = 0, source_base = 0, destination_base = 0, bytes = 0;
   std::vector<Axis> axes;  ///< outermost first
   Leaf leaf = Leaf::one_block;
-  /// The one kernel call that is the whole program, where it is: small messages are over before loops over axes have begun.
+  /// The one kernel call that is the whole program, where it is:
+  /// small messages are over before loops over axes have begun.
   struct Call {
     decltype(KernelTable::blocks) kernel;
     BlockLoops loops;
@@ -185,27 +188,30 @@ struct CopyProgram::Implementation {
     const std::size_t left = axes.size() - k;
     if (left == 0) return leaf_calls.copy(destination, source, block);
     if (left == 1 && leaf == Leaf::rows)
-      return for_each_piece(axes[k], destination, source, [&](const StridedPiece& piece, std::byte* d, const std::byte* s) {
-        leaf_calls.blocks(d, s, loops_of(piece));
-      });
+      return for_each_piece(axes[k], destination, source,
+                            [&](const StridedPiece& piece, std::byte* d, const std::byte* s) {
+                              leaf_calls.blocks(d, s, loops_of(piece));
+                            });
     if (left == 2 && leaf == Leaf::fused_rows) {
       const auto& inner = axes[k + 1][0].pieces[0];
       const BlockLoops row = loops_of(inner);
-      return for_each_piece(axes[k], destination, source, [&](const StridedPiece& outer, std::byte* d, const std::byte* s) {
-        for (Index j = 0; j < outer.n1; ++j)
-          leaf_calls.blocks(d + inner.destination + j * outer.d1, s + inner.source + j * outer.s1,
-                            {row.block, row.n0, row.s0, row.d0, outer.n0, outer.s0, outer.d0});
-      });
+      return for_each_piece(axes[k], destination, source,
+                            [&](const StridedPiece& outer, std::byte* d, const std::byte* s) {
+                              for (Index j = 0; j < outer.n1; ++j)
+                                leaf_calls.blocks(d + inner.destination + j * outer.d1, s + inner.source + j * outer.s1,
+                                                  {row.block, row.n0, row.s0, row.d0, outer.n0, outer.s0, outer.d0});
+                            });
     }
     if (left == 2 && leaf == Leaf::tiles)
-      return for_each_piece(axes[k], destination, source, [&](const StridedPiece& a, std::byte* da, const std::byte* sa) {
-        for_each_piece(axes[k + 1], da, sa, [&](const StridedPiece& b, std::byte* db, const std::byte* sb) {
-          for (Index i = 0; i < a.n1; ++i)
-            for (Index j = 0; j < b.n1; ++j)
-              leaf_calls.transpose(db + i * a.d1 + j * b.d1, sb + i * a.s1 + j * b.s1,
-                                   {block, b.n0, b.s0, b.d0, a.n0, a.s0, a.d0});
-        });
-      });
+      return for_each_piece(
+          axes[k], destination, source, [&](const StridedPiece& a, std::byte* da, const std::byte* sa) {
+            for_each_piece(axes[k + 1], da, sa, [&](const StridedPiece& b, std::byte* db, const std::byte* sb) {
+              for (Index i = 0; i < a.n1; ++i)
+                for (Index j = 0; j < b.n1; ++j)
+                  leaf_calls.transpose(db + i * a.d1 + j * b.d1, sb + i * a.s1 + j * b.s1,
+                                       {block, b.n0, b.s0, b.d0, a.n0, a.s0, a.d0});
+            });
+          });
     for_each_piece(axes[k], destination, source, [&](const StridedPiece& piece, std::byte* d, const std::byte* s) {
       for (Index j = 0; j < piece.n1; ++j)
         for (Index i = 0; i < piece.n0; ++i)
@@ -225,7 +231,8 @@ void CopyProgram::run(std::byte* destination, const std::byte* source) const {
   if (self.only) {
     if (self.only->prepared)
       return self.only->prepared(destination + self.only->destination, source + self.only->source, self.only->loops);
-    self.only->kernel(destination + self.only->destination, source + self.only->source, self.only->loops, self.options.stores);
+    self.only->kernel(destination + self.only->destination, source + self.only->source, self.only->loops,
+                      self.options.stores);
     if (self.options.stores == Stores::streaming) self.table->fence();
     return;
   }

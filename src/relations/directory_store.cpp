@@ -49,7 +49,8 @@ DirectoryStore::DirectoryStore(fs::path folder) : folder_(std::move(folder)) {
 
 fs::path DirectoryStore::file_of(const std::string& name) const {
   // Two names of one file are told apart by the name in the record.
-  return folder_ / (hexadecimal(digest(name, 14695981039346656037u)) + hexadecimal(digest(name, 88172645463325252u)) + suffix);
+  return folder_ /
+         (hexadecimal(digest(name, 14695981039346656037u)) + hexadecimal(digest(name, 88172645463325252u)) + suffix);
 }
 
 void DirectoryStore::save(const std::string& name, std::span<const std::byte> record) {

@@ -36,13 +36,15 @@ struct LeastOftenUsed : EvictionPolicy {
   }
 };
 
-/// The mark is a unit's time to make a byte again, on top of what the last flushed unit was worth: what is not used loses against
-/// what is stored later.
+/// The mark is a unit's time to make a byte again, on top of what the last
+/// flushed unit was worth: what is not used loses against what is stored later.
 struct GreedyDualSize : EvictionPolicy {
   double worth_of_last = 0;
 
   std::string_view name() const override { return "cost"; }
-  void touched(FlushUnit& unit) override { unit.mark = worth_of_last + unit.make_ns / double(std::max<Index>(unit.bytes, 1)); }
+  void touched(FlushUnit& unit) override {
+    unit.mark = worth_of_last + unit.make_ns / double(std::max<Index>(unit.bytes, 1));
+  }
   std::size_t victim(std::span<const FlushUnit* const> units) override {
     const auto k = least(units, [](const FlushUnit& unit) { return std::tuple(unit.mark, unit.last_use); });
     worth_of_last = std::max(worth_of_last, units[k]->mark);
@@ -57,7 +59,8 @@ std::unique_ptr<EvictionPolicy> eviction_policy(std::string_view name) {
   if (name == "fifo") return std::make_unique<FirstStored>();
   if (name == "lfu") return std::make_unique<LeastOftenUsed>();
   if (name == "cost") return std::make_unique<GreedyDualSize>();
-  throw Error(ErrorKind::argument, "there is no eviction policy '" + std::string(name) + "'; there are lru, fifo, lfu, cost");
+  throw Error(ErrorKind::argument,
+              "there is no eviction policy '" + std::string(name) + "'; there are lru, fifo, lfu, cost");
 }
 
 }  // namespace longshore

@@ -8,8 +8,8 @@ namespace longshore {
 
 namespace {
 
-/// A loop of `count` equal things, `source_step` and `destination_step` bytes apart; `inner` is the shape of one, or none for an
-/// element.
+/// A loop of `count` equal things, `source_step` and `destination_step`
+/// bytes apart; `inner` is the shape of one, or none for an element.
 struct Shape {
   int inner = -1;
   Index count = 1, source_step = 0, destination_step = 0;
@@ -45,8 +45,8 @@ class Joiner {
       pending_ = {pending_.source, pending_.destination, 1 + run.count, s, d};
       return false;
     }
-    const bool in_step =
-        run.count == 1 || (run.source_step == pending_.source_step && run.destination_step == pending_.destination_step);
+    const bool in_step = run.count == 1 ||
+                         (run.source_step == pending_.source_step && run.destination_step == pending_.destination_step);
     if (in_step && pending_.count > 1 && s == pending_.count * pending_.source_step &&
         d == pending_.count * pending_.destination_step) {
       pending_.count += run.count;

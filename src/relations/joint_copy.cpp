@@ -43,16 +43,19 @@ struct Stretch {
   std::vector<Index> member_advance;
 };
 
-/// Where a relation repeats: within [begin, end) of the destination, what holds for an index holds `period` later too, with the
-/// source `source_period` later.
+/// Where a relation repeats: within [begin, end) of the destination, what holds
+/// for an index holds `period` later too, with the source `source_period` later.
 struct Periodic {
   Index begin = 0, end = 0, period = 0, source_period = 0;
 };
 
-/// The longest stretch that repeats; an empty one where nothing does. It may begin and end in gaps, which belong to others.
+/// The longest stretch that repeats; an empty one where nothing
+/// does. It may begin and end in gaps, which belong to others.
 Periodic periodicity(const PairedRuns& runs) {
   Periodic best;
-  auto behind = [](const PairedRun& run) { return run.destination + (run.count - 1) * run.destination_step + run.length; };
+  auto behind = [](const PairedRun& run) {
+    return run.destination + (run.count - 1) * run.destination_step + run.length;
+  };
   Index before = INT64_MIN;  // behind all that comes earlier
   const auto& periods = runs.periods();
   for (std::size_t k = 0; k < periods.size(); ++k) {
@@ -64,8 +67,8 @@ Periodic periodicity(const PairedRuns& runs) {
       if (repeats > 1 && found.end - found.begin > best.end - best.begin) best = found;
     };
     if (here.repeats > 1) {
-      consider(here.runs[0].destination, behind(here.runs.back()), here.repeats, here.destination_period, here.source_period,
-               next);
+      consider(here.runs[0].destination, behind(here.runs.back()), here.repeats, here.destination_period,
+               here.source_period, next);
       before = behind(here.runs.back()) + (here.repeats - 1) * here.destination_period;
       continue;
     }
@@ -85,7 +88,7 @@ struct JointCopy::Implementation {
   Shared shared;
   CopyProgram::Options options;
   const KernelTable* table;
-  Index unit = 0;   ///< bytes of one index of the interleaved axis
+  Index unit = 0;  ///< bytes of one index of the interleaved axis
   Index bytes = 0;
   bool staged = false;
   Index phase_step = line_bytes;  ///< bytes into a line where rows of whole elements can begin are multiples of it
@@ -98,7 +101,8 @@ struct JointCopy::Implementation {
   };
   std::vector<Outer> outer;
   std::vector<Stretch> row;
-  /// The row line by line, for every phase in which it may begin: multiples of phase_step. Empty if lines are not merged.
+  /// The row line by line, for every phase in which it may begin:
+  /// multiples of phase_step. Empty if lines are not merged.
   std::vector<std::vector<Stretch>> merged;
 
   Implementation(std::vector<LoopNest> members, Shared shared_, const CopyProgram::Options& options_)
@@ -151,7 +155,8 @@ struct JointCopy::Implementation {
         const auto& above = member.axes()[k - 1];
         return axis.runs.single_run() && axis.runs.elements() == members[0].axes()[k].runs.elements() &&
                axis.source_stride == unit && axis.destination_stride == unit &&
-               above.source_stride == unit * axis.runs.elements() && above.destination_stride == unit * axis.runs.elements();
+               above.source_stride == unit * axis.runs.elements() &&
+               above.destination_stride == unit * axis.runs.elements();
       });
       if (!whole) break;
       const Index elements = members[0].axes()[k].runs.elements();
@@ -160,9 +165,8 @@ struct JointCopy::Implementation {
     }
     if (keep == n) return;
     for (auto& member : members)
-      member = LoopNest(member.element_bytes() * length,
-                               {member.axes().begin(), member.axes().begin() + Index(keep)}, member.source_base(),
-                               member.destination_base());
+      member = LoopNest(member.element_bytes() * length, {member.axes().begin(), member.axes().begin() + Index(keep)},
+                        member.source_base(), member.destination_base());
   }
 
   /// Cuts the interleaved axis into chunks. Where all members repeat with one period, only that much is cut.
@@ -199,7 +203,8 @@ struct JointCopy::Implementation {
     Periodic common;    ///< where all members repeat
   };
 
-  /// The row in chunks: up to `start`; from there the same ones again and again as long as all members repeat; the rest.
+  /// The row in chunks: up to `start`; from there the same ones
+  /// again and again as long as all members repeat; the rest.
   std::vector<Stretch> cut_row(const std::vector<PairedRuns>& inner, const Extent& x, Index start, Index chunk) const {
     std::vector<Stretch> result;
     if (start > x.first) result.push_back(cut(inner, x.first, start, chunk));
@@ -331,15 +336,15 @@ struct JointCopy::Implementation {
         for (const auto& chunk : stretch.chunks) {
           MergeLoops loops = rows;
           loops.lines = chunk.lines;
-          table->merge(shared_row + r * stretch.shared_advance + chunk.first - chunk.phase, from, chunk.parts.data(), loops,
-                       options.stores);
+          table->merge(shared_row + r * stretch.shared_advance + chunk.first - chunk.phase, from, chunk.parts.data(),
+                       loops, options.stores);
         }
       }
   }
 
   /// Rows at equal steps on all sides.
-  void sweep(std::byte* shared_at, const std::vector<std::byte*>& member_at, std::byte* staging, Index rows, Index shared_step,
-             const std::vector<Index>& member_steps) const {
+  void sweep(std::byte* shared_at, const std::vector<std::byte*>& member_at, std::byte* staging, Index rows,
+             Index shared_step, const std::vector<Index>& member_steps) const {
     auto at_row = [&](Index n) {
       auto members = member_at;
       for (std::size_t m = 0; m < members.size(); ++m) members[m] += n * member_steps[m];
@@ -362,8 +367,10 @@ struct JointCopy::Implementation {
       }
   }
 
-  void walk(std::size_t k, std::byte* shared_at, std::vector<std::vector<std::byte*>>& member_at, std::byte* staging) const {
-    if (k == outer.size()) return sweep(shared_at, member_at[k], staging, 1, 0, std::vector<Index>(member_at[k].size()));
+  void walk(std::size_t k, std::byte* shared_at, std::vector<std::vector<std::byte*>>& member_at,
+            std::byte* staging) const {
+    if (k == outer.size())
+      return sweep(shared_at, member_at[k], staging, 1, 0, std::vector<Index>(member_at[k].size()));
     const auto& axis = outer[k];
     axis.runs.for_each_run([&](Index, Index s, Index d, Index length) {
       auto enter = [&](Index e) {
@@ -404,7 +411,9 @@ std::string JointCopy::describe() const {
   const auto& self = *implementation_;
   return std::to_string(self.member_base.size()) + " parts together along a " +
          (self.shared == Shared::destination ? "destination" : "source") + " row" +
-         (!self.merged.empty() ? ", merged line by line" : self.staged ? ", staged in cache" : "") +
+         (!self.merged.empty() ? ", merged line by line"
+          : self.staged        ? ", staged in cache"
+                               : "") +
          (self.options.stores == Stores::streaming ? ", streaming" : "");
 }
 
@@ -413,8 +422,8 @@ Index JointCopy::workspace_bytes() const {
   auto add = [&](const std::vector<Stretch>& row) {
     for (const auto& stretch : row)
       for (const auto& chunk : stretch.chunks)
-        bytes += Index(sizeof(Chunk) + chunk.pieces.size() * sizeof(BlockPiece) + chunk.begin.size() * sizeof(std::size_t) +
-                       chunk.parts.size() * sizeof(LinePart));
+        bytes += Index(sizeof(Chunk) + chunk.pieces.size() * sizeof(BlockPiece) +
+                       chunk.begin.size() * sizeof(std::size_t) + chunk.parts.size() * sizeof(LinePart));
   };
   add(implementation_->row);
   for (const auto& row : implementation_->merged) add(row);

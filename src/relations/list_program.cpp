@@ -23,10 +23,11 @@ struct Range {
 
 }  // namespace
 
-void move_blocks(const KernelTable& table, Stores stores, std::byte* destination, const BlockPlaces& to, const std::byte* source,
-                 const BlockPlaces& from, Index n, Index block, Index unit) {
+void move_blocks(const KernelTable& table, Stores stores, std::byte* destination, const BlockPlaces& to,
+                 const std::byte* source, const BlockPlaces& from, Index n, Index block, Index unit) {
   destination += to.base, source += from.base;
-  if (to.index && from.index) return table.relocate(destination, to.index, source, {from.index, n, block, unit}, stores);
+  if (to.index && from.index)
+    return table.relocate(destination, to.index, source, {from.index, n, block, unit}, stores);
   if (from.index) return table.gather(destination, source, {from.index, n, block, unit}, stores);
   if (to.index) return table.scatter(destination, source, {to.index, n, block, unit}, stores);
   table.copy(destination, source, n * block, stores);
@@ -52,7 +53,8 @@ ListProgram::ListProgram(Index block, std::span<const OffsetPair> pairs) : block
   for (Index k = 0; k < count_; ++k) {
     const auto& pair = pairs[std::size_t(k)];
     const bool open = !stretches_.empty();
-    if (open && (dense_source_ || s.takes(pair.source, most)) && (dense_destination_ || d.takes(pair.destination, most))) {
+    if (open && (dense_source_ || s.takes(pair.source, most)) &&
+        (dense_destination_ || d.takes(pair.destination, most))) {
       stretches_.back().last = k + 1;
       stretches_.back().source = s.low, stretches_.back().destination = d.low;
       continue;
@@ -70,17 +72,18 @@ ListProgram::ListProgram(Index block, std::span<const OffsetPair> pairs) : block
     for (Index k = stretch.first; k < stretch.last; ++k) {
       const auto& pair = pairs[std::size_t(k)];
       if (!dense_source_) source_[std::size_t(k)] = std::uint32_t((pair.source - stretch.source) / unit_);
-      if (!dense_destination_) destination_[std::size_t(k)] = std::uint32_t((pair.destination - stretch.destination) / unit_);
+      if (!dense_destination_)
+        destination_[std::size_t(k)] = std::uint32_t((pair.destination - stretch.destination) / unit_);
     }
 }
 
-void ListProgram::run(const KernelTable& table, Stores stores, std::byte* destination, const std::byte* source, Index first,
-                      Index last) const {
+void ListProgram::run(const KernelTable& table, Stores stores, std::byte* destination, const std::byte* source,
+                      Index first, Index last) const {
   for (const auto& stretch : stretches_) {
     const Index from = std::max(first, stretch.first), to = std::min(last, stretch.last);
     if (from >= to) continue;
-    const BlockPlaces s =
-        dense_source_ ? BlockPlaces{stretch.source + from * block_} : BlockPlaces{stretch.source, &source_[std::size_t(from)]};
+    const BlockPlaces s = dense_source_ ? BlockPlaces{stretch.source + from * block_}
+                                        : BlockPlaces{stretch.source, &source_[std::size_t(from)]};
     const BlockPlaces d = dense_destination_ ? BlockPlaces{stretch.destination + from * block_}
                                              : BlockPlaces{stretch.destination, &destination_[std::size_t(from)]};
     move_blocks(table, stores, destination, d, source, s, to - from, block_, unit_);
@@ -89,17 +92,21 @@ void ListProgram::run(const KernelTable& table, Stores stores, std::byte* destin
 
 OffsetPair ListProgram::at(Index k) const {
   const auto stretch =
-      std::upper_bound(stretches_.begin(), stretches_.end(), k, [](Index x, const Stretch& y) { return x < y.first; }) - 1;
+      std::upper_bound(stretches_.begin(), stretches_.end(), k, [](Index x, const Stretch& y) { return x < y.first; }) -
+      1;
   return {stretch->source + (dense_source_ ? k * block_ : Index(source_[std::size_t(k)]) * unit_),
           stretch->destination + (dense_destination_ ? k * block_ : Index(destination_[std::size_t(k)]) * unit_)};
 }
 
 Index ListProgram::workspace_bytes() const {
-  return Index(sizeof *this + stretches_.size() * sizeof(Stretch) + (source_.size() + destination_.size()) * sizeof(std::uint32_t));
+  return Index(sizeof *this + stretches_.size() * sizeof(Stretch) +
+               (source_.size() + destination_.size()) * sizeof(std::uint32_t));
 }
 
 std::string ListProgram::describe() const {
-  const char* what = dense_source_ ? (dense_destination_ ? "dense" : "scatter") : dense_destination_ ? "gather" : "list";
+  const char* what = dense_source_        ? (dense_destination_ ? "dense" : "scatter")
+                     : dense_destination_ ? "gather"
+                                          : "list";
   return std::string(what) + " of " + std::to_string(count_) + " x " + std::to_string(block_) + "-byte blocks";
 }
 
@@ -120,7 +127,9 @@ bool goes_on(const PackedIntegers& values, Index step) {
   return true;
 }
 
-bool fits(const PackedIntegers& values) { return values.empty() || Wide(values.maximum()) - values.minimum() < index_range; }
+bool fits(const PackedIntegers& values) {
+  return values.empty() || Wide(values.maximum()) - values.minimum() < index_range;
+}
 
 }  // namespace
 
@@ -132,11 +141,12 @@ PackedProgram::PackedProgram(const PackedList& list)
       narrow_((dense_source_ || fits(list.source())) && (dense_destination_ || fits(list.destination()))) {}
 
 OffsetPair PackedProgram::at(Index k) const {
-  return {list_.source_base() + list_.source()[k] * list_.unit(), list_.destination_base() + list_.destination()[k] * list_.unit()};
+  return {list_.source_base() + list_.source()[k] * list_.unit(),
+          list_.destination_base() + list_.destination()[k] * list_.unit()};
 }
 
-void PackedProgram::run(const KernelTable& table, Stores stores, std::byte* destination, const std::byte* source, Index first,
-                        Index last) const {
+void PackedProgram::run(const KernelTable& table, Stores stores, std::byte* destination, const std::byte* source,
+                        Index first, Index last) const {
   const Index unit = list_.unit(), element = list_.element_bytes();
   if (!narrow_) {
     const auto blocks = list_.reader(first * list_.block(), last * list_.block());
@@ -160,7 +170,9 @@ void PackedProgram::run(const KernelTable& table, Stores stores, std::byte* dest
 }
 
 std::string PackedProgram::describe() const {
-  const char* what = dense_source_ ? (dense_destination_ ? "dense" : "scatter") : dense_destination_ ? "gather" : "list";
+  const char* what = dense_source_        ? (dense_destination_ ? "dense" : "scatter")
+                     : dense_destination_ ? "gather"
+                                          : "list";
   return std::string(what) + " of " + std::to_string(list_.source().size()) + " x " + std::to_string(block_) +
          "-byte blocks, bit-packed";
 }

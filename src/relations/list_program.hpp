@@ -11,13 +11,14 @@ namespace longshore {
 
 /// A stretch of one side of a list: where its blocks are.
 struct BlockPlaces {
-  Index base = 0;                         ///< bytes from the array's beginning
-  const std::uint32_t* index = nullptr;  ///< in units from the base; null: dense, one block after the other from the base on
+  Index base = 0;  ///< bytes from the array's beginning
+  const std::uint32_t* index =
+      nullptr;  ///< in units from the base; null: dense, one block after the other from the base on
 };
 
 /// n blocks from places to places. Where both sides are dense they are one copy.
-void move_blocks(const KernelTable& table, Stores stores, std::byte* destination, const BlockPlaces& to, const std::byte* source,
-                 const BlockPlaces& from, Index n, Index block, Index unit);
+void move_blocks(const KernelTable& table, Stores stores, std::byte* destination, const BlockPlaces& to,
+                 const std::byte* source, const BlockPlaces& from, Index n, Index block, Index unit);
 
 /// Pairs with an index each.
 class ListProgram {
@@ -26,7 +27,8 @@ class ListProgram {
   ListProgram(Index block, std::span<const OffsetPair> pairs);
 
   /// Moves the blocks [first, last).
-  void run(const KernelTable& table, Stores stores, std::byte* destination, const std::byte* source, Index first, Index last) const;
+  void run(const KernelTable& table, Stores stores, std::byte* destination, const std::byte* source, Index first,
+           Index last) const;
   OffsetPair at(Index k) const;  ///< of block k
   Index block() const { return block_; }
   Index workspace_bytes() const;
@@ -49,7 +51,8 @@ class PackedProgram {
  public:
   explicit PackedProgram(const PackedList& list);
 
-  void run(const KernelTable& table, Stores stores, std::byte* destination, const std::byte* source, Index first, Index last) const;
+  void run(const KernelTable& table, Stores stores, std::byte* destination, const std::byte* source, Index first,
+           Index last) const;
   OffsetPair at(Index k) const;
   Index block() const { return block_; }
   Index workspace_bytes() const { return list_.workspace_bytes(); }

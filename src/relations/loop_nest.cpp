@@ -5,15 +5,16 @@
 
 namespace longshore {
 
-LoopNest::LoopNest(Index element_bytes, std::vector<RelationAxis> axes, Index source_base,
-                                 Index destination_base)
+LoopNest::LoopNest(Index element_bytes, std::vector<RelationAxis> axes, Index source_base, Index destination_base)
     : element_bytes_(element_bytes),
       axes_(std::move(axes)),
       source_base_(source_base),
       destination_base_(destination_base),
       elements_(1) {
-  if (element_bytes < 1) throw Error(ErrorKind::type, "an element of " + std::to_string(element_bytes) + " bytes cannot be moved");
-  if (std::any_of(axes_.begin(), axes_.end(), [](const RelationAxis& axis) { return axis.runs.empty(); })) elements_ = 0;
+  if (element_bytes < 1)
+    throw Error(ErrorKind::type, "an element of " + std::to_string(element_bytes) + " bytes cannot be moved");
+  if (std::any_of(axes_.begin(), axes_.end(), [](const RelationAxis& axis) { return axis.runs.empty(); }))
+    elements_ = 0;
   for (const auto& axis : axes_)
     if (elements_ > 0) elements_ = checked_mul(elements_, axis.runs.elements());
   checked_mul(elements_, element_bytes_);
@@ -85,7 +86,8 @@ LoopNest LoopNest::inverse() const {
 
 LoopNest LoopNest::restrict(std::size_t axis, Index first, Index last) const {
   if (axis >= axes_.size())
-    throw Error(ErrorKind::argument, "axis " + std::to_string(axis) + " is outside [0, " + std::to_string(axes_.size()) + ")");
+    throw Error(ErrorKind::argument,
+                "axis " + std::to_string(axis) + " is outside [0, " + std::to_string(axes_.size()) + ")");
   auto axes = axes_;
   axes[axis].runs = axes[axis].runs.restrict(first, last);
   return LoopNest(element_bytes_, std::move(axes), source_base_, destination_base_);
@@ -140,7 +142,8 @@ void move_axis(const LoopNest& relation, std::size_t k, std::byte* destination, 
   const auto& axis = relation.axes()[k];
   axis.runs.for_each_run([&](Index, Index s, Index d, Index length) {
     for (Index e = 0; e < length; ++e)
-      move_axis(relation, k + 1, destination + (d + e) * axis.destination_stride, source + (s + e) * axis.source_stride);
+      move_axis(relation, k + 1, destination + (d + e) * axis.destination_stride,
+                source + (s + e) * axis.source_stride);
   });
 }
 

@@ -7,8 +7,8 @@ namespace longshore {
 
 namespace {
 
-/// Marks must be at least so close that a cache line of places has this many: a line of marked places takes as long as so many
-/// listed ones. In the first-level cache listed ones are faster.
+/// Marks must be at least so close that a cache line of places has this many: a line of marked places takes as long as
+/// so many listed ones. In the first-level cache listed ones are faster.
 constexpr Index marked_per_line = 2, marked_per_near_line = 3, near_bytes = Index{32} << 10;
 
 }  // namespace
@@ -41,7 +41,8 @@ bool MarkedProgram::finish() {
   return true;
 }
 
-std::optional<MarkedProgram> MarkedProgram::make(const KernelTable& table, Index block, std::span<const OffsetPair> pairs) {
+std::optional<MarkedProgram> MarkedProgram::make(const KernelTable& table, Index block,
+                                                 std::span<const OffsetPair> pairs) {
   if (!table.expand || (block != 4 && block != 8) || pairs.empty()) return {};
   MarkedProgram made;
   made.block_ = block;
@@ -80,7 +81,8 @@ void MarkedProgram::run(const KernelTable& table, Stores, std::byte* destination
                         Index last) const {
   if (first >= last) return;
   const Index from = first == 0 ? 0 : place(first), to = last == count_ ? places_ : place(last);
-  table.expand(destination + destination_, source + source_ + first * block_, {marks_.data(), from, to, last - first, block_});
+  table.expand(destination + destination_, source + source_ + first * block_,
+               {marks_.data(), from, to, last - first, block_});
 }
 
 std::string MarkedProgram::describe() const {

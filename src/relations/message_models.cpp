@@ -9,7 +9,8 @@ namespace longshore {
 
 namespace {
 
-// A put message: "LSPM" and a version, bytes of addresses, bytes of data, as 64-bit words; an encoding's stored bytes; the data.
+// A put message: "LSPM" and a version, bytes of addresses, bytes
+// of data, as 64-bit words; an encoding's stored bytes; the data.
 constexpr std::uint64_t put_magic = 0x1'4d'50'53'4c;
 constexpr std::size_t put_header = 3 * sizeof(std::uint64_t);
 
@@ -25,13 +26,14 @@ struct PutParts {
 
   explicit PutParts(std::span<const std::byte> message) {
     if (message.size() < put_header)
-      refuse("a put message has at least " + std::to_string(put_header) + " bytes, not " + std::to_string(message.size()));
+      refuse("a put message has at least " + std::to_string(put_header) + " bytes, not " +
+             std::to_string(message.size()));
     const auto words = from_little_endian(message.first(put_header));
     if (words[0] != put_magic) refuse("the bytes do not begin as a put message of this version does");
     const auto rest = message.size() - put_header;
     if (words[1] > rest || words[2] != rest - words[1])
-      refuse("the put message announces " + std::to_string(words[1]) + " bytes of addresses and " + std::to_string(words[2]) +
-             " of data, and has " + std::to_string(rest));
+      refuse("the put message announces " + std::to_string(words[1]) + " bytes of addresses and " +
+             std::to_string(words[2]) + " of data, and has " + std::to_string(rest));
     addresses = message.subspan(put_header, words[1]);
     payload = message.subspan(put_header + words[1]);
   }
@@ -45,7 +47,8 @@ class HalfReader {
   HalfReader(Side side, Index element) : side_(side), element_(element) {}
 
   void operator()(OffsetRun run) {
-    if (side_ == Side::destination) std::swap(run.source, run.destination), std::swap(run.source_step, run.destination_step);
+    if (side_ == Side::destination)
+      std::swap(run.source, run.destination), std::swap(run.source_step, run.destination_step);
     if (run.destination != at_ || (run.count > 1 && run.destination_step != element_)) refuse_place();
     at_ += run.count * element_;
   }
@@ -98,7 +101,8 @@ Encoding addresses_of(const PutParts& parts) {
   const Wide wanted = Wide(addresses.elements()) * addresses.element_bytes();
   if (wanted != Wide(parts.payload.size()))
     refuse("the put message has addresses for " + std::to_string(addresses.elements()) + " elements of " +
-           std::to_string(addresses.element_bytes()) + " bytes and " + std::to_string(parts.payload.size()) + " bytes of data");
+           std::to_string(addresses.element_bytes()) + " bytes and " + std::to_string(parts.payload.size()) +
+           " bytes of data");
   check_half(addresses, Side::destination);
   return addresses;
 }
@@ -107,8 +111,10 @@ Encoding request_of(std::span<const std::byte> request, Index most_bytes) {
   auto addresses = Encoding::from_bytes(request, most_bytes);
   if (Wide(addresses.elements()) * addresses.element_bytes() > most_bytes)
     refuse("the request asks for " + std::to_string(addresses.elements()) + " elements of " +
-           std::to_string(addresses.element_bytes()) + " bytes; at most " + std::to_string(most_bytes) + " bytes are given");
-  if (!addresses.reduction().is_replace()) refuse("the request asks for a combining operation, which is the destination's to do");
+           std::to_string(addresses.element_bytes()) + " bytes; at most " + std::to_string(most_bytes) +
+           " bytes are given");
+  if (!addresses.reduction().is_replace())
+    refuse("the request asks for a combining operation, which is the destination's to do");
   check_half(addresses, Side::source);
   return addresses;
 }
@@ -140,7 +146,8 @@ PutMessage::PutMessage(std::span<const std::byte> message)
 
 void PutMessage::deliver(std::byte* destination, Extent bounds) const {
   check_within(destination_extent(), bounds, "destination");
-  // A nest is compiled in no time; what is stored symbol by symbol is read only once, so that it is carried out as it is read.
+  // A nest is compiled in no time; what is stored symbol by symbol
+  // is read only once, so that it is carried out as it is read.
   if (addresses_.kind() == EncodingKind::nest)
     RelationProgram(addresses_.decode()).run(destination, payload_.data());
   else

@@ -68,7 +68,8 @@ struct AxisCursor {
     const auto& p = at_period();
     const auto& r = p.runs[run];
     return {(r.source + repeat * p.source_period + count * r.source_step + element) * axis->source_stride,
-            (r.destination + repeat * p.destination_period + count * r.destination_step + element) * axis->destination_stride};
+            (r.destination + repeat * p.destination_period + count * r.destination_step + element) *
+                axis->destination_stride};
   }
 
   void seek(Index position) {
@@ -251,8 +252,8 @@ bool LoopNest::ascending_source() const {
     if (axis.source_stride < inner) {
       // Indices may be further apart than one: single elements in step, as folding writes them.
       const auto& periods = axis.runs.periods();
-      if (periods.size() != 1 || periods[0].repeats != 1 || periods[0].runs.size() != 1 || periods[0].runs[0].length != 1 ||
-          Wide(periods[0].runs[0].source_step) * axis.source_stride < inner)
+      if (periods.size() != 1 || periods[0].repeats != 1 || periods[0].runs.size() != 1 ||
+          periods[0].runs[0].length != 1 || Wide(periods[0].runs[0].source_step) * axis.source_stride < inner)
         return false;
     }
     if (axis.source_stride <= 0 || !ascends(axis.runs)) return false;

@@ -19,7 +19,8 @@ std::vector<Index> progression(Index n, Index stride) {
 
 PackedIntegers packed(const std::vector<Index>& values, PackedIntegers::Scheme scheme) {
   bool one_stride = values.size() > 1;
-  for (std::size_t k = 2; k < values.size() && one_stride; ++k) one_stride = values[k] - values[k - 1] == values[1] - values[0];
+  for (std::size_t k = 2; k < values.size() && one_stride; ++k)
+    one_stride = values[k] - values[k - 1] == values[1] - values[0];
   return PackedIntegers(values, one_stride ? PackedIntegers::Scheme::deltas : scheme);
 }
 
@@ -59,9 +60,9 @@ class PackedListReader : public RunReader {
 
   static constexpr Index chunk = 512;
   const PackedList& list_;
-  Index left_;              ///< elements
-  Index entry_, filled_;    ///< blocks: the next, and one past the last that is unpacked
-  Index skip_;              ///< elements of the next block that come before the stretch
+  Index left_;            ///< elements
+  Index entry_, filled_;  ///< blocks: the next, and one past the last that is unpacked
+  Index skip_;            ///< elements of the next block that come before the stretch
   Index in_chunk_ = 0;
   Index source_[chunk], destination_[chunk];
 };
@@ -73,7 +74,8 @@ PackedList::PackedList(Index element_bytes, RunReader& pairs, RunReader& again, 
   OffsetRun stretch;  // contiguous on both sides, as long as it goes
   auto add = [&](Index source, Index destination, Index count) {
     const Index bytes = stretch.count * element_bytes;
-    if (stretch.source + bytes == source && stretch.destination + bytes == destination) return void(stretch.count += count);
+    if (stretch.source + bytes == source && stretch.destination + bytes == destination)
+      return void(stretch.count += count);
     block_ = std::gcd(block_, stretch.count);
     stretch = {source, destination, count, element_bytes, element_bytes};
   };
@@ -151,8 +153,8 @@ PackedList PackedList::assembly() const {
 
 std::unique_ptr<RunReader> PackedList::reader(Index first, Index last) const {
   if (first < 0 || last > elements() || first > last)
-    throw Error(ErrorKind::argument, "positions [" + std::to_string(first) + ", " + std::to_string(last) + ") are not within [0, " +
-                                         std::to_string(elements()) + ")");
+    throw Error(ErrorKind::argument, "positions [" + std::to_string(first) + ", " + std::to_string(last) +
+                                         ") are not within [0, " + std::to_string(elements()) + ")");
   return std::make_unique<PackedListReader>(*this, first, last);
 }
 

@@ -34,7 +34,8 @@ struct PacketedMessage::Implementation {
   };
   Place place(Index packet) const {
     if (packet < 0 || packet >= packets)
-      throw Error(ErrorKind::argument, "packet " + std::to_string(packet) + " is outside [0, " + std::to_string(packets) + ")");
+      throw Error(ErrorKind::argument,
+                  "packet " + std::to_string(packet) + " is outside [0, " + std::to_string(packets) + ")");
     const Index n = Index(slices.size());
     return {slices[packet % n], outer_offsets(packet / n)};
   }
@@ -46,8 +47,8 @@ PacketedMessage::PacketedMessage(const LoopNest& given, Index capacity, Halves h
   const auto relation = given.canonical();
   const Index element = relation.element_bytes();
   if (capacity < element)
-    throw Error(ErrorKind::memory_limit, "packets of " + std::to_string(capacity) + " bytes cannot hold an element of " +
-                                             std::to_string(element));
+    throw Error(ErrorKind::memory_limit, "packets of " + std::to_string(capacity) +
+                                             " bytes cannot hold an element of " + std::to_string(element));
   const bool wants_pack = int(halves) & int(Halves::assembly), wants_unpack = int(halves) & int(Halves::disassembly);
   auto packing = options;  // the packet is read at once by whoever sends it
   packing.stores = Stores::cached;
@@ -83,7 +84,7 @@ PacketedMessage::PacketedMessage(const LoopNest& given, Index capacity, Halves h
     const Index pieces = ceil_div(n, capacity / inner), each = ceil_div(n, pieces);
     self->outer.assign(relation.axes().begin(), relation.axes().begin() + Index(cut));
     const LoopNest rest(element, {relation.axes().begin() + Index(cut), relation.axes().end()}, relation.source_base(),
-                               relation.destination_base());
+                        relation.destination_base());
     for (Index first = 0; first < n; first += each) add(rest.restrict(0, first, std::min(first + each, n)));
     self->packets = outer * Index(self->slices.size());
   }

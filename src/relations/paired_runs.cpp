@@ -6,10 +6,11 @@ namespace longshore {
 
 namespace {
 
-/// Repetitions that touch on all sides are one longer run. A run of one repetition says nothing with its steps: keep them
-/// zero, so that equal relations compare equal.
+/// Repetitions that touch on all sides are one longer run. A run of one repetition says nothing with its steps: keep
+/// them zero, so that equal relations compare equal.
 PairedRun tidy(PairedRun run) {
-  if (run.count > 1 && run.global_step == run.length && run.source_step == run.length && run.destination_step == run.length)
+  if (run.count > 1 && run.global_step == run.length && run.source_step == run.length &&
+      run.destination_step == run.length)
     run.length = checked_mul(run.length, run.count), run.count = 1;
   if (run.count == 1) run.global_step = run.source_step = run.destination_step = 0;
   return run;
@@ -64,7 +65,8 @@ PairedRuns::PairedRuns(std::vector<PairedPeriod> periods) {
     elements_ = checked_add(elements_, checked_mul(period.elements_per_period(), period.repeats));
     periods_.push_back(std::move(period));
   }
-  if (periods_.size() > 1 && std::all_of(periods_.begin(), periods_.end(), [](const auto& p) { return p.repeats == 1; })) {
+  if (periods_.size() > 1 &&
+      std::all_of(periods_.begin(), periods_.end(), [](const auto& p) { return p.repeats == 1; })) {
     std::vector<PairedRun> all;
     for (const auto& period : periods_) all.insert(all.end(), period.runs.begin(), period.runs.end());
     periods_ = {PairedPeriod{compress(all), 1, 0, 0, 0}};
@@ -76,7 +78,8 @@ PairedRuns PairedRuns::run(Index n, Index source, Index destination, Index globa
 }
 
 bool PairedRuns::single_run() const {
-  return periods_.size() == 1 && periods_[0].repeats == 1 && periods_[0].runs.size() == 1 && periods_[0].runs[0].count == 1;
+  return periods_.size() == 1 && periods_[0].repeats == 1 && periods_[0].runs.size() == 1 &&
+         periods_[0].runs[0].count == 1;
 }
 
 Index PairedRuns::run_count() const {
@@ -257,8 +260,9 @@ std::vector<PairedRun> compress(const std::vector<PairedRun>& runs) {
     if (!folded.empty() && folded.back().length == run.length) {
       auto& last = folded.back();
       const Index g = run.global - last.global, s = run.source - last.source, d = run.destination - last.destination;
-      const bool continues = last.count == 1 || (g == last.count * last.global_step && s == last.count * last.source_step &&
-                                                 d == last.count * last.destination_step);
+      const bool continues =
+          last.count == 1 || (g == last.count * last.global_step && s == last.count * last.source_step &&
+                              d == last.count * last.destination_step);
       const Index gs = last.count == 1 ? g : last.global_step, ss = last.count == 1 ? s : last.source_step,
                   ds = last.count == 1 ? d : last.destination_step;
       const bool same_steps =

@@ -6,21 +6,32 @@ namespace longshore {
 
 namespace {
 
-constexpr std::string_view names[] = {"replace",     "add",        "multiply",    "minimum",     "maximum",    "logical_and",
-                                      "logical_or",  "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor", "user"};
+constexpr std::string_view names[] = {"replace",     "add",         "multiply",    "minimum",
+                                      "maximum",     "logical_and", "logical_or",  "logical_xor",
+                                      "bitwise_and", "bitwise_or",  "bitwise_xor", "user"};
 
 template <class T, ReduceOp op>
 T reduced(T a, T b) {
-  if constexpr (op == ReduceOp::add) return add(a, b);
-  else if constexpr (op == ReduceOp::multiply) return multiply(a, b);
-  else if constexpr (op == ReduceOp::minimum) return b < a || b != b ? (a != a ? a : b) : a;
-  else if constexpr (op == ReduceOp::maximum) return a < b || b != b ? (a != a ? a : b) : a;
-  else if constexpr (op == ReduceOp::logical_and) return T(a != T(0) && b != T(0));
-  else if constexpr (op == ReduceOp::logical_or) return T(a != T(0) || b != T(0));
-  else if constexpr (op == ReduceOp::logical_xor) return T((a != T(0)) != (b != T(0)));
-  else if constexpr (op == ReduceOp::bitwise_and) return T(a & b);
-  else if constexpr (op == ReduceOp::bitwise_or) return T(a | b);
-  else return T(a ^ b);
+  if constexpr (op == ReduceOp::add)
+    return add(a, b);
+  else if constexpr (op == ReduceOp::multiply)
+    return multiply(a, b);
+  else if constexpr (op == ReduceOp::minimum)
+    return b < a || b != b ? (a != a ? a : b) : a;
+  else if constexpr (op == ReduceOp::maximum)
+    return a < b || b != b ? (a != a ? a : b) : a;
+  else if constexpr (op == ReduceOp::logical_and)
+    return T(a != T(0) && b != T(0));
+  else if constexpr (op == ReduceOp::logical_or)
+    return T(a != T(0) || b != T(0));
+  else if constexpr (op == ReduceOp::logical_xor)
+    return T((a != T(0)) != (b != T(0)));
+  else if constexpr (op == ReduceOp::bitwise_and)
+    return T(a & b);
+  else if constexpr (op == ReduceOp::bitwise_or)
+    return T(a | b);
+  else
+    return T(a ^ b);
 }
 
 template <class T, ReduceOp op>

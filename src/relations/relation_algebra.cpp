@@ -30,9 +30,12 @@ bool less_destination(const OffsetPair& a, const OffsetPair& b) {
   return a.destination != b.destination ? a.destination < b.destination : a.source < b.source;
 }
 
-/// True when the pairs of a nest are sorted by one side, then the other; false may mean that it must be enumerated to tell.
+/// True when the pairs of a nest are sorted by one side, then
+/// the other; false may mean that it must be enumerated to tell.
 bool in_order(const LoopNest& nest, bool by_source) {
-  auto stays = [by_source](const RelationAxis& axis) { return (by_source ? axis.source_stride : axis.destination_stride) == 0; };
+  auto stays = [by_source](const RelationAxis& axis) {
+    return (by_source ? axis.source_stride : axis.destination_stride) == 0;
+  };
   auto inner = nest.axes().end();  // the loops that stay at one place of the first side, and sort by the other
   while (inner != nest.axes().begin() && stays(*(inner - 1))) --inner;
   const LoopNest places(nest.element_bytes(), {nest.axes().begin(), inner});
@@ -49,7 +52,8 @@ AddressRelation::Part assembled(const AddressRelation::Part& part, Index element
   }
   if (const auto* list = std::get_if<PackedList>(&part)) {
     const auto half = list->assembly();
-    return PackedList(element, half.block(), half.unit(), half.source_base(), message, half.source(), half.destination());
+    return PackedList(element, half.block(), half.unit(), half.source_base(), message, half.source(),
+                      half.destination());
   }
   if (const auto* pairs = std::get_if<AddressRelation::PairList>(&part)) {
     auto list = *pairs;
@@ -72,7 +76,8 @@ class Onward {
     for_each_run(*all, [&](const OffsetRun& run) {
       const bool block = run.source_step == element_ && run.destination_step == element_;
       if (run.count == 1 || block) return spans_.push_back(run), void();
-      for (Index k = 0; k < run.count; ++k) spans_.push_back({run.at(k).source, run.at(k).destination, 1, element_, element_});
+      for (Index k = 0; k < run.count; ++k)
+        spans_.push_back({run.at(k).source, run.at(k).destination, 1, element_, element_});
     });
     sort();
     for (std::size_t k = 1; k < spans_.size() && !overlaps_; ++k)
@@ -96,7 +101,8 @@ class Onward {
           f({a + k * element_, at->destination, 1, 0, 0});
       return;
     }
-    auto at = std::upper_bound(spans_.begin(), spans_.end(), b, [](Index x, const OffsetRun& span) { return x < span.source; });
+    auto at = std::upper_bound(spans_.begin(), spans_.end(), b,
+                               [](Index x, const OffsetRun& span) { return x < span.source; });
     if (at != spans_.begin()) --at;
     for (Index end = b + count * element_; at != spans_.end() && at->source < end; ++at) {
       const Index phase = at->source - b;
@@ -109,10 +115,12 @@ class Onward {
 
  private:
   void sort() {
-    std::stable_sort(spans_.begin(), spans_.end(), [](const OffsetRun& x, const OffsetRun& y) { return x.source < y.source; });
+    std::stable_sort(spans_.begin(), spans_.end(),
+                     [](const OffsetRun& x, const OffsetRun& y) { return x.source < y.source; });
   }
   std::vector<OffsetRun>::const_iterator first_not_before(Index b) const {
-    return std::lower_bound(spans_.begin(), spans_.end(), b, [](const OffsetRun& span, Index x) { return span.source < x; });
+    return std::lower_bound(spans_.begin(), spans_.end(), b,
+                            [](const OffsetRun& span, Index x) { return span.source < x; });
   }
 
   Index element_;
@@ -146,8 +154,8 @@ AddressRelation AddressRelation::inverse(Reduction reduction) const {
 AddressRelation AddressRelation::compose(const AddressRelation& next, Reduction reduction) const {
   if (next.element_bytes_ != element_bytes_)
     throw Error(ErrorKind::type, "a relation of " + std::to_string(element_bytes_) +
-                                     "-byte elements cannot be followed by one of " + std::to_string(next.element_bytes_) +
-                                     "-byte elements");
+                                     "-byte elements cannot be followed by one of " +
+                                     std::to_string(next.element_bytes_) + "-byte elements");
   const Onward onward(next);
   RunList runs;
   const auto all = reader();
@@ -189,9 +197,10 @@ AddressRelation AddressRelation::concatenate(std::span<const AddressRelation> re
   for (std::size_t k = 0; k < relations.size(); ++k) {
     const auto& relation = relations[k];
     if (relation.element_bytes_ != relations[0].element_bytes_ || !(relation.reduction_ == relations[0].reduction_))
-      throw Error(ErrorKind::type, "relation " + std::to_string(k) + " has elements of " + std::to_string(relation.element_bytes_) +
-                                       " bytes and reduction " + std::string(reduce_name(relation.reduction_.op())) +
-                                       "; the first one has " + std::to_string(relations[0].element_bytes_) + " and " +
+      throw Error(ErrorKind::type, "relation " + std::to_string(k) + " has elements of " +
+                                       std::to_string(relation.element_bytes_) + " bytes and reduction " +
+                                       std::string(reduce_name(relation.reduction_.op())) + "; the first one has " +
+                                       std::to_string(relations[0].element_bytes_) + " and " +
                                        std::string(reduce_name(relations[0].reduction_.op())));
     parts.insert(parts.end(), relation.parts_.begin(), relation.parts_.end());
   }
@@ -231,7 +240,8 @@ std::optional<AddressRelation> AddressRelation::nest_in_order(PairOrder order) c
   // How far one step of an axis goes on both sides, the one that is sorted by first.
   auto steps = [by_source](const RelationAxis& axis) {
     const auto a = axis.runs.at(0), b = axis.runs.at(1);
-    const Index s = (b.source - a.source) * axis.source_stride, d = (b.destination - a.destination) * axis.destination_stride;
+    const Index s = (b.source - a.source) * axis.source_stride,
+                d = (b.destination - a.destination) * axis.destination_stride;
     return by_source ? std::pair(s, d) : std::pair(d, s);
   };
   for (auto& axis : axes) {  // loops that run backwards are turned round
@@ -289,13 +299,14 @@ AddressRelation AddressRelation::canonical() const {
 }
 
 bool AddressRelation::operator==(const AddressRelation& other) const {
-  if (element_bytes_ != other.element_bytes_ || elements_ != other.elements_ || !(reduction_ == other.reduction_)) return false;
+  if (element_bytes_ != other.element_bytes_ || elements_ != other.elements_ || !(reduction_ == other.reduction_))
+    return false;
   if (source_extent_ != other.source_extent_ || destination_extent_ != other.destination_extent_) return false;
   if (parts_ == other.parts_) return true;
   // No need to enumerate what are the same nests.
   auto has_nest = [](const Part& part) { return std::holds_alternative<LoopNest>(part); };
-  if (std::any_of(parts_.begin(), parts_.end(), has_nest) && std::any_of(other.parts_.begin(), other.parts_.end(), has_nest) &&
-      canonical().parts_ == other.canonical().parts_)
+  if (std::any_of(parts_.begin(), parts_.end(), has_nest) &&
+      std::any_of(other.parts_.begin(), other.parts_.end(), has_nest) && canonical().parts_ == other.canonical().parts_)
     return true;
   const auto mine = reader(), theirs = other.reader();
   return same_sequence(*mine, *theirs);

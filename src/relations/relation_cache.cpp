@@ -35,7 +35,9 @@ struct Workspace {
   Index operator()(const Disassembler& disassembler) const { return disassembler.program().workspace_bytes(); }
 };
 
-std::string unit_name(const std::string& key, const std::string& group) { return group.empty() ? "k" + key : "g" + group; }
+std::string unit_name(const std::string& key, const std::string& group) {
+  return group.empty() ? "k" + key : "g" + group;
+}
 
 }  // namespace
 
@@ -97,7 +99,7 @@ struct RelationCache::Implementation {
   std::atomic<std::thread::id> inside{};
   std::condition_variable changed;  ///< a flight or a restoring is over
   std::unordered_map<std::string, Entry> entries;
-  std::map<std::string, Unit> units;  ///< by the names of their records
+  std::map<std::string, Unit> units;                                 ///< by the names of their records
   std::unordered_map<std::string, std::shared_ptr<Flight>> flights;  ///< by key
   std::unordered_map<std::string, std::thread::id> restoring;        ///< units, and who restores them
   std::unordered_map<std::thread::id, const Flight*> waiting;        ///< threads, and what each waits for
@@ -109,7 +111,8 @@ struct RelationCache::Implementation {
     if (ceiling < 0) throw Error(ErrorKind::argument, "a cache cannot hold " + std::to_string(ceiling) + " bytes");
   }
 
-  // --- what is kept ---------------------------------------------------------------------------------------------------------
+  // --- what is kept
+  // ---------------------------------------------------------------------------------------------------------
 
   void touch(Unit& unit) {
     unit.facts.last_use = ++operations;
@@ -133,7 +136,8 @@ struct RelationCache::Implementation {
   }
 
   /// Keeps a relation whose key is not kept, where there is room for it.
-  bool keep(const std::string& key, const std::string& name, const CachedPointer& relation, const CacheHint& hint, double make_ns) {
+  bool keep(const std::string& key, const std::string& name, const CachedPointer& relation, const CacheHint& hint,
+            double make_ns) {
     const Index size = relation->bytes() + Index(key.size());
     counts.largest_bytes = std::max(counts.largest_bytes, size);
     if (!make_room(size, name)) {
@@ -141,7 +145,8 @@ struct RelationCache::Implementation {
       return false;
     }
     auto& unit = units[name];
-    if (unit.keys.empty()) unit.facts.name = name.substr(1), unit.facts.group = name[0] == 'g', unit.facts.stored = operations + 1;
+    if (unit.keys.empty())
+      unit.facts.name = name.substr(1), unit.facts.group = name[0] == 'g', unit.facts.stored = operations + 1;
     unit.keys.insert(key);
     unit.facts.relations += 1, unit.facts.bytes += size, unit.facts.make_ns += make_ns;
     unit.saved = false;
@@ -172,10 +177,11 @@ struct RelationCache::Implementation {
     entries.erase(at);
   }
 
-  // --- flushing -------------------------------------------------------------------------------------------------------------
+  // --- flushing
+  // -------------------------------------------------------------------------------------------------------------
 
-  /// Flushes until so many bytes more fit; a unit does not make room for its own relations. False, with nothing flushed, where that
-  /// is not possible.
+  /// Flushes until so many bytes more fit; a unit does not make room for its
+  /// own relations. False, with nothing flushed, where that is not possible.
   bool make_room(Index wanted, const std::string& name) {
     Index held = 0;
     for (const auto& [other, unit] : units)
@@ -200,8 +206,8 @@ struct RelationCache::Implementation {
     const Inside guard(*this);
     const std::size_t k = policy->victim(candidates);
     if (k >= candidates.size())
-      throw Error(ErrorKind::argument, "the policy " + std::string(policy->name()) + " chose unit " + std::to_string(k) + " of " +
-                                           std::to_string(candidates.size()));
+      throw Error(ErrorKind::argument, "the policy " + std::string(policy->name()) + " chose unit " +
+                                           std::to_string(k) + " of " + std::to_string(candidates.size()));
     return k;
   }
 
@@ -238,14 +244,16 @@ struct RelationCache::Implementation {
     }
   }
 
-  // --- asking ---------------------------------------------------------------------------------------------------------------
+  // --- asking
+  // ---------------------------------------------------------------------------------------------------------------
 
   /// Waits for another thread's flight. Throws where that thread waits for this one.
   void wait_for(Lock& lock, const Flight& flight, const std::string& key) {
     const auto me = std::this_thread::get_id();
     for (const Flight* other = &flight;;) {
       if (other->maker == me)
-        throw Error(ErrorKind::argument, "the maker of '" + key + "' needs, perhaps through others, the relation that it makes");
+        throw Error(ErrorKind::argument,
+                    "the maker of '" + key + "' needs, perhaps through others, the relation that it makes");
       const auto at = waiting.find(other->maker);
       if (at == waiting.end() || at->second->over) break;
       other = at->second;
@@ -293,7 +301,8 @@ struct RelationCache::Implementation {
     return maker ? make(lock, key, name, *maker, hint) : nullptr;
   }
 
-  CachedPointer make(Lock& lock, const std::string& key, const std::string& name, const Maker& maker, const CacheHint& hint) {
+  CachedPointer make(Lock& lock, const std::string& key, const std::string& name, const Maker& maker,
+                     const CacheHint& hint) {
     const auto flight = std::make_shared<Flight>();
     flight->maker = std::this_thread::get_id();
     flights[key] = flight;
@@ -312,11 +321,13 @@ struct RelationCache::Implementation {
     flight->over = true, flight->result = relation;
     changed.notify_all();
     if (error) std::rethrow_exception(error);
-    if (keep(key, name, relation, hint, std::chrono::duration<double, std::nano>(stop - start).count())) used(entries.at(key));
+    if (keep(key, name, relation, hint, std::chrono::duration<double, std::nano>(stop - start).count()))
+      used(entries.at(key));
     return relation;
   }
 
-  /// A unit from the store: its relation of the key first, then the others as far as there is room. Null where it has none.
+  /// A unit from the store: its relation of the key first, then
+  /// the others as far as there is room. Null where it has none.
   CachedPointer restore(Lock& lock, const std::string& key, const std::string& name, const CacheHint& hint) {
     restoring[name] = std::this_thread::get_id();
     lock.unlock();
@@ -393,7 +404,8 @@ struct RelationCache::Implementation {
   }
 };
 
-RelationCache::RelationCache(Index ceiling_bytes, std::shared_ptr<EvictionPolicy> policy, std::shared_ptr<BackingStore> store)
+RelationCache::RelationCache(Index ceiling_bytes, std::shared_ptr<EvictionPolicy> policy,
+                             std::shared_ptr<BackingStore> store)
     : implementation_(std::make_unique<Implementation>(ceiling_bytes, std::move(policy), std::move(store))) {}
 RelationCache::~RelationCache() = default;
 
@@ -422,9 +434,8 @@ bool RelationCache::contains(const std::string& key) const {
 
 void RelationCache::pin(const std::string& key, bool pinned) {
   using Entry = Implementation::Entry;
-  implementation_->with(key, [&](Entry& entry) {
-    implementation_->mark(entry, &Entry::pinned, &Implementation::Unit::pinned, pinned);
-  });
+  implementation_->with(
+      key, [&](Entry& entry) { implementation_->mark(entry, &Entry::pinned, &Implementation::Unit::pinned, pinned); });
 }
 
 void RelationCache::soon(const std::string& key) {

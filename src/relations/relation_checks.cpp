@@ -15,7 +15,8 @@ using PairList = AddressRelation::PairList;
 /// Does every element come after the one before it ends?
 bool ascends(const PairList& pairs, Index element) {
   bool ascending = true;
-  for (std::size_t k = 1; k < pairs.size(); ++k) ascending &= pairs[k].destination >= pairs[k - 1].destination + element;
+  for (std::size_t k = 1; k < pairs.size(); ++k)
+    ascending &= pairs[k].destination >= pairs[k - 1].destination + element;
   return ascending;
 }
 
@@ -58,18 +59,20 @@ struct Suspects {
 
 [[noreturn]] void refuse(Index a, const OffsetPair& first, Index b, const OffsetPair& second) {
   auto words = [](Index position, const OffsetPair& pair) {
-    return "pair " + std::to_string(position) + " (" + std::to_string(pair.source) + " -> " + std::to_string(pair.destination) +
-           ")";
+    return "pair " + std::to_string(position) + " (" + std::to_string(pair.source) + " -> " +
+           std::to_string(pair.destination) + ")";
   };
-  throw Error(ErrorKind::argument, words(a, first) + " and " + words(b, second) +
-                                       " write the same bytes; give a combining operation (add, minimum, ...) or one destination "
-                                       "to each pair");
+  throw Error(ErrorKind::argument,
+              words(a, first) + " and " + words(b, second) +
+                  " write the same bytes; give a combining operation (add, minimum, ...) or one destination "
+                  "to each pair");
 }
 
 [[noreturn]] void refuse_to_look(const Suspects& suspects) {
-  throw Error(ErrorKind::memory_limit, "whether the destinations of " + std::to_string(suspects.elements) +
-                                           " interleaved elements overlap cannot be told; build the relation from parts that "
-                                           "do not interleave, or give a combining operation");
+  throw Error(ErrorKind::memory_limit,
+              "whether the destinations of " + std::to_string(suspects.elements) +
+                  " interleaved elements overlap cannot be told; build the relation from parts that "
+                  "do not interleave, or give a combining operation");
 }
 
 /// Calls f(position, run) for every run.
@@ -112,7 +115,9 @@ Extent extent_of(const AddressRelation::Part& part, const Suspects& all_of_it) {
     const Index step = std::abs(run.destination_step);
     const Index away = run.destination_step < 0 ? run.destination - byte : byte - run.destination;
     // The last element that begins at the byte or before it.
-    const Index k = run.count == 1 || step == 0 ? 0 : run.destination_step < 0 ? away / step + (away % step > 0) : away / step;
+    const Index k = run.count == 1 || step == 0 ? 0
+                    : run.destination_step < 0  ? away / step + (away % step > 0)
+                                                : away / step;
     if (k < 0 || k >= run.count) return;
     const auto pair = run.at(k);
     if (pair.destination > byte || pair.destination + suspects.relation->element_bytes() <= byte) return;
@@ -182,8 +187,8 @@ void check_by_bits(const Suspects& suspects, Index unit, Index places) {
   });
 }
 
-/// Runs merged in the order of their destinations: for those that lie far apart. What no other run interleaves with is passed at
-/// once.
+/// Runs merged in the order of their destinations: for those that lie
+/// far apart. What no other run interleaves with is passed at once.
 void check_by_merging(const Suspects& suspects, Index runs) {
   struct Strip {
     Index next, step, left;  ///< the next destination, ascending, and how many there are
@@ -193,7 +198,8 @@ void check_by_merging(const Suspects& suspects, Index runs) {
   strips.reserve(std::size_t(runs));
   for_each_run_at(suspects, [&](Index, const OffsetRun& run) {
     const bool down = run.count > 1 && run.destination_step < 0;
-    strips.push_back({down ? run.at(run.count - 1).destination : run.destination, std::abs(run.destination_step), run.count});
+    strips.push_back(
+        {down ? run.at(run.count - 1).destination : run.destination, std::abs(run.destination_step), run.count});
   });
   std::sort(strips.begin(), strips.end(), [](const Strip& a, const Strip& b) { return a.next < b.next; });
 
@@ -245,12 +251,17 @@ void AddressRelation::check_destinations() const {
   std::vector<Suspects> all;
   for (std::size_t k = 0; k < parts_.size(); ++k) {
     const Index end = k + 1 < parts_.size() ? starts_[k + 1] : elements_;
-    Suspects part{this, {{starts_[k], end}}, destination_extent_, end - starts_[k], distinct_by_itself(parts_[k], element_bytes_)};
+    Suspects part{this,
+                  {{starts_[k], end}},
+                  destination_extent_,
+                  end - starts_[k],
+                  distinct_by_itself(parts_[k], element_bytes_)};
     if (parts_.size() > 1) part.extent = extent_of(parts_[k], part);
     all.push_back(std::move(part));
   }
   // Only parts whose extents overlap can write the same bytes.
-  std::sort(all.begin(), all.end(), [](const Suspects& a, const Suspects& b) { return a.extent.first < b.extent.first; });
+  std::sort(all.begin(), all.end(),
+            [](const Suspects& a, const Suspects& b) { return a.extent.first < b.extent.first; });
   std::vector<Suspects> groups;
   for (auto& part : all) {
     if (groups.empty() || part.extent.first >= groups.back().extent.last) {

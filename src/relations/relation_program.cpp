@@ -45,7 +45,8 @@ class LoopWalk {
         loops_.push_back({run.length * run.count, axis.source_stride * (single ? run.source_step : 1),
                           axis.destination_stride * (single ? run.destination_step : 1), 1});
       } else {
-        loops_.push_back({run.count, run.source_step * axis.source_stride, run.destination_step * axis.destination_stride, 1});
+        loops_.push_back(
+            {run.count, run.source_step * axis.source_stride, run.destination_step * axis.destination_stride, 1});
         loops_.push_back({run.length, axis.source_stride, axis.destination_stride, 1});
       }
     }
@@ -107,8 +108,8 @@ struct OrderedProgram {
 
 using Executable = std::variant<NestProgram, ListProgram, MarkedProgram, PackedProgram, RunsProgram, OrderedProgram>;
 
-/// Packed lists of so many blocks are unpacked once, to 4 MiB of indices at most: in cache, unpacking anew every time costs a
-/// fifth. Longer ones stay packed, and are unpacked as they are used.
+/// Packed lists of so many blocks are unpacked once, to 4 MiB of indices at most: in cache, unpacking anew every time
+/// costs a fifth. Longer ones stay packed, and are unpacked as they are used.
 constexpr Index unpacked_entries = Index{1} << 20;
 
 std::vector<OffsetPair> blocks_of(const PackedList& list) {
@@ -164,7 +165,8 @@ struct RelationProgram::Implementation {
       Index n = 0;
       if (const auto* nest = std::get_if<LoopNest>(&part)) {
         n = nest->elements();
-        steps.push_back({at, at + n, NestProgram{*nest, CopyProgram(*nest, {stores, table, {}}), LoopWalk(*nest, *table)}});
+        steps.push_back(
+            {at, at + n, NestProgram{*nest, CopyProgram(*nest, {stores, table, {}}), LoopWalk(*nest, *table)}});
       } else if (const auto* list = std::get_if<PackedList>(&part)) {
         n = list->elements();
         if (list->source().size() <= unpacked_entries)
@@ -200,7 +202,8 @@ struct RelationProgram::Implementation {
     return ListProgram(block, pairs);
   }
 
-  void run_some(const NestProgram& program, Index first, Index last, std::byte* d, const std::byte* s, Stores how) const {
+  void run_some(const NestProgram& program, Index first, Index last, std::byte* d, const std::byte* s,
+                Stores how) const {
     if (first == 0 && last == program.nest.elements() && how == stores) return program.program.run(d, s);
     if (program.walk.plain()) return program.walk.run(first, last, d, s, how);
     for (const auto& piece : program.nest.slice(first, last)) CopyProgram(piece, {how, table, {}}).run(d, s);
@@ -213,7 +216,8 @@ struct RelationProgram::Implementation {
     const Index whole = ceil_div(first, each), end = last / each;
     auto cut = [&](Index k, Index from, Index to) {
       const auto at = program.at(k);
-      table->copy(d + at.destination + from * element, s + at.source + from * element, (to - from) * element, Stores::cached);
+      table->copy(d + at.destination + from * element, s + at.source + from * element, (to - from) * element,
+                  Stores::cached);
     };
     if (whole > end) return cut(first / each, first % each, last - first / each * each);
     if (first % each != 0) cut(first / each, first % each, each);
@@ -231,7 +235,8 @@ struct RelationProgram::Implementation {
     });
   }
 
-  void run_some(const OrderedProgram& program, Index first, Index last, std::byte* d, const std::byte* s, Stores) const {
+  void run_some(const OrderedProgram& program, Index first, Index last, std::byte* d, const std::byte* s,
+                Stores) const {
     const auto some = program.relation.reader(first, last);
     for_each_run(*some, [&](const OffsetRun& run) {
       reduction.apply(d + run.destination, s + run.source, run.count, run.destination_step, run.source_step);
@@ -243,7 +248,8 @@ struct RelationProgram::Implementation {
     for (const auto& step : steps) {
       const Index from = std::max(first, step.first), to = std::min(last, step.last);
       if (from >= to) continue;
-      std::visit([&](const auto& program) { run_some(program, from - step.first, to - step.first, d, s, how); }, step.executable);
+      std::visit([&](const auto& program) { run_some(program, from - step.first, to - step.first, d, s, how); },
+                 step.executable);
     }
     if (how == Stores::streaming) table->fence();
   }
@@ -258,14 +264,15 @@ RelationProgram& RelationProgram::operator=(RelationProgram&&) noexcept = defaul
 void RelationProgram::run(std::byte* destination, const std::byte* source) const {
   const auto& self = *implementation_;
   if (self.steps.size() == 1)
-    if (const auto* nest = std::get_if<NestProgram>(&self.steps[0].executable)) return nest->program.run(destination, source);
+    if (const auto* nest = std::get_if<NestProgram>(&self.steps[0].executable))
+      return nest->program.run(destination, source);
   self.run(0, self.elements, destination, source);
 }
 
 void RelationProgram::run(Index first, Index last, std::byte* destination, const std::byte* source) const {
   if (first < 0 || last > implementation_->elements || first > last)
-    throw Error(ErrorKind::argument, "positions [" + std::to_string(first) + ", " + std::to_string(last) + ") are not within [0, " +
-                                         std::to_string(implementation_->elements) + ")");
+    throw Error(ErrorKind::argument, "positions [" + std::to_string(first) + ", " + std::to_string(last) +
+                                         ") are not within [0, " + std::to_string(implementation_->elements) + ")");
   implementation_->run(first, last, destination, source);
 }
 
@@ -288,7 +295,8 @@ std::string RelationProgram::describe() const {
   const auto& steps = implementation_->steps;
   if (implementation_->elements == 0) return "nothing";
   std::string text;
-  for (std::size_t k = 0; k < steps.size() && k < 3; ++k) text += (k ? "; " : "") + std::visit(Words{}, steps[k].executable);
+  for (std::size_t k = 0; k < steps.size() && k < 3; ++k)
+    text += (k ? "; " : "") + std::visit(Words{}, steps[k].executable);
   return steps.size() > 3 ? text + "; and " + std::to_string(steps.size() - 3) + " more" : text;
 }
 

@@ -125,8 +125,8 @@ Piece with_blocks(Piece piece) {
   return piece;
 }
 
-/// Two pieces one after the other as one, where they are the same content at different places: of the same levels, or all but
-/// the outermost of them. The blocks of indexed datatypes and the last parts of darrays come together so.
+/// Two pieces one after the other as one, where they are the same content at different places: of the same levels, or
+/// all but the outermost of them. The blocks of indexed datatypes and the last parts of darrays come together so.
 bool merge(Piece& piece, const Piece& next) {
   const auto &a = piece.levels, &b = next.levels;
   if (piece.block != next.block || a.empty() || b.empty()) return false;
@@ -209,7 +209,8 @@ Typemap Typemap::basic(Index bytes) {
 }
 
 void Typemap::reach(Wide first, Wide last) {
-  if (first < -farthest || last > farthest) throw Error(ErrorKind::overflow, "a datatype reaches farther than 2^61 bytes");
+  if (first < -farthest || last > farthest)
+    throw Error(ErrorKind::overflow, "a datatype reaches farther than 2^61 bytes");
   if (extent_ != Extent{}) first = std::min<Wide>(first, extent_.first), last = std::max<Wide>(last, extent_.last);
   extent_ = {Index(first), Index(last)};
 }
@@ -286,7 +287,8 @@ void Typemap::append(Piece piece) {
   }
   if (!pieces_.empty() && merge(pieces_.back(), piece)) return;
   if (Index(pieces_.size()) >= most_typemap_lines)
-    throw Error(ErrorKind::memory_limit, "a datatype has more than 2^26 separate blocks; build it of fewer, longer ones");
+    throw Error(ErrorKind::memory_limit,
+                "a datatype has more than 2^26 separate blocks; build it of fewer, longer ones");
   pieces_.push_back(std::move(piece));
 }
 

@@ -1,5 +1,5 @@
-/// relations: `Typemap`: where the elements of a message lie in one memory, in message order, as MPI's datatypes say it. What is
-/// regular is kept as a product of loops and never enumerated; relations are made of one typemap or of two.
+/// relations: `Typemap`: where the elements of a message lie in one memory, in message order, as MPI's datatypes say
+/// it. What is regular is kept as a product of loops and never enumerated; relations are made of one typemap or of two.
 #pragma once
 
 #include <vector>
@@ -39,8 +39,9 @@ class Typemap {
   const std::vector<Piece>& pieces() const { return pieces_; }
 
   Typemap shifted(Index displacement) const;
-  /// n copies, `stride` bytes apart. Throws `Error(argument)` for n < 0, `Error(overflow)` where there are more than 2^63 - 1
-  /// bytes or some lie beyond 2^61, `Error(memory_limit)` where copies of irregular content are too many to be listed.
+  /// n copies, `stride` bytes apart. Throws `Error(argument)` for n < 0, `Error(overflow)` where
+  /// there are more than 2^63 - 1 bytes or some lie beyond 2^61, `Error(memory_limit)` where
+  /// copies of irregular content are too many to be listed.
   Typemap repeated(Index n, Index stride) const;
   /// A copy at each place of a level.
   Typemap repeated(const Level& places) const;
@@ -49,8 +50,8 @@ class Typemap {
 
   /// From this memory to a dense message.
   AddressRelation assembly() const;
-  /// From this memory to another's: the k-th byte here goes to the k-th byte there. Throws `Error(shape)` where there are not
-  /// equally many bytes, `Error(argument)` where the destination has overlapping elements.
+  /// From this memory to another's: the k-th byte here goes to the k-th byte there. Throws `Error(shape)` where there
+  /// are not equally many bytes, `Error(argument)` where the destination has overlapping elements.
   AddressRelation to(const Typemap& destination) const;
 
  private:

@@ -213,9 +213,10 @@ class Pairing {
       if (s != d) shorten(behind, std::min(std::abs(s - d), behind.front().bytes()));
       s <= d ? move_one(sources_, source, s) : move_one(destinations_, destination, d);
     } while (s != d);
-    for_each_common_stretch(listed(source, element_), listed(destination, element_), [&](const StepStretch& from, const StepStretch& to) {
-      runs().push_back({from.offset, to.offset, from.places, from.stride, to.stride});
-    });
+    for_each_common_stretch(listed(source, element_), listed(destination, element_),
+                            [&](const StepStretch& from, const StepStretch& to) {
+                              runs().push_back({from.offset, to.offset, from.places, from.stride, to.stride});
+                            });
   }
 
   AddressRelation::RunList& runs() {

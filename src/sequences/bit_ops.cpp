@@ -52,7 +52,8 @@ LONGSHORE_INLINE int select_body(const std::uint64_t* words, int k, std::uint64_
 }
 
 template <bool One, class InWord>
-LONGSHORE_INLINE std::int64_t find_body(CountedBits bits, std::int64_t k, std::int64_t low, std::int64_t high, InWord in_word) {
+LONGSHORE_INLINE std::int64_t find_body(CountedBits bits, std::int64_t k, std::int64_t low, std::int64_t high,
+                                        InWord in_word) {
   auto before = [&](std::int64_t b) __attribute__((always_inline)) {
     return One ? std::int64_t(bits.before[b]) : 512 * b - std::int64_t(bits.before[b]);
   };

@@ -23,8 +23,8 @@ struct BitOps {
   int (*in_word)(std::uint64_t word, int k);
 };
 
-/// Those that this machine can carry out: without special instructions, which is the twin of the others; with POPCNT and PDEP;
-/// with AVX-512's counts.
+/// Those that this machine can carry out: without special instructions, which
+/// is the twin of the others; with POPCNT and PDEP; with AVX-512's counts.
 std::vector<const BitOps*> all_bit_ops();
 /// The last of them.
 const BitOps& bit_ops();

@@ -8,7 +8,8 @@
 namespace longshore::bit_packing {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "the packed words are little-endian, and so are the shuffles");
+static_assert(std::endian::native == std::endian::little,
+              "the packed words are little-endian, and so are the shuffles");
 
 #define LONGSHORE_INLINE inline __attribute__((always_inline))
 
@@ -41,7 +42,9 @@ LONGSHORE_INLINE void store(void* to, Unit unit) {
   std::memcpy(to, &unit, sizeof unit);
 }
 
-constexpr std::uint64_t low_bits(int width) { return width == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << width) - 1; }
+constexpr std::uint64_t low_bits(int width) {
+  return width == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << width) - 1;
+}
 
 template <int Bits>
 void pack_words(const std::uint64_t* values, Index n, int width, std::byte* packed) {
@@ -109,8 +112,8 @@ void unpack(const std::byte* packed, int width, std::uint64_t more, void* words)
 
 // From words to what is asked for.
 
-LONGSHORE_INLINE Words64 low_half(Words32 v) { return (Words64) __builtin_shufflevector(v, Words32{}, 0, 4, 1, 5); }
-LONGSHORE_INLINE Words64 high_half(Words32 v) { return (Words64) __builtin_shufflevector(v, Words32{}, 2, 6, 3, 7); }
+LONGSHORE_INLINE Words64 low_half(Words32 v) { return (Words64)__builtin_shufflevector(v, Words32{}, 0, 4, 1, 5); }
+LONGSHORE_INLINE Words64 high_half(Words32 v) { return (Words64)__builtin_shufflevector(v, Words32{}, 2, 6, 3, 7); }
 /// Sums of each lane and those before it.
 LONGSHORE_INLINE Words32 running_sums(Words32 v) {
   v += __builtin_shufflevector(Words32{}, v, 0, 4, 5, 6);

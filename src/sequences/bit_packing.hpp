@@ -1,11 +1,11 @@
 /// Blocks of 128 unsigned values in `width` bits each, so laid out that four are unpacked together.
 ///
-/// A block is a sequence of units of 16 bytes, each of four 32-bit words, or, for widths above 32, of two 64-bit words: its lanes.
-/// Value i is in lane i % lanes; a lane's values follow each other in its words bit by bit, low bits first. So neighbours
-/// lie at the same bits of neighbouring words, and the shifts that unpack them are the same for all lanes: they are known when
-/// the library is compiled, and every instruction set has them (Lemire and Boytsov, "Decoding billions of integers per second
-/// through vectorization", section 4). A block that is not full is the beginning of a full one: the values that are not there are
-/// zeros, and units that hold nothing else are left out.
+/// A block is a sequence of units of 16 bytes, each of four 32-bit words, or, for widths above 32, of two 64-bit words:
+/// its lanes. Value i is in lane i % lanes; a lane's values follow each other in its words bit by bit, low bits first.
+/// So neighbours lie at the same bits of neighbouring words, and the shifts that unpack them are the same for all
+/// lanes: they are known when the library is compiled, and every instruction set has them (Lemire and Boytsov,
+/// "Decoding billions of integers per second through vectorization", section 4). A block that is not full is the
+/// beginning of a full one: the values that are not there are zeros, and units that hold nothing else are left out.
 #pragma once
 
 #include <bit>

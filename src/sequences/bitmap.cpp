@@ -30,8 +30,8 @@ Bitmap::Bitmap(std::vector<std::uint64_t> words, Index bits, Find find)
     if (find == Find::both) samples(zeros_at, b * block_bits - ones_, here - ones, b);
     ones_ += ones;
     if (ones_ > most || (find == Find::both && (b + 1) * block_bits - ones_ > most))
-      throw Error(ErrorKind::argument, "a bitmap of " + std::to_string(bits) + " bits has more than " + std::to_string(most) +
-                                           " ones or zeros");
+      throw Error(ErrorKind::argument, "a bitmap of " + std::to_string(bits) + " bits has more than " +
+                                           std::to_string(most) + " ones or zeros");
   }
   counts_.push_back(std::uint32_t(ones_));
   const auto last = std::uint32_t(std::max<Index>(blocks, 1) - 1);

@@ -8,8 +8,8 @@
 
 namespace longshore {
 
-/// A digest of numbers in their order, equal on all machines: FNV-1a, a number at a time, with the high bits folded in. For
-/// accidents, not for adversaries.
+/// A digest of numbers in their order, equal on all machines: FNV-1a, a number
+/// at a time, with the high bits folded in. For accidents, not for adversaries.
 class Digest {
  public:
   Digest() = default;

@@ -11,7 +11,8 @@ int EliasFano::low_bits(Index size, Index universe) {
 
 Index EliasFano::bytes_of(Index size, Index universe) {
   const int low = low_bits(size, universe);
-  return FixedIntegers::bytes_of(size, low) + Bitmap::bytes_of(high_bits(size, universe, low), size, Bitmap::Find::both);
+  return FixedIntegers::bytes_of(size, low) +
+         Bitmap::bytes_of(high_bits(size, universe, low), size, Bitmap::Find::both);
 }
 
 EliasFano::Builder::Builder(Index size, Index universe) : size_(size), universe_(universe) {
@@ -26,8 +27,8 @@ EliasFano::Builder::Builder(Index size, Index universe) : size_(size), universe_
 void EliasFano::Builder::push(Index value) {
   if (value < before_ || value >= universe_ || at_ == size_)
     throw Error(ErrorKind::argument, "value " + std::to_string(value) + " at " + std::to_string(at_) + " is not in [" +
-                                         std::to_string(before_) + ", " + std::to_string(universe_) + "), or one too many for " +
-                                         std::to_string(size_));
+                                         std::to_string(before_) + ", " + std::to_string(universe_) +
+                                         "), or one too many for " + std::to_string(size_));
   before_ = value;
   const int low = low_.width();
   low_.set(at_, value & ((Index{1} << low) - 1));
@@ -37,7 +38,8 @@ void EliasFano::Builder::push(Index value) {
 
 EliasFano EliasFano::Builder::finish() {
   if (at_ != size_)
-    throw Error(ErrorKind::argument, "an ascending sequence of " + std::to_string(size_) + " values got " + std::to_string(at_));
+    throw Error(ErrorKind::argument,
+                "an ascending sequence of " + std::to_string(size_) + " values got " + std::to_string(at_));
   EliasFano sequence;
   sequence.size_ = size_, sequence.universe_ = universe_;
   sequence.high_ = Bitmap(std::move(high_), high_bits(size_, universe_, low_.width()), Bitmap::Find::both);
@@ -74,7 +76,8 @@ Index EliasFano::below(Index value) const {
 
 EliasFano::Entry EliasFano::last_up_to(Index value) const {
   const Index at = below(value + 1) - 1;
-  // Its bit is the last one up to where it would be with the high bits of `value`: often near, and found without a SELECT.
+  // Its bit is the last one up to where it would be with the high
+  // bits of `value`: often near, and found without a SELECT.
   constexpr int near = 4;
   const Index bit = (value >> low_.width()) + at;
   Index w = bit / 64;
@@ -110,7 +113,8 @@ EliasFano EliasFano::from_words(Index size, Index universe, std::span<const std:
     throw Error(ErrorKind::argument,
                 "a sequence of " + std::to_string(size) + " values below " + std::to_string(universe) + " " + what);
   };
-  if (size < 0 || universe < 0 || size > most || FixedIntegers::bits_of(universe) > FixedIntegers::most_bits) refuse("cannot be");
+  if (size < 0 || universe < 0 || size > most || FixedIntegers::bits_of(universe) > FixedIntegers::most_bits)
+    refuse("cannot be");
   EliasFano sequence;
   sequence.size_ = size, sequence.universe_ = universe;
   sequence.low_ = FixedIntegers::from_words(size, low_bits(size, universe), low);

@@ -12,9 +12,9 @@ constexpr Index most_integers = (Index{1} << 55) - 1;
 
 void check(Index size, int width) {
   if (size < 0 || width < 0 || width > FixedIntegers::most_bits || size > most_integers)
-    throw Error(ErrorKind::argument, std::to_string(size) + " integers of " + std::to_string(width) + " bits; widths are 0 to " +
-                                         std::to_string(FixedIntegers::most_bits) + ", and at most " + std::to_string(most_integers) +
-                                         " integers");
+    throw Error(ErrorKind::argument, std::to_string(size) + " integers of " + std::to_string(width) +
+                                         " bits; widths are 0 to " + std::to_string(FixedIntegers::most_bits) +
+                                         ", and at most " + std::to_string(most_integers) + " integers");
 }
 
 }  // namespace
@@ -44,7 +44,8 @@ void FixedIntegers::swap(FixedIntegers& other) noexcept {
 
 bool FixedIntegers::operator==(const FixedIntegers& other) const {
   const auto mine = words(), theirs = other.words();
-  return size_ == other.size_ && width_ == other.width_ && std::equal(mine.begin(), mine.end(), theirs.begin(), theirs.end());
+  return size_ == other.size_ && width_ == other.width_ &&
+         std::equal(mine.begin(), mine.end(), theirs.begin(), theirs.end());
 }
 
 FixedIntegers FixedIntegers::of(std::span<const Index> values) {
@@ -58,8 +59,7 @@ FixedIntegers FixedIntegers::of(std::span<const Index> values) {
 FixedIntegers FixedIntegers::from_words(Index size, int width, std::span<const std::uint64_t> words) {
   check(size, width);
   auto refuse = [&](const char* what) {
-    throw Error(ErrorKind::argument,
-                std::to_string(size) + " integers of " + std::to_string(width) + " bits " + what);
+    throw Error(ErrorKind::argument, std::to_string(size) + " integers of " + std::to_string(width) + " bits " + what);
   };
   if (words.size() != words_of(size, width)) refuse("are not what is stored");
   const auto used = std::size_t(size * width);

@@ -74,7 +74,8 @@ void PackedIntegers::pack(std::span<const Index> values) {
   }
 }
 
-PackedIntegers::PackedIntegers(std::span<const Index> values, Scheme scheme) : PackedIntegers(measured(values, scheme)) {
+PackedIntegers::PackedIntegers(std::span<const Index> values, Scheme scheme)
+    : PackedIntegers(measured(values, scheme)) {
   pack(values);
 }
 

@@ -5,8 +5,8 @@
 //   each block's base less that of the block before it, a signed varint
 //   with deltas, each block's step less that of the block before it, a signed varint
 //   the packed bits of all blocks
-// A varint has 7 bits a byte, low bits first, the high bit set in all bytes but the last, and no more bytes than it needs; a
-// signed one alternates between the signs: 0, -1, 1, -2, ...
+// A varint has 7 bits a byte, low bits first, the high bit set in all bytes but the last, and no more bytes than it
+// needs; a signed one alternates between the signs: 0, -1, 1, -2, ...
 #include <algorithm>
 #include <array>
 #include <string>
@@ -21,7 +21,9 @@ namespace {
 using bit_packing::block_values;
 using bit_packing::unit_bytes;
 
-std::uint64_t zigzag(Index value) { return static_cast<std::uint64_t>(value) << 1 ^ static_cast<std::uint64_t>(value >> 63); }
+std::uint64_t zigzag(Index value) {
+  return static_cast<std::uint64_t>(value) << 1 ^ static_cast<std::uint64_t>(value >> 63);
+}
 Index from_zigzag(std::uint64_t value) { return static_cast<Index>(value >> 1 ^ (0 - (value & 1))); }
 
 std::uint64_t signed_step(Index value, Index before) {
@@ -76,7 +78,8 @@ class Reader {
 }  // namespace
 
 Index PackedIntegers::stored_bytes() const {
-  Index bytes = 1 + varint_bytes(static_cast<std::uint64_t>(size_)) + static_cast<Index>(blocks_.size()) + packed_bytes();
+  Index bytes =
+      1 + varint_bytes(static_cast<std::uint64_t>(size_)) + static_cast<Index>(blocks_.size()) + packed_bytes();
   Block before;
   for (const Block& block : blocks_) {
     bytes += varint_bytes(signed_step(block.base, before.base));
@@ -105,21 +108,23 @@ PackedIntegers PackedIntegers::from_bytes(std::span<const std::byte>& in) {
   if (scheme > 1) refuse(0, "scheme " + std::to_string(scheme) + " is neither 0 (offsets) nor 1 (deltas)");
   list.scheme_ = static_cast<Scheme>(scheme);
   const std::uint64_t size = reader.varint("the size");
-  if (size > static_cast<std::uint64_t>(INT64_MAX)) refuse(1, "size " + std::to_string(size) + " does not fit in 64 signed bits");
+  if (size > static_cast<std::uint64_t>(INT64_MAX))
+    refuse(1, "size " + std::to_string(size) + " does not fit in 64 signed bits");
   list.size_ = static_cast<Index>(size);
 
   // A width and a base are two bytes at least: now memory is bounded by what is there.
   const Index blocks = ceil_div(list.size_, block_values);
   if (blocks > reader.left() / 2)
-    refuse(reader.at(), "the bytes end: " + std::to_string(size) + " values are " + std::to_string(blocks) + " blocks, but only " +
-                            std::to_string(reader.left()) + " bytes follow");
+    refuse(reader.at(), "the bytes end: " + std::to_string(size) + " values are " + std::to_string(blocks) +
+                            " blocks, but only " + std::to_string(reader.left()) + " bytes follow");
   list.blocks_.resize(static_cast<std::size_t>(blocks));
   std::uint64_t unit = 0;
   for (Index b = 0; b < blocks; ++b) {
     Block& block = list.blocks_[static_cast<std::size_t>(b)];
     const auto width = static_cast<int>(reader.take(1, "the widths")[0]);
     if (width > 64)
-      refuse(reader.at() - 1, "width " + std::to_string(width) + " of block " + std::to_string(b) + " is above 64 bits");
+      refuse(reader.at() - 1,
+             "width " + std::to_string(width) + " of block " + std::to_string(b) + " is above 64 bits");
     block.width = static_cast<std::uint64_t>(width);
     block.unit = unit;
     unit += static_cast<std::uint64_t>(bit_packing::units(list.count(b), width));
@@ -153,14 +158,17 @@ void PackedIntegers::verify(Index b, Index bits_at) {
   const bool deltas = scheme_ == Scheme::deltas;
   const auto n = values.begin() + count(b), first = values.begin() + (deltas ? 1 : 0);
   require(!deltas || values[0] == 0, "packs a difference before its first value");
-  require(std::all_of(n, values.end(), [](std::uint64_t value) { return value == 0; }), "has bits set behind its last value");
+  require(std::all_of(n, values.end(), [](std::uint64_t value) { return value == 0; }),
+          "has bits set behind its last value");
   if (first == n) {
     require(block.step == 0 && block.width == 0, "has one value, but a step or a width");
   } else {
     const auto [least, largest] = std::minmax_element(first, n);
     require(*least == 0, "packs nothing that is 0: what is least should have been taken off");
-    require(bit_packing::bits(*largest) == static_cast<int>(block.width), "has more bits a value than its largest needs");
-    const auto room = static_cast<std::uint64_t>(INT64_MAX) - static_cast<std::uint64_t>(deltas ? block.step : block.base);
+    require(bit_packing::bits(*largest) == static_cast<int>(block.width),
+            "has more bits a value than its largest needs");
+    const auto room =
+        static_cast<std::uint64_t>(INT64_MAX) - static_cast<std::uint64_t>(deltas ? block.step : block.base);
     require(*largest <= room, "goes beyond 64 bits");
   }
   decode_block(b, 0, values.data());

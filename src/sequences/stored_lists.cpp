@@ -74,7 +74,8 @@ std::vector<Index> ListReader::list(std::size_t n) {
 std::vector<Index> ListReader::list_of_most(Index most, const char* what) {
   const auto values = packed();
   if (values.size() > most)
-    refuse("has " + std::to_string(values.size()) + " " + what + ", more than the " + std::to_string(most) + " that are read");
+    refuse("has " + std::to_string(values.size()) + " " + what + ", more than the " + std::to_string(most) +
+           " that are read");
   return unpacked(values);
 }
 

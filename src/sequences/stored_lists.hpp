@@ -1,4 +1,5 @@
-/// Values of the library as bytes: a name and a version, lists of integers, a checksum. Little-endian, the same on every machine.
+/// Values of the library as bytes: a name and a version, lists of
+/// integers, a checksum. Little-endian, the same on every machine.
 #pragma once
 
 #include <cstddef>
@@ -24,8 +25,8 @@ class ListWriter {
   std::vector<std::byte> bytes_;
 };
 
-/// Reads what `ListWriter` wrote. Throws `Error(argument)` for anything else: outside data is never trusted. Memory stays in
-/// proportion to the bytes that are there.
+/// Reads what `ListWriter` wrote. Throws `Error(argument)` for anything else: outside data is never trusted. Memory
+/// stays in proportion to the bytes that are there.
 class ListReader {
  public:
   ListReader(const StoredKind& kind, std::span<const std::byte> bytes);

@@ -61,7 +61,8 @@ std::vector<std::uint64_t> stored_content(const StoredKind& kind, std::span<cons
     refuse("has " + std::to_string(bytes.size()) + " bytes: it is cut short");
   if ((words[0] & letters) != (head_of(kind) & letters)) refuse("does not begin with " + std::string(kind.name));
   if (words[0] != head_of(kind))
-    refuse("has version " + std::to_string(words[0] >> 32) + "; this library reads version " + std::to_string(kind.version));
+    refuse("has version " + std::to_string(words[0] >> 32) + "; this library reads version " +
+           std::to_string(kind.version));
   if (words.back() != checksum(std::span<const std::uint64_t>(words).first(words.size() - 1)))
     refuse("has a wrong checksum: it was damaged");
   words.pop_back();
@@ -69,7 +70,8 @@ std::vector<std::uint64_t> stored_content(const StoredKind& kind, std::span<cons
   return words;
 }
 
-WordReader::WordReader(std::span<const std::uint64_t> content, const StoredKind& kind) : WordReader(content, words_of(kind)) {}
+WordReader::WordReader(std::span<const std::uint64_t> content, const StoredKind& kind)
+    : WordReader(content, words_of(kind)) {}
 
 void WordWriter::bytes(std::span<const std::byte> bytes) {
   index(Index(bytes.size()));
@@ -90,14 +92,15 @@ void WordWriter::list(std::span<const std::uint64_t> words) {
 Index WordReader::within(Index low, Index high, const char* name) {
   const Index value = index();
   if (value < low || value > high)
-    refuse(std::string("has ") + name + " " + std::to_string(value) + " at word " + std::to_string(at_ - 1) + ", outside [" +
-           std::to_string(low) + ", " + std::to_string(high) + "]");
+    refuse(std::string("has ") + name + " " + std::to_string(value) + " at word " + std::to_string(at_ - 1) +
+           ", outside [" + std::to_string(low) + ", " + std::to_string(high) + "]");
   return value;
 }
 
 std::vector<std::byte> WordReader::bytes() {
   const auto n = std::size_t(index());
-  if (n > (words_.size() - at_) * 8) refuse("announces " + std::to_string(n) + " bytes at word " + std::to_string(at_ - 1));
+  if (n > (words_.size() - at_) * 8)
+    refuse("announces " + std::to_string(n) + " bytes at word " + std::to_string(at_ - 1));
   const auto words = take((n + 7) / 8);
   std::vector<std::byte> bytes(n);
   for (std::size_t k = 0; k < n; ++k) bytes[k] = std::byte(words[k / 8] >> (8 * (k % 8)));

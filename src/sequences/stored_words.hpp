@@ -22,7 +22,7 @@ class WordWriter {
   explicit WordWriter(const StoredKind& kind);
   void word(std::uint64_t value) { words_.push_back(value); }
   void index(Index value) { word(std::uint64_t(value)); }
-  void bytes(std::span<const std::byte> bytes);  ///< their number, then 8 to a word, the first in the lowest bits
+  void bytes(std::span<const std::byte> bytes);     ///< their number, then 8 to a word, the first in the lowest bits
   void list(std::span<const std::uint64_t> words);  ///< their number, then they
   void text(std::string_view text);                 ///< as its bytes
   const std::vector<std::uint64_t>& words() const { return words_; }
@@ -33,8 +33,8 @@ class WordWriter {
   std::vector<std::uint64_t> words_;
 };
 
-/// The content of a value of its own: what was written between its kind and the checksum. Throws `Error(argument)` for anything
-/// else.
+/// The content of a value of its own: what was written between its
+/// kind and the checksum. Throws `Error(argument)` for anything else.
 std::vector<std::uint64_t> stored_content(const StoredKind& kind, std::span<const std::byte> bytes);
 
 /// Words read one after the other. Throws `Error(argument)` past the end: outside data is never trusted.
@@ -55,7 +55,8 @@ class WordReader {
   Index count(Index words_each) {
     const Index n = index();
     if (n < 0 || (words_each > 0 && n > left() / words_each))
-      refuse("announces " + std::to_string(n) + " entries at word " + std::to_string(at_ - 1) + ", more than there are");
+      refuse("announces " + std::to_string(n) + " entries at word " + std::to_string(at_ - 1) +
+             ", more than there are");
     return n;
   }
   std::span<const std::uint64_t> take(std::size_t n) {

@@ -1,5 +1,6 @@
-/// What must hold for any bytes whatsoever that are read as a stored encoding: an `Error` in printable words, or an encoding that
-/// holds together, decodes and moves within its extents. In a moment, and in memory that the bytes account for.
+/// What must hold for any bytes whatsoever that are read as a stored encoding: an `Error` in
+/// printable words, or an encoding that holds together, decodes and moves within its
+/// extents. In a moment, and in memory that the bytes account for.
 #pragma once
 
 #include <ctime>
@@ -34,7 +35,8 @@ inline void check_decoded(const Encoding& encoding, const Bytes& bytes) {
   std::string reason;
   require(encoding.validate(reason), bytes, "is accepted, but does not hold together");
   require(encoding.element_bytes() >= 1 && encoding.elements() >= 0, bytes, "has no size");
-  require(Encoding::from_bytes(encoding.to_bytes()).to_bytes() == encoding.to_bytes(), bytes, "does not survive its own bytes");
+  require(Encoding::from_bytes(encoding.to_bytes()).to_bytes() == encoding.to_bytes(), bytes,
+          "does not survive its own bytes");
   const auto relation = encoding.decode();
   require(relation.elements() == encoding.elements(), bytes, "decodes to another number of elements");
   const Extent s = relation.source_extent(), d = relation.destination_extent();
@@ -44,7 +46,8 @@ inline void check_decoded(const Encoding& encoding, const Bytes& bytes) {
     const auto pair = relation.at(at);
     require(pairs_of(*encoding.reader(at, at + 1)) == Pairs{pair}, bytes, "reads what it does not decode to");
     require(pair.source >= s.first && pair.source + element <= s.last, bytes, "has a source outside its extent");
-    require(pair.destination >= d.first && pair.destination + element <= d.last, bytes, "has a destination outside its extent");
+    require(pair.destination >= d.first && pair.destination + element <= d.last, bytes,
+            "has a destination outside its extent");
   }
   auto in_reach = [](const Extent& extent) {
     return extent.last - extent.first <= 20000 && std::abs(extent.first) < Index{1} << 40;

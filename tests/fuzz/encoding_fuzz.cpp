@@ -1,5 +1,6 @@
 // Stored encodings under libFuzzer, with the checksum put right, so that what lies behind it is reached:
-//   clang++ -std=gnu++20 -g -O1 -fsanitize=fuzzer,address,undefined -Iinclude -Isrc -Itests tests/fuzz/encoding_fuzz.cpp \
+//   clang++ -std=gnu++20 -g -O1 -fsanitize=fuzzer,address,undefined -Iinclude -Isrc -Itests
+//   tests/fuzz/encoding_fuzz.cpp \
 //     src/relations/*.cpp src/relations/*/*.cpp src/sequences/*.cpp -ldl -o encoding_fuzz
 #include "fuzz/encoding.hpp"
 

@@ -1,4 +1,5 @@
-// Hostile bytes as stored encodings: damaged ones of every kind, and bombs; encoding_fuzz.cpp is the same under libFuzzer.
+// Hostile bytes as stored encodings: damaged ones of every kind,
+// and bombs; encoding_fuzz.cpp is the same under libFuzzer.
 #include "fuzz/encoding.hpp"
 
 #include <gtest/gtest.h>
@@ -27,10 +28,11 @@ const std::vector<Bytes>& corpus() {
     relations.push_back(
         AddressRelation::strided(8, std::vector<Index>{5, 7}, std::vector<Index>{56, 8}, std::vector<Index>{8, 40}));
     relations.push_back(LoopNest(
-        4, {{PairedRuns({PairedPeriod{{PairedRun{0, 0, 0, 2, 3, 2, 5, 2}, PairedRun{6, 1, 9, 1, 1, 0, 0, 0}}, 2, 7, 20, 12}}), 4,
-             4}}));
-    relations.push_back(
-        AddressRelation::from_pairs(4, Pairs{{0, 0}, {8, 0}, {4, 8}, {0, 0}}, Reduction(ElementType::float32, ReduceOp::add)));
+        4, {{PairedRuns(
+                 {PairedPeriod{{PairedRun{0, 0, 0, 2, 3, 2, 5, 2}, PairedRun{6, 1, 9, 1, 1, 0, 0, 0}}, 2, 7, 20, 12}}),
+             4, 4}}));
+    relations.push_back(AddressRelation::from_pairs(4, Pairs{{0, 0}, {8, 0}, {4, 8}, {0, 0}},
+                                                    Reduction(ElementType::float32, ReduceOp::add)));
     for (int k = 0; k < 12; ++k) relations.push_back(any_distinct(draw).relation());
     std::vector<Bytes> result;
     for (const auto& relation : relations)
@@ -63,7 +65,8 @@ const std::vector<std::uint64_t> odd_words = [] {
 }();
 
 /// A file from words, header first.
-Bytes file(EncodingKind kind, Index element, Index elements, const std::vector<Index>& content, Reduction reduction = {}) {
+Bytes file(EncodingKind kind, Index element, Index elements, const std::vector<Index>& content,
+           Reduction reduction = {}) {
   Bytes bytes(8 * (head_words + content.size() + 1));
   const std::uint8_t head[8] = {
       'L', 'S', 'A', 'R', 1, std::uint8_t(kind), std::uint8_t(reduction.op()), std::uint8_t(reduction.type())};
@@ -86,7 +89,8 @@ TEST(StoredEncoding, what_is_written_is_read) {
 
 TEST(StoredEncoding, any_damage_is_noticed) {
   for (const auto& bytes : corpus()) {
-    for (std::size_t n = 0; n < bytes.size(); ++n) ASSERT_FALSE(check_encoding({bytes.begin(), bytes.begin() + std::ptrdiff_t(n)}));
+    for (std::size_t n = 0; n < bytes.size(); ++n)
+      ASSERT_FALSE(check_encoding({bytes.begin(), bytes.begin() + std::ptrdiff_t(n)}));
     for (std::size_t bit = 0; bit < 8 * bytes.size(); bit += quick() ? 37 : 5) {
       auto damaged = bytes;
       damaged[bit / 8] ^= std::byte(1 << (bit % 8));
@@ -123,7 +127,9 @@ TEST(StoredEncoding, survives_bits_flipped_and_words_moved) {
       switch (draw(0, 6)) {
         case 0: bytes.resize(std::size_t(8 * draw(0, words))); break;
         case 1: bytes[std::size_t(draw(0, Index(bytes.size()) - 1))] ^= std::byte(1 << draw(0, 7)); break;
-        case 2: bytes.insert(bytes.begin() + 8 * at, 8 * std::size_t(draw(1, 3)), std::byte(draw(0, 1) ? 0 : draw(0, 255))); break;
+        case 2:
+          bytes.insert(bytes.begin() + 8 * at, 8 * std::size_t(draw(1, 3)), std::byte(draw(0, 1) ? 0 : draw(0, 255)));
+          break;
         case 3: bytes.erase(bytes.begin() + 8 * at, bytes.begin() + 8 * std::min(words, at + draw(1, 3))); break;
         case 4: set_word(bytes, std::size_t(at), draw.random()); break;
         case 5: set_word(bytes, std::size_t(at), odd_words[std::size_t(draw(0, Index(odd_words.size()) - 1))]); break;
@@ -168,12 +174,13 @@ TEST(StoredEncoding, bombs_do_not_go_off) {
   EXPECT_FALSE(check_encoding(file(aablk, 8, 2 * many, {2, 0, 0, many, 0, 8 * many - 1, many})));
   EXPECT_TRUE(check_encoding(file(aablk, 8, 2 * many, {2, 0, 8 * many, many, 0, 0, many})));
   // Loops around loops: in order, overlapping, interleaving, with counts that only just fit.
-  auto loops = [&](Index element, const std::vector<std::array<Index, 3>>& axes) {  // (count, source stride, destination stride)
+  auto loops = [&](Index element,
+                   const std::vector<std::array<Index, 3>>& axes) {  // (count, source stride, destination stride)
     std::vector<Index> content{1, 0, 0, 0, Index(axes.size())};
     Index elements = 1;
     for (const auto& [count, s, d] : axes) {
-      for (const Index x :
-           {s, d, Index{1}, Index{1}, Index{0}, Index{0}, Index{1}, Index{0}, Index{0}, count, Index{1}, Index{0}, Index{0}})
+      for (const Index x : {s, d, Index{1}, Index{1}, Index{0}, Index{0}, Index{1}, Index{0}, Index{0}, count, Index{1},
+                            Index{0}, Index{0}})
         content.push_back(x);
       if (__builtin_mul_overflow(elements, count, &elements)) elements = 0;
     }
@@ -189,37 +196,38 @@ TEST(StoredEncoding, bombs_do_not_go_off) {
   EXPECT_FALSE(loops(8, std::vector<std::array<Index, 3>>(64, {2, 8, 0})));
   EXPECT_FALSE(loops(8, std::vector<std::array<Index, 3>>(65, {1, 8, 8})));
   // Axes that go out of 64 bits and come back.
-  EXPECT_FALSE(check_encoding(file(nest, 8, 1, {1,
-                                                0,
-                                                -(Index{1} << 60),
-                                                -(Index{1} << 60),
-                                                2,
-                                                8,
-                                                8,
-                                                1,
-                                                1,
-                                                0,
-                                                0,
-                                                1,
-                                                Index{1} << 60,
-                                                Index{1} << 60,
-                                                1,
-                                                1,
-                                                0,
-                                                0,
-                                                7,
-                                                7,
-                                                1,
-                                                1,
-                                                0,
-                                                0,
-                                                1,
-                                                -(Index{1} << 60),
-                                                -(Index{1} << 60),
-                                                1,
-                                                1,
-                                                0,
-                                                0})));
+  EXPECT_FALSE(check_encoding(file(nest, 8, 1,
+                                   {1,
+                                    0,
+                                    -(Index{1} << 60),
+                                    -(Index{1} << 60),
+                                    2,
+                                    8,
+                                    8,
+                                    1,
+                                    1,
+                                    0,
+                                    0,
+                                    1,
+                                    Index{1} << 60,
+                                    Index{1} << 60,
+                                    1,
+                                    1,
+                                    0,
+                                    0,
+                                    7,
+                                    7,
+                                    1,
+                                    1,
+                                    0,
+                                    0,
+                                    1,
+                                    -(Index{1} << 60),
+                                    -(Index{1} << 60),
+                                    1,
+                                    1,
+                                    0,
+                                    0})));
   rusage after{};
   getrusage(RUSAGE_SELF, &after);
 #if !defined(__SANITIZE_ADDRESS__)

@@ -86,21 +86,11 @@ std::string mutate(std::string text, std::mt19937_64& random) {
   for (std::size_t edits = 1 + below(2); edits > 0; --edits) {
     const std::size_t at = below(text.size() + 1), n = below(text.size() - at + 1);
     switch (below(5)) {
-      case 0:
-        text.erase(at, n);
-        break;
-      case 1:
-        text.insert(at, words[below(words.size())]);
-        break;
-      case 2:
-        text.replace(at, std::min<std::size_t>(n, 3), words[below(words.size())]);
-        break;
-      case 3:
-        text.insert(at, text.substr(at, n));
-        break;
-      case 4:
-        text = text.substr(0, at) + corpus[below(corpus.size())].substr(below(8));
-        break;
+      case 0: text.erase(at, n); break;
+      case 1: text.insert(at, words[below(words.size())]); break;
+      case 2: text.replace(at, std::min<std::size_t>(n, 3), words[below(words.size())]); break;
+      case 3: text.insert(at, text.substr(at, n)); break;
+      case 4: text = text.substr(0, at) + corpus[below(corpus.size())].substr(below(8)); break;
     }
     if (text.size() > 2000) text.resize(2000);
   }

@@ -1,4 +1,5 @@
-// libFuzzer: clang++ -fsanitize=fuzzer,address,undefined; the checksum is put right, so that what is behind it is reached.
+// libFuzzer: clang++ -fsanitize=fuzzer,address,undefined; the
+// checksum is put right, so that what is behind it is reached.
 #include "fuzz/rank_map.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -20,7 +20,8 @@ const std::vector<Bytes>& corpus() {
       }
     const auto parent = RankMap::of(iota(0, 100, 3), 300);
     list.push_back(RankMap::child(parent, RankMap::of(Ranks{7, 3, 99}, 100)).to_bytes());
-    for (const auto* module : {"array", "packed", "linear"}) list.push_back(RankMap::of({}, 50, Strategy::only(module)).to_bytes());
+    for (const auto* module : {"array", "packed", "linear"})
+      list.push_back(RankMap::of({}, 50, Strategy::only(module)).to_bytes());
     return list;
   }();
   return all;

@@ -1,5 +1,6 @@
-/// What must hold for any bytes whatsoever that are read as a stored plan or floor plan: an `Error` in printable words, or a plan
-/// that comes back from its own bytes, says what it moves, and tells races. In a moment, and in memory that the bytes account for.
+/// What must hold for any bytes whatsoever that are read as a stored plan or floor plan: an `Error`
+/// in printable words, or a plan that comes back from its own bytes, says what it moves, and tells
+/// races. In a moment, and in memory that the bytes account for.
 #pragma once
 
 #include <cstdlib>
@@ -20,8 +21,8 @@ inline void require(bool good, const Bytes& bytes, const char* what) {
   std::abort();
 }
 
-/// The format's checksum again, from its definition: FNV-1a over the number of bytes before it and over their words, the last one
-/// filled up with zeros, the high bits folded in.
+/// The format's checksum again, from its definition: FNV-1a over the number of bytes before it and over their words,
+/// the last one filled up with zeros, the high bits folded in.
 inline void seal(Bytes& bytes) {
   if (bytes.size() < 8) return;
   std::uint64_t hash = 14695981039346656037u;
@@ -84,15 +85,17 @@ bool check_read(const Bytes& bytes, Read&& read) {
 /// True where the bytes are a plan, or a floor plan.
 inline bool check_stored(const Bytes& bytes) {
   const bool plan = check_read(bytes, [&] { check_plan(BlockPlan::from_bytes(bytes, most_read), bytes); });
-  return check_read(bytes, [&] {
-           const auto blocks = FloorPlan::from_bytes(bytes, most_read);
-           require(FloorPlan::from_bytes(blocks.to_bytes()) == blocks, bytes, "does not survive its own bytes");
-           require(blocks.size() <= most_read && !blocks.to_string().empty(), bytes, "is larger than it may be");
-           std::size_t owned = 0;
-           for (const Index rank : blocks.owning_ranks()) owned += blocks.owned_by(rank).size();
-           require(Index(owned) == blocks.size(), bytes, "has blocks that nobody owns");
-           blocks.index().find(blocks.bounding());
-         }) ||
+  return check_read(
+             bytes,
+             [&] {
+               const auto blocks = FloorPlan::from_bytes(bytes, most_read);
+               require(FloorPlan::from_bytes(blocks.to_bytes()) == blocks, bytes, "does not survive its own bytes");
+               require(blocks.size() <= most_read && !blocks.to_string().empty(), bytes, "is larger than it may be");
+               std::size_t owned = 0;
+               for (const Index rank : blocks.owning_ranks()) owned += blocks.owned_by(rank).size();
+               require(Index(owned) == blocks.size(), bytes, "has blocks that nobody owns");
+               blocks.index().find(blocks.bounding());
+             }) ||
          plan;
 }
 

@@ -1,7 +1,8 @@
 // Stored plans and floor plans under libFuzzer, with the checksum put right, so that what lies behind it is reached:
-//   clang++ -std=gnu++20 -g -O1 -fsanitize=fuzzer,address,undefined -Iinclude -Isrc -Itests tests/fuzz/stored_plan_fuzz.cpp \
-//     src/plans/block_*.cpp src/layouts/*.cpp src/regions/*.cpp src/relations/*.cpp src/relations/*/*.cpp src/sequences/*.cpp \
-//     -ldl -o stored_plan_fuzz
+//   clang++ -std=gnu++20 -g -O1 -fsanitize=fuzzer,address,undefined -Iinclude -Isrc -Itests
+//   tests/fuzz/stored_plan_fuzz.cpp \
+//     src/plans/block_*.cpp src/layouts/*.cpp src/regions/*.cpp src/relations/*.cpp src/relations/*/*.cpp
+//     src/sequences/*.cpp \ -ldl -o stored_plan_fuzz
 #include "fuzz/stored_plan.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {

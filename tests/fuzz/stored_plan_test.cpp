@@ -1,5 +1,5 @@
-// Hostile bytes as stored plans and floor plans: damaged ones of every kind, and bombs; stored_plan_fuzz.cpp is the same under
-// libFuzzer.
+// Hostile bytes as stored plans and floor plans: damaged ones of every
+// kind, and bombs; stored_plan_fuzz.cpp is the same under libFuzzer.
 #include "fuzz/stored_plan.hpp"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,8 @@ TEST(FuzzedPlan, any_damage_is_noticed) {
     seal(sealed);
     ASSERT_EQ(sealed, bytes);  // the checksum of the test is the format's
     ASSERT_TRUE(check_stored(bytes));
-    for (std::size_t n = 0; n < bytes.size(); ++n) ASSERT_FALSE(check_stored({bytes.begin(), bytes.begin() + std::ptrdiff_t(n)}));
+    for (std::size_t n = 0; n < bytes.size(); ++n)
+      ASSERT_FALSE(check_stored({bytes.begin(), bytes.begin() + std::ptrdiff_t(n)}));
     for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
       auto damaged = bytes;
       damaged[bit / 8] ^= std::byte(1 << bit % 8);
@@ -88,7 +89,8 @@ TEST(FuzzedPlan, survives_bytes_changed_and_sealed) {
   EXPECT_GT(bad, 100);
 }
 
-/// So many blocks or motions, all alike, of `dims` dimensions from `lower` with `extent`, in some dozens of bytes a thousand.
+/// So many blocks or motions, all alike, of `dims` dimensions from
+/// `lower` with `extent`, in some dozens of bytes a thousand.
 void write_alike(ListWriter& out, Index n, Index dims, Index lower, Index extent) {
   for (Index d = 0; d < dims; ++d)
     out.list(std::vector<Index>(std::size_t(n), lower)), out.list(std::vector<Index>(std::size_t(n), extent));
@@ -129,7 +131,8 @@ TEST(FuzzedPlan, bombs_do_not_go_off) {
     EXPECT_LT(bytes.size(), 600000u);
     expect_error(ErrorKind::argument, {words}, [&] { BlockPlan::from_bytes(bytes, most); });
   };
-  // More blocks than are read; blocks upon blocks, that have nothing of each other's or everything; in very many dimensions.
+  // More blocks than are read; blocks upon blocks, that have
+  // nothing of each other's or everything; in very many dimensions.
   refused({.blocks = many}, "has 1000000 regions, more than the 16384 that are read");
   refused({.blocks = most}, "takes too long: blocks lie upon each other");
   refused({.kind = 1, .blocks = most, .width = 0}, "more than 16384 pairs of neighbours");
@@ -140,7 +143,9 @@ TEST(FuzzedPlan, bombs_do_not_go_off) {
   refused({.blocks = 0, .dims = 20000}, "has 0 regions of 20000 dimensions");
   // Images upon images.
   refused({.blocks = 1, .extent = 1, .width = 1 << 20, .period = 1}, "more than 16384 images");
-  EXPECT_TRUE(BlockPlan::from_bytes(build({.blocks = most, .dims = 2, .extent = 0, .width = 50, .period = 1})).motions().empty());
+  EXPECT_TRUE(BlockPlan::from_bytes(build({.blocks = most, .dims = 2, .extent = 0, .width = 50, .period = 1}))
+                  .motions()
+                  .empty());
   // Motions by hand, and lists of points.
   refused({.kind = 0, .motions = many}, "has 1000000 motions by hand, more than the 16384 that are read");
   refused({.kind = 0, .motions = many, .points = 1}, "has 1000000 motions by hand");

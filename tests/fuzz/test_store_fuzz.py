@@ -16,28 +16,44 @@ from longshore.stores.team import Alone
 QUICK = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 
 numbers = st.one_of(st.integers(-3, 10), st.sampled_from([2**31, 2**62, 2**63, 2**64, -(2**63), 10**30]), st.floats())
-scalars = st.one_of(st.none(), st.booleans(), numbers, st.text(max_size=12), st.sampled_from(["<f8", "|O", "V0", "a" * 300]))
-anything = st.recursive(scalars, lambda inner: st.one_of(
-    st.lists(inner, max_size=4), st.dictionaries(st.text(max_size=5), inner, max_size=3)), max_leaves=12)
+scalars = st.one_of(
+    st.none(), st.booleans(), numbers, st.text(max_size=12), st.sampled_from(["<f8", "|O", "V0", "a" * 300])
+)
+anything = st.recursive(
+    scalars,
+    lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(st.text(max_size=5), inner, max_size=3)),
+    max_leaves=12,
+)
 
 layout_texts = st.one_of(
-    st.sampled_from([
-        "(BLOCK, *) on 2", "(CYCLIC, CYCLIC(2)) on 2x1", "(GEN_BLOCK(1, 4), *) on 2, order=F", "(*, *) on 1",
-        "(BLOCK, *) on 99999999999999999999", "(BLOCK, *) on 4611686018427387904", "(CYCLIC(0), *) on 2",
-        "(BLOCK, *) on 2, ranks=0:4611686018427387904", "(BLOCK, *) on REPLICATED(4611686018427387904)x2",
-        "(" * 5000, "(BLOCK, *) on 2, ranks=[" + "1," * 5000 + "1]",
-    ]),
+    st.sampled_from(
+        [
+            "(BLOCK, *) on 2",
+            "(CYCLIC, CYCLIC(2)) on 2x1",
+            "(GEN_BLOCK(1, 4), *) on 2, order=F",
+            "(*, *) on 1",
+            "(BLOCK, *) on 99999999999999999999",
+            "(BLOCK, *) on 4611686018427387904",
+            "(CYCLIC(0), *) on 2",
+            "(BLOCK, *) on 2, ranks=0:4611686018427387904",
+            "(BLOCK, *) on REPLICATED(4611686018427387904)x2",
+            "(" * 5000,
+            "(BLOCK, *) on 2, ranks=[" + "1," * 5000 + "1]",
+        ]
+    ),
     st.text("(*,)BLOCKYGENx 0123456789=:[]", max_size=40),
 )
-documents = st.fixed_dictionaries({
-    "format": st.one_of(st.just(layout_json.FORMAT), anything),
-    "version": st.one_of(st.just(1), anything),
-    "layout": st.one_of(layout_texts, anything),
-    "shape": st.one_of(st.just([5, 3]), st.lists(numbers, max_size=4), anything),
-    "dtype": st.one_of(st.just("<f8"), anything),
-    "order": st.one_of(st.sampled_from("CF"), anything),
-    "shards": st.one_of(st.just(["a.npy", "b.npy"]), st.lists(st.text(max_size=6), max_size=3), anything),
-})
+documents = st.fixed_dictionaries(
+    {
+        "format": st.one_of(st.just(layout_json.FORMAT), anything),
+        "version": st.one_of(st.just(1), anything),
+        "layout": st.one_of(layout_texts, anything),
+        "shape": st.one_of(st.just([5, 3]), st.lists(numbers, max_size=4), anything),
+        "dtype": st.one_of(st.just("<f8"), anything),
+        "order": st.one_of(st.sampled_from("CF"), anything),
+        "shards": st.one_of(st.just(["a.npy", "b.npy"]), st.lists(st.text(max_size=6), max_size=3), anything),
+    }
+)
 
 
 def answers_soon(function, *arguments):
@@ -87,7 +103,7 @@ def test_damaged_headers(data, tmp_path_factory):
         elif kind == "remove" and len(raw) > 1:
             del raw[place]
         elif len(raw) > 1:
-            del raw[max(place, 1):]
+            del raw[max(place, 1) :]
     path = tmp_path_factory.getbasetemp() / "damaged.npy"
     path.write_bytes(raw)
     opened = answers_soon(npy.open_npy, path)
@@ -99,7 +115,10 @@ def test_damaged_headers(data, tmp_path_factory):
 
 
 @QUICK
-@given(raw=st.binary(max_size=300), start=st.sampled_from([b"", npy.MAGIC, npy.MAGIC + b"\x01\x00", npy.MAGIC + b"\x03\x00"]))
+@given(
+    raw=st.binary(max_size=300),
+    start=st.sampled_from([b"", npy.MAGIC, npy.MAGIC + b"\x01\x00", npy.MAGIC + b"\x03\x00"]),
+)
 def test_any_bytes_as_a_file(tmp_path_factory, raw, start):
     path = tmp_path_factory.getbasetemp() / "any.npy"
     path.write_bytes(start + raw)
@@ -130,7 +149,12 @@ def test_damaged_folders(data, tmp_path_factory):
 
 
 def test_many_deep_documents_stay_small():
-    for raw in (b"[" * (8 << 20), b'{"a":' * (1 << 20), b"[],".join([b"["] + [b""] * 100_000) + b"]", b'"' + b"\\" * (8 << 20)):
+    for raw in (
+        b"[" * (8 << 20),
+        b'{"a":' * (1 << 20),
+        b"[],".join([b"["] + [b""] * 100_000) + b"]",
+        b'"' + b"\\" * (8 << 20),
+    ):
         with pytest.raises(StoreError):
             layout_json.parse_layout_json(raw[: layout_json.MAX_BYTES], "layout.json", Layout)
 

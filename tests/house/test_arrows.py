@@ -29,8 +29,12 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^">]+)[">]', re.MULTILINE)
 
 def tracked() -> list[Path]:
     """The checkout's files, those not yet committed too; a source archive without git falls back to the folders."""
-    listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT,
-                            capture_output=True, text=True)
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
     if listed.returncode == 0:
         return [ROOT / name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
     folders = ["include", "src", "bindings", "python", "tests", "bench", "docs", "examples", "apps", "cmake", "scripts"]
@@ -93,7 +97,11 @@ def test_mpi_is_included_in_its_engine_only():
 
 
 def test_boost_is_included_where_stacks_are_made_only():
-    named = [path.relative_to(ROOT) for path in CPP if any(name.startswith("boost/") for name in INCLUDE.findall(path.read_text()))]
+    named = [
+        path.relative_to(ROOT)
+        for path in CPP
+        if any(name.startswith("boost/") for name in INCLUDE.findall(path.read_text()))
+    ]
     assert named == [Path("src/movers/finegrain/fibers.cpp")]
 
 

@@ -73,7 +73,8 @@ TEST(FloorPlan, knows_what_a_rank_owns) {
   for (const Index largest : {Index{0}, Index{4}, Index{60}, Index{1000000}, RankMap::largest_world - 1}) {
     std::vector<Region> regions;
     Map owners;
-    for (Index k = 0; k < 50; ++k) regions.push_back(Region({k}, {k + 1})), owners.push_back(Index(random()) % (largest + 1));
+    for (Index k = 0; k < 50; ++k)
+      regions.push_back(Region({k}, {k + 1})), owners.push_back(Index(random()) % (largest + 1));
     owners.back() = largest;
     const FloorPlan plan(regions, owners);
     for (const Index rank : {Index{-1}, Index{0}, Index{1}, Index{3}, owners[7], owners[20], largest, INT64_MAX}) {
@@ -93,13 +94,15 @@ TEST(FloorPlan, keeps_what_look_ups_need) {
   EXPECT_EQ(&plan.index(), &copy.index());
   EXPECT_EQ(copy.workspace_bytes(), before + plan.index().workspace_bytes());
   EXPECT_EQ(copy.owned_by(3), (std::vector<Index>{3}));
-  EXPECT_EQ(plan.workspace_bytes(), before + plan.index().workspace_bytes());  // where each owns one, owners say it themselves
+  EXPECT_EQ(plan.workspace_bytes(),
+            before + plan.index().workspace_bytes());  // where each owns one, owners say it themselves
   const FloorPlan twice = plan.with_owners({0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7});
   const Index unsorted = twice.workspace_bytes();
   EXPECT_EQ(twice.owned_by(3), (std::vector<Index>{6, 7}));
   EXPECT_EQ(twice.workspace_bytes(), unsorted + 16 * 8);
   EXPECT_TRUE(FloorPlan().index().find(Region()).empty());
-  EXPECT_EQ(FloorPlan(std::vector(2, Region(Point(), Point())), {0, 1}).index().find(Region()), (std::vector<Index>{0, 1}));
+  EXPECT_EQ(FloorPlan(std::vector(2, Region(Point(), Point())), {0, 1}).index().find(Region()),
+            (std::vector<Index>{0, 1}));
 }
 
 TEST(FloorPlan, says_what_is_wrong) {
@@ -127,8 +130,9 @@ TEST(FloorPlan, of_a_layout) {
   EXPECT_EQ(floor_plan_of(Layout::parse("(BLOCK) on 2xREPLICATED(3)", {4})).points(), 12);
   EXPECT_EQ(floor_plan_of(Layout::parse("(BLOCK) on 2, ranks=[5,3]", {4})).owners(), (Map{3, 5}));
   for (const Index n : {Index{1} << 20, Index{1} << 31})
-    expect_error(ErrorKind::memory_limit, {"rank 0", "boxes", "CYCLIC"},
-                 [&] { floor_plan_of(Layout::parse("(CYCLIC, CYCLIC) on 2x2", {n, n})); });
+    expect_error(ErrorKind::memory_limit, {"rank 0", "boxes", "CYCLIC"}, [&] {
+      floor_plan_of(Layout::parse("(CYCLIC, CYCLIC) on 2x2", {n, n}));
+    });
 }
 
 std::vector<Index> loads_of(const std::vector<Index>& weights, const Map& owners, Index ranks) {

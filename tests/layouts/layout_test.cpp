@@ -114,7 +114,9 @@ TEST(Layout, the_constructor_checks_what_the_parser_cannot_reach) {
     Layout({block}, ProcessGrid{{4}, {false}, Order::C, RankMap::whole(3)});
   });
   expect_error(layout, {"rank -1 at position 3"}, [] { process_ranks(std::vector<Index>{3, 1, 0, -1}); });
-  expect_error(layout, {"rank 1099511627776 at position 1"}, [] { process_ranks(std::vector<Index>{3, Index{1} << 40}); });
+  expect_error(layout, {"rank 1099511627776 at position 1"}, [] {
+    process_ranks(std::vector<Index>{3, Index{1} << 40});
+  });
   expect_error(layout, {"ld -1"}, [&] { Layout({block}, grid({4}), Order::C, -1); });
 }
 

@@ -66,8 +66,8 @@ TEST(Locality, TilesOfAGridOfMillionsAreAClosedForm) {
   const auto order = tiled_order(Shape{1024, 1024, 64}, Shape{2, 2, 4});
   EXPECT_LE(order.bytes(), 400);
   EXPECT_EQ(order.size(), Index{1} << 26);
-  EXPECT_EQ(order[4], 64);   // the next row of the first tile
-  EXPECT_EQ(order[16], 4);   // the next tile
+  EXPECT_EQ(order[4], 64);  // the next row of the first tile
+  EXPECT_EQ(order[16], 4);  // the next tile
 }
 
 TEST(Locality, HilbertsCurveVisitsEverybodyNextToNext) {
@@ -90,7 +90,8 @@ TEST(Locality, MembersAreGroupedByNode) {
 }
 
 TEST(Locality, ASplitByTheKeysNumbersRanksInTheOrder) {
-  for (const auto& order : {tiled_order(Shape{4, 6}, Shape{2, 4}), hilbert_order(Shape{5, 3}), node_order(Shape{2, 1, 2, 1, 0})}) {
+  for (const auto& order :
+       {tiled_order(Shape{4, 6}, Shape{2, 4}), hilbert_order(Shape{5, 3}), node_order(Shape{2, 1, 2, 1, 0})}) {
     const auto keys = keys_of(order);
     const auto parts = split(RankMap::whole(order.size()), Shape(keys.size(), 0), keys);
     ASSERT_EQ(parts.size(), 1u);
@@ -138,7 +139,8 @@ TEST(Locality, MistakesAreNamed) {
   test::expect_error(ErrorKind::argument, {"dimension 1", "0"}, [] { tiled_order(Shape{4, 4}, Shape{2, 0}); });
   test::expect_error(ErrorKind::argument, {"dimension 0", "-3"}, [] { hilbert_order(Shape{-3, 4}); });
   test::expect_error(ErrorKind::argument, {"3 of the 9"}, [] { keys_of(RankMap::of(Shape{1, 2, 3}, 9)); });
-  test::expect_error(ErrorKind::argument, {"4", "5 processes"}, [] { placed_order(RankMap::whole(4), RankMap::whole(5)); });
+  test::expect_error(ErrorKind::argument, {"4", "5 processes"},
+                     [] { placed_order(RankMap::whole(4), RankMap::whole(5)); });
 }
 
 }  // namespace

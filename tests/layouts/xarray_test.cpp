@@ -12,7 +12,8 @@ namespace longshore::test {
 namespace {
 
 TEST(XArray, has_storage_for_what_its_rank_owns) {
-  const std::vector regions{Region({0, 0}, {4, 4}), Region({4, 0}, {9, 4}), Region({0, 4}, {0, 9}), Region({2, 4}, {4, 9})};
+  const std::vector regions{Region({0, 0}, {4, 4}), Region({4, 0}, {9, 4}), Region({0, 4}, {0, 9}),
+                            Region({2, 4}, {4, 9})};
   const FloorPlan blocks(regions, {1, 0, 1, 1});
   for (const Order order : {Order::C, Order::F}) {
     const XArray array(blocks, 1, {8, Point{1, 2}, order});
@@ -62,21 +63,31 @@ TEST(XArray, grids_are_apart_and_begin_cache_lines) {
 TEST(XArray, refuses_what_cannot_be) {
   const FloorPlan blocks = even_floor_plan(Region({0, 0}, {8, 8}), 2);
   expect_error(ErrorKind::argument, {"0 bytes"}, [&] { XArray(blocks, 0, {0, Point{1, 1}, Order::F}); });
-  expect_error(ErrorKind::argument, {"-1 ghost cells in dimension 1"}, [&] { XArray(blocks, 0, {8, Point{1, -1}, Order::F}); });
+  expect_error(ErrorKind::argument, {"-1 ghost cells in dimension 1"}, [&] {
+    XArray(blocks, 0, {8, Point{1, -1}, Order::F});
+  });
   expect_error(ErrorKind::shape, {"3"}, [&] { XArray(blocks, 0, {8, Point{1, 1, 1}, Order::F}); });
-  expect_error(ErrorKind::buffer, {"rank 0", "take 576 bytes", "100"},
-               [&] { XArray(blocks, 0, {8, Point{1, 1}, Order::F}, Memory::ordinary(100)); });
+  expect_error(ErrorKind::buffer, {"rank 0", "take 576 bytes", "100"}, [&] {
+    XArray(blocks, 0, {8, Point{1, 1}, Order::F}, Memory::ordinary(100));
+  });
   expect_error(ErrorKind::overflow, {}, [&] {
     XArray(FloorPlan(std::vector<Region>{Region({0, 0}, {Index(1) << 40, Index(1) << 40})}, {0}), 0, {8, {}, Order::F});
   });
   std::vector<std::byte> bytes(1000);
   const Grid grid{Region({0, 0}, {4, 8}), bytes.data(), {8, 32}, 8};
   XArray::over(blocks, 0, {8, {}, Order::F}, {grid});
-  expect_error(ErrorKind::argument, {"2 arrays for 1 blocks"}, [&] { XArray::over(blocks, 0, {8, {}, Order::F}, {grid, grid}); });
-  expect_error(ErrorKind::shape, {"block 1", "[4:8, 0:8]"}, [&] { XArray::over(blocks, 1, {8, {}, Order::F}, {grid}); });
-  expect_error(ErrorKind::type, {"block 0", "8 bytes, not of 4"}, [&] { XArray::over(blocks, 0, {4, {}, Order::F}, {grid}); });
-  expect_error(ErrorKind::buffer, {"block 0", "no memory"},
-               [&] { XArray::over(blocks, 0, {8, {}, Order::F}, {{grid.region, nullptr, grid.strides, 8}}); });
+  expect_error(ErrorKind::argument, {"2 arrays for 1 blocks"}, [&] {
+    XArray::over(blocks, 0, {8, {}, Order::F}, {grid, grid});
+  });
+  expect_error(ErrorKind::shape, {"block 1", "[4:8, 0:8]"}, [&] {
+    XArray::over(blocks, 1, {8, {}, Order::F}, {grid});
+  });
+  expect_error(ErrorKind::type, {"block 0", "8 bytes, not of 4"}, [&] {
+    XArray::over(blocks, 0, {4, {}, Order::F}, {grid});
+  });
+  expect_error(ErrorKind::buffer, {"block 0", "no memory"}, [&] {
+    XArray::over(blocks, 0, {8, {}, Order::F}, {{grid.region, nullptr, grid.strides, 8}});
+  });
 }
 
 }  // namespace

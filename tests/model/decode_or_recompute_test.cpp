@@ -22,8 +22,9 @@ constexpr Published iwarp_static[] = {{1, none, 100}, {2, 12, 109}, {3, 7, 116},
                                       {5, 4, 133},    {6, 4, 141},  {7, 3, 149}, {8, 3, 159}};
 constexpr Published iwarp_dynamic[] = {{1, 13, 107}, {2, 7, 115}, {3, 5, 123}, {4, 4, 132},
                                        {5, 4, 139},  {6, 3, 147}, {7, 3, 154}, {8, 3, 161}};
-constexpr Published paragon_static[] = {{14, none, 0}, {15, none, 0}, {16, none, 0}, {17, 41, 101}, {18, 20, 102}, {19, 14, 103},
-                                        {20, 11, 104}, {21, 9, 105},  {22, 7, 106},  {23, 7, 107},  {24, 6, 108},  {25, 5, 109}};
+constexpr Published paragon_static[] = {{14, none, 0}, {15, none, 0}, {16, none, 0}, {17, 41, 101},
+                                        {18, 20, 102}, {19, 14, 103}, {20, 11, 104}, {21, 9, 105},
+                                        {22, 7, 106},  {23, 7, 107},  {24, 6, 108},  {25, 5, 109}};
 
 TEST(DecodeOrRecompute, break_even_is_the_papers) {
   for (const auto& row : iwarp_static)
@@ -46,22 +47,24 @@ int down(double speedup) { return int(std::floor(speedup * 100 + 1e-9)); }
 int up(double speedup) { return int(std::ceil(speedup * 100 - 1e-9)); }
 
 TEST(DecodeOrRecompute, speedup_on_the_paragon_is_the_papers) {
-  // Truncated; 1.0099 at n_g = 17 is printed 1.01, so the text rounds r_rc to 9e6: 9.01e6 truncates to the whole column, and its
-  // break-even column is the same.
+  // Truncated; 1.0099 at n_g = 17 is printed 1.01, so the text rounds r_rc to 9e6: 9.01e6 truncates to the whole
+  // column, and its break-even column is the same.
   auto measured = paragon_rates;
   measured.read_words_per_second = 9.01e6;
   for (const auto& row : paragon_static) {
     EXPECT_EQ(break_even_uses(measured, paragon_static_costs, row.n_g), row.break_even) << "n_g " << row.n_g;
     if (row.speedup_hundredths == 0) continue;
-    EXPECT_EQ(down(assembly_speedup(measured, paragon_static_costs, row.n_g)), row.speedup_hundredths) << "n_g " << row.n_g;
+    EXPECT_EQ(down(assembly_speedup(measured, paragon_static_costs, row.n_g)), row.speedup_hundredths)
+        << "n_g " << row.n_g;
     const double as_printed = assembly_speedup(paragon_rates, paragon_static_costs, row.n_g);
     EXPECT_EQ(row.n_g == 17 ? up(as_printed) : down(as_printed), row.speedup_hundredths) << "n_g " << row.n_g;
   }
 }
 
 TEST(DecodeOrRecompute, speedup_on_the_iwarp_is_the_papers_but_for_two_digits) {
-  // The printed steps go from 0.07 to 0.10 and from 0.07 to 0.09: no one rounding of a function linear in n_g does that. Each
-  // value is the equation's rounded down or up, but for 1.49 (it is 1.50; 1.49 stands in the measured column) and 1.32 (1.31).
+  // The printed steps go from 0.07 to 0.10 and from 0.07 to 0.09: no one rounding of a function
+  // linear in n_g does that. Each value is the equation's rounded down or up, but for 1.49 (it is
+  // 1.50; 1.49 stands in the measured column) and 1.32 (1.31).
   for (const auto& row : iwarp_static) {
     const double speedup = assembly_speedup(iwarp_rates, iwarp_static_costs, row.n_g);
     const int misprint = row.n_g == 7 ? 1 : 0;
@@ -124,14 +127,16 @@ TEST(DecodeOrRecompute, a_break_even_that_does_not_fit_is_an_error) {
   const auto barely = std::nextafter(1.0, 2.0);  // one bit above the threshold
   EXPECT_GT(break_even_uses(iwarp_rates, iwarp_static_costs, barely), Index(1) << 50);
   const LoopCosts dear{2, 5, 1e6};
-  expect_error(ErrorKind::overflow, {"break-even", "1.000000", "threshold"}, [&] { break_even_uses(iwarp_rates, dear, barely); });
+  expect_error(ErrorKind::overflow, {"break-even", "1.000000", "threshold"},
+               [&] { break_even_uses(iwarp_rates, dear, barely); });
 }
 
 TEST(DecodeOrRecompute, arguments_are_checked) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   auto rates = iwarp_rates;
   rates.read_words_per_second = 0;
-  expect_error(ErrorKind::argument, {"r_rc", "0.0", "positive"}, [&] { threshold_instructions(rates, iwarp_static_costs); });
+  expect_error(ErrorKind::argument, {"r_rc", "0.0", "positive"},
+               [&] { threshold_instructions(rates, iwarp_static_costs); });
   rates.read_words_per_second = std::nan("");
   expect_error(ErrorKind::argument, {"r_rc", "nan"}, [&] { assembly_seconds(rates, iwarp_static_costs, 1); });
   rates = iwarp_rates;
@@ -140,7 +145,8 @@ TEST(DecodeOrRecompute, arguments_are_checked) {
   expect_error(ErrorKind::argument, {"n_o", "inf"}, [&] { encode_seconds(iwarp_rates, {2, 5, infinity}, 1, 1); });
   expect_error(ErrorKind::argument, {"n_g", "-1"}, [] { break_even_uses(iwarp_rates, iwarp_static_costs, -1); });
   expect_error(ErrorKind::argument, {"n, words", "-1"}, [] { assembly_seconds(iwarp_rates, iwarp_static_costs, -1); });
-  expect_error(ErrorKind::argument, {"n_i, uses", "0"}, [] { decode_seconds(iwarp_rates, iwarp_static_costs, 1, 1, 0); });
+  expect_error(ErrorKind::argument, {"n_i, uses", "0"},
+               [] { decode_seconds(iwarp_rates, iwarp_static_costs, 1, 1, 0); });
   expect_error(ErrorKind::argument, {"t_ac", "n_ac"}, [] { assembly_speedup(iwarp_rates, {-10, 5, 6}, 1); });
 }
 

@@ -27,7 +27,8 @@ Bytes bytes_of(const XArray& array) {
 
 /// Calls f(source element, destination element) for every point of a motion, in no order that anybody relies on.
 template <class F>
-void for_each_point(const BlockMotion& motion, const Axes& axes, const XArray& source, const XArray& destination, F&& f) {
+void for_each_point(const BlockMotion& motion, const Axes& axes, const XArray& source, const XArray& destination,
+                    F&& f) {
   const Grid &from = source.grid(motion.source), &to = destination.grid(motion.destination);
   for (Index k = 0; k < motion.points(); ++k) {
     Point s(from.region.dims()), d(to.region.dims());
@@ -48,11 +49,13 @@ struct InOrder {
   int sources = 0, destinations = 0;
 };
 
-/// Moves by the threads engine, and by halves through messages as other engines do, all of them at once or a piece at a time.
+/// Moves by the threads engine, and by halves through messages as
+/// other engines do, all of them at once or a piece at a time.
 void expect_moves(const BlockPlan& plan, Index element, Order visit, InOrder& in_order) {
   const Order from_order = draw(0, 1) ? Order::C : Order::F, to_order = draw(0, 1) ? Order::C : Order::F;
   const XArray source(plan.source(), {}, {element, {}, from_order});
-  const XArray moved(plan.destination(), {}, {element, {}, to_order}), halves(plan.destination(), {}, {element, {}, to_order}),
+  const XArray moved(plan.destination(), {}, {element, {}, to_order}),
+      halves(plan.destination(), {}, {element, {}, to_order}),
       expected(plan.destination(), {}, {element, {}, to_order});
   fill(source);
   for (const auto& motion : plan.motions())

@@ -30,7 +30,9 @@ struct Blocks {
     }
   }
   XArray array() { return over(grids()); }
-  XArray over(std::vector<Grid> grids) const { return XArray::over(plan, {}, {element, ghost, order}, std::move(grids)); }
+  XArray over(std::vector<Grid> grids) const {
+    return XArray::over(plan, {}, {element, ghost, order}, std::move(grids));
+  }
   std::vector<Grid> grids() {
     std::vector<Grid> grids;
     for (Index k = 0; k < plan.size(); ++k) grids.push_back(grid(k));
@@ -80,9 +82,11 @@ TEST(BlocksMover, halos_again_and_again) {
 
 TEST(BlocksMover, two_in_flight_between_floor_plans) {
   const Region domain({0, 0}, {97, 61});
-  const FloorPlan rows = even_floor_plan(domain, 7), tiles = floor_plan_of(Layout::parse("(CYCLIC(5), BLOCK) on 3x2", {97, 61}));
+  const FloorPlan rows = even_floor_plan(domain, 7),
+                  tiles = floor_plan_of(Layout::parse("(CYCLIC(5), BLOCK) on 3x2", {97, 61}));
   const BlockPlan there = BlockPlan::copy_between(rows, tiles);
-  Blocks a(rows, 0, Order::C, 8, true), b(tiles, 1, Order::F, 8, false), c(rows, 3, Order::F, 8, false), expected = b, back = c;
+  Blocks a(rows, 0, Order::C, 8, true), b(tiles, 1, Order::F, 8, false), c(rows, 3, Order::F, 8, false), expected = b,
+                                                                                                         back = c;
   Blocks d(tiles, 0, Order::C, 8, true), e(rows, 0, Order::C, 8, false), expected_e = e;
   carry_out(there, a, expected, Order::F);
   carry_out(there.reverse(), expected, back, Order::F);
@@ -103,7 +107,8 @@ TEST(BlocksMover, two_in_flight_between_floor_plans) {
 
 TEST(BlocksMover, other_shapes_by_hand) {
   std::mt19937 random(3);
-  const FloorPlan from(std::vector{Region({0, 0, 0}, {12, 10, 8})}, {0}), to(std::vector{Region({-5, 0, 0}, {20, 30, 130})}, {0});
+  const FloorPlan from(std::vector{Region({0, 0, 0}, {12, 10, 8})}, {0}),
+      to(std::vector{Region({-5, 0, 0}, {20, 30, 130})}, {0});
   for (const Order visit : {Order::C, Order::F})
     for (int trial = 0; trial < 60; ++trial) {
       // The same number of points in another shape.
@@ -113,7 +118,8 @@ TEST(BlocksMover, other_shapes_by_hand) {
                                        Region({0, 0, 0}, {1, 1, 2 * x * y * z}), Region({0, 0, 0}, {x * y, z, 2})};
       BlockPlan plan(from, to);
       plan.copy(shapes[random() % 4].shift({-5, 2, 0}), 0, source, 0);
-      Blocks a(from, 0, random() % 2 ? Order::C : Order::F, 4, true), b(to, 0, random() % 2 ? Order::C : Order::F, 4, false);
+      Blocks a(from, 0, random() % 2 ? Order::C : Order::F, 4, true),
+          b(to, 0, random() % 2 ? Order::C : Order::F, 4, false);
       Blocks expected = b;
       carry_out(plan, a, expected, visit);
       BlockOptions options;
@@ -163,7 +169,8 @@ TEST(BlocksMover, combines_what_overlaps) {
       }
     }
     for (Index k = 0; k < plan.size(); ++k)
-      EXPECT_EQ(std::memcmp(array.grid(k).data, expected.grid(k).data, std::size_t(array.grid(k).region.size() * 8)), 0) << k;
+      EXPECT_EQ(std::memcmp(array.grid(k).data, expected.grid(k).data, std::size_t(array.grid(k).region.size() * 8)), 0)
+          << k;
   }
 }
 
@@ -172,11 +179,12 @@ TEST(BlocksMover, combines_by_a_function_of_the_user) {
   const FloorPlan rows = even_floor_plan(domain, 3), columns = balanced_along(split_to_size(domain, {13, 3}), 3);
   const XArray from(rows, {}, {4, {}, Order::C}), to(columns, {}, {4, Point{1, 1}, Order::F});
   BlockOptions options;
-  options.reduction = Reduction(4, [](std::byte* destination, const std::byte* source, Index n, Index to_step, Index from_step) {
-    for (; n-- > 0; destination += to_step, source += from_step)
-      *reinterpret_cast<std::int32_t*>(destination) = 10 * *reinterpret_cast<std::int32_t*>(destination) +
-                                                      *reinterpret_cast<const std::int32_t*>(source);
-  });
+  options.reduction =
+      Reduction(4, [](std::byte* destination, const std::byte* source, Index n, Index to_step, Index from_step) {
+        for (; n-- > 0; destination += to_step, source += from_step)
+          *reinterpret_cast<std::int32_t*>(destination) =
+              10 * *reinterpret_cast<std::int32_t*>(destination) + *reinterpret_cast<const std::int32_t*>(source);
+      });
   for (const Index k : from.owned())
     for (Index i = 0; i < rows.region(k).size(); ++i) {
       const Point p = rows.region(k).point_at(i, Order::C);
@@ -213,10 +221,12 @@ TEST(BlocksMover, says_what_is_wrong) {
   expect_error(ErrorKind::argument, {"rank 1's"}, [&] { bind_threads(BlockPlan::halo(plan, Halo(2, 1), 1), a, a); });
   const XArray rank_one(plan, 1, {8, Point(2, 1)});
   expect_error(ErrorKind::argument, {"rank 1 alone"}, [&] { bind_threads(halo, rank_one, rank_one); });
-  expect_error(ErrorKind::shape, {"destination array has other blocks", "on 3"},
-               [&] { bind_threads(BlockPlan(plan, plan.with_owners({0, 3, 2, 3})), a, a); });
-  expect_error(ErrorKind::type, {"elements of 8 bytes", "of 4"},
-               [&] { bind_threads(halo, a, XArray(plan, {}, {4, Point(2, 1)})); });
+  expect_error(ErrorKind::shape, {"destination array has other blocks", "on 3"}, [&] {
+    bind_threads(BlockPlan(plan, plan.with_owners({0, 3, 2, 3})), a, a);
+  });
+  expect_error(ErrorKind::type, {"elements of 8 bytes", "of 4"}, [&] {
+    bind_threads(halo, a, XArray(plan, {}, {4, Point(2, 1)}));
+  });
   expect_error(ErrorKind::type, {"add is for elements of 4 bytes", "have 8"}, [&] {
     BlockOptions options;
     options.reduction = Reduction(ElementType::float32, ReduceOp::add);
@@ -231,11 +241,12 @@ TEST(BlocksMover, says_what_is_wrong) {
   chain.copy(Region({0, 0}, {1, 1}), 0, Region({4, 0}, {5, 1}), 2);
   chain.copy(Region({4, 3}, {5, 4}), 3, Region({0, 0}, {1, 1}), 0);
   for (const auto op : {ReduceOp::replace, ReduceOp::add})
-    expect_error(ErrorKind::argument, {"one motion reads and another writes the points [0:1, 0:1] of block 0 (rank 0)"}, [&] {
-      BlockOptions options;
-      if (op != ReduceOp::replace) options.reduction = Reduction(ElementType::float64, op);
-      bind_threads(chain, a, a, options);
-    });
+    expect_error(ErrorKind::argument, {"one motion reads and another writes the points [0:1, 0:1] of block 0 (rank 0)"},
+                 [&] {
+                   BlockOptions options;
+                   if (op != ReduceOp::replace) options.reduction = Reduction(ElementType::float64, op);
+                   bind_threads(chain, a, a, options);
+                 });
   for (const bool proxy : {false, true}) {
     BlockOptions options;
     options.proxy = proxy;

@@ -57,10 +57,10 @@ TEST(DatatypeContents, SubarraysInBothOrders) {
 
 TEST(DatatypeContents, DarraysOnGridsInCOrder) {
   // Rank 1 of a 2 x 2 grid is at (0, 1). 3 x 5: rows in blocks of 2, columns cyclic by 2.
-  expect(Combiner::darray, {4, 1, 2, 3, 5, 121, 122, -49767, 2, 2, 2, 56}, {}, {4, 1, 2, 121, 122, -49767, 2, 2, 2, 56}, {3, 5},
-         {8, 12, 28, 32});
-  expect(Combiner::darray, {4, 1, 2, 3, 5, 121, 122, -49767, 2, 2, 2, 57}, {}, {4, 1, 2, 121, 122, -49767, 2, 2, 2, 57}, {3, 5},
-         {24, 28, 36, 40});
+  expect(Combiner::darray, {4, 1, 2, 3, 5, 121, 122, -49767, 2, 2, 2, 56}, {}, {4, 1, 2, 121, 122, -49767, 2, 2, 2, 56},
+         {3, 5}, {8, 12, 28, 32});
+  expect(Combiner::darray, {4, 1, 2, 3, 5, 121, 122, -49767, 2, 2, 2, 57}, {}, {4, 1, 2, 121, 122, -49767, 2, 2, 2, 57},
+         {3, 5}, {24, 28, 36, 40});
   // Not distributed, cyclic by default, a last part of a block, and nothing at all.
   expect(Combiner::darray, {2, 1, 2, 2, 3, 123, 122, -49767, -49767, 1, 2, 56}, {},
          {2, 1, 2, 123, 122, -49767, -49767, 1, 2, 56}, {2, 3}, {4, 16});

@@ -18,7 +18,8 @@ struct Layouts {
 
   Layouts(std::string_view from, std::string_view to, std::vector<Index> shape, Index element_bytes,
           std::vector<std::size_t> axes = {})
-      : Layouts(MotionPlan(Layout::parse(from, shape), Layout::parse(to, permuted_shape(shape, axes)), element_bytes, axes)) {}
+      : Layouts(MotionPlan(Layout::parse(from, shape), Layout::parse(to, permuted_shape(shape, axes)), element_bytes,
+                           axes)) {}
   explicit Layouts(MotionPlan given)
       : plan(std::move(given)),
         source(plan.source(), plan.element_bytes()),
@@ -52,8 +53,9 @@ void compare_with_threads(Layouts& layouts, Index ranks, const MoveOptions& opti
   finegrain::run(ranks,
                  [&](Rank& me) {
                    const MotionPlan own = layouts.plan;
-                   const auto mover = finegrain::bind(seed % 2 ? own : layouts.plan, me, mine(sources, own.source(), me.rank()),
-                                                      mine(destinations, own.destination(), me.rank()), options);
+                   const auto mover =
+                       finegrain::bind(seed % 2 ? own : layouts.plan, me, mine(sources, own.source(), me.rank()),
+                                       mine(destinations, own.destination(), me.rank()), options);
                    moved += mover->moved_bytes();
                    for (Index round = 0; round < 3; ++round) {
                      me.barrier();
@@ -109,7 +111,8 @@ TEST_F(FinegrainLayouts, say_what_is_wrong_to_every_rank) {
   auto refuses = [&](ErrorKind kind, const std::vector<std::string>& words, auto&& change, Index ranks = 3) {
     Index told = 0;
     finegrain::run(ranks, [&](Rank& me) {
-      LocalArray source = Layouts::of(layouts.source, me.rank()), destination = Layouts::of(layouts.destination, me.rank());
+      LocalArray source = Layouts::of(layouts.source, me.rank()),
+                 destination = Layouts::of(layouts.destination, me.rank());
       MotionPlan plan = layouts.plan;
       MoveOptions options;
       change(me.rank(), plan, source, destination, options);
@@ -122,13 +125,16 @@ TEST_F(FinegrainLayouts, say_what_is_wrong_to_every_rank) {
           [](Index rank, auto& plan, auto&...) {
             if (rank == 1) plan = MotionPlan(plan.source(), plan.source(), 8);
           });
-  refuses(ErrorKind::disagreement, {"\n  rank 2: ", "float64 alpha"}, [](Index rank, auto&, auto&, auto&, auto& options) {
-    if (rank == 2) options.combine = Combine(ElementType::float64, {}, {}, false);
-  });
-  refuses(ErrorKind::argument, {"the plan needs 3 ranks, the world has 2"}, [](auto&&...) {}, 2);
-  refuses(ErrorKind::shape, {"rank 1: the source array has shape (1, 8)"}, [](Index rank, auto&, auto& source, auto&...) {
-    if (rank == 1) source.shape = {1, 8};
-  });
+  refuses(ErrorKind::disagreement, {"\n  rank 2: ", "float64 alpha"},
+          [](Index rank, auto&, auto&, auto&, auto& options) {
+            if (rank == 2) options.combine = Combine(ElementType::float64, {}, {}, false);
+          });
+  refuses(
+      ErrorKind::argument, {"the plan needs 3 ranks, the world has 2"}, [](auto&&...) {}, 2);
+  refuses(ErrorKind::shape, {"rank 1: the source array has shape (1, 8)"},
+          [](Index rank, auto&, auto& source, auto&...) {
+            if (rank == 1) source.shape = {1, 8};
+          });
   refuses(ErrorKind::shape, {"layout rank 2 takes no part in the destination layout"},
           [](Index rank, auto&, auto& source, auto& destination, auto&) {
             if (rank == 2) destination = source;
@@ -138,14 +144,17 @@ TEST_F(FinegrainLayouts, say_what_is_wrong_to_every_rank) {
             if (rank == 0) destination.data = layouts.source.memory[2].data();
           });
   refuses(ErrorKind::type, {"alpha and beta are for float32, the plan's elements have 8 bytes"},
-          [](Index, auto&, auto&, auto&, auto& options) { options.combine = Combine(ElementType::float32, {}, {}, false); });
+          [](Index, auto&, auto&, auto&, auto& options) {
+            options.combine = Combine(ElementType::float32, {}, {}, false);
+          });
   refuses(ErrorKind::memory_limit, {"rank 0 needs", "max_mem allows 10"},
           [](Index, auto&, auto&, auto&, auto& options) { options.max_mem = 10; });
   // Plans of two kinds.
   const auto blocks = even_floor_plan(Region({0}, {4}), 2);
   const XArray array(blocks, {}, {8, Point(1, 1), Order::F});
   expect_error(ErrorKind::disagreement,
-               {"called bind() of a plan between layouts where rank 0 has called bind() of a plan between blocks"}, [&] {
+               {"called bind() of a plan between layouts where rank 0 has called bind() of a plan between blocks"},
+               [&] {
                  finegrain::run(2, [&](Rank& me) {
                    if (me.rank() == 0)
                      finegrain::bind(BlockPlan::halo(blocks, Halo(1, 1)), me, array, array);

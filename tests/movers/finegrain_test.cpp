@@ -34,7 +34,8 @@ struct Case {
     for (std::size_t k = 0; k < array.grids().size(); ++k) {
       const Grid& grid = array.grids()[k];
       const Index bytes = grid.region.size() * grid.element_bytes;
-      for (Index i = 0; i < bytes; ++i) grid.data[i] = std::byte((std::size_t(i) * 17 + k * 29 + std::size_t(round)) % 61);
+      for (Index i = 0; i < bytes; ++i)
+        grid.data[i] = std::byte((std::size_t(i) * 17 + k * 29 + std::size_t(round)) % 61);
     }
   }
 };
@@ -48,7 +49,9 @@ XArray part_of(const XArray& whole, Index rank) {
 
 void expect_equal(const XArray& a, const XArray& b) {
   for (std::size_t k = 0; k < a.grids().size(); ++k)
-    EXPECT_EQ(std::memcmp(a.grids()[k].data, b.grids()[k].data, std::size_t(a.grids()[k].region.size() * a.element_bytes())), 0)
+    EXPECT_EQ(
+        std::memcmp(a.grids()[k].data, b.grids()[k].data, std::size_t(a.grids()[k].region.size() * a.element_bytes())),
+        0)
         << "block " << k;
 }
 
@@ -60,8 +63,8 @@ void move(Mover& mover, Index round) {
   mover.wait();
 }
 
-/// What the threads engine does and what ranks do that take turns, each with its own share of the plan and of the arrays or with
-/// everybody's, are the same.
+/// What the threads engine does and what ranks do that take turns, each with its
+/// own share of the plan and of the arrays or with everybody's, are the same.
 void compare_with_threads(const Case& threads, Index ranks, std::uint64_t seed, const BlockOptions& options,
                           const std::function<BlockPlan(Index)>& own_plan) {
   const auto twin = bind_threads(threads.plan, threads.source, threads.destination, options);
@@ -73,7 +76,9 @@ void compare_with_threads(const Case& threads, Index ranks, std::uint64_t seed, 
                  [&](Rank& me) {
                    const bool own = seed % 2 == 1;
                    const XArray source = own ? part_of(turns.source, me.rank()) : turns.source;
-                   const XArray destination = endogenous ? source : own ? part_of(turns.destination, me.rank()) : turns.destination;
+                   const XArray destination = endogenous ? source
+                                              : own      ? part_of(turns.destination, me.rank())
+                                                         : turns.destination;
                    std::optional<BlockPlan> share;
                    if (seed % 3 != 0) share = own_plan(me.rank());
                    const auto mover = finegrain::bind(share ? *share : turns.plan, me, source, destination, options);
@@ -117,8 +122,8 @@ TEST_F(FinegrainMover, does_what_threads_do) {
     const Halo halo(dims, width, domain, std::vector<bool>(dims, random() % 2 == 0));
     compare_with_threads({BlockPlan::halo(blocks, halo), array, array}, ranks + 1, seed, {},
                          [&](Index r) { return BlockPlan::halo(blocks, halo, r); });
-    compare_with_threads({BlockPlan::copy_between(blocks, others), array, XArray(others, {}, bare)}, ranks, seed + 1, {},
-                         [&](Index r) { return BlockPlan::copy_between(blocks, others, r); });
+    compare_with_threads({BlockPlan::copy_between(blocks, others), array, XArray(others, {}, bare)}, ranks, seed + 1,
+                         {}, [&](Index r) { return BlockPlan::copy_between(blocks, others, r); });
     BlockOptions add;
     add.reduction = Reduction(ElementType::uint64, ReduceOp::add);
     const XArray numbers(blocks, {}, {8, Point(dims, width), order});
@@ -138,8 +143,8 @@ TEST_F(FinegrainMover, other_shapes_by_hand) {
       BlockOptions options;
       options.visit = visit;
       compare_with_threads(
-          {plan, XArray(from, {}, {4, Point(2), Order::F}), XArray(plan.destination(), {}, {4, Point(2), Order::C})}, 3, seed,
-          options, [&](Index) { return plan; });
+          {plan, XArray(from, {}, {4, Point(2), Order::F}), XArray(plan.destination(), {}, {4, Point(2), Order::C})}, 3,
+          seed, options, [&](Index) { return plan; });
     }
 }
 
@@ -150,10 +155,11 @@ TEST_F(FinegrainMover, functions_of_ones_own) {
   finegrain::run(5, [&](Rank& me) {
     Index calls = 0;  // on this rank's stack
     BlockOptions options;
-    options.reduction = Reduction(8, [&calls, r = me.rank()](std::byte* to, const std::byte*, Index n, Index step, Index) {
-      ++calls;
-      for (Index k = 0; k < n; ++k) std::memcpy(to + k * step, &r, sizeof r);
-    });
+    options.reduction =
+        Reduction(8, [&calls, r = me.rank()](std::byte* to, const std::byte*, Index n, Index step, Index) {
+          ++calls;
+          for (Index k = 0; k < n; ++k) std::memcpy(to + k * step, &r, sizeof r);
+        });
     const auto mover = finegrain::bind(halo, me, array, array, options);
     mover->start(), mover->wait();
     EXPECT_EQ(calls, me.rank() % 4 == 0 ? 1 : 2);
@@ -170,8 +176,9 @@ TEST_F(FinegrainMover, thousands_of_ranks) {
     const XArray array(blocks, {}, {8, Point(2, 1), Order::F});
     const Case one{BlockPlan::halo(blocks, Halo(2, 1, domain, {true, true})), array, array};
     for (const std::uint64_t seed : {0, 7})  // with everybody's plan, and each with its own and arrays of its own
-      compare_with_threads(one, ranks, seed, {},
-                           [&](Index r) { return BlockPlan::halo(blocks, Halo(2, 1, domain, {true, true}), r); });
+      compare_with_threads(one, ranks, seed, {}, [&](Index r) {
+        return BlockPlan::halo(blocks, Halo(2, 1, domain, {true, true}), r);
+      });
   }
 }
 
@@ -189,7 +196,8 @@ TEST_F(FinegrainMover, several_in_flight_and_given_up) {
     finegrain::run(6,
                    [&](Rank& me) {
                      // Ranks start in one order and wait in another one; one move is never waited for, by anybody.
-                     const auto one = finegrain::bind(there, me, a, b), two = finegrain::bind(there.reverse(), me, expected_b, c);
+                     const auto one = finegrain::bind(there, me, a, b),
+                                two = finegrain::bind(there.reverse(), me, expected_b, c);
                      const auto dropped = finegrain::bind(there, me, a, d);
                      dropped->start();
                      for (int round = 0; round < 2; ++round) {
@@ -203,7 +211,8 @@ TEST_F(FinegrainMover, several_in_flight_and_given_up) {
                    {seed});
     expect_equal(b, expected_b);
     expect_equal(c, a);
-    EXPECT_EQ(std::memcmp(d.memory()->data(), b.memory()->data(), std::size_t(b.memory()->bytes())), 0);  // all have started it
+    EXPECT_EQ(std::memcmp(d.memory()->data(), b.memory()->data(), std::size_t(b.memory()->bytes())),
+              0);  // all have started it
 
     // One rank gives a move up, and may or may not have got what it was to get: the others get theirs.
     const BlockPlan back = there.reverse();
@@ -231,7 +240,8 @@ TEST_F(FinegrainMover, who_gives_up_a_later_move_has_not_finished_the_one_before
   finegrain::run(3, [&](Rank& me) {
     auto mover = finegrain::bind(plan, me, source, destination);
     if (me.rank() == 1) me.yield();
-    if (me.rank() == 2) me.receive(1, 0, {});  // has come here by now, and starts when rank 1 has given up the second move
+    if (me.rank() == 2)
+      me.receive(1, 0, {});  // has come here by now, and starts when rank 1 has given up the second move
     mover->start(), mover->wait();
     if (me.rank() == 1) {
       mover->start();
@@ -384,13 +394,15 @@ TEST_F(FinegrainMover, checked_moves_find_what_was_written_too_early) {
           for (int round = 0; round < 2; ++round) {
             mover->start();
             const Grid& mine = array.grid(me.rank());
-            if (early && me.rank() == 3 && round == 1) mine.data[mine.offset_of(blocks.region(3).lower())] ^= std::byte(1);
+            if (early && me.rank() == 3 && round == 1)
+              mine.data[mine.offset_of(blocks.region(3).lower())] ^= std::byte(1);
             mover->wait();
           }
         });
       };
       if (early)
-        expect_error(ErrorKind::buffer, {"rank 3: the points", "of block 3 were written between start() and wait()"}, world);
+        expect_error(ErrorKind::buffer, {"rank 3: the points", "of block 3 were written between start() and wait()"},
+                     world);
       else
         world();
     }
@@ -407,7 +419,8 @@ TEST_F(FinegrainMover, deadlocks_name_who_does_not_move) {
     });
   };
   expect_error(ErrorKind::deadlock,
-               {"rank 0 waits in wait() of a move for rank 1, which has not started it\n  rank 1 waits in barrier()"}, [&] {
+               {"rank 0 waits in wait() of a move for rank 1, which has not started it\n  rank 1 waits in barrier()"},
+               [&] {
                  world([](Rank& me, auto& mover) {
                    if (me.rank() == 1) me.barrier();
                    mover->start(), mover->wait();
@@ -429,25 +442,27 @@ TEST_F(FinegrainMover, deadlocks_name_who_does_not_move) {
       for (int round = 0; round < (me.rank() == 2 ? 1 : 2); ++round) mover->start(), mover->wait();
     });
   });
-  // Ranks that ask and ask are in a deadlock where they say so: rank 2 does not start, and in the second world yields all the time.
+  // Ranks that ask and ask are in a deadlock where they say so: rank
+  // 2 does not start, and in the second world yields all the time.
   for (const bool yields : {false, true})
-    expect_error(ErrorKind::deadlock,
-                 {yields ? "4 of 4 ranks ask or yield" : "3 of 4 ranks ask or yield",
-                  "in 50 turns of each nobody has come any further",
-                  " asks in test() of a move for rank 2, which has not started it",
-                  yields ? "rank 2 has its turns, but comes no further" : "rank 2 waits for a message of rank 0 (tag 1)"},
-                 [&] {
-                   finegrain::run(4,
-                                  [&](Rank& me) {
-                                    const auto mover = finegrain::bind(halo, me, array, array);
-                                    while (yields && me.rank() == 2) me.yield();
-                                    if (me.rank() == 2) me.receive(0, 1, {});
-                                    mover->start();
-                                    while (!mover->test()) {
-                                    }
-                                  },
-                                  {.seed = 5, .idle_turns = 50});
-                 });
+    expect_error(
+        ErrorKind::deadlock,
+        {yields ? "4 of 4 ranks ask or yield" : "3 of 4 ranks ask or yield",
+         "in 50 turns of each nobody has come any further",
+         " asks in test() of a move for rank 2, which has not started it",
+         yields ? "rank 2 has its turns, but comes no further" : "rank 2 waits for a message of rank 0 (tag 1)"},
+        [&] {
+          finegrain::run(4,
+                         [&](Rank& me) {
+                           const auto mover = finegrain::bind(halo, me, array, array);
+                           while (yields && me.rank() == 2) me.yield();
+                           if (me.rank() == 2) me.receive(0, 1, {});
+                           mover->start();
+                           while (!mover->test()) {
+                           }
+                         },
+                         {.seed = 5, .idle_turns = 50});
+        });
   // Somebody who only asks is in no deadlock otherwise; a mover is of no use when its world is over.
   std::unique_ptr<Mover> kept;
   expect_error(ErrorKind::argument, {"rank 1: asked often enough"}, [&] {
@@ -460,13 +475,15 @@ TEST_F(FinegrainMover, deadlocks_name_who_does_not_move) {
     });
   });
   kept->wait();  // all others have given up
-  expect_error(ErrorKind::argument, {"rank 0's part of a world is used when that world is over"}, [&] { kept->start(); });
+  expect_error(ErrorKind::argument, {"rank 0's part of a world is used when that world is over"},
+               [&] { kept->start(); });
 }
 
 TEST_F(FinegrainMover, says_what_is_wrong_to_every_rank) {
   const auto blocks = even_floor_plan(Region({0, 0}, {8, 6}), 4);
   const BlockPlan halo = BlockPlan::halo(blocks, Halo(2, 1)), wide = BlockPlan::halo(blocks, Halo(2, 2));
-  const XArray array(blocks, {}, {8, Point(2, 1), Order::F}), other = Case::fresh(array), bare(blocks, {}, {8, {}, Order::F});
+  const XArray array(blocks, {}, {8, Point(2, 1), Order::F}), other = Case::fresh(array),
+                                                              bare(blocks, {}, {8, {}, Order::F});
   auto refuses = [&](ErrorKind kind, const std::vector<std::string>& words, auto&& bind, Index ranks = 4) {
     Index told = 0;
     finegrain::run(ranks, [&](Rank& me) { expect_error(kind, words, [&] { bind(me); }), ++told; });
@@ -487,8 +504,8 @@ TEST_F(FinegrainMover, says_what_is_wrong_to_every_rank) {
     finegrain::bind(halo, me, array, array, options);
   });
   refuses(
-      ErrorKind::argument, {"blocks on rank 3, the world has 3 ranks"}, [&](Rank& me) { finegrain::bind(halo, me, array, array); },
-      3);
+      ErrorKind::argument, {"blocks on rank 3, the world has 3 ranks"},
+      [&](Rank& me) { finegrain::bind(halo, me, array, array); }, 3);
   refuses(ErrorKind::argument, {"rank 0: the plan is rank 3's, this is rank 0"},
           [&](Rank& me) { finegrain::bind(BlockPlan::halo(blocks, Halo(2, 1), 3 - me.rank()), me, array, array); });
   refuses(ErrorKind::argument, {"rank 1: the source array is rank 2's"}, [&](Rank& me) {
@@ -503,19 +520,21 @@ TEST_F(FinegrainMover, says_what_is_wrong_to_every_rank) {
   });
   BlockPlan race(blocks, blocks);
   race.copy(Region({0, 0}, {2, 2}), 0, Region({1, 1}, {3, 3}), 0);
-  refuses(ErrorKind::argument, {"a motion reads and writes"}, [&](Rank& me) { finegrain::bind(race, me, array, array); });
+  refuses(ErrorKind::argument, {"a motion reads and writes"},
+          [&](Rank& me) { finegrain::bind(race, me, array, array); });
   refuses(ErrorKind::buffer, {"share memory"}, [&](Rank& me) {
     auto grids = array.grids();
     grids[1].data = grids[0].data + 8;
     const XArray overlapping = XArray::over(blocks, {}, array.format(), std::move(grids));
     finegrain::bind(halo, me, overlapping, overlapping);
   });
-  refuses(ErrorKind::buffer, {"the array of block 0 (rank 0) and the array of block 1 (rank 1) share memory"}, [&](Rank& me) {
-    std::vector<Grid> mine{array.grid(me.rank())};
-    if (me.rank() == 1) mine[0].data = array.grid(0).data + 8;
-    const XArray own = XArray::over(blocks, me.rank(), array.format(), mine);
-    finegrain::bind(halo, me, own, own);
-  });
+  refuses(ErrorKind::buffer, {"the array of block 0 (rank 0) and the array of block 1 (rank 1) share memory"},
+          [&](Rank& me) {
+            std::vector<Grid> mine{array.grid(me.rank())};
+            if (me.rank() == 1) mine[0].data = array.grid(0).data + 8;
+            const XArray own = XArray::over(blocks, me.rank(), array.format(), mine);
+            finegrain::bind(halo, me, own, own);
+          });
   refuses(ErrorKind::memory_limit, {"needs", "max_mem allows 100"}, [&](Rank& me) {
     BlockOptions options;
     options.max_mem = 100;

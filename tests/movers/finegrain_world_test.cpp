@@ -38,7 +38,8 @@ TEST_F(FinegrainWorld, messages_and_meetings) {
             for (Index round = 0; round < 3; ++round) me.send(next, 7, bytes_of(r * 10 + round));
             for (Index round = 0; round < 3; ++round) ASSERT_EQ(receive(me, before, 7), before * 10 + round);
             const Index square = r * r, root = ranks / 2;
-            me.gather(root, bytes_of(square), r == root ? std::as_writable_bytes(std::span(gathered)) : std::span<std::byte>());
+            me.gather(root, bytes_of(square),
+                      r == root ? std::as_writable_bytes(std::span(gathered)) : std::span<std::byte>());
             ++turns;
             me.barrier();
             ASSERT_EQ(turns, ranks);
@@ -159,7 +160,8 @@ TEST_F(FinegrainWorld, exceptions_end_the_world_and_unwind_the_others) {
                    },
                    {3});
   };
-  expect_error(ErrorKind::buffer, {"rank 17: too small"}, [&] { failing([] { throw Error(ErrorKind::buffer, "too small"); }); });
+  expect_error(ErrorKind::buffer, {"rank 17: too small"},
+               [&] { failing([] { throw Error(ErrorKind::buffer, "too small"); }); });
   EXPECT_EQ(alive, 0);
   EXPECT_GT(most, 16);
   try {
@@ -169,7 +171,8 @@ TEST_F(FinegrainWorld, exceptions_end_the_world_and_unwind_the_others) {
     EXPECT_STREQ(error.what(), "rank 17: far away");
     EXPECT_THROW(std::rethrow_if_nested(error), std::out_of_range);
   }
-  expect_error(ErrorKind::argument, {"rank 17: an exception that is no std::exception"}, [&] { failing([] { throw 1; }); });
+  expect_error(ErrorKind::argument, {"rank 17: an exception that is no std::exception"},
+               [&] { failing([] { throw 1; }); });
   EXPECT_EQ(alive, 0);
 }
 
@@ -208,11 +211,14 @@ TEST_F(FinegrainWorld, says_what_is_wrong) {
   auto nothing = [](Rank&) {};
   expect_error(ErrorKind::argument, {"a world of -1 ranks"}, [&] { finegrain::run(-1, nothing); });
   expect_error(ErrorKind::argument, {"stacks of 100 bytes"}, [&] { finegrain::run(1, nothing, {0, 100}); });
-  expect_error(ErrorKind::memory_limit, {"3 stacks", "smaller"}, [&] { finegrain::run(3, nothing, {0, Index{1} << 50}); });
+  expect_error(ErrorKind::memory_limit, {"3 stacks", "smaller"}, [&] {
+    finegrain::run(3, nothing, {0, Index{1} << 50});
+  });
   expect_error(ErrorKind::argument, {"rank 1: there is no rank 2; the world has 2"},
                both(nothing, [](Rank& me) { me.send(2, 0, {}); }));
   expect_error(ErrorKind::argument, {"there is no rank -1"}, both([](Rank& me) { me.receive(-1, 0, {}); }, nothing));
-  expect_error(ErrorKind::argument, {"there is no rank 5 to gather at"}, both([](Rank& me) { me.gather(5, {}, {}); }, nothing));
+  expect_error(ErrorKind::argument, {"there is no rank 5 to gather at"},
+               both([](Rank& me) { me.gather(5, {}, {}); }, nothing));
   expect_error(ErrorKind::argument, {"tag -1 is negative"}, both(nothing, [](Rank& me) { me.send(0, -1, {}); }));
   const std::vector<std::byte> eight(8);
   for (const bool early : {true, false})
@@ -244,8 +250,9 @@ TEST_F(FinegrainWorld, says_what_is_wrong) {
     finegrain::run(3, [&](Rank& me) { me.all_gather(std::span(ones).first(me.rank() == 2 ? 4 : 8), room); });
   });
   EXPECT_EQ(std::count(room.begin(), room.end(), std::byte{}), 24);
-  expect_error(ErrorKind::shape, {"rank 1 gathers 16 bytes into 24"}, both(
-      [&](Rank& me) { me.all_gather(eight, std::span(room).first(16)); }, [&](Rank& me) { me.all_gather(eight, room); }));
+  expect_error(ErrorKind::shape, {"rank 1 gathers 16 bytes into 24"},
+               both([&](Rank& me) { me.all_gather(eight, std::span(room).first(16)); },
+                    [&](Rank& me) { me.all_gather(eight, room); }));
   expect_error(ErrorKind::disagreement, {"rank 1 brings 0 bytes to broadcast(), rank 0 24"},
                both([&](Rank& me) { me.broadcast(0, room); }, [&](Rank& me) { me.broadcast(0, {}); }));
   expect_error(ErrorKind::disagreement, {"rank 1 expects the message of rank 1, rank 0 that of rank 0"},
@@ -257,7 +264,8 @@ TEST_F(FinegrainWorld, says_what_is_wrong) {
       me.all_reduce(memory, Reduction(ElementType::int64, op));
     };
   };
-  expect_error(ErrorKind::disagreement, {"rank 1 reduces otherwise"}, both(reduce(ReduceOp::add, 1), reduce(ReduceOp::maximum, 1)));
+  expect_error(ErrorKind::disagreement, {"rank 1 reduces otherwise"},
+               both(reduce(ReduceOp::add, 1), reduce(ReduceOp::maximum, 1)));
   expect_error(ErrorKind::disagreement, {"rank 1 brings 16 bytes to all_reduce(), rank 0 8"},
                both(reduce(ReduceOp::add, 1), reduce(ReduceOp::add, 2)));
   expect_error(ErrorKind::argument, {"all_reduce() of 0 bytes needs an operation"},
@@ -266,7 +274,9 @@ TEST_F(FinegrainWorld, says_what_is_wrong) {
   // An error of a meeting is everybody's, and the world goes on if everybody bears it.
   Index caught = 0;
   finegrain::run(5, [&](Rank& me) {
-    expect_error(ErrorKind::disagreement, {"rank 3 brings"}, [&] { me.gather(0, {eight.data(), me.rank() == 3 ? 4u : 0u}, {}); });
+    expect_error(ErrorKind::disagreement, {"rank 3 brings"}, [&] {
+      me.gather(0, {eight.data(), me.rank() == 3 ? 4u : 0u}, {});
+    });
     ++caught;
     me.barrier();
   });
@@ -291,7 +301,8 @@ TEST_F(FinegrainWorld, catches_stacks_that_overflow) {
       return top - frame > bytes ? 0 : down(bytes, top) + frame[0];
     }
   };
-  // Rank 1, whose stack lies above that of rank 0, goes a little too far; or far over a page at once, as kernels' frames might.
+  // Rank 1, whose stack lies above that of rank 0, goes a little
+  // too far; or far over a page at once, as kernels' frames might.
   testing::FLAGS_gtest_death_test_style = "threadsafe";
   for (const std::uintptr_t too_far : {2 << 10, 40 << 10})
     EXPECT_DEATH(finegrain::run(2,
@@ -327,10 +338,10 @@ TEST_F(FinegrainWorld, catches_stacks_that_overflow) {
 }
 
 TEST_F(FinegrainDeadlock, says_who_waits_for_whom) {
-  expect_error(
-      ErrorKind::deadlock,
-      {"2 of 2 ranks wait", "rank 0 waits for a message of rank 1 (tag 7)", "rank 1 waits for a message of rank 0 (tag 3)"},
-      [] { finegrain::run(2, [](Rank& me) { me.receive(1 - me.rank(), me.rank() ? 3 : 7, {}); }); });
+  expect_error(ErrorKind::deadlock,
+               {"2 of 2 ranks wait", "rank 0 waits for a message of rank 1 (tag 7)",
+                "rank 1 waits for a message of rank 0 (tag 3)"},
+               [] { finegrain::run(2, [](Rank& me) { me.receive(1 - me.rank(), me.rank() ? 3 : 7, {}); }); });
   // A chain, whose end has gone: 1 waits for 2, 2 for 3, 3 for 0.
   expect_error(ErrorKind::deadlock,
                {"3 of 4 ranks wait",
@@ -346,10 +357,10 @@ TEST_F(FinegrainDeadlock, says_who_waits_for_whom) {
     finegrain::run(5, [](Rank& me) { me.receive(me.rank() < 3 ? me.rank() + 1 : 7 - me.rank(), 0, {}); });
     ADD_FAILURE();
   } catch (const Error& error) {
-    EXPECT_STREQ(
-        error.what(),
-        "deadlock: 5 of 5 ranks wait and none can go on\n  rank 3 waits for a message of rank 4 (tag 0)\n  rank 4 waits for a "
-        "message of rank 3 (tag 0)");
+    EXPECT_STREQ(error.what(),
+                 "deadlock: 5 of 5 ranks wait and none can go on\n  rank 3 waits for a message of rank 4 (tag 0)\n  "
+                 "rank 4 waits for a "
+                 "message of rank 3 (tag 0)");
   }
   for (const Index ranks : world_sizes())
     if (ranks > 100)
@@ -380,7 +391,12 @@ TEST_F(FinegrainDeadlock, turns_that_are_given_away_count_where_asked_to) {
                  });
     EXPECT_EQ(rounds, 5 * 40);
   }
-  EXPECT_EQ(finegrain::run(3, [](Rank& me) { for (int k = 0; k < 1000; ++k) me.yield(); }).switches, 3003);
+  EXPECT_EQ(finegrain::run(3,
+                           [](Rank& me) {
+                             for (int k = 0; k < 1000; ++k) me.yield();
+                           })
+                .switches,
+            3003);
 }
 
 TEST_F(FinegrainDeadlock, names_those_who_miss_a_meeting) {

@@ -89,7 +89,8 @@ TEST(CopyTasks, what_follows_a_periodic_stretch_is_not_taken_for_a_part_of_it) {
 }
 
 TEST(CopyTasks, are_small_however_long_the_rows) {
-  for (const char* source : {"(CYCLIC) on 2", "(CYCLIC(7)) on 3", "(CYCLIC(7)) on 2, origin=3", "(CYCLIC(5)) on 2, origin=29"})
+  for (const char* source :
+       {"(CYCLIC) on 2", "(CYCLIC(7)) on 3", "(CYCLIC(7)) on 2, origin=3", "(CYCLIC(5)) on 2, origin=29"})
     for (const char* destination : {"(BLOCK) on 2", "(CYCLIC(12)) on 2", "(CYCLIC(11)) on 1, origin=10"}) {
       const auto p = plan(source, destination, {Index{1} << 40});
       std::vector<VisiblePart> from, to;
@@ -106,9 +107,7 @@ TEST(CopyTasks, larger_than_the_cache_is_streamed) {
 }
 
 TEST(JointCopy, refuses_members_that_do_not_belong_together) {
-  auto make = [](std::vector<LoopNest> members) {
-    JointCopy(std::move(members), JointCopy::Shared::destination, {});
-  };
+  auto make = [](std::vector<LoopNest> members) { JointCopy(std::move(members), JointCopy::Shared::destination, {}); };
   const LoopNest row(8, {{PairedRuns::run(4), 800, 400}, {PairedRuns::run(10), 8, 8}});
   const LoopNest other_rows(8, {{PairedRuns::run(5), 800, 400}, {PairedRuns::run(10, 0, 10), 8, 8}});
   const LoopNest strided(8, {{PairedRuns::run(4), 800, 400}, {PairedRuns::run(10, 0, 10), 16, 8}});

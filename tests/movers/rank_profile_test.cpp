@@ -175,7 +175,8 @@ TEST(RankProfile, BytesComeBack) {
 TEST(RankProfile, DamagedBytesAreRefused) {
   const auto bytes = several().to_bytes();
   EXPECT_THROW(Summary::from_bytes(bytes, world + 1), Error);
-  for (std::size_t n = 0; n < bytes.size(); n += 7) EXPECT_THROW(Summary::from_bytes(std::span(bytes).first(n), world), Error) << n;
+  for (std::size_t n = 0; n < bytes.size(); n += 7)
+    EXPECT_THROW(Summary::from_bytes(std::span(bytes).first(n), world), Error) << n;
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     auto damaged = bytes;
     damaged[i] ^= std::byte(1 << i % 8);
@@ -215,7 +216,8 @@ TEST(RankProfile, LargeListsPay) {
   usage.calls["init"] = 1, usage.communicators = 1, usage.processes = usage.lists = many;
   const auto json = json_report(summary);
   EXPECT_NE(json.find("\"list_bytes\": " + std::to_string(8 * many * many)), std::string::npos) << json;
-  EXPECT_NE(json.find("\"map_bytes\": " + std::to_string(RankMap::whole(many).bytes() * many)), std::string::npos) << json;
+  EXPECT_NE(json.find("\"map_bytes\": " + std::to_string(RankMap::whole(many).bytes() * many)), std::string::npos)
+      << json;
   EXPECT_NE(text_report(summary).find("8796 GB"), std::string::npos) << text_report(summary);
 }
 

@@ -48,8 +48,14 @@ def families() -> list[str]:
     return list(interpreters())
 
 
-def launch(family: str, ranks: int, program: str | os.PathLike, *args: object, timeout: float = 60,
-           env: dict[str, str] | None = None) -> subprocess.CompletedProcess:
+def launch(
+    family: str,
+    ranks: int,
+    program: str | os.PathLike,
+    *args: object,
+    timeout: float = 60,
+    env: dict[str, str] | None = None,
+) -> subprocess.CompletedProcess:
     """Runs a Python program (a path ending in .py, or a module's name) on so many ranks.
 
     Returns what it printed; a run that outlives `timeout` seconds is killed with all its ranks and raises
@@ -61,8 +67,9 @@ def launch(family: str, ranks: int, program: str | os.PathLike, *args: object, t
     return run(command, family, timeout, env)
 
 
-def run(command: list, family: str, timeout: float = 60,
-        env: dict[str, str] | None = None) -> subprocess.CompletedProcess:
+def run(
+    command: list, family: str, timeout: float = 60, env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess:
     """Runs any command in a family's environment, in a process group of its own, within a time limit."""
     python = interpreters()[family]
     # One interpreter's variables would mislead another's MPI.
@@ -77,8 +84,16 @@ def run(command: list, family: str, timeout: float = 60,
         **(env or {}),
     }
     command = [str(word) for word in command]
-    process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True)
+    process = subprocess.Popen(
+        command,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )
     try:
         stdout, stderr = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:

@@ -4,7 +4,6 @@ import subprocess
 import time
 
 import pytest
-
 from launch import RANKS, families, launch
 
 COUNTS_RANKS = """

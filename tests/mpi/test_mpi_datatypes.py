@@ -19,7 +19,9 @@ def run(family, ranks, script, *args, timeout=150):
 
 
 @needs_mpi
-@pytest.mark.parametrize("family, seed", [(f, seed) for f in families() for seed in ((1, 2, 3) if f in families()[:1] else (1, 2))])
+@pytest.mark.parametrize(
+    "family, seed", [(f, seed) for f in families() for seed in ((1, 2, 3) if f in families()[:1] else (1, 2))]
+)
 def test_random_datatypes(family, seed):
     assert "1500 datatypes" in run(family, 1, "datatypes.py", seed, 1500)
 
@@ -43,4 +45,6 @@ except longshore.ArgumentError as error:
     print(error)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
-    assert call.split("(")[0] in done.stdout and "pip install 'longshore[mpi]'" in done.stdout, done.stdout + done.stderr
+    assert call.split("(")[0] in done.stdout and "pip install 'longshore[mpi]'" in done.stdout, (
+        done.stdout + done.stderr
+    )

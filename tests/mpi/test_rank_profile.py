@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 from launch import families, interpreters, run
-
 from longshore import RankMap, cli, rank_profile
 
 SCRIPTS = Path(__file__).parent / "scripts"
-# Debian's own MPIs beside those of the environments: how they are launched, C's library, what Fortran programs are linked with, and
-# what they know as MPI_COMM_WORLD and MPI_ERRORS_RETURN.
-DEBIAN = {"mpich": ("mpirun.mpich", "libmpich.so.12", ["libmpichfort.so.12"], 0x44000000, 0x54000001),
-          "openmpi": ("mpirun.openmpi", "libmpi.so.40", ["libmpi_mpifh.so.40", "libmpi_usempif08.so.40"], 0, 2)}
+# Debian's own MPIs beside those of the environments: how they are launched, C's library, what Fortran programs are
+# linked with, and what they know as MPI_COMM_WORLD and MPI_ERRORS_RETURN.
+DEBIAN = {
+    "mpich": ("mpirun.mpich", "libmpich.so.12", ["libmpichfort.so.12"], 0x44000000, 0x54000001),
+    "openmpi": ("mpirun.openmpi", "libmpi.so.40", ["libmpi_mpifh.so.40", "libmpi_usempif08.so.40"], 0, 2),
+}
 LIBRARY_PATHS = [Path("/usr/lib"), *Path("/usr/lib").glob("*-linux-gnu")]
 
 needs_mpi = pytest.mark.skipif(not families(), reason="no MPI in this environment")
@@ -36,8 +37,14 @@ def mpiexec(family, ranks, *words):
 
 def members(told):
     """A list of members as the profile tells it; both groups of an intercommunicator, one after the other."""
-    maps = [RankMap.from_bytes(bytes.fromhex(told[name]["stored"])) for name in ("members", "remote_members") if name in told]
-    assert [len(each) for each in maps] == [told[name]["size"] for name in ("members", "remote_members") if name in told]
+    maps = [
+        RankMap.from_bytes(bytes.fromhex(told[name]["stored"]))
+        for name in ("members", "remote_members")
+        if name in told
+    ]
+    assert [len(each) for each in maps] == [
+        told[name]["size"] for name in ("members", "remote_members") if name in told
+    ]
     return tuple(rank for each in maps for rank in each)
 
 
@@ -87,15 +94,27 @@ def test_members(family, ranks, tmp_path):
         return  # halves have the members of other communicators, too
     world = next(told for told in profile["members"] if "MPI_Init" in told["calls"])
     assert members(world) == tuple(range(ranks))
-    once = ("MPI_Init", "MPI_Comm_idup", "MPI_Comm_dup_with_info", "MPI_Cart_create", "MPI_Graph_create", "MPI_Dist_graph_create",
-            "MPI_Dist_graph_create_adjacent", "MPI_Comm_split_type")
+    once = (
+        "MPI_Init",
+        "MPI_Comm_idup",
+        "MPI_Comm_dup_with_info",
+        "MPI_Cart_create",
+        "MPI_Graph_create",
+        "MPI_Dist_graph_create",
+        "MPI_Dist_graph_create_adjacent",
+        "MPI_Comm_split_type",
+    )
     assert world["calls"] == {**dict.fromkeys(once, 1), "MPI_Comm_dup": 3, "MPI_Comm_group": ranks}
     assert world["communicators"] == 11
     assert world["most_communicators_alive"] in (6, 7)  # Open MPI makes a duplicate for itself meanwhile
     assert (world["groups"], world["most_groups_alive"]) == (ranks, 1)
     assert world["lists"] == 6 * ranks  # its own and those of the topologies and of the node; duplicates share
-    halves = [told for told in profile["members"] if told["calls"].get("MPI_Comm_split") and told["members"]["size"] > 1]
-    assert halves and all(half["calls"]["MPI_Comm_split"] == 3 and half["most_communicators_alive"] == 2 for half in halves)
+    halves = [
+        told for told in profile["members"] if told["calls"].get("MPI_Comm_split") and told["members"]["size"] > 1
+    ]
+    assert halves and all(
+        half["calls"]["MPI_Comm_split"] == 3 and half["most_communicators_alive"] == 2 for half in halves
+    )
 
 
 @needs_mpi
@@ -203,17 +222,31 @@ def test_the_command_keeps_its_options(family, tmp_path):
     launcher, words = tmp_path / "mpirun", ["-n", "2", "./app", "--json", "own.json", "--", "--library"]
     launcher.write_text('#!/bin/sh\nexec printf "%s\\n" "$@"\n')
     launcher.chmod(0o755)
-    command = [sys.executable, "-m", "longshore.cli", "ranks", "profile", "--family", family, "--json", tmp_path / "its.json"]
+    command = [
+        sys.executable,
+        "-m",
+        "longshore.cli",
+        "ranks",
+        "profile",
+        "--family",
+        family,
+        "--json",
+        tmp_path / "its.json",
+    ]
     done = subprocess.run([*command, launcher, *words], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == rank_profile.command_line([launcher, *words], family, "its.json")[1:]
-    assert done.stdout.split()[-len(words):] == words
+    assert done.stdout.split()[-len(words) :] == words
 
 
 def test_open_mpis_launchers_are_told_what_to_hand_to_other_nodes():
     assert rank_profile.command_line(["mpirun", "./app"], "openmpi") == ["mpirun", "-x", "LD_PRELOAD", "./app"]
     told = ["-x", "LD_PRELOAD", "-x", "LONGSHORE_RANK_PROFILE"]
-    assert rank_profile.command_line(["/opt/mpiexec.5", "./app"], "openmpi", "its.json") == ["/opt/mpiexec.5", *told, "./app"]
+    assert rank_profile.command_line(["/opt/mpiexec.5", "./app"], "openmpi", "its.json") == [
+        "/opt/mpiexec.5",
+        *told,
+        "./app",
+    ]
     two = rank_profile.command_line(["mpirun", "-n", "1", "./app", ":", "-n", "2", "./other"], "openmpi")
     assert two == ["mpirun", "-x", "LD_PRELOAD", "-n", "1", "./app", ":", "-x", "LD_PRELOAD", "-n", "2", "./other"]
     for family, launcher in (("mpich", "mpirun"), ("abi", "mpiexec"), ("openmpi", "srun"), ("openmpi", "./app")):
@@ -257,14 +290,27 @@ def test_fortran(family, tmp_path):
     profile = json.loads((tmp_path / "profile.json").read_text())
     check_sums(profile)
     assert by_call(profile) == {
-        "MPI_Init": {(0, 1, 2, 3)}, "MPI_Comm_group": {(0, 1, 2, 3)}, "MPI_Cart_create": {(0, 1, 2, 3)},
-        "MPI_Comm_split": {(2, 0), (3, 1)}, "MPI_Comm_dup": {(2, 0), (3, 1)}, "MPI_Cart_sub": {(0, 1), (2, 3)},
-        "MPI_Group_range_incl": {(3, 1)}, "MPI_Group_incl": {(2, 0)}, "MPI_Comm_create": {(3, 1)},
+        "MPI_Init": {(0, 1, 2, 3)},
+        "MPI_Comm_group": {(0, 1, 2, 3)},
+        "MPI_Cart_create": {(0, 1, 2, 3)},
+        "MPI_Comm_split": {(2, 0), (3, 1)},
+        "MPI_Comm_dup": {(2, 0), (3, 1)},
+        "MPI_Cart_sub": {(0, 1), (2, 3)},
+        "MPI_Group_range_incl": {(3, 1)},
+        "MPI_Group_incl": {(2, 0)},
+        "MPI_Comm_create": {(3, 1)},
     }
     # Once by the old names, and once by those of mpi_f08.
     for told in profile["members"]:
-        for call, members_in_each in {"MPI_Comm_split": 1, "MPI_Comm_dup": 1, "MPI_Cart_create": 1, "MPI_Cart_sub": 1,
-                                      "MPI_Comm_create": 1, "MPI_Comm_group": 4, "MPI_Group_incl": 4}.items():
+        for call, members_in_each in {
+            "MPI_Comm_split": 1,
+            "MPI_Comm_dup": 1,
+            "MPI_Cart_create": 1,
+            "MPI_Cart_sub": 1,
+            "MPI_Comm_create": 1,
+            "MPI_Comm_group": 4,
+            "MPI_Group_incl": 4,
+        }.items():
             assert told["calls"].get(call, 0) in (0, 2 * members_in_each), (call, told["calls"])
     halves = [told for told in profile["members"] if "MPI_Comm_dup" in told["calls"]]
     assert [told["most_communicators_alive"] for told in halves if told["calls"].get("MPI_Comm_create") is None] == [3]
@@ -272,7 +318,10 @@ def test_fortran(family, tmp_path):
 
 def scalapack(family):
     """Debian's test programs of ScaLAPACK, or those that LONGSHORE_SCALAPACK_TESTS names, or a skip."""
-    folders = [Path(os.environ.get("LONGSHORE_SCALAPACK_TESTS", "/nowhere")), *(path / "scalapack" for path in LIBRARY_PATHS)]
+    folders = [
+        Path(os.environ.get("LONGSHORE_SCALAPACK_TESTS", "/nowhere")),
+        *(path / "scalapack" for path in LIBRARY_PATHS),
+    ]
     for folder in folders:
         if (folder / f"{family}-tests" / "xdlu").exists():
             return folder / f"{family}-tests"

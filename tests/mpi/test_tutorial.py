@@ -7,7 +7,9 @@ import pytest
 from launch import families, launch
 
 TUTORIAL = Path(__file__).resolve().parents[2] / "docs" / "tutorial.md"
-PROGRAMS = [text for text in re.findall(r"```python\n(.*?)```", TUTORIAL.read_text(), re.S) if "mpi4py import MPI" in text]
+PROGRAMS = [
+    text for text in re.findall(r"```python\n(.*?)```", TUTORIAL.read_text(), re.S) if "mpi4py import MPI" in text
+]
 
 
 @pytest.mark.skipif(not families(), reason="no MPI in this environment")

@@ -3,10 +3,9 @@
 import shutil
 
 import pytest
-
-from shell import ROOT, run
 from launch import families
 from launch import run as run_under
+from shell import ROOT, run
 
 EXAMPLE = ROOT / "examples" / "cpp"
 
@@ -34,8 +33,9 @@ def build_example(prefix, source, *options):
 
 def test_core_without_a_look_for_mpi(prefix, tmp_path):
     (tmp_path / "CMakeLists.txt").write_text(PLAIN_PROJECT)
-    (tmp_path / "plain.cpp").write_text('#include "longshore/core/checked.hpp"\n'
-                                        "int main() { return longshore::checked_add(20, 22) == 42 ? 0 : 1; }\n")
+    (tmp_path / "plain.cpp").write_text(
+        '#include "longshore/core/checked.hpp"\nint main() { return longshore::checked_add(20, 22) == 42 ? 0 : 1; }\n'
+    )
     run("cmake", "-S", tmp_path, "-B", tmp_path / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}")
     run("cmake", "--build", tmp_path / "build")
     run(tmp_path / "build" / "plain")

@@ -5,7 +5,6 @@ import subprocess
 import zipfile
 
 import pytest
-
 from shell import run
 
 SONAMES = {"mpich": "libmpi.so.12", "openmpi": "libmpi.so.40", "abi": "libmpi_abi.so.1"}
@@ -41,8 +40,16 @@ def dynamic_section(path):
 
 
 def test_it_has_the_modules_of_the_families_that_were_there(contents):
-    expected = {"_core", "_bench", "_mpi_mpich", "_halo_mpich", "_apps_mpich", "_rank_profile_mpich", "_mpi_abi",
-                "_rank_profile_abi"}
+    expected = {
+        "_core",
+        "_bench",
+        "_mpi_mpich",
+        "_halo_mpich",
+        "_apps_mpich",
+        "_rank_profile_mpich",
+        "_mpi_abi",
+        "_rank_profile_abi",
+    }
     if os.path.exists(os.environ.get("LONGSHORE_OPENMPI_PYTHON", "")):
         expected |= {"_mpi_openmpi", "_halo_openmpi", "_apps_openmpi", "_rank_profile_openmpi"}
     # Sets of other libraries, for a bench, are there where those were found.
@@ -102,6 +109,7 @@ def test_each_mpi_module_loads_with_its_mpi(contents):
     program = "import importlib, sys; importlib.import_module('longshore._mpi_' + sys.argv[1])"
     for family, python in homes.items():
         environment = {**os.environ, "LD_BIND_NOW": "1", "LD_LIBRARY_PATH": str(python.parent.parent / "lib")}
-        done = subprocess.run([python, "-c", program, family], env=environment, cwd="/", capture_output=True, text=True,
-                              timeout=60)
+        done = subprocess.run(
+            [python, "-c", program, family], env=environment, cwd="/", capture_output=True, text=True, timeout=60
+        )
         assert done.returncode == 0, f"{family}: {done.stderr}"

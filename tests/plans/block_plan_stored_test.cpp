@@ -1,4 +1,5 @@
-// Plans and floor plans as bytes: what is written is read, and what is wrong is said. For hostile bytes, see the tests in fuzz.
+// Plans and floor plans as bytes: what is written is read, and
+// what is wrong is said. For hostile bytes, see the tests in fuzz.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -62,7 +63,8 @@ TEST(StoredPlan, is_read_within_bounds) {
   EXPECT_LT(bytes.size(), 10000u);
   EXPECT_EQ(BlockPlan::from_bytes(bytes), plan);
   EXPECT_EQ(BlockPlan::from_bytes(bytes, 99999), plan);
-  expect_error(ErrorKind::argument, {"more than 99998 pairs of neighbours"}, [&] { BlockPlan::from_bytes(bytes, 99998); });
+  expect_error(ErrorKind::argument, {"more than 99998 pairs of neighbours"},
+               [&] { BlockPlan::from_bytes(bytes, 99998); });
   expect_error(ErrorKind::argument, {"the stored plan has 50000 regions, more than the 49999 that are read"},
                [&] { BlockPlan::from_bytes(bytes, 49999); });
   expect_error(ErrorKind::argument, {"the stored floor plan has 50000 regions, more than the 49999 that are read"},
@@ -72,7 +74,8 @@ TEST(StoredPlan, is_read_within_bounds) {
 TEST(StoredPlan, says_what_is_wrong) {
   const FloorPlan four = even_floor_plan(Region({0, 0}, {8, 6}), 4);
   auto bytes = BlockPlan::halo(four, Halo(2, 1)).to_bytes();
-  auto wrong = [&](const std::vector<std::string>& words, const std::function<void(Bytes&)>& change, bool sealed = true) {
+  auto wrong = [&](const std::vector<std::string>& words, const std::function<void(Bytes&)>& change,
+                   bool sealed = true) {
     auto changed = bytes;
     change(changed);
     if (sealed) seal(changed);
@@ -81,13 +84,15 @@ TEST(StoredPlan, says_what_is_wrong) {
   wrong({"the stored plan has 12 bytes", "cut short"}, [](Bytes& b) { b.resize(12); });
   wrong({"does not begin with LSBP"}, [](Bytes& b) { b[0] = std::byte('x'); });
   wrong({"version 2", "reads version 1"}, [](Bytes& b) { b[4] = std::byte(2); });
-  wrong({"wrong checksum", "damaged"}, [](Bytes& b) { b[20] ^= std::byte(1); }, false);
+  wrong(
+      {"wrong checksum", "damaged"}, [](Bytes& b) { b[20] ^= std::byte(1); }, false);
   wrong({"goes on for 1 bytes"}, [](Bytes& b) { b.insert(b.end() - 8, std::byte(0)); });
   expect_error(ErrorKind::argument, {"does not begin with LSFP"}, [&] { FloorPlan::from_bytes(bytes); });
   expect_error(ErrorKind::argument, {"the stored floor plan", "cut short"}, [&] { FloorPlan::from_bytes({}); });
   expect_error(ErrorKind::argument, {"more than 11 pairs of neighbours"}, [&] { BlockPlan::from_bytes(bytes, 11); });
   EXPECT_EQ(BlockPlan::from_bytes(bytes, 12), BlockPlan::halo(four, Halo(2, 1)));
-  wrong({"the stored plan has no good list at byte 5: packed integers: byte 0: scheme 9"}, [](Bytes& b) { b[5] = std::byte(9); });
+  wrong({"the stored plan has no good list at byte 5: packed integers: byte 0: scheme 9"},
+        [](Bytes& b) { b[5] = std::byte(9); });
   // What no builder makes: a periodic transpose.
   const FloorPlan two = even_floor_plan(Region({0, 0}, {4, 4}), 2);
   auto stored = [&](const Axes& axes, const std::vector<Index>& periodic) {
@@ -103,9 +108,11 @@ TEST(StoredPlan, says_what_is_wrong) {
     return std::move(out).finish();
   };
   EXPECT_EQ(BlockPlan::from_bytes(stored({1, 0}, {})), BlockPlan::transpose(two, two, {1, 0}));
-  EXPECT_EQ(BlockPlan::from_bytes(stored({}, {1, 0})), BlockPlan::copy_between(two, two, {}, two.bounding(), {true, false}));
-  expect_error(ErrorKind::argument, {"the stored plan is a transpose and periodic"},
-               [&] { BlockPlan::from_bytes(stored({1, 0}, {1, 0})); });
+  EXPECT_EQ(BlockPlan::from_bytes(stored({}, {1, 0})),
+            BlockPlan::copy_between(two, two, {}, two.bounding(), {true, false}));
+  expect_error(ErrorKind::argument, {"the stored plan is a transpose and periodic"}, [&] {
+    BlockPlan::from_bytes(stored({1, 0}, {1, 0}));
+  });
 }
 
 }  // namespace

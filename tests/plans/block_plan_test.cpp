@@ -69,23 +69,28 @@ TEST(BlockPlan, says_what_is_wrong) {
   const Region cell({0, 0}, {1, 1});
   expect_error(ErrorKind::argument, {"no source block 4", "has 4"}, [&] { plan.copy(cell, 0, cell, 4); });
   expect_error(ErrorKind::argument, {"no destination block -1"}, [&] { plan.copy(cell, -1, cell, 0); });
-  expect_error(ErrorKind::shape, {"block 1", "block 0", "2 points do not fill 1"},
-               [&] { plan.copy(cell, 0, Region({0, 0}, {1, 2}), 1); });
-  expect_error(ErrorKind::shape, {"block 1 [0:1, 0:1] -> block 0 [0:1]", "a block and a region of 2 and of 1 dimensions"},
+  expect_error(ErrorKind::shape, {"block 1", "block 0", "2 points do not fill 1"}, [&] {
+    plan.copy(cell, 0, Region({0, 0}, {1, 2}), 1);
+  });
+  expect_error(ErrorKind::shape,
+               {"block 1 [0:1, 0:1] -> block 0 [0:1]", "a block and a region of 2 and of 1 dimensions"},
                [&] { plan.copy(Region({0}, {1}), 0, cell, 1); });
   BlockPlan turned(four, four, {1, 0});
   expect_error(ErrorKind::shape, {"block 1 [0:1] -> block 0 [0:1, 0:1], axes 1, 0", "of 2 and of 1 dimensions"},
                [&] { turned.copy(cell, 0, Region({0}, {1}), 1); });
-  expect_error(ErrorKind::shape, {"block 1 [5:5] -> block 0 [0:0, 0:1]"},
-               [&] { plan.copy(Region({0, 0}, {0, 1}), 0, Region({5}, {5}), 1); });
+  expect_error(ErrorKind::shape, {"block 1 [5:5] -> block 0 [0:0, 0:1]"}, [&] {
+    plan.copy(Region({0, 0}, {0, 1}), 0, Region({5}, {5}), 1);
+  });
   expect_error(ErrorKind::shape, {"do not go together"},
                [&] { BlockPlan(four, even_floor_plan(Region({0}, {4}), 2)); });
   expect_error(ErrorKind::shape, {"ghost widths"}, [] { BlockPlan::halo(four, Halo(3, 1)); });
   expect_error(ErrorKind::argument, {"-1", "negative"}, [] { BlockPlan::halo(four, Halo(2, -1)); });
-  expect_error(ErrorKind::argument, {"block 2", "[4:8, 0:3]", "periodic domain [0:6, 0:6]"},
-               [] { BlockPlan::halo(four, Halo(2, 1, Region({0, 0}, {6, 6}), {true, false})); });
-  expect_error(ErrorKind::shape, {"periodic dimensions"},
-               [] { BlockPlan::halo(four, Halo(2, 1, Region({0, 0}, {8, 6}), {true})); });
+  expect_error(ErrorKind::argument, {"block 2", "[4:8, 0:3]", "periodic domain [0:6, 0:6]"}, [] {
+    BlockPlan::halo(four, Halo(2, 1, Region({0, 0}, {6, 6}), {true, false}));
+  });
+  expect_error(ErrorKind::shape, {"periodic dimensions"}, [] {
+    BlockPlan::halo(four, Halo(2, 1, Region({0, 0}, {8, 6}), {true}));
+  });
   expect_error(ErrorKind::argument, {"rank 1's", "rank 0"}, [] { BlockPlan::halo(four, Halo(2, 1), 1).receives(0); });
   // Whichever the rank: those that hold nothing say so, too.
   for (const auto rank : {std::optional<Index>(), {0}, {5}})
@@ -93,7 +98,8 @@ TEST(BlockPlan, says_what_is_wrong) {
       BlockPlan::halo(FloorPlan(std::vector{Region({0}, {1})}, {0}), Halo(1, 10000, Region({0}, {1}), {true}), rank);
     });
   expect_error(ErrorKind::memory_limit, {"16384 images"}, [] {
-    BlockPlan::halo(FloorPlan(std::vector{Region({0, 0}, {1, 1})}, {0}), Halo(2, 1 << 30, Region({0, 0}, {1, 1}), {true, true}));
+    BlockPlan::halo(FloorPlan(std::vector{Region({0, 0}, {1, 1})}, {0}),
+                    Halo(2, 1 << 30, Region({0, 0}, {1, 1}), {true, true}));
   });
   Halo flat(2, 1);
   flat.periodic = {false};
@@ -109,9 +115,8 @@ TEST(BlockPlan, says_what_is_wrong) {
   }
   // Sources that overlap race for what both have.
   const FloorPlan twice(std::vector{Region({0}, {4}), Region({2}, {6})}, {0, 1});
-  expect_error(ErrorKind::argument, {"[2:4]", "block 0 (rank 5)"}, [&] {
-    BlockPlan::copy_between(twice, FloorPlan(std::vector{Region({0}, {6})}, {5})).check_races();
-  });
+  expect_error(ErrorKind::argument, {"[2:4]", "block 0 (rank 5)"},
+               [&] { BlockPlan::copy_between(twice, FloorPlan(std::vector{Region({0}, {6})}, {5})).check_races(); });
 }
 
 TEST(BlockPlan, races_of_many_are_found_fast) {
@@ -131,7 +136,8 @@ TEST(BlockPlan, races_of_many_lists_are_found_fast) {
   const FloorPlan root(std::vector{Region({0}, {8 * n})}, {0});
   BlockPlan plan(root, root);
   for (Index k = 0; k < n; ++k) {
-    plan.copy_points({1, std::vector<Index>{2 * k, 4 * n - 1 - 2 * k}}, 0, {1, std::vector<Index>{6 * n, 6 * n + k}}, 0);
+    plan.copy_points({1, std::vector<Index>{2 * k, 4 * n - 1 - 2 * k}}, 0, {1, std::vector<Index>{6 * n, 6 * n + k}},
+                     0);
     plan.copy(Region({4 * n + k}, {4 * n + k + 1}), 0, Region({7 * n + k}, {7 * n + k + 1}), 0);
   }
   {
@@ -182,7 +188,9 @@ TEST(BlockPlan, between_meshes) {
                {"two motions write the points [0:2, 2:3] of block 0", "block 0 [0:2, 0:3]", "block 1 [0:2, 2:4]"}, [&] {
                  BlockPlan::coarsen_fine(odd, coarse, {2, 2}).check_races();
                });
-  expect_error(ErrorKind::argument, {"width -1 in dimension 1"}, [&] { BlockPlan::refine_coarse(coarse, fine, {2, 2}, {0, -1}); });
+  expect_error(ErrorKind::argument, {"width -1 in dimension 1"}, [&] {
+    BlockPlan::refine_coarse(coarse, fine, {2, 2}, {0, -1});
+  });
   expect_error(ErrorKind::argument, {"ratio (2, 0)"}, [&] { BlockPlan::coarsen_fine(fine, coarse, {2, 0}); });
   expect_error(ErrorKind::argument, {"block 1 [0:4, 4:8]", "periodic domain [0:8, 0:6]"}, [&] {
     BlockPlan::refine_coarse(coarse, fine, {2, 2}, {0, 0}, {}, Region({0, 0}, {8, 6}), {false, true});
@@ -195,7 +203,8 @@ TEST(BlockPlan, between_meshes) {
 TEST(BlockPlan, between_periodic_meshes) {
   const FloorPlan coarse = even_floor_plan(Region({0, 0}, {8, 8}), 4);
   const FloorPlan across(std::vector{Region({-4, 2}, {4, 6})}, {9});  // over the lower side of dimension 0
-  const BlockPlan up = BlockPlan::refine_coarse(coarse, across, {2, 2}, {0, 0}, {}, Region({0, 0}, {8, 8}), {true, false});
+  const BlockPlan up =
+      BlockPlan::refine_coarse(coarse, across, {2, 2}, {0, 0}, {}, Region({0, 0}, {8, 8}), {true, false});
   const BlockPlan down = BlockPlan::coarsen_fine(across, coarse, {2, 2}, {}, Region({0, 0}, {8, 8}), {true, false});
   EXPECT_EQ(down, up.reverse());  // what was refined comes back
   EXPECT_EQ(down.source(), across.coarsen({2, 2}));
@@ -208,11 +217,16 @@ TEST(BlockPlan, between_periodic_meshes) {
 
 TEST(BlockPlan, broadcasts) {
   const BlockPlan rows = BlockPlan::broadcast_rows(four, 3, 5), columns = BlockPlan::broadcast_columns(four, 0, 2, 3);
-  EXPECT_EQ(rows.destination().regions(),
-            (std::vector{Region({3, 0}, {5, 3}), Region({3, 3}, {5, 6}), Region({3, 0}, {5, 3}), Region({3, 3}, {5, 6})}));
-  EXPECT_EQ(rows.volumes(),
-            (std::vector<BlockPlan::Volume>{
-                {0, 0, 1, 3}, {0, 2, 1, 3}, {1, 1, 1, 3}, {1, 3, 1, 3}, {2, 0, 1, 3}, {2, 2, 1, 3}, {3, 1, 1, 3}, {3, 3, 1, 3}}));
+  EXPECT_EQ(rows.destination().regions(), (std::vector{Region({3, 0}, {5, 3}), Region({3, 3}, {5, 6}),
+                                                       Region({3, 0}, {5, 3}), Region({3, 3}, {5, 6})}));
+  EXPECT_EQ(rows.volumes(), (std::vector<BlockPlan::Volume>{{0, 0, 1, 3},
+                                                            {0, 2, 1, 3},
+                                                            {1, 1, 1, 3},
+                                                            {1, 3, 1, 3},
+                                                            {2, 0, 1, 3},
+                                                            {2, 2, 1, 3},
+                                                            {3, 1, 1, 3},
+                                                            {3, 3, 1, 3}}));
   EXPECT_EQ(columns.motions(), (std::vector{BlockMotion{2, 3, Region({4, 0}, {8, 2}), Region({4, 0}, {8, 2})}}));
   EXPECT_EQ(BlockPlan::broadcast(four, 0, 3, 5), rows);
   EXPECT_TRUE(BlockPlan::broadcast_rows(four, 4, 4).motions().empty());
@@ -225,10 +239,12 @@ TEST(BlockPlan, broadcasts) {
   const FloorPlan holes(std::vector{Region({0, 0}, {4, 4}), Region({6, 0}, {8, 4}), Region({4, 4}, {8, 6})}, {0, 1, 2});
   for (const auto rank : {std::optional<Index>(), {0}, {7}}) {
     expect_error(ErrorKind::argument,
-                 {"[4, 6) of dimension 0 is no panel of blocks of [0:8, 0:6]", "no block has [4:6, 0:4] of the panel [4:6, 0:4]"},
+                 {"[4, 6) of dimension 0 is no panel of blocks of [0:8, 0:6]",
+                  "no block has [4:6, 0:4] of the panel [4:6, 0:4]"},
                  [&] { BlockPlan::broadcast_rows(holes, 4, 6, rank); });
-    expect_error(ErrorKind::argument, {"no block has [0:4, 4:5] of the panel [0:4, 3:5]"},
-                 [&] { BlockPlan::broadcast_columns(FloorPlan(holes.regions(), {0, 0, 0}), 3, 5, rank); });
+    expect_error(ErrorKind::argument, {"no block has [0:4, 4:5] of the panel [0:4, 3:5]"}, [&] {
+      BlockPlan::broadcast_columns(FloorPlan(holes.regions(), {0, 0, 0}), 3, 5, rank);
+    });
   }
   EXPECT_EQ(BlockPlan::broadcast_rows(holes, 6, 8).motions().size(), 3u);
   for (const Index far : {-3, 9, 100})
@@ -252,7 +268,9 @@ TEST(BlockPlan, transposes) {
     hand.copy(Region({0, 0}, {4, 3}), 0, Region({0, 3}, {4, 6}), 1);
   });
   expect_error(ErrorKind::argument, {"axes entry 1 is 1, given twice"}, [&] { BlockPlan(four, tall, {1, 1}); });
-  expect_error(ErrorKind::argument, {"axes entry 0 is 2, outside [0, 2)"}, [&] { BlockPlan::transpose(four, tall, {2, 0}); });
+  expect_error(ErrorKind::argument, {"axes entry 0 is 2, outside [0, 2)"}, [&] {
+    BlockPlan::transpose(four, tall, {2, 0});
+  });
   expect_error(ErrorKind::argument, {"3 entries", "2 dimensions"}, [&] { BlockPlan(four, tall, {0, 1, 2}); });
 }
 
@@ -290,10 +308,12 @@ TEST(BlockPlan, of_points) {
   expect_error(ErrorKind::argument, {"two motions write the points [23:24] of block 2 (rank 2)", "2 points", "[0:1]"},
                [&] { plan.check_races(); });
   expect_error(ErrorKind::argument, {"no source block 4"}, [&] { plan.copy_points({}, 0, {}, 4); });
-  expect_error(ErrorKind::shape, {"1 points of block 1 do not go to 2 points of block 0"},
-               [&] { plan.copy_points({1, std::vector<Index>{1, 2}}, 0, {1, std::vector<Index>{11}}, 1); });
-  expect_error(ErrorKind::shape, {"1 point of block 1 [11:12] -> block 0 [1:2, 2:3]: a block and a region"},
-               [&] { plan.copy_points({2, std::vector<Index>{1, 2}}, 0, {1, std::vector<Index>{11}}, 1); });
+  expect_error(ErrorKind::shape, {"1 points of block 1 do not go to 2 points of block 0"}, [&] {
+    plan.copy_points({1, std::vector<Index>{1, 2}}, 0, {1, std::vector<Index>{11}}, 1);
+  });
+  expect_error(ErrorKind::shape, {"1 point of block 1 [11:12] -> block 0 [1:2, 2:3]: a block and a region"}, [&] {
+    plan.copy_points({2, std::vector<Index>{1, 2}}, 0, {1, std::vector<Index>{11}}, 1);
+  });
   // What is listed is kept packed: a stride takes next to nothing, scattered vertices some bits each.
   std::vector<Index> even, scattered;
   for (Index k = 0; k < 100000; ++k) even.push_back(2 * k), scattered.push_back(k * 7919 % 100003);
@@ -308,11 +328,13 @@ TEST(BlockPlan, ghosts_of_vertices) {
   const std::vector<std::vector<Index>> needed{{4, 8, 5}, {3, 11}, {}};
   const BlockPlan plan = BlockPlan::gather_points(mesh, needed, 1);
   EXPECT_EQ(plan.source().regions(), (std::vector{Region({0}, {7}), Region({4}, {10}), Region({8}, {12})}));
-  EXPECT_EQ(plan.to_string(), "3 motions: 2 points of block 1 [4:6] -> block 0 [4:7]; 1 point of block 0 [3:4] -> block 1 [8:9]; "
-                              "1 point of block 2 [11:12] -> block 1 [9:10]");
+  EXPECT_EQ(plan.to_string(),
+            "3 motions: 2 points of block 1 [4:6] -> block 0 [4:7]; 1 point of block 0 [3:4] -> block 1 [8:9]; "
+            "1 point of block 2 [11:12] -> block 1 [9:10]");
   plan.check_races(true);
-  expect_error(ErrorKind::argument, {"block 1 (rank 1) needs 12, which no block owns"},
-               [&] { BlockPlan::gather_points(mesh, std::vector<std::vector<Index>>{{}, {12}, {}}); });
+  expect_error(ErrorKind::argument, {"block 1 (rank 1) needs 12, which no block owns"}, [&] {
+    BlockPlan::gather_points(mesh, std::vector<std::vector<Index>>{{}, {12}, {}});
+  });
   expect_error(ErrorKind::shape, {"2 lists", "3 blocks"},
                [&] { BlockPlan::gather_points(mesh, std::vector<std::vector<Index>>(2)); });
   expect_error(ErrorKind::shape, {"ranges of vertices", "of 2 and of 1 dimensions"},
@@ -335,7 +357,8 @@ TEST(BlockPlan, one_after_the_other) {
     const auto all = straight.motions();
     EXPECT_NE(std::find(all.begin(), all.end(), motion), all.end()) << motion.to_string();
   }
-  expect_error(ErrorKind::argument, {"begins with other blocks", "[0:4, 0:3]", "[0:8, 0:6]"}, [&] { there.compose(there); });
+  expect_error(ErrorKind::argument, {"begins with other blocks", "[0:4, 0:3]", "[0:8, 0:6]"},
+               [&] { there.compose(there); });
   expect_error(ErrorKind::argument, {"rank 2's"}, [&] { BlockPlan::copy_between(four, whole, 2).compose(onward); });
   expect_error(ErrorKind::argument, {"rank 5's"}, [&] { there.compose(BlockPlan::copy_between(whole, rows, 5)); });
   BlockPlan other_shape(four, whole);
@@ -348,9 +371,11 @@ TEST(BlockPlan, one_after_the_other) {
   const FloorPlan cube(std::vector{Region({0, 0, 0}, {n, n, n})}, {0});
   const BlockPlan turning = BlockPlan::transpose(cube, cube, {1, 2, 0});
   BlockPlan corners(cube, cube);
-  const PointList from(3, std::vector<Index>{4, 4, 4, 0, 1, 2}), to(3, std::vector<Index>{1, 2, 3, n - 1, n - 1, n - 1});
+  const PointList from(3, std::vector<Index>{4, 4, 4, 0, 1, 2}),
+      to(3, std::vector<Index>{1, 2, 3, n - 1, n - 1, n - 1});
   corners.copy_points(to, 0, from, 0);
-  const BlockMotion first = corners.compose(turning).motions().at(0), last = turning.compose(corners.reverse()).motions().at(0);
+  const BlockMotion first = corners.compose(turning).motions().at(0),
+                    last = turning.compose(corners.reverse()).motions().at(0);
   EXPECT_EQ(first.source_points, from);
   EXPECT_EQ(first.destination_points, PointList(3, std::vector<Index>{2, 3, 1, n - 1, n - 1, n - 1}));
   EXPECT_EQ(last.source_points, PointList(3, std::vector<Index>{3, 1, 2, n - 1, n - 1, n - 1}));
@@ -405,7 +430,8 @@ TEST(BlockPlan, of_a_rank_holds_its_own_motions) {
 }
 
 TEST(BlockPlan, looks_neighbours_up_where_the_blocks_keep_them) {
-  // Each of many ranks plans for itself, from one floor plan: that takes as long as planning for all, not as many times.
+  // Each of many ranks plans for itself, from one floor plan:
+  // that takes as long as planning for all, not as many times.
   const Index side = 40;
   const FloorPlan blocks = even_floor_plan(Region({0, 0, 0}, {4 * side, 4 * side, 4 * side}), side * side * side);
   const Halo halo(3, 1, blocks.bounding(), {true, true, true});

@@ -1,7 +1,7 @@
 #include "longshore/plans/motion_plan.hpp"
 
-#include "support/expect_error.hpp"
 #include "longshore/relations/packets.hpp"
+#include "support/expect_error.hpp"
 #include "support/pairs.hpp"
 
 namespace longshore {

@@ -50,7 +50,8 @@ AddressRelation draw_form(const Sample& sample, Reduction reduction = {}) {
     default: {
       const Index cut = draw(0, relation.elements());
       const auto first = relation.restrict(0, cut), second = relation.restrict(cut, relation.elements());
-      return AddressRelation::concatenate(std::vector{chance(30) ? packed(first) : first, chance(30) ? packed(second) : second});
+      return AddressRelation::concatenate(
+          std::vector{chance(30) ? packed(first) : first, chance(30) ? packed(second) : second});
     }
   }
 }
@@ -192,7 +193,8 @@ RC_GTEST_PROP(AddressRelation, segments_are_its_sides, ()) {
   auto check = [&](const std::vector<Segment>& segments, Index OffsetPair::*side) {
     std::size_t k = 0;
     for (const auto& segment : segments)
-      for (Index at = 0; at < segment.bytes; at += sample.element, ++k) RC_ASSERT((sample.pairs[k].*side == segment.offset + at));
+      for (Index at = 0; at < segment.bytes; at += sample.element, ++k)
+        RC_ASSERT((sample.pairs[k].*side == segment.offset + at));
     RC_ASSERT(k == sample.pairs.size());
     for (std::size_t j = 1; j < segments.size(); ++j)
       RC_ASSERT(segments[j].offset != segments[j - 1].offset + segments[j - 1].bytes);
@@ -201,10 +203,12 @@ RC_GTEST_PROP(AddressRelation, segments_are_its_sides, ()) {
   RC_ASSERT(AddressRelation::from_segments(sample.element, source, destination) == relation);
 }
 
-// --- programs ----------------------------------------------------------------------------------------------------------------
+// --- programs
+// ----------------------------------------------------------------------------------------------------------------
 
 RelationProgram::Options draw_options() {
-  return {chance(50) ? Stores::streaming : Stores::cached, chance(20) ? nullptr : *rc::gen::elementOf(available_kernels())};
+  return {chance(50) ? Stores::streaming : Stores::cached,
+          chance(20) ? nullptr : *rc::gen::elementOf(available_kernels())};
 }
 
 RC_GTEST_PROP(RelationProgram, is_the_twin_of_move_plain, ()) {
@@ -265,8 +269,8 @@ RC_GTEST_PROP(Assembler, stretches_that_make_the_whole, ()) {
 }
 
 RC_GTEST_PROP(RelationProgram, reduces_in_message_order, ()) {
-  const auto type =
-      *rc::gen::element(ElementType::float32, ElementType::int8, ElementType::uint16, ElementType::complex64, ElementType::float64);
+  const auto type = *rc::gen::element(ElementType::float32, ElementType::int8, ElementType::uint16,
+                                      ElementType::complex64, ElementType::float64);
   const auto op = chance(50) ? ReduceOp::add : ReduceOp::multiply;
   const Reduction reduction(type, op);
   const auto sample = any_sample(draw, element_size(type));  // destinations that overlap, even by halves
@@ -282,7 +286,8 @@ RC_GTEST_PROP(RelationProgram, reduces_in_message_order, ()) {
   Disassembler(relation).run(halves.data(), message.data());
   const Index cut = draw(0, relation.elements());
   const RelationProgram program(relation);
-  program.run(0, cut, stretches.data(), source.data()), program.run(cut, relation.elements(), stretches.data(), source.data());
+  program.run(0, cut, stretches.data(), source.data()),
+      program.run(cut, relation.elements(), stretches.data(), source.data());
   for (const auto kind : encoding_kinds()) {
     auto moved = decoded;
     const Encoding encoding(relation, kind);
@@ -297,7 +302,8 @@ RC_GTEST_PROP(RelationProgram, reduces_in_message_order, ()) {
   RC_ASSERT(stretches == expected);
 }
 
-// --- encodings ---------------------------------------------------------------------------------------------------------------
+// --- encodings
+// ---------------------------------------------------------------------------------------------------------------
 
 RC_GTEST_PROP(Encoding, every_kind_is_the_relation, ()) {
   const auto sample = draw_sample();
@@ -305,7 +311,8 @@ RC_GTEST_PROP(Encoding, every_kind_is_the_relation, ()) {
   for (const auto kind : encoding_kinds()) {
     RC_LOG() << encoding_name(kind) << '\n';
     const Encoding encoding(relation, kind);
-    RC_ASSERT(encoding.kind() == kind && encoding.elements() == relation.elements() && encoding.element_bytes() == sample.element);
+    RC_ASSERT(encoding.kind() == kind && encoding.elements() == relation.elements() &&
+              encoding.element_bytes() == sample.element);
     const auto decoded = encoding.decode();
     RC_ASSERT(decoded.pairs() == sample.pairs);
     RC_ASSERT(decoded == relation);
@@ -319,7 +326,8 @@ RC_GTEST_PROP(Encoding, every_kind_is_the_relation, ()) {
     const auto again = Encoding::from_bytes(stored);
     RC_ASSERT(again == encoding && again.to_bytes() == stored);
     RC_ASSERT(again.encoded_bytes() == encoding.encoded_bytes() && again.symbols() == encoding.symbols());
-    RC_ASSERT(again.distinct_symbols() == encoding.distinct_symbols() && encoding.distinct_symbols() <= encoding.symbols());
+    RC_ASSERT(again.distinct_symbols() == encoding.distinct_symbols() &&
+              encoding.distinct_symbols() <= encoding.symbols());
     RC_ASSERT(again.decode().pairs() == sample.pairs);
   }
 }

@@ -120,11 +120,15 @@ RC_GTEST_PROP(BlockPlan, halos_fill_every_ghost_cell_that_somebody_has, ()) {
   Halo halo(dims, 0, domain, {});
   for (std::size_t d = 0; d < dims; ++d) {
     // Several times around a small domain, but not around more images than a plan takes.
-    halo.below[d] = draw(0, dims == 1 ? 12 : dims == 2 ? 6 : 2), halo.above[d] = chance(50) ? halo.below[d] : draw(0, 2);
+    halo.below[d] = draw(0, dims == 1   ? 12
+                            : dims == 2 ? 6
+                                        : 2),
+    halo.above[d] = chance(50) ? halo.below[d] : draw(0, 2);
     halo.periodic.push_back(chance(50));
   }
   halo.corners = chance(50);
-  RC_LOG() << domain.to_string() << ' ' << blocks.to_string(20) << ' ' << halo.below.to_string() << halo.above.to_string() << '\n';
+  RC_LOG() << domain.to_string() << ' ' << blocks.to_string(20) << ' ' << halo.below.to_string()
+           << halo.above.to_string() << '\n';
   const BlockPlan plan = BlockPlan::halo(blocks, halo);
   plan.check_races();
 
@@ -138,7 +142,8 @@ RC_GTEST_PROP(BlockPlan, halos_fill_every_ghost_cell_that_somebody_has, ()) {
       Point wrapped = p;
       for (std::size_t d = 0; d < dims; ++d) {
         beyond += p[d] < own.lower()[d] || p[d] >= own.upper()[d];
-        if (halo.periodic[d]) wrapped[d] = domain.lower()[d] + Index(floor_mod(Wide(p[d]) - domain.lower()[d], domain.extent(d)));
+        if (halo.periodic[d])
+          wrapped[d] = domain.lower()[d] + Index(floor_mod(Wide(p[d]) - domain.lower()[d], domain.extent(d)));
       }
       if (beyond == 0 || (beyond > 1 && !halo.corners)) continue;
       for (Index j = 0; j < blocks.size(); ++j)
@@ -210,7 +215,8 @@ std::vector<bool> draw_periodic(std::size_t dims) {
 auto wrapping(const Region& domain, const std::vector<bool>& periodic) {
   return [=](Point point) {
     for (std::size_t d = 0; d < domain.dims(); ++d)
-      if (periodic[d]) point[d] = domain.lower()[d] + Index(floor_mod(Wide(point[d]) - domain.lower()[d], domain.extent(d)));
+      if (periodic[d])
+        point[d] = domain.lower()[d] + Index(floor_mod(Wide(point[d]) - domain.lower()[d], domain.extent(d)));
     return point;
   };
 }
@@ -231,7 +237,9 @@ RC_GTEST_PROP(BlockPlan, copies_between_floor_plans_go_around_a_periodic_domain,
   const auto periodic = draw_periodic(dims);
   const FloorPlan source = draw_blocks(domain);
   const FloorPlan destination = draw_blocks(domain.grow(draw(0, 2)).shift(Point(dims, draw(-12, 12))));
-  auto make = [&](std::optional<Index> rank) { return BlockPlan::copy_between(source, destination, rank, domain, periodic); };
+  auto make = [&](std::optional<Index> rank) {
+    return BlockPlan::copy_between(source, destination, rank, domain, periodic);
+  };
   expect_copies(make({}), source, destination, wrapping(domain, periodic));
   check_parts(make({}), make);
 }
@@ -256,7 +264,9 @@ RC_GTEST_PROP(BlockPlan, meshes_are_coarsened_and_refined, ()) {
   RC_ASSERT(back({}) == BlockPlan::refine_coarse(coarse, across, ratio, Point(dims), {}, domain, periodic).reverse());
   RC_ASSERT(back({}).source() == across.coarsen(ratio) && back({}).destination() == coarse);
   check_parts(back({}), back);
-  auto up = [&](std::optional<Index> rank) { return BlockPlan::refine_coarse(coarse, fine, ratio, width, rank, domain, periodic); };
+  auto up = [&](std::optional<Index> rank) {
+    return BlockPlan::refine_coarse(coarse, fine, ratio, width, rank, domain, periodic);
+  };
   expect_copies(up({}), coarse, boxes.grow(width), wrapping(domain, periodic));
   check_parts(up({}), up);
   // Any others may share a coarse cell, and race for it if somebody wants it.
@@ -347,9 +357,10 @@ RC_GTEST_PROP(BlockPlan, transposes_bring_every_point, ()) {
   RC_ASSERT(found == expected);
 }
 
-/// Motions by hand between the blocks of two floor plans: regions, wherever they are, and lists. Sparse: many of one point or none,
-/// so that as often as not no two meet.
-BlockPlan draw_motions(const FloorPlan& source, const FloorPlan& destination, const Axes& axes, Index most, bool sparse = false) {
+/// Motions by hand between the blocks of two floor plans: regions, wherever they are, and lists. Sparse: many of one
+/// point or none, so that as often as not no two meet.
+BlockPlan draw_motions(const FloorPlan& source, const FloorPlan& destination, const Axes& axes, Index most,
+                       bool sparse = false) {
   BlockPlan plan(source, destination, axes);
   const std::size_t dims = source.dims();
   const Index reach = !sparse ? 3 : dims == 1 ? 1000 : dims == 2 ? 31 : 9, extent = sparse ? 0 : 3;
@@ -445,7 +456,8 @@ RC_GTEST_PROP(BlockPlan, ghost_vertices_are_gathered, ()) {
   std::vector<std::vector<Index>> needed(static_cast<std::size_t>(n));
   if (!vertices.empty())
     for (auto& list : needed)
-      for (Index k = draw(0, 12); k > 0; --k) list.push_back(vertices[std::size_t(draw(0, Index(vertices.size()) - 1))]);
+      for (Index k = draw(0, 12); k > 0; --k)
+        list.push_back(vertices[std::size_t(draw(0, Index(vertices.size()) - 1))]);
 
   auto make = [&](std::optional<Index> rank) { return BlockPlan::gather_points(blocks, needed, rank); };
   const BlockPlan plan = make({});
@@ -474,8 +486,9 @@ RC_GTEST_PROP(BlockPlan, comes_back_from_its_bytes, ()) {
   halo.corners = chance(50);
   BlockPlan plan = chance(50)   ? BlockPlan::halo(blocks, halo, rank)
                    : chance(50) ? BlockPlan::copy_between(blocks, draw_blocks(domain), rank, domain, halo.periodic)
-                   : chance(50) ? BlockPlan::transpose(blocks, draw_blocks(domain), draw_axes(dims), rank)
-                                : draw_motions(draw_boxes(dims), draw_boxes(dims), chance(50) ? draw_axes(dims) : Axes(), 5);
+                   : chance(50)
+                       ? BlockPlan::transpose(blocks, draw_blocks(domain), draw_axes(dims), rank)
+                       : draw_motions(draw_boxes(dims), draw_boxes(dims), chance(50) ? draw_axes(dims) : Axes(), 5);
   if (!plan.source().empty() && !plan.destination().empty())
     plan.copy_points({dims, std::vector<Index>(2 * dims, 5)}, 0, {dims, std::vector<Index>(2 * dims, -3)}, 0);
   if (chance(30)) plan = plan.reverse();

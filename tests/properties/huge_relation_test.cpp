@@ -1,4 +1,5 @@
-// Relations of 2^40 elements and offsets near 2^60: nothing is enumerated, nothing wraps, and what is beyond is an error.
+// Relations of 2^40 elements and offsets near 2^60: nothing is
+// enumerated, nothing wraps, and what is beyond is an error.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -19,7 +20,8 @@ AddressRelation transpose(Index rows, Index columns, Index pitch) {
                                   std::vector{Index{8}, 8 * pitch});
 }
 
-void check_corners(const AddressRelation& relation, const std::vector<Index>& positions, const std::vector<OffsetPair>& pairs) {
+void check_corners(const AddressRelation& relation, const std::vector<Index>& positions,
+                   const std::vector<OffsetPair>& pairs) {
   for (std::size_t k = 0; k < positions.size(); ++k) EXPECT_EQ(relation.at(positions[k]), pairs[k]) << positions[k];
 }
 
@@ -59,19 +61,21 @@ TEST(HugeRelation, cuts_and_joins) {
   EXPECT_EQ(arrival.at(giant - 13), (OffsetPair{8 * (giant - 13), relation.at(giant - 8).destination}));
   const auto inverse = cut.inverse();
   EXPECT_EQ(inverse.at(3), (OffsetPair{relation.at(8).destination, relation.at(8).source}));
-  const auto shifted = AddressRelation::strided(8, std::vector{giant}, std::vector<Index>{8}, std::vector<Index>{8}, 0, 8 * giant);
+  const auto shifted =
+      AddressRelation::strided(8, std::vector{giant}, std::vector<Index>{8}, std::vector<Index>{8}, 0, 8 * giant);
   EXPECT_EQ(AddressRelation::concatenate(std::vector{relation, shifted}).elements(), 2 * giant);
 }
 
 TEST(HugeRelation, programs_run_a_stretch) {
   const Clock clock;
-  const auto relation =
-      AddressRelation::strided(8, std::vector{giant / 4, Index{4}}, std::vector<Index>{64, 8}, std::vector<Index>{32, 8});
+  const auto relation = AddressRelation::strided(8, std::vector{giant / 4, Index{4}}, std::vector<Index>{64, 8},
+                                                 std::vector<Index>{32, 8});
   const RelationProgram program(relation);
   EXPECT_EQ(program.elements(), giant);
   std::vector<double> source(80), destination(40);
   for (std::size_t k = 0; k < source.size(); ++k) source[k] = double(k);
-  program.run(3, 11, reinterpret_cast<std::byte*>(destination.data()), reinterpret_cast<const std::byte*>(source.data()));
+  program.run(3, 11, reinterpret_cast<std::byte*>(destination.data()),
+              reinterpret_cast<const std::byte*>(source.data()));
   for (std::size_t k = 0; k < destination.size(); ++k)
     EXPECT_EQ(destination[k], k >= 3 && k < 11 ? double(k / 4 * 8 + k % 4) : 0.0) << k;
   EXPECT_FALSE(Assembler(relation).program().describe().empty());
@@ -79,8 +83,8 @@ TEST(HugeRelation, programs_run_a_stretch) {
 
 TEST(HugeRelation, as_nests_they_are_stored_and_read) {
   const Clock clock;
-  const auto strided =
-      AddressRelation::strided(8, std::vector{giant / 2, Index{2}}, std::vector<Index>{32, 8}, std::vector<Index>{16, 8});
+  const auto strided = AddressRelation::strided(8, std::vector{giant / 2, Index{2}}, std::vector<Index>{32, 8},
+                                                std::vector<Index>{16, 8});
   const auto turned = transpose(Index{1} << 20, Index{1} << 20, Index{1} << 21);
   for (const auto& relation : {strided, turned, strided.restrict(3, giant - 3)}) {
     const Encoding encoding(relation, EncodingKind::nest);
@@ -97,16 +101,16 @@ TEST(HugeRelation, as_nests_they_are_stored_and_read) {
   // Three nests whose destinations interleave are as hard to tell apart as their elements are many.
   const auto cut = Encoding(turned.restrict(3, giant - 3), EncodingKind::nest).to_bytes();
   expect_error(ErrorKind::argument, {"cannot be told"}, [&] { Encoding::from_bytes(cut); });
-  const auto mixed =
-      AddressRelation::concatenate(std::vector{strided, AddressRelation::from_pairs(8, Pairs{{0, -8}, {8, -100}, {0, -50}})});
+  const auto mixed = AddressRelation::concatenate(
+      std::vector{strided, AddressRelation::from_pairs(8, Pairs{{0, -8}, {8, -100}, {0, -50}})});
   EXPECT_EQ(int(Encoding::automatic(mixed).kind()), int(EncodingKind::nest));
 }
 
 TEST(HugeRelation, plans_are_told_apart_without_a_look) {
   const Clock clock;
   const std::vector<Index> shape{Index{1} << 21, Index{1} << 21};
-  for (const char* text :
-       {"(BLOCK, CYCLIC(3)) on 2x2", "(CYCLIC(5), *) on 3, order=F", "(*, CYCLIC(7)) on 4", "(BLOCK, BLOCK) on 3x2, order=F"})
+  for (const char* text : {"(BLOCK, CYCLIC(3)) on 2x2", "(CYCLIC(5), *) on 3, order=F", "(*, CYCLIC(7)) on 4",
+                           "(BLOCK, BLOCK) on 3x2, order=F"})
     for (const char* other : {"(CYCLIC(4), BLOCK) on 2x2", "(*, CYCLIC(2)) on 5, order=F", "(BLOCK, *) on 2"}) {
       const MotionPlan plan(Layout::parse(text, shape), Layout::parse(other, shape), 8);
       for (const auto& motion : plan.sends(0)) {
@@ -114,7 +118,8 @@ TEST(HugeRelation, plans_are_told_apart_without_a_look) {
         EXPECT_EQ(relation.elements(), motion.elements);
         EXPECT_EQ(relation.inverse().inverse(), relation);
         EXPECT_TRUE(relation.sorted(PairOrder::source_first).is_sorted(PairOrder::source_first)) << text << other;
-        EXPECT_TRUE(relation.sorted(PairOrder::destination_first).is_sorted(PairOrder::destination_first)) << text << other;
+        EXPECT_TRUE(relation.sorted(PairOrder::destination_first).is_sorted(PairOrder::destination_first))
+            << text << other;
         EXPECT_EQ(Encoding::from_bytes(Encoding(relation, EncodingKind::nest).to_bytes()).decode(), relation);
       }
     }
@@ -164,7 +169,9 @@ TEST(HugeRelation, up_to_the_edge_and_no_further) {
            [&] {
              AddressRelation::from_runs(1, {{0, 0, INT64_MAX, 0, 1}, {0, 0, INT64_MAX, 0, 1}});
            },
-           [&] { AddressRelation::from_indices(8, std::vector<std::int64_t>{INT64_MAX}, std::vector<std::int64_t>{0}); },
+           [&] {
+             AddressRelation::from_indices(8, std::vector<std::int64_t>{INT64_MAX}, std::vector<std::int64_t>{0});
+           },
            [&] {
              AddressRelation::from_segments(1, std::vector<Segment>{{INT64_MAX - 4, 8}}, std::vector<Segment>{{0, 8}});
            }})
@@ -174,11 +181,11 @@ TEST(HugeRelation, up_to_the_edge_and_no_further) {
 /// Axes that go far out and come back: each sum fits, but not every part of it.
 TEST(HugeRelation, axes_that_compensate_each_other_do_not_wrap) {
   auto one = [](Index index, Index stride) { return RelationAxis{PairedRuns::run(1, index, index), stride, stride}; };
-  for (const auto& axes :
-       std::vector<std::vector<RelationAxis>>{{one(furthest, 8), one(-furthest, 7)},
-                                              {one(furthest, 7), one(-furthest, 7), one(furthest, 7), one(-furthest, 7)},
-                                              {one(1, INT64_MIN), one(1, INT64_MAX)},
-                                              {one(0, INT64_MIN), RelationAxis{PairedRuns::run(2), 8, 8}, one(0, INT64_MAX)}}) {
+  for (const auto& axes : std::vector<std::vector<RelationAxis>>{
+           {one(furthest, 8), one(-furthest, 7)},
+           {one(furthest, 7), one(-furthest, 7), one(furthest, 7), one(-furthest, 7)},
+           {one(1, INT64_MIN), one(1, INT64_MAX)},
+           {one(0, INT64_MIN), RelationAxis{PairedRuns::run(2), 8, 8}, one(0, INT64_MAX)}}) {
     try {
       const AddressRelation relation(LoopNest(8, axes, -furthest, -furthest));
       EXPECT_EQ(relation.pairs().size(), std::size_t(relation.elements()));
@@ -187,7 +194,8 @@ TEST(HugeRelation, axes_that_compensate_each_other_do_not_wrap) {
       EXPECT_EQ(int(error.kind()), int(ErrorKind::overflow)) << error.what();
     }
   }
-  const LoopNest nothing(8, {{PairedRuns::run(giant), 8, 8}, {PairedRuns::run(0), 8, 8}, {PairedRuns::run(giant), 8, 8}});
+  const LoopNest nothing(8,
+                         {{PairedRuns::run(giant), 8, 8}, {PairedRuns::run(0), 8, 8}, {PairedRuns::run(giant), 8, 8}});
   EXPECT_TRUE(nothing.assembly().empty() && nothing.disassembly().empty() && nothing.canonical().empty());
   EXPECT_TRUE(AddressRelation(nothing).empty());
 }
@@ -206,7 +214,8 @@ TEST(HugeRelation, destinations_that_cannot_be_told) {
     AddressRelation::concatenate(std::vector{even, odd});
   });
   const Reduction add(ElementType::float64, ReduceOp::add);
-  const auto sums = AddressRelation::strided(8, std::vector{giant}, std::vector<Index>{8}, std::vector<Index>{0}, 0, 0, add);
+  const auto sums =
+      AddressRelation::strided(8, std::vector{giant}, std::vector<Index>{8}, std::vector<Index>{0}, 0, 0, add);
   EXPECT_EQ(sums.destination_extent(), (Extent{0, 8}));
   EXPECT_EQ(Encoding::from_bytes(Encoding(sums, EncodingKind::nest).to_bytes()).decode(), sums);
 }
@@ -218,12 +227,12 @@ TEST(HugeRelation, sorting_turns_loops_round) {
   const auto sorted = backwards.sorted(PairOrder::source_first);
   EXPECT_EQ(sorted.at(0), (OffsetPair{0, 8 * giant - 8}));
   EXPECT_TRUE(sorted.is_sorted(PairOrder::source_first));
-  const auto replicated =
-      AddressRelation::strided(8, std::vector{giant, Index{3}}, std::vector<Index>{8, 0}, std::vector<Index>{8, 8 * giant});
+  const auto replicated = AddressRelation::strided(8, std::vector{giant, Index{3}}, std::vector<Index>{8, 0},
+                                                   std::vector<Index>{8, 8 * giant});
   EXPECT_TRUE(replicated.is_sorted(PairOrder::source_first));
   EXPECT_EQ(replicated.sorted(PairOrder::destination_first).at(1), (OffsetPair{8, 8}));
-  const auto outside =
-      AddressRelation::strided(8, std::vector{Index{3}, giant}, std::vector<Index>{0, 8}, std::vector<Index>{8 * giant, 8});
+  const auto outside = AddressRelation::strided(8, std::vector{Index{3}, giant}, std::vector<Index>{0, 8},
+                                                std::vector<Index>{8 * giant, 8});
   EXPECT_EQ(outside.sorted(PairOrder::source_first).at(1), (OffsetPair{0, 8 * giant}));
 }
 

@@ -17,7 +17,8 @@ Indices draw_values() {
     const Index n = *rc::gen::element<Index>(0, 1, 2, 5, 31, 100, 127, 128, 129, 260);
     const std::uint64_t step = *rc::gen::arbitrary<std::uint64_t>() >> draw(0, 63);
     const int shift = int(draw(0, 64));  // of the noise; 64: none
-    std::uint64_t value = chance(20) ? std::uint64_t(INT64_MAX) - 3 : *rc::gen::arbitrary<std::uint64_t>() >> draw(0, 63);
+    std::uint64_t value =
+        chance(20) ? std::uint64_t(INT64_MAX) - 3 : *rc::gen::arbitrary<std::uint64_t>() >> draw(0, 63);
     std::uint64_t noise = *rc::gen::arbitrary<std::uint64_t>();
     const bool ascending = chance(60);
     for (Index i = 0; i < n; ++i) {
@@ -84,7 +85,8 @@ RC_GTEST_PROP(PackedIntegers, damaged_bytes_are_refused_or_a_list, ()) {
   std::vector<std::byte> bytes;
   list.append_to(bytes);
   for (Index edits = draw(1, 3); edits > 0 && !bytes.empty(); --edits) {
-    const auto at = std::size_t(draw(0, chance(50) ? std::min<Index>(Index(bytes.size()), 20) - 1 : Index(bytes.size()) - 1));
+    const auto at =
+        std::size_t(draw(0, chance(50) ? std::min<Index>(Index(bytes.size()), 20) - 1 : Index(bytes.size()) - 1));
     if (chance(20))
       bytes.resize(at);
     else

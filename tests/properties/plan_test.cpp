@@ -100,9 +100,8 @@ RC_GTEST_PROP(MotionPlan, relation_by_dimension_has_the_same_pairs, (const MoveS
 }
 
 RC_GTEST_PROP(Moves, plainly, (const MoveSpec& spec)) {
-  RC_ASSERT(delivers(spec, [](const LoopNest& relation, std::byte* to, const std::byte* from) {
-    relation.move_plain(to, from);
-  }));
+  RC_ASSERT(delivers(
+      spec, [](const LoopNest& relation, std::byte* to, const std::byte* from) { relation.move_plain(to, from); }));
 }
 
 RC_GTEST_PROP(Moves, by_copy_programs, (const MoveSpec& spec)) {

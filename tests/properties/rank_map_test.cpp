@@ -25,14 +25,17 @@ Drawn draw_members(Index world = 0) {
         *rc::gen::element<Index>(1, 2, 97, 1024, 5000, Index{1} << 20, (Index{1} << 33) + 1, RankMap::largest_world);
   Ranks list;
   for (Index stretches = draw(0, 5); stretches > 0; --stretches) {
-    const Index first = *rc::gen::inRange<Index>(0, world), n = *rc::gen::element<Index>(1, 2, 3, 17, 64, 127, 128, 129, 300, 1000);
+    const Index first = *rc::gen::inRange<Index>(0, world),
+                n = *rc::gen::element<Index>(1, 2, 3, 17, 64, 127, 128, 129, 300, 1000);
     const Index step = chance(50) ? 1 : draw(1, 9) * (chance(20) ? std::max<Index>(world / 3000, 1) : 1);
     std::uint64_t noise = *rc::gen::arbitrary<std::uint64_t>();
     const bool noisy = chance(30), blocks = chance(30);
     const Index block = draw(2, 8), apart = draw(8, 20);
     for (Index k = 0; k < n; ++k) {
       noise = noise * 6364136223846793005u + 1442695040888963407u;
-      list.push_back(first + (noisy ? Index(noise >> 33) % (4 * n) : blocks ? k / block * apart + k % block : k * step));
+      list.push_back(first + (noisy    ? Index(noise >> 33) % (4 * n)
+                              : blocks ? k / block * apart + k % block
+                                       : k * step));
     }
   }
   std::erase_if(list, [&](Index w) { return w >= world; });

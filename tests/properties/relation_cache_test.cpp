@@ -28,7 +28,9 @@ struct Model {
   std::vector<Unit> units;
   std::map<std::string, Unit> stored;  ///< by name
 
-  static std::string name(const std::string& key, const std::string& group) { return group.empty() ? "k" + key : "g" + group; }
+  static std::string name(const std::string& key, const std::string& group) {
+    return group.empty() ? "k" + key : "g" + group;
+  }
   Index bytes() const {
     Index sum = 0;
     for (const auto& unit : units) sum += unit.size();
@@ -51,7 +53,8 @@ struct Model {
     for (const auto& unit : units) held += own(unit) || !unit.pinned.empty() ? unit.size() : 0;
     if (size > ceiling - held) return false;
     while (bytes() > ceiling - size)
-      flush(std::find_if(units.begin(), units.end(), [&](const Unit& unit) { return !own(unit) && unit.pinned.empty(); }));
+      flush(std::find_if(units.begin(), units.end(),
+                         [&](const Unit& unit) { return !own(unit) && unit.pinned.empty(); }));
     auto at = std::find_if(units.begin(), units.end(), own);
     if (at == units.end()) at = units.insert(units.end(), Unit{group, {}, {}});
     at->bytes[key] = size;
@@ -63,8 +66,8 @@ struct Model {
   int ask(const std::string& key, const std::string& group, Index size, bool pin) {
     if (const auto at = unit_of(key); at != units.end()) return use(at), 0;
     const auto id = name(key, group);
-    const bool there =
-        std::any_of(units.begin(), units.end(), [&](const Unit& unit) { return !group.empty() && unit.group == group; });
+    const bool there = std::any_of(units.begin(), units.end(),
+                                   [&](const Unit& unit) { return !group.empty() && unit.group == group; });
     if (!there && stored.contains(id)) {
       const auto record = stored.at(id).bytes;
       if (record.contains(key)) keep(key, group, size, pin);
@@ -92,8 +95,10 @@ RC_GTEST_PROP(RelationCache, does_what_the_model_does, ()) {
         const bool pin = chance(50);
         cache.pin(key, pin);
         if (const auto at = model.unit_of(key); at != model.units.end()) {
-          if (pin) at->pinned.insert(key);
-          else at->pinned.erase(key);
+          if (pin)
+            at->pinned.insert(key);
+          else
+            at->pinned.erase(key);
         }
         break;
       }
@@ -112,7 +117,8 @@ RC_GTEST_PROP(RelationCache, does_what_the_model_does, ()) {
       default: {
         const bool pin = chance(5);
         int made = 0;
-        const auto relation = cache.get_or_make(key, [&] { return ++made, encoding_of(id, pairs); }, {.group = group, .pin = pin});
+        const auto relation =
+            cache.get_or_make(key, [&] { return ++made, encoding_of(id, pairs); }, {.group = group, .pin = pin});
         RC_ASSERT(id_of(relation) == id);
         RC_ASSERT(made == model.ask(key, group, size, pin));
       }
@@ -143,13 +149,16 @@ RC_GTEST_PROP(RelationCache, stays_below_its_ceiling, ()) {
     CacheHint hint;
     hint.group = id % 2 ? "" : std::string(1, char('A' + id % 4));
     hint.soon = chance(20), hint.pin = chance(5), hint.expected_uses = draw(0, 3);
-    hint.keep = *rc::gen::element(KeptProgram::none, KeptProgram::program, KeptProgram::assembler, KeptProgram::disassembler);
+    hint.keep =
+        *rc::gen::element(KeptProgram::none, KeptProgram::program, KeptProgram::assembler, KeptProgram::disassembler);
     switch (draw(0, 12)) {
       case 0: cache.soon(key); break;
       case 1: cache.done(key); break;
       case 2: cache.pin(key, chance(30)); break;
       case 3: cache.put(key, encoding_of(id, draw(1, 60)), hint); break;
-      default: RC_ASSERT(id_of(cache.get_or_make(key, [&] { return encoding_of(id, draw(1, 60)); }, hint)) == id);
+      default:
+        RC_ASSERT(id_of(cache.get_or_make(
+                      key, [&] { return encoding_of(id, draw(1, 60)); }, hint)) == id);
     }
     const auto now = cache.statistics();
     RC_ASSERT(now.most_bytes <= ceiling);
@@ -252,8 +261,7 @@ TEST(RelationCacheThreads, many_threads_many_keys) {
           case 6:
             if (const auto relation = cache.get(key, group)) wrong += id_of(relation) != id;
             break;
-          default:
-            wrong += id_of(cache.get_or_make(key, [&] { return encoding_of(id, 20); }, {.group = group})) != id;
+          default: wrong += id_of(cache.get_or_make(key, [&] { return encoding_of(id, 20); }, {.group = group})) != id;
         }
       }
     });

@@ -1,9 +1,8 @@
 """Layouts and shapes for Hypothesis: nothing, one, primes, more ranks than indices, every kind of distribution."""
 
+import longshore as ls
 import numpy as np
 from hypothesis import strategies as st
-
-import longshore as ls
 
 EXTENTS = st.sampled_from([0, 1, 2, 3, 5, 7, 8, 13, 16, 29])
 DTYPES = st.sampled_from(["f8", "i1", "u2", "c16", "f4", ">i4", "S3", "S40", "M8[ns]", "i4,f8", "?"])
@@ -27,7 +26,9 @@ def layouts(draw, shape, max_ranks=4, disjoint=True):
             cuts = sorted(draw(st.lists(st.integers(0, n), min_size=p - 1, max_size=p - 1)))
             kind = "GEN_BLOCK(" + ", ".join(str(b - a) for a, b in zip([0, *cuts], [*cuts, n])) + ")"
         words.append(kind)
-    source = [draw(st.integers(0, p - 1)) if "GEN" not in w else 0 for p, w in zip(grid, [w for w in words if w != "*"])]
+    source = [
+        draw(st.integers(0, p - 1)) if "GEN" not in w else 0 for p, w in zip(grid, [w for w in words if w != "*"])
+    ]
     extents = [str(p) for p in grid] or ["1"]
     if draw(st.integers(0, 4)) == 0:
         extents.insert(draw(st.integers(0, len(extents))), f"REPLICATED({draw(st.integers(1, 3))})")
@@ -67,4 +68,8 @@ def distinct(shape, dtype):
 
 def same(a, b):
     """Equal to the byte: NaNs and padding too."""
-    return a.shape == b.shape and a.dtype == b.dtype and np.ascontiguousarray(a).tobytes() == np.ascontiguousarray(b).tobytes()
+    return (
+        a.shape == b.shape
+        and a.dtype == b.dtype
+        and np.ascontiguousarray(a).tobytes() == np.ascontiguousarray(b).tobytes()
+    )

@@ -5,9 +5,8 @@ import io
 import json
 
 import pytest
-from rich.console import Console
-
 from longshore.bench import BENCHES, BenchError, apps
+from rich.console import Console
 
 there = pytest.mark.skipif(
     importlib.util.find_spec("mpi4py") is None
@@ -52,8 +51,12 @@ def test_one_application_alone():
 
 
 def test_wrong_options_are_told(tmp_path):
-    for options, words in (({"cases": ["chess"]}, "no application 'chess'"), ({"ranks": 0}, "must be positive"),
-                           ({"repeats": 0}, "must be positive"), ({"plot": tmp_path / "a.pdf"}, "a plot is written as")):
+    for options, words in (
+        ({"cases": ["chess"]}, "no application 'chess'"),
+        ({"ranks": 0}, "must be positive"),
+        ({"repeats": 0}, "must be positive"),
+        ({"plot": tmp_path / "a.pdf"}, "a plot is written as"),
+    ):
         with pytest.raises(BenchError, match=words):
             run(**options)
 
@@ -61,4 +64,8 @@ def test_wrong_options_are_told(tmp_path):
 def test_without_mpi_the_reason_is_told(monkeypatch):
     monkeypatch.setattr(apps, "_launcher", lambda mpiexec: (None, {}, "no MPI here"))
     result, text = run()
-    assert not result["rows"] and {m["contender"] for m in result["missing"]} == set(apps.VARIANTS) and "no MPI here" in text
+    assert (
+        not result["rows"]
+        and {m["contender"] for m in result["missing"]} == set(apps.VARIANTS)
+        and "no MPI here" in text
+    )

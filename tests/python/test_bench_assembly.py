@@ -7,12 +7,11 @@ import sys
 
 import numpy as np
 import pytest
-from rich.console import Console
-
 from longshore.bench import BENCHES, BenchError, assembly, assembly_aims, packers
 from longshore.bench.arena import Arena
 from longshore.bench.assembly_contenders import HAND, INDEXING, MEMCPY, NAIVE, SYMBOLS, VIEWS, Preparer, applies, ours
 from longshore.bench.patterns import DIRECTIONS, KINDS, Nest, make_pattern
+from rich.console import Console
 
 _bench = pytest.importorskip("longshore._bench")
 
@@ -38,7 +37,11 @@ def check(result):
         assert 0 < row["seconds_min"] <= row["seconds_median"] <= row["seconds_max"]
         assert row["ranks"] == row["threads"] == 1
         if row["payload_bytes"]:
-            assert row["verified"] and row["hand_ratio"] > 0 and row["case"] == f"{row['pattern']} {row['n']} {row['direction']}"
+            assert (
+                row["verified"]
+                and row["hand_ratio"] > 0
+                and row["case"] == f"{row['pattern']} {row['n']} {row['direction']}"
+            )
     for m in result["missing"]:
         assert "WRONG" not in m["why"], m
 
@@ -104,7 +107,12 @@ def test_json_tables_and_plot(monkeypatch, tmp_path):
     assert {(r["pattern"], r["direction"]) for r in moved} == {(key, d) for key in KINDS for d in DIRECTIONS}
     for row in moved:
         if row["contender"].startswith("longshore") and row["contender"] != SYMBOLS:
-            assert row["encoded_bytes"] > 0 and row["compile_seconds"] > 0 and row["workspace_bytes"] >= 0 and row["detail"]
+            assert (
+                row["encoded_bytes"] > 0
+                and row["compile_seconds"] > 0
+                and row["workspace_bytes"] >= 0
+                and row["detail"]
+            )
     # Nobody is left out silently.
     assert {m["contender"] for m in result["missing"]} >= set(packers.PACKERS) and "no MPI here" in text
     assert {s["case"] for s in result["sizes"]} == {"R1", "R2", "R3", "R4"}
@@ -151,7 +159,10 @@ def test_sizes_beyond_memory_are_named_not_tried(monkeypatch):
 
 def test_aims_are_judged_by_the_worst_row():
     row = {"payload_bytes": 8, "pattern": "R4", "direction": "disassembly", "n": 2048, "contender": "longshore nest"}
-    rows = [{**row, "case": "R4 2048 disassembly", "hand_ratio": r, "naive_ratio": 4.0, "mpi_ratio": None} for r in (2.0, 0.5)]
+    rows = [
+        {**row, "case": "R4 2048 disassembly", "hand_ratio": r, "naive_ratio": 4.0, "mpi_ratio": None}
+        for r in (2.0, 0.5)
+    ]
     told = {aim["aim"].split(",")[0]: aim for aim in assembly_aims.judge(rows)}
     assert told["R1 to R4 from 1024² on"]["met"] is False and told["R1 to R4 from 1024² on"]["reached"] == 0.5
     assert len(told["R1 to R4 from 1024² on"]["short"]) == 1

@@ -4,12 +4,11 @@ import io
 import json
 import math
 
+import longshore as ls
 import numpy as np
 import pytest
-from rich.console import Console
-
-import longshore as ls
 from longshore.bench import BENCHES, BenchError, breakeven, breakeven_report
+from rich.console import Console
 
 _bench = pytest.importorskip("longshore._bench")
 
@@ -50,14 +49,19 @@ def test_tables_follow_from_rows_and_model():
     assert [(t["case"], t["n"]) for t in result["tables"]] == [(k, n) for n in (16, 64) for k in breakeven.KINDS]
     for table in result["tables"]:
         rates = ls.model.MachineRates(**table["rates"])
-        costs = ls.model.LoopCosts(decode_instructions=table["costs"]["counted"]["n_ac"],
-                                   recompute_instructions=table["costs"]["counted"]["n_au"],
-                                   encode_instructions=table["costs"]["counted"]["n_o"])
+        costs = ls.model.LoopCosts(
+            decode_instructions=table["costs"]["counted"]["n_ac"],
+            recompute_instructions=table["costs"]["counted"]["n_au"],
+            encode_instructions=table["costs"]["counted"]["n_o"],
+        )
         assert (costs.decode_instructions, costs.recompute_instructions, costs.encode_instructions) == (4, 3, 3)
         assert table["threshold"]["counted"] == ls.model.threshold_instructions(rates, costs)
         for point in table["points"]:
-            median = {row["contender"]: row["seconds_median"] for row in result["rows"]
-                      if (row["case"], row["n"], row["n_g"]) == (table["case"], table["n"], point["n_g"])}
+            median = {
+                row["contender"]: row["seconds_median"]
+                for row in result["rows"]
+                if (row["case"], row["n"], row["n_g"]) == (table["case"], table["n"], point["n_g"])
+            }
             decode, recompute = median["longshore decode"], median["recompute"]
             assert point["speedup"]["actual"] == recompute / decode
             assert point["speedup"]["actual_quartiles"] == sorted(point["speedup"]["actual_quartiles"])

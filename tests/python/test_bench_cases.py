@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 from longshore.bench.cases import CASE_TITLES, Spread, make_case
 from longshore.bench.contenders.base import Arrays, Context, WrongResult, ordinary, strided_pieces
 from longshore.bench.contenders.copies import MemoryCopy

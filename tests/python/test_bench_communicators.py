@@ -3,12 +3,11 @@
 import io
 import json
 
+import longshore as ls
 import numpy as np
 import pytest
-from rich.console import Console
-
-import longshore as ls
 from longshore.bench import BENCHES, BenchError, communicators, communicators_cases
+from rich.console import Console
 
 _bench = pytest.importorskip("longshore._bench")
 needs_engine = pytest.mark.skipif(not ls.finegrain.available(), reason="this build has no Boost.Context")
@@ -26,7 +25,22 @@ def test_it_is_registered():
 
 def test_the_communicators_of_the_thesis_have_their_sizes():
     sizes = [len(one.members) for one in communicators_cases.experiments()]
-    printed = [100_000, 2_327, 10_000, 100_000, 66_667, 40_001, 28_572, 5_000, 50_000, 10_000, 20_000, 100_000, 10_000, 100_000]
+    printed = [
+        100_000,
+        2_327,
+        10_000,
+        100_000,
+        66_667,
+        40_001,
+        28_572,
+        5_000,
+        50_000,
+        10_000,
+        20_000,
+        100_000,
+        10_000,
+        100_000,
+    ]
     assert sizes == [*printed[:5], 40_000, *printed[6:]]
     assert communicators_cases.mesh_of(200_000) == (4, 10, 10, 5, 10, 10)
 
@@ -58,7 +72,9 @@ def test_json_has_its_form(tmp_path):
         assert (row["payload_bytes"] > 0) == (row["operation"] != "create")
         assert (row["array_ratio"] == 1) == (contender == "int array")
         assert row["repeats"] in (1, 2)
-    assert {case for case, _ in rows} == {f"{k} {what}" for k in (1, 10, 13) for what in ("create", "messages", "gathers")}
+    assert {case for case, _ in rows} == {
+        f"{k} {what}" for k in (1, 10, 13) for what in ("create", "messages", "gathers")
+    }
     assert rows["1 create", "longshore hybrid"]["representation"] == "stride"
     assert rows["10 gathers", "gap"]["representation"] == "child"  # a set and a wavelet tree
     for title in ("table 6.1", "table 6.2", "table 6.3", "table 6.4", "6.6", "×1"):
@@ -93,7 +109,9 @@ def test_every_contender_is_the_same_map(contender):
             made = communicators.make(contender, one.members, 2000, _bench)
         except ls.ArgumentError:
             continue
-        assert made.world == 2000 and np.array_equal(made.world_rank(np.arange(len(one.members))), one.members), one.words
+        assert made.world == 2000 and np.array_equal(made.world_rank(np.arange(len(one.members))), one.members), (
+            one.words
+        )
 
 
 @needs_engine

@@ -6,16 +6,26 @@ import subprocess
 import sys
 
 import pytest
-from rich.console import Console
-
 from longshore.bench import BENCHES, BenchError, halo, halo_petsc, harness
 from longshore.bench.halo_cases import COPY, MEMCPY, NAMES, PETSC, HaloCase, every_case
+from rich.console import Console
 
-FIELDS = {"case", "contender", "seconds_median", "seconds_min", "seconds_max", "repeats", "payload_bytes", "ranks", "threads"}
+FIELDS = {
+    "case",
+    "contender",
+    "seconds_median",
+    "seconds_min",
+    "seconds_max",
+    "repeats",
+    "payload_bytes",
+    "ranks",
+    "threads",
+}
 
 
 def _loops_are_there():
-    """Whether this environment has MPI and the bench's loops for it. Asked of another process: here MPI must not be loaded."""
+    """Whether this environment has MPI and the bench's loops for
+    it. Asked of another process: here MPI must not be loaded."""
     program = (
         "from longshore.bench.halo_contenders import HaloContext\n"
         "from longshore.bench.harness import find_launcher\n"
@@ -60,7 +70,10 @@ def test_without_mpi_planning_remains_and_the_reason_is_told(no_mpi, no_petsc, t
     assert json.loads((tmp_path / "h.json").read_text()) == result
     assert result["bench"] == "halo" and result["version"] and result["machine"]["mpi"] is None
     assert {m["contender"] for m in result["missing"]} == set(NAMES)
-    assert {m["why"] for m in result["missing"]} == {"no MPI here", "petsc4py is not installed (Debian: python3-petsc4py)"}
+    assert {m["why"] for m in result["missing"]} == {
+        "no MPI here",
+        "petsc4py is not installed (Debian: python3-petsc4py)",
+    }
     assert "no MPI here" in text and "plan 4096 boxes" in text
     (plan,) = result["rows"]
     assert FIELDS <= plan.keys() and plan["contender"] == "longshore plan" and 0 < plan["plan_bytes"] < 1 << 20
@@ -133,7 +146,9 @@ def test_a_contender_that_takes_the_run_down_is_named_and_the_others_go_on():
     def start(left, names):
         calls.append((list(left), list(names)))
         if "bad" in names:
-            return harness.ChildEnd({"done": ["one 8"], "rows": [{"case": "one"}]}, "two 8/bad/in turn", "ended with code -11")
+            return harness.ChildEnd(
+                {"done": ["one 8"], "rows": [{"case": "one"}]}, "two 8/bad/in turn", "ended with code -11"
+            )
         return harness.ChildEnd({"done": left, "rows": [{"case": "two"}], "finished": True}, "", None)
 
     rows, missing = harness.run_until_done(start, ["one 8", "two 8"], ["bad", "good"])
@@ -209,7 +224,9 @@ def _launch(tmp_path, program, ranks):
     script = tmp_path / "program.py"
     script.write_text(program)
     words = [*launcher.arguments(ranks), sys.executable, script]
-    return subprocess.run(words, capture_output=True, text=True, timeout=240, env=harness.child_environment(), check=False)
+    return subprocess.run(
+        words, capture_output=True, text=True, timeout=240, env=harness.child_environment(), check=False
+    )
 
 
 @needs_loops
@@ -253,6 +270,8 @@ def test_petsc_is_missing_where_nobody_has_it(no_petsc):
 def test_an_interpreter_whose_petsc_does_not_run_is_told(monkeypatch):
     monkeypatch.setattr(halo_petsc, "_interpreters", lambda: iter([(sys.executable, {})]))
     monkeypatch.setattr(halo_petsc, "_launchers", lambda python: ["sh"])
-    monkeypatch.setattr(halo_petsc, "find_launcher", lambda mpiexec: harness.Launcher(("sh", "-c", "exit 3"), "unknown"))
+    monkeypatch.setattr(
+        halo_petsc, "find_launcher", lambda mpiexec: harness.Launcher(("sh", "-c", "exit 3"), "unknown")
+    )
     why = halo_petsc._find(2)
     assert isinstance(why, str) and "ended with code 3" in why

@@ -3,12 +3,11 @@
 import io
 import json
 
+import longshore as ls
 import numpy as np
 import pytest
-from rich.console import Console
-
-import longshore as ls
 from longshore.bench import BENCHES, BenchError, ranks, ranks_cases
+from rich.console import Console
 
 pytest.importorskip("longshore._bench")
 
@@ -35,7 +34,10 @@ def test_json_has_its_form(tmp_path):
     without = next(row for row in result["rows"] if row["contender"] == "thesis hybrid, no stride")
     assert without["case"] == "B" and without["representation"] != "stride" and without["build_ns"] > 0
     for row in result["rows"]:
-        assert row["seconds_min"] <= row["seconds_median"] <= row["seconds_max"] and row["payload_bytes"] == 8 * row["questions"]
+        assert (
+            row["seconds_min"] <= row["seconds_median"] <= row["seconds_max"]
+            and row["payload_bytes"] == 8 * row["questions"]
+        )
         assert row["bytes"] > 0 and row["select_ns"] > 0 and row["select_dependent_ns"] > 0 and row["bound_bytes"] > 0
     assert len(result["groups"]["operations_ns"]) == 10 and min(result["groups"]["operations_ns"].values()) > 0
     assert "class B" in text and "sub-mesh" in text and "aims" in text

@@ -5,13 +5,12 @@ import json
 import time
 
 import pytest
-from rich.console import Console
-
 from longshore.bench import BenchError, harness, redistribute
 from longshore.bench.cases import CASE_TITLES, make_case
 from longshore.bench.contenders import CONTENDERS, COPY_NAMES
 from longshore.bench.contenders.base import Arrays, Contender, Context, Prepared, ordinary
 from longshore.bench.worker import Bench, Recorder
+from rich.console import Console
 
 SECONDS = {"seconds_median", "seconds_min", "seconds_max"}
 FIELDS = SECONDS | {"case", "contender", "repeats", "payload_bytes", "ranks", "threads"}

@@ -5,10 +5,9 @@ import json
 import socket
 
 import pytest
-from rich.console import Console
-
 from longshore.bench import BENCHES, BenchError, harness, machine, report
 from longshore.bench.cases import CASE_TITLES
+from rich.console import Console
 
 
 def _row(contender, seconds, case="transpose", n=64, **more):
@@ -69,7 +68,17 @@ def test_the_table_names_everybody_and_the_missing(width):
     report.Screen(Console(file=out, width=width)).print_result(result, CASE_TITLES)
     text = out.getvalue()
     assert width < 80 or "999 µs … 0.999 µs" in text
-    wanted = ("longshore mpi (any array)", "<peer> [red]", "1.10", "5.00", "COSTA", "no <library>", "giant", "1.0 MB", "a note")
+    wanted = (
+        "longshore mpi (any array)",
+        "<peer> [red]",
+        "1.10",
+        "5.00",
+        "COSTA",
+        "no <library>",
+        "giant",
+        "1.0 MB",
+        "a note",
+    )
     for words in wanted:
         assert words in text
 

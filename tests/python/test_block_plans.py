@@ -3,12 +3,11 @@
 import doctest
 import pickle
 
+import longshore as ls
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-import longshore as ls
 from longshore import BlockPlan, FloorPlan, Region, regions
 
 
@@ -26,7 +25,9 @@ def arrays(plan, width, fill):
 def carry_out(plan, width, given, taken):
     for motion in plan.motions():
         assert motion.source_points is None and motion.destination_points is None
-        to = taken[motion.destination][motion.destination_region.slices(plan.destination[motion.destination].grow(width))]
+        to = taken[motion.destination][
+            motion.destination_region.slices(plan.destination[motion.destination].grow(width))
+        ]
         from_ = given[motion.source][motion.source_region.slices(plan.source[motion.source].grow(width))]
         to[...] = from_.ravel(order="F").reshape(to.shape, order="F")
 
@@ -37,7 +38,9 @@ def test_periodic_halo_is_numpy_pad(ranks, width, by_hilbert, seed):
     shape = (9, 7, 8)
     domain = Region.of_shape(shape)
     whole = np.random.default_rng(seed).random(shape)
-    blocks = FloorPlan.balanced(regions.split_to_size(domain, 4), ranks) if by_hilbert else FloorPlan.even(domain, ranks)
+    blocks = (
+        FloorPlan.balanced(regions.split_to_size(domain, 4), ranks) if by_hilbert else FloorPlan.even(domain, ranks)
+    )
     plan = BlockPlan.halo(blocks, width, domain=domain, periodic=(True, True, True))
     plan.check_races()
     have, moved = arrays(blocks, width, whole), arrays(blocks, width, whole)
@@ -53,7 +56,10 @@ def test_periodic_halo_is_numpy_pad(ranks, width, by_hilbert, seed):
 def test_there_and_back():
     shape = (12, 10)
     whole = np.arange(120.0).reshape(shape)
-    rows, tiles = FloorPlan.even(Region.of_shape(shape), 5), FloorPlan.of_layout(ls.Layout("(CYCLIC(3), BLOCK) on 2x2", shape))
+    rows, tiles = (
+        FloorPlan.even(Region.of_shape(shape), 5),
+        FloorPlan.of_layout(ls.Layout("(CYCLIC(3), BLOCK) on 2x2", shape)),
+    )
     plan = BlockPlan.copy_between(rows, tiles)
     have, want = arrays(rows, 0, whole), arrays(tiles, 0, 0 * whole)
     carry_out(plan, 0, have, want)
@@ -72,7 +78,9 @@ def test_a_plan_is_a_value():
     whole, mine = BlockPlan.halo(blocks, 1), BlockPlan.halo(blocks, 1, rank=2)
     assert mine.digest == whole.digest and mine.rank == 2 and whole.rank is None
     assert mine.receives(2) == whole.receives(2) and mine.sends(2) == whole.sends(2)
-    assert str(whole).startswith("12 motions: block 1 [0:4, 3:4] -> block 0 [0:4, 3:4]; ") and whole.workspace_bytes < 1000
+    assert (
+        str(whole).startswith("12 motions: block 1 [0:4, 3:4] -> block 0 [0:4, 3:4]; ") and whole.workspace_bytes < 1000
+    )
     assert len(BlockPlan.halo(blocks, 1, corners=False).motions()) == 8
     assert len(BlockPlan.halo(blocks, (1, 0), 0).motions()) == 2
     assert len({*whole.motions(), *mine.motions()}) == 12
@@ -90,11 +98,17 @@ def test_a_plan_is_a_value():
 
 def test_movers_go_again_and_again_and_two_at_a_time():
     shape = (40, 30)
-    rows, tiles = FloorPlan.even(Region.of_shape(shape), 3), FloorPlan.balanced(regions.split_to_size(Region.of_shape(shape), 9), 4)
+    rows, tiles = (
+        FloorPlan.even(Region.of_shape(shape), 3),
+        FloorPlan.balanced(regions.split_to_size(Region.of_shape(shape), 9), 4),
+    )
     there = BlockPlan.copy_between(rows, tiles)
     a, b = rows.empty(np.complex64, order="F"), tiles.empty(np.complex64, ghost=(1, 2))
     c = rows.empty(np.complex64)
-    go, back = there.bind(a, b, destination_ghost=(1, 2)), there.reverse().bind(b, c, ghost=(1, 2), destination_ghost=0, threads=2)
+    go, back = (
+        there.bind(a, b, destination_ghost=(1, 2)),
+        there.reverse().bind(b, c, ghost=(1, 2), destination_ghost=0, threads=2),
+    )
     halo = BlockPlan.halo(tiles, (1, 2)).bind(b, ghost=(1, 2))
     for step in range(3):
         whole = np.random.default_rng(step).random(shape).astype(np.complex64)
@@ -175,9 +189,15 @@ def test_xarrays_are_numpy_with_global_indices():
     u[0].at[..., -2] = 5
     assert (u[0][:, 0] == 5).all()
     plain = u[0] + 1
-    assert type(plain) is np.ndarray and type(u[0][1:]) is np.ndarray and float(u[0].sum()) == u[0].view(np.ndarray).sum()
-    for wrong, words in (((4, 9), r"index 9 in dimension 1 is outside the grid's \[-2, 5\)"), ((0, 0, 0), "3 indices for 2"),
-                         ((slice(-3, 1), 0), "index -3 in dimension 0"), ((slice(3, 1, -1), 0), "go upwards")):
+    assert (
+        type(plain) is np.ndarray and type(u[0][1:]) is np.ndarray and float(u[0].sum()) == u[0].view(np.ndarray).sum()
+    )
+    for wrong, words in (
+        ((4, 9), r"index 9 in dimension 1 is outside the grid's \[-2, 5\)"),
+        ((0, 0, 0), "3 indices for 2"),
+        ((slice(-3, 1), 0), "index -3 in dimension 0"),
+        ((slice(3, 1, -1), 0), "go upwards"),
+    ):
         with pytest.raises(ls.ArgumentError, match=words):
             u[0].at[wrong]
     one = ls.XArray(blocks, float, rank=2)
@@ -247,15 +267,22 @@ def test_meshes_of_two_levels():
     for region, array in zip(up.destination, want):
         np.testing.assert_array_equal(array, outside[region.slices(domain.grow(1))])
     periodic = BlockPlan.coarsen_fine(fine, coarse, 2, periodic=(True, False))
-    assert periodic == BlockPlan.refine_coarse(coarse, fine, 2, periodic=(True, False)).reverse() and periodic.source == down.source
+    assert (
+        periodic == BlockPlan.refine_coarse(coarse, fine, 2, periodic=(True, False)).reverse()
+        and periodic.source == down.source
+    )
     across = FloorPlan([Region((-4, 0), (2, 6))], [0])
-    moved = [sum(points for *_, points in BlockPlan.coarsen_fine(across, coarse, 2, periodic=p).volumes())
-             for p in (None, (True, False))]
+    moved = [
+        sum(points for *_, points in BlockPlan.coarsen_fine(across, coarse, 2, periodic=p).volumes())
+        for p in (None, (True, False))
+    ]
     assert moved == [3, 9]
     with pytest.raises(ls.ArgumentError, match="width -1 in dimension 0 is negative"):
         BlockPlan.refine_coarse(coarse, fine, 2, -1)
     with pytest.raises(ls.ArgumentError, match=r"two motions write the points \[0:1, 2:3\]"):
-        BlockPlan.coarsen_fine(FloorPlan([Region((0, 0), (2, 5)), Region((0, 5), (2, 8))], [0, 1]), coarse, 2).check_races()
+        BlockPlan.coarsen_fine(
+            FloorPlan([Region((0, 0), (2, 5)), Region((0, 5), (2, 8))], [0, 1]), coarse, 2
+        ).check_races()
 
 
 def test_summa():
@@ -264,7 +291,9 @@ def test_summa():
     blocks_a, blocks_b, product = arrays(parts, 0, a), arrays(parts, 0, b), arrays(parts, 0, 0 * a)
     for k in range(0, n, width):
         columns, rows = BlockPlan.broadcast_columns(parts, k, k + width), BlockPlan.broadcast_rows(parts, k, k + width)
-        assert rows == BlockPlan.broadcast(parts, 0, k, k + width) and rows.destination == parts.with_range(0, k, k + width)
+        assert rows == BlockPlan.broadcast(parts, 0, k, k + width) and rows.destination == parts.with_range(
+            0, k, k + width
+        )
         panels_a, panels_b = columns.destination.empty(float), rows.destination.empty(float)
         columns.bind(blocks_a, panels_a)()
         rows.bind(blocks_b, panels_b)()
@@ -286,7 +315,10 @@ def test_summa():
 def test_transposes_are_numpys(axes, ranks, others, order, back):
     whole = np.random.default_rng(ranks).random((7, 5, 6)).astype(np.float32)
     turned = whole.transpose(axes)
-    there, here = FloorPlan.even(Region.of_shape(whole.shape), ranks), FloorPlan.even(Region.of_shape(turned.shape), others)
+    there, here = (
+        FloorPlan.even(Region.of_shape(whole.shape), ranks),
+        FloorPlan.even(Region.of_shape(turned.shape), others),
+    )
     plan = BlockPlan.transpose(there, here, axes)
     if back:
         plan, whole, turned, there, here = plan.reverse(), turned, whole, here, there
@@ -321,8 +353,12 @@ def test_axes_of_plans_and_floor_plans():
     # None reverses the dimensions, as NumPy's does; none at all are an error there, and here.
     assert blocks.transpose() == blocks.transpose(None) == blocks.transpose((1, 0))
     assert BlockPlan.transpose(blocks, blocks.transpose()) == BlockPlan.transpose(blocks, blocks.transpose(), (1, 0))
-    for make in (lambda: blocks.transpose(()), lambda: BlockPlan.transpose(blocks, blocks, ()),
-                 lambda: BlockPlan(blocks, blocks, ()), lambda: blocks[0].transpose(())):
+    for make in (
+        lambda: blocks.transpose(()),
+        lambda: BlockPlan.transpose(blocks, blocks, ()),
+        lambda: BlockPlan(blocks, blocks, ()),
+        lambda: blocks[0].transpose(()),
+    ):
         with pytest.raises(ls.ArgumentError, match="axes has 0 entries, there are 2 dimensions"):
             make()
 
@@ -370,7 +406,8 @@ def test_lists_of_points():
 @settings(deadline=None)
 @given(st.integers(1, 5), st.integers(0, 10**6))
 def test_finite_element_halos(ranks, seed):
-    """Edges of a random graph, each worked on by the owner of its first vertex: sums over edges as if there were one array."""
+    """Edges of a random graph, each worked on by the owner of its
+    first vertex: sums over edges as if there were one array."""
     random = np.random.default_rng(seed)
     n = 40
     edges = random.integers(0, n, (70, 2))

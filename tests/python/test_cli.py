@@ -46,8 +46,10 @@ def test_as_a_program():
 
 
 def test_reader_goes_away():
-    command = (f"{sys.executable} -m longshore.cli explain --shape 8192x8192 --from '{BLOCKS}' --to '{CYCLIC}' | true; "
-               "exit ${PIPESTATUS[0]}")
+    command = (
+        f"{sys.executable} -m longshore.cli explain --shape 8192x8192 --from '{BLOCKS}' --to '{CYCLIC}' | true; "
+        "exit ${PIPESTATUS[0]}"
+    )
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
     assert done.returncode == 0 and done.stderr == ""
 
@@ -57,8 +59,13 @@ def test_bench_lists(call):
     assert code == 0 and "redistribute" in out
     code, _, err = call("bench", "nothing")
     assert code == 2 and "redistribute" in err
-    for words, said in ((["--case", "sideways"], "sideways"), (["--size", "0"], "0"), (["--mpiexec", "no-such"], "no-such"),
-                        (["--plot", "a.pdf"], "a.pdf"), (["--contender", "nobody"], "nobody")):
+    for words, said in (
+        (["--case", "sideways"], "sideways"),
+        (["--size", "0"], "0"),
+        (["--mpiexec", "no-such"], "no-such"),
+        (["--plot", "a.pdf"], "a.pdf"),
+        (["--contender", "nobody"], "nobody"),
+    ):
         code, _, err = call("bench", "redistribute", *words)
         assert code == 2 and said in err, err
 
@@ -66,15 +73,37 @@ def test_bench_lists(call):
 def test_explain(call):
     code, out, err = call("explain", "--shape", "8192x8192", "--dtype", "float64", "--from", BLOCKS, "--to", CYCLIC)
     assert code == 0 and err == ""
-    for words in ("8,192 x 8,192 of float64, 512 MiB", BLOCKS, CYCLIC, "[32]", "12, 384 MiB in all",
-                  "128 MiB of 512 MiB (25 %)", "32 MiB, rank 0 to rank 1", "extra memory", "runs of 512 B", "contiguous"):
+    for words in (
+        "8,192 x 8,192 of float64, 512 MiB",
+        BLOCKS,
+        CYCLIC,
+        "[32]",
+        "12, 384 MiB in all",
+        "128 MiB of 512 MiB (25 %)",
+        "32 MiB, rank 0 to rank 1",
+        "extra memory",
+        "runs of 512 B",
+        "contiguous",
+    ):
         assert words in out, words
     assert "\x1b" not in out
 
 
 def test_explain_json(call):
-    code, out, _ = call("explain", "--shape", "100x90", "--dtype", "<f4", "--from", "(BLOCK, *) on 2", "--to",
-                        "(*, BLOCK) on 3", "--axes", "1,0", "--json")
+    code, out, _ = call(
+        "explain",
+        "--shape",
+        "100x90",
+        "--dtype",
+        "<f4",
+        "--from",
+        "(BLOCK, *) on 2",
+        "--to",
+        "(*, BLOCK) on 3",
+        "--axes",
+        "1,0",
+        "--json",
+    )
     told = json.loads(out)
     assert code == 0 and told["view"] == "all" and told["axes"] == [1, 0] and told["dtype"] == "float32"
     assert np.sum(told["matrix"]["bytes"]) == told["array_bytes"] == 36000
@@ -82,8 +111,10 @@ def test_explain_json(call):
 
 @pytest.mark.parametrize("size", [2**20, 2**40])
 def test_explain_a_million_ranks(call, size):
-    for source, destination in [("(CYCLIC(64), CYCLIC(64)) on 1024x1024", "(BLOCK, BLOCK) on 1024x1024"),
-                                ("(BLOCK, *) on 1048576", "(*, BLOCK) on 1048576")]:
+    for source, destination in [
+        ("(CYCLIC(64), CYCLIC(64)) on 1024x1024", "(BLOCK, BLOCK) on 1024x1024"),
+        ("(BLOCK, *) on 1048576", "(*, BLOCK) on 1048576"),
+    ]:
         itemsize = "float64" if size == 2**20 else "int8"
         if size == 2**40 and "CYCLIC" in source:
             continue

@@ -52,14 +52,21 @@ def heed_signals():
 
 
 def start(moment, *words):
-    process = subprocess.Popen([sys.executable, "-c", PROGRAM, moment, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               text=True, preexec_fn=heed_signals)
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, moment, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=heed_signals,
+    )
     assert process.stdout.readline() == "stopped\n", process.communicate()
     return process
 
 
-WORDS = {"d": ["move", "a.npy", "d", "--to", "(CYCLIC(10), *) on 3", "--max-mem", "10MiB"],
-         "d.npy": ["move", "a.npy", "d.npy", "--axes", "1,0", "--max-mem", "10MiB"]}
+WORDS = {
+    "d": ["move", "a.npy", "d", "--to", "(CYCLIC(10), *) on 3", "--max-mem", "10MiB"],
+    "d.npy": ["move", "a.npy", "d.npy", "--axes", "1,0", "--max-mem", "10MiB"],
+}
 
 
 @pytest.mark.parametrize("target", WORDS)

@@ -42,7 +42,9 @@ CASES = [
 
 
 def measured(folder, words):
-    done = subprocess.run([sys.executable, "-c", PROGRAM, json.dumps(words)], cwd=folder, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, json.dumps(words)], cwd=folder, capture_output=True, text=True
+    )
     return done, json.loads(done.stdout) if done.returncode == 0 else None
 
 

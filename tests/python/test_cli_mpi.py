@@ -32,7 +32,9 @@ def equal_folders(a, b):
 
 
 # What is said of every family is seen of one; the slower launcher less often.
-@pytest.mark.parametrize("family, ranks", [(f, r) for f in FAMILIES for r in ((1, 2, 3, 4, 7, 8) if f in FAMILIES[:1] else (2, 7))])
+@pytest.mark.parametrize(
+    "family, ranks", [(f, r) for f in FAMILIES for r in ((1, 2, 3, 4, 7, 8) if f in FAMILIES[:1] else (2, 7))]
+)
 def test_the_same_result_as_threads(source, family, ranks):
     first, second = "(CYCLIC(3), BLOCK, *) on 2x3", "(BLOCK, *, CYCLIC) on 2x2, order=F, ranks=3:7"
     assert run(["move", "a.npy", "s0", "--to", first, "-q"]) == 0
@@ -53,13 +55,18 @@ def test_the_same_result_as_threads(source, family, ranks):
     assert sorted(os.listdir(".")) == ["a.npy", "back.npy", "d", "d0", "s", "s0"]
 
 
-@pytest.mark.parametrize("family, ceiling", [(f, "24MiB") for f in FAMILIES[:1]] + [(f, "40MiB") for f in FAMILIES[-1:]])
+@pytest.mark.parametrize(
+    "family, ceiling", [(f, "24MiB") for f in FAMILIES[:1]] + [(f, "40MiB") for f in FAMILIES[-1:]]
+)
 def test_many_windows_within_the_ceiling(tmp_path, monkeypatch, family, ceiling):
     monkeypatch.chdir(tmp_path)
     array = np.arange(12 << 20, dtype="<i4").reshape(3072, 4096)
     np.save("a.npy", array)
-    for words in (["a.npy", "s", "--to", "(CYCLIC(64), CYCLIC(64)) on 2x2"], ["s", "t", "--to", "(*, BLOCK) on 3, order=F"],
-                  ["t", "back.npy", "--axes", "1,0"]):
+    for words in (
+        ["a.npy", "s", "--to", "(CYCLIC(64), CYCLIC(64)) on 2x2"],
+        ["s", "t", "--to", "(*, BLOCK) on 3, order=F"],
+        ["t", "back.npy", "--axes", "1,0"],
+    ):
         done = move(family, 3, *words, "--max-mem", ceiling, "--json", "--verify")
         assert done.returncode == 0, done.stderr
         told = json.loads(done.stdout)
@@ -122,8 +129,21 @@ def test_one_process_fails_in_the_middle(tmp_path, monkeypatch, family, victim, 
     monkeypatch.chdir(tmp_path)
     np.save("a.npy", np.arange(12 << 20, dtype="<i4").reshape(3072, 4096))
     (tmp_path / "sabotage.py").write_text(SABOTAGE)
-    done = launch(family, 3, tmp_path / "sabotage.py", what, victim, "move", "a.npy", "x", "--to", "(BLOCK, *) on 4",
-                  "--max-mem", "24MiB", timeout=60)
+    done = launch(
+        family,
+        3,
+        tmp_path / "sabotage.py",
+        what,
+        victim,
+        "move",
+        "a.npy",
+        "x",
+        "--to",
+        "(BLOCK, *) on 4",
+        "--max-mem",
+        "24MiB",
+        timeout=60,
+    )
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr and sorted(os.listdir(".")) == ["a.npy", "sabotage.py"]
 
@@ -133,6 +153,11 @@ def test_a_launcher_of_another_mpi_is_noticed(source):
     code = "import os, sys; os.environ['PMI_SIZE'] = '5'; from longshore.cli import main; main(sys.argv[1:])"
     import subprocess
 
-    done = subprocess.run([interpreters()[family], "-c", code, "move", "a.npy", "x.npy"], capture_output=True, text=True,
-                          timeout=60, env={**os.environ, "PMI_RANK": "0"})
+    done = subprocess.run(
+        [interpreters()[family], "-c", code, "move", "a.npy", "x.npy"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "PMI_RANK": "0"},
+    )
     assert done.returncode != 0 and not os.path.exists("x.npy")

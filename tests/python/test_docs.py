@@ -4,11 +4,10 @@ import doctest
 import re
 from pathlib import Path
 
-import pytest
-
 import longshore
 import longshore._api
 import longshore._cache
+import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -27,9 +26,16 @@ def test_tutorial():
     run_doctests([doctest.DocTestParser().get_doctest(text, {}, "tutorial.md", "docs/tutorial.md", 0)])
 
 
-PLACES = {"functions": longshore._api, "cache": longshore._cache, "Layout": longshore.Layout, "Region": longshore.Region,
-          "FloorPlan": longshore.FloorPlan, "BlockPlan": longshore.BlockPlan, "RankMap": longshore.RankMap,
-          "ranks": longshore.ranks}
+PLACES = {
+    "functions": longshore._api,
+    "cache": longshore._cache,
+    "Layout": longshore.Layout,
+    "Region": longshore.Region,
+    "FloorPlan": longshore.FloorPlan,
+    "BlockPlan": longshore.BlockPlan,
+    "RankMap": longshore.RankMap,
+    "ranks": longshore.ranks,
+}
 if longshore.finegrain.available():
     PLACES["finegrain"] = longshore.finegrain
 
@@ -39,7 +45,11 @@ def test_docstrings(place):
     finder = doctest.DocTestFinder(exclude_empty=True)
     import numpy as np
 
-    found = [test for test in finder.find(place, globs={**vars(longshore), **vars(longshore.ranks), "np": np}) if test.examples]
+    found = [
+        test
+        for test in finder.find(place, globs={**vars(longshore), **vars(longshore.ranks), "np": np})
+        if test.examples
+    ]
     run_doctests(found)
 
 

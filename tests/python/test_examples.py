@@ -14,7 +14,12 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 def run(script, *arguments, cwd):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     return subprocess.run(
-        [sys.executable, EXAMPLES / script, *arguments], cwd=cwd, env=environment, capture_output=True, text=True, timeout=200
+        [sys.executable, EXAMPLES / script, *arguments],
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=200,
     )
 
 
@@ -30,7 +35,9 @@ def test_bitblit(tmp_path):
     assert "All as NumPy has it." in said.stdout and "NOT" not in said.stdout
     written = {path.name for path in (tmp_path / "pictures").iterdir()}
     assert written == {f"{name}.png" for name in PICTURES}
-    sizes = {name: struct.unpack(">II", (tmp_path / "pictures" / f"{name}.png").read_bytes()[16:24]) for name in PICTURES}
+    sizes = {
+        name: struct.unpack(">II", (tmp_path / "pictures" / f"{name}.png").read_bytes()[16:24]) for name in PICTURES
+    }
     assert sizes["original"] == sizes["mirrored"] == (161, 97) and sizes["turned-by-90"] == (97, 161)
 
 
@@ -41,7 +48,10 @@ def test_bitblit_reads_a_picture(tmp_path):
     assert said.returncode == 0, said.stdout + said.stderr
     from PIL import Image
 
-    with Image.open(tmp_path / "first" / "original.png") as original, Image.open(tmp_path / "second" / "turned-by-270.png") as back:
+    with (
+        Image.open(tmp_path / "first" / "original.png") as original,
+        Image.open(tmp_path / "second" / "turned-by-270.png") as back,
+    ):
         assert original.tobytes() == back.tobytes()
 
 

@@ -2,12 +2,11 @@
 
 import os
 
+import longshore as ls
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-import longshore as ls
 from longshore import BlockPlan, FloorPlan, Region, XArray, finegrain, regions
 
 needs_engine = pytest.mark.skipif(not finegrain.available(), reason="this build has no Boost.Context")
@@ -32,7 +31,12 @@ def assert_equal(a, b):
 
 @needs_engine
 @settings(deadline=None, max_examples=30)
-@given(st.integers(1, 12), st.integers(0, 2), st.integers(0, 2**64 - 1), st.sampled_from(["float64", "int16", "complex128"]))
+@given(
+    st.integers(1, 12),
+    st.integers(0, 2),
+    st.integers(0, 2**64 - 1),
+    st.sampled_from(["float64", "int16", "complex128"]),
+)
 def test_halos_are_those_of_threads(ranks, width, seed, dtype):
     domain = Region.of_shape((9, 7, 8))
     blocks = FloorPlan.balanced(regions.split_to_size(domain, 4), ranks)
@@ -50,7 +54,10 @@ def test_halos_are_those_of_threads(ranks, width, seed, dtype):
 @pytest.mark.parametrize("checked", [False, True])
 def test_between_floor_plans_and_back(combine, checked):
     shape = (24, 20)
-    rows, tiles = FloorPlan.even(Region.of_shape(shape), 6), FloorPlan.of_layout(ls.Layout("(CYCLIC(3), BLOCK) on 2x4", shape))
+    rows, tiles = (
+        FloorPlan.even(Region.of_shape(shape), 6),
+        FloorPlan.of_layout(ls.Layout("(CYCLIC(3), BLOCK) on 2x4", shape)),
+    )
     plan = BlockPlan.copy_between(rows, tiles)
     source, destination, expected = filled(rows, 1, 1), filled(tiles, 0, 2), filled(tiles, 0, 2)
     plan.bind(source, expected, combine=combine)()
@@ -116,7 +123,9 @@ def test_says_what_is_wrong():
         finegrain.move(plan, array, max_mem=10)
     with pytest.raises(ls.errors.ArgumentError, match="not within the storage of (source|destination) block"):
         finegrain.move(plan, XArray(blocks, "float64"))
-    with pytest.raises(ls.errors.ArgumentError, match="rank 0: the plan is rank 1's|the plan is rank 1's, this is rank 0"):
+    with pytest.raises(
+        ls.errors.ArgumentError, match="rank 0: the plan is rank 1's|the plan is rank 1's, this is rank 0"
+    ):
         finegrain.move(BlockPlan.halo(blocks, 1, rank=1), array)
     with pytest.raises(ls.errors.DTypeError, match="cannot compute with dtype"):
         finegrain.move(plan, XArray(blocks, "S3", ghost=1), combine="add")

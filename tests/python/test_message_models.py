@@ -1,9 +1,8 @@
 """The three message models (section 2) from Python: the same arrays, and hostile messages refused."""
 
+import longshore as ls
 import numpy as np
 import pytest
-
-import longshore as ls
 
 RNG = np.random.default_rng(1)
 N = 97

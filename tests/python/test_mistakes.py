@@ -1,9 +1,8 @@
 """Wrong input gets a clear error, and nothing is written."""
 
+import longshore as ls
 import numpy as np
 import pytest
-
-import longshore as ls
 
 SOURCE = ls.Layout("(BLOCK, *) on 2", (6, 4))
 DESTINATION = ls.Layout("(*, BLOCK) on 2", (6, 4))
@@ -90,7 +89,9 @@ def test_dtype():
 
 
 def test_order_and_strides():
-    with pytest.raises(ls.LocalArrayError, match=r"rank 0: the source array has a stride of 8 bytes in dimension 0.*wants 32"):
+    with pytest.raises(
+        ls.LocalArrayError, match=r"rank 0: the source array has a stride of 8 bytes in dimension 0.*wants 32"
+    ):
         bind([np.zeros((3, 4), order="F"), np.zeros((3, 4))])
     with pytest.raises(ls.LocalArrayError, match="stride"):
         bind([np.zeros((3, 8))[:, ::2], np.zeros((3, 4))])
@@ -143,7 +144,9 @@ def test_arrays_resized_after_binding(dtype):
     mover = bind(parts, out, dtype)
     mover()
     out[1].resize((6000, 2), refcheck=False)
-    with pytest.raises(ls.LocalArrayError, match=r"destination array of rank 1 was resized from \(6, 2\) to \(6000, 2\) since"):
+    with pytest.raises(
+        ls.LocalArrayError, match=r"destination array of rank 1 was resized from \(6, 2\) to \(6000, 2\) since"
+    ):
         mover.start()
     parts[0].resize((3000, 4), refcheck=False)
     with pytest.raises(ls.LocalArrayError, match=r"source array of rank 0 was resized"):

@@ -2,9 +2,8 @@
 
 import doctest
 
-import pytest
-
 import longshore as ls
+import pytest
 from longshore import model
 
 
@@ -16,8 +15,13 @@ def test_docstrings_are_true(place):
 
 
 def test_times_and_the_break_even_meet():
-    rates = model.MachineRates(instructions_per_second=2e7, read_words_per_second=1e7, random_read_words_per_second=1e7,
-                               write_words_per_second=1e7, random_write_words_per_second=1e7)
+    rates = model.MachineRates(
+        instructions_per_second=2e7,
+        read_words_per_second=1e7,
+        random_read_words_per_second=1e7,
+        write_words_per_second=1e7,
+        random_write_words_per_second=1e7,
+    )
     costs = model.LoopCosts(decode_instructions=3, recompute_instructions=7, encode_instructions=8)
     assert rates == model.iwarp_rates and costs == model.iwarp_dynamic_costs != model.iwarp_static_costs
     assert rates != 1 and costs != rates
@@ -27,7 +31,9 @@ def test_times_and_the_break_even_meet():
     assert model.decode_seconds(rates, costs, 4, 100, uses) == pytest.approx(recompute)
     shared = model.encode_seconds(rates, costs, 4, 100) / uses
     assert model.assembly_seconds(rates, costs, 100) + shared == pytest.approx(recompute)
-    assert model.assembly_speedup(rates, costs, 4) == pytest.approx(recompute / model.assembly_seconds(rates, costs, 100))
+    assert model.assembly_speedup(rates, costs, 4) == pytest.approx(
+        recompute / model.assembly_seconds(rates, costs, 100)
+    )
 
 
 def test_they_show_what_they_hold():

@@ -3,12 +3,11 @@
 import json
 import pickle
 
+import longshore as ls
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-import longshore as ls
 from longshore.cli import run
 from longshore.ranks import grid_section, members_of
 
@@ -165,7 +164,9 @@ def test_mistakes():
 def test_sections_of_grids_are_those_of_arrays(shape, data):
     grid = np.arange(int(np.prod(shape))).reshape(shape)
     dimensions = data.draw(st.integers(0, len(shape)))
-    section = tuple(data.draw(st.one_of(st.integers(-extent, extent - 1), st.slices(extent))) for extent in shape[:dimensions])
+    section = tuple(
+        data.draw(st.one_of(st.integers(-extent, extent - 1), st.slices(extent))) for extent in shape[:dimensions]
+    )
     rank_map = grid_section(shape, section)
     assert rank_map.to_array().tolist() == grid[section].reshape(-1).tolist()
     assert rank_map.world == grid.size
@@ -183,7 +184,15 @@ def test_words_for_members(tmp_path):
     (tmp_path / "ranks.txt").write_text("5\n2\n")
     assert members_of(str(tmp_path / "ranks.txt"))[0].tolist() == [5, 2]
     (tmp_path / "words.txt").write_text("5 two")
-    for wrong in ("grid 4x3 [:, 3]", "grid 4 [a]", "1:", "0:9:0", "nowhere.npy", str(tmp_path / "words.txt"), "grid 4 [1, 2]"):
+    for wrong in (
+        "grid 4x3 [:, 3]",
+        "grid 4 [a]",
+        "1:",
+        "0:9:0",
+        "nowhere.npy",
+        str(tmp_path / "words.txt"),
+        "grid 4 [1, 2]",
+    ):
         with pytest.raises(ls.ArgumentError):
             members_of(wrong)
 

@@ -4,13 +4,12 @@ import gc
 import pickle
 import weakref
 
+import longshore as ls
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import DTYPES, distinct, layouts, redistributions, same
-
-import longshore as ls
 
 
 def deal(array, layout):
@@ -104,7 +103,10 @@ def test_beyond_the_cache(n, words, axes):
     assert (ls.gather(moved, destination) == a.transpose(axes)).all()
 
 
-@pytest.mark.parametrize("words", [("(BLOCK) on 2", "(CYCLIC) on 2"), ("(CYCLIC) on 3", "(BLOCK) on 2"), ("(CYCLIC(5)) on 2", "(CYCLIC(3)) on 3")])
+@pytest.mark.parametrize(
+    "words",
+    [("(BLOCK) on 2", "(CYCLIC) on 2"), ("(CYCLIC) on 3", "(BLOCK) on 2"), ("(CYCLIC(5)) on 2", "(CYCLIC(3)) on 3")],
+)
 @pytest.mark.parametrize("dtype", ["f8", "u1", "S24"])
 def test_one_long_dimension(words, dtype):
     n = 6_000_011
@@ -202,7 +204,9 @@ def test_plans_are_values():
     assert pickle.loads(pickle.dumps(source)) == source and len({source, ls.Layout(str(source), source.shape)}) == 1
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": "longshore-plan", "version": 2}', "[" * 100000, '{"format": 1e999}'])
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"format": "longshore-plan", "version": 2}', "[" * 100000, '{"format": 1e999}']
+)
 def test_not_a_plan(text):
     with pytest.raises(ls.LayoutError):
         ls.MotionPlan.from_json(text)

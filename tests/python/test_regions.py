@@ -2,12 +2,11 @@
 
 import pickle
 
+import longshore as ls
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-import longshore as ls
 from longshore import FloorPlan, Region, regions
 
 
@@ -49,7 +48,9 @@ def test_a_region_is_a_value():
     assert repr(box) == "Region((0, -1), (4, 5))" and str(box) == "[0:4, -1:5]"
     assert eval(repr(Region(3, 7))) == Region((3,), (7,)) == Region.of_shape(4).shift(3)
     assert pickle.loads(pickle.dumps(box)) == box and hash(pickle.loads(pickle.dumps(box))) == hash(box)
-    assert Region((0, 0), (0, 9)) == Region((5, 5), (2, 1)) and len({Region((0, 0), (0, 9)), Region((5, 5), (2, 1))}) == 1
+    assert (
+        Region((0, 0), (0, 9)) == Region((5, 5), (2, 1)) and len({Region((0, 0), (0, 9)), Region((5, 5), (2, 1))}) == 1
+    )
     assert (3, 4) in box and (4, 4) not in box and not Region((0,), (0,)) and box
     assert box.grow(1, (0, -2)) == Region((-1, -2), (4, 3))
     assert box.coarsen((2, 3)).refine((2, 3)) == Region((0, -3), (4, 6))
@@ -90,8 +91,12 @@ def test_mistakes_are_told():
 
 @pytest.mark.parametrize("wrong", ["ab", (1, 2.5), {3: 4}])
 def test_what_is_no_point_is_told(wrong):
-    for make in (lambda: Region(wrong, 3), lambda: Region(0, 4).grow(wrong), lambda: wrong in Region(0, 4),
-                 lambda: ls.Layout("(*)", wrong)):
+    for make in (
+        lambda: Region(wrong, 3),
+        lambda: Region(0, 4).grow(wrong),
+        lambda: wrong in Region(0, 4),
+        lambda: ls.Layout("(*)", wrong),
+    ):
         with pytest.raises(TypeError, match="integer or a sequence of integers"):
             make()
     for wide in (2**64, (1, -(2**63) - 1)):

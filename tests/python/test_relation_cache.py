@@ -6,10 +6,9 @@ import sys
 import threading
 from fractions import Fraction
 
+import longshore as ls
 import numpy as np
 import pytest
-
-import longshore as ls
 
 
 def scattered(seed, n=50):
@@ -33,7 +32,19 @@ def bytes_of(n):
 
 def test_relations_by_any_key():
     cache = ls.RelationCache("16 MiB")
-    several = ["", "a", b"a", 3, -(2**70), 2.5, None, ("halo", 3, (b"x", None)), frozenset({1, 2}), Fraction(1, 3), float("inf")]
+    several = [
+        "",
+        "a",
+        b"a",
+        3,
+        -(2**70),
+        2.5,
+        None,
+        ("halo", 3, (b"x", None)),
+        frozenset({1, 2}),
+        Fraction(1, 3),
+        float("inf"),
+    ]
     for k, key in enumerate(several):
         relation = scattered(k)
         assert cache.get_or_make(key, lambda relation=relation: relation).relation == relation
@@ -141,7 +152,9 @@ def test_makers_raise_and_nest():
     cache = ls.RelationCache("1MiB")
     with pytest.raises(KeyboardInterrupt):
         cache.get_or_make("a", lambda: (_ for _ in ()).throw(KeyboardInterrupt))
-    assert cache.get_or_make("a", lambda: cache.get_or_make("b", lambda: scattered(3)).encoding).relation == scattered(3)
+    assert cache.get_or_make("a", lambda: cache.get_or_make("b", lambda: scattered(3)).encoding).relation == scattered(
+        3
+    )
     with pytest.raises(ls.ArgumentError, match="needs"):
         cache.get_or_make("c", lambda: cache.get_or_make("c", never).encoding)
 
@@ -166,7 +179,9 @@ def test_a_folder_and_groups(tmp_path):
         "print(cache.get('a', 'exchange').relation[7], cache.get('b').relation[7], cache.get('z'))"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    said = subprocess.run([sys.executable, "-c", code, folder], env=environment, capture_output=True, text=True, check=True)
+    said = subprocess.run(
+        [sys.executable, "-c", code, folder], env=environment, capture_output=True, text=True, check=True
+    )
     assert said.stdout.split("\n")[0] == f"{scattered(0)[7]} {scattered(1)[7]} None"
 
     for name in os.listdir(folder):
@@ -229,6 +244,7 @@ def test_threads_make_a_key_once():
     def ask():
         barrier.wait()
         for key in range(30):
+
             def maker(key=key):
                 made.append(key)
                 return scattered(key)

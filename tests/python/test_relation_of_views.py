@@ -1,11 +1,10 @@
 """relation_of_views does what destination_view[...] = source_view does."""
 
+import longshore as ls
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-import longshore as ls
 from strategies import distinct
 
 

@@ -3,13 +3,12 @@
 import copy
 import pickle
 
+import longshore as ls
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import DTYPES, distinct, redistributions, same
-
-import longshore as ls
 
 Relation = ls.AddressRelation
 KINDS = ls.encoding_kinds()
@@ -122,8 +121,15 @@ def test_relations_of_layouts_move_arrays(move, dtype):
 
 
 UFUNCS = {
-    "add": np.add, "multiply": np.multiply, "minimum": np.minimum, "maximum": np.maximum, "logical_and": np.logical_and,
-    "logical_or": np.logical_or, "logical_xor": np.logical_xor, "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or,
+    "add": np.add,
+    "multiply": np.multiply,
+    "minimum": np.minimum,
+    "maximum": np.maximum,
+    "logical_and": np.logical_and,
+    "logical_or": np.logical_or,
+    "logical_xor": np.logical_xor,
+    "bitwise_and": np.bitwise_and,
+    "bitwise_or": np.bitwise_or,
     "bitwise_xor": np.bitwise_xor,
 }
 NUMBERS = ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8", "c8", "c16"]
@@ -133,7 +139,7 @@ NUMBERS = ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8", "c8", "c1
 @pytest.mark.parametrize("dtype", NUMBERS)
 def test_reductions_are_those_of_ufunc_at(reduce, dtype):
     dtype = np.dtype(dtype)
-    if reduce.startswith("bitwise") and dtype.kind in "fc" or reduce in ("minimum", "maximum") and dtype.kind == "c":
+    if (reduce.startswith("bitwise") and dtype.kind in "fc") or (reduce in ("minimum", "maximum") and dtype.kind == "c"):
         with pytest.raises(ls.DTypeError, match=f"{reduce} is not defined for elements of {dtype.name}"):
             Relation.from_indices([0], [0], dtype, reduce=reduce)
         return
@@ -154,7 +160,9 @@ def test_reductions_are_those_of_ufunc_at(reduce, dtype):
         UFUNCS[reduce].at(expected, destination, a[source])
     relation = Relation.from_indices(source, destination, dtype, reduce=reduce)
     assert relation.reduce == reduce
-    compared = np.testing.assert_allclose if dtype.kind == "c" and reduce == "multiply" else np.testing.assert_array_equal
+    compared = (
+        np.testing.assert_allclose if dtype.kind == "c" and reduce == "multiply" else np.testing.assert_array_equal
+    )
     compared(relation.move(a, b.copy()), expected)
     message = relation.assembler()(a)
     compared(relation.disassembler()(message, b.copy()), expected)
@@ -206,7 +214,10 @@ def test_arrays_in_any_strides():
     assert np.array_equal(Relation.from_indices([0], [1], "f8").move(np.array(7.0), np.zeros(2)), [0, 7])
     assert Relation.from_indices([2, 0], [0, 1], 1).move(b"abc", bytearray(2)) == b"ca"
     records = np.array([(1, 2.0), (3, 4.0)], "i4,f8")
-    assert Relation.from_indices([1, 0], [0, 1], records.dtype).move(records, records.copy()).tolist() == [(3, 4.0), (1, 2.0)]
+    assert Relation.from_indices([1, 0], [0, 1], records.dtype).move(records, records.copy()).tolist() == [
+        (3, 4.0),
+        (1, 2.0),
+    ]
 
 
 def refused(error, words, call):
@@ -231,7 +242,11 @@ def test_arrays_that_will_not_do():
     both = np.zeros(6)
     refused(ls.LocalArrayError, ["overlap"], lambda: LINE.move(both[:3], both[2:5]))
     refused(ls.LocalArrayError, ["overlap"], lambda: LINE.move(a, a))
-    refused(ls.LocalArrayError, ["[-16, 8)", "[-8, 8)"], lambda: Relation.strided((3,), (-8,), (8,), "f8").move(a[:2][::-1], b))
+    refused(
+        ls.LocalArrayError,
+        ["[-16, 8)", "[-8, 8)"],
+        lambda: Relation.strided((3,), (-8,), (8,), "f8").move(a[:2][::-1], b),
+    )
     refused(ls.LocalArrayError, ["message", "[0, 16)"], lambda: LINE.assembler()(a, b[:2]))
     refused(ls.LocalArrayError, ["message", "[0, 16)"], lambda: LINE.disassembler()(a[:2], b))
     refused(ls.LocalArrayError, ["overlap"], lambda: LINE.assembler()(a, a))
@@ -244,7 +259,16 @@ def test_arrays_that_will_not_do():
 def test_stretches_that_are_not_there():
     a, b = np.zeros(3), np.zeros(3)
     executors = [LINE.assembler(), ls.encode(LINE, "dmrle").assemble]
-    for first, last in [(0, 4), (-1, 2), (2, 1), (0, 2**62), (-(2**62), 2**62), (2**62, 2**62 + 1), (0, 2**63 - 1), (-(2**63), 0)]:
+    for first, last in [
+        (0, 4),
+        (-1, 2),
+        (2, 1),
+        (0, 2**62),
+        (-(2**62), 2**62),
+        (2**62, 2**62 + 1),
+        (0, 2**63 - 1),
+        (-(2**63), 0),
+    ]:
         words = [f"[{first}, {last})", "[0, 3)"]
         for execute in executors:
             refused(ls.ArgumentError, words, lambda: execute(a, first=first, last=last))
@@ -258,7 +282,11 @@ def test_stretches_that_are_not_there():
     "error, words, call",
     [
         (ls.ArgumentError, ["pair 0 (0 -> 24)", "pair 1 (8 -> 24)"], lambda: Relation.from_indices([0, 1], [3, 3], 8)),
-        (ls.ArgumentError, ["pair 0 (0 -> -8)", "pair 1 (8 -> -4)"], lambda: Relation.from_pairs([[0, -8], [8, -4]], 8)),
+        (
+            ls.ArgumentError,
+            ["pair 0 (0 -> -8)", "pair 1 (8 -> -4)"],
+            lambda: Relation.from_pairs([[0, -8], [8, -4]], 8),
+        ),
         (ls.ShapeError, ["2 source indices", "1 destination"], lambda: Relation.from_indices([0, 1], [3], 8)),
         (ls.ShapeError, ["source", "(1, 1)", "(n,)"], lambda: Relation.from_indices([[0]], [0], 8)),
         (ls.ShapeError, ["source", "()"], lambda: Relation.from_indices(0, 0, 8)),
@@ -290,7 +318,11 @@ def test_stretches_that_are_not_there():
         (ls.ArgumentError, ["'zip'", "nest"], lambda: ls.encode(LINE, "zip")),
         (ls.ArgumentError, ["2 bytes"], lambda: ls.Encoding.from_bytes(b"no")),
         (ls.DTypeError, ["8-byte", "4-byte"], lambda: LINE.compose(Relation.from_indices([0], [0], 4))),
-        (ls.DTypeError, ["relation 1"], lambda: Relation.concatenate([LINE, Relation.from_indices([0], [9], "f8", reduce="add")])),
+        (
+            ls.DTypeError,
+            ["relation 1"],
+            lambda: Relation.concatenate([LINE, Relation.from_indices([0], [9], "f8", reduce="add")]),
+        ),
         (IndexError, ["outside"], lambda: LINE[3]),
         (IndexError, ["outside"], lambda: LINE[-4]),
         (IndexError, ["outside"], lambda: LINE[2**70]),

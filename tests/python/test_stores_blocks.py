@@ -5,17 +5,16 @@ import doctest
 import os
 import sys
 
+import longshore as ls
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import DTYPES
-
-import longshore as ls
 from longshore import FloorPlan, Region, regions, stores
 from longshore.errors import ArgumentError, DTypeError, MemoryLimitError, ShapeError, StoreError
 from longshore.stores import blocks as moves
 from longshore.stores import ends
+from strategies import DTYPES
 
 try:
     import h5py
@@ -62,7 +61,9 @@ def put(path, kind, array, order="C"):
             file.write(b"HEADER:" + array.tobytes(order) + b"and more")
     else:
         with h5py.File(path, "w") as file:
-            file.create_dataset("some/field", data=array, chunks=tuple(max(1, n // 3) for n in array.shape), compression="gzip")
+            file.create_dataset(
+                "some/field", data=array, chunks=tuple(max(1, n // 3) for n in array.shape), compression="gzip"
+            )
 
 
 def take(path, kind, shape, dtype, order="C"):
@@ -117,13 +118,20 @@ def test_there_and_back(kind, tmp_path_factory, data):
     dtype = np.dtype(data.draw(DTYPES))
     if kind == "h5" and dtype.kind == "M":
         dtype = np.dtype("f8")  # HDF5 has no dates
-    whole = np.random.default_rng(1).integers(0, 2, domain.size * dtype.itemsize, np.uint8).view(dtype).reshape(domain.shape)
+    whole = (
+        np.random.default_rng(1)
+        .integers(0, 2, domain.size * dtype.itemsize, np.uint8)
+        .view(dtype)
+        .reshape(domain.shape)
+    )
     order = "C" if kind == "h5" else data.draw(st.sampled_from("CF"))
     ghost, piece = data.draw(st.integers(0, 2)), data.draw(st.sampled_from([1, 40, 300, 1 << 20]))
     path = tmp_path_factory.mktemp("files") / f"a.{kind}"
     source, target = data.draw(plans(domain)), data.draw(plans(domain))
     with pieces_of(piece):
-        stores.save(filled(source, whole, ghost=ghost, order=data.draw(st.sampled_from("CF"))), path, **options(kind, order))
+        stores.save(
+            filled(source, whole, ghost=ghost, order=data.draw(st.sampled_from("CF"))), path, **options(kind, order)
+        )
         same(take(path, kind, domain.shape, dtype, order), whole)
         assert os.listdir(path.parent) == [path.name]
         v = ls.XArray(target, dtype, ghost, order=data.draw(st.sampled_from("CF")))
@@ -208,7 +216,9 @@ def test_movers_go_again_and_again(kind, proxy):
             while step % 2 and not put_.test():
                 pass
             if step:
-                assert take(f"a.{kind}", kind, WHOLE.shape, WHOLE.dtype)[0, 0] == step - 1  # the last whole one, until wait()
+                assert (
+                    take(f"a.{kind}", kind, WHOLE.shape, WHOLE.dtype)[0, 0] == step - 1
+                )  # the last whole one, until wait()
             put_.wait()
             assert os.listdir() == [f"a.{kind}"]
             get = get or stores.bind(f"a.{kind}", v, proxy=proxy, **reading(kind))
@@ -325,8 +335,10 @@ def test_pieces_are_whole_chunks():
                 places = [domain.offset_of(piece.lower, order) for piece in pieces]
                 assert places == sorted(places)
                 for piece in pieces:
-                    assert all((a - lo) % g == 0 and ((b - lo) % g == 0 or b == hi) for a, b, lo, hi, g in
-                               zip(piece.lower, piece.upper, domain.lower, domain.upper, grain))
+                    assert all(
+                        (a - lo) % g == 0 and ((b - lo) % g == 0 or b == hi)
+                        for a, b, lo, hi, g in zip(piece.lower, piece.upper, domain.lower, domain.upper, grain)
+                    )
 
 
 def test_what_cannot_be_saved():
@@ -354,7 +366,11 @@ MISTAKES = [
     (ArgumentError, "no offset=", lambda u: stores.load("a.h5", u, dataset="u", offset=3)),
     (ArgumentError, "in C order", lambda u: stores.load("a.h5", u, dataset="u", order="F")),
     (ArgumentError, "blocks of rank 1 alone", lambda u: stores.load("a.npy", ls.XArray(u.blocks, float, rank=1))),
-    (ShapeError, "17 indices in dimension 1, .* has 16", lambda u: stores.load("a.npy", u, domain=Region((0, 0), (13, 16)))),
+    (
+        ShapeError,
+        "17 indices in dimension 1, .* has 16",
+        lambda u: stores.load("a.npy", u, domain=Region((0, 0), (13, 16))),
+    ),
     (ShapeError, "2 dimensions, the domain has 1", lambda u: stores.load("a.npy", u, domain=Region((0,), (13,)))),
     (DTypeError, "dtype float64, the XArray has float32", lambda u: stores.load("a.npy", ls.XArray(u.blocks, "f4"))),
     (DTypeError, "dtype float64, the XArray has >f8", lambda u: stores.load("a.npy", ls.XArray(u.blocks, ">f8"))),

@@ -89,15 +89,28 @@ def test_axes_and_orders(here, small_windows, axes, order):
     np.testing.assert_array_equal(np.load("back.npy"), array)
 
 
-@pytest.mark.parametrize("dtype", ["u1", "?", ">f8", "<c16", "S5", "<U3", "V7", "<M8[s]",
-                                   [("x", ">f4"), ("inner", [("a", "u1"), ("b", "<i8", (2,))])]], ids=str)
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        "u1",
+        "?",
+        ">f8",
+        "<c16",
+        "S5",
+        "<U3",
+        "V7",
+        "<M8[s]",
+        [("x", ">f4"), ("inner", [("a", "u1"), ("b", "<i8", (2,))])],
+    ],
+    ids=str,
+)
 def test_element_types(here, small_windows, dtype):
     array = sample((9, 8), dtype)
     np.save("a.npy", array)
     move("a.npy", "s", "(CYCLIC(2), BLOCK) on 2x2", verify=True)
     assert np.load("s/rank-00000.npy").dtype == array.dtype
     move("s", "back.npy", verify=True)
-    assert open("a.npy", "rb").read()[-array.nbytes:] == open("back.npy", "rb").read()[-array.nbytes:]
+    assert open("a.npy", "rb").read()[-array.nbytes :] == open("back.npy", "rb").read()[-array.nbytes :]
     assert np.load("back.npy").dtype == array.dtype
 
 
@@ -223,11 +236,21 @@ def descriptor_points_out(folder):
     open(f"{folder}/layout.json", "w").write(text.replace("rank-00001.npy", "../a.npy"))
 
 
-@pytest.mark.parametrize("harm, words", [
-    (remove, "rank-00001.npy is missing"), (truncate, "truncated"), (lengthen, "follow"), (reshape, r"shape \(3, 4\)"),
-    (retype, "float32"), (reorder, "F order"), (link, "symbolic link"), (pickle, "Python objects"),
-    (unfinish, "layout.json"), (descriptor_points_out, "plain file name"),
-])
+@pytest.mark.parametrize(
+    "harm, words",
+    [
+        (remove, "rank-00001.npy is missing"),
+        (truncate, "truncated"),
+        (lengthen, "follow"),
+        (reshape, r"shape \(3, 4\)"),
+        (retype, "float32"),
+        (reorder, "F order"),
+        (link, "symbolic link"),
+        (pickle, "Python objects"),
+        (unfinish, "layout.json"),
+        (descriptor_points_out, "plain file name"),
+    ],
+)
 def test_broken_sources_are_refused(here, harm, words):
     np.save("a.npy", sample((8, 5)))
     move("a.npy", "s", "(BLOCK, *) on 2")
@@ -242,10 +265,14 @@ def test_broken_sources_are_refused(here, harm, words):
 def test_arguments(here):
     np.save("a.npy", sample((8, 5)))
     for error, destination, to, more in [
-        (ArgumentError, "d", None, {}), (ArgumentError, "d.npy", "(BLOCK, *) on 2", {}),
-        (ArgumentError, "d.npy", None, {"axes": (0, 0)}), (LayoutError, "d", "(BLOCK, *) on 2, ld=9", {}),
-        (LayoutError, "d", "(BLOCK, *", {}), (MemoryLimitError, "d", "(BLOCK, *) on 2", {"max_mem": 1000}),
-        (StoreError, "a.npy", None, {}), (StoreError, "none/d.npy", None, {}),
+        (ArgumentError, "d", None, {}),
+        (ArgumentError, "d.npy", "(BLOCK, *) on 2", {}),
+        (ArgumentError, "d.npy", None, {"axes": (0, 0)}),
+        (LayoutError, "d", "(BLOCK, *) on 2, ld=9", {}),
+        (LayoutError, "d", "(BLOCK, *", {}),
+        (MemoryLimitError, "d", "(BLOCK, *) on 2", {"max_mem": 1000}),
+        (StoreError, "a.npy", None, {}),
+        (StoreError, "none/d.npy", None, {}),
     ]:
         with pytest.raises(error):
             move("a.npy", destination, to, **more)
@@ -319,7 +346,9 @@ def test_the_plain_twin_agrees_with_the_core(data):
         assert dense.local_start(p, lo) == layout.local_start(rank, lo)
         again = dense_window.owned(p, zeros, window.shape)
         assert [np.arange(99)[a].tolist() if isinstance(a, slice) else a.tolist() for a in owned] == [
-            (np.arange(99)[a] + low).tolist() if isinstance(a, slice) else (a + low).tolist() for a, low in zip(again, lo)]
+            (np.arange(99)[a] + low).tolist() if isinstance(a, slice) else (a + low).tolist()
+            for a, low in zip(again, lo)
+        ]
     if layout.size:
         index = [data.draw(st.integers(0, n - 1)) for n in shape]
         owner = [int(dim.owner(i)) for dim, i in zip(dense.dimensions, index)]

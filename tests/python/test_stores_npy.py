@@ -9,7 +9,20 @@ from longshore.errors import StoreError
 from longshore.stores.npy import MAGIC, encode_header, open_npy, parse_descr
 
 DTYPES = [
-    "u1", "<i2", ">i4", "<f8", ">f8", "<c16", "?", "S7", "<U3", ">U2", "V5", "<M8[ns]", ">m8[25s]", "<f2",
+    "u1",
+    "<i2",
+    ">i4",
+    "<f8",
+    ">f8",
+    "<c16",
+    "?",
+    "S7",
+    "<U3",
+    ">U2",
+    "V5",
+    "<M8[ns]",
+    ">m8[25s]",
+    "<f2",
     [("x", "<f4"), ("n", ">i8")],
     [("pixel", "u1", (3,)), ("inner", [("a", "<f8", (2, 2)), ("b", "S3")])],
     [(("a title", "name"), "<i4"), ("grün", "<f8")],
@@ -81,7 +94,10 @@ BAD = {
     "short header": (MAGIC + b"\x01\x00\xff\x00abc", "ends inside"),
     "huge header": (MAGIC + b"\x02\x00\xff\xff\xff\x7f" + bytes(50), "claims"),
     "objects": (file_of("{'descr': '|O', 'fortran_order': False, 'shape': (2,)}", bytes(16)), "Python objects"),
-    "objects in a field": (file_of("{'descr': [('a', '|O')], 'fortran_order': False, 'shape': (2,)}", bytes(16)), "Python objects"),
+    "objects in a field": (
+        file_of("{'descr': [('a', '|O')], 'fortran_order': False, 'shape': (2,)}", bytes(16)),
+        "Python objects",
+    ),
     "no bytes": (file_of("{'descr': '|S0', 'fortran_order': False, 'shape': (2,)}"), "no bytes"),
     "truncated": (file_of(GOOD, bytes(15)), "truncated"),
     "trailing": (file_of(GOOD, bytes(17)), "follow the array"),
@@ -105,8 +121,10 @@ BAD = {
     "not UTF-8": (file_of(b"{'descr': '\xff\xfe'}", version=3), "UTF-8"),
     "goes on": (file_of(GOOD.strip() + " + 1", bytes(16)), "goes on"),
     "goes on with a null": (file_of(GOOD.strip() + "\0", bytes(16)), "goes on"),
-    "fields clash": (file_of("{'descr': [('a', '<f8'), ('a', '<f8')], 'fortran_order': False, 'shape': (1,)}", bytes(16)),
-                     "does not accept"),
+    "fields clash": (
+        file_of("{'descr': [('a', '<f8'), ('a', '<f8')], 'fortran_order': False, 'shape': (1,)}", bytes(16)),
+        "does not accept",
+    ),
     "33 dimensions": (file_of(GOOD.replace("(2,)", "(" + "1," * 33 + ")"), bytes(8)), "dimensions"),
 }
 
@@ -141,7 +159,18 @@ def test_descr_from_json():
     assert parse_descr([["x", "<f4"], ["n", [["a", "<i8", [2, 3]]]]]) == np.dtype(
         [("x", "<f4"), ("n", [("a", "<i8", (2, 3))])]
     )
-    for bad in (None, 3, [], {}, [["x"]], [["x", "<f4", [-1]]], [["x", "<f4", "3"]], [[1, "<f4"]], True,
-                [["x", "<f4", [2**40]]], ["<f8", [2]]):
+    for bad in (
+        None,
+        3,
+        [],
+        {},
+        [["x"]],
+        [["x", "<f4", [-1]]],
+        [["x", "<f4", "3"]],
+        [[1, "<f4"]],
+        True,
+        [["x", "<f4", [2**40]]],
+        ["<f8", [2]],
+    ):
         with pytest.raises(StoreError):
             parse_descr(bad)

@@ -141,8 +141,13 @@ def test_source_is_never_touched(tmp_path):
     source = tmp_path / "source"
     source.mkdir()
     (tmp_path / "alias").symlink_to("source")
-    for bad, words in [("source", "source itself"), ("alias", "source itself"), ("source/x.npy", "inside the source"),
-                       ("alias/y", "inside the source"), (".", "holds the source")]:
+    for bad, words in [
+        ("source", "source itself"),
+        ("alias", "source itself"),
+        ("source/x.npy", "inside the source"),
+        ("alias/y", "inside the source"),
+        (".", "holds the source"),
+    ]:
         with pytest.raises(StoreError, match=words):
             refuse_overlap(source, tmp_path / bad)
     refuse_overlap(source, tmp_path / "source2")

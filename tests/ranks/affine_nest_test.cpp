@@ -119,8 +119,8 @@ TEST(BlockStatistics, vectors_agree_with_their_plain_twin) {
 }
 
 TEST(Analysis, estimates_bytes_of_what_it_does_not_build) {
-  const std::vector<std::string> exact{"stride", "nest",  "elias-fano", "holes",  "bitmap512", "runs",    "affine-runs",
-                                       "packed", "array", "gap",        "bitmap", "product"};
+  const std::vector<std::string> exact{"stride",      "nest",   "elias-fano", "holes", "bitmap512", "runs",
+                                       "affine-runs", "packed", "array",      "gap",   "bitmap",    "product"};
   for (const auto& [name, members, world] : rank_cases(14)) {
     const auto analysis = analyse(Members(members), world);
     for (const auto* module : all_modules()) {
@@ -129,12 +129,13 @@ TEST(Analysis, estimates_bytes_of_what_it_does_not_build) {
       SCOPED_TRACE(name + ": " + std::string(module->name()));
       const auto bytes = double(RankMap(module->build(Members(members), analysis), world, analysis.ascending).bytes());
       const bool sure = std::find(exact.begin(), exact.end(), module->name()) != exact.end();
-      // A few words more or less, a few in a hundred; what depends on how things repeat, or on a sample, within a factor.
-      const double factor = sure                                                       ? 1.02
-                            : module->name() == "linear" || module->name() == "dag"    ? 1.1
-                            : module->name() == "bdd"                                  ? 1.1
+      // A few words more or less, a few in a hundred; what depends
+      // on how things repeat, or on a sample, within a factor.
+      const double factor = sure                                                        ? 1.02
+                            : module->name() == "linear" || module->name() == "dag"     ? 1.1
+                            : module->name() == "bdd"                                   ? 1.1
                             : module->name() == "chunks" || module->name() == "wavelet" ? 1.5
-                                                                                       : 2.5;
+                                                                                        : 2.5;
       EXPECT_LE(bytes, estimate.bytes * factor + 64);
       // Chunks are looked at in the simplest ways: one that turns out to be loops takes less.
       if (module->name() != "chunks") {

@@ -52,7 +52,8 @@ TEST(CompactMap, mistakes_change_nothing_and_say_what) {
   CMMap* map = CMWorldCreate(10);
   EXPECT_STREQ(CMError(map), "");
   EXPECT_EQ(CMInsert(map, 3), 1);
-  EXPECT_NE(std::string(CMError(map)).find("rank 3 is a member already, at position 3"), std::string::npos) << CMError(map);
+  EXPECT_NE(std::string(CMError(map)).find("rank 3 is a member already, at position 3"), std::string::npos)
+      << CMError(map);
   EXPECT_EQ(CMInsert(map, 10), 1);
   EXPECT_NE(std::string(CMError(map)).find("rank 10"), std::string::npos) << CMError(map);
   int64_t rank = -5;

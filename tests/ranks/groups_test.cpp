@@ -55,7 +55,7 @@ TEST(Groups, algebra_of_every_two_maps) {
       ASSERT_EQ(set_intersection(x, y).to_vector(), sorted(both));
       ASSERT_EQ(set_difference(x, y).to_vector(), sorted(only));
       const auto same = compare(x, y);
-      ASSERT_EQ(same, a.members == b.members                     ? Comparison::identical
+      ASSERT_EQ(same, a.members == b.members                   ? Comparison::identical
                       : sorted(a.members) == sorted(b.members) ? Comparison::similar
                                                                : Comparison::unequal);
       Ranks positions;
@@ -143,12 +143,15 @@ TEST(Groups, mistakes_are_refused) {
   expect_error(ErrorKind::argument, {"100"}, [&] { group_incl(map, Ranks{3, 100}); });
   expect_error(ErrorKind::argument, {"3", "twice"}, [&] { group_incl(map, Ranks{3, 4, 3}); });
   expect_error(ErrorKind::argument, {"3", "twice"}, [&] { group_excl(map, Ranks{3, 4, 3}); });
-  expect_error(ErrorKind::argument, {"range 0 to 5 by 0"}, [&] { group_range_incl(map, std::vector<RankRange>{{0, 5, 0}}); });
+  expect_error(ErrorKind::argument, {"range 0 to 5 by 0"}, [&] {
+    group_range_incl(map, std::vector<RankRange>{{0, 5, 0}});
+  });
   expect_error(ErrorKind::argument, {"range 0 to 100 by 1", "[0, 100)"}, [&] {
     group_range_incl(map, std::vector<RankRange>{{0, 100, 1}});
   });
-  const std::vector<RankRange> wrong_ranges{{5, 4, 1},   {4, 5, -1},  {5, 4, INT64_MIN}, {5, 5, INT64_MIN},   {-1, 5, 1},
-                                            {100, 5, -1}, {5, 200, 3}, {5, -200, -3},     {0, INT64_MAX, 1},   {99, INT64_MIN, -1}};
+  const std::vector<RankRange> wrong_ranges{{5, 4, 1},         {4, 5, -1},         {5, 4, INT64_MIN}, {5, 5, INT64_MIN},
+                                            {-1, 5, 1},        {100, 5, -1},       {5, 200, 3},       {5, -200, -3},
+                                            {0, INT64_MAX, 1}, {99, INT64_MIN, -1}};
   for (const auto& wrong : wrong_ranges)
     expect_error(ErrorKind::argument, {"range " + std::to_string(wrong.first)},
                  [&] { group_range_incl(map, std::vector<RankRange>{wrong}); });
@@ -156,7 +159,9 @@ TEST(Groups, mistakes_are_refused) {
   EXPECT_EQ(group_range_incl(map, std::vector<RankRange>{{0, 100, 3}}).to_vector(), iota(0, 34, 3));
   EXPECT_EQ(group_range_incl(map, std::vector<RankRange>{{97, -1, -3}}).to_vector(), iota(97, 33, -3));
   EXPECT_EQ(group_range_incl(map, std::vector<RankRange>{{7, INT64_MAX, INT64_MAX}}).to_vector(), Ranks{7});
-  expect_error(ErrorKind::argument, {"twice"}, [&] { group_range_incl(map, std::vector<RankRange>{{0, 50, 1}, {60, 40, -5}}); });
+  expect_error(ErrorKind::argument, {"twice"}, [&] {
+    group_range_incl(map, std::vector<RankRange>{{0, 50, 1}, {60, 40, -5}});
+  });
   expect_error(ErrorKind::argument, {"world of 100", "99"}, [&] { group_union(map, RankMap::whole(99)); });
   expect_error(ErrorKind::argument, {"2 colours", "100 members"}, [&] { split(map, Ranks{1, 2}, {}); });
 }

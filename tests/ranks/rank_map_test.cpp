@@ -88,7 +88,8 @@ TEST(RankMap, threads_ask_at_once) {
         std::mt19937_64 own(static_cast<unsigned>(t));
         for (int k = 0; k < (quick() || *module == 'b' ? 200 : 5000); ++k) {
           const auto i = Index(own() % members.size());
-          wrong += map.rank(members[std::size_t(i)]) != i || map.select(i) != members[std::size_t(i)] || map.bytes() <= 0;
+          wrong +=
+              map.rank(members[std::size_t(i)]) != i || map.select(i) != members[std::size_t(i)] || map.bytes() <= 0;
         }
       });
     for (auto& thread : threads) thread.join();
@@ -136,9 +137,11 @@ TEST(RankMap, closed_forms_need_no_memory_and_few_bytes) {
 TEST(RankMap, structured_maps_are_recognised) {
   for (const auto& [name, members, world] : rank_cases(14)) {
     const auto map = RankMap::of(members, world);
-    for (const auto* closed : {"box of a mesh", "transpose", "block-cyclic", "Morton order", "backwards", "stride", "everybody"})
+    for (const auto* closed :
+         {"box of a mesh", "transpose", "block-cyclic", "Morton order", "backwards", "stride", "everybody"})
       if (name == closed) {
-        EXPECT_TRUE(map.representation() == "nest" || map.representation() == "stride") << name << ": " << map.representation();
+        EXPECT_TRUE(map.representation() == "nest" || map.representation() == "stride")
+            << name << ": " << map.representation();
       }
     if (name == "shuffled nodes") {
       EXPECT_EQ(map.representation(), "product");
@@ -170,7 +173,9 @@ TEST(RankMap, a_unit_that_all_ranks_share_is_recognised) {
 TEST(RankMap, mistakes_say_which_rank_where) {
   expect_error(ErrorKind::argument, {"rank 100", "position 2", "[0, 100)"}, [] { RankMap::of(Ranks{1, 7, 100}, 100); });
   expect_error(ErrorKind::argument, {"rank -4", "position 1"}, [] { RankMap::of(Ranks{1, -4}, 100); });
-  expect_error(ErrorKind::argument, {"rank 7", "twice", "positions 1 and 3"}, [] { RankMap::of(Ranks{1, 7, 3, 7}, 100); });
+  expect_error(ErrorKind::argument, {"rank 7", "twice", "positions 1 and 3"}, [] {
+    RankMap::of(Ranks{1, 7, 3, 7}, 100);
+  });
   expect_error(ErrorKind::argument, {"rank 5", "twice"}, [] { RankMap::of(Ranks{5, 5}, 100); });
   auto long_list = iota(0, 5000);
   long_list[4999] = 17;
@@ -196,7 +201,8 @@ TEST(RankMap, mistakes_say_which_rank_where) {
   expect_error(ErrorKind::argument, {"position -1"}, [&] { map.world_rank(-1); });
   Ranks out(1);
   expect_error(ErrorKind::argument, {"position 9"}, [&] { map.world_ranks(Ranks{9}, out); });
-  expect_error(ErrorKind::argument, {"there is no representation \"zip\"", "elias-fano"}, [] { Strategy::only("zip"); });
+  expect_error(ErrorKind::argument, {"there is no representation \"zip\"", "elias-fano"},
+               [] { Strategy::only("zip"); });
   expect_error(ErrorKind::argument, {"alpha is 2"}, [] { RankMap::of(Ranks{1, 5, 6}, 9, Strategy::hybrid(2)); });
 }
 
@@ -217,10 +223,12 @@ TEST(RankMap, runs_are_not_enumerated) {
   expect_error(ErrorKind::argument, {"rank 1099511627776"}, [] {
     RankMap::of_runs(std::vector<AffineRun>{{5, 1, huge_world - 4}}, huge_world);
   });
-  expect_error(ErrorKind::memory_limit, {"come twice"},
-               [] { RankMap::of_runs(std::vector<AffineRun>{{0, 1, huge_world}, {7, 1, 5}, {90, -3, 2}}, huge_world); });
-  expect_error(ErrorKind::argument, {"rank 8", "twice"},
-               [] { RankMap::of_runs(std::vector<AffineRun>{{0, 1, 100}, {8, 1, 1}}, 1000); });
+  expect_error(ErrorKind::memory_limit, {"come twice"}, [] {
+    RankMap::of_runs(std::vector<AffineRun>{{0, 1, huge_world}, {7, 1, 5}, {90, -3, 2}}, huge_world);
+  });
+  expect_error(ErrorKind::argument, {"rank 8", "twice"}, [] {
+    RankMap::of_runs(std::vector<AffineRun>{{0, 1, 100}, {8, 1, 1}}, 1000);
+  });
 }
 
 TEST(RankMap, long_runs_are_not_cut_to_pieces) {
@@ -244,7 +252,8 @@ TEST(RankMap, long_runs_are_not_cut_to_pieces) {
 
 TEST(RankMap, what_nobody_can_look_through_is_refused) {
   const Index side = Index{1} << 20;
-  const auto transpose = RankMap::of_nest(AffineNest(0, std::array<AffineNest::Axis, 2>{{{side, side}, {side, 1}}}), huge_world);
+  const auto transpose =
+      RankMap::of_nest(AffineNest(0, std::array<AffineNest::Axis, 2>{{{side, side}, {side, 1}}}), huge_world);
   const auto twice = RankMap::child(transpose, transpose.slice(1, side * side - 1));
   expect_error(ErrorKind::memory_limit, {"members", "not looked through"}, [&] { explain(twice); });
   EXPECT_EQ(twice.world_rank(0), transpose.world_rank(transpose.world_rank(1)));
@@ -414,7 +423,8 @@ TEST(RankMap, children_within_positions_are_flattened_too) {
 TEST(RankMap, nobody_of_a_list_is_a_set) {
   std::mt19937_64 random(10);
   const auto parent = RankMap::of(shuffled(iota(0, 100), random), 100);
-  const auto none = RankMap::child(parent, RankMap::of({}, 100)), one = RankMap::child(parent, RankMap::of(Ranks{7}, 100));
+  const auto none = RankMap::child(parent, RankMap::of({}, 100)),
+             one = RankMap::child(parent, RankMap::of(Ranks{7}, 100));
   EXPECT_TRUE(none.ascending());
   EXPECT_TRUE(as_set(none).empty());
   EXPECT_TRUE(one.ascending());

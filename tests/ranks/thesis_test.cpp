@@ -1,4 +1,5 @@
-// The thesis's own examples: the 24 members of section 4.1.2.1, rows and columns of a million nodes, the sub-mesh of figure 4.4.
+// The thesis's own examples: the 24 members of section 4.1.2.1,
+// rows and columns of a million nodes, the sub-mesh of figure 4.4.
 #include "longshore/ranks/rank_groups.hpp"
 #include "ranks/forms.hpp"
 #include "support/expect_error.hpp"
@@ -113,10 +114,12 @@ TEST(Thesis, a_bdd_of_too_many_paths_is_refused) {
   const auto members = random_set(1 << 18, 1 << 19, random);
   expect_error(ErrorKind::argument, {"bdd"}, [&] { RankMap::of(members, 1 << 19, Strategy::only("bdd")); });
   if (ranks::buddy_available()) {
-    expect_error(ErrorKind::argument, {"more than 100 paths"}, [&] { ranks::bdd_paths_by_buddy(ranks::intervals_of(Members(members)), 19, 100); });
+    expect_error(ErrorKind::argument, {"more than 100 paths"},
+                 [&] { ranks::bdd_paths_by_buddy(ranks::intervals_of(Members(members)), 19, 100); });
     check_paths(example(), 8, 3);  // and BuDDy is as it was
   } else {
-    expect_error(ErrorKind::argument, {"libbdd.so.0", "libbdd0c2"}, [&] { ranks::bdd_paths_by_buddy(ranks::intervals_of(Members(members)), 16, 1); });
+    expect_error(ErrorKind::argument, {"libbdd.so.0", "libbdd0c2"},
+                 [&] { ranks::bdd_paths_by_buddy(ranks::intervals_of(Members(members)), 16, 1); });
   }
 }
 

@@ -12,7 +12,8 @@ using test::expect_error;
 TEST(Partition, even_blocks) {
   EXPECT_EQ(split_evenly(Region({10}, {17}), {3}),
             (std::vector<Region>{Region({10}, {12}), Region({12}, {14}), Region({14}, {17})}));
-  EXPECT_EQ(split_evenly(Region({0, 0}, {2, 3}), {2, 1}), (std::vector<Region>{Region({0, 0}, {1, 3}), Region({1, 0}, {2, 3})}));
+  EXPECT_EQ(split_evenly(Region({0, 0}, {2, 3}), {2, 1}),
+            (std::vector<Region>{Region({0, 0}, {1, 3}), Region({1, 0}, {2, 3})}));
   EXPECT_EQ(total_size(split_evenly(Region({0}, {2}), {5})), 2);  // three are empty
   EXPECT_EQ(split_evenly(Region({3}, {3}), {4}).size(), 4u);
   EXPECT_EQ(split_to_size(Region({0, 0}, {10, 7}), {4, 7}).size(), 3u);
@@ -27,7 +28,9 @@ TEST(Partition, even_blocks) {
 TEST(Partition, cuts) {
   EXPECT_EQ(split_at(Region({0, 0}, {9, 2}), {{1, 5}, {}}),
             (std::vector<Region>{Region({0, 0}, {1, 2}), Region({1, 0}, {5, 2}), Region({5, 0}, {9, 2})}));
-  expect_error(ErrorKind::argument, {"cut 5", "dimension 0", "between 5 and 9"}, [] { split_at(Region({0}, {9}), {{5, 5}}); });
+  expect_error(ErrorKind::argument, {"cut 5", "dimension 0", "between 5 and 9"}, [] {
+    split_at(Region({0}, {9}), {{5, 5}});
+  });
   expect_error(ErrorKind::argument, {"cut 9"}, [] { split_at(Region({0}, {9}), {{9}}); });
 }
 
@@ -76,7 +79,8 @@ TEST(Partition, hilbert_goes_to_neighbours) {
 
 TEST(Partition, morton_goes_by_bits) {
   const auto cells = split_evenly(Region({0, 0}, {4, 4}), {4, 4});
-  EXPECT_EQ(order_along(cells, Curve::morton), (std::vector<Index>{0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15}));
+  EXPECT_EQ(order_along(cells, Curve::morton),
+            (std::vector<Index>{0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15}));
   const std::vector<Region> some{Region({5}, {5}), Region({9}, {11}), Region({-4}, {0})};
   EXPECT_EQ(order_along(some, Curve::hilbert), (std::vector<Index>{2, 1, 0}));  // empty ones last
   EXPECT_TRUE(order_along({}, Curve::morton).empty());

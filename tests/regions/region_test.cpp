@@ -119,12 +119,15 @@ TEST(Region, far_out) {
   EXPECT_TRUE(all.contains(Point({0, least})));
   EXPECT_EQ(all & Region({5, 5}, {6, 7}), Region({5, 5}, {6, 7}));
   EXPECT_EQ(Region({least}, {least + 1}).coarsen(most), Region({-2}, {-1}));
-  EXPECT_EQ(RegionIndex(std::vector{all, Region({0, 0}, {1, 1})}).find(Region({0, 0}, {2, 2})), (std::vector<Index>{0, 1}));
+  EXPECT_EQ(RegionIndex(std::vector{all, Region({0, 0}, {1, 1})}).find(Region({0, 0}, {2, 2})),
+            (std::vector<Index>{0, 1}));
   expect_error(ErrorKind::overflow, {"64 bits"}, [&] { all.grow(1); });
   expect_error(ErrorKind::overflow, {"64 bits"}, [&] { all.shape(); });
   expect_error(ErrorKind::overflow, {"64 bits"}, [&] { all.size(); });
   expect_error(ErrorKind::overflow, {"64 bits"}, [&] { all.refine(2); });
-  expect_error(ErrorKind::overflow, {"64 bits"}, [&] { total_size(std::vector{Region({0}, {most}), Region({0}, {1})}); });
+  expect_error(ErrorKind::overflow, {"64 bits"}, [&] {
+    total_size(std::vector{Region({0}, {most}), Region({0}, {1})});
+  });
   const Index huge = Index{1} << 62;
   EXPECT_EQ(Region({0, 0}, {huge, 1}).point_at(huge - 1, Order::F), Point({huge - 1, 0}));
 }
@@ -132,12 +135,34 @@ TEST(Region, far_out) {
 TEST(Region, dimensions_must_agree) {
   const Region line({0}, {4}), box({0, 0}, {4, 4});
   for (const auto& wrong : std::vector<std::function<void()>>{
-           [&] { line& box; }, [&] { line.contains(box); }, [&] { line.overlaps(box); }, [&] { line.contains(Point({0, 0})); },
-           [&] { line.grow({1, 1}); }, [&] { line.shift({1, 1}); }, [&] { line.coarsen({2, 2}); },
-           [&] { line.side({1, 0}, {1, 1}); },
-           [&] { subtract(line, box); }, [&] { unite(std::vector{line, box}); }, [&] { RegionIndex(std::vector{box}).find(line); },
-           [&] { bounding_region(std::vector{line}, 2); }, [&] { Region({0}, {1, 2}); },
-           [&] { periodic_shifts(line, line, box, {}); }, [&] { periodic_shifts(line, line, line, {true, true}); }})
+           [&] { line& box; }, [&] { line.contains(box); }, [&] { line.overlaps(box); },
+           [&] {
+             line.contains(Point({0, 0}));
+           },
+           [&] {
+             line.grow({1, 1});
+           },
+           [&] {
+             line.shift({1, 1});
+           },
+           [&] {
+             line.coarsen({2, 2});
+           },
+           [&] {
+             line.side({1, 0}, {1, 1});
+           },
+           [&] { subtract(line, box); },
+           [&] {
+             unite(std::vector{line, box});
+           },
+           [&] { RegionIndex(std::vector{box}).find(line); }, [&] { bounding_region(std::vector{line}, 2); },
+           [&] {
+             Region({0}, {1, 2});
+           },
+           [&] { periodic_shifts(line, line, box, {}); },
+           [&] {
+             periodic_shifts(line, line, line, {true, true});
+           }})
     expect_error(ErrorKind::shape, {"dimensions do not go together"}, wrong);
   EXPECT_FALSE(line == box);
   expect_error(ErrorKind::shape, {"extent -1", "dimension 1"}, [] { Region::of_shape({3, -1}); });

@@ -40,8 +40,10 @@ TEST(AddressRelation, nothing) {
   for (const auto& same :
        {none.inverse(), none.canonical(), none.assembly(), none.disassembly(), none.restrict(0, 0), none.compose(none),
         none.sorted(PairOrder::source_first), AddressRelation::from_pairs(12, Pairs{}),
-        AddressRelation::from_blocks(12, Blocks{{4, 5, 0}}), AddressRelation::from_segments(12, Segments{{9, 0}}, Segments{}),
-        AddressRelation::from_runs(12, {{1, 2, 0, 3, 4}}), AddressRelation::strided(12, Wides{3, 0}, Wides{1, 2}, Wides{3, 4}),
+        AddressRelation::from_blocks(12, Blocks{{4, 5, 0}}),
+        AddressRelation::from_segments(12, Segments{{9, 0}}, Segments{}),
+        AddressRelation::from_runs(12, {{1, 2, 0, 3, 4}}),
+        AddressRelation::strided(12, Wides{3, 0}, Wides{1, 2}, Wides{3, 4}),
         AddressRelation(LoopNest(12, {RelationAxis{}}))}) {
     EXPECT_EQ(same, none);
     EXPECT_TRUE(same.empty());
@@ -56,11 +58,14 @@ TEST(AddressRelation, nothing) {
 TEST(AddressRelation, from_indices) {
   const auto wide = AddressRelation::from_indices(8, Wides{3, 0, 3}, Wides{0, 2, 1});
   EXPECT_EQ(wide.pairs(), (Pairs{{24, 0}, {0, 16}, {24, 8}}));
-  EXPECT_EQ(AddressRelation::from_indices(8, std::vector<std::int32_t>{3, 0, 3}, std::vector<std::int32_t>{0, 2, 1}), wide);
+  EXPECT_EQ(AddressRelation::from_indices(8, std::vector<std::int32_t>{3, 0, 3}, std::vector<std::int32_t>{0, 2, 1}),
+            wide);
   EXPECT_EQ(AddressRelation::from_indices(3, Wides{-1}, Wides{-2}).pairs(), (Pairs{{-3, -6}}));
   constexpr std::int32_t last = INT32_MAX;  // 32 bits are the index, not the offset
   EXPECT_EQ(AddressRelation::from_indices(16, std::vector{last}, std::vector{last}).at(0).source, Index{16} * last);
-  expect_error(ErrorKind::shape, {"2 source", "1 destination"}, [] { AddressRelation::from_indices(8, Wides{1, 2}, Wides{1}); });
+  expect_error(ErrorKind::shape, {"2 source", "1 destination"}, [] {
+    AddressRelation::from_indices(8, Wides{1, 2}, Wides{1});
+  });
   expect_error(ErrorKind::argument, {"pair 0 (8 -> 24)", "pair 2 (24 -> 24)"}, [] {
     AddressRelation::from_indices(8, Wides{1, 2, 3}, Wides{3, 2, 3});
   });
@@ -80,30 +85,40 @@ TEST(AddressRelation, from_pairs_runs_and_blocks) {
   expect_error(ErrorKind::argument, {"run 1", "-1 elements"}, [] {
     AddressRelation::from_runs(8, {{0, 0, 1, 0, 0}, {8, 8, -1, 0, 0}});
   });
-  expect_error(ErrorKind::argument, {"run 0", "-3 elements"}, [] { AddressRelation::from_blocks(8, Blocks{{0, 0, -3}}); });
+  expect_error(ErrorKind::argument, {"run 0", "-3 elements"}, [] {
+    AddressRelation::from_blocks(8, Blocks{{0, 0, -3}});
+  });
   expect_error(ErrorKind::type, {"0 bytes"}, [] { AddressRelation::from_pairs(0, Pairs{}); });
   expect_error(ErrorKind::type, {"-4 bytes"}, [] { AddressRelation::from_blocks(-4, Blocks{{0, 0, 1}}); });
 }
 
 TEST(AddressRelation, from_segments) {
-  const auto relation = AddressRelation::from_segments(4, Segments{{100, 8}, {0, 0}, {50, 12}}, Segments{{0, 4}, {0, 0}, {8, 16}});
+  const auto relation =
+      AddressRelation::from_segments(4, Segments{{100, 8}, {0, 0}, {50, 12}}, Segments{{0, 4}, {0, 0}, {8, 16}});
   EXPECT_EQ(relation.pairs(), (Pairs{{100, 0}, {104, 8}, {50, 12}, {54, 16}, {58, 20}}));
-  expect_error(ErrorKind::shape, {"8 bytes", "12"}, [] { AddressRelation::from_segments(4, Segments{{0, 8}}, Segments{{0, 12}}); });
+  expect_error(ErrorKind::shape, {"8 bytes", "12"}, [] {
+    AddressRelation::from_segments(4, Segments{{0, 8}}, Segments{{0, 12}});
+  });
   expect_error(ErrorKind::shape, {"destination segment 1", "6 bytes", "whole elements of 4"}, [] {
     AddressRelation::from_segments(4, Segments{{0, 12}}, Segments{{0, 4}, {8, 6}});
   });
   expect_error(ErrorKind::shape, {"source segment 0", "-8 bytes"}, [] {
     AddressRelation::from_segments(4, Segments{{0, -8}}, Segments{});
   });
-  expect_error(ErrorKind::type, {"0 bytes"}, [] { AddressRelation::from_segments(0, Segments{{0, 8}}, Segments{{0, 8}}); });
-  expect_error(ErrorKind::type, {"-4 bytes"}, [] { AddressRelation::from_segments(-4, Segments{{0, 8}}, Segments{{0, 8}}); });
+  expect_error(ErrorKind::type, {"0 bytes"}, [] {
+    AddressRelation::from_segments(0, Segments{{0, 8}}, Segments{{0, 8}});
+  });
+  expect_error(ErrorKind::type, {"-4 bytes"}, [] {
+    AddressRelation::from_segments(-4, Segments{{0, 8}}, Segments{{0, 8}});
+  });
 }
 
 TEST(AddressRelation, strided) {
   const auto relation = AddressRelation::strided(8, Wides{2, 3}, Wides{8, 16}, Wides{24, 8}, 100, -50);
   EXPECT_EQ(relation.pairs(), (Pairs{{100, -50}, {116, -42}, {132, -34}, {108, -26}, {124, -18}, {140, -10}}));
   EXPECT_EQ(AddressRelation::strided(8, Wides{}, Wides{}, Wides{}, 3, 4).pairs(), (Pairs{{3, 4}}));
-  EXPECT_EQ(AddressRelation::strided(8, Wides{4}, Wides{0}, Wides{8}).pairs(), (Pairs{{0, 0}, {0, 8}, {0, 16}, {0, 24}}));
+  EXPECT_EQ(AddressRelation::strided(8, Wides{4}, Wides{0}, Wides{8}).pairs(),
+            (Pairs{{0, 0}, {0, 8}, {0, 16}, {0, 24}}));
   expect_error(ErrorKind::shape, {"2 extents", "1 source strides"}, [] {
     AddressRelation::strided(8, Wides{2, 3}, Wides{8}, Wides{8, 8});
   });
@@ -114,10 +129,11 @@ TEST(AddressRelation, strided) {
 
 TEST(AddressRelation, from_parts_and_from_readers) {
   const LoopNest nest(8, {{PairedRuns::run(3), 8, 8}});
-  const auto relation =
-      AddressRelation::from_parts(8, {nest, Pairs{{50, 80}}, AddressRelation::RunList{{0, 100, 2, 8, 8}, {0, 0, 0, 0, 0}}});
+  const auto relation = AddressRelation::from_parts(
+      8, {nest, Pairs{{50, 80}}, AddressRelation::RunList{{0, 100, 2, 8, 8}, {0, 0, 0, 0, 0}}});
   EXPECT_EQ(relation.pairs(), (Pairs{{0, 0}, {8, 8}, {16, 16}, {50, 80}, {0, 100}, {8, 108}}));
-  expect_error(ErrorKind::type, {"8-byte elements", "relation of 4-byte"}, [&] { AddressRelation::from_parts(4, {nest}); });
+  expect_error(ErrorKind::type, {"8-byte elements", "relation of 4-byte"},
+               [&] { AddressRelation::from_parts(4, {nest}); });
   expect_error(ErrorKind::argument, {"run 0", "-2 elements"}, [] {
     AddressRelation::from_parts(8, {AddressRelation::RunList{{0, 0, -2, 8, 8}}});
   });
@@ -167,11 +183,14 @@ TEST(AddressRelation, compose_follows_every_way) {
   const auto next = AddressRelation::from_indices(8, Wides{2, 0, 2}, Wides{7, 8, 9});
   EXPECT_EQ(first.compose(next).pairs(), (Pairs{{80, 56}, {80, 72}, {88, 64}}));
   // Elements that straddle two of ours are not ours.
-  EXPECT_TRUE(AddressRelation::from_pairs(8, Pairs{{0, 0}, {8, 8}}).compose(AddressRelation::from_pairs(8, Pairs{{4, 0}})).empty());
+  EXPECT_TRUE(AddressRelation::from_pairs(8, Pairs{{0, 0}, {8, 8}})
+                  .compose(AddressRelation::from_pairs(8, Pairs{{4, 0}}))
+                  .empty());
   // Of several ways on the order is that of the second relation, whatever stretches it has.
   const auto tangled =
       AddressRelation::from_runs(2, {{-40, -40, 1, 0, 0}, {-40, -42, 1, 0, 0}, {-42, 8, 4, 2, 2}, {-46, 0, 4, 2, 2}});
-  EXPECT_EQ(AddressRelation::from_pairs(2, Pairs{{7, -40}}).compose(tangled).pairs(), (Pairs{{7, -40}, {7, -42}, {7, 10}, {7, 6}}));
+  EXPECT_EQ(AddressRelation::from_pairs(2, Pairs{{7, -40}}).compose(tangled).pairs(),
+            (Pairs{{7, -40}, {7, -42}, {7, 10}, {7, 6}}));
   expect_error(ErrorKind::type, {"8-byte", "4-byte"}, [&] { first.compose(AddressRelation(4)); });
   const auto clash = AddressRelation::from_indices(8, Wides{1, 2}, Wides{0, 0}, sum);
   expect_error(ErrorKind::argument, {"same bytes"}, [&] { first.compose(clash); });

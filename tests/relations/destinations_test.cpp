@@ -1,4 +1,5 @@
-// Whether destinations overlap and whether a side ascends: what a relation says of itself without enumerating is never wrong.
+// Whether destinations overlap and whether a side ascends: what
+// a relation says of itself without enumerating is never wrong.
 #include <random>
 
 #include "support/expect_error.hpp"
@@ -19,7 +20,8 @@ const int rounds = quick() ? 20000 : 300000;
 std::string words(const LoopNest& nest) {
   std::string text = "element " + std::to_string(nest.element_bytes());
   for (const auto& axis : nest.axes()) {
-    text += "\n axis of strides " + std::to_string(axis.source_stride) + ", " + std::to_string(axis.destination_stride) + ":";
+    text += "\n axis of strides " + std::to_string(axis.source_stride) + ", " +
+            std::to_string(axis.destination_stride) + ":";
     axis.runs.for_each_run([&](Index, Index s, Index d, Index length) {
       text += " (" + std::to_string(s) + ", " + std::to_string(d) + ") x " + std::to_string(length);
     });
@@ -124,7 +126,8 @@ TEST(Destinations, two_pairs_that_clash_are_named) {
   auto refused = [](const std::vector<std::string>& words, AddressRelation::RunList runs) {
     expect_error(ErrorKind::argument, words, [&] { AddressRelation::from_runs(8, std::move(runs)); });
   };
-  refused({"pair 1 (8 -> -8)", "pair 3 (80 -> -4)", "same bytes", "combining operation"}, {{0, -24, 3, 8, 16}, {80, -4, 1, 0, 0}});
+  refused({"pair 1 (8 -> -8)", "pair 3 (80 -> -4)", "same bytes", "combining operation"},
+          {{0, -24, 3, 8, 16}, {80, -4, 1, 0, 0}});
   refused({"pair 0 (0 -> 16)", "pair 1 (8 -> 16)"}, {{0, 16, 5, 8, 0}});
   refused({"pair 2 (16 -> 9)", "pair 3 (24 -> 16)"}, {{0, -100, 2, 8, 50}, {16, 9, 3, 8, 7}});
   constexpr Index far = Index{1} << 50;

@@ -1,4 +1,5 @@
-// The encodings in the paper's terms (Dinda & O'Hallaron, section 4): sizes of the four redistributions, symbols and keys.
+// The encodings in the paper's terms (Dinda & O'Hallaron, section
+// 4): sizes of the four redistributions, symbols and keys.
 #include "longshore/relations/encoding.hpp"
 
 #include <random>
@@ -92,7 +93,8 @@ TEST(Encoding, dmrle_is_the_greedy_encoding_of_the_difference_map) {
     const auto sample = any_distinct(draw);
     const auto symbols = symbols_of(sample.pairs);
     std::vector<Index> expected{Index(symbols.size())};
-    for (const auto& symbol : symbols) expected.insert(expected.end(), {symbol.source, symbol.destination, symbol.length});
+    for (const auto& symbol : symbols)
+      expected.insert(expected.end(), {symbol.source, symbol.destination, symbol.length});
     for (const auto& relation : {sample.relation(), sample.relation().canonical()}) {
       const Encoding dmrle(relation, Kind::dmrle);
       ASSERT_EQ(content(dmrle), expected);
@@ -147,7 +149,8 @@ TEST(Encoding, keys_have_a_power_of_two_bits_and_span_no_words) {
 }
 
 TEST(Encoding, blocks_are_as_long_as_they_go) {
-  const auto relation = AddressRelation::from_pairs(4, Pairs{{0, 100}, {4, 104}, {8, 108}, {16, 112}, {20, 116}, {24, 8}, {23, 0}});
+  const auto relation =
+      AddressRelation::from_pairs(4, Pairs{{0, 100}, {4, 104}, {8, 108}, {16, 112}, {20, 116}, {24, 8}, {23, 0}});
   const Encoding aablk(relation, Kind::aablk);
   EXPECT_EQ(content(aablk), (std::vector<Index>{4, 0, 100, 3, 16, 112, 2, 24, 8, 1, 23, 0, 1}));
   EXPECT_EQ(content(Encoding(relation, Kind::aapair)),
@@ -163,7 +166,8 @@ TEST(Encoding, huffman_of_one_two_and_very_skewed_symbols) {
     EXPECT_EQ(Encoding::from_bytes(huffman.to_bytes()).decode(), relation) << distinct;
     EXPECT_EQ(huffman.distinct_symbols(), distinct);
   }
-  // Symbol k comes as often as the k-th Fibonacci number says: the longest code has one bit less than there are symbols.
+  // Symbol k comes as often as the k-th Fibonacci number says:
+  // the longest code has one bit less than there are symbols.
   std::vector<Index> steps;
   Index a = 1, b = 1;
   constexpr Index skewed = 24;

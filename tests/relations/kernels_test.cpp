@@ -301,7 +301,8 @@ TEST_P(EveryTable, MergesLines) {
     table().merge(aligned(found), sources.data(), merge.parts.data(), loops, any_stores());
     table().fence();
     ASSERT_EQ(std::memcmp(aligned(expected), aligned(found), std::size_t(step * merge.rows)), 0)
-        << table().name << " " << merge.words.size() << " sources, " << merge.lines << " lines, " << merge.rows << " rows";
+        << table().name << " " << merge.words.size() << " sources, " << merge.lines << " lines, " << merge.rows
+        << " rows";
   }
 }
 

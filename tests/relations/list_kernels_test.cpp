@@ -1,4 +1,5 @@
-// Every table's list kernels against the plain ones: any block, unit, order and alignment, nothing touched that is not theirs.
+// Every table's list kernels against the plain ones: any block,
+// unit, order and alignment, nothing touched that is not theirs.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -40,9 +41,7 @@ struct Case {
   Index block, unit;
 
   Index n() const { return static_cast<Index>(kernel == Kernel::scatter ? to.size() : from.size()); }
-  Extent source() const {
-    return kernel == Kernel::scatter ? dense() : Extent(from, block, unit);
-  }
+  Extent source() const { return kernel == Kernel::scatter ? dense() : Extent(from, block, unit); }
   Extent destination() const { return kernel == Kernel::gather ? dense() : Extent(to, block, unit); }
 
   void run(const KernelTable& table, std::byte* d, const std::byte* s, Stores stores) const {
@@ -53,8 +52,12 @@ struct Case {
   }
   std::string describe(const KernelTable& table, Stores stores) const {
     std::ostringstream out;
-    out << table.name << (kernel == Kernel::gather ? " gather" : kernel == Kernel::scatter ? " scatter" : " relocate")
-        << (stores == Stores::streaming ? " streaming" : " cached") << " n " << n() << " block " << block << " unit " << unit;
+    out << table.name
+        << (kernel == Kernel::gather    ? " gather"
+            : kernel == Kernel::scatter ? " scatter"
+                                        : " relocate")
+        << (stores == Stores::streaming ? " streaming" : " cached") << " n " << n() << " block " << block << " unit "
+        << unit;
     return out.str();
   }
 
@@ -67,7 +70,8 @@ struct Case {
 };
 
 /// Runs one table and the plain one on destinations filled alike, and compares every byte, gaps and guards included.
-void expect_like_plain(const KernelTable& table, const Case& c, Stores stores, Index source_phase, Index destination_phase) {
+void expect_like_plain(const KernelTable& table, const Case& c, Stores stores, Index source_phase,
+                       Index destination_phase) {
   constexpr Index guard = 192;
   const Extent from = c.source(), to = c.destination();
   // Tight on both sides, for the address sanitiser's sake.
@@ -94,12 +98,14 @@ class EveryTable : public ::testing::TestWithParam<const KernelTable*> {
     return choices.begin()[any(0, static_cast<Index>(choices.size()) - 1)];
   }
 
-  /// Places under which blocks do not overlap: ascending with gaps of their own or none, in runs, backwards or shuffled.
+  /// Places under which blocks do not overlap: ascending with
+  /// gaps of their own or none, in runs, backwards or shuffled.
   Places unique_places(Index n, Index block, Index unit) {
     const Index step = (block + unit - 1) / unit, gap = any(0, 3), run = any(1, 20);
     Places places;
     Index at = any(0, 5);
-    for (Index i = 0; i < n; ++i, at += step + (i % run == 0 ? any(0, gap) : 0)) places.push_back(static_cast<std::uint32_t>(at));
+    for (Index i = 0; i < n; ++i, at += step + (i % run == 0 ? any(0, gap) : 0))
+      places.push_back(static_cast<std::uint32_t>(at));
     const Index order = any(0, 3);
     if (order == 0) std::reverse(places.begin(), places.end());
     if (order == 1) std::shuffle(places.begin(), places.end(), random_);
@@ -180,10 +186,12 @@ TEST_P(EveryTable, LongLists) {
   for (const Index block : test::quick() ? few : many)
     for (Kernel kernel : all_kernels)
       for (Stores stores : all_stores)
-        expect_like_plain(table(), any_case(kernel, 100003 / (block / 32 + 1), block, any(0, 1) ? block : 4), stores, 0, 8);
+        expect_like_plain(table(), any_case(kernel, 100003 / (block / 32 + 1), block, any(0, 1) ? block : 4), stores, 0,
+                          8);
 }
 
-/// Marks with a given share in 16 of places marked, all beyond the last place too, and what they ask the kernel to touch.
+/// Marks with a given share in 16 of places marked, all beyond
+/// the last place too, and what they ask the kernel to touch.
 struct Marks {
   std::vector<std::uint8_t> bits;
   MarkedPlaces places;
@@ -214,8 +222,8 @@ TEST_P(EveryTable, ExpandsMarks) {
     Bytes found = expected;
     plain_kernels().expand(expected.data() + phase, source.data() + phase, marks.places);
     table().expand(found.data() + phase, source.data() + phase, marks.places);
-    ASSERT_EQ(expected, found) << table().name << " places " << first << " to " << last << " of " << marks.places.element
-                               << " bytes, phase " << phase;
+    ASSERT_EQ(expected, found) << table().name << " places " << first << " to " << last << " of "
+                               << marks.places.element << " bytes, phase " << phase;
   }
 }
 
@@ -226,14 +234,16 @@ TEST_P(EveryTable, ExpandsMarksWithinItsPages) {
     const Marks marks(one_of<Index>({4, 8}), first, last, any(1, 16), [&](Index a, Index b) { return any(a, b); });
     const test::Fenced source(marks.places.marked * marks.places.element), destination(marks.high - marks.low);
     table().expand(destination.begin() - marks.low, source.begin(), marks.places);
-    table().expand(destination.end() - marks.high, source.end() - marks.places.marked * marks.places.element, marks.places);
+    table().expand(destination.end() - marks.high, source.end() - marks.places.marked * marks.places.element,
+                   marks.places);
   }
 }
 
 TEST_P(EveryTable, StaysWithinItsPages) {
   const std::vector<Index> sizes = block_sizes();
   for (int trial = 0; trial < 1500; ++trial) {
-    const Index block = any(0, 1) ? one_of<Index>({4, 8}) : sizes[static_cast<std::size_t>(any(0, Index(sizes.size()) - 1))];
+    const Index block =
+        any(0, 1) ? one_of<Index>({4, 8}) : sizes[static_cast<std::size_t>(any(0, Index(sizes.size()) - 1))];
     const Case c = any_case(one_of({Kernel::gather, Kernel::scatter, Kernel::relocate}), any(1, 200), block,
                             any(0, 1) ? block : one_of<Index>({1, 2, 4, 8, 24}));
     const Extent from = c.source(), to = c.destination();
@@ -248,7 +258,8 @@ TEST_P(EveryTable, StaysWithinItsPages) {
   }
 }
 
-// Indices with the highest bit set are no negative numbers: address space is reserved for them, pages at both ends used.
+// Indices with the highest bit set are no negative numbers:
+// address space is reserved for them, pages at both ends used.
 TEST_P(EveryTable, IndicesAreUnsigned) {
   for (const Index unit : {1, 2, 4, 8, 3, 12}) {
     const Index span = (unit << 32) + 4096;

@@ -11,8 +11,8 @@ using test::pairs_of;
 
 /// rows x columns of 8-byte elements between two row-major boxes.
 LoopNest box(Index rows, Index columns, Index source_pitch, Index destination_pitch) {
-  return LoopNest(
-      8, {{PairedRuns::run(rows), source_pitch * 8, destination_pitch * 8}, {PairedRuns::run(columns), 8, 8}});
+  return LoopNest(8,
+                  {{PairedRuns::run(rows), source_pitch * 8, destination_pitch * 8}, {PairedRuns::run(columns), 8, 8}});
 }
 
 TEST(LoopNest, whole_arrays_become_one_axis) {
@@ -79,9 +79,7 @@ TEST(LoopNest, arguments_are_checked) {
   expect_error(ErrorKind::argument, {"[0, 4)", "[0, 3)"}, [&] { relation.restrict(1, 0, 4); });
   const auto half = PairedRuns::run(Index{1} << 32);
   expect_error(ErrorKind::overflow, {"product"}, [&] { LoopNest(1, {{half, 1, 1}, {half, 1, 1}}); });
-  expect_error(ErrorKind::overflow, {"product"}, [&] {
-    LoopNest(8, {{PairedRuns::run(Index{1} << 61), 8, 8}});
-  });
+  expect_error(ErrorKind::overflow, {"product"}, [&] { LoopNest(8, {{PairedRuns::run(Index{1} << 61), 8, 8}}); });
 }
 
 }  // namespace

@@ -6,8 +6,7 @@ namespace {
 
 using Halves = PacketedMessage::Halves;
 
-const LoopNest rows(8,
-                           {{PairedRuns::run(10), 1600, 800}, {PairedRuns::run(100), 8, 8}});  // 10 rows of 800 bytes
+const LoopNest rows(8, {{PairedRuns::run(10), 1600, 800}, {PairedRuns::run(100), 8, 8}});  // 10 rows of 800 bytes
 
 PacketedMessage cut(Index capacity, Halves halves = Halves::both) { return PacketedMessage(rows, capacity, halves); }
 

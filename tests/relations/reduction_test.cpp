@@ -14,13 +14,14 @@ using test::expect_error;
 
 template <class T>
 T reduced(ElementType type, ReduceOp op, T destination, T source) {
-  Reduction(type, op).apply(reinterpret_cast<std::byte*>(&destination), reinterpret_cast<const std::byte*>(&source), 1, 0, 0);
+  Reduction(type, op).apply(reinterpret_cast<std::byte*>(&destination), reinterpret_cast<const std::byte*>(&source), 1,
+                            0, 0);
   return destination;
 }
 
-constexpr ReduceOp operations[] = {ReduceOp::add,         ReduceOp::multiply,   ReduceOp::minimum,     ReduceOp::maximum,
-                                   ReduceOp::logical_and, ReduceOp::logical_or, ReduceOp::logical_xor, ReduceOp::bitwise_and,
-                                   ReduceOp::bitwise_or,  ReduceOp::bitwise_xor};
+constexpr ReduceOp operations[] = {
+    ReduceOp::add,        ReduceOp::multiply,    ReduceOp::minimum,     ReduceOp::maximum,    ReduceOp::logical_and,
+    ReduceOp::logical_or, ReduceOp::logical_xor, ReduceOp::bitwise_and, ReduceOp::bitwise_or, ReduceOp::bitwise_xor};
 
 TEST(Reduction, names) {
   for (const auto op : operations) EXPECT_EQ(int(reduce_op(reduce_name(op))), int(op));

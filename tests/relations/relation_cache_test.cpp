@@ -29,7 +29,8 @@ std::string keys_of(const RelationCache& cache) {
 }
 
 /// Stores a relation that took so long to make.
-void put(RelationCache& cache, const std::string& key, double make_ns = 0, Index pairs = 10, const CacheHint& hint = {}) {
+void put(RelationCache& cache, const std::string& key, double make_ns = 0, Index pairs = 10,
+         const CacheHint& hint = {}) {
   ASSERT_TRUE(cache.put(key, encoding_of(key[0], pairs), hint, make_ns));
 }
 
@@ -66,7 +67,8 @@ TEST(RelationCache, policies_choose_their_victims) {
     const char* policy;
     std::string left;
   };
-  for (const auto& [policy, left] : {Case{"lru", "acde"}, Case{"fifo", "bcde"}, Case{"lfu", "abde"}, Case{"cost", "abce"}}) {
+  for (const auto& [policy, left] :
+       {Case{"lru", "acde"}, Case{"fifo", "bcde"}, Case{"lfu", "abde"}, Case{"cost", "abce"}}) {
     RelationCache cache(room_for(4), eviction_policy(policy));
     put(cache, "a", 500), put(cache, "b", 600), put(cache, "c", 700), put(cache, "d", 100);
     for (const char* key : {"b", "b", "b", "d", "d", "a", "a", "c"}) cache.get(key);
@@ -92,7 +94,8 @@ TEST(RelationCache, a_policy_of_ones_own) {
   struct Largest : EvictionPolicy {
     std::string_view name() const override { return "largest"; }
     std::size_t victim(std::span<const FlushUnit* const> units) override {
-      const auto at = std::max_element(units.begin(), units.end(), [](auto* a, auto* b) { return a->bytes < b->bytes; });
+      const auto at =
+          std::max_element(units.begin(), units.end(), [](auto* a, auto* b) { return a->bytes < b->bytes; });
       return answer_wrong ? units.size() : std::size_t(at - units.begin());
     }
     bool answer_wrong = false;
@@ -216,9 +219,8 @@ TEST(RelationCache, makers_may_ask_for_others_not_for_themselves) {
   const auto inner = [&] { return cache.get_or_make("b", make(2))->encoding(); };
   EXPECT_EQ(id_of(cache.get_or_make("a", inner)), 2);
   EXPECT_EQ(keys_of(cache), "ab");
-  expect_error(ErrorKind::argument, {"the maker of 'c'"}, [&] {
-    cache.get_or_make("c", [&] { return cache.get_or_make("c", make(1))->encoding(); });
-  });
+  expect_error(ErrorKind::argument, {"the maker of 'c'"},
+               [&] { cache.get_or_make("c", [&] { return cache.get_or_make("c", make(1))->encoding(); }); });
 }
 
 TEST(RelationCache, put_replaces_and_erase_forgets) {
@@ -248,7 +250,7 @@ TEST(RelationCache, restores_what_it_flushed) {
   const auto now = cache.statistics();
   EXPECT_EQ(now.restores, 2);
   EXPECT_EQ(now.misses, 3);
-  EXPECT_EQ(now.spills, 3);      // a's record is as it was, so that flushing it again writes nothing
+  EXPECT_EQ(now.spills, 3);  // a's record is as it was, so that flushing it again writes nothing
   EXPECT_EQ(now.evictions, 3);
   cache.flush_all();
   EXPECT_EQ(cache.statistics().spills, 3);
@@ -323,7 +325,8 @@ TEST(RelationCache, a_store_that_fails_costs_time_only) {
 }
 
 struct Folder {
-  std::filesystem::path path = std::filesystem::temp_directory_path() / ("longshore-cache-" + std::to_string(::getpid()));
+  std::filesystem::path path =
+      std::filesystem::temp_directory_path() / ("longshore-cache-" + std::to_string(::getpid()));
   Folder() { std::filesystem::remove_all(path); }
   ~Folder() { std::filesystem::remove_all(path); }
 };

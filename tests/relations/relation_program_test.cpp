@@ -37,8 +37,8 @@ AddressRelation shuffled(Index element, Index n, Index block, std::uint64_t seed
     std::swap(order[k - 1], order[std::size_t(seed >> 33) % k]);
   }
   for (Index k = 0; k < n; ++k)
-    blocks.push_back(
-        {base + order[std::size_t(k)] * element * block * scale, order[std::size_t(n - 1 - k)] * element * block, block});
+    blocks.push_back({base + order[std::size_t(k)] * element * block * scale,
+                      order[std::size_t(n - 1 - k)] * element * block, block});
   return AddressRelation::from_blocks(element, blocks);
 }
 
@@ -118,10 +118,10 @@ TEST(RelationProgram, long_packed_lists_are_marked) {
   for (Index k = 0; k < n; ++k) places.push_back(2 * k + (k % 7 == 3));
   std::vector<std::int64_t> message(places.size());
   std::iota(message.begin(), message.end(), 0);
-  const auto relation =
-      Encoding(AddressRelation::from_indices(4, std::span<const std::int64_t>(message), std::span<const std::int64_t>(places)),
-               EncodingKind::packed)
-          .decode();
+  const auto relation = Encoding(AddressRelation::from_indices(4, std::span<const std::int64_t>(message),
+                                                               std::span<const std::int64_t>(places)),
+                                 EncodingKind::packed)
+                            .decode();
   const RelationProgram program(relation);
   if (kernels().expand) {
     EXPECT_LT(program.workspace_bytes(), n / 2);
@@ -136,12 +136,14 @@ TEST(RelationProgram, long_packed_lists_are_marked) {
 /// Messages that are streamed as a whole and written with ordinary stores in pieces.
 TEST(RelationProgram, long_messages) {
   const Index n = far_bytes / 8 + 1001;
-  for (const auto& relation : {AddressRelation::strided(8, Wides{n}, Wides{16}, Wides{8}), shuffled(8, n, 1, 5).assembly()}) {
+  for (const auto& relation :
+       {AddressRelation::strided(8, Wides{n}, Wides{16}, Wides{8}), shuffled(8, n, 1, 5).assembly()}) {
     const auto size = std::size_t(n);
     std::vector<std::uint64_t> source(2 * size), expected(size), whole(expected), pieces(expected);
     std::iota(source.begin(), source.end(), 1u);
     auto bytes = [](auto& v) { return reinterpret_cast<std::byte*>(v.data()); };
-    for (const auto& pair : relation.pairs()) expected[std::size_t(pair.destination / 8)] = source[std::size_t(pair.source / 8)];
+    for (const auto& pair : relation.pairs())
+      expected[std::size_t(pair.destination / 8)] = source[std::size_t(pair.source / 8)];
     const Assembler assembler(relation);
     assembler.run(bytes(whole), bytes(source));
     EXPECT_EQ(whole, expected);
@@ -170,7 +172,8 @@ TEST(RelationProgram, lists_further_apart_than_32_bits) {
   const Index far = Index{1} << 33;
   std::vector<double> low(8);
   std::iota(low.begin(), low.end(), 1.0);
-  const RelationProgram spread(AddressRelation::from_pairs(8, Pairs{{0, 0}, {5 * far, far}, {3 * far, 7 * far}, {8, 16}}));
+  const RelationProgram spread(
+      AddressRelation::from_pairs(8, Pairs{{0, 0}, {5 * far, far}, {3 * far, 7 * far}, {8, 16}}));
   EXPECT_EQ(spread.elements(), 4);
   std::vector<double> to(3);
   spread.run(3, 4, reinterpret_cast<std::byte*>(to.data()), reinterpret_cast<const std::byte*>(low.data()));
@@ -178,22 +181,25 @@ TEST(RelationProgram, lists_further_apart_than_32_bits) {
 }
 
 TEST(RelationProgram, runs_and_nests) {
-  check(AddressRelation::from_runs(8, {{0, 0, 5, 8, 8}, {100, 48, 3, 16, 24}, {400, 200, 7, -8, 8}, {64, 300, 4, 0, -8}}));
+  check(AddressRelation::from_runs(8,
+                                   {{0, 0, 5, 8, 8}, {100, 48, 3, 16, 24}, {400, 200, 7, -8, 8}, {64, 300, 4, 0, -8}}));
   check(AddressRelation::strided(8, Wides{5, 6, 7}, Wides{8, 40, 240}, Wides{336, 56, 8}));
   check(AddressRelation::strided(3, Wides{9, 5}, Wides{-3, 0}, Wides{-15, 3}));
   check(AddressRelation::strided(16, Wides{33, 65}, Wides{16, 33 * 16}, Wides{65 * 16, 16}));
 }
 
 TEST(RelationProgram, says_what_it_does) {
-  EXPECT_NE(RelationProgram(AddressRelation::strided(8, Wides{4, 4}, Wides{8, 32}, Wides{32, 8})).describe().find("tiles"),
-            std::string::npos);
+  EXPECT_NE(
+      RelationProgram(AddressRelation::strided(8, Wides{4, 4}, Wides{8, 32}, Wides{32, 8})).describe().find("tiles"),
+      std::string::npos);
   EXPECT_NE(RelationProgram(shuffled(8, 50, 1, 1)).describe().find("list of 50 x 8-byte blocks"), std::string::npos);
   EXPECT_NE(RelationProgram(shuffled(8, 50, 1, 1).assembly()).describe().find("gather"), std::string::npos);
   EXPECT_NE(RelationProgram(shuffled(8, 50, 1, 1).disassembly()).describe().find("scatter"), std::string::npos);
   const Reduction add(ElementType::float64, ReduceOp::add);
-  EXPECT_NE(
-      RelationProgram(AddressRelation::from_indices(8, Wides{0, 1}, Wides{0, 0}, add)).describe().find("add in message order"),
-      std::string::npos);
+  EXPECT_NE(RelationProgram(AddressRelation::from_indices(8, Wides{0, 1}, Wides{0, 0}, add))
+                .describe()
+                .find("add in message order"),
+            std::string::npos);
 }
 
 TEST(RelationProgram, sums_do_not_depend_on_the_form) {
@@ -205,14 +211,16 @@ TEST(RelationProgram, sums_do_not_depend_on_the_form) {
   const auto listed = AddressRelation::from_pairs(8, pairs, add);
   for (const auto& relation : {listed, listed.canonical()}) {
     std::vector<double> result(3);
-    RelationProgram(relation).run(reinterpret_cast<std::byte*>(result.data()), reinterpret_cast<const std::byte*>(source.data()));
+    RelationProgram(relation).run(reinterpret_cast<std::byte*>(result.data()),
+                                  reinterpret_cast<const std::byte*>(source.data()));
     EXPECT_EQ(result, expected);  // to the last bit
   }
 }
 
 TEST(RelationProgram, positions_are_checked) {
   const RelationProgram program(AddressRelation::strided(8, Wides{4}, Wides{8}, Wides{8}));
-  for (const auto& [first, last] : std::vector<std::pair<Index, Index>>{{0, 5}, {-1, 2}, {3, 2}, {INT64_MIN, INT64_MAX}})
+  for (const auto& [first, last] :
+       std::vector<std::pair<Index, Index>>{{0, 5}, {-1, 2}, {3, 2}, {INT64_MIN, INT64_MAX}})
     expect_error(ErrorKind::argument, {"[" + std::to_string(first) + ", " + std::to_string(last) + ")", "[0, 4)"},
                  [&, from = first, to = last] { program.run(from, to, nullptr, nullptr); });
 }

@@ -24,7 +24,8 @@ struct Both {
 Offsets bytes_of(const AddressRelation& relation, bool source) {
   Offsets offsets;
   for (const auto& pair : relation.pairs())
-    for (Index b = 0; b < relation.element_bytes(); ++b) offsets.push_back((source ? pair.source : pair.destination) + b);
+    for (Index b = 0; b < relation.element_bytes(); ++b)
+      offsets.push_back((source ? pair.source : pair.destination) + b);
   return offsets;
 }
 
@@ -63,7 +64,8 @@ class Draw {
     for (const auto& run : level)
       for (Index c = 0; c < run.count; ++c)
         for (Index e = 0; e < run.length; ++e)
-          for (const Index offset : inner.plain) both.plain.push_back(offset + run.offset + c * run.step + e * run.stride);
+          for (const Index offset : inner.plain)
+            both.plain.push_back(offset + run.offset + c * run.step + e * run.stride);
     return both;
   }
 
@@ -120,7 +122,8 @@ TEST(Typemap, PairsBytesInOrder) {
 TEST(Typemap, LoopsOfAnyLengthAreNotEnumerated) {
   const auto element = Typemap::basic(8);
   const Index many = Index{1} << 40;
-  const auto twos = element.repeated(2, 8).repeated(3 * many, 24), threes = element.repeated(3, 8).repeated(2 * many, 40);
+  const auto twos = element.repeated(2, 8).repeated(3 * many, 24),
+             threes = element.repeated(3, 8).repeated(2 * many, 40);
   EXPECT_EQ(twos.assembly().parts().size(), 1u);
   const auto both = twos.to(threes);
   EXPECT_EQ(both.elements(), 6 * many);
@@ -144,7 +147,8 @@ TEST(Typemap, RefusesWhatCannotBe) {
   test::expect_error(ErrorKind::overflow, {"2^60"}, [&] { element.shifted(Index{1} << 60).assembly(); });
   test::expect_error(ErrorKind::shape, {"8 bytes of data, the destination datatype 16"},
                      [&] { element.to(element.repeated(2, 8)); });
-  test::expect_error(ErrorKind::argument, {"write the same bytes"}, [&] { element.repeated(2, 8).to(element.repeated(2, 4)); });
+  test::expect_error(ErrorKind::argument, {"write the same bytes"},
+                     [&] { element.repeated(2, 8).to(element.repeated(2, 4)); });
   // Before the array's first byte, too.
   test::expect_error(ErrorKind::argument, {"write the same bytes"},
                      [&] { element.repeated(2, 8).to(element.shifted(-100).repeated(2, 4)); });

@@ -21,12 +21,14 @@ constexpr std::array<Index, 16> sizes{0, 1, 2, 3, 4, 5, 7, 63, 64, 127, 128, 129
 
 Index wrapped(std::uint64_t value) { return static_cast<Index>(value); }
 
-/// n values whose differences, or else themselves, have exactly `width` bits in every block of 128 from some least one on.
+/// n values whose differences, or else themselves, have exactly
+/// `width` bits in every block of 128 from some least one on.
 Integers of_width(Index n, int width, Scheme scheme, std::mt19937_64& random) {
   const std::uint64_t mask = width == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << width) - 1;
   // Frames of the full 64 bits begin at the least integer.
   const Index room = wrapped(random() % 1000);
-  const std::uint64_t least = width == 64 ? std::uint64_t{1} << 63 : static_cast<std::uint64_t>(width == 63 ? -room : 5 * room);
+  const std::uint64_t least =
+      width == 64 ? std::uint64_t{1} << 63 : static_cast<std::uint64_t>(width == 63 ? -room : 5 * room);
   Integers values(std::size_t(n), 0);
   std::uint64_t last = random();
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -73,9 +75,11 @@ void expect_stretch(const PackedIntegers& list, const Integers& values, Index fi
   for (Index i = 0; i < n; ++i) {
     const Index value = values[std::size_t(first + i)];
     ASSERT_EQ(whole[std::size_t(i) + 1], value) << first << " + " << i;
-    ASSERT_EQ(low[std::size_t(i) + 1], std::uint32_t(std::uint64_t(value) - std::uint64_t(base))) << first << " + " << i;
+    ASSERT_EQ(low[std::size_t(i) + 1], std::uint32_t(std::uint64_t(value) - std::uint64_t(base)))
+        << first << " + " << i;
   }
-  EXPECT_TRUE(whole.front() == 77 && whole.back() == 77 && low.front() == 77 && low.back() == 77) << first << " + " << n;
+  EXPECT_TRUE(whole.front() == 77 && whole.back() == 77 && low.front() == 77 && low.back() == 77)
+      << first << " + " << n;
 }
 
 TEST(PackedIntegers, an_empty_one_holds_nothing) {
@@ -109,8 +113,16 @@ TEST(PackedIntegers, holds_every_width_and_size) {
         }
         expect_holds(from(stored(list)), values);
         EXPECT_EQ(from(stored(list)), list);
-        for (const auto& [first, count] : {std::pair<Index, Index>{0, n}, {0, 1}, {n / 2, n - n / 2}, {n - 1, 1}, {1, 127},
-                                          {126, 4}, {127, 130}, {128, 128}, {129, n - 130}, {n, 0}})
+        for (const auto& [first, count] : {std::pair<Index, Index>{0, n},
+                                           {0, 1},
+                                           {n / 2, n - n / 2},
+                                           {n - 1, 1},
+                                           {1, 127},
+                                           {126, 4},
+                                           {127, 130},
+                                           {128, 128},
+                                           {129, n - 130},
+                                           {n, 0}})
           if (first >= 0 && count >= 0 && first + count <= n)
             expect_stretch(list, values, first, count, n == 0 ? 0 : list.minimum());
       }
@@ -187,7 +199,14 @@ TEST(PackedIntegers, positions_are_checked) {
   struct Stretch {
     Index first, n;
   };
-  for (const Stretch wrong : {Stretch{0, 4}, {3, 1}, {4, 0}, {-1, 1}, {0, -1}, {1, INT64_MAX}, {INT64_MAX, 1}, {INT64_MIN, 1},
+  for (const Stretch wrong : {Stretch{0, 4},
+                              {3, 1},
+                              {4, 0},
+                              {-1, 1},
+                              {0, -1},
+                              {1, INT64_MAX},
+                              {INT64_MAX, 1},
+                              {INT64_MIN, 1},
                               {2, INT64_MIN}}) {
     const auto first = wrong.first, n = wrong.n;
     const std::vector<std::string> words{std::to_string(n) + " positions from " + std::to_string(first), "[0, 3)"};
@@ -234,8 +253,8 @@ std::vector<PackedIntegers> stored_examples() {
   return examples;
 }
 
-/// Bytes that nobody vouches for: an error in printable words, or a list that writes the same bytes and can be read everywhere.
-/// True where it is a list.
+/// Bytes that nobody vouches for: an error in printable words, or a list that
+/// writes the same bytes and can be read everywhere. True where it is a list.
 bool check_bytes(const Bytes& bytes) {
   // Just as long as the bytes are, so that a sanitizer sees what is read behind them.
   const Bytes exactly(bytes);
@@ -319,7 +338,8 @@ TEST(PackedIntegers, refusals_say_what_and_where) {
   refused({0, 255, 255, 255, 255, 255, 255, 255, 255, 255, 2}, {"byte 1", "the size has more than 64 bits"});
   refused({0, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1}, {"byte 1", "size 18446744073709551615"});
   // So many values that their blocks alone would fill the memory.
-  refused({0, 255, 255, 255, 255, 255, 255, 255, 255, 127}, {"byte 10", "72057594037927936 blocks", "100 bytes follow"}, 100);
+  refused({0, 255, 255, 255, 255, 255, 255, 255, 255, 127}, {"byte 10", "72057594037927936 blocks", "100 bytes follow"},
+          100);
   // Two bytes a block are the least: memory for more is not even asked for.
   refused({0, 0x80, 51}, {"byte 3", "51 blocks", "101 bytes follow"}, 101);
   refused({0, 1, 65, 0}, {"byte 2", "width 65 of block 0"});
@@ -330,7 +350,8 @@ TEST(PackedIntegers, refusals_say_what_and_where) {
   refused({1, 2, 1, 0, 0, 1}, {"byte 5", "block 0", "before its first value"}, 15);
   refused({1, 1, 0, 0, 2}, {"byte 5", "block 0", "one value, but a step"});
   // INT64_MAX (zigzag) and one more.
-  refused({0, 2, 1, 254, 255, 255, 255, 255, 255, 255, 255, 255, 1, 0, 0, 0, 0, 1}, {"byte 13", "block 0", "beyond 64 bits"}, 11);
+  refused({0, 2, 1, 254, 255, 255, 255, 255, 255, 255, 255, 255, 1, 0, 0, 0, 0, 1},
+          {"byte 13", "block 0", "beyond 64 bits"}, 11);
 }
 
 }  // namespace

@@ -50,7 +50,8 @@ TEST(BitOps, find_across_blocks) {
     std::vector<std::uint64_t> words(std::size_t(8 * blocks));
     for (auto& word : words) word = blocks % 2 == 0 ? random() & random() & random() & random() : random() | random();
     std::vector<std::uint32_t> before{0};
-    for (int b = 0; b < blocks; ++b) before.push_back(before.back() + std::uint32_t(bit_ops().count(words.data() + 8 * b, 512)));
+    for (int b = 0; b < blocks; ++b)
+      before.push_back(before.back() + std::uint32_t(bit_ops().count(words.data() + 8 * b, 512)));
     Index ones = 0;
     for (Index bit = 0; bit < 512 * blocks; ++bit) {
       const bool one = words[std::size_t(bit / 64)] >> (bit % 64) & 1;
@@ -165,7 +166,8 @@ void check_sequence(const Indices& values, Index universe) {
     ASSERT_EQ(sequence.find(here), std::lower_bound(values.begin(), values.end(), here) - values.begin());
   }
   EXPECT_LE(sequence.memory_bytes(), EliasFano::bytes_of(sequence.size(), universe) + 8);
-  EXPECT_EQ(EliasFano::from_words(sequence.size(), universe, sequence.low().words(), sequence.high().words()), sequence);
+  EXPECT_EQ(EliasFano::from_words(sequence.size(), universe, sequence.low().words(), sequence.high().words()),
+            sequence);
 }
 
 TEST(EliasFano, holds_what_ascends) {

@@ -8,14 +8,12 @@ namespace longshore::test {
 inline Distribution distribution(const DimensionSpec& spec) {
   using Kind = Distribution::Kind;
   switch (spec.kind) {
-    case Kind::collapsed:
-      return Distribution::collapsed(spec.extent);
+    case Kind::collapsed: return Distribution::collapsed(spec.extent);
     case Kind::block:
       return Distribution::block(spec.extent, spec.coordinates, spec.block.value_or(-1), spec.source, spec.origin);
     case Kind::cyclic:
       return Distribution::cyclic(spec.extent, spec.coordinates, spec.block.value_or(1), spec.source, spec.origin);
-    case Kind::general_block:
-      return Distribution::general_block(spec.extent, spec.sizes);
+    case Kind::general_block: return Distribution::general_block(spec.extent, spec.sizes);
   }
   throw Error(ErrorKind::argument, "no such kind");
 }

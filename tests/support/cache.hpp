@@ -15,7 +15,9 @@ inline AddressRelation relation_of(Index id, Index pairs = 10) {
   return AddressRelation::from_pairs(1, list);
 }
 
-inline Encoding encoding_of(Index id, Index pairs = 10) { return Encoding(relation_of(id, pairs), EncodingKind::aapair); }
+inline Encoding encoding_of(Index id, Index pairs = 10) {
+  return Encoding(relation_of(id, pairs), EncodingKind::aapair);
+}
 
 inline Index id_of(const CachedPointer& relation) { return relation->encoding().decode().at(0).source / 8; }
 

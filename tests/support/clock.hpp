@@ -7,8 +7,8 @@
 
 namespace longshore::test {
 
-/// Fails where more of the processor's time has gone by than the given seconds, from here to the end of the scope. The processor's,
-/// for others may be at work beside the tests; and far more than it takes, for sanitizers are slow.
+/// Fails where more of the processor's time has gone by than the given seconds, from here to the end of the scope. The
+/// processor's, for others may be at work beside the tests; and far more than it takes, for sanitizers are slow.
 class Clock {
  public:
   explicit Clock(double seconds = 60) : seconds_(seconds) {}

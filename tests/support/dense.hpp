@@ -138,14 +138,10 @@ inline std::string DimensionSpec::words() const {
   std::string size;
   if (block) size.append("(").append(std::to_string(*block)).append(")");
   switch (kind) {
-    case Kind::collapsed:
-      return "*";
-    case Kind::block:
-      return "BLOCK" + size;
-    case Kind::cyclic:
-      return "CYCLIC" + size;
-    case Kind::general_block:
-      return "GEN_BLOCK(" + join(sizes, ",") + ")";
+    case Kind::collapsed: return "*";
+    case Kind::block: return "BLOCK" + size;
+    case Kind::cyclic: return "CYCLIC" + size;
+    case Kind::general_block: return "GEN_BLOCK(" + join(sizes, ",") + ")";
   }
   return "";
 }

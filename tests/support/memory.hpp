@@ -19,7 +19,9 @@ namespace longshore::test {
 
 using Bytes = std::vector<std::byte>;
 
-inline std::byte noise(Index i) { return static_cast<std::byte>((static_cast<std::uint64_t>(i) * 0x9E3779B97F4A7C15u) >> 56); }
+inline std::byte noise(Index i) {
+  return static_cast<std::byte>((static_cast<std::uint64_t>(i) * 0x9E3779B97F4A7C15u) >> 56);
+}
 
 #if LONGSHORE_HAVE_MMAP
 /// Readable pages between two pages that nobody may touch.

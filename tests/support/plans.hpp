@@ -36,9 +36,10 @@ inline std::vector<BlockPlan> every_kind_of_plan() {
 
 inline std::vector<FloorPlan> odd_floor_plans() {
   const Index far = std::numeric_limits<Index>::max();
-  return {FloorPlan(), even_floor_plan(Region({0, 0}, {8, 6}), 4), even_floor_plan(Region({-5}, {1000}), 7),
-          FloorPlan(std::vector{Region({3, 3}, {3, 9}), Region({-far - 1, 0}, {far, 1})}, {RankMap::largest_world - 1, 0}),
-          FloorPlan(std::vector(3, Region(Point(), Point())), {0, 1, 2})};
+  return {
+      FloorPlan(), even_floor_plan(Region({0, 0}, {8, 6}), 4), even_floor_plan(Region({-5}, {1000}), 7),
+      FloorPlan(std::vector{Region({3, 3}, {3, 9}), Region({-far - 1, 0}, {far, 1})}, {RankMap::largest_world - 1, 0}),
+      FloorPlan(std::vector(3, Region(Point(), Point())), {0, 1, 2})};
 }
 
 }  // namespace longshore::test

@@ -54,7 +54,9 @@ inline std::vector<RankCase> rank_cases(int bits = 14) {
   std::mt19937_64 random(20261121);
   const Index world = Index{1} << bits, huge = Index{1} << 40, side = Index{1} << (bits / 2);
   std::vector<RankCase> cases;
-  auto add = [&](std::string name, Ranks members, Index of) { cases.push_back({std::move(name), std::move(members), of}); };
+  auto add = [&](std::string name, Ranks members, Index of) {
+    cases.push_back({std::move(name), std::move(members), of});
+  };
   add("nobody", {}, world);
   add("nobody of nothing", {}, 0);
   add("one", {world - 1}, world);
@@ -76,7 +78,8 @@ inline std::vector<RankCase> rank_cases(int bits = 14) {
   add("sparse in a huge world", random_set(std::min<Index>(2000, world / 4), huge, random), huge);
   add("permutation", shuffled(iota(0, world), random), world);
   add("shuffled part", shuffled(random_set(world / 5, world, random), random), world);
-  add("shuffled part of a huge world", shuffled(random_set(std::min<Index>(3000, world / 4), huge, random), random), huge);
+  add("shuffled part of a huge world", shuffled(random_set(std::min<Index>(3000, world / 4), huge, random), random),
+      huge);
   Ranks box, transpose, ranges, decreasing, nodes, leaders, faces, cyclic;
   for (Index z = 3; z < 9; ++z)
     for (Index y = 2; y < side / 4; ++y)
@@ -132,7 +135,8 @@ inline void expect_map(const RankMap& map, const Ranks& members, Index world) {
   ASSERT_EQ(map.to_vector(), members);
   std::mt19937_64 random(7);
   for (int k = 0; k < 20 && !members.empty(); ++k) {
-    const Index first = Index(random() % members.size()), n = Index(random() % (members.size() - std::size_t(first) + 1));
+    const Index first = Index(random() % members.size()),
+                n = Index(random() % (members.size() - std::size_t(first) + 1));
     Ranks part(std::size_t(n), 0);
     map.read(first, n, part.data());
     ASSERT_TRUE(std::equal(part.begin(), part.end(), members.begin() + first)) << first << " + " << n;

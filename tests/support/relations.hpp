@@ -1,6 +1,6 @@
-/// Random address relations of every sort, small enough to enumerate, and what is true of them, found out the plain way.
-/// `draw(low, high)` gives an Index within [low, high]: rapidcheck's, or a generator's where many cases matter more than small
-/// ones.
+/// Random address relations of every sort, small enough to enumerate, and what is true of them, found
+/// out the plain way. `draw(low, high)` gives an Index within [low, high]: rapidcheck's, or a
+/// generator's where many cases matter more than small ones.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +33,9 @@ inline Pairs pairs_of(RunReader& reader) {
   return pairs_of(AddressRelation::Part(std::move(runs)));
 }
 
-inline Pairs slice(const Pairs& pairs, Index first, Index last) { return {pairs.begin() + first, pairs.begin() + last}; }
+inline Pairs slice(const Pairs& pairs, Index first, Index last) {
+  return {pairs.begin() + first, pairs.begin() + last};
+}
 
 inline Pairs swapped(Pairs pairs) {
   for (auto& pair : pairs) std::swap(pair.source, pair.destination);
@@ -58,7 +60,8 @@ inline bool destinations_overlap(const Pairs& pairs, Index element) {
 }
 
 /// Every pair of a relation moved with nothing but memcpy, or its reduction element by element.
-inline void move(const Pairs& pairs, Index element, const Reduction& reduction, std::byte* destination, const std::byte* source) {
+inline void move(const Pairs& pairs, Index element, const Reduction& reduction, std::byte* destination,
+                 const std::byte* source) {
   for (const auto& pair : pairs) {
     if (reduction.is_replace())
       std::memcpy(destination + pair.destination, source + pair.source, std::size_t(element));
@@ -76,13 +79,15 @@ struct Field {
   Field(const Pairs& pairs, Index OffsetPair::*side, Index element, bool filled) {
     Index high = low = pairs.empty() ? 0 : pairs[0].*side;
     for (const auto& pair : pairs) low = std::min(low, pair.*side), high = std::max(high, pair.*side);
-    for (Index k = 0; k < high - low + element + 2 * guard; ++k) bytes.push_back(filled ? element_byte(k, 1) : untouched);
+    for (Index k = 0; k < high - low + element + 2 * guard; ++k)
+      bytes.push_back(filled ? element_byte(k, 1) : untouched);
   }
   std::byte* data() { return bytes.data() + guard - low; }
   bool operator==(const Field& other) const { return low == other.low && bytes == other.bytes; }
 };
 
-// --- random relations --------------------------------------------------------------------------------------------------------
+// --- random relations
+// --------------------------------------------------------------------------------------------------------
 
 template <class Draw>
 PairedRuns any_runs(Draw&& draw) {
@@ -120,8 +125,8 @@ template <class Draw>
 LoopNest any_nest(Draw&& draw, Index element, Index most = 200) {
   std::vector<RelationAxis> axes;
   for (Index k = draw(0, 3), left = most; k > 0; --k) {
-    RelationAxis axis{draw(0, 1) ? PairedRuns::run(draw(1, 6), draw(0, 2), draw(0, 2)) : any_runs(draw), any_stride(draw, element),
-                      any_stride(draw, element)};
+    RelationAxis axis{draw(0, 1) ? PairedRuns::run(draw(1, 6), draw(0, 2), draw(0, 2)) : any_runs(draw),
+                      any_stride(draw, element), any_stride(draw, element)};
     if (axis.runs.elements() > left) continue;
     left /= axis.runs.elements();
     axes.push_back(std::move(axis));
@@ -135,7 +140,8 @@ LoopNest any_box(Draw&& draw, Index element) {
   std::vector<RelationAxis> axes(std::size_t(draw(1, 4)));
   std::vector<std::size_t> order(axes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  for (std::size_t k = 0; k < order.size(); ++k) std::swap(order[k], order[std::size_t(draw(Index(k), Index(order.size()) - 1))]);
+  for (std::size_t k = 0; k < order.size(); ++k)
+    std::swap(order[k], order[std::size_t(draw(Index(k), Index(order.size()) - 1))]);
   Index source = element, destination = element;
   for (std::size_t k = axes.size(); k-- > 0;) {
     const Index n = draw(1, 4);
@@ -166,7 +172,8 @@ template <class Draw>
 Pairs any_pair_list(Draw&& draw, Index element) {
   Pairs pairs(std::size_t(draw(1, 40)));
   const bool dense = draw(0, 1);
-  for (std::size_t k = 0; k < pairs.size(); ++k) pairs[k] = {element * draw(0, 60), element * Index(k) * (dense ? 1 : 3)};
+  for (std::size_t k = 0; k < pairs.size(); ++k)
+    pairs[k] = {element * draw(0, 60), element * Index(k) * (dense ? 1 : 3)};
   for (std::size_t k = 0; k < pairs.size() && !dense; ++k)
     std::swap(pairs[k].destination, pairs[std::size_t(draw(Index(k), Index(pairs.size()) - 1))].destination);
   if (draw(0, 9) == 0) pairs[0].destination += draw(-element, element);
@@ -190,7 +197,9 @@ struct Sample {
   Pairs pairs;
   bool overlap = false;
 
-  AddressRelation relation(Reduction reduction = {}) const { return AddressRelation::from_parts(element, parts, reduction); }
+  AddressRelation relation(Reduction reduction = {}) const {
+    return AddressRelation::from_parts(element, parts, reduction);
+  }
 };
 
 template <class Draw>

@@ -9,10 +9,11 @@
 
 namespace longshore {
 
-/// How the indices [0, extent) of one array dimension are dealt to the coordinates [0, coordinates) of one grid dimension.
+/// How the indices [0, extent) of one array dimension are dealt
+/// to the coordinates [0, coordinates) of one grid dimension.
 ///
-/// Block-cyclic kinds deal blocks of a *template*: cell t = index + origin lies in block t / block, and block k belongs to
-/// coordinate (k + source) mod coordinates. Within a coordinate, indices are stored densely in ascending order.
+/// Block-cyclic kinds deal blocks of a *template*: cell t = index + origin lies in block t / block, and block k belongs
+/// to coordinate (k + source) mod coordinates. Within a coordinate, indices are stored densely in ascending order.
 class Distribution {
  public:
   enum class Kind {
@@ -23,7 +24,8 @@ class Distribution {
   };
 
   static Distribution collapsed(Index extent);
-  /// block < 0: HPF's ceil(extent / coordinates). An explicit block must satisfy block * coordinates >= extent + origin.
+  /// block < 0: HPF's ceil(extent / coordinates). An explicit
+  /// block must satisfy block * coordinates >= extent + origin.
   static Distribution block(Index extent, Index coordinates, Index block = -1, Index source = 0, Index origin = 0);
   static Distribution cyclic(Index extent, Index coordinates, Index block = 1, Index source = 0, Index origin = 0);
   /// sizes must add up to extent.
@@ -32,21 +34,22 @@ class Distribution {
   Kind kind() const { return kind_; }
   Index extent() const { return extent_; }
   Index coordinates() const { return coordinates_; }
-  Index block() const { return block_; }    ///< block size; the extent for `collapsed`, 0 for `general_block`
+  Index block() const { return block_; }  ///< block size; the extent for `collapsed`, 0 for `general_block`
   Index source() const { return source_; }
   Index origin() const { return origin_; }
   const std::vector<Index>& sizes() const { return sizes_; }
   /// True when every coordinate owns at most one interval.
   bool intervals() const;
 
-  Index count(Index coordinate) const;                    ///< indices owned
-  Index largest_count() const;                            ///< by any coordinate
-  Index owner(Index index) const;                         ///< coordinate
-  Index local(Index index) const;                         ///< position of an index in its owner's storage
-  Index global(Index coordinate, Index local) const;      ///< inverse of `local`
-  /// The number of indices below `index` that `coordinate` owns: where the window starting at `index` begins in its storage.
+  Index count(Index coordinate) const;                ///< indices owned
+  Index largest_count() const;                        ///< by any coordinate
+  Index owner(Index index) const;                     ///< coordinate
+  Index local(Index index) const;                     ///< position of an index in its owner's storage
+  Index global(Index coordinate, Index local) const;  ///< inverse of `local`
+  /// The number of indices below `index` that `coordinate` owns:
+  /// where the window starting at `index` begins in its storage.
   Index count_below(Index coordinate, Index index) const;
-  Runs owned(Index coordinate) const;                     ///< in closed form
+  Runs owned(Index coordinate) const;  ///< in closed form
   /// The single interval of a coordinate; requires `intervals()`.
   struct Interval {
     Index first, last;

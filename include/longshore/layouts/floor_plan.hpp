@@ -17,11 +17,11 @@
 
 namespace longshore {
 
-/// Regions of Z^d, each with the rank that owns it. Many regions may have one owner; regions may overlap, and may be empty. A
-/// value: immutable, cheap to copy, comparable; building one is not collective.
+/// Regions of Z^d, each with the rank that owns it. Many regions may have one owner; regions may overlap, and may be
+/// empty. A value: immutable, cheap to copy, comparable; building one is not collective.
 ///
-/// What look-ups need is worked out when it is first asked for and kept with the regions, for all copies: the ranks of one process
-/// plan from one floor plan. Any thread may ask.
+/// What look-ups need is worked out when it is first asked for and kept with the regions, for all copies: the ranks of
+/// one process plan from one floor plan. Any thread may ask.
 class FloorPlan {
  public:
   FloorPlan() : FloorPlan(std::span<const Region>{}, Map{}) {}
@@ -56,8 +56,8 @@ class FloorPlan {
   /// The same blocks with permuted dimensions. Throws `Error(argument)` for axes that are no permutation.
   FloorPlan transpose(const Axes& axes) const;
   FloorPlan with_owners(const Map& owners) const;
-  /// The same regions with [first, last) in one dimension; empty ones stay empty. Throws `Error(argument)` where there is no such
-  /// dimension.
+  /// The same regions with [first, last) in one dimension; empty ones stay
+  /// empty. Throws `Error(argument)` where there is no such dimension.
   FloorPlan with_range(std::size_t dim, Index first, Index last) const;
 
   /// A 64-bit digest of everything, equal on all machines.
@@ -69,8 +69,8 @@ class FloorPlan {
 
   /// A file's bytes: a header with a version, bit-packed lists, a checksum. The same on every machine.
   std::vector<std::byte> to_bytes() const;
-  /// What `to_bytes` wrote, of 64 dimensions at most. Throws `Error(argument)` saying what is wrong; never trusts a number. Few
-  /// bytes may stand for very many regions: bytes from strangers are given a bound.
+  /// What `to_bytes` wrote, of 64 dimensions at most. Throws `Error(argument)` saying what is wrong; never trusts a
+  /// number. Few bytes may stand for very many regions: bytes from strangers are given a bound.
   static FloorPlan from_bytes(std::span<const std::byte> bytes, Index most_regions = std::numeric_limits<Index>::max());
 
  private:
@@ -89,17 +89,18 @@ class FloorPlan {
   std::shared_ptr<const Data> data_;
 };
 
-/// A domain in even blocks on a grid of `ranks` processes that has the least surface in common; block k belongs to rank k.
+/// A domain in even blocks on a grid of `ranks` processes that
+/// has the least surface in common; block k belongs to rank k.
 FloorPlan even_floor_plan(const Region& domain, Index ranks, const std::vector<bool>& periodic = {});
 /// What each rank of a layout owns, as boxes in global indices, by ascending rank; replicas own their own. Throws
 /// `Error(memory_limit)` where that takes more than `most` boxes, as CYCLIC dimensions may.
 FloorPlan floor_plan_of(const Layout& layout, Index most = Index{1} << 24);
 
-/// Owners for things of these weights (not negative) in their given order: ranks get consecutive ones, and the heaviest rank as
-/// little as can be. With `order_along`, load balance by a space-filling curve.
+/// Owners for things of these weights (not negative) in their given order: ranks get consecutive ones, and the heaviest
+/// rank as little as can be. With `order_along`, load balance by a space-filling curve.
 Map balance_in_order(std::span<const Index> weights, Index ranks);
-/// Owners for things of these weights in any order: the heaviest first, each to the rank that has the least (at most 4/3 of the
-/// best possible, and usually near it).
+/// Owners for things of these weights in any order: the heaviest first, each to the rank that has the least (at most
+/// 4/3 of the best possible, and usually near it).
 Map balance_by_knapsack(std::span<const Index> weights, Index ranks);
 /// The regions on `ranks` ranks, balanced by weight (none: by points) along a curve.
 FloorPlan balanced_along(std::span<const Region> regions, Index ranks, Curve curve = Curve::hilbert,

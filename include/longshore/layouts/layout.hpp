@@ -14,14 +14,15 @@
 
 namespace longshore {
 
-/// The process grid of a layout: extents, which of them hold replicas, how ranks number it, and which world ranks they are.
+/// The process grid of a layout: extents, which of them hold
+/// replicas, how ranks number it, and which world ranks they are.
 struct ProcessGrid {
   std::vector<Index> extents;
   std::vector<bool> replicated;  ///< same length; such a dimension distributes nothing: its coordinates hold copies
   Order rank_order = Order::C;   ///< C: row-major numbering (BLACS 'R')
   RankMap ranks;                 ///< world rank of each process; of nobody: 0, 1, ...
 
-  Index size() const;            ///< processes
+  Index size() const;  ///< processes
   /// Of the grid of a layout, whose `ranks` are there.
   Index world_rank(Index process) const { return ranks.select(process); }
   std::vector<Index> coordinates(Index process) const;
@@ -53,7 +54,7 @@ class Layout {
 
   std::size_t rank_of_array() const { return dimensions_.size(); }  ///< number of dimensions
   const std::vector<Index>& shape() const { return shape_; }
-  Index size() const { return size_; }                              ///< elements of the whole array
+  Index size() const { return size_; }  ///< elements of the whole array
   const std::vector<Distribution>& dimensions() const { return dimensions_; }
   const ProcessGrid& grid() const { return grid_; }
   Order order() const { return order_; }
@@ -64,8 +65,8 @@ class Layout {
   Index world_size() const { return world_size_; }  ///< one more than the largest world rank
   Index replicas() const { return replicas_; }
 
-  /// The process with a world rank, if it takes part. Constant or logarithmic time; of a list of ranks, after an index has been made
-  /// for the first who asks.
+  /// The process with a world rank, if it takes part. Constant or logarithmic time;
+  /// of a list of ranks, after an index has been made for the first who asks.
   std::optional<Index> process_of(Index rank) const;
   /// The grid coordinate of a process along array dimension d (0 if collapsed), for every d.
   std::vector<Index> owner_coordinates(Index process) const;
@@ -76,16 +77,16 @@ class Layout {
 
   // By world rank; a rank that takes no part owns nothing.
   std::vector<Index> local_shape(Index rank) const;
-  Index local_size(Index rank) const;                               ///< elements owned
-  Index allocated_size(Index rank) const;                           ///< elements of memory, `ld` counted
+  Index local_size(Index rank) const;                                       ///< elements owned
+  Index allocated_size(Index rank) const;                                   ///< elements of memory, `ld` counted
   std::vector<Index> local_strides(Index rank, Index element_bytes) const;  ///< bytes
-  Section section(Index rank) const;                                ///< global indices owned
-  std::vector<Index> owners(const std::vector<Index>& index) const; ///< world ranks, first replica first
+  Section section(Index rank) const;                                        ///< global indices owned
+  std::vector<Index> owners(const std::vector<Index>& index) const;         ///< world ranks, first replica first
   struct Place {
     Index rank;
     std::vector<Index> local;
   };
-  Place global_to_local(const std::vector<Index>& index) const;     ///< in the first replica
+  Place global_to_local(const std::vector<Index>& index) const;  ///< in the first replica
   std::vector<Index> local_to_global(Index rank, const std::vector<Index>& local) const;
   /// Where the window starting at `first` begins in a rank's local array.
   std::vector<Index> local_start(Index rank, const std::vector<Index>& first) const;
@@ -110,9 +111,11 @@ class Layout {
 
 /// ScaLAPACK's array descriptor: DTYPE_, CTXT_, M_, N_, MB_, NB_, RSRC_, CSRC_, LLD_.
 using Descriptor = std::array<Index, 9>;
-/// The layout of a descriptor's matrix on a grid of rows x columns. Throws `Error(layout)` naming the entry that is wrong.
+/// The layout of a descriptor's matrix on a grid of rows x
+/// columns. Throws `Error(layout)` naming the entry that is wrong.
 Layout layout_from_descriptor(const Descriptor& descriptor, Index rows, Index columns, Order rank_order = Order::C);
-/// The descriptor of a 2-D block-cyclic layout as `rank` must give it. Throws `Error(layout)` for what a descriptor cannot say.
+/// The descriptor of a 2-D block-cyclic layout as `rank` must give
+/// it. Throws `Error(layout)` for what a descriptor cannot say.
 Descriptor descriptor_of(const Layout& layout, Index rank, Index context = 0);
 
 }  // namespace longshore

@@ -1,5 +1,5 @@
-/// In which order to number ranks so that those who talk to each other are near: tiles, Hilbert's curve, nodes. Each order is a
-/// `RankMap` of everybody; `keys_of` makes it the keys of a split.
+/// In which order to number ranks so that those who talk to each other are near: tiles, Hilbert's curve, nodes. Each
+/// order is a `RankMap` of everybody; `keys_of` makes it the keys of a split.
 #pragma once
 
 #include <span>
@@ -9,26 +9,27 @@
 
 namespace longshore {
 
-/// The ranks of a process grid, numbered with the last dimension fastest, visited tile by tile: the tiles in the order of the grid,
-/// and the ranks of each in the same order. A closed form where the tile divides the grid, else tiles at the upper ends are cut.
-/// Throws `Error(argument)` where an extent is less than 1 or there are not equally many.
+/// The ranks of a process grid, numbered with the last dimension fastest, visited tile by tile: the tiles in the order
+/// of the grid, and the ranks of each in the same order. A closed form where the tile divides the grid, else tiles at
+/// the upper ends are cut. Throws `Error(argument)` where an extent is less than 1 or there are not equally many.
 RankMap tiled_order(std::span<const Index> shape, std::span<const Index> tile);
 
-/// The same ranks along Hilbert's curve: each is a neighbour of the one before where extents are one power of two, near it
-/// elsewhere.
+/// The same ranks along Hilbert's curve: each is a neighbour of the
+/// one before where extents are one power of two, near it elsewhere.
 RankMap hilbert_order(std::span<const Index> shape);
 
-/// Members grouped by node, nodes in the order of their first member, members of a node in theirs. nodes[w]: a number for the node
-/// of member w, any that tells nodes apart.
+/// Members grouped by node, nodes in the order of their first member, members of a node in theirs. nodes[w]: a number
+/// for the node of member w, any that tells nodes apart.
 RankMap node_order(std::span<const Index> nodes);
 
-/// The order in which a grid goes to processes: the i-th rank of the grid that `cells` visits belongs to the i-th of `processes`.
-/// As a numbering of the processes: member c is the one that takes rank c of the grid. With `cells` in tiles and `processes` by
-/// node, nodes get tiles. Throws `Error(argument)` unless both are orders of the same world.
+/// The order in which a grid goes to processes: the i-th rank of the grid that `cells` visits belongs to the i-th of
+/// `processes`. As a numbering of the processes: member c is the one that takes rank c of the grid. With `cells` in
+/// tiles and `processes` by node, nodes get tiles. Throws `Error(argument)` unless both are orders of the same world.
 RankMap placed_order(const RankMap& cells, const RankMap& processes);
 
-/// For each rank, the key for MPI_Comm_split with which the split numbers ranks in this order: member i of the order becomes rank
-/// i. Who wants the key of one rank alone asks `order.rank(w)`. Throws `Error(argument)` unless everybody is in the order.
+/// For each rank, the key for MPI_Comm_split with which the split numbers ranks in this order:
+/// member i of the order becomes rank i. Who wants the key of one rank alone asks `order.rank(w)`.
+/// Throws `Error(argument)` unless everybody is in the order.
 std::vector<Index> keys_of(const RankMap& order);
 
 }  // namespace longshore

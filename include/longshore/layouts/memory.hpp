@@ -14,7 +14,8 @@ class Keeper {
   virtual ~Keeper() = default;
   Keeper(const Keeper&) = delete;
   Keeper& operator=(const Keeper&) = delete;
-  /// What has become of the memory since it was given, in words ("was resized from ... to ..."); empty where it is as it was.
+  /// What has become of the memory since it was given, in words
+  /// ("was resized from ... to ..."); empty where it is as it was.
   virtual std::string change() const { return {}; }
 
  protected:

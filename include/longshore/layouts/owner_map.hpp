@@ -11,8 +11,9 @@ namespace longshore {
 /// The Data Mover's Map as a list: the rank that each of several things belongs to.
 using Map = std::vector<Index>;
 
-/// The same as a value that is kept: those who own something in a `RankMap`, and, where somebody owns several things, which of them
-/// each thing belongs to. Where each owns one, that is the map itself: of block k on rank k, a closed form of a few bytes.
+/// The same as a value that is kept: those who own something in a `RankMap`, and, where somebody
+/// owns several things, which of them each thing belongs to. Where each owns one, that is the map
+/// itself: of block k on rank k, a closed form of a few bytes.
 class OwnerMap {
  public:
   OwnerMap() = default;

@@ -20,27 +20,28 @@ struct GridFormat {
   bool operator==(const GridFormat&) const = default;
 };
 
-/// Grids in one stretch of memory: a pure function of the floor plan, so that ranks know where each other's grids lie. Every grid
-/// begins a cache line, and none of them all begin at the same place of a page.
+/// Grids in one stretch of memory: a pure function of the floor plan, so that ranks know where each other's grids lie.
+/// Every grid begins a cache line, and none of them all begin at the same place of a page.
 struct GridPlaces {
   std::vector<Index> blocks;   ///< which have storage, ascending
   std::vector<Index> offsets;  ///< bytes, of the first element of each
   Index bytes = 0;             ///< in all
 };
 
-/// One array of elements over each block's region grown by the ghost cells. A handle: copies mean the same memory. An XArray that
-/// belongs to a rank has storage for the blocks which that rank owns; one that belongs to nobody, for all of them. Making one is
-/// not collective.
+/// One array of elements over each block's region grown by the ghost cells. A handle: copies mean the same
+/// memory. An XArray that belongs to a rank has storage for the blocks which that rank owns; one that belongs
+/// to nobody, for all of them. Making one is not collective.
 class XArray {
  public:
   XArray() = default;
-  /// In ordinary memory, all zeros. Throws `Error(shape)` where the ghost cells have other dimensions, `Error(argument)` where
-  /// there is a negative number of them or of bytes.
+  /// In ordinary memory, all zeros. Throws `Error(shape)` where the ghost cells have other dimensions,
+  /// `Error(argument)` where there is a negative number of them or of bytes.
   XArray(FloorPlan blocks, std::optional<Index> rank, GridFormat format);
   /// In memory that is given. Throws `Error(buffer)` where it is too small, naming both sizes.
   XArray(FloorPlan blocks, std::optional<Index> rank, GridFormat format, std::shared_ptr<Memory> memory);
-  /// Over arrays that somebody else keeps: `grids` of the rank's blocks, in their order, each over its region grown by the ghost
-  /// cells, with any strides. `keepers`: none, or one a grid. Throws `Error(shape)` and `Error(buffer)` that name the block.
+  /// Over arrays that somebody else keeps: `grids` of the rank's blocks, in their order, each over its
+  /// region grown by the ghost cells, with any strides. `keepers`: none, or one a grid. Throws
+  /// `Error(shape)` and `Error(buffer)` that name the block.
   static XArray over(FloorPlan blocks, std::optional<Index> rank, GridFormat format, std::vector<Grid> grids,
                      std::vector<std::shared_ptr<const Keeper>> keepers = {});
 
@@ -82,8 +83,8 @@ class View {
   /// Throws `Error(type)` and `Error(shape)` where the grid's elements or dimensions are others.
   explicit View(const Grid& grid) : data_(reinterpret_cast<T*>(grid.data)) {
     if (grid.element_bytes != Index(sizeof(T)))
-      throw Error(ErrorKind::type, "a view of elements of " + std::to_string(sizeof(T)) + " bytes on a grid of elements of " +
-                                       std::to_string(grid.element_bytes));
+      throw Error(ErrorKind::type, "a view of elements of " + std::to_string(sizeof(T)) +
+                                       " bytes on a grid of elements of " + std::to_string(grid.element_bytes));
     check_same_dims(grid.region.dims(), D, "a grid and a view of it");
     for (std::size_t d = 0; d < D; ++d) {
       lower_[d] = grid.region.lower()[d], upper_[d] = grid.region.upper()[d];
@@ -92,8 +93,7 @@ class View {
     }
   }
   template <class... I>
-    requires(sizeof...(I) == D)
-  T& operator()(I... index) const {
+  requires(sizeof...(I) == D) T& operator()(I... index) const {
     std::size_t d = 0;
     Index place = -first_;
     ((place += Index(index) * strides_[d++]), ...);

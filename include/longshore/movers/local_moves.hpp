@@ -1,4 +1,5 @@
-/// Moves between memories that one process can see, its own or mapped from its neighbours: which way to go, and the tasks.
+/// Moves between memories that one process can see, its own or
+/// mapped from its neighbours: which way to go, and the tasks.
 #pragma once
 
 #include <cstddef>
@@ -40,7 +41,8 @@ struct CopyTask {
     std::byte* shared;
     std::vector<std::byte*> members;
   };
-  /// Motions between blocks: stretches of relations, of which one may be cut into several tasks. They share their programs.
+  /// Motions between blocks: stretches of relations, of which one
+  /// may be cut into several tasks. They share their programs.
   struct Batch {
     struct Stretch {
       std::shared_ptr<const RelationProgram> program;
@@ -63,14 +65,14 @@ struct CopyTask {
 struct CopyTaskOptions {
   Combine combine;
   Index task_bytes = INT64_MAX;  ///< split into tasks of about this size
-  /// Parts of so many bytes are beyond the cache: a line that belongs to several is visited once for all of them; in cache,
-  /// visiting several arrays at a time costs more than visiting a line twice.
+  /// Parts of so many bytes are beyond the cache: a line that belongs to several is visited once for all of them; in
+  /// cache, visiting several arrays at a time costs more than visiting a line twice.
   Index far = far_bytes;
   const KernelTable* table = nullptr;  ///< null: the fastest this CPU has
 };
 
-/// The tasks that carry every motion from one of `sources` to one of `destinations`. Each side may be part of the plan's
-/// ranks only. Joint copies are made where `direction` finds several parts sharing cache lines.
+/// The tasks that carry every motion from one of `sources` to one of `destinations`. Each side may be part of the
+/// plan's ranks only. Joint copies are made where `direction` finds several parts sharing cache lines.
 std::vector<CopyTask> copy_tasks(const MotionPlan& plan, const std::vector<VisiblePart>& sources,
                                  const std::vector<VisiblePart>& destinations, Direction direction,
                                  const CopyTaskOptions& options = {});

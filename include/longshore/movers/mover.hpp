@@ -38,20 +38,21 @@ struct MoveOptions {
   Index max_mem = 0;
 };
 
-/// A plan bound to memory. Movable between threads, used by one at a time. Any number of movers may be in flight: those of one
-/// communicator push each other on, so that ranks may wait for them in different orders. A rank that waits may need the others to
-/// test() or wait() too, whatever for: nobody should block elsewhere while others wait (or take a `proxy`).
+/// A plan bound to memory. Movable between threads, used by one at a time. Any number of movers may be
+/// in flight: those of one communicator push each other on, so that ranks may wait for them in
+/// different orders. A rank that waits may need the others to test() or wait() too, whatever for:
+/// nobody should block elsewhere while others wait (or take a `proxy`).
 class Mover {
  public:
   virtual ~Mover() = default;
   /// Begins the move: the sources must not be written, the destinations not be touched, until wait() returns. Throws
   /// `Error(argument)` where a move is under way, `Error(buffer)` where an array is not what it was when it was bound.
   void start();
-  /// Makes progress without blocking; true when the move is complete: then wait() returns at once, and start() may begin the next.
-  /// Throws `Error(argument)` before start().
+  /// Makes progress without blocking; true when the move is complete: then wait() returns at once, and start() may
+  /// begin the next. Throws `Error(argument)` before start().
   bool test();
-  /// Completes the move that start() began. Throws `Error(argument)` where none did. After another error the move is over, its
-  /// destinations hold anything, and the mover may have to be bound anew.
+  /// Completes the move that start() began. Throws `Error(argument)` where none did. After another error the move is
+  /// over, its destinations hold anything, and the mover may have to be bound anew.
   void wait();
   /// start() and wait() at once: where nothing is to be done meanwhile, engines go another and faster way.
   void move();
@@ -83,13 +84,17 @@ class Mover {
 /// The memory of both arrays, held once where they are the same; with `rank`, what that rank's blocks lie in.
 std::vector<BoundMemory> bound_memory(const XArray& source, const XArray& destination, std::optional<Index> rank = {});
 
-/// Checks one local array against the layout: shape, strides, protection, and that it holds memory where it must. Throws
-/// `Error(buffer)` or `Error(shape)` that names the rank, the dimension and both values. `what` is "source" or "destination".
-void check_local_array(const LocalArray& array, const Layout& layout, Index rank, Index element_bytes, const char* what);
-/// Of a rank that takes no part in the layout: it may bring an array as long as nothing is in it. Throws `Error(shape)`.
+/// Checks one local array against the layout: shape, strides, protection, and that it holds
+/// memory where it must. Throws `Error(buffer)` or `Error(shape)` that names the rank, the
+/// dimension and both values. `what` is "source" or "destination".
+void check_local_array(const LocalArray& array, const Layout& layout, Index rank, Index element_bytes,
+                       const char* what);
+/// Of a rank that takes no part in the layout: it may bring an
+/// array as long as nothing is in it. Throws `Error(shape)`.
 void check_no_array(const LocalArray& array, const Layout& layout, Index rank, const char* what);
 /// Throws `Error(buffer)` when a source and a destination share memory.
-void check_no_overlap(const LocalArray& source, Index source_rank, const LocalArray& destination, Index destination_rank);
+void check_no_overlap(const LocalArray& source, Index source_rank, const LocalArray& destination,
+                      Index destination_rank);
 
 /// The `threads` engine: every rank's array is in this process; data goes straight from source to destination.
 /// `sources[p]` belongs to process p of the source layout, `destinations[p]` to process p of the destination layout.
@@ -104,14 +109,16 @@ struct BlockOptions {
   Index max_mem = 0;       ///< bytes the mover may hold beyond the arrays; 0: no bound
   /// A thread of the mover's own carries the move out, from start() on: real overlap, for a core of its own.
   bool proxy = false;
-  /// The safety-checking mode: sums over all that is read and written, at start() and in wait(), which throws `Error(buffer)` where
-  /// a source was written in between and `Error(transport)` where something else arrived than was sent. Twice the work and more.
+  /// The safety-checking mode: sums over all that is read and written, at start() and in wait(), which
+  /// throws `Error(buffer)` where a source was written in between and `Error(transport)` where
+  /// something else arrived than was sent. Twice the work and more.
   bool checked = false;
 };
 
-/// The `threads` engine for blocks: both arrays have storage for all blocks. Where source and destination are the same array, it is
-/// an endogenous copy, as halos are. Throws `Error(shape)`, `Error(buffer)`, `Error(type)` and `Error(argument)` that name the
-/// block; also for motions outside the arrays, for races, and for one rank's plan.
-std::unique_ptr<Mover> bind_threads(const BlockPlan& plan, XArray source, XArray destination, const BlockOptions& options = {});
+/// The `threads` engine for blocks: both arrays have storage for all blocks. Where source and destination are the same
+/// array, it is an endogenous copy, as halos are. Throws `Error(shape)`, `Error(buffer)`, `Error(type)` and
+/// `Error(argument)` that name the block; also for motions outside the arrays, for races, and for one rank's plan.
+std::unique_ptr<Mover> bind_threads(const BlockPlan& plan, XArray source, XArray destination,
+                                    const BlockOptions& options = {});
 
 }  // namespace longshore

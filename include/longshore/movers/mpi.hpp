@@ -73,8 +73,9 @@ struct Options {
 std::unique_ptr<Mover> bind(const MotionPlan& plan, CommHandle comm, std::vector<Part> sources,
                             std::vector<Part> destinations, const Options& options = {});
 
-/// An array with storage for the blocks that this process owns, where the engine moves fastest (ordinary memory where that is
-/// forbidden); all zeros. Blocks' owners are ranks of `comm`. Not collective. Throws `Error(argument)` where an owner is beyond it.
+/// An array with storage for the blocks that this process owns, where the engine moves fastest
+/// (ordinary memory where that is forbidden); all zeros. Blocks' owners are ranks of `comm`. Not
+/// collective. Throws `Error(argument)` where an owner is beyond it.
 XArray make_xarray(FloorPlan blocks, CommHandle comm, GridFormat format);
 
 /// How the messages between processes of different nodes travel.
@@ -85,20 +86,23 @@ enum class Exchange {
   all_to_all       ///< one collective among all
 };
 
-/// How a plan between blocks is bound to MPI. All but `max_mem`, of which the smallest counts, must be the same on all ranks.
+/// How a plan between blocks is bound to MPI. All but `max_mem`,
+/// of which the smallest counts, must be the same on all ranks.
 struct ExchangeOptions : BlockOptions {
   NodePath node = NodePath::automatic;
-  std::string element;      ///< what an element is ("<f8"), compared between the ranks; may be empty
-  bool aggregate = true;    ///< one message a peer; false: one a motion, contiguous ones from where they lie to where they belong
-  Index packet_bytes = 0;   ///< messages are cut into packets of at most so many bytes, few of them in flight; 0: they are not
+  std::string element;  ///< what an element is ("<f8"), compared between the ranks; may be empty
+  bool aggregate =
+      true;  ///< one message a peer; false: one a motion, contiguous ones from where they lie to where they belong
+  Index packet_bytes =
+      0;  ///< messages are cut into packets of at most so many bytes, few of them in flight; 0: they are not
   bool preallocate = true;  ///< false: messages have buffers from start() to wait() only
   Exchange exchange = Exchange::automatic;
 };
 
-/// Binds a plan between blocks. Collective over `comm`: every process must call it, with equal plans (or its own share of the
-/// same plan, see `BlockPlan::rank`) and options, and gets either a mover or the same error as all others. Where source and
-/// destination are the same array, it is an endogenous copy. With `proxy`, MPI must allow calls from several threads
-/// (MPI_THREAD_MULTIPLE) if anything goes through MPI messages; within a node nothing does.
+/// Binds a plan between blocks. Collective over `comm`: every process must call it, with equal plans (or its own share
+/// of the same plan, see `BlockPlan::rank`) and options, and gets either a mover or the same error as all others. Where
+/// source and destination are the same array, it is an endogenous copy. With `proxy`, MPI must allow calls from several
+/// threads (MPI_THREAD_MULTIPLE) if anything goes through MPI messages; within a node nothing does.
 std::unique_ptr<Mover> bind(const BlockPlan& plan, CommHandle comm, XArray source, XArray destination,
                             const ExchangeOptions& options = {});
 

@@ -7,8 +7,8 @@
 
 namespace longshore::mpi {
 
-/// An `MPI_Comm` or `MPI_Datatype` of any MPI (an int in MPICH's ABI, a pointer in Open MPI's and in the standard ABI), kept as its
-/// bits. `Tag` keeps one kind of handle from being taken for another once it is wrapped.
+/// An `MPI_Comm` or `MPI_Datatype` of any MPI (an int in MPICH's ABI, a pointer in Open MPI's and in the standard ABI),
+/// kept as its bits. `Tag` keeps one kind of handle from being taken for another once it is wrapped.
 template <class Tag>
 class Handle {
  public:

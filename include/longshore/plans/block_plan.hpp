@@ -14,8 +14,9 @@
 
 namespace longshore {
 
-/// (D(destination) on destination_region) <= (S(source) on source_region): as many points on both sides, visited in the same
-/// order, though their shapes may differ. Or lists: point k of the one to point k of the other, and the regions contain them.
+/// (D(destination) on destination_region) <= (S(source) on source_region): as many points on
+/// both sides, visited in the same order, though their shapes may differ. Or lists: point k of
+/// the one to point k of the other, and the regions contain them.
 struct BlockMotion {
   Index source = 0, destination = 0;  ///< which block of its floor plan
   Region source_region, destination_region;
@@ -43,56 +44,61 @@ struct Halo {
   bool operator==(const Halo&) const = default;
 };
 
-/// Motions from the blocks of one floor plan to those of another (or the same). What neighbours share is not written down but
-/// worked out from the two floor plans whenever it is asked for: a halo costs six bytes for each pair of neighbours.
+/// Motions from the blocks of one floor plan to those of another (or the same). What
+/// neighbours share is not written down but worked out from the two floor plans whenever it is
+/// asked for: a halo costs six bytes for each pair of neighbours.
 ///
-/// A plan may be one rank's: then it holds only the motions that rank takes part in, and building it costs no more than looking
-/// up the rank's neighbours. Its digest is that of the whole plan, so ranks can tell whether they mean the same. A value; not
-/// collective. Regions may lie outside their block: ghost cells do. Movers check that the storage is there. Ranks are not negative,
-/// or `Error(argument)` is thrown.
+/// A plan may be one rank's: then it holds only the motions that rank takes part in, and building it costs no more than
+/// looking up the rank's neighbours. Its digest is that of the whole plan, so ranks can tell whether they mean the
+/// same. A value; not collective. Regions may lie outside their block: ghost cells do. Movers check that the storage is
+/// there. Ranks are not negative, or `Error(argument)` is thrown.
 class BlockPlan {
  public:
-  /// A plan without motions, to be filled by `copy`. With axes, dimension d of a destination is dimension axes[d] of a source, as
-  /// in NumPy's transpose. Throws `Error(shape)` where the blocks' dimensions differ, `Error(argument)` for axes that are no
-  /// permutation.
+  /// A plan without motions, to be filled by `copy`. With axes, dimension d of a destination is dimension
+  /// axes[d] of a source, as in NumPy's transpose. Throws `Error(shape)` where the blocks' dimensions
+  /// differ, `Error(argument)` for axes that are no permutation.
   BlockPlan(FloorPlan source, FloorPlan destination, Axes axes = {});
-  /// Every point of a destination block from the source blocks that have it. Where source blocks overlap, that is a race. What lies
-  /// outside a periodic domain comes from its images. Throws `Error(argument)` for sources outside a periodic domain.
-  static BlockPlan copy_between(FloorPlan source, FloorPlan destination, std::optional<Index> rank = {}, Region domain = {},
-                                std::vector<bool> periodic = {});
+  /// Every point of a destination block from the source blocks that have it. Where source blocks
+  /// overlap, that is a race. What lies outside a periodic domain comes from its images. Throws
+  /// `Error(argument)` for sources outside a periodic domain.
+  static BlockPlan copy_between(FloorPlan source, FloorPlan destination, std::optional<Index> rank = {},
+                                Region domain = {}, std::vector<bool> periodic = {});
   /// The same with permuted dimensions: point p goes to the point q with q[d] = p[axes[d]].
   static BlockPlan transpose(FloorPlan source, FloorPlan destination, Axes axes, std::optional<Index> rank = {});
   /// Throws `Error(argument)` for negative widths, and where something is periodic that the domain does not say.
   static BlockPlan halo(FloorPlan blocks, Halo halo, std::optional<Index> rank = {});
 
-  // Copies between floor plans that are derived from those given; `source()` and `destination()` are what arrays are made for.
+  // Copies between floor plans that are derived from those given;
+  // `source()` and `destination()` are what arrays are made for.
 
-  /// Restriction: what fine blocks have worked out on the coarse mesh, `fine.coarsen(ratio)`, to the coarse blocks; from outside a
-  /// periodic domain, which is the coarse mesh's, to where it is an image of. Fine blocks that share a coarse cell race for it.
-  static BlockPlan coarsen_fine(const FloorPlan& fine, FloorPlan coarse, const Point& ratio, std::optional<Index> rank = {},
-                                Region domain = {}, std::vector<bool> periodic = {});
-  /// Prolongation: the coarse cells under every fine block and `width` around it, `fine.coarsen(ratio).grow(width)`, from the
-  /// coarse blocks. The domain is the coarse mesh's. Throws `Error(argument)` for negative widths.
+  /// Restriction: what fine blocks have worked out on the coarse mesh, `fine.coarsen(ratio)`, to the
+  /// coarse blocks; from outside a periodic domain, which is the coarse mesh's, to where it is an
+  /// image of. Fine blocks that share a coarse cell race for it.
+  static BlockPlan coarsen_fine(const FloorPlan& fine, FloorPlan coarse, const Point& ratio,
+                                std::optional<Index> rank = {}, Region domain = {}, std::vector<bool> periodic = {});
+  /// Prolongation: the coarse cells under every fine block and `width` around it, `fine.coarsen(ratio).grow(width)`,
+  /// from the coarse blocks. The domain is the coarse mesh's. Throws `Error(argument)` for negative widths.
   static BlockPlan refine_coarse(FloorPlan coarse, const FloorPlan& fine, const Point& ratio, const Point& width,
                                  std::optional<Index> rank = {}, Region domain = {}, std::vector<bool> periodic = {});
-  /// Of SUMMA: to every block, the panel [first, last) of one dimension over its own extent in the others,
-  /// `blocks.with_range(dim, first, last)`. Throws `Error(argument)` where there is no such dimension, and where nobody has a part
-  /// of a panel, naming both.
-  static BlockPlan broadcast(FloorPlan blocks, std::size_t dim, Index first, Index last, std::optional<Index> rank = {});
+  /// Of SUMMA: to every block, the panel [first, last) of one dimension over its own extent in the
+  /// others, `blocks.with_range(dim, first, last)`. Throws `Error(argument)` where there is no such
+  /// dimension, and where nobody has a part of a panel, naming both.
+  static BlockPlan broadcast(FloorPlan blocks, std::size_t dim, Index first, Index last,
+                             std::optional<Index> rank = {});
   static BlockPlan broadcast_rows(FloorPlan blocks, Index first, Index last, std::optional<Index> rank = {});
   static BlockPlan broadcast_columns(FloorPlan blocks, Index first, Index last, std::optional<Index> rank = {});
 
-  /// The halo of a mesh of finite elements: blocks of one dimension own ranges of vertices, and block k wants the vertices
-  /// needed[k] of others, too. They land behind its own in the order in which they are listed: both floor plans of the plan are the
-  /// blocks, each so much longer. Reversed and combining, it adds what was worked out for ghosts to their owners. Throws
-  /// `Error(shape)` for other dimensions and another number of lists, `Error(argument)` where blocks overlap, or nobody has a
-  /// vertex.
+  /// The halo of a mesh of finite elements: blocks of one dimension own ranges of vertices, and block k wants the
+  /// vertices needed[k] of others, too. They land behind its own in the order in which they are listed: both floor
+  /// plans of the plan are the blocks, each so much longer. Reversed and combining, it adds what was worked out for
+  /// ghosts to their owners. Throws `Error(shape)` for other dimensions and another number of lists, `Error(argument)`
+  /// where blocks overlap, or nobody has a vertex.
   static BlockPlan gather_points(const FloorPlan& blocks, std::span<const std::vector<Index>> needed,
                                  std::optional<Index> rank = {});
 
-  /// One motion more, by hand. Throws `Error(argument)` where there is no such block and `Error(shape)` where the regions do not
-  /// have the same number of points (with axes, not the same shape), naming both. Ranks that share a plan add the same motions,
-  /// whoever takes part in them.
+  /// One motion more, by hand. Throws `Error(argument)` where there is no such block and `Error(shape)` where the
+  /// regions do not have the same number of points (with axes, not the same shape), naming both. Ranks that share a
+  /// plan add the same motions, whoever takes part in them.
   void copy(const Region& destination_region, Index destination, const Region& source_region, Index source);
   /// The same for points: the first listed source to the first listed destination, and so on, whatever the axes.
   void copy_points(PointList destination_points, Index destination, PointList source_points, Index source);
@@ -105,7 +111,8 @@ class BlockPlan {
 
   /// All motions that the plan holds, none of them empty, in any order but with those copied by hand last, in theirs.
   void for_each(const std::function<void(const BlockMotion&)>& f) const;
-  /// The same in an order that sender and receiver have in common: by destination, source and where in them, then those by hand.
+  /// The same in an order that sender and receiver have in common:
+  /// by destination, source and where in them, then those by hand.
   std::vector<BlockMotion> motions() const;
   /// Those to (from) blocks that a rank owns, in that order. Throw `Error(argument)` where the plan is another rank's.
   std::vector<BlockMotion> receives(Index rank) const;
@@ -117,15 +124,15 @@ class BlockPlan {
     bool operator==(const Volume&) const = default;
   };
   std::vector<Volume> volumes() const;
-  /// Throws `Error(argument)` naming two motions that write the same point, if there are any; for a plan whose sources and
-  /// destinations are the same arrays (an endogenous copy), also two of which one reads what the other writes. Where a motion
-  /// combines what it brings with what is there, several may write one point.
+  /// Throws `Error(argument)` naming two motions that write the same point, if there are any; for a plan whose sources
+  /// and destinations are the same arrays (an endogenous copy), also two of which one reads what the other writes.
+  /// Where a motion combines what it brings with what is there, several may write one point.
   void check_races(bool endogenous = false, bool combining = false) const;
   /// The plan that brings everything back: sources and destinations exchanged.
   BlockPlan reverse() const;
-  /// First this plan, then `next`: motions from this one's sources straight to the other's destinations that carry what goes all
-  /// the way, a plan by hand. Throws `Error(argument)` where `next` begins with other blocks than those this plan ends with, where
-  /// a plan is one rank's, and for motions between regions of different shape, which it names.
+  /// First this plan, then `next`: motions from this one's sources straight to the other's destinations that carry what
+  /// goes all the way, a plan by hand. Throws `Error(argument)` where `next` begins with other blocks than those this
+  /// plan ends with, where a plan is one rank's, and for motions between regions of different shape, which it names.
   BlockPlan compose(const BlockPlan& next) const;
 
   std::uint64_t digest() const;
@@ -135,12 +142,12 @@ class BlockPlan {
 
   /// As many pairs of neighbours as a plan may hold.
   static constexpr Index all_pairs = std::numeric_limits<std::uint32_t>::max();
-  /// A file's bytes: a header with a version, bit-packed lists, a checksum; the same on every machine. What neighbours share is
-  /// worked out again by whoever reads them.
+  /// A file's bytes: a header with a version, bit-packed lists, a checksum; the same on every machine. What neighbours
+  /// share is worked out again by whoever reads them.
   std::vector<std::byte> to_bytes() const;
-  /// What `to_bytes` wrote, of 64 dimensions at most. Throws `Error(argument)` saying what is wrong; never trusts a number. Few
-  /// bytes may stand for any number of blocks, pairs of neighbours and motions by hand: bytes from strangers are given a bound,
-  /// which holds for each of them, and time and memory with it.
+  /// What `to_bytes` wrote, of 64 dimensions at most. Throws `Error(argument)` saying what is wrong; never trusts a
+  /// number. Few bytes may stand for any number of blocks, pairs of neighbours and motions by hand: bytes from
+  /// strangers are given a bound, which holds for each of them, and time and memory with it.
   static BlockPlan from_bytes(std::span<const std::byte> bytes, Index most_pairs = all_pairs);
 
  private:
@@ -151,8 +158,8 @@ class BlockPlan {
     std::vector<std::uint32_t> blocks, starts{0}, others;
     std::vector<std::uint16_t> shifts;
   };
-  /// Everybody's motions by hand, whosever are kept: how many, and digests of them as they are before the plan is reversed, and
-  /// after.
+  /// Everybody's motions by hand, whosever are kept: how many, and
+  /// digests of them as they are before the plan is reversed, and after.
   struct ByHand {
     Index motions = 0;
     std::uint64_t digest = 0, digest_back = 0;

@@ -1,4 +1,5 @@
-/// plans: what moves from whom to whom. `MotionPlan` between two layouts, a pure function of them: no communicator needed.
+/// plans: what moves from whom to whom. `MotionPlan` between two
+/// layouts, a pure function of them: no communicator needed.
 #pragma once
 
 #include <functional>
@@ -11,8 +12,8 @@
 namespace longshore {
 
 /// The pairs of one dimension that `source`'s coordinate owns and `destination`'s coordinate wants, in closed form
-/// (families of line segments with the lcm of the two cycles as period). Time and memory follow the number of segments of
-/// one period. Both distributions have the same extent.
+/// (families of line segments with the lcm of the two cycles as period). Time and memory follow the number of segments
+/// of one period. Both distributions have the same extent.
 PairedRuns intersect(const Distribution& source, Index source_coordinate, const Distribution& destination,
                      Index destination_coordinate);
 /// The coordinates of `b`, ascending, that share an index with `coordinate` of `a`.
@@ -20,15 +21,15 @@ std::vector<Index> partners(const Distribution& a, Index coordinate, const Distr
 
 /// Everything that one rank sends to another (or keeps: source == destination) in a redistribution.
 struct Motion {
-  Index source = 0, destination = 0;  ///< world ranks
-  Index elements = 0;                 ///< > 0
+  Index source = 0, destination = 0;           ///< world ranks
+  Index elements = 0;                          ///< > 0
   std::vector<Index> source_coordinates;       ///< per source array dimension
   std::vector<Index> destination_coordinates;  ///< per destination array dimension
 };
 
 /// The plan that brings an array from one layout to another, optionally permuting its axes: destination dimension d is
-/// source dimension axes[d], as in NumPy's transpose. A value: immutable, comparable, serialisable. Motions are derived on
-/// demand, so the plan of one rank among millions costs only that rank's motions.
+/// source dimension axes[d], as in NumPy's transpose. A value: immutable, comparable, serialisable. Motions are derived
+/// on demand, so the plan of one rank among millions costs only that rank's motions.
 class MotionPlan {
  public:
   /// Throws `Error(shape)` naming the dimension where the two layouts disagree.
@@ -40,8 +41,9 @@ class MotionPlan {
   Index element_bytes() const { return element_bytes_; }
   Index world_size() const;  ///< ranks [0, world_size()) may take part
 
-  /// The motions whose source (destination) is `rank`, the one to itself included, by ascending peer coordinates. Every
-  /// destination element is written exactly once, also from replicated sources: a rank that holds a replica itself keeps it.
+  /// The motions whose source (destination) is `rank`, the one to itself included, by
+  /// ascending peer coordinates. Every destination element is written exactly once, also from
+  /// replicated sources: a rank that holds a replica itself keeps it.
   void for_each_send(Index rank, const std::function<void(const Motion&)>& f) const;
   void for_each_receive(Index rank, const std::function<void(const Motion&)>& f) const;
   std::vector<Motion> sends(Index rank) const;
@@ -50,8 +52,8 @@ class MotionPlan {
   /// The motion as a relation between the two ranks' local arrays (byte offsets into them), in the destination's memory
   /// order, canonical. Sender and receiver compute the same.
   LoopNest relation(const Motion& motion) const;
-  /// The same pairs with one axis a dimension, in the destination's memory order, nothing merged or dropped: what several
-  /// motions that are carried out together have in common shows only so.
+  /// The same pairs with one axis a dimension, in the destination's memory order, nothing merged or dropped: what
+  /// several motions that are carried out together have in common shows only so.
   LoopNest relation_by_dimension(const Motion& motion) const;
   /// The global (source) indices that move. Periods are written out: for looking at and for tests, no move needs it.
   Section section(const Motion& motion) const;

@@ -1,4 +1,5 @@
-/// `AffineNest`: nested loops over ranks in closed form; sub-meshes, strides, transposes, block-cyclic grids. A few dozen bytes.
+/// `AffineNest`: nested loops over ranks in closed form; sub-meshes,
+/// strides, transposes, block-cyclic grids. A few dozen bytes.
 #pragma once
 
 #include <array>
@@ -14,9 +15,9 @@ namespace longshore {
 /// What `rank` answers for those who are not members.
 inline constexpr Index nobody = -1;
 
-/// base + sum of digit[k] * stride[k], the digits counted as an odometer counts, axis 0 fastest. Each stride is larger than the
-/// way that all smaller ones can go together, so that no rank comes twice and the digits of a rank can be read off it.
-/// Up to four axes need no memory but the object itself.
+/// base + sum of digit[k] * stride[k], the digits counted as an odometer counts, axis 0 fastest. Each stride is larger
+/// than the way that all smaller ones can go together, so that no rank comes twice and the digits of a rank can be read
+/// off it. Up to four axes need no memory but the object itself.
 class AffineNest {
  public:
   struct Axis {
@@ -26,10 +27,13 @@ class AffineNest {
 
   /// Of no members.
   AffineNest() = default;
-  /// Axis 0 is the fastest. Axes of one are dropped, axes that continue one another merged, so that equal maps of like axes are
-  /// equal objects. Throws `Error(argument)` where a rank comes twice or may, or is negative; `Error(overflow)` beyond 64 bits.
+  /// Axis 0 is the fastest. Axes of one are dropped, axes that continue one another merged, so that
+  /// equal maps of like axes are equal objects. Throws `Error(argument)` where a rank comes twice or
+  /// may, or is negative; `Error(overflow)` beyond 64 bits.
   AffineNest(Index base, std::span<const Axis> axes);
-  static AffineNest stride(Index first, Index count, Index step) { return AffineNest(first, std::array{Axis{count, step}}); }
+  static AffineNest stride(Index first, Index count, Index step) {
+    return AffineNest(first, std::array{Axis{count, step}});
+  }
   /// Nothing instead of an error where the strides do not nest.
   static std::optional<AffineNest> make(Index base, std::span<const Axis> axes);
 
@@ -42,8 +46,8 @@ class AffineNest {
   /// Whether ranks ascend.
   bool ascending() const;
 
-  /// The rank at a position, 0 <= i < size(). With q[k] = i / place[k] and digit[k] = q[k] - count[k] q[k + 1], the sum telescopes
-  /// into one product for each q: no quotient waits for another.
+  /// The rank at a position, 0 <= i < size(). With q[k] = i / place[k] and digit[k] = q[k] - count[k] q[k + 1], the sum
+  /// telescopes into one product for each q: no quotient waits for another.
   Index select(Index i) const {
     const Level* level = levels();
     std::uint64_t value = std::uint64_t(base_) + std::uint64_t(i) * std::uint64_t(level->stride);
@@ -70,7 +74,7 @@ class AffineNest {
 
   /// i / place: the product with the rounded reciprocal is at most one too large.
   static std::uint64_t quotient(std::uint64_t i, const Level& level) {
-    const auto q = std::uint64_t((unsigned __int128)(i) * level.magic >> 64);
+    const auto q = std::uint64_t((unsigned __int128)(i)*level.magic >> 64);
     return q - (q * std::uint64_t(level.place) > i);
   }
   const Level* levels() const { return far_.empty() ? near_.data() : far_.data(); }

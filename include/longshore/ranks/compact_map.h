@@ -1,7 +1,9 @@
-/* The C interface of the thesis (table 3.1), for MPI libraries: maps from the ranks of a communicator to those of the world.
+/* The C interface of the thesis (table 3.1), for MPI libraries: maps from the ranks of a communicator to those of the
+ * world.
  *
- * Every function that can fail returns 0, or 1 after a mistake, which CMError then describes. A map may be asked by many threads at
- * once; nobody may ask while somebody inserts. The thesis's CMFind for positions is CMRank here, for C has no overloads. */
+ * Every function that can fail returns 0, or 1 after a mistake, which CMError then describes. A map may be asked by
+ * many threads at once; nobody may ask while somebody inserts. The thesis's CMFind for positions is CMRank here, for C
+ * has no overloads. */
 #ifndef LONGSHORE_RANKS_COMPACT_MAP_H
 #define LONGSHORE_RANKS_COMPACT_MAP_H
 
@@ -24,13 +26,14 @@ CMMap* CMCreate(int64_t world);
 CMMap* CMWorldCreate(int64_t world);
 void CMKill(CMMap* map);
 
-/* Members that follow those there are: one, those of an array, or first, first + stride, ... up to last. Each call chooses the
- * representation anew, so arrays and ranges are to be preferred. Nothing changes after a mistake. */
+/* Members that follow those there are: one, those of an array, or first, first + stride, ... up to last. Each call
+ * chooses the representation anew, so arrays and ranges are to be preferred. Nothing changes after a mistake. */
 int CMInsert(CMMap* map, int64_t rank);
 int CMBlockInsert(CMMap* map, const int64_t* ranks, int64_t n);
 int CMRangeInsert(CMMap* map, int64_t first, int64_t last, int64_t stride);
 
-/* Members in order. CMIteratorNext returns 0 and a rank, or 1 after the last. The map must outlive the iterator and not change. */
+/* Members in order. CMIteratorNext returns 0 and a rank, or 1 after the last. The map must outlive the iterator and not
+ * change. */
 CMIterator* CMIteratorCreate(const CMMap* map);
 void CMIteratorFree(CMIterator* iterator);
 int CMIteratorNext(CMIterator* iterator, int64_t* rank);
@@ -47,8 +50,8 @@ int64_t CMRank(const CMMap* map, int64_t rank);
 int CMSetStrategy(CMMap* map, CMStrategy strategy, double alpha);
 
 int64_t CMSize(const CMMap* map);
-int64_t CMBytes(const CMMap* map);                /* kept, with all indexes */
-const char* CMRepresentation(const CMMap* map);   /* "elias-fano" */
+int64_t CMBytes(const CMMap* map);              /* kept, with all indexes */
+const char* CMRepresentation(const CMMap* map); /* "elias-fano" */
 /* What was wrong with the calling thread's last mistake with this map; "" if there was none. */
 const char* CMError(const CMMap* map);
 

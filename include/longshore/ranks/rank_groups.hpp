@@ -18,8 +18,8 @@ RankMap set_difference(const RankMap& a, const RankMap& b, const Strategy& strat
 /// The same members, ascending.
 RankMap as_set(const RankMap& map, const Strategy& strategy = {});
 
-/// MPI's range of group ranks: first, first + stride, ... up to `last`, which is one of them if the stride leads there, and may
-/// lie outside the group if not. A stride that leads away from `last` is `Error(argument)`.
+/// MPI's range of group ranks: first, first + stride, ... up to `last`, which is one of them if the stride leads there,
+/// and may lie outside the group if not. A stride that leads away from `last` is `Error(argument)`.
 struct RankRange {
   Index first, last, stride;
 };
@@ -41,9 +41,9 @@ struct Part {
   Index colour;
   RankMap members;
 };
-/// MPI_Comm_split: a colour and a key for each member; parts by ascending colour, their members by key, and by their order in the
-/// parent where keys are equal. Members of a negative colour are in no part. No keys: all equal. A part of everybody shares the
-/// parent and adds a permutation.
+/// MPI_Comm_split: a colour and a key for each member; parts by ascending colour, their members by key, and by their
+/// order in the parent where keys are equal. Members of a negative colour are in no part. No keys: all equal. A part of
+/// everybody shares the parent and adds a permutation.
 std::vector<Part> split(const RankMap& parent, std::span<const Index> colours, std::span<const Index> keys,
                         const Strategy& strategy = {});
 

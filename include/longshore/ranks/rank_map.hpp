@@ -38,7 +38,8 @@ enum class Comparison {
   unequal,
 };
 
-/// An index for `rank` on maps whose ranks do not ascend and whose representation cannot answer. Maps that can need none.
+/// An index for `rank` on maps whose ranks do not ascend and
+/// whose representation cannot answer. Maps that can need none.
 enum class LookupKind {
   none,       ///< members are looked through, one after the other
   lazy,       ///< `hash`, when `rank` is asked for the first time
@@ -73,7 +74,8 @@ class RankMap {
   /// Whether ranks ascend, so that the map is a set in its natural order.
   bool ascending() const { return ascending_; }
 
-  /// The lowest and the highest member; {0, -1} of nobody. Of maps that do not ascend and are no closed forms, by a look at all.
+  /// The lowest and the highest member; {0, -1} of nobody. Of maps
+  /// that do not ascend and are no closed forms, by a look at all.
   std::pair<Index, Index> extent() const;
 
   /// SELECT: the world rank of a member. Throws `Error(argument)` outside [0, size()).
@@ -114,8 +116,8 @@ class RankMap {
 
   /// Version, representation, content, checksum; the same on every machine. Of an index only its kind is kept.
   std::vector<std::byte> to_bytes() const;
-  /// What `to_bytes` wrote. Throws `Error(argument)` saying what is wrong; never trusts a length, a rank or a link. A few bytes can
-  /// stand for many members, and checking takes time for each: bytes from strangers are given a bound.
+  /// What `to_bytes` wrote. Throws `Error(argument)` saying what is wrong; never trusts a length, a rank or a link. A
+  /// few bytes can stand for many members, and checking takes time for each: bytes from strangers are given a bound.
   static RankMap from_bytes(std::span<const std::byte> bytes, Index most_members = std::numeric_limits<Index>::max());
   /// False, and why, where ranks are outside the world, come twice, or are not found where they are.
   bool validate(std::string& reason) const;
@@ -135,7 +137,8 @@ class RankMap {
   [[noreturn]] void refuse_position(Index i) const;
 
   Form form_;
-  const std::int32_t* array_ = nullptr;  ///< the members, where they are kept as such: nothing is faster, a call would be felt
+  const std::int32_t* array_ =
+      nullptr;  ///< the members, where they are kept as such: nothing is faster, a call would be felt
   Index size_ = 0, world_ = 0;
   bool ascending_ = true;
   std::shared_ptr<const RankLookup> lookup_;

@@ -1,4 +1,5 @@
-/// How representations are chosen: one analysis of a map, modules that estimate from it, strategies that weigh what they say.
+/// How representations are chosen: one analysis of a map, modules
+/// that estimate from it, strategies that weigh what they say.
 #pragma once
 
 #include <functional>
@@ -60,23 +61,24 @@ struct OuterInner {
 /// What one pass over the members finds; from it, every module says what it would cost.
 struct Analysis {
   Index size = 0, world = 0;
-  Index lowest = 0, highest = 0;         ///< member ranks
-  bool ascending = true;                 ///< strictly
+  Index lowest = 0, highest = 0;           ///< member ranks
+  bool ascending = true;                   ///< strictly
   Index least_step = 0, largest_step = 0;  ///< of a member from the one before
-  Index ranges = 0;                      ///< maximal runs of consecutive ascending ranks
-  Index ascents = 0;                     ///< maximal ascending runs
-  Index breaks = 0;                      ///< members whose step is not that of the member before, about
-  bool enumerated = false;               ///< each member was looked at; if not, the two below are not known
-  Index linear_bytes = 0;                ///< in blocks of 128 along a line each
-  Index chunk_bytes = 0;                 ///< in chunks of 4096, each as a simple module has it
+  Index ranges = 0;                        ///< maximal runs of consecutive ascending ranks
+  Index ascents = 0;                       ///< maximal ascending runs
+  Index breaks = 0;                        ///< members whose step is not that of the member before, about
+  bool enumerated = false;                 ///< each member was looked at; if not, the two below are not known
+  Index linear_bytes = 0;                  ///< in blocks of 128 along a line each
+  Index chunk_bytes = 0;                   ///< in chunks of 4096, each as a simple module has it
   /// The members as runs, in order; empty where there would be many.
   std::vector<AffineRun> runs;
   std::optional<AffineNest> nest;
   std::optional<OuterInner> product;
-  std::vector<Index> sample;             ///< up to 1000 members from the middle
+  std::vector<Index> sample;  ///< up to 1000 members from the middle
   /// Whether stretches of steps repeat: what only then may pay is looked into only then.
   bool repetitive = false;
-  Index grammar_rules = 0, grammar_top = 0;  ///< estimated symbols of a grammar of the steps, and of its start rule; 0: not known
+  Index grammar_rules = 0,
+        grammar_top = 0;  ///< estimated symbols of a grammar of the steps, and of its start rule; 0: not known
   Index dag_nodes = 0, dag_leaves = 0, paths = 0;  ///< of the decision diagram, and its paths; 0: not known
   std::shared_ptr<const RankForm> diagram;         ///< it was made to be counted, and is there for who takes it
 

@@ -10,8 +10,8 @@
 
 namespace longshore {
 
-/// Points one after the other; one may come several times. A value: immutable, cheap to copy, comparable. Bit-packed, a coordinate
-/// at a time: neighbours in the list that are near each other take few bits.
+/// Points one after the other; one may come several times. A value: immutable, cheap to copy, comparable. Bit-packed, a
+/// coordinate at a time: neighbours in the list that are near each other take few bits.
 class PointList {
  public:
   PointList() = default;
@@ -31,7 +31,8 @@ class PointList {
   /// All of them, a list a dimension; the coordinates of one point after the other. What the constructors take.
   std::vector<std::vector<Index>> columns() const;
   std::vector<Index> rows() const;
-  /// How far each point is from `origin`, a stride a step in every dimension. The caller knows that no sum leaves 64 bits.
+  /// How far each point is from `origin`, a stride a step in every
+  /// dimension. The caller knows that no sum leaves 64 bits.
   std::vector<Index> offsets(const Point& origin, std::span<const Index> strides) const;
   /// What contains them; empty where there are none.
   const Region& bounding() const { return data_ ? data_->bounding : nothing(); }

@@ -8,14 +8,15 @@
 
 namespace longshore {
 
-/// Immutable. Regions are sorted along Morton's curve and boxed sixteen at a time, level by level: built in O(n log n) whatever
-/// their sizes, asked in O(log n + answers) where they do not overlap much. Empty regions meet nothing.
+/// Immutable. Regions are sorted along Morton's curve and boxed sixteen at a time, level by level: built in O(n log n)
+/// whatever their sizes, asked in O(log n + answers) where they do not overlap much. Empty regions meet nothing.
 class RegionIndex {
  public:
   RegionIndex() = default;
   /// All of as many dimensions, or `Error(shape)`.
   explicit RegionIndex(std::span<const Region> regions);
-  /// The same from coordinates: region k is [bounds[2 k d] ..., bounds[(2 k + 1) d] ...), d lower ones, then d upper ones.
+  /// The same from coordinates: region k is [bounds[2 k d] ...,
+  /// bounds[(2 k + 1) d] ...), d lower ones, then d upper ones.
   RegionIndex(std::size_t dims, std::span<const Index> bounds);
 
   /// Places in the list of the regions that share a point with this one, ascending.

@@ -1,5 +1,5 @@
-/// relations: offsets to offsets. `AddressRelation`: an ordered sequence of (source offset, destination offset) pairs over
-/// elements of one size (Dinda & O'Hallaron, section 2). Regular stretches stay loop nests, the rest is lists.
+/// relations: offsets to offsets. `AddressRelation`: an ordered sequence of (source offset, destination offset) pairs
+/// over elements of one size (Dinda & O'Hallaron, section 2). Regular stretches stay loop nests, the rest is lists.
 #pragma once
 
 #include <memory>
@@ -28,9 +28,9 @@ struct OffsetBlock {
   bool operator==(const OffsetBlock&) const = default;
 };
 
-/// A value: immutable, comparable. Offsets are in bytes, relative to two arrays' first bytes, within 2^60 of them, and may be
-/// negative. A source may go to several destinations (replication). Destinations do not overlap each other, unless the relation has
-/// a `Reduction`. The order of the pairs is the order of the elements in a message.
+/// A value: immutable, comparable. Offsets are in bytes, relative to two arrays' first bytes, within 2^60 of them, and
+/// may be negative. A source may go to several destinations (replication). Destinations do not overlap each other,
+/// unless the relation has a `Reduction`. The order of the pairs is the order of the elements in a message.
 class AddressRelation {
  public:
   using Pair = OffsetPair;
@@ -40,26 +40,28 @@ class AddressRelation {
 
   /// No pairs, over elements of so many bytes (> 0).
   explicit AddressRelation(Index element_bytes = 1, Reduction reduction = {});
-  /// All constructors below throw `Error(argument)` naming the two pairs where destinations overlap and there is no reduction,
-  /// `Error(overflow)` where an offset is beyond 2^60, `Error(type)` where element size and reduction disagree.
+  /// All constructors below throw `Error(argument)` naming the two pairs where destinations
+  /// overlap and there is no reduction, `Error(overflow)` where an offset is beyond 2^60,
+  /// `Error(type)` where element size and reduction disagree.
   AddressRelation(LoopNest nest, Reduction reduction = {});  // NOLINT: a nest is a relation
   static AddressRelation from_pairs(Index element_bytes, std::span<const Pair> pairs, Reduction reduction = {});
-  /// Element k goes from element source[k] of one array to element destination[k] of the other. Throws `Error(shape)` where the
-  /// two are not equally long.
+  /// Element k goes from element source[k] of one array to element destination[k]
+  /// of the other. Throws `Error(shape)` where the two are not equally long.
   static AddressRelation from_indices(Index element_bytes, std::span<const std::int64_t> source,
                                       std::span<const std::int64_t> destination, Reduction reduction = {});
   static AddressRelation from_indices(Index element_bytes, std::span<const std::int32_t> source,
                                       std::span<const std::int32_t> destination, Reduction reduction = {});
   static AddressRelation from_runs(Index element_bytes, RunList runs, Reduction reduction = {});
-  static AddressRelation from_blocks(Index element_bytes, std::span<const OffsetBlock> blocks, Reduction reduction = {});
-  /// Gather lists: the bytes of the source segments, one after the other, go to the bytes of the destination segments. Throws
-  /// `Error(shape)` where the totals differ or a segment is no whole number of elements.
-  static AddressRelation from_segments(Index element_bytes, std::span<const Segment> source, std::span<const Segment> destination,
-                                       Reduction reduction = {});
+  static AddressRelation from_blocks(Index element_bytes, std::span<const OffsetBlock> blocks,
+                                     Reduction reduction = {});
+  /// Gather lists: the bytes of the source segments, one after the other, go to the bytes of the destination segments.
+  /// Throws `Error(shape)` where the totals differ or a segment is no whole number of elements.
+  static AddressRelation from_segments(Index element_bytes, std::span<const Segment> source,
+                                       std::span<const Segment> destination, Reduction reduction = {});
   /// A box of elements with strides in bytes on both sides, the last dimension running fastest.
-  static AddressRelation strided(Index element_bytes, std::span<const Index> extents, std::span<const Index> source_strides,
-                                 std::span<const Index> destination_strides, Index source_base = 0, Index destination_base = 0,
-                                 Reduction reduction = {});
+  static AddressRelation strided(Index element_bytes, std::span<const Index> extents,
+                                 std::span<const Index> source_strides, std::span<const Index> destination_strides,
+                                 Index source_base = 0, Index destination_base = 0, Reduction reduction = {});
   static AddressRelation from_parts(Index element_bytes, std::vector<Part> parts, Reduction reduction = {});
   /// What a reader has, folded into nests where it repeats. Throws `Error(argument)` where a run has no elements.
   static AddressRelation from_reader(Index element_bytes, RunReader& reader, Reduction reduction = {});
@@ -85,12 +87,14 @@ class AddressRelation {
   /// Memory that this object holds.
   Index workspace_bytes() const;
 
-  // --- algebra, as PETSc's star forests have it -----------------------------------------------------------------------------
+  // --- algebra, as PETSc's star forests have it
+  // -----------------------------------------------------------------------------
 
-  /// Source and destination exchanged. A replicated source becomes a destination of several pairs: that needs a reduction.
+  /// Source and destination exchanged. A replicated source becomes
+  /// a destination of several pairs: that needs a reduction.
   AddressRelation inverse(Reduction reduction = {}) const;
-  /// First this relation, then `next`, whose source array is this one's destination array: the pairs (a, c) with (a, b) here and
-  /// (b, c) there, in the order of this relation, then of `next`.
+  /// First this relation, then `next`, whose source array is this one's destination array: the pairs (a, c) with (a, b)
+  /// here and (b, c) there, in the order of this relation, then of `next`.
   AddressRelation compose(const AddressRelation& next, Reduction reduction = {}) const;
   /// The pairs at the message's positions [first, last).
   AddressRelation restrict(Index first, Index last) const;

@@ -13,9 +13,10 @@
 
 namespace longshore {
 
-/// Records of bytes by name; names are any bytes. What is lost or damaged costs a cache time, nothing else: records carry their
-/// name and a checksum, which the cache verifies. A store that cannot do what it is asked throws `Error`, which the cache counts.
-/// Called by several threads at once, never for one name, with the cache's mutex held unless it loads; it may not call the cache.
+/// Records of bytes by name; names are any bytes. What is lost or damaged costs a cache time, nothing else:
+/// records carry their name and a checksum, which the cache verifies. A store that cannot do what it is asked
+/// throws `Error`, which the cache counts. Called by several threads at once, never for one name, with the
+/// cache's mutex held unless it loads; it may not call the cache.
 class BackingStore {
  public:
   virtual ~BackingStore() = default;
@@ -26,12 +27,12 @@ class BackingStore {
   virtual void remove(const std::string& name) = 0;
 };
 
-/// One file a record, in a folder that is made if need be (not its parent). Files appear whole or not at all. Processes may share a
-/// folder where their keys mean the same; a later process finds what an earlier one has flushed.
+/// One file a record, in a folder that is made if need be (not its parent). Files appear whole or not at all. Processes
+/// may share a folder where their keys mean the same; a later process finds what an earlier one has flushed.
 class DirectoryStore : public BackingStore {
  public:
-  /// Throws `Error(argument)` where the folder is not there and cannot be made. Removes what killed processes left half written an
-  /// hour ago or longer.
+  /// Throws `Error(argument)` where the folder is not there and cannot be made.
+  /// Removes what killed processes left half written an hour ago or longer.
   explicit DirectoryStore(std::filesystem::path folder);
 
   void save(const std::string& name, std::span<const std::byte> record) override;

@@ -1,5 +1,5 @@
-/// What a move does where it writes: `destination = beta * destination + alpha * op(source)`, op being the identity or the
-/// complex conjugate, as ScaLAPACK's pdtran and COSTA have it. Plain copies need none of this.
+/// What a move does where it writes: `destination = beta * destination + alpha * op(source)`, op being the identity or
+/// the complex conjugate, as ScaLAPACK's pdtran and COSTA have it. Plain copies need none of this.
 #pragma once
 
 #include <array>
@@ -12,7 +12,19 @@ namespace longshore {
 
 /// The element types that can be computed with. Anything else is bytes, and can only be copied.
 enum class ElementType {
-  bytes, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float32, float64, complex64, complex128
+  bytes,
+  int8,
+  int16,
+  int32,
+  int64,
+  uint8,
+  uint16,
+  uint32,
+  uint64,
+  float32,
+  float64,
+  complex64,
+  complex128
 };
 
 Index element_size(ElementType type);  ///< in bytes; 0 for `bytes`
@@ -32,8 +44,8 @@ class Combine {
   /// True when the destination simply receives the source's bytes (alpha 1, beta 0, no conjugate).
   bool is_copy() const { return apply_ == nullptr; }
   ElementType type() const { return type_; }
-  /// The loops of `BlockLoops`, `block` being any multiple of the element size. With beta 0 the destination is not read,
-  /// so that uninitialised memory and NaNs in it do not matter.
+  /// The loops of `BlockLoops`, `block` being any multiple of the element size. With beta 0 the destination is not
+  /// read, so that uninitialised memory and NaNs in it do not matter.
   void apply(std::byte* destination, const std::byte* source, const BlockLoops& loops) const {
     apply_(*this, destination, source, loops);
   }

@@ -9,8 +9,8 @@
 
 namespace longshore {
 
-/// A relation compiled for execution: axes ordered for the memory system, contiguous runs absorbed into blocks, the leaf
-/// kernel chosen. Memory is proportional to the runs of one period of each axis. Immutable; threads may share it.
+/// A relation compiled for execution: axes ordered for the memory system, contiguous runs absorbed into blocks, the
+/// leaf kernel chosen. Memory is proportional to the runs of one period of each axis. Immutable; threads may share it.
 class CopyProgram {
  public:
   struct Options {

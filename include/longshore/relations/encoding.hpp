@@ -1,4 +1,5 @@
-/// Address relations stored compactly: the paper's encodings (Dinda & O'Hallaron, section 4) and those it leaves open (section 7).
+/// Address relations stored compactly: the paper's encodings (Dinda
+/// & O'Hallaron, section 4) and those it leaves open (section 7).
 #pragma once
 
 #include <limits>
@@ -32,7 +33,8 @@ class Encoding {
  public:
   /// Throws `Error(argument)` where the kind needs a library (`lz`: liblz4.so.1) that this machine does not have.
   Encoding(const AddressRelation& relation, EncodingKind kind);
-  /// In the kind with the least predicted time to read and decode it once (`predicted_decode_ns`); the smaller of equals.
+  /// In the kind with the least predicted time to read and decode
+  /// it once (`predicted_decode_ns`); the smaller of equals.
   static Encoding automatic(const AddressRelation& relation);
 
   EncodingKind kind() const;
@@ -54,15 +56,17 @@ class Encoding {
   std::unique_ptr<RunReader> reader(Index first, Index last) const;
   /// The relation again; what repeats in it is a nest.
   AddressRelation decode() const;
-  /// The paper's executors (section 5): decode symbol by symbol and move as one goes, the elements at positions [first, last) to
-  /// or from a message that begins with element `first`. `Assembler` and `Disassembler` of `decode()` are faster.
+  /// The paper's executors (section 5): decode symbol by symbol and move as one goes, the
+  /// elements at positions [first, last) to or from a message that begins with element `first`.
+  /// `Assembler` and `Disassembler` of `decode()` are faster.
   void assemble(std::byte* message, const std::byte* source, Index first, Index last) const;
   void disassemble(std::byte* destination, const std::byte* message, Index first, Index last) const;
 
   /// A file's bytes: a header with version and kind, the encoding, a checksum. Little-endian on every machine.
   std::vector<std::byte> to_bytes() const;
-  /// What `to_bytes` wrote. Throws `Error(argument)` saying what is wrong and where; never trusts a length or an offset. A few
-  /// bytes can stand for any number of elements, and checking takes time for each: bytes from strangers are given a bound.
+  /// What `to_bytes` wrote. Throws `Error(argument)` saying what is wrong and where; never trusts
+  /// a length or an offset. A few bytes can stand for any number of elements, and checking takes
+  /// time for each: bytes from strangers are given a bound.
   static Encoding from_bytes(std::span<const std::byte> bytes, Index most_elements = std::numeric_limits<Index>::max());
   /// False, and why, where the encoding does not hold together. Those that this library makes always do.
   bool validate(std::string& reason) const;

@@ -27,8 +27,9 @@ struct BlockLoops {
 struct LinePart {
   Index offset;          ///< in the source, of the first word
   std::uint32_t source;  ///< which one
-  std::uint16_t words;   ///< the 4-byte words of the line that the source's next words go to, in order; the lowest bit first
-  std::uint16_t line;    ///< 0: more parts follow; in a line's last part: all words that its parts have
+  std::uint16_t
+      words;  ///< the 4-byte words of the line that the source's next words go to, in order; the lowest bit first
+  std::uint16_t line;  ///< 0: more parts follow; in a line's last part: all words that its parts have
 };
 
 /// Rows of lines that are put together alike: row j at destination + j*destination_step, from source k's
@@ -38,7 +39,8 @@ struct MergeLoops {
   const Index* source_steps = nullptr;
 };
 
-/// Blocks of one size whose places are listed: block i lies at base + unit * index[i], i < n. Places need not be in any order.
+/// Blocks of one size whose places are listed: block i lies at
+/// base + unit * index[i], i < n. Places need not be in any order.
 struct BlockList {
   const std::uint32_t* index = nullptr;
   Index n = 0;
@@ -46,8 +48,8 @@ struct BlockList {
   Index unit = 0;   ///< bytes that an index counts, at least 1; the block may be smaller, the same or bigger
 };
 
-/// Places of `element` bytes one after the other, some of which are marked: place k lies at base + k * element, bit k of the
-/// marks (from the lowest of the first byte on) tells whether it counts.
+/// Places of `element` bytes one after the other, some of which are marked: place k lies at base + k * element, bit k
+/// of the marks (from the lowest of the first byte on) tells whether it counts.
 struct MarkedPlaces {
   const std::uint8_t* marks = nullptr;  ///< readable for 8 bytes beyond the last place's
   Index first = 0, last = 0;            ///< the places that are looked at
@@ -61,14 +63,16 @@ enum class Stores {
   streaming,  ///< non-temporal stores where a whole line can be completed: the destination is beyond the cache
 };
 
-/// From this many bytes a destination is taken to be beyond the cache that a core has to itself, and is written with streaming
-/// stores unless somebody is known to read it soon.
+/// From this many bytes a destination is taken to be beyond the cache that a core has to itself, and is written with
+/// streaming stores unless somebody is known to read it soon.
 inline constexpr Index far_bytes = Index{3} << 20;
 
-/// `blocks` for certain loops and cached stores, decided beforehand: small moves are over in the time that deciding takes.
+/// `blocks` for certain loops and cached stores, decided beforehand:
+/// small moves are over in the time that deciding takes.
 struct PreparedBlocks {
-  void (*run)(std::byte* destination, const std::byte* source, const BlockLoops& loops) = nullptr;  ///< null: call `blocks`
-  BlockLoops loops;                                                                                 ///< to call it with
+  void (*run)(std::byte* destination, const std::byte* source,
+              const BlockLoops& loops) = nullptr;  ///< null: call `blocks`
+  BlockLoops loops;                                ///< to call it with
 };
 
 /// The kernels of one instruction set.
@@ -88,16 +92,16 @@ struct KernelTable {
   /// Words that no part has are not touched. Null where the instruction set has no way faster than `blocks`.
   void (*merge)(std::byte* destination, const std::byte* const* sources, const LinePart* parts, const MergeLoops& loops,
                 Stores stores);
-  /// Listed blocks of the source to a contiguous destination, block i to destination + i * block. The list may name a place
-  /// more than once.
+  /// Listed blocks of the source to a contiguous destination, block i to
+  /// destination + i * block. The list may name a place more than once.
   void (*gather)(std::byte* destination, const std::byte* source, const BlockList& from, Stores stores);
   /// Blocks of a contiguous source to their listed places in the destination, which do not overlap.
   void (*scatter)(std::byte* destination, const std::byte* source, const BlockList& to, Stores stores);
   /// From list to list: block i of `from` to destination + from.unit * to[i].
   void (*relocate)(std::byte* destination, const std::uint32_t* to, const std::byte* source, const BlockList& from,
                    Stores stores);
-  /// Elements of a contiguous source to the marked places of the destination, in order. Null where the instruction set has no
-  /// way faster than `scatter`; the plain table has it to compare with.
+  /// Elements of a contiguous source to the marked places of the destination, in order. Null where the instruction set
+  /// has no way faster than `scatter`; the plain table has it to compare with.
   void (*expand)(std::byte* destination, const std::byte* source, const MarkedPlaces& to);
   /// Makes streaming stores visible to other threads and processes; call once after a series of streaming kernels.
   void (*fence)();

@@ -29,8 +29,8 @@ struct AccessPattern {
   bool regular = true;
 };
 
-/// An address relation as a product of axes, outermost first. The order of the pairs, which is the order of the elements in a
-/// message, is the lexicographic order of the axes' positions.
+/// An address relation as a product of axes, outermost first. The order of the pairs, which is the order of the
+/// elements in a message, is the lexicographic order of the axes' positions.
 class LoopNest {
  public:
   /// Bytes of one element (> 0) and the axes in message order. Offsets are relative to the two arrays' first bytes.
@@ -57,10 +57,12 @@ class LoopNest {
   LoopNest inverse() const;
   /// The pairs whose position on axis `axis` lies in [first, last).
   LoopNest restrict(std::size_t axis, Index first, Index last) const;
-  /// The pairs at the message's positions [first, last): nests to be carried out one after the other, at most two an axis.
+  /// The pairs at the message's positions [first, last): nests
+  /// to be carried out one after the other, at most two an axis.
   std::vector<LoopNest> slice(Index first, Index last) const;
 
-  /// The pairs at the message's positions [first, last), as runs along the innermost axis. The nest must outlive the reader.
+  /// The pairs at the message's positions [first, last), as runs
+  /// along the innermost axis. The nest must outlive the reader.
   std::unique_ptr<RunReader> reader(Index first, Index last) const;
 
   /// The bytes that each side touches. Throws `Error(overflow)` where an offset does not fit in 64 bits.

@@ -14,7 +14,8 @@ struct OffsetPair {
   bool operator==(const OffsetPair&) const = default;
 };
 
-/// `count` elements in step: element k goes from source + k * source_step to destination + k * destination_step, in bytes.
+/// `count` elements in step: element k goes from source + k *
+/// source_step to destination + k * destination_step, in bytes.
 struct OffsetRun {
   Index source = 0, destination = 0, count = 0, source_step = 0, destination_step = 0;
   bool operator==(const OffsetRun&) const = default;

@@ -1,5 +1,5 @@
-/// What does not repeat: equal blocks at listed places, the lists bit-packed (the paper's open question of irregular relations,
-/// section 7).
+/// What does not repeat: equal blocks at listed places, the lists bit-packed
+/// (the paper's open question of irregular relations, section 7).
 #pragma once
 
 #include <memory>
@@ -12,13 +12,13 @@ namespace longshore {
 /// An ordered list of (source offset, destination offset) of blocks of `block` contiguous elements. A value.
 class PackedList {
  public:
-  /// The pairs of a reader, which is given twice: the block is the largest that all contiguous stretches are made of. A side that
-  /// goes on in one stride takes no bits, whatever the scheme.
+  /// The pairs of a reader, which is given twice: the block is the largest that all contiguous stretches are made of. A
+  /// side that goes on in one stride takes no bits, whatever the scheme.
   PackedList(Index element_bytes, RunReader& pairs, RunReader& again, PackedIntegers::Scheme scheme);
-  /// Offsets are base + unit * value; the unit divides a block. Throws `Error(argument)` where it does not, or where the two lists
-  /// are not equally long.
-  PackedList(Index element_bytes, Index block, Index unit, Index source_base, Index destination_base, PackedIntegers source,
-             PackedIntegers destination);
+  /// Offsets are base + unit * value; the unit divides a block. Throws
+  /// `Error(argument)` where it does not, or where the two lists are not equally long.
+  PackedList(Index element_bytes, Index block, Index unit, Index source_base, Index destination_base,
+             PackedIntegers source, PackedIntegers destination);
 
   Index element_bytes() const { return element_bytes_; }
   Index elements() const { return block_ * source_.size(); }

@@ -13,14 +13,15 @@ namespace longshore {
 class PacketedMessage {
  public:
   enum class Halves { assembly = 1, disassembly = 2, both = 3 };
-  /// `capacity` of at least one element, else `Error(memory_limit)`. A capacity of at least `relation.bytes()` gives one packet.
+  /// `capacity` of at least one element, else `Error(memory_limit)`.
+  /// A capacity of at least `relation.bytes()` gives one packet.
   PacketedMessage(const LoopNest& relation, Index capacity, Halves halves, const CopyProgram::Options& options = {});
   ~PacketedMessage();
   PacketedMessage(PacketedMessage&&) noexcept;
   PacketedMessage& operator=(PacketedMessage&&) noexcept;
 
-  Index packets() const;                    ///< 0 for an empty relation
-  Index packet_bytes(Index packet) const;   ///< > 0, <= capacity
+  Index packets() const;                   ///< 0 for an empty relation
+  Index packet_bytes(Index packet) const;  ///< > 0, <= capacity
   Index largest_packet_bytes() const;
   /// Source array -> dense packet. Uses cached stores: somebody reads the packet soon.
   void pack(Index packet, std::byte* message, const std::byte* source) const;

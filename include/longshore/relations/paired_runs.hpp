@@ -48,7 +48,8 @@ class PairedRuns {
   };
   /// The pair at a position. Throws `Error(argument)` outside [0, elements()).
   Pair at(Index position) const;
-  /// The first position whose destination index is at least `index`, where destination indices ascend with the position.
+  /// The first position whose destination index is at least
+  /// `index`, where destination indices ascend with the position.
   Index position_of_destination(Index index) const;
   /// The pairs at positions [first, last).
   PairedRuns restrict(Index first, Index last) const;
@@ -58,12 +59,13 @@ class PairedRuns {
   PairedRuns source_to_position() const;
   /// Position in this relation -> destination index: the disassembly half.
   PairedRuns position_to_destination() const;
-  /// Every index i replaced by the n consecutive indices [i*n, i*n + n): used when a contiguous inner dimension merges in.
+  /// Every index i replaced by the n consecutive indices [i*n,
+  /// i*n + n): used when a contiguous inner dimension merges in.
   PairedRuns scaled(Index n) const;
 
-  /// The same (source, destination) pairs in the same order, in fewer runs where blocks that are apart in the array lie side
-  /// by side in both memories. What touches in memory need not touch in the array, so the global index is dropped: it
-  /// becomes the position.
+  /// The same (source, destination) pairs in the same order, in fewer runs where blocks that are apart
+  /// in the array lie side by side in both memories. What touches in memory need not touch in the array,
+  /// so the global index is dropped: it becomes the position.
   PairedRuns joined() const;
 
   template <class F>  // F(global, source, destination, length): every run, in order; time proportional to run_count()

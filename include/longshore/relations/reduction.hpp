@@ -1,5 +1,5 @@
-/// What a relation does where several of its pairs have one destination: the combining operation that the paper's footnote
-/// allows (Dinda & O'Hallaron, section 2).
+/// What a relation does where several of its pairs have one destination: the combining operation that the paper's
+/// footnote allows (Dinda & O'Hallaron, section 2).
 #pragma once
 
 #include <functional>
@@ -12,9 +12,16 @@ namespace longshore {
 
 enum class ReduceOp : std::uint8_t {
   replace,  ///< no combining: destinations are unique
-  add, multiply, minimum, maximum,
-  logical_and, logical_or, logical_xor,
-  bitwise_and, bitwise_or, bitwise_xor,
+  add,
+  multiply,
+  minimum,
+  maximum,
+  logical_and,
+  logical_or,
+  logical_xor,
+  bitwise_and,
+  bitwise_or,
+  bitwise_xor,
   user  ///< a function of the caller's
 };
 
@@ -22,8 +29,8 @@ std::string_view reduce_name(ReduceOp op);  ///< "add", "minimum", ...
 /// The operation of a name ("min" and "max" too). Throws `Error(argument)`.
 ReduceOp reduce_op(std::string_view name);
 
-/// destination = destination op source, element by element in message order, so that results do not depend on how a relation is
-/// kept. Integers compute modulo 2^n; minimum and maximum carry a NaN on, as NumPy's do.
+/// destination = destination op source, element by element in message order, so that results do not depend on how a
+/// relation is kept. Integers compute modulo 2^n; minimum and maximum carry a NaN on, as NumPy's do.
 class Reduction {
  public:
   /// n elements of both, with strides in bytes: destination[k] = f(destination[k], source[k]).
@@ -31,7 +38,8 @@ class Reduction {
                                       Index source_step)>;
 
   Reduction() = default;  ///< replace
-  /// Throws `Error(type)` where the type has no such operation (minimum of complex numbers, bits of floating-point numbers).
+  /// Throws `Error(type)` where the type has no such operation
+  /// (minimum of complex numbers, bits of floating-point numbers).
   Reduction(ElementType type, ReduceOp op);
   /// A function of one's own, for elements of so many bytes. Relations that have one cannot be stored.
   Reduction(Index element_bytes, Function function);
@@ -42,11 +50,14 @@ class Reduction {
   Index element_bytes() const;  ///< of what it is for; 0: anything
 
   /// n elements, with strides in bytes; not for `replace`.
-  void apply(std::byte* destination, const std::byte* source, Index n, Index destination_step, Index source_step) const {
+  void apply(std::byte* destination, const std::byte* source, Index n, Index destination_step,
+             Index source_step) const {
     if (apply_) return apply_(destination, source, n, destination_step, source_step);
     user_->function(destination, source, n, destination_step, source_step);
   }
-  bool operator==(const Reduction& other) const { return op_ == other.op_ && type_ == other.type_ && user_ == other.user_; }
+  bool operator==(const Reduction& other) const {
+    return op_ == other.op_ && type_ == other.type_ && user_ == other.user_;
+  }
 
  private:
   ElementType type_ = ElementType::bytes;

@@ -37,11 +37,12 @@ using CachedPointer = std::shared_ptr<const CachedRelation>;
 
 /// What the caller knows of a relation's future.
 struct CacheHint {
-  std::string group = {};    ///< of one collective operation: flushed and restored together; empty: none
+  std::string group = {};  ///< of one collective operation: flushed and restored together; empty: none
   KeptProgram keep = KeptProgram::none;
-  bool pin = false;          ///< never flushed to make room
-  bool soon = false;         ///< flushed after all others; until its next use
-  Index expected_uses = 0;   ///< counted from the first: after so many it is done, and flushed before all others; 0: not known
+  bool pin = false;   ///< never flushed to make room
+  bool soon = false;  ///< flushed after all others; until its next use
+  Index expected_uses =
+      0;  ///< counted from the first: after so many it is done, and flushed before all others; 0: not known
 };
 
 /// What a cache has done and what it holds, for those who choose what to keep in it.
@@ -54,10 +55,11 @@ struct CacheStatistics {
   Index damaged = 0;         ///< records of the store that did not hold together: misses
   Index store_failures = 0;  ///< the store could not do what it was asked
   Index not_kept = 0;        ///< larger than the ceiling, or than what pinned relations leave of it
-  Index relations = 0, groups = 0, bytes = 0, pinned_bytes = 0;  ///< now; a group is pinned when one of its relations is
+  Index relations = 0, groups = 0, bytes = 0,
+        pinned_bytes = 0;  ///< now; a group is pinned when one of its relations is
   Index ceiling_bytes = 0;
-  Index most_bytes = 0;      ///< there have been at once
-  Index largest_bytes = 0;   ///< of one relation, kept or not: no smaller ceiling would do
+  Index most_bytes = 0;     ///< there have been at once
+  Index largest_bytes = 0;  ///< of one relation, kept or not: no smaller ceiling would do
 };
 
 /// A relation that is kept.
@@ -70,11 +72,13 @@ struct CacheEntry {
   bool pinned, soon, done;
 };
 
-/// Relations by their caller's keys, in at most so many bytes. When that is in use and a new relation needs to be stored, a policy
-/// chooses what is flushed: to a store if there is one, else it is made again when it is asked for again.
+/// Relations by their caller's keys, in at most so many bytes. When that is in use and a
+/// new relation needs to be stored, a policy chooses what is flushed: to a store if there
+/// is one, else it is made again when it is asked for again.
 ///
-/// All functions may be called by several threads. Relations are made, and read from the store, with the mutex released; they
-/// are written to the store with it held. One key is made by one thread, and others that ask for it wait for that.
+/// All functions may be called by several threads. Relations are made, and read from the
+/// store, with the mutex released; they are written to the store with it held. One key is made
+/// by one thread, and others that ask for it wait for that.
 class RelationCache {
  public:
   using Maker = std::function<Encoding()>;
@@ -86,13 +90,15 @@ class RelationCache {
   RelationCache(const RelationCache&) = delete;
   RelationCache& operator=(const RelationCache&) = delete;
 
-  /// The relation of a key: kept, restored or made. Never null. A key's group and what is kept of it are those of its first
-  /// storing. A maker may ask for other relations, not for those that wait for it: `Error(argument)`. What the maker throws goes
-  /// on to its caller, and another thread that waits makes it instead.
+  /// The relation of a key: kept, restored or made. Never null. A key's group and what is kept of it are those of its
+  /// first storing. A maker may ask for other relations, not for those that wait for it: `Error(argument)`. What the
+  /// maker throws goes on to its caller, and another thread that waits makes it instead.
   CachedPointer get_or_make(const std::string& key, const Maker& maker, const CacheHint& hint = {});
-  /// The relation if it is kept or can be restored, else null. The group is needed to restore what was flushed with one.
+  /// The relation if it is kept or can be restored, else null.
+  /// The group is needed to restore what was flushed with one.
   CachedPointer get(const std::string& key, const std::string& group = {});
-  /// Stores a relation, in the place of one with the same key; `make_ns`: what making it took. False where there is no room for it.
+  /// Stores a relation, in the place of one with the same key; `make_ns`:
+  /// what making it took. False where there is no room for it.
   bool put(const std::string& key, Encoding encoding, const CacheHint& hint = {}, double make_ns = 0);
   /// No use, and nothing is restored.
   bool contains(const std::string& key) const;

@@ -6,8 +6,8 @@
 
 namespace longshore {
 
-/// A relation's parts with a kernel for each: nests as `CopyProgram`s, lists as 32-bit indices of equal blocks. What repeats is
-/// folded first, so that it does not matter how the relation was given. Immutable; threads may share it.
+/// A relation's parts with a kernel for each: nests as `CopyProgram`s, lists as 32-bit indices of equal blocks. What
+/// repeats is folded first, so that it does not matter how the relation was given. Immutable; threads may share it.
 class RelationProgram {
  public:
   struct Options {

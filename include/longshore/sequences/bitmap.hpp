@@ -12,17 +12,20 @@ namespace longshore {
 
 struct BitOps;
 
-/// Bits with, for each 512 of them, the number of ones before (6 % more), and the place of each 1024th one and, where they are to
-/// be found, zero. Immutable. At most 2^32 - 1 ones and as many zeros: a count takes 32 bits.
+/// Bits with, for each 512 of them, the number of ones before (6 % more), and the place of each 1024th one and, where
+/// they are to be found, zero. Immutable. At most 2^32 - 1 ones and as many zeros: a count takes 32 bits.
 class Bitmap {
  public:
   enum class Find { ones, both };
 
   Bitmap() : Bitmap({}, 0, Find::ones) {}
-  /// The first `bits` bits of the words, the lowest bit of a word first; bits behind them must be 0. Throws `Error(argument)`.
+  /// The first `bits` bits of the words, the lowest bit of a word
+  /// first; bits behind them must be 0. Throws `Error(argument)`.
   Bitmap(std::vector<std::uint64_t> words, Index bits, Find find);
   static constexpr Index most = (Index{1} << 32) - 1;  ///< ones, and zeros where they are to be found
-  static Index words_of(Index bits) { return ceil_div(bits, block_bits) * block_words; }  ///< what words() has, whole blocks
+  static Index words_of(Index bits) {
+    return ceil_div(bits, block_bits) * block_words;
+  }  ///< what words() has, whole blocks
   static Index bytes_of(Index bits, Index ones, Find find);
 
   Index size() const { return bits_; }
@@ -43,7 +46,8 @@ class Bitmap {
   static constexpr Index block_bits = 512, block_words = block_bits / 64, sample = 1024;
 
   Index blocks() const { return ceil_div(bits_, block_bits); }
-  // The parts of counts_: ones before each block, and before the end; the block of each 1024th one or zero, and the last block.
+  // The parts of counts_: ones before each block, and before the
+  // end; the block of each 1024th one or zero, and the last block.
   const std::uint32_t* before() const { return counts_.data(); }
   const std::uint32_t* one_at() const { return before() + blocks() + 1; }
   const std::uint32_t* zero_at() const { return one_at() + ceil_div(ones_, sample) + 1; }

@@ -1,4 +1,5 @@
-/// sequences: `EliasFano`, an ascending sequence in about 2 + log2(universe / size) bits each, any of which is found at once.
+/// sequences: `EliasFano`, an ascending sequence in about 2 +
+/// log2(universe / size) bits each, any of which is found at once.
 #pragma once
 
 #include <span>
@@ -8,8 +9,8 @@
 
 namespace longshore {
 
-/// Elias (1974) and Fano (1971): the low bits of each value as they are, the high bits in unary: value k sets bit (high + k) of a
-/// bitmap. Values may repeat.
+/// Elias (1974) and Fano (1971): the low bits of each value as they are, the high
+/// bits in unary: value k sets bit (high + k) of a bitmap. Values may repeat.
 class EliasFano {
  public:
   EliasFano() = default;
@@ -50,8 +51,10 @@ class EliasFano {
   Index memory_bytes() const { return low_.memory_bytes() + high_.memory_bytes(); }
   const FixedIntegers& low() const { return low_; }
   const Bitmap& high() const { return high_; }
-  /// Puts together what `low().words()` and `high().words()` gave. Throws `Error(argument)` where it is no ascending sequence.
-  static EliasFano from_words(Index size, Index universe, std::span<const std::uint64_t> low, std::span<const std::uint64_t> high);
+  /// Puts together what `low().words()` and `high().words()` gave.
+  /// Throws `Error(argument)` where it is no ascending sequence.
+  static EliasFano from_words(Index size, Index universe, std::span<const std::uint64_t> low,
+                              std::span<const std::uint64_t> high);
 
   bool operator==(const EliasFano&) const = default;
 

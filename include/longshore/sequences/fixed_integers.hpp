@@ -27,9 +27,9 @@ inline void put_bits(void* to, std::uint64_t bit, std::uint64_t value) {
   std::memcpy(at, &word, sizeof word);
 }
 
-/// A list of `size` integers in `width` bits each, one behind the other. At most 57 bits: a field is then within the eight bytes
-/// from the byte it begins in. `PackedIntegers` decodes faster from one end to the other; this is for questions here and there.
-/// It is 16 bytes itself, for what holds small lists has several of them.
+/// A list of `size` integers in `width` bits each, one behind the other. At most 57 bits: a field is then within the
+/// eight bytes from the byte it begins in. `PackedIntegers` decodes faster from one end to the other; this is for
+/// questions here and there. It is 16 bytes itself, for what holds small lists has several of them.
 class FixedIntegers {
  public:
   static constexpr int most_bits = 57;
@@ -57,8 +57,8 @@ class FixedIntegers {
   void set(Index i, Index value) { put_bits(words_.get(), bit_of(i), static_cast<std::uint64_t>(value)); }
 
   Index memory_bytes() const { return static_cast<Index>(words().size_bytes()); }
-  /// The fields, and one word more that loads may touch; `from_words` takes them back, and throws `Error(argument)` where they are
-  /// not those of `size` fields of `width` bits.
+  /// The fields, and one word more that loads may touch; `from_words` takes them back, and throws `Error(argument)`
+  /// where they are not those of `size` fields of `width` bits.
   std::span<const std::uint64_t> words() const { return {words_.get(), words_ ? words_of(size_, width()) : 0}; }
   static FixedIntegers from_words(Index size, int width, std::span<const std::uint64_t> words);
 
@@ -66,7 +66,9 @@ class FixedIntegers {
 
  private:
   static constexpr int size_bits = 56;
-  static std::size_t words_of(Index size, int width) { return static_cast<std::size_t>(ceil_div(size * width, 64)) + 1; }
+  static std::size_t words_of(Index size, int width) {
+    return static_cast<std::size_t>(ceil_div(size * width, 64)) + 1;
+  }
   std::uint64_t bit_of(Index i) const { return static_cast<std::uint64_t>(i) * width_; }
   void swap(FixedIntegers& other) noexcept;
 

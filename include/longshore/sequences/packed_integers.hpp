@@ -11,16 +11,17 @@
 
 namespace longshore {
 
-/// Any list of 64-bit integers, for the index lists that no formula describes. Blocks of 128 values each are kept as a base
-/// and, bit-packed, what is added to it: as many bits a value as the block's largest needs, 0 where all are alike, 64 at worst.
+/// Any list of 64-bit integers, for the index lists that no formula describes. Blocks of 128 values
+/// each are kept as a base and, bit-packed, what is added to it: as many bits a value as the
+/// block's largest needs, 0 where all are alike, 64 at worst.
 class PackedIntegers {
  public:
-  /// What is packed. Both are frames of reference: the least is taken off first, so that what is packed is never negative.
-  /// Arithmetic is modulo 2^64.
+  /// What is packed. Both are frames of reference: the least is taken off first,
+  /// so that what is packed is never negative. Arithmetic is modulo 2^64.
   enum class Scheme {
     offsets,  ///< value - the block's least value: good where neighbours are near each other in no order
-    deltas,   ///< the block's first value, then (value - its predecessor) - the least of these: good for what ascends; no bits
-              ///< at all for what has one stride
+    deltas,   ///< the block's first value, then (value - its predecessor) - the least of these: good for what ascends;
+              ///< no bits at all for what has one stride
   };
 
   PackedIntegers() = default;
@@ -40,8 +41,8 @@ class PackedIntegers {
   Index operator[](Index position) const;
   /// The values at [first, first + n) to out[0, n). Throws `Error(argument)` where a position is outside [0, size()).
   void read(Index first, Index n, Index* out) const;
-  /// The same less `base`, modulo 2^32: offsets from `base` in the short form that copy loops take. The caller knows that they
-  /// fit, for example from `minimum()` and `maximum()`.
+  /// The same less `base`, modulo 2^32: offsets from `base` in the short form that copy loops take. The caller knows
+  /// that they fit, for example from `minimum()` and `maximum()`.
   void read(Index first, Index n, std::uint32_t* out, Index base) const;
 
   Index stored_bytes() const;  ///< what `append_to` appends
@@ -49,9 +50,10 @@ class PackedIntegers {
 
   /// Appends the stored form, which is the same on every machine.
   void append_to(std::vector<std::byte>& out) const;
-  /// Takes one list off the front of `in`. Accepts what `append_to` writes and nothing else, so that a list of certain values and
-  /// scheme has one stored form; throws `Error(argument)`, which says at which byte, and leaves `in` as it was. Memory taken is in
-  /// proportion to the bytes that are there, whatever they say; `size()` is at most 64 times their number.
+  /// Takes one list off the front of `in`. Accepts what `append_to` writes and nothing else, so that a
+  /// list of certain values and scheme has one stored form; throws `Error(argument)`, which says at
+  /// which byte, and leaves `in` as it was. Memory taken is in proportion to the bytes that are there,
+  /// whatever they say; `size()` is at most 64 times their number.
   static PackedIntegers from_bytes(std::span<const std::byte>& in);
 
   /// The same values in the same scheme.
@@ -82,8 +84,8 @@ class PackedIntegers {
   template <class Out>
   void decode(Index first, Index n, Index base, Out* out) const;
   void check_stretch(Index first, Index n) const;
-  /// Refuses a block read from the stored form that `append_to` would not have written, and takes note of its values. The packed
-  /// bits begin at byte `bits_at` of the stored form.
+  /// Refuses a block read from the stored form that `append_to` would not have written, and takes note of its values.
+  /// The packed bits begin at byte `bits_at` of the stored form.
   void verify(Index b, Index bits_at);
 
   Scheme scheme_ = Scheme::offsets;

@@ -5,8 +5,9 @@ Every bench takes `quick`, `json` and `plot`, prints a table and returns what it
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Callable
+from typing import Any
 
 from .harness import BenchError, machine
 

@@ -7,8 +7,9 @@ All variants share their kernels and take turns within each round of one run, an
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Any, Iterable
+from typing import Any
 
 from . import apps_report, report
 from .harness import BenchError, ChildEnd, machine, run_child, run_until_done, version
@@ -81,8 +82,13 @@ def run(
         else:
 
             def start(left: list[str], names: list[str]) -> ChildEnd:
-                spec = {"mpi": True, "ranks": ranks, "rounds": rounds, "contenders": {n: VARIANTS[n] for n in names},
-                        "apps": [asdict(chosen[name]) for name in left]}
+                spec = {
+                    "mpi": True,
+                    "ranks": ranks,
+                    "rounds": rounds,
+                    "contenders": {n: VARIANTS[n] for n in names},
+                    "apps": [asdict(chosen[name]) for name in left],
+                }
                 return run_child(_WORKER, spec, launcher=launcher, ranks=ranks, stall_seconds=120.0, on_step=on_step)
 
             rows, missing = run_until_done(start, list(chosen), list(VARIANTS))

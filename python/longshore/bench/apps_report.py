@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import html
-from typing import Any, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from .report import Screen, duration, html_table, machine_words
 
@@ -18,22 +19,26 @@ def _tables(result: Mapping[str, Any]) -> Iterable[tuple[str, list[list[str]]]]:
     for rows in groups.values():
         first = rows[0]
         title = f"{first['title']}, {first['ranks']} ranks: {first['verification']}"
-        yield title, [
+        yield (
+            title,
             [
-                row["contender"],
-                duration(row["seconds_median"]),
-                f"{duration(row['seconds_min'])} … {duration(row['seconds_max'])}",
-                duration(row["communication_seconds_median"]),
-                "" if row["twin_ratio"] is None else f"{row['twin_ratio']:.2f}",
-                str(row["lines"]),
-            ]
-            for row in rows
-        ]
+                [
+                    row["contender"],
+                    duration(row["seconds_median"]),
+                    f"{duration(row['seconds_min'])} … {duration(row['seconds_max'])}",
+                    duration(row["communication_seconds_median"]),
+                    "" if row["twin_ratio"] is None else f"{row['twin_ratio']:.2f}",
+                    str(row["lines"]),
+                ]
+                for row in rows
+            ],
+        )
 
 
 def _missing(result: Mapping[str, Any]) -> list[str]:
     return [
-        f"{m['contender']}{' (' + ', '.join(m['cases']) + ')' if m['cases'] else ''}: {m['why']}" for m in result["missing"]
+        f"{m['contender']}{' (' + ', '.join(m['cases']) + ')' if m['cases'] else ''}: {m['why']}"
+        for m in result["missing"]
     ]
 
 
@@ -66,7 +71,9 @@ def html_tables(result: Mapping[str, Any]) -> str:
     for title, lines in _tables(result):
         parts += [f"<h2>{html.escape(title)}</h2>", html_table(_HEADINGS, lines)]
     absent = "".join(f"<li>{html.escape(line)}</li>" for line in _missing(result))
-    return "\n".join([*parts, f"<p>{html.escape(_NOTE)}</p>", f"<h2>Missing</h2><ul>{absent or '<li>nothing</li>'}</ul>"])
+    return "\n".join(
+        [*parts, f"<p>{html.escape(_NOTE)}</p>", f"<h2>Missing</h2><ul>{absent or '<li>nothing</li>'}</ul>"]
+    )
 
 
 def figure(result: Mapping[str, Any]) -> Any:
@@ -76,13 +83,20 @@ def figure(result: Mapping[str, Any]) -> Any:
     groups: dict[str, list[Row]] = {}
     for row in result["rows"]:
         groups.setdefault(row["case"], []).append(row)
-    drawn, panels = pyplot.subplots(1, max(1, len(groups)), figsize=(3.1 * max(1, len(groups)) + 0.6, 3.6), squeeze=False)
+    drawn, panels = pyplot.subplots(
+        1, max(1, len(groups)), figsize=(3.1 * max(1, len(groups)) + 0.6, 3.6), squeeze=False
+    )
     for panel, rows in zip(panels[0], groups.values()):
         for at, row in enumerate(rows):
-            total, communication = row["seconds_median"], min(row["communication_seconds_median"], row["seconds_median"])
+            total, communication = (
+                row["seconds_median"],
+                min(row["communication_seconds_median"], row["seconds_median"]),
+            )
             colour = "#1f5fa8" if row["contender"].startswith("longshore") else "#9a9a9a"
             panel.bar(at, total - communication, color=colour, width=0.7)
-            panel.bar(at, communication, bottom=total - communication, color="white", edgecolor=colour, hatch="///", width=0.7)
+            panel.bar(
+                at, communication, bottom=total - communication, color="white", edgecolor=colour, hatch="///", width=0.7
+            )
             low, high = total - row["seconds_min"], row["seconds_max"] - total
             panel.errorbar(at, total, yerr=[[max(low, 0)], [max(high, 0)]], color="black", linewidth=0.8, capsize=2)
         panel.set_xticks(range(len(rows)), [row["contender"].replace(" ", "\n") for row in rows], fontsize=7)

@@ -35,25 +35,29 @@ def app_rows(module: Any, comm: Any, spec: dict[str, Any], app: dict[str, Any], 
                 runs[name].append(result)
     for name, results in runs.items():
         if name in wrong:
-            recorder.result["missing"].append({"contender": name, "case": app["name"], "n": app["size"], "why": wrong[name]})
+            recorder.result["missing"].append(
+                {"contender": name, "case": app["name"], "n": app["size"], "why": wrong[name]}
+            )
             continue
         lines = module.lines()[app["name"]]
         payload = comm.allreduce(results[0]["payload_bytes"])
-        recorder.result["rows"].append({
-            "case": app["name"],
-            "title": app["title"],
-            "contender": name,
-            **summary([result["total_s"] for result in results]),
-            "communication_seconds_median": statistics.median(result["communication_s"] for result in results),
-            "payload_bytes": payload,
-            "ranks": comm.size,
-            "threads": 1,
-            "flops": results[0]["flops"],
-            "lines": lines[1] if spec["contenders"][name] == "twin" else lines[0],
-            "verification": results[0]["verification"],
-            "error": results[0]["error"],
-            "tolerance": results[0]["tolerance"],
-        })
+        recorder.result["rows"].append(
+            {
+                "case": app["name"],
+                "title": app["title"],
+                "contender": name,
+                **summary([result["total_s"] for result in results]),
+                "communication_seconds_median": statistics.median(result["communication_s"] for result in results),
+                "payload_bytes": payload,
+                "ranks": comm.size,
+                "threads": 1,
+                "flops": results[0]["flops"],
+                "lines": lines[1] if spec["contenders"][name] == "twin" else lines[0],
+                "verification": results[0]["verification"],
+                "error": results[0]["error"],
+                "tolerance": results[0]["tolerance"],
+            }
+        )
     recorder.result["done"].append(app["name"])
     recorder.save()
 
@@ -73,7 +77,9 @@ def main(arguments: list[str]) -> int:
     for app in spec["apps"]:
         absent = why or module.missing(app["name"])
         if absent:
-            recorder.result["missing"].append({"contender": "all", "case": app["name"], "n": app["size"], "why": absent})
+            recorder.result["missing"].append(
+                {"contender": "all", "case": app["name"], "n": app["size"], "why": absent}
+            )
             recorder.result["done"].append(app["name"])
             continue
         app_rows(module, comm, spec, app, recorder)
@@ -85,7 +91,7 @@ def main(arguments: list[str]) -> int:
 if __name__ == "__main__":
     try:
         sys.exit(main(sys.argv[1:]))
-    except Exception:  # noqa: BLE001 (one rank's failure must end all of them, or the others wait for ever)
+    except Exception:
         traceback.print_exc()
         sys.stderr.flush()
         if "mpi4py.MPI" in sys.modules and sys.modules["mpi4py.MPI"].Is_initialized():

@@ -6,8 +6,8 @@ All arrays begin on a cache line, at different places of a page: what it costs w
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Callable, Sequence
 
 import numpy as np
 
@@ -22,7 +22,8 @@ _NAP_SECONDS = 1e-4
 
 
 class Arena:
-    """One pattern's arrays. Every 32-bit word of an input is another one, and is another one again after each `refresh`."""
+    """One pattern's arrays. Every 32-bit word of an input is
+    another one, and is another one again after each `refresh`."""
 
     def __init__(self, pattern: Pattern) -> None:
         self.pattern = pattern
@@ -54,7 +55,9 @@ class Arena:
     def _indices(self) -> dict[str, np.ndarray]:
         source = self.pattern.source.indices(self.pattern.element)
         alike = self.pattern.source is self.pattern.destination
-        return dict(zip(DIRECTIONS, (source, source if alike else self.pattern.destination.indices(self.pattern.element))))
+        return dict(
+            zip(DIRECTIONS, (source, source if alike else self.pattern.destination.indices(self.pattern.element)))
+        )
 
     def indices(self, direction: str) -> np.ndarray:
         """The element of the array that each element of the message is."""
@@ -62,7 +65,8 @@ class Arena:
 
     @property
     def passes(self) -> int:
-        """How often a sample runs: so often that the clock does not count, once where the arrays are beyond the cache."""
+        """How often a sample runs: so often that the clock does
+        not count, once where the arrays are beyond the cache."""
         if self.pattern.array_bytes > _CACHED_BYTES:
             return 1
         return max(1, _BYTES_A_SAMPLE // self.pattern.payload_bytes)
@@ -80,15 +84,16 @@ class Arena:
     def refresh(self, direction: str) -> None:
         """The owner writes every word of the input anew and touches every word of the output.
 
-        Ends with a nap: on a machine with other work, who has just woken is let run for a while, who has written for long is not.
-        """
+        Ends with a nap: on a machine with other work, who has just woken
+        is let run for a while, who has written for long is not."""
         to, from_ = self.ends(direction)
         np.add(from_, 1, out=from_)
         to.fill(_UNTOUCHED)
         time.sleep(_NAP_SECONDS)
 
     def wrong(self, direction: str, words: int | None = None) -> str:
-        """Empty if the output is right after `refresh` and a run, else what is not. `words`: of the output, for a plain copy."""
+        """Empty if the output is right after `refresh` and a run,
+        else what is not. `words`: of the output, for a plain copy."""
         to, from_ = self.ends(direction)
         if words is not None:
             expected, to = from_[:words], to[:words]

@@ -11,17 +11,32 @@ from __future__ import annotations
 import os
 import random
 import statistics
-from typing import Any, Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from . import assembly_report, encoding_rates, packers, report
 from .arena import Arena
 from .assembly_aims import judge
-from .assembly_contenders import HAND, INDEXING, MEMCPY, NAIVE, SYMBOLS, VIEWS, Missing, Prepared, Preparer, applies, ours
+from .assembly_contenders import (
+    HAND,
+    INDEXING,
+    MEMCPY,
+    NAIVE,
+    SYMBOLS,
+    VIEWS,
+    Missing,
+    Prepared,
+    Preparer,
+    applies,
+    ours,
+)
 from .harness import BenchError, available_memory, machine, summary, version, without_collector
 from .packers import PACKERS, Packer, PackerError
 from .patterns import DIRECTIONS, KINDS, Pattern, make_pattern
 
-_SLOW_SECONDS = 5e-4  # a sample of several passes is over by then: what else runs on the machine cuts few of them in two
+_SLOW_SECONDS = (
+    5e-4  # a sample of several passes is over by then: what else runs on the machine cuts few of them in two
+)
 _LARGE_BYTES = 32 << 20
 
 
@@ -39,10 +54,9 @@ def run(
 ) -> dict[str, Any]:
     """Runs the bench, prints its tables, writes what was asked for and returns what `json` holds.
 
-    `cases`, `sizes` (each case at each of them, in what the case counts: extents, or entries of a list), `repeats` and `contenders`
-    narrow it down; memcpy and the hand-written loop always take part. `mpi_pythons` are interpreters of environments with an MPI,
-    besides this one; without any, those of the environments beside this one.
-    """
+    `cases`, `sizes` (each case at each of them, in what the case counts: extents, or entries of a list), `repeats` and
+    `contenders` narrow it down; memcpy and the hand-written loop always take part. `mpi_pythons` are interpreters of
+    environments with an MPI, besides this one; without any, those of the environments beside this one."""
     kinds = _kinds()
     names = [MEMCPY, HAND, NAIVE, *map(ours, kinds), SYMBOLS, INDEXING, VIEWS, *PACKERS]
     chosen = names if contenders is None else [n for n in names if n in {*contenders, MEMCPY, HAND}]
@@ -89,7 +103,9 @@ def run(
         "notes": [_NOTE],
     }
     assembly_report.print_result(screen, result)
-    report.write_files(result, json, plot, lambda: assembly_report.figure(result), lambda: assembly_report.html_tables(result))
+    report.write_files(
+        result, json, plot, lambda: assembly_report.figure(result), lambda: assembly_report.html_tables(result)
+    )
     return result
 
 
@@ -173,7 +189,7 @@ class _Case:
                 entries[name] = self._enter(name, direction)
             except (Missing, PackerError) as error:
                 absent[name] = str(error)
-            except Exception as error:  # noqa: BLE001 (whatever ails a contender must not end the others)
+            except Exception as error:
                 absent[name] = f"{type(error).__name__}: {error}"
         samples: dict[str, list[float]] = {name: [] for name in entries}
         order, shuffled = list(entries), random.Random(repeats)
@@ -192,7 +208,10 @@ class _Case:
                 absent[name] = wrong
         timed = {name: samples[name] for name in order if name not in absent}
         rows = [self._row(name, direction, entries[name], timed) for name in timed]
-        missing = [{"contender": name, "why": why, "cases": [f"{self._pattern.name} {direction}"]} for name, why in absent.items()]
+        missing = [
+            {"contender": name, "why": why, "cases": [f"{self._pattern.name} {direction}"]}
+            for name, why in absent.items()
+        ]
         return rows, missing
 
     def _enter(self, name: str, direction: str) -> _Entry:
@@ -229,7 +248,8 @@ class _Case:
 
 
 def _ratios(field: str, timed: dict[str, list[float]], peers: Iterable[str], name: str) -> dict[str, float | None]:
-    """How many times faster than the fastest of some peers: the median over the rounds, and what a quarter of them exceed."""
+    """How many times faster than the fastest of some peers: the
+    median over the rounds, and what a quarter of them exceed."""
     there = [timed[peer] for peer in peers if peer in timed]
     if not there:
         return {field: None, f"{field}_high": None}

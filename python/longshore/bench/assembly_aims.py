@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from .assembly_contenders import MEMCPY
 from .encoding_rates import REDISTRIBUTIONS
@@ -17,9 +18,9 @@ Row = Mapping[str, Any]
 def judge(rows: Iterable[Row]) -> list[dict[str, Any]]:
     """Every aim: in words, what was wanted, the least that was measured and where, and who fell short.
 
-    `met` is None where nothing was measured. By medians over the rounds; `beyond_memcpy` counts those in which a memory copy of as
-    many bytes falls short too, `beyond_noise` those of the others that fall short even by the round at the upper quartile.
-    """
+    `met` is None where nothing was measured. By medians over the rounds; `beyond_memcpy` counts
+    those in which a memory copy of as many bytes falls short too, `beyond_noise` those of the others
+    that fall short even by the round at the upper quartile."""
     rows = list(rows)
     moved = [r for r in rows if r["payload_bytes"]]
     copies = {r["case"]: r for r in moved if r["contender"] == MEMCPY}
@@ -34,14 +35,33 @@ def judge(rows: Iterable[Row]) -> list[dict[str, Any]]:
     encoded = [{**r, "rate": r["pairs_per_second"] / 1e6} for r in rows if r["case"].startswith("encode ")]
     dearer = _layout_costs(rows)
     return [
-        _least("R1 to R4 from 1024² on, encodings that fold: times the hand-written loop", 0.95,
-               of(folding, REDISTRIBUTIONS, lambda r: r["n"] >= 1024), "hand_ratio"),
-        _least("R4 disassembly from 1024² on, encodings that fold: times the naive loop", 3.0,
-               of(folding, ("R4",), lambda r: r["n"] >= 1024 and r["direction"] == "disassembly"), "naive_ratio"),
-        _least("R1 to R4 at 128², encodings that fold: times the loop of fixed length", 0.9,
-               of(folding, REDISTRIBUTIONS, lambda r: r["n"] == 128), "hand_ratio"),
-        _least("blocks of 12 to 48 bytes, nest and automatic: times the hand-written loop", 0.95, of(usual, _BLOCKS), "hand_ratio"),
-        _least("ascending lists, nest and automatic: times a plain loop", 1.2, of(usual, ("sorted-list",)), "hand_ratio"),
+        _least(
+            "R1 to R4 from 1024² on, encodings that fold: times the hand-written loop",
+            0.95,
+            of(folding, REDISTRIBUTIONS, lambda r: r["n"] >= 1024),
+            "hand_ratio",
+        ),
+        _least(
+            "R4 disassembly from 1024² on, encodings that fold: times the naive loop",
+            3.0,
+            of(folding, ("R4",), lambda r: r["n"] >= 1024 and r["direction"] == "disassembly"),
+            "naive_ratio",
+        ),
+        _least(
+            "R1 to R4 at 128², encodings that fold: times the loop of fixed length",
+            0.9,
+            of(folding, REDISTRIBUTIONS, lambda r: r["n"] == 128),
+            "hand_ratio",
+        ),
+        _least(
+            "blocks of 12 to 48 bytes, nest and automatic: times the hand-written loop",
+            0.95,
+            of(usual, _BLOCKS),
+            "hand_ratio",
+        ),
+        _least(
+            "ascending lists, nest and automatic: times a plain loop", 1.2, of(usual, ("sorted-list",)), "hand_ratio"
+        ),
         _least("everything, nest and automatic: times the faster MPI, less noise", 1 - _NOISE, usual, "mpi_ratio"),
         _least("transposes (FFT), nest and automatic: times the faster MPI", 3.0, of(usual, ("fft",)), "mpi_ratio"),
         _least("encoding pairs, in millions a second", 100.0, encoded, "rate"),
@@ -71,4 +91,8 @@ def _layout_costs(rows: list[Row]) -> list[Row]:
     found = {r["case"]: r for r in rows}
     case = "relation from layouts {} {}".format
     pairs = [(found.get(case(key, 1024)), found.get(case(key, 1 << 20))) for key in REDISTRIBUTIONS]
-    return [{**large, "rate": small["seconds_median"] / large["seconds_median"]} for small, large in pairs if small and large]
+    return [
+        {**large, "rate": small["seconds_median"] / large["seconds_median"]}
+        for small, large in pairs
+        if small and large
+    ]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Callable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +25,8 @@ class Missing(Exception):
 
 @dataclass
 class Prepared:
-    """A contender bound to an arena and a direction. `seconds` runs so many passes and gives the mean seconds of one."""
+    """A contender bound to an arena and a direction. `seconds`
+    runs so many passes and gives the mean seconds of one."""
 
     seconds: Callable[[int], float]
     detail: str = ""
@@ -181,11 +183,14 @@ class Preparer:
     def _symbols(self, direction: str) -> Prepared:
         encoding, _, facts = self._encoded("dmrlec")
         carrier = loops_module().encoding_carrier(encoding, direction == "assembly")
-        return Prepared(self._carried(direction, carrier), f"{encoding.symbols} symbols", {**facts, "workspace_bytes": 0})
+        return Prepared(
+            self._carried(direction, carrier), f"{encoding.symbols} symbols", {**facts, "workspace_bytes": 0}
+        )
 
 
 def loop_orders(side: Side, direction: str) -> Iterator[tuple[tuple[str, ...], list[tuple[Any, ...]]]]:
-    """The nests of a side as the plain loops take them, in every order of their loops, the message's own order first."""
+    """The nests of a side as the plain loops take them, in every
+    order of their loops, the message's own order first."""
     pieces = side.pieces
     if any(isinstance(piece, Places) for piece in pieces):
         yield (), []
@@ -199,7 +204,9 @@ def loop_orders(side: Side, direction: str) -> Iterator[tuple[tuple[str, ...], l
             if len(loops) == depth:
                 loops = [loops[k] for k in order]
             if direction == "assembly":
-                nests.append((at, piece.start, piece.block, [(count, message, array) for count, array, message in loops]))
+                nests.append(
+                    (at, piece.start, piece.block, [(count, message, array) for count, array, message in loops])
+                )
             else:
                 nests.append((piece.start, at, piece.block, loops))
         own = order == tuple(range(depth))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import html
 import statistics
-from typing import Any, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from ..explain import bytes_of
 from .assembly_contenders import HAND, INDEXING, MEMCPY, NAIVE, SYMBOLS, VIEWS
@@ -32,7 +33,13 @@ def print_result(screen: Screen, result: Mapping[str, Any]) -> None:
     for note in result["notes"]:
         screen.print(Text(note, style="dim"))
     for m in result["missing"]:
-        where = f" ({', '.join(m['cases'])})" if 0 < len(m["cases"]) <= 3 else f" ({len(m['cases'])} cases)" if m["cases"] else ""
+        where = (
+            f" ({', '.join(m['cases'])})"
+            if 0 < len(m["cases"]) <= 3
+            else f" ({len(m['cases'])} cases)"
+            if m["cases"]
+            else ""
+        )
         screen.print(Text(f"missing: {m['contender']}{where}: {m['why']}", style="yellow"))
 
 
@@ -170,8 +177,20 @@ def _verdict(aim: Mapping[str, Any]) -> tuple[str, str]:
     return "met" if aim["met"] else "NOT MET" if aim["beyond_noise"] else "nearly met", words
 
 
-_HEADINGS = ("case", "contender", "median", "least", "most", "GB/s", "× hand-written", "× MPI", "encoded bytes",
-             "workspace bytes", "compiled in", "how")
+_HEADINGS = (
+    "case",
+    "contender",
+    "median",
+    "least",
+    "most",
+    "GB/s",
+    "× hand-written",
+    "× MPI",
+    "encoded bytes",
+    "workspace bytes",
+    "compiled in",
+    "how",
+)
 
 
 def _whole_row(row: Mapping[str, Any]) -> tuple[str, ...]:
@@ -198,8 +217,12 @@ def _brief(seconds: float) -> str:
 
 # --- charts ----------------------------------------------------------------------------------------------------------
 
-_COLOURS = dict(zip((HAND, NAIVE, SYMBOLS, INDEXING, VIEWS, *PACKERS),
-                    ("#555555", "#aaaaaa", "#b07aa1", "#76b7b2", "#59a14f", "#e1902b", "#edc948")))
+_COLOURS = dict(
+    zip(
+        (HAND, NAIVE, SYMBOLS, INDEXING, VIEWS, *PACKERS),
+        ("#555555", "#aaaaaa", "#b07aa1", "#76b7b2", "#59a14f", "#e1902b", "#edc948"),
+    )
+)
 
 
 def _colour(name: str, encodings: list[str]) -> Any:
@@ -228,7 +251,9 @@ def figure(result: Mapping[str, Any]) -> Any:
     for y, ((group, size), directions) in enumerate(groups.items()):
         for x, direction in enumerate(DIRECTIONS):
             _throughput(panels[y][x], directions.get(direction, {}), names, encodings)
-            panels[y][x].set_title(f"{group}{f' of {size}² doubles' if size else ''}, {direction}", fontsize=9, loc="left")
+            panels[y][x].set_title(
+                f"{group}{f' of {size}² doubles' if size else ''}, {direction}", fontsize=9, loc="left"
+            )
         # The same scale on both sides, so that they can be compared; applications are too different for a linear one.
         top = max(panel.get_ylim()[1] for panel in panels[y])
         for panel in panels[y]:
@@ -262,7 +287,15 @@ def _throughput(panel: Any, cases: Mapping[str, Column], names: list[str], encod
         for row in column:
             if row["contender"] == MEMCPY:
                 panel.hlines(_rate(row), at - 0.47, at + 0.47, color="#c0392b", lw=1)
-                panel.text(at + 0.47, _rate(row), f"memcpy {_rate(row):.3g}", fontsize=6, ha="right", va="bottom", color="#c0392b")
+                panel.text(
+                    at + 0.47,
+                    _rate(row),
+                    f"memcpy {_rate(row):.3g}",
+                    fontsize=6,
+                    ha="right",
+                    va="bottom",
+                    color="#c0392b",
+                )
     panel.set_xticks(range(len(cases)), list(cases), fontsize=7)
     panel.set_ylabel("GB/s", fontsize=8)
     panel.tick_params(axis="y", labelsize=7)
@@ -285,5 +318,3 @@ def _size_chart(panel: Any, sizes: list[Mapping[str, Any]]) -> None:
     panel.set_ylim(top=panel.get_ylim()[1] * 30)  # room for the legend
     panel.legend(fontsize=7, ncols=len(kinds), frameon=False, loc="upper center")
     panel.set_title("sizes of the encodings", fontsize=9, loc="left")
-
-

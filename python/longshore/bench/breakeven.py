@@ -16,7 +16,8 @@ import math
 import os
 import statistics
 import time
-from typing import Any, Callable, Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 
@@ -31,8 +32,8 @@ N_G = (*range(1, 17), 20, 24, 28, 32, 40, 48, 56, 64)
 QUICK_N_G = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 _WORD_BYTES = 8
 _WORDS_PER_WORD = 5  # of memory for each word of a message: itself, its tuple, the message's two
-# Small messages are assembled so often that a sample has so many words: long for the clock, and mostly over before another
-# process gets its turn.
+# Small messages are assembled so often that a sample has so many words:
+# long for the clock, and mostly over before another process gets its turn.
 _WORDS_A_SAMPLE = 1 << 14
 _QUICK_SECONDS_A_CASE = 6.0  # after which no other round begins
 _ISSUE_PASSES = 200  # of 1024 instructions
@@ -52,9 +53,8 @@ def run(
 ) -> dict[str, Any]:
     """Runs the bench, prints its tables, writes what was asked for and returns what `json` holds.
 
-    `cases` (of "dependent" and "independent" instructions), `sizes` (words of a message, powers of two), `instructions` (the
-    n_g) and `repeats` narrow it down.
-    """
+    `cases` (of "dependent" and "independent" instructions), `sizes` (words of a
+    message, powers of two), `instructions` (the n_g) and `repeats` narrow it down."""
     loops = _loops_module()
     kinds = list(KINDS if cases is None else dict.fromkeys(cases))
     words = sorted(set(SIZES if sizes is None else sizes))
@@ -295,7 +295,8 @@ def _point(
 
 
 def _measured_threshold(points: list[dict[str, Any]]) -> list[int | None]:
-    """The last measured n_g at which decoding does not win and the first from which it always does; None where there is none."""
+    """The last measured n_g at which decoding does not win and the
+    first from which it always does; None where there is none."""
     losing = [p["n_g"] for p in points if p["break_even"]["actual"] is None]
     last = max(losing, default=None)
     winning = [p["n_g"] for p in points if last is None or p["n_g"] > last]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import html
 import re
-from typing import Any, Mapping
+from collections.abc import Mapping
+from typing import Any
 
 from ..explain import bytes_of
 from .report import Screen, html_table, machine_words
@@ -32,10 +33,14 @@ def html_tables(result: Mapping[str, Any]) -> str:
     parts = []
     for table in result["tables"]:
         parts.append(f"<h2>{html.escape(_title(result, table))}</h2>")
-        parts.append(html_table((heading.replace("\n", " ").strip() for heading in _HEADINGS), map(_cells, table["points"])))
+        parts.append(
+            html_table((heading.replace("\n", " ").strip() for heading in _HEADINGS), map(_cells, table["points"]))
+        )
         parts += [f"<p>{html.escape(line)}</p>" for line in (*_lines(table), _verdict(table))]
     parts += [f"<p>{html.escape(note)}</p>" for note in result["notes"]]
-    parts += [f"<p>missing: {html.escape(', '.join(m['cases']))}: {html.escape(m['why'])}</p>" for m in result["missing"]]
+    parts += [
+        f"<p>missing: {html.escape(', '.join(m['cases']))}: {html.escape(m['why'])}</p>" for m in result["missing"]
+    ]
     return "\n".join(parts)
 
 

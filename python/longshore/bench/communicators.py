@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import statistics
 import time
-from typing import Any, Callable, Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,17 @@ from .harness import BenchError, available_memory, machine, summary, version, wi
 ARRAY = "int array"
 # The thesis's names for its own: Opt-Cano is packed, Delta is gap.
 _SETS = ("gap", "bitmap", "bdd", "stride")
-CONTENDERS = [ARRAY, "packed", "bwt", *_SETS, "wavelet", "thesis hybrid", "longshore hybrid", "longshore time", "longshore space"]
+CONTENDERS = [
+    ARRAY,
+    "packed",
+    "bwt",
+    *_SETS,
+    "wavelet",
+    "thesis hybrid",
+    "longshore hybrid",
+    "longshore time",
+    "longshore space",
+]
 OPERATIONS = ("create", "messages", "gathers")
 _GATHERS = 10
 _MESSAGE_BYTES, _GATHERED_BYTES = 24, 8
@@ -53,7 +64,9 @@ def run(
     there = available_memory()
     if there is not None and there < world * _RANK_BYTES:
         needed = world * _RANK_BYTES
-        raise BenchError(f"{world:,} ranks take {needed / 1e9:.1f} GB, and {there / 1e9:.1f} are free: give fewer --ranks")
+        raise BenchError(
+            f"{world:,} ranks take {needed / 1e9:.1f} GB, and {there / 1e9:.1f} are free: give fewer --ranks"
+        )
     table = {str(one.number): one for one in experiments(world)}
     wanted = list(table) if cases is None else list(dict.fromkeys(cases))
     if unknown := [case for case in wanted if case not in table]:
@@ -93,8 +106,13 @@ def run(
         ],
     }
     communicators_report.print_result(screen, result)
-    report.write_files(result, json, plot, lambda: communicators_report.figure(result),
-                       lambda: communicators_report.html_tables(result))
+    report.write_files(
+        result,
+        json,
+        plot,
+        lambda: communicators_report.figure(result),
+        lambda: communicators_report.html_tables(result),
+    )
     return result
 
 
@@ -137,10 +155,14 @@ class _Bench:
         built: dict[str, list[float]] = {}
         for contender in CONTENDERS:
             try:
-                built[contender], maps[contender] = self.build(lambda: make(contender, one.members, self.world, self.loops))
+                built[contender], maps[contender] = self.build(
+                    lambda: make(contender, one.members, self.world, self.loops)
+                )
             except ArgumentError as error:
                 self.miss(contender, str(error), one)
-        repeats = {name: 1 if _seconds_of_a_question(of, asked) > _SLOW_SECONDS else self.repeats for name, of in maps.items()}
+        repeats = {
+            name: 1 if _seconds_of_a_question(of, asked) > _SLOW_SECONDS else self.repeats for name, of in maps.items()
+        }
         times = self.loops.communicator_seconds(
             one.members, list(maps.values()), list(repeats.values()), senders, receivers, _GATHERS
         )
@@ -152,17 +174,37 @@ class _Bench:
             array = statistics.median(seconds[ARRAY][operation])
             for name, of in maps.items():
                 row = summary(seconds[name][operation])
-                self.rows.append({
-                    "case": f"{one.number} {operation}", "experiment": one.number, "operation": operation, "n": n,
-                    "contender": name, **row, "array_ratio": row["seconds_median"] / array,
-                    "payload_bytes": payload[operation], "ranks": self.world, "processes": 1, "threads": 1,
-                    "representation": of.representation, "map_bytes": of.bytes, "detail": one.words,
-                })
+                self.rows.append(
+                    {
+                        "case": f"{one.number} {operation}",
+                        "experiment": one.number,
+                        "operation": operation,
+                        "n": n,
+                        "contender": name,
+                        **row,
+                        "array_ratio": row["seconds_median"] / array,
+                        "payload_bytes": payload[operation],
+                        "ranks": self.world,
+                        "processes": 1,
+                        "threads": 1,
+                        "representation": of.representation,
+                        "map_bytes": of.bytes,
+                        "detail": one.words,
+                    }
+                )
         for name, of in maps.items():
             less = 4 * n - of.bytes
-            self.saved.append({"experiment": one.number, "contender": name, "map_bytes": of.bytes, "array_bytes": 4 * n,
-                               "processes": PROCESSES, "communicators": COMMUNICATORS,
-                               "saved_bytes": less * PROCESSES * COMMUNICATORS})
+            self.saved.append(
+                {
+                    "experiment": one.number,
+                    "contender": name,
+                    "map_bytes": of.bytes,
+                    "array_bytes": 4 * n,
+                    "processes": PROCESSES,
+                    "communicators": COMMUNICATORS,
+                    "saved_bytes": less * PROCESSES * COMMUNICATORS,
+                }
+            )
 
     def build(self, made: Callable[[], RankMap]) -> tuple[list[float], RankMap]:
         """How long making the map takes, and the map."""

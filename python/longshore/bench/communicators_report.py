@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import html
 import statistics
-from typing import Any, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from .communicators_cases import COMMUNICATORS, PROCESSES, THESIS_SAVED_MIB, WORLD
 from .report import Screen, duration, html_table, machine_words
@@ -39,13 +40,18 @@ def _tables(result: Mapping[str, Any]) -> Iterator[_Table]:
         ratios = [times[operation, k, name]["array_ratio"] for k in numbers if (operation, k, name) in times]
         return f"×{statistics.geometric_mean(ratios):.3g}" if ratios else _CANNOT
 
-    yield ("communicators (table 6.1)", ("", "class", "members", ""),
-           [(str(one["experiment"]), one["class"], f"{one['n']:,}", one["words"]) for one in result["experiments"]])
+    yield (
+        "communicators (table 6.1)",
+        ("", "class", "members", ""),
+        [(str(one["experiment"]), one["class"], f"{one['n']:,}", one["words"]) for one in result["experiments"]],
+    )
     for operation, title in _TITLES.items():
         timed = table(title, lambda number, name, operation=operation: seconds(operation, number, name))
         timed[2].append(("mean", *(mean(operation, name) for name in names)))
         yield timed
-    yield table("bytes of the map", lambda k, name: f"{saved[k, name]['map_bytes']:,}" if (k, name) in saved else _CANNOT)
+    yield table(
+        "bytes of the map", lambda k, name: f"{saved[k, name]['map_bytes']:,}" if (k, name) in saved else _CANNOT
+    )
     yield _saved(result, names, saved)
 
 
@@ -55,9 +61,14 @@ def _saved(result: Mapping[str, Any], names: list[str], saved: Mapping[tuple[int
     lines = []
     for one in result["experiments"]:
         k = one["experiment"]
-        lines.append((str(k), *([f"{THESIS_SAVED_MIB[k - 1]:.3f}"] if in_thesis else []),
-                      *(f"{saved[k, name]['saved_bytes'] / 2**20:.3f}" if (k, name) in saved else _CANNOT for name in kept),
-                      f"{saved[k, names[0]]['array_bytes'] * PROCESSES * COMMUNICATORS / 2**20:.3f}"))
+        lines.append(
+            (
+                str(k),
+                *([f"{THESIS_SAVED_MIB[k - 1]:.3f}"] if in_thesis else []),
+                *(f"{saved[k, name]['saved_bytes'] / 2**20:.3f}" if (k, name) in saved else _CANNOT for name in kept),
+                f"{saved[k, names[0]]['array_bytes'] * PROCESSES * COMMUNICATORS / 2**20:.3f}",
+            )
+        )
     title = f"MiB saved, {COMMUNICATORS} communicators, {PROCESSES} processes (6.6)"
     return title, ("", *(["printed there"] if in_thesis else []), *kept, "whole array"), lines
 
@@ -71,11 +82,15 @@ def print_result(screen: Screen, result: Mapping[str, Any]) -> None:
     across = max(1, screen.width // _COLUMN_WIDTH - 1)
     for title, headings, lines in _tables(result):
         for first in range(1, len(headings), across):  # one below the other where the terminal is narrow
-            table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE, pad_edge=False, padding=(0, 1, 0, 0))
+            table = Table(
+                title=title, title_justify="left", title_style="bold", box=SIMPLE, pad_edge=False, padding=(0, 1, 0, 0)
+            )
             some = (0, *range(first, min(first + across, len(headings))))
             for k in some:
                 words = k > 0 and not headings[k]
-                table.add_column(Text(headings[k].replace(" ", "\n", 1)), justify="left" if words else "right", no_wrap=not words)
+                table.add_column(
+                    Text(headings[k].replace(" ", "\n", 1)), justify="left" if words else "right", no_wrap=not words
+                )
             for line in lines:
                 table.add_row(*(Text(line[k]) for k in some))
             screen.print(table)
@@ -91,8 +106,10 @@ def html_tables(result: Mapping[str, Any]) -> str:
         cells = [tuple(cell.replace("\n", " ") for cell in line) for line in lines]
         parts += [f"<h2>{html.escape(title)}</h2>", html_table(headings, cells)]
     parts += [f"<p>{html.escape(note)}</p>" for note in result["notes"]]
-    parts += [f"<p>missing: {html.escape(m['contender'])} ({', '.join(m['cases'])}): {html.escape(m['why'])}</p>"
-              for m in result["missing"]]
+    parts += [
+        f"<p>missing: {html.escape(m['contender'])} ({', '.join(m['cases'])}): {html.escape(m['why'])}</p>"
+        for m in result["missing"]
+    ]
     return "\n".join(parts)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import statistics
 import time
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -41,14 +42,16 @@ def sizes(kinds: list[str]) -> list[dict[str, Any]]:
                 each = [ls.encode(relation, kind).encoded_bytes for relation in relations]
             except ls.ArgumentError:  # a library that this machine has not; the contender of that kind tells it
                 continue
-            told.append({
-                "case": key,
-                "n": _N,
-                "kind": kind,
-                "pairs": relations[0].elements,
-                "encoded_bytes": each[0],
-                "encoded_bytes_to_all": sum(each),
-            })
+            told.append(
+                {
+                    "case": key,
+                    "n": _N,
+                    "kind": kind,
+                    "pairs": relations[0].elements,
+                    "encoded_bytes": each[0],
+                    "encoded_bytes_to_all": sum(each),
+                }
+            )
     return told
 
 
@@ -57,10 +60,27 @@ def _encoding(key: str, repeats: int) -> list[dict[str, Any]]:
 
     pairs = redistribution(key, _N).pairs()
     relation = ls.AddressRelation.from_pairs(pairs, np.float64)
-    rows = [_row(f"relation from pairs {key} {_N}", _N, "longshore from_pairs", repeats, len(pairs),
-                 lambda: ls.AddressRelation.from_pairs(pairs, np.float64))]
+    rows = [
+        _row(
+            f"relation from pairs {key} {_N}",
+            _N,
+            "longshore from_pairs",
+            repeats,
+            len(pairs),
+            lambda: ls.AddressRelation.from_pairs(pairs, np.float64),
+        )
+    ]
     for kind in ENCODED:
-        rows.append(_row(f"encode {key} {_N}", _N, f"longshore {kind}", repeats, len(pairs), lambda k=kind: ls.encode(relation, k)))
+        rows.append(
+            _row(
+                f"encode {key} {_N}",
+                _N,
+                f"longshore {kind}",
+                repeats,
+                len(pairs),
+                lambda k=kind: ls.encode(relation, k),
+            )
+        )
     return rows
 
 

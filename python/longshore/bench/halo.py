@@ -9,8 +9,9 @@ that takes part.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
-from typing import Any, Callable, Iterable
+from typing import Any
 
 from . import halo_planning, halo_report, report
 from .halo_cases import CELLS, COPY, MEMCPY, NAMES, PETSC, QUICK_CELLS, HaloCase, every_case
@@ -47,9 +48,8 @@ def run(
 ) -> dict[str, Any]:
     """Runs the bench, prints its tables, writes what was asked for and returns what `json` holds.
 
-    `mpiexec` names the launcher (default: this environment's own). `cases`, `sizes` (n³ cells a rank), `repeats` and `contenders`
-    narrow it down; the copies always take part.
-    """
+    `mpiexec` names the launcher (default: this environment's own). `cases`, `sizes` (n³ cells a rank), `repeats` and
+    `contenders` narrow it down; the copies always take part."""
     chosen = list(NAMES) if contenders is None else [n for n in NAMES if n in {*contenders, COPY, MEMCPY}]
     extents = sorted({QUICK_CELLS if quick else CELLS} if sizes is None else set(sizes))
     wanted = _wanted(extents, ranks, cases)
@@ -132,7 +132,12 @@ def _fitting(wanted: list[HaloCase]) -> tuple[list[HaloCase], list[dict[str, Any
 
 
 def _measure(
-    launcher: Launcher, wanted: list[HaloCase], names: list[str], rounds: int, stall: float, on_step: Callable[[str], None]
+    launcher: Launcher,
+    wanted: list[HaloCase],
+    names: list[str],
+    rounds: int,
+    stall: float,
+    on_step: Callable[[str], None],
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     by_name = {case.name: case for case in wanted}
     if not wanted:

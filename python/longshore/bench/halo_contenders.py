@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 from .contenders import Contender, Context, Missing, Prepared, WrongResult
 from .contenders.base import Arrays
@@ -66,7 +67,8 @@ class HaloContext(Context):
 
 
 class Exchange(Prepared):
-    """An exchange bound to boxes. Ghost cells must be right after it; `verifies` is False for the copy that leaves them alone."""
+    """An exchange bound to boxes. Ghost cells must be right after
+    it; `verifies` is False for the copy that leaves them alone."""
 
     def __init__(self, boxes: Any, exchange: Any, detail: str = "", verifies: bool = True) -> None:
         super().__init__(exchange.run, Arrays([], []), detail=detail, close=self._let_go)
@@ -153,8 +155,10 @@ def _later(make: Callable[..., Any], *given: Any) -> Callable[[], Any]:
 
 def _ways(module: Any) -> list[tuple[str, Any]]:
     return [
-        (f"{'a dimension at a time' if sweeps else 'all at once'}, a message a {'direction' if by_direction else 'peer'}",
-         module.Way(sweeps, by_direction))
+        (
+            f"{'a dimension at a time' if sweeps else 'all at once'}, a message a {'direction' if by_direction else 'peer'}",
+            module.Way(sweeps, by_direction),
+        )
         for sweeps in (False, True)
         for by_direction in (False, True)
     ]

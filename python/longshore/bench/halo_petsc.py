@@ -9,9 +9,10 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Callable, Iterator, Sequence
+from typing import Any
 
 from .halo_cases import PETSC, HaloCase
 from .harness import BenchError, Launcher, child_environment, find_launcher, run_child, summary
@@ -38,9 +39,22 @@ def measure(
     if isinstance(found, str):
         return [], missing(found, [])
     python, env, launcher, where = found
-    spec = {"ranks": cases[0].ranks, "repeats": repeats, "contenders": names, "cases": [_described(case) for case in cases]}
-    end = run_child("", spec, launcher=launcher, ranks=cases[0].ranks, extra_env=env, stall_seconds=stall_seconds,
-                    on_step=on_step, program=(python, str(_CHILD)))
+    spec = {
+        "ranks": cases[0].ranks,
+        "repeats": repeats,
+        "contenders": names,
+        "cases": [_described(case) for case in cases],
+    }
+    end = run_child(
+        "",
+        spec,
+        launcher=launcher,
+        ranks=cases[0].ranks,
+        extra_env=env,
+        stall_seconds=stall_seconds,
+        on_step=on_step,
+        program=(python, str(_CHILD)),
+    )
     by_name = {case.name: case for case in cases}
     rows = [
         {
@@ -69,7 +83,8 @@ def _described(case: HaloCase) -> dict[str, Any]:
 
 
 def _find(ranks: int) -> tuple[str, dict[str, str], Launcher, str] | str:
-    """The interpreter, what its environment needs, the launcher and the libraries in words; or why there is no PETSc."""
+    """The interpreter, what its environment needs, the launcher
+    and the libraries in words; or why there is no PETSc."""
     why = "petsc4py is not installed (Debian: python3-petsc4py)"
     for python, env in _interpreters():
         for mpiexec in _launchers(python):
@@ -78,8 +93,15 @@ def _find(ranks: int) -> tuple[str, dict[str, str], Launcher, str] | str:
             except BenchError:
                 continue
             spec = {"ranks": ranks, "repeats": 0, "contenders": [], "cases": []}
-            end = run_child("", spec, launcher=launcher, ranks=ranks, extra_env=env, stall_seconds=_TRIAL_SECONDS,
-                            program=(python, str(_CHILD)))
+            end = run_child(
+                "",
+                spec,
+                launcher=launcher,
+                ranks=ranks,
+                extra_env=env,
+                stall_seconds=_TRIAL_SECONDS,
+                program=(python, str(_CHILD)),
+            )
             if end.trouble is None:
                 return python, env, launcher, end.result["libraries"]
             why = f"petsc4py is installed, but its run {end.trouble}"
@@ -95,7 +117,9 @@ def _interpreters() -> Iterator[tuple[str, dict[str, str]]]:
         for env in settings:
             trial = [python, "-c", "from petsc4py import PETSc"]
             try:
-                done = subprocess.run(trial, capture_output=True, env=child_environment(env), timeout=_TRIAL_SECONDS, check=False)
+                done = subprocess.run(
+                    trial, capture_output=True, env=child_environment(env), timeout=_TRIAL_SECONDS, check=False
+                )
             except (OSError, subprocess.TimeoutExpired):
                 continue
             if done.returncode == 0:

@@ -30,8 +30,15 @@ class Halo:
         self.sizes[split], grid[split] = n * COMM.size, COMM.size
         self.corners = case["points"] == 27
         self.da = PETSc.DMDA().create(
-            dim=3, dof=1, sizes=self.sizes, proc_sizes=grid, boundary_type=(PETSc.DM.BoundaryType.PERIODIC,) * 3,
-            stencil_type=kinds.BOX if self.corners else kinds.STAR, stencil_width=width, comm=COMM)
+            dim=3,
+            dof=1,
+            sizes=self.sizes,
+            proc_sizes=grid,
+            boundary_type=(PETSc.DM.BoundaryType.PERIODIC,) * 3,
+            stencil_type=kinds.BOX if self.corners else kinds.STAR,
+            stencil_width=width,
+            comm=COMM,
+        )
         own, grown = self.da.getRanges(), self.da.getGhostRanges()
         self.own, self.fills = own, 0
         self.whole, self.part = self.da.createGlobalVec(), self.da.createLocalVec()
@@ -109,7 +116,9 @@ def libraries():
         text, length = ctypes.create_string_buffer(8192), ctypes.c_int()
         ctypes.CDLL(path).MPI_Get_library_version(text, ctypes.byref(length))
         # The rest of the line says who built it, and where.
-        words.append(" ".join(text.value.decode().splitlines()[0].split(", package:")[0].replace("Version:", "").split()))
+        words.append(
+            " ".join(text.value.decode().splitlines()[0].split(", package:")[0].replace("Version:", "").split())
+        )
     return f"PETSc {'.'.join(map(str, PETSc.Sys.getVersion()))}, {', '.join(words)}"
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import html
-from typing import Any, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from ..explain import bytes_of
 from .halo_cases import COPY
@@ -99,7 +100,13 @@ def _every_row(result: Mapping[str, Any]) -> Table:
 def _missing(result: Mapping[str, Any]) -> list[str]:
     lines = []
     for m in result["missing"]:
-        where = f" ({', '.join(m['cases'])})" if 0 < len(m["cases"]) <= 3 else f" ({len(m['cases'])} cases)" if m["cases"] else ""
+        where = (
+            f" ({', '.join(m['cases'])})"
+            if 0 < len(m["cases"]) <= 3
+            else f" ({len(m['cases'])} cases)"
+            if m["cases"]
+            else ""
+        )
         lines.append(f"{m['contender']}{where}: {m['why']}")
     return lines
 

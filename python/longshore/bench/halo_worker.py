@@ -95,7 +95,9 @@ def main(arguments: list[str]) -> int:
         try:
             recorder.result["rows"].append(bind_row(context, case, spec["repeats"]))
         except Missing as error:
-            recorder.result["missing"].append({"contender": "longshore bind", "case": case.key, "n": case.n, "why": str(error)})
+            recorder.result["missing"].append(
+                {"contender": "longshore bind", "case": case.key, "n": case.n, "why": str(error)}
+            )
     recorder.result["finished"] = True
     recorder.save()
     return 0
@@ -104,7 +106,7 @@ def main(arguments: list[str]) -> int:
 if __name__ == "__main__":
     try:
         sys.exit(main(sys.argv[1:]))
-    except Exception:  # noqa: BLE001 (one rank's failure must end all of them, or the others wait for ever)
+    except Exception:
         traceback.print_exc()
         sys.stderr.flush()
         if "mpi4py.MPI" in sys.modules and sys.modules["mpi4py.MPI"].Is_initialized():

@@ -14,9 +14,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from ..errors import ArgumentError
 
@@ -258,10 +259,11 @@ def run_child(
 def run_until_done(
     start: Callable[[list[str], list[str]], ChildEnd], cases: Sequence[str], names: Sequence[str]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The rows of every case, and what is missing: children anew without the culprit whenever a contender takes one down.
+    """The rows of every case, and what is missing: children anew
+    without the culprit whenever a contender takes one down.
 
-    `start` runs one child with the names of the cases and of the contenders that are left. Its steps are CASE/CONTENDER/WORDS.
-    """
+    `start` runs one child with the names of the cases and of the
+    contenders that are left. Its steps are CASE/CONTENDER/WORDS."""
     rows: list[dict[str, Any]] = []
     missing: list[dict[str, Any]] = []
     left, names = list(cases), list(names)

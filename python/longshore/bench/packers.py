@@ -15,12 +15,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Iterable
+from typing import Any
 
 from .arena import Arena
 from .harness import child_environment, last_words
-from .patterns import Nest, Places, Side, make_pattern, message_starts
+from .patterns import Nest, Places, Side, make_pattern
 
 FAMILIES = {"mpich": "MPI_Pack, MPICH", "openmpi": "MPI_Pack, Open MPI"}
 PACKERS = tuple(FAMILIES.values())
@@ -118,14 +119,19 @@ class Packer:
 
 
 def interpreters(given: Iterable[str] = ()) -> list[str]:
-    """This interpreter and those that were named, else those of the environments beside this one (.venv, .venv-openmpi)."""
+    """This interpreter and those that were named, else those of
+    the environments beside this one (.venv, .venv-openmpi)."""
     found = [sys.executable, *given]
     if len(found) == 1:
         home = Path(sys.prefix)
         stem = home.name.split("-")[0]
         for other in sorted(home.parent.glob(stem + "*")):
             python = other / "bin" / "python"
-            if (other == home.parent / stem or other.name.startswith(stem + "-")) and other != home and os.access(python, os.X_OK):
+            if (
+                (other == home.parent / stem or other.name.startswith(stem + "-"))
+                and other != home
+                and os.access(python, os.X_OK)
+            ):
                 found.append(str(python))
     return found
 
@@ -154,7 +160,8 @@ def start(given: Iterable[str] = ()) -> tuple[dict[str, Packer], list[dict[str, 
 
 
 class _Datatypes:
-    """The datatypes of one side of a pattern, in each way that an expert would try. Keeps what it makes until `free`."""
+    """The datatypes of one side of a pattern, in each way that
+    an expert would try. Keeps what it makes until `free`."""
 
     def __init__(self, side: Side, element: int) -> None:
         from mpi4py import MPI
@@ -284,7 +291,8 @@ class _Child:
     def _time(self, direction: str, warm: bool, passes: int) -> dict[str, Any]:
         arena, carrier = self._arena, self._carriers[direction]
         assert arena is not None
-        # A process that has waited for its turn finds its addresses untranslated and its library cold: the others have not waited.
+        # A process that has waited for its turn finds its addresses
+        # untranslated and its library cold: the others have not waited.
         arena.refresh(direction)
         carrier.seconds(*arena.addresses(direction), 1)
         arena.refresh(direction)
@@ -311,7 +319,7 @@ def main() -> int:
             if child is None:
                 child = _Child()
             answer = child.answer(json.loads(line))
-        except Exception as error:  # noqa: BLE001 (whatever ails it is told)
+        except Exception as error:
             answer = {"why": f"{type(error).__name__}: {error}"}
         answers.write(json.dumps(answer) + "\n")
         answers.flush()

@@ -10,8 +10,9 @@ modelled after the applications of the DDTBench suite (Schneider, Gerstenberger,
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Callable, Iterable, Mapping, Union
+from typing import Any, Union
 
 import numpy as np
 
@@ -176,7 +177,9 @@ def _redistributed(key: str, extent: int) -> Pattern:
     local = 8 * n * extent
     source = Nest(8, ((j_count, 8 * s_j), (i_count, 8 * s_i)))
     destination = Nest(8, ((j_count, 8 * d_j), (i_count, 8 * d_i)))
-    return Pattern(key, extent, 8, Side.of(local, source), Side.of(local, destination), lambda: redistribution(key, extent))
+    return Pattern(
+        key, extent, 8, Side.of(local, source), Side.of(local, destination), lambda: redistribution(key, extent)
+    )
 
 
 # --- applications: the message is the same part of the array on both sides --------------------------------------------
@@ -204,7 +207,8 @@ def _relation(piece: Piece, element: int) -> Any:
 
 
 def _wrf(key: str, n: int) -> Pattern:
-    """Four 3-D fields and a 2-D one of floats with three points of halo, (x, z, y) with x fastest: 3 rows in x or in y."""
+    """Four 3-D fields and a 2-D one of floats with three points
+    of halo, (x, z, y) with x fastest: 3 rows in x or in y."""
     halo, levels, across = 3, max(1, n // 4), n + 6
     fields, each = [], 4 * across * levels * across
     for start, height in [(k * each, levels) for k in range(4)] + [(4 * each, 1)]:
@@ -269,7 +273,8 @@ def _lammps(key: str, n: int) -> Pattern:
 
 
 def _specfem(key: str, n: int) -> Pattern:
-    """n points of a mesh of 20 n, numbered element by element: ascending faces of 25 points, each in an order of its own."""
+    """n points of a mesh of 20 n, numbered element by element:
+    ascending faces of 25 points, each in an order of its own."""
     random = _random(n)
     places = np.sort(random.choice(20 * n, n, replace=False))
     for at in range(0, n, 25):
@@ -293,8 +298,8 @@ def _random_list(key: str, n: int) -> Pattern:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of message: in words, its table, how it is made, its sizes, and from which size on nothing can be won in a direction:
-    every loop touches the same cache lines, one or two elements each, and waits for them."""
+    """A kind of message: in words, its table, how it is made, its sizes, and from which size on nothing can be won in a
+    direction: every loop touches the same cache lines, one or two elements each, and waits for them."""
 
     title: str
     group: str
@@ -312,7 +317,9 @@ KINDS: dict[str, Kind] = {
     "R1": Kind("(BLOCK,*) to (*,BLOCK)", "redistributions", _redistributed, _R, _R_QUICK),
     "R2": Kind("(BLOCK,*) to (CYCLIC,*)", "redistributions", _redistributed, _R, _R_QUICK, {"assembly": 1024}),
     "R3": Kind("(CYCLIC,*) to (BLOCK,*)", "redistributions", _redistributed, _R, _R_QUICK),
-    "R4": Kind("(*,CYCLIC) to (CYCLIC,*), transposed", "redistributions", _redistributed, _R, _R_QUICK, {"assembly": 1024}),
+    "R4": Kind(
+        "(*,CYCLIC) to (CYCLIC,*), transposed", "redistributions", _redistributed, _R, _R_QUICK, {"assembly": 1024}
+    ),
     "wrf-x": Kind("WRF, halo in x: 12-byte runs of five arrays", "stencils", _wrf, (40, 256), (40,)),
     "wrf-y": Kind("WRF, halo in y: rows of five arrays", "stencils", _wrf, (40, 256), (40,)),
     "lu-x": Kind("NAS LU, rows of 5n doubles", "stencils", _lu, (33, 102), ()),
@@ -327,9 +334,17 @@ KINDS: dict[str, Kind] = {
     "lammps": Kind("LAMMPS, ascending list of 24-byte blocks", "lists", _lammps, (1000, 200_000), (1000,)),
     "specfem-oc": Kind("SPECFEM3D oc, list of floats", "lists", _specfem, (3000, 300_000), (3000,)),
     "specfem-cm": Kind("SPECFEM3D cm, list of 12-byte blocks", "lists", _specfem, (3000, 300_000), (3000,)),
-    "sorted-list": Kind("ascending list of doubles, gaps of 1 to 4", "lists", _sorted_list, (1000, 4000, 4_000_000), (1000,)),
-    "random-list": Kind("random list of doubles", "lists", _random_list, (4000, 4 << 20), (4000,),
-                        {"assembly": 1 << 20, "disassembly": 1 << 20}),
+    "sorted-list": Kind(
+        "ascending list of doubles, gaps of 1 to 4", "lists", _sorted_list, (1000, 4000, 4_000_000), (1000,)
+    ),
+    "random-list": Kind(
+        "random list of doubles",
+        "lists",
+        _random_list,
+        (4000, 4 << 20),
+        (4000,),
+        {"assembly": 1 << 20, "disassembly": 1 << 20},
+    ),
 }
 
 

@@ -54,7 +54,7 @@ def measure(repeats: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     for name, shape, source, destination, axes, rank in PLANS:
         try:
             rows.append(_row(ls, name, shape, source, destination, axes, rank, repeats))
-        except Exception as error:  # noqa: BLE001 (a row that fails is named, the others are still wanted)
+        except Exception as error:
             why = f"{type(error).__name__}: {error}"
             missing.append({"contender": "longshore plan", "why": why, "cases": [f"planning {name}"]})
     return rows, missing

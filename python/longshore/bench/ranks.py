@@ -12,7 +12,8 @@ import math
 import os
 import statistics
 import time
-from typing import Any, Iterable
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -36,7 +37,8 @@ _SLOW_TO_BUILD, _QUICK_MEMBERS = ("bwt", "wavelet"), 1 << 17
 
 
 def contender(module: str) -> str:
-    """A representation's name in the rows: ours begin with "longshore", those that only the thesis has with "thesis"."""
+    """A representation's name in the rows: ours begin with
+    "longshore", those that only the thesis has with "thesis"."""
     return f"{'longshore' if module in rank_modules('standard') else 'thesis'} {module}"
 
 
@@ -52,9 +54,8 @@ def run(
 ) -> dict[str, Any]:
     """Runs the bench, prints its tables, writes what was asked for and returns what `json` holds.
 
-    `cases` (classes "A" to "E", names of maps, or "named" for all of those), `maps` of each class and `repeats` of each timing, the
-    best of which counts, narrow it down.
-    """
+    `cases` (classes "A" to "E", names of maps, or "named" for all of those), `maps` of each class and `repeats` of each
+    timing, the best of which counts, narrow it down."""
     loops = _loops_module()
     report.check_outputs(json, plot)
     wanted = None if cases is None else set(cases)
@@ -94,11 +95,17 @@ def run(
             f"Each repeat asks {bench.questions:,} questions that were not asked before, fewer of what is slow; what would take "
             f"more than {_MOST_READ_SECONDS:g} s in order is not read. Building is timed once a map, analysis and checks and all.",
             "Bytes of CRoaring are those of its stored form, as it counts them itself.",
-            *([f"Quick: no {' and no '.join(_SLOW_TO_BUILD)} of more than {_QUICK_MEMBERS:,} members."] if quick else []),
+            *(
+                [f"Quick: no {' and no '.join(_SLOW_TO_BUILD)} of more than {_QUICK_MEMBERS:,} members."]
+                if quick
+                else []
+            ),
         ],
     }
     ranks_report.print_result(screen, result)
-    report.write_files(result, json, plot, lambda: ranks_report.figure(result), lambda: ranks_report.html_tables(result))
+    report.write_files(
+        result, json, plot, lambda: ranks_report.figure(result), lambda: ranks_report.html_tables(result)
+    )
     return result
 
 
@@ -111,7 +118,8 @@ def _loops_module() -> Any:
 
 
 def bound_bytes(case: RankCase) -> float:
-    """What no representation of all such maps can go below: log2 of the number of sets, or of lists, of as many members."""
+    """What no representation of all such maps can go below: log2
+    of the number of sets, or of lists, of as many members."""
     n = len(case.members)
     bits = _log2_factorial(WORLD) - _log2_factorial(WORLD - n)
     if np.all(np.diff(case.members) > 0):
@@ -148,7 +156,8 @@ class _Bench:
         return min(seconds(*arguments) for _ in range(self.repeats)) * 1e9 / max(questions, 1)
 
     def asked(self, seconds: Any, asked: list[np.ndarray], how: str) -> tuple[list[float], int]:
-        """Seconds of each repeat, `seconds(questions, how)` of other questions each time, and how many: what there is time for."""
+        """Seconds of each repeat, `seconds(questions, how)` of other
+        questions each time, and how many: what there is time for."""
         few_ns = seconds(asked[0][:_FEW], how) * 1e9 / len(asked[0][:_FEW])
         n = min(len(asked[0]), max(_FEW, int(_MOST_SECONDS * 1e9 / max(few_ns, 0.1))))
         return [seconds(questions[:n], how) for questions in asked], n
@@ -157,17 +166,28 @@ class _Bench:
         taken, n = self.asked(seconds, asked, how)
         return min(taken) * 1e9 / n
 
-    def select_and_rank(self, row: dict[str, Any], select: Any, rank: Any, case: RankCase, asked: list[np.ndarray]) -> None:
+    def select_and_rank(
+        self, row: dict[str, Any], select: Any, rank: Any, case: RankCase, asked: list[np.ndarray]
+    ) -> None:
         taken, n = self.asked(select, asked, "independent")
-        row |= {"seconds_median": statistics.median(taken), "seconds_min": min(taken), "seconds_max": max(taken),
-                "repeats": self.repeats, "questions": n, "payload_bytes": 8 * n, "ranks": WORLD, "threads": 1}
+        row |= {
+            "seconds_median": statistics.median(taken),
+            "seconds_min": min(taken),
+            "seconds_max": max(taken),
+            "repeats": self.repeats,
+            "questions": n,
+            "payload_bytes": 8 * n,
+            "ranks": WORLD,
+            "threads": 1,
+        }
         row["select_ns"] = min(taken) * 1e9 / n
         row["select_dependent_ns"] = self.asked_ns(select, asked, "dependent")
         if rank is not None:
             row["rank_ns"] = self.asked_ns(rank, [case.members[positions] for positions in asked], "independent")
 
     def measure(self, case: RankCase) -> list[dict[str, Any]]:
-        """A row for each representation that can hold the map, for each strategy, for the array and for the sets of others."""
+        """A row for each representation that can hold the map, for
+        each strategy, for the array and for the sets of others."""
         n = len(case.members)
         asked = [self.random.integers(0, n, self.questions) for _ in range(self.repeats)]
         array = case.members.astype(np.int32)
@@ -185,8 +205,16 @@ class _Bench:
                 continue
             if self.quick and n > _QUICK_MEMBERS and module in _SLOW_TO_BUILD:
                 continue
-            rows.append({**common, "contender": contender(module), "module": module, "estimated_bytes": estimate["bytes"],
-                         "estimated_ns": estimate["select_ns"], **self.of_map(case, asked, {"module": module})})
+            rows.append(
+                {
+                    **common,
+                    "contender": contender(module),
+                    "module": module,
+                    "estimated_bytes": estimate["bytes"],
+                    "estimated_ns": estimate["select_ns"],
+                    **self.of_map(case, asked, {"module": module}),
+                }
+            )
         hybrids = [*STRATEGIES, _WITHOUT_STRIDE] if case.group == "B" else STRATEGIES
         for name in hybrids:
             if name == _WITHOUT_STRIDE:
@@ -201,7 +229,9 @@ class _Bench:
                 start = time.perf_counter()
                 peer = self.peers.make(name, case.members)
                 build_ns = (time.perf_counter() - start) * 1e9 / n
-                rows.append({**common, "contender": name, "representation": name, "bytes": peer.bytes, "build_ns": build_ns})
+                rows.append(
+                    {**common, "contender": name, "representation": name, "bytes": peer.bytes, "build_ns": build_ns}
+                )
                 self.select_and_rank(rows[-1], peer.select_seconds, peer.rank_seconds, case, asked)
         return rows
 
@@ -216,20 +246,28 @@ class _Bench:
         # What answers by itself gets no index.
         hashed = rank_map.with_lookup("hash") if rank_map.representation != "bwt" else rank_map
         has_rank = hashed.lookup == "none" and rank_map.representation != "bwt"
-        self.select_and_rank(row, lambda *q: loops.rank_select_seconds(rank_map, *q),
-                             (lambda *q: loops.rank_rank_seconds(rank_map, *q)) if has_rank else None, case, asked)
+        self.select_and_rank(
+            row,
+            lambda *q: loops.rank_select_seconds(rank_map, *q),
+            (lambda *q: loops.rank_rank_seconds(rank_map, *q)) if has_rank else None,
+            case,
+            asked,
+        )
         # In order, the block of a bwt is at hand; nothing else is faster than a few times what it takes at random.
         if row["select_ns"] * 1e-9 * n < _MOST_READ_SECONDS or rank_map.representation == "bwt":
             row["read_ns"] = self.best_ns(loops.rank_read_seconds, n, rank_map)
         if hashed.lookup == "hash" and row["select_ns"] < slow_ns:
             row["hashed_bytes"] = hashed.bytes
-            row["hashed_rank_ns"] = self.asked_ns(lambda *q: loops.rank_rank_seconds(hashed, *q),
-                                                  [case.members[positions] for positions in asked], "independent")
+            row["hashed_rank_ns"] = self.asked_ns(
+                lambda *q: loops.rank_rank_seconds(hashed, *q),
+                [case.members[positions] for positions in asked],
+                "independent",
+            )
         return row
 
     def groups(self) -> dict[str, Any]:
-        """The algebra on two random halves of the world, nanoseconds a member of both; and translation of single ranks into a list
-        of everybody, one after the other."""
+        """The algebra on two random halves of the world, nanoseconds a member of both; and translation of single ranks
+        into a list of everybody, one after the other."""
         half = WORLD // 2
         sets = [np.sort(self.random.choice(WORLD, half, replace=False)) for _ in range(2)]
         a, b = (RankMap(members, WORLD) for members in sets)
@@ -251,7 +289,9 @@ class _Bench:
         }
         return {
             "union_ns": self.best_ns(self.loops.rank_union_seconds, WORLD, a, b),
-            "translate_one_ns": self.asked_ns(lambda *q: self.loops.rank_rank_seconds(everybody, *q), asked, "dependent"),
+            "translate_one_ns": self.asked_ns(
+                lambda *q: self.loops.rank_rank_seconds(everybody, *q), asked, "dependent"
+            ),
             "operations_ns": {name: self.best_ns(_seconds, n, call) for name, (call, n) in operations.items()},
         }
 
@@ -277,8 +317,16 @@ def aims(rows: list[dict[str, Any]], groups: dict[str, Any]) -> list[dict[str, A
         if not found:
             return
         value, where = (min if at_least else max)(found)
-        out.append({"aim": what, "limit": limit, "reached": value, "unit": unit, "worst": where,
-                    "met": value >= limit if at_least else value <= limit})
+        out.append(
+            {
+                "aim": what,
+                "limit": limit,
+                "reached": value,
+                "unit": unit,
+                "worst": where,
+                "met": value >= limit if at_least else value <= limit,
+            }
+        )
 
     def excess(name: str) -> tuple[float, str]:
         contenders = by_name[name]
@@ -288,38 +336,75 @@ def aims(rows: list[dict[str, Any]], groups: dict[str, Any]) -> list[dict[str, A
     groups_of = {row["name"]: row["case"] for row in rows}
     structured = [name for name in by_name if is_structured(groups_of[name], name)]
     nested = [name for name in by_name if name in NESTED or groups_of[name] == "B"]
-    aim("hybrid bytes over the smallest module, structured maps but strides", 1.1,
-        [excess(name) for name in structured if groups_of[name] != "B"])
-    aim("hybrid bytes over the smallest module, strides (class B)", 1.1,
-        [excess(name) for name in structured if groups_of[name] == "B"])
-    aim("hybrid bytes over the smallest module, random sets", 1.25,
-        [excess(name) for name in by_name if groups_of[name] == "A" or name in ("random 10k", "random 500k")])
-    aim("hybrid bytes over the smallest module, lists by chance", 1.25,
-        [excess(name) for name in by_name if name in ("random graph", "leaders of shuffled nodes", "random permutation")])
+    aim(
+        "hybrid bytes over the smallest module, structured maps but strides",
+        1.1,
+        [excess(name) for name in structured if groups_of[name] != "B"],
+    )
+    aim(
+        "hybrid bytes over the smallest module, strides (class B)",
+        1.1,
+        [excess(name) for name in structured if groups_of[name] == "B"],
+    )
+    aim(
+        "hybrid bytes over the smallest module, random sets",
+        1.25,
+        [excess(name) for name in by_name if groups_of[name] == "A" or name in ("random 10k", "random 500k")],
+    )
+    aim(
+        "hybrid bytes over the smallest module, lists by chance",
+        1.25,
+        [
+            excess(name)
+            for name in by_name
+            if name in ("random graph", "leaders of shuffled nodes", "random permutation")
+        ],
+    )
     aim("bytes of nested loops", 200, [(by_name[name][_HYBRID]["bytes"], name) for name in nested], "bytes")
     aim("SELECT of nested loops", 10, [(by_name[name][_HYBRID]["select_ns"], name) for name in nested], "ns")
     for module, words, independent, dependent in (
-        ("elias-fano", "Elias-Fano", 20, 40), ("bitmap512", "bitmap", 20, 40), ("runs", "runs", 75, 75)
+        ("elias-fano", "Elias-Fano", 20, 40),
+        ("bitmap512", "bitmap", 20, 40),
+        ("runs", "runs", 75, 75),
     ):
         there = [(by_name[name][contender(module)], name) for name in by_name if contender(module) in by_name[name]]
         aim(f"SELECT of {words}, median of maps", independent, _median(there, "select_ns"), "ns")
         aim(f"dependent SELECT of {words}, median of maps", dependent, _median(there, "select_dependent_ns"), "ns")
-    slower = sorted((c["longshore time"]["select_ns"] / c["int array"]["select_ns"], name) for name, c in by_name.items())
+    slower = sorted(
+        (c["longshore time"]["select_ns"] / c["int array"]["select_ns"], name) for name, c in by_name.items()
+    )
     if slower:
         aim("time strategy over the int array, median", 2, [slower[len(slower) // 2]])
         aim("time strategy over the int array, 90th percentile", 3, [slower[int(0.9 * (len(slower) - 1))]])
     for module, words, limit in (("bitmap512", "a bitmap", 10), ("elias-fano", "Elias-Fano", 40)):
-        there = [(c[contender(module)], name) for name, c in by_name.items() if "rank_ns" in c.get(contender(module), {})]
+        there = [
+            (c[contender(module)], name) for name, c in by_name.items() if "rank_ns" in c.get(contender(module), {})
+        ]
         aim(f"RANK of members in {words}, median of maps", limit, _median(there, "rank_ns"), "ns")
-    aim("RANK of members of lists, hashed, median of maps", 40,
-        _median([(c[_HYBRID], name) for name, c in by_name.items() if "hashed_rank_ns" in c[_HYBRID]], "hashed_rank_ns"), "ns")
-    aim("analysis a member (without the search for ranks that come twice), median of maps of 100,000 and more", 1.5,
-        _median([(c[_HYBRID], name) for name, c in by_name.items() if c[_HYBRID]["n"] >= 100_000], "analysis_ns"), "ns")
+    aim(
+        "RANK of members of lists, hashed, median of maps",
+        40,
+        _median(
+            [(c[_HYBRID], name) for name, c in by_name.items() if "hashed_rank_ns" in c[_HYBRID]], "hashed_rank_ns"
+        ),
+        "ns",
+    )
+    aim(
+        "analysis a member (without the search for ranks that come twice), median of maps of 100,000 and more",
+        1.5,
+        _median([(c[_HYBRID], name) for name, c in by_name.items() if c[_HYBRID]["n"] >= 100_000], "analysis_ns"),
+        "ns",
+    )
     aim("union of two half-million-member maps, a member", 15, [(groups["union_ns"], "random halves")], "ns")
     if by_name:
         ratio = [c["thesis hybrid"]["bytes"] / c[_HYBRID]["bytes"] for c in by_name.values()]
         time = [c[_HYBRID]["select_ns"] / c["thesis hybrid"]["select_ns"] for c in by_name.values()]
-        aim("bytes of the thesis's hybrid over ours, geometric mean", 10, [(geometric_mean(ratio), "all maps")], at_least=True)
+        aim(
+            "bytes of the thesis's hybrid over ours, geometric mean",
+            10,
+            [(geometric_mean(ratio), "all maps")],
+            at_least=True,
+        )
         aim("SELECT of ours over the thesis's hybrid, geometric mean", 1, [(geometric_mean(time), "all maps")])
     return out
 

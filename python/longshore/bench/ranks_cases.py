@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Callable, Iterator
 
 import numpy as np
 
@@ -17,7 +17,13 @@ CLASSES = {
 }
 # What the aims call nested loops, beside B.
 NESTED = (
-    "box of a mesh", "sub-mesh", "matrix row", "matrix column", "block-cyclic grid", "transpose", "node-local",
+    "box of a mesh",
+    "sub-mesh",
+    "matrix row",
+    "matrix column",
+    "block-cyclic grid",
+    "transpose",
+    "node-local",
     "leaders in a stride",
 )
 # Nothing in these is to be found but chance; all other maps are structured, whether their structure is found or not.
@@ -38,7 +44,8 @@ def is_structured(group: str, name: str) -> bool:
 
 
 def class_maps(letter: str, count: int, seed: int = 2011) -> Iterator[RankCase]:
-    """Maps of one of the thesis's classes (section 5.2); the same ones for the same seed, however many are asked for."""
+    """Maps of one of the thesis's classes (section 5.2); the
+    same ones for the same seed, however many are asked for."""
     make = {"A": _random, "B": _stride, "C": _ranges, "D": _faces, "E": _descending}[letter]
     for k in range(count):
         members = make(np.random.default_rng([seed, ord(letter), k]))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import html
 import statistics
-from typing import Any, Mapping
+from collections.abc import Mapping
+from typing import Any
 
 from .ranks_cases import CLASSES
 from .report import Screen, html_table, machine_words
@@ -18,7 +19,11 @@ def _groups(result: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
     """Rows by class; each named map is its own."""
     groups: dict[str, list[dict[str, Any]]] = {}
     for row in result["rows"]:
-        title = f"class {row['case']}: {CLASSES[row['case']]}" if row["case"] in CLASSES else f"{row['name']}, {row['n']:,} members"
+        title = (
+            f"class {row['case']}: {CLASSES[row['case']]}"
+            if row["case"] in CLASSES
+            else f"{row['name']}, {row['n']:,} members"
+        )
         groups.setdefault(title, []).append(row)
     return groups
 
@@ -39,23 +44,41 @@ def _line(name: str, rows: list[dict[str, Any]]) -> tuple[str, ...]:
     taken = {row["representation"] for row in rows} - {name}
     title = f"{name} ({', '.join(sorted(taken))})" if taken else name
     over = statistics.median(row["bytes"] / row["bound_bytes"] for row in rows)
-    rank = median("rank_ns") or (median("hashed_rank_ns") + " hashed" if any("hashed_rank_ns" in row for row in rows) else "")
-    return (title, str(len(rows)), median("bytes", "{:,.0f}"), f"{over:.3g}", median("select_ns"), median("select_dependent_ns"),
-            median("read_ns", "{:.2f}"), rank, median("build_ns"))
+    rank = median("rank_ns") or (
+        median("hashed_rank_ns") + " hashed" if any("hashed_rank_ns" in row for row in rows) else ""
+    )
+    return (
+        title,
+        str(len(rows)),
+        median("bytes", "{:,.0f}"),
+        f"{over:.3g}",
+        median("select_ns"),
+        median("select_dependent_ns"),
+        median("read_ns", "{:.2f}"),
+        rank,
+        median("build_ns"),
+    )
 
 
 def _aims(result: Mapping[str, Any]) -> list[tuple[str, ...]]:
     return [
-        (aim["aim"], f"{aim['limit']:g} {aim['unit']}".strip(), f"{aim['reached']:.3g}", "met" if aim["met"] else "missed",
-         aim["worst"])
+        (
+            aim["aim"],
+            f"{aim['limit']:g} {aim['unit']}".strip(),
+            f"{aim['reached']:.3g}",
+            "met" if aim["met"] else "missed",
+            aim["worst"],
+        )
         for aim in result["aims"]
     ]
 
 
 def _operations(result: Mapping[str, Any]) -> list[tuple[str, ...]]:
     groups = result["groups"]
-    return [*((name, f"{ns:.1f}") for name, ns in groups["operations_ns"].items()),
-            ("translate a rank into a list of everybody, after another", f"{groups['translate_one_ns']:.0f}")]
+    return [
+        *((name, f"{ns:.1f}") for name, ns in groups["operations_ns"].items()),
+        ("translate a rank into a list of everybody, after another", f"{groups['translate_one_ns']:.0f}"),
+    ]
 
 
 def print_result(screen: Screen, result: Mapping[str, Any]) -> None:
@@ -93,8 +116,8 @@ def html_tables(result: Mapping[str, Any]) -> str:
 
 
 def figure(result: Mapping[str, Any]) -> Any:
-    """A row of panels for each class, as the thesis has them (figures 5.1 to 5.19): bytes, SELECT at random, and in order, of each
-    map, by number; the maps with names side by side in a row of their own."""
+    """A row of panels for each class, as the thesis has them (figures 5.1 to 5.19): bytes, SELECT at random, and in
+    order, of each map, by number; the maps with names side by side in a row of their own."""
     from matplotlib import colormaps
     from matplotlib.figure import Figure
 
@@ -112,8 +135,14 @@ def figure(result: Mapping[str, Any]) -> Any:
                 rows = [row for row in of_case if row["contender"] == name and key in row]
                 if rows:
                     marker, size = ("o", 3) if name.startswith("longshore") else ("x", 4)
-                    axis.plot([place[row["name"]] for row in rows], [row[key] for row in rows], marker, label=name, markersize=size,
-                              color=colormaps["tab20"](k % 20))
+                    axis.plot(
+                        [place[row["name"]] for row in rows],
+                        [row[key] for row in rows],
+                        marker,
+                        label=name,
+                        markersize=size,
+                        color=colormaps["tab20"](k % 20),
+                    )
             axis.set_yscale("log")
             axis.set_title(f"class {case}: {CLASSES[case]}" if case in CLASSES else case)
             axis.set_ylabel(label)

@@ -7,8 +7,9 @@ import html
 import io
 import json as json_module
 import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 from .harness import BenchError
 
@@ -44,7 +45,8 @@ def write_files(
     figure: Callable[[], Any],
     tables: Callable[[], str],
 ) -> None:
-    """Writes the JSON and the plot that were asked for: `figure` draws with matplotlib, `tables` is what a page has below it."""
+    """Writes the JSON and the plot that were asked for: `figure`
+    draws with matplotlib, `tables` is what a page has below it."""
     if json is not None:
         _write_whole(json, (json_module.dumps(result, indent=2) + "\n").encode("utf-8"))
     if plot is not None:

@@ -62,7 +62,7 @@ class Bench:
                 prepared = contender.prepare(context, case)
         except Missing as error:
             why = str(error)
-        except Exception as error:  # noqa: BLE001 (whatever ails a contender must not end the others)
+        except Exception as error:
             why = f"{type(error).__name__}: {error}"
         why = self._agree(why)
         if why or prepared is None:
@@ -84,7 +84,7 @@ class Bench:
             prepared.verify(contender.name)
         except WrongResult as error:
             why = f"WRONG RESULT: {error}"
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:
             why = f"{type(error).__name__}: {error}"
         return self._agree(why)
 
@@ -236,7 +236,7 @@ def main(arguments: list[str]) -> int:
 if __name__ == "__main__":
     try:
         sys.exit(main(sys.argv[1:]))
-    except Exception:  # noqa: BLE001 (one rank's failure must end all of them, or the others wait for ever)
+    except Exception:
         traceback.print_exc()
         sys.stderr.flush()
         if "mpi4py.MPI" in sys.modules and sys.modules["mpi4py.MPI"].Is_initialized():

@@ -15,8 +15,8 @@ from ..stores.team import TeamError, launched_rank, launched_size
 
 FINE, FAILED, WRONG_INPUT, MEMORY, IO = 0, 1, 2, 3, 4
 
-# A launcher ends a whole job once one process leaves with an error, and drops what the others have not said yet, or have only just
-# said: the first process, which speaks, lets its words go out, and the others let it speak.
+# A launcher ends a whole job once one process leaves with an error, and drops what the others have not said yet, or
+# have only just said: the first process, which speaks, lets its words go out, and the others let it speak.
 _FIRST_LINGERS_S, _OTHERS_LINGER_S = 0.1, 1.0
 
 _EPILOG = """\b
@@ -30,7 +30,8 @@ Exit codes:
 
 
 @click.group(
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}, epilog=_EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=_EPILOG,
     no_args_is_help=True,
 )
 @click.version_option(__version__, "--version", message="longshore %(version)s")

@@ -7,7 +7,9 @@ import click
 _COMMON = (
     click.option("--quick", is_flag=True, help="Small sizes and few repetitions: under 30 s."),
     click.option("--json", type=click.Path(dir_okay=False), metavar="FILE", help="Write the results as JSON to FILE."),
-    click.option("--plot", type=click.Path(dir_okay=False), metavar="FILE", help="Draw the results into FILE (png, svg, html)."),
+    click.option(
+        "--plot", type=click.Path(dir_okay=False), metavar="FILE", help="Draw the results into FILE (png, svg, html)."
+    ),
 )
 # What single benches take besides.
 _OWN = {
@@ -15,21 +17,48 @@ _OWN = {
         click.option("--mpiexec", metavar="PROGRAM", help="The launcher.  [default: this environment's own]"),
         click.option("--ranks", type=click.IntRange(1), default=2, show_default=True, help="MPI processes."),
         click.option("--case", "cases", multiple=True, metavar="NAME", help="Only this case (may be repeated)."),
-        click.option("--size", "sizes", multiple=True, type=click.IntRange(1), metavar="N",
-                     help="Only N x N arrays (may be repeated)."),
-        click.option("--contender", "contenders", multiple=True, metavar="NAME",
-                     help="Only this contender, and the memory copies (may be repeated)."),
+        click.option(
+            "--size",
+            "sizes",
+            multiple=True,
+            type=click.IntRange(1),
+            metavar="N",
+            help="Only N x N arrays (may be repeated).",
+        ),
+        click.option(
+            "--contender",
+            "contenders",
+            multiple=True,
+            metavar="NAME",
+            help="Only this contender, and the memory copies (may be repeated).",
+        ),
         click.option("--repeats", type=click.IntRange(1), metavar="K", help="Repetitions of every case."),
     ),
     "halo": (
         click.option("--mpiexec", metavar="PROGRAM", help="The launcher.  [default: this environment's own]"),
         click.option("--ranks", type=click.IntRange(1), default=2, show_default=True, help="MPI processes."),
-        click.option("--case", "cases", multiple=True, metavar="NAME",
-                     help="Only this case, such as 27-point-1-64-x: stencil, width, boxes, axis (may be repeated)."),
-        click.option("--size", "sizes", multiple=True, type=click.IntRange(1), metavar="N",
-                     help="Only N x N x N cells a rank (may be repeated)."),
-        click.option("--contender", "contenders", multiple=True, metavar="NAME",
-                     help="Only this contender, and the copies (may be repeated)."),
+        click.option(
+            "--case",
+            "cases",
+            multiple=True,
+            metavar="NAME",
+            help="Only this case, such as 27-point-1-64-x: stencil, width, boxes, axis (may be repeated).",
+        ),
+        click.option(
+            "--size",
+            "sizes",
+            multiple=True,
+            type=click.IntRange(1),
+            metavar="N",
+            help="Only N x N x N cells a rank (may be repeated).",
+        ),
+        click.option(
+            "--contender",
+            "contenders",
+            multiple=True,
+            metavar="NAME",
+            help="Only this contender, and the copies (may be repeated).",
+        ),
         click.option("--repeats", type=click.IntRange(1), metavar="K", help="Repetitions of every case."),
     ),
     "apps": (
@@ -39,32 +68,74 @@ _OWN = {
         click.option("--repeats", type=click.IntRange(1), metavar="K", help="Repetitions of every case."),
     ),
     "assembly": (
-        click.option("--case", "cases", multiple=True, metavar="NAME", help="Only this case, such as R4 (may be repeated)."),
-        click.option("--size", "sizes", multiple=True, type=click.IntRange(2), metavar="N",
-                     help="Every case at this size, in what it counts: extents, or entries of a list (may be repeated)."),
-        click.option("--contender", "contenders", multiple=True, metavar="NAME",
-                     help="Only this contender, memcpy and the hand-written loop (may be repeated)."),
+        click.option(
+            "--case", "cases", multiple=True, metavar="NAME", help="Only this case, such as R4 (may be repeated)."
+        ),
+        click.option(
+            "--size",
+            "sizes",
+            multiple=True,
+            type=click.IntRange(2),
+            metavar="N",
+            help="Every case at this size, in what it counts: extents, or entries of a list (may be repeated).",
+        ),
+        click.option(
+            "--contender",
+            "contenders",
+            multiple=True,
+            metavar="NAME",
+            help="Only this contender, memcpy and the hand-written loop (may be repeated).",
+        ),
         click.option("--repeats", type=click.IntRange(1), metavar="K", help="Repetitions of every case."),
-        click.option("--mpi-python", "mpi_pythons", multiple=True, metavar="PROGRAM",
-                     help="An interpreter with another MPI (may be repeated).  [default: environments beside this one]"),
+        click.option(
+            "--mpi-python",
+            "mpi_pythons",
+            multiple=True,
+            metavar="PROGRAM",
+            help="An interpreter with another MPI (may be repeated).  [default: environments beside this one]",
+        ),
     ),
     "breakeven": (
-        click.option("--case", "cases", multiple=True, metavar="NAME",
-                     help="Only `dependent` or only `independent` instructions (may be repeated)."),
-        click.option("--size", "sizes", multiple=True, type=click.IntRange(4), metavar="N",
-                     help="Only messages of N words, a power of two (may be repeated)."),
+        click.option(
+            "--case",
+            "cases",
+            multiple=True,
+            metavar="NAME",
+            help="Only `dependent` or only `independent` instructions (may be repeated).",
+        ),
+        click.option(
+            "--size",
+            "sizes",
+            multiple=True,
+            type=click.IntRange(4),
+            metavar="N",
+            help="Only messages of N words, a power of two (may be repeated).",
+        ),
         click.option("--repeats", type=click.IntRange(1), metavar="K", help="Repetitions of every case."),
     ),
     "ranks": (
-        click.option("--case", "cases", multiple=True, metavar="NAME",
-                     help="Only this class (A to E), this map, or `named` maps (may be repeated)."),
-        click.option("--maps", type=click.IntRange(1), metavar="N", help="Maps of each class.  [default: 1000, 1 with --quick]"),
+        click.option(
+            "--case",
+            "cases",
+            multiple=True,
+            metavar="NAME",
+            help="Only this class (A to E), this map, or `named` maps (may be repeated).",
+        ),
+        click.option(
+            "--maps", type=click.IntRange(1), metavar="N", help="Maps of each class.  [default: 1000, 1 with --quick]"
+        ),
         click.option("--repeats", type=click.IntRange(1), metavar="K", help="Repetitions of every timing."),
     ),
     "communicators": (
-        click.option("--ranks", type=click.IntRange(1), metavar="N",
-                     help="Ranks of the world.  [default: 200000, 20000 with --quick]"),
-        click.option("--case", "cases", multiple=True, metavar="NUMBER", help="Only this experiment, 1 to 14 (may be repeated)."),
+        click.option(
+            "--ranks",
+            type=click.IntRange(1),
+            metavar="N",
+            help="Ranks of the world.  [default: 200000, 20000 with --quick]",
+        ),
+        click.option(
+            "--case", "cases", multiple=True, metavar="NUMBER", help="Only this experiment, 1 to 14 (may be repeated)."
+        ),
         click.option("--repeats", type=click.IntRange(1), metavar="K", help="Repetitions of every timing."),
     ),
 }
@@ -93,7 +164,9 @@ def _command(name, entry):
 
     for option in reversed(_COMMON + _OWN.get(name, ())):
         run = option(run)
-    return click.command(name, short_help=entry.description, help=f"{entry.description[0].upper()}{entry.description[1:]}.")(run)
+    return click.command(
+        name, short_help=entry.description, help=f"{entry.description[0].upper()}{entry.description[1:]}."
+    )(run)
 
 
 def _commands():

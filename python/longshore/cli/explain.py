@@ -11,12 +11,20 @@ from .words import Axes, ElementType, Shape
 
 
 @click.command(short_help="Show what a redistribution will do. Needs no data.")
-@click.option("--shape", type=Shape(), required=True, metavar="NxM...", help="Extents of the whole array, such as 8192x8192.")
-@click.option("--dtype", type=ElementType(), default="float64", show_default=True, help="Element type, as NumPy names it.")
+@click.option(
+    "--shape", type=Shape(), required=True, metavar="NxM...", help="Extents of the whole array, such as 8192x8192."
+)
+@click.option(
+    "--dtype", type=ElementType(), default="float64", show_default=True, help="Element type, as NumPy names it."
+)
 @click.option("--from", "source", required=True, metavar="LAYOUT", help="The layout the array is in.")
 @click.option("--to", "destination", required=True, metavar="LAYOUT", help="The layout it is wanted in.")
-@click.option("--axes", type=Axes(), metavar="A,B...",
-              help="Permute dimensions, as numpy.transpose does: destination dimension d is source dimension AXES[d].")
+@click.option(
+    "--axes",
+    type=Axes(),
+    metavar="A,B...",
+    help="Permute dimensions, as numpy.transpose does: destination dimension d is source dimension AXES[d].",
+)
 @click.option("--rank", type=click.IntRange(min=0), help="Tell it from this rank's view only.")
 @click.option("--json", "as_json", is_flag=True, help="Write JSON for programs.")
 def explain(shape, dtype, source, destination, axes, rank, as_json):

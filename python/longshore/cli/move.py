@@ -15,19 +15,27 @@ from .words import Axes, Size
 @click.argument("source", metavar="SRC", type=click.Path())
 @click.argument("destination", metavar="DST", type=click.Path())
 @click.option("--to", "layout", metavar="LAYOUT", help="Layout of DST, if it is a folder.")
-@click.option("--axes", type=Axes(), metavar="A,B...",
-              help="Permute dimensions, as numpy.transpose does: DST's dimension d is SRC's dimension AXES[d].")
-@click.option("--max-mem", type=Size(), metavar="SIZE",
-              help="Stay within this much memory, such as 256MiB; under mpiexec, each process.  [default: a quarter of what is "
-              "free, at most 1GiB]")
+@click.option(
+    "--axes",
+    type=Axes(),
+    metavar="A,B...",
+    help="Permute dimensions, as numpy.transpose does: DST's dimension d is SRC's dimension AXES[d].",
+)
+@click.option(
+    "--max-mem",
+    type=Size(),
+    metavar="SIZE",
+    help="Stay within this much memory, such as 256MiB; under mpiexec, each process.  [default: a quarter of what is "
+    "free, at most 1GiB]",
+)
 @click.option("--verify", is_flag=True, help="Read both stores back and compare them before DST appears.")
 @click.option("--threads", type=click.IntRange(1, 1024), metavar="N", help="Threads to use.  [default: the processors]")
 @click.option("--force", is_flag=True, help="Replace DST, if it is a .npy file or a folder of shards.")
 @click.option("--json", "as_json", is_flag=True, help="Write the report as JSON for programs.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
 def move(source, destination, layout, axes, max_mem, verify, threads, force, as_json, quiet):
-    """Move an array from one store to another. A store is one .npy file, or a folder of one .npy a rank with a layout.json;
-    a DST that ends in .npy is one file and gathers everything, any other is a folder and needs --to.
+    """Move an array from one store to another. A store is one .npy file, or a folder of one .npy a rank with a
+    layout.json; a DST that ends in .npy is one file and gathers everything, any other is a folder and needs --to.
 
     \b
     longshore move elevation.npy shards/ --to "(BLOCK, *) on 4"
@@ -47,8 +55,18 @@ def move(source, destination, layout, axes, max_mem, verify, threads, force, as_
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _stop)
     try:
-        report = moving.move(source, destination, layout, axes=axes, max_mem=max_mem, verify=verify, threads=threads,
-                             force=force, team=team, watcher=watcher)
+        report = moving.move(
+            source,
+            destination,
+            layout,
+            axes=axes,
+            max_mem=max_mem,
+            verify=verify,
+            threads=threads,
+            force=force,
+            team=team,
+            watcher=watcher,
+        )
     except SystemExit:
         team.abort(143)
         raise
@@ -74,7 +92,9 @@ def tell(report):
     rate = f"{bytes_of(report.moved_bytes / report.seconds)}/s" if report.seconds > 0 else ""
     predicted = f"{report.predicted_bytes:,} bytes"
     if report.predicted_messages is not None:
-        predicted += f", {count_of(report.predicted_messages, 'message')}, {bytes_of(report.predicted_local_bytes)} stay local"
+        predicted += (
+            f", {count_of(report.predicted_messages, 'message')}, {bytes_of(report.predicted_local_bytes)} stay local"
+        )
     who = f"{count_of(report.threads, 'thread')}" if report.processes == 1 else f"{report.processes} MPI processes"
     window = " x ".join(map(str, report.window_shape))
     windows = f"{count_of(report.windows, 'window')} of at most {window}" if report.windows > 1 else "one window"
@@ -101,12 +121,23 @@ class _Bar:
 
     def __init__(self):
         from rich.console import Console
-        from rich.progress import (BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn,
-                                   TransferSpeedColumn)
+        from rich.progress import (
+            BarColumn,
+            DownloadColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+            TransferSpeedColumn,
+        )
 
         self._progress = Progress(
-            TextColumn("{task.description}"), BarColumn(), DownloadColumn(binary_units=True), TransferSpeedColumn(),
-            TimeRemainingColumn(), console=Console(stderr=True), transient=True,
+            TextColumn("{task.description}"),
+            BarColumn(),
+            DownloadColumn(binary_units=True),
+            TransferSpeedColumn(),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            transient=True,
         )
         self._task = None
 

@@ -16,17 +16,33 @@ def ranks():
 
 @ranks.command(short_help="Show what each representation of a rank map costs.")
 @click.argument("members", nargs=-1, required=True, metavar="MEMBERS...")
-@click.option("--world", type=click.IntRange(0, 2**40), metavar="N",
-              help="Ranks of the world.  [default: as few as hold the members]")
-@click.option("--strategy", type=click.Choice(["time", "space", "hybrid"]), default="hybrid", show_default=True,
-              help="What is to be small.")
-@click.option("--alpha", type=click.FloatRange(0, 1), default=0.25, show_default=True, help="The weight of time in the hybrid.")
-@click.option("--modules", type=click.Choice(["standard", "thesis", "all"]), default="all", show_default=True,
-              help="The representations that are looked at.")
+@click.option(
+    "--world",
+    type=click.IntRange(0, 2**40),
+    metavar="N",
+    help="Ranks of the world.  [default: as few as hold the members]",
+)
+@click.option(
+    "--strategy",
+    type=click.Choice(["time", "space", "hybrid"]),
+    default="hybrid",
+    show_default=True,
+    help="What is to be small.",
+)
+@click.option(
+    "--alpha", type=click.FloatRange(0, 1), default=0.25, show_default=True, help="The weight of time in the hybrid."
+)
+@click.option(
+    "--modules",
+    type=click.Choice(["standard", "thesis", "all"]),
+    default="all",
+    show_default=True,
+    help="The representations that are looked at.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Write JSON for programs.")
 def explain(members, world, strategy, alpha, modules, as_json):
-    """Show what each representation of a rank map would cost, and which one is taken. MEMBERS are a range, a section of a process
-    grid, a list of ranks in order, or a file of them (text, or an array of NumPy's).
+    """Show what each representation of a rank map would cost, and which one is taken. MEMBERS are a range, a section of
+    a process grid, a list of ranks in order, or a file of them (text, or an array of NumPy's).
 
     \b
     longshore ranks explain 0:1048576:64
@@ -43,35 +59,52 @@ def explain(members, world, strategy, alpha, modules, as_json):
     if launched_rank() != 0:
         return  # under mpiexec one process is enough
     if as_json:
-        json_module.dump({"size": told.size, "world": told.world, "structure": told.structure, "strategy": strategy, "alpha": alpha,
-                          "rows": told.rows}, sys.stdout)
+        json_module.dump(
+            {
+                "size": told.size,
+                "world": told.world,
+                "structure": told.structure,
+                "strategy": strategy,
+                "alpha": alpha,
+                "rows": told.rows,
+            },
+            sys.stdout,
+        )
         print()
         return
     click.echo(str(told), nl=False)
 
 
-@ranks.command(short_help="Show the communicators of any MPI program and what their members cost.",
-               context_settings={"allow_interspersed_args": False})
-@click.option("--json", "json_file", metavar="FILE", type=click.Path(dir_okay=False), help="Write JSON to this file, too.")
-@click.option("--family", type=click.Choice(["auto", "mpich", "openmpi", "abi"]), default="auto", show_default=True,
-              help="The program's MPI; auto asks the launcher.")
+@ranks.command(
+    short_help="Show the communicators of any MPI program and what their members cost.",
+    context_settings={"allow_interspersed_args": False},
+)
+@click.option(
+    "--json", "json_file", metavar="FILE", type=click.Path(dir_okay=False), help="Write JSON to this file, too."
+)
+@click.option(
+    "--family",
+    type=click.Choice(["auto", "mpich", "openmpi", "abi"]),
+    default="auto",
+    show_default=True,
+    help="The program's MPI; auto asks the launcher.",
+)
 @click.option("--library", "only_library", is_flag=True, help="Print the library to preload by hand, and run nothing.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[--] COMMAND...")
 def profile(json_file, family, only_library, command):
-    """Run COMMAND, an MPI program with its launcher, and show at its end, on the standard error, which communicators and groups it
-    created: their members' structure, what the MPI library's lists of them cost on all processes together, and what compact maps
-    would. The program is not rebuilt; its exit code is passed on. One that ends without MPI_Finalize gets no report, nor do
-    communicators of the Sessions model.
+    """Run COMMAND, an MPI program with its launcher, and show at its end, on the standard error, which communicators
+    and groups it created: their members' structure, what the MPI library's lists of them cost on all processes
+    together, and what compact maps would. The program is not rebuilt; its exit code is passed on. One that ends without
+    MPI_Finalize gets no report, nor do communicators of the Sessions model.
 
     \b
     longshore ranks profile -- mpiexec -n 4 ./program
     longshore ranks profile --json profile.json -- mpirun -n 4 python program.py
     LD_PRELOAD=$(longshore ranks profile --library --family openmpi) mpirun -x LD_PRELOAD -n 4 ./program
 
-    The library gets to the processes by their environment. Every process must have it, else the program hangs: launchers hand it to
-    other nodes (Open MPI's are told to, with -x), but programs that are linked statically or change their user do not load it. By
-    hand, LONGSHORE_RANK_PROFILE names the file for JSON.
-    """
+    The library gets to the processes by their environment. Every process must have it, else the program hangs:
+    launchers hand it to other nodes (Open MPI's are told to, with -x), but programs that are linked statically or
+    change their user do not load it. By hand, LONGSHORE_RANK_PROFILE names the file for JSON."""
     from .. import rank_profile
 
     if not command and not only_library:

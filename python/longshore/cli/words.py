@@ -23,7 +23,9 @@ class Shape(click.ParamType):
             return value
         words = re.split(r"[x,]", value.strip().lower().strip("()").rstrip(","))
         if not all(re.fullmatch(r"\s*\d{1,20}\s*", word) for word in words):
-            self.fail(f"{value!r} is no shape; write the extents with x between them, such as 8192x8192", param, context)
+            self.fail(
+                f"{value!r} is no shape; write the extents with x between them, such as 8192x8192", param, context
+            )
         shape = tuple(int(word) for word in words)
         if max(shape) >= 2**63:
             self.fail(f"{max(shape)} does not fit in 63 bits", param, context)
@@ -79,8 +81,11 @@ class ElementType(click.ParamType):
             else:
                 dtype = np.dtype(value)
         except Exception:
-            self.fail(f'{value!r} is no element type NumPy knows; float64, ">i4", S10 and [["x", "<f4"], ["n", "<i8"]] are some',
-                      param, context)
+            self.fail(
+                f'{value!r} is no element type NumPy knows; float64, ">i4", S10 and [["x", "<f4"], ["n", "<i8"]] are some',
+                param,
+                context,
+            )
         if dtype.hasobject or dtype.itemsize == 0:
             self.fail(f"{value!r} has no fixed size in bytes", param, context)
         return dtype

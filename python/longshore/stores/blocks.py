@@ -43,8 +43,14 @@ class _Window:
 class _Flight:
     """One move from start() to wait(): what is open for it, and its steps."""
 
-    def __init__(self, windows: list[_Window], file: Any, publication: Publication | None, proxy: bool,
-                 held: contextlib.ExitStack) -> None:
+    def __init__(
+        self,
+        windows: list[_Window],
+        file: Any,
+        publication: Publication | None,
+        proxy: bool,
+        held: contextlib.ExitStack,
+    ) -> None:
         self._windows, self._file, self._held = windows, file, held
         self.publication = publication
         """Of what is written; None: it is read."""
@@ -57,7 +63,8 @@ class _Flight:
             self._thread.start()
 
     def _carry_out(self) -> Iterator[bool]:
-        """A step at a time. After a failure nothing is read or written any more, but the other ranks still get their windows."""
+        """A step at a time. After a failure nothing is read or written
+        any more, but the other ranks still get their windows."""
         try:
             for window in self._windows:
                 if self.publication is None:
@@ -105,15 +112,22 @@ class _Flight:
 class FileMover:
     """A move between an XArray and a file, to be carried out again and again: start(), wait().
 
-    start() opens the file, or makes it under a hidden name. Then a thread of its own does the work (`proxy`), or test() does a bit
-    at a time and wait() the rest; until then a source XArray must not be written, a destination not be touched. What was written
-    takes its place in wait(), whole and on the disk, or not at all. A file that is read must not be replaced or changed meanwhile.
-    With a communicator start() and wait() are collective, and an error of one rank is raised on all; what a destination holds after
-    an error is undefined.
-    """
+    start() opens the file, or makes it under a hidden name. Then a thread of its own does the work (`proxy`), or test()
+    does a bit at a time and wait() the rest; until then a source XArray must not be written, a destination not be
+    touched. What was written takes its place in wait(), whole and on the disk, or not at all. A file that is read must
+    not be replaced or changed meanwhile. With a communicator start() and wait() are collective, and an error of one
+    rank is raised on all; what a destination holds after an error is undefined."""
 
-    def __init__(self, end: ElementsEnd | Hdf5End, order: str, windows: list[_Window], team: Team, writing: bool, proxy: bool,
-                 force: bool) -> None:
+    def __init__(
+        self,
+        end: ElementsEnd | Hdf5End,
+        order: str,
+        windows: list[_Window],
+        team: Team,
+        writing: bool,
+        proxy: bool,
+        force: bool,
+    ) -> None:
         self._end, self._order, self._windows, self._team = end, order, windows, team
         self._writing, self._proxy, self._force = writing, proxy, force
         self._flight: _Flight | None = None
@@ -123,7 +137,8 @@ class FileMover:
             self._flight.close()
 
     def start(self) -> None:
-        """Begins the move. Raises StoreError where the file cannot be read or made, or is there already and `force` not given."""
+        """Begins the move. Raises StoreError where the file cannot be
+        read or made, or is there already and `force` not given."""
         if self._flight is not None:
             raise ArgumentError("this move has been started already: wait() for it first")
         publication, open_file = None, self._reopen
@@ -150,11 +165,14 @@ class FileMover:
         file = self._end.read()
         if file.order != self._order:
             file.close()
-            raise StoreError(f"{self._end.path} is in {file.order} order; it was in {self._order} order when the mover was bound")
+            raise StoreError(
+                f"{self._end.path} is in {file.order} order; it was in {self._order} order when the mover was bound"
+            )
         return file
 
     def test(self) -> bool:
-        """Makes some progress; True when nothing is left but for wait() to publish the file. ArgumentError before start()."""
+        """Makes some progress; True when nothing is left but for
+        wait() to publish the file. ArgumentError before start()."""
         return self._started("test").test()
 
     def wait(self) -> None:
@@ -216,19 +234,20 @@ def bind(
 ) -> FileMover:
     """Ties an XArray to a file that it is saved to, or loaded from: a mover with start(), test() and wait().
 
-    One of the two is an XArray; the other names a file that holds one array over the region `domain` (None: the blocks' bounding
-    region). A file whose name ends in .npy is that; one in .h5 or .hdf5 is HDF5, through h5py, and `dataset` names the dataset in
-    it; with `offset` it is raw bytes, and the elements begin there. `order`: how the elements of a raw or of a written file lie,
-    "C" (None) or "F".
+    One of the two is an XArray; the other names a file that holds one array over the region `domain` (None: the blocks'
+    bounding region). A file whose name ends in .npy is that; one in .h5 or .hdf5 is HDF5, through h5py, and `dataset`
+    names the dataset in it; with `offset` it is raw bytes, and the elements begin there. `order`: how the elements of a
+    raw or of a written file lie, "C" (None) or "F".
 
-    Saved is what the blocks own, without ghost cells: every point of the domain must belong to one block. The file is new, and zero
-    before the offset; it replaces another only with `force`. Loaded is what the blocks have of the domain, with ghost=True their
-    ghost cells too; all else keeps what it holds. dtypes must be the same.
+    Saved is what the blocks own, without ghost cells: every point of the domain must belong to one block. The file is
+    new, and zero before the offset; it replaces another only with `force`. Loaded is what the blocks have of the
+    domain, with ghost=True their ghost cells too; all else keeps what it holds. dtypes must be the same.
 
-    With an mpi4py communicator the call is collective, the XArray must be made with it, and all ranks read and write side by side
-    (HDF5 is written by rank 0, to which the others send). Without one, `threads` (None: as many as the process may use) share the
-    work. `proxy`: a thread of the mover's own does it while the caller computes; with `comm` MPI must have been initialised with
-    MPI_THREAD_MULTIPLE, as mpi4py does. `max_mem`: bytes (or "64MiB") that a rank may take for it; None is about 10 MiB.
+    With an mpi4py communicator the call is collective, the XArray must be made with it, and all ranks read and
+    write side by side (HDF5 is written by rank 0, to which the others send). Without one, `threads` (None: as many
+    as the process may use) share the work. `proxy`: a thread of the mover's own does it while the caller computes;
+    with `comm` MPI must have been initialised with MPI_THREAD_MULTIPLE, as mpi4py does. `max_mem`: bytes (or
+    "64MiB") that a rank may take for it; None is about 10 MiB.
 
     Raises ArgumentError, ShapeError, DTypeError, StoreError and MemoryLimitError, with `comm` on every rank alike, and
     DisagreementError where ranks ask for different things.
@@ -255,22 +274,34 @@ def bind(
     def prepare() -> tuple[XArray, _core.Region, ElementsEnd | Hdf5End, str, tuple[int, ...], int]:
         array, name = (source, destination) if writing else (destination, source)
         if not isinstance(array, XArray) or not isinstance(name, (str, os.PathLike)):
-            raise ArgumentError("one of source and destination is an XArray, the other the name of a file; these are "
-                                f"{type(source).__name__} and {type(destination).__name__}")
+            raise ArgumentError(
+                "one of source and destination is an XArray, the other the name of a file; these are "
+                f"{type(source).__name__} and {type(destination).__name__}"
+            )
         if (array.rank is None) != (comm is None):
-            raise ArgumentError("the XArray has the blocks of " + ("all ranks; make it with comm=, too" if comm is not None else
-                                                                   f"rank {array.rank} alone; give the comm= it was made with"))
+            raise ArgumentError(
+                "the XArray has the blocks of "
+                + (
+                    "all ranks; make it with comm=, too"
+                    if comm is not None
+                    else f"rank {array.rank} alone; give the comm= it was made with"
+                )
+            )
         if comm is not None and threads is not None:
             raise ArgumentError("threads= is for the threads engine; with comm= every rank moves its own part")
         if comm is not None and proxy and MPI.Query_thread() < MPI.THREAD_MULTIPLE:
-            raise ArgumentError("a proxy calls MPI beside this thread: initialise MPI with MPI_THREAD_MULTIPLE, or bind without it")
+            raise ArgumentError(
+                "a proxy calls MPI beside this thread: initialise MPI with MPI_THREAD_MULTIPLE, or bind without it"
+            )
         if writing and ghost:
             raise ArgumentError("ghost= is for loading; ghost cells are not saved")
         if force and not writing:
             raise ArgumentError("force= is for saving")
         where = array.blocks.bounding if domain is None else domain
         workers = 1 if comm is not None else threads or min(16, usable_processors())
-        end = end_of(os.path.abspath(name), where.shape, array.dtype, workers, order=order, offset=offset, dataset=dataset)
+        end = end_of(
+            os.path.abspath(name), where.shape, array.dtype, workers, order=order, offset=offset, dataset=dataset
+        )
         if writing:
             _check_cover(array, where)
             Publication(end.path, folder=False, force=force).check()
@@ -280,8 +311,10 @@ def bind(
         return array, where, end, file.order, file.grain, _bytes(max_mem)
 
     array, where, end, lies, grain, limit = team.together(prepare)
-    mine = (f"{'saving to' if writing else 'loading from'} {end.path} over {where} ({offset=}, {dataset=}, {order=}, {ghost=}, "
-            f"{proxy=}, {force=}, {max_mem=}) {array.dtype} on {array.blocks} (digest {array.blocks.digest:x})")
+    mine = (
+        f"{'saving to' if writing else 'loading from'} {end.path} over {where} ({offset=}, {dataset=}, {order=}, {ghost=}, "
+        f"{proxy=}, {force=}, {max_mem=}) {array.dtype} on {array.blocks} (digest {array.blocks.digest:x})"
+    )
     told = team.broadcast(mine)
     team.agree(None if told == mine else DisagreementError(f"rank {team.rank} is {mine}; rank 0 is {told}"))
 
@@ -294,7 +327,9 @@ def bind(
     mover = FileMover(end, lies, windows, team, writing, proxy, force)
     needed = team.max(mover.workspace_bytes)
     if 0 < limit < needed:
-        raise MemoryLimitError(f"this move needs {needed} bytes beyond its array, max_mem allows {limit}; allow at least that much")
+        raise MemoryLimitError(
+            f"this move needs {needed} bytes beyond its array, max_mem allows {limit}; allow at least that much"
+        )
     return mover
 
 
@@ -317,7 +352,8 @@ def load(source: str | os.PathLike, destination: XArray, **options: Any) -> None
 
 
 def _check_cover(array: XArray, domain: _core.Region) -> None:
-    """Raises ArgumentError where two blocks, one of them here, have the same point of the domain, or no block has one."""
+    """Raises ArgumentError where two blocks, one of them here,
+    have the same point of the domain, or no block has one."""
     blocks = array.blocks
     index = regions.RegionIndex(blocks.regions)
     for k in array.owned:
@@ -332,13 +368,19 @@ def _check_cover(array: XArray, domain: _core.Region) -> None:
             raise ArgumentError(f"no block has the points {hole} of the domain {domain}; say with domain= what to save")
 
 
-def _cut(blocks: _core.FloorPlan, domain: _core.Region, grain: tuple[int, ...], order: str, itemsize: int, ranks: int,
-         piece_bytes: int) -> list[_core.Region]:
+def _cut(
+    blocks: _core.FloorPlan,
+    domain: _core.Region,
+    grain: tuple[int, ...],
+    order: str,
+    itemsize: int,
+    ranks: int,
+    piece_bytes: int,
+) -> list[_core.Region]:
     """The part of the domain that there are blocks for, in pieces as they follow each other in the file.
 
-    Pieces are whole grains, of at most so many bytes (but one grain) and small enough that every rank gets one, and as long as can
-    be in the file's fastest dimensions.
-    """
+    Pieces are whole grains, of at most so many bytes (but one grain) and small enough that every rank gets one, and as
+    long as can be in the file's fastest dimensions."""
     region = domain & blocks.bounding
     if region.empty:
         return []
@@ -354,13 +396,23 @@ def _cut(blocks: _core.FloorPlan, domain: _core.Region, grain: tuple[int, ...], 
     return sorted(pieces, key=lambda piece: piece.lower if order == "C" else piece.lower[::-1])
 
 
-def _bind_windows(pieces: list[_core.Region], ranks: int, blocks: _core.FloorPlan, array: XArray, domain: _core.Region, order: str,
-                  writing: bool, ways: dict[str, Any]) -> list[_Window]:
-    """Movers between the array and the pieces, of which each rank gets an equal share, one after the other. Collective."""
+def _bind_windows(
+    pieces: list[_core.Region],
+    ranks: int,
+    blocks: _core.FloorPlan,
+    array: XArray,
+    domain: _core.Region,
+    order: str,
+    writing: bool,
+    ways: dict[str, Any],
+) -> list[_Window]:
+    """Movers between the array and the pieces, of which each
+    rank gets an equal share, one after the other. Collective."""
     rank = array.rank
     shares = [pieces[len(pieces) * r // ranks : len(pieces) * (r + 1) // ranks] for r in range(ranks)]
     memory = np.empty(max((piece.size for piece in pieces), default=0), array.dtype)
-    # A floor plan with ghost cells is another one than the array's, so its grids are handed over as arrays of their own.
+    # A floor plan with ghost cells is another one than the
+    # array's, so its grids are handed over as arrays of their own.
     target = [np.asarray(grid) for grid in array] if blocks is not array.blocks else array
     windows = []
     for turn in range(max(map(len, shares))):

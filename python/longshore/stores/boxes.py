@@ -35,7 +35,7 @@ class FileArray:
 class Box:
     """A sub-box of a `FileArray` as runs of contiguous bytes: `runs` of `run_bytes` each, offsets on demand."""
 
-    __slots__ = ("array", "run_bytes", "runs", "_base", "_outer", "_strides")
+    __slots__ = ("_base", "_outer", "_strides", "array", "run_bytes", "runs")
 
     def __init__(self, array, start, shape):
         self.array = array
@@ -266,7 +266,9 @@ def create_array_file(path, header, data_bytes, *, exclusive=True):
         finally:
             os.close(fd)
     except OSError as error:
-        raise StoreError(error.errno, f"cannot make {path} of {len(header) + data_bytes} bytes: {error.strerror}") from None
+        raise StoreError(
+            error.errno, f"cannot make {path} of {len(header) + data_bytes} bytes: {error.strerror}"
+        ) from None
 
 
 def sync_file(path, *, forget=False):

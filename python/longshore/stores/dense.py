@@ -16,7 +16,8 @@ _TOKEN = re.compile(r"\s*((?i:x(?=\s*\d|\s*replicated))|[A-Za-z_]+|\d+|\S)")
 
 @dataclass(frozen=True)
 class DenseDimension:
-    """How one array dimension is dealt: cell t = index + origin of the template, in blocks, to the coordinates in turn."""
+    """How one array dimension is dealt: cell t = index + origin
+    of the template, in blocks, to the coordinates in turn."""
 
     kind: str  # "*", "BLOCK", "CYCLIC" or "GEN_BLOCK"
     extent: int
@@ -27,7 +28,8 @@ class DenseDimension:
     sizes: tuple = ()
 
     def boundaries(self, limit):
-        """The starts of the first `limit` runs of indices that one coordinate owns, and whether that was all of them."""
+        """The starts of the first `limit` runs of indices that
+        one coordinate owns, and whether that was all of them."""
         if self.extent == 0:
             return [], True
         if self.kind == "*" or self.coordinates == 1:
@@ -59,7 +61,8 @@ class DenseDimension:
         return ((index + self.origin) // self.block + self.source) % self.coordinates
 
     def owned(self, coordinate, lo, hi):
-        """The indices in [lo, hi) that a coordinate owns, ascending: a slice where they are evenly spaced, else an array."""
+        """The indices in [lo, hi) that a coordinate owns, ascending:
+        a slice where they are evenly spaced, else an array."""
         if self.kind == "*" or self.coordinates == 1:
             return slice(lo, hi)
         if self.kind == "GEN_BLOCK":
@@ -95,7 +98,8 @@ class DenseDimension:
 
 @dataclass(frozen=True)
 class DenseLayout:
-    """A layout as its canonical text says it. Reads what `str(Layout)` prints; the core has refused everything wrong."""
+    """A layout as its canonical text says it. Reads what
+    `str(Layout)` prints; the core has refused everything wrong."""
 
     shape: tuple
     dimensions: tuple
@@ -203,8 +207,15 @@ class DenseLayout:
         for extent, copies in zip(extents, replicated):
             processes *= extent
             replicas *= extent if copies else 1
-        return cls(shape, tuple(dimensions), tuple(extents), tuple(replicated), replicas=replicas, processes=processes,
-                   **options)
+        return cls(
+            shape,
+            tuple(dimensions),
+            tuple(extents),
+            tuple(replicated),
+            replicas=replicas,
+            processes=processes,
+            **options,
+        )
 
     @classmethod
     def of(cls, layout):
@@ -248,7 +259,8 @@ def count(indices):
 
 
 def selector(owned, lo):
-    """What to index a window's array with to reach these global indices: plain slices where possible, else an open mesh."""
+    """What to index a window's array with to reach these global
+    indices: plain slices where possible, else an open mesh."""
     moved = []
     for indices, low in zip(owned, lo):
         if isinstance(indices, slice):

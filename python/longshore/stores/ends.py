@@ -52,7 +52,9 @@ class ElementsEnd:
     writers: int | None = None
     """How many processes may have it open for writing; None: all of them."""
 
-    def __init__(self, path: str, shape: tuple[int, ...], dtype: np.dtype, threads: int, order: str, offset: int | None) -> None:
+    def __init__(
+        self, path: str, shape: tuple[int, ...], dtype: np.dtype, threads: int, order: str, offset: int | None
+    ) -> None:
         if offset is None and not path.endswith(".npy"):
             raise ArgumentError(
                 f"the name {path} does not say what is in the file: .npy, .h5 and .hdf5 do; for raw bytes say with offset= where "
@@ -74,15 +76,20 @@ class ElementsEnd:
             fd = open_plain(self.path)
         else:
             fd, header = open_npy(self.path)
-            array, dtype = replace(array, data_offset=header.data_offset, shape=header.shape, order=header.order), header.dtype
+            array, dtype = (
+                replace(array, data_offset=header.data_offset, shape=header.shape, order=header.order),
+                header.dtype,
+            )
         files = Files(self._threads)
         files.hold(self.path, fd)
         try:
             _check(self.path, array.shape, dtype, self._shape, self._dtype)
             size = os.fstat(fd).st_size
             if self._raw and size < self.bytes:
-                raise StoreError(f"{self.path} has {size} bytes; an array of shape {self._shape} and dtype {dtype} that begins at "
-                                 f"{array.data_offset} ends at {self.bytes}")
+                raise StoreError(
+                    f"{self.path} has {size} bytes; an array of shape {self._shape} and dtype {dtype} that begins at "
+                    f"{array.data_offset} ends at {self.bytes}"
+                )
         except BaseException:
             files.close()
             raise
@@ -176,9 +183,17 @@ class Hdf5End:
 
 
 def end_of(
-    path: str, shape: tuple[int, ...], dtype: np.dtype, threads: int, *, order: str | None, offset: int | None, dataset: str | None
+    path: str,
+    shape: tuple[int, ...],
+    dtype: np.dtype,
+    threads: int,
+    *,
+    order: str | None,
+    offset: int | None,
+    dataset: str | None,
 ) -> ElementsEnd | Hdf5End:
-    """The end that a file's name and the caller's words mean, for an array of this shape and dtype. Raises ArgumentError."""
+    """The end that a file's name and the caller's words mean, for
+    an array of this shape and dtype. Raises ArgumentError."""
     if order not in (None, "C", "F"):
         raise ArgumentError(f'order is {order!r}; it must be "C" or "F"')
     if dataset is None and (offset is not None or not path.endswith((".h5", ".hdf5"))):
@@ -188,7 +203,9 @@ def end_of(
     return Hdf5End(path, shape, dtype, dataset)
 
 
-def _check(what: str, shape: tuple[int, ...], dtype: np.dtype, wanted_shape: tuple[int, ...], wanted_dtype: np.dtype) -> None:
+def _check(
+    what: str, shape: tuple[int, ...], dtype: np.dtype, wanted_shape: tuple[int, ...], wanted_dtype: np.dtype
+) -> None:
     if len(shape) != len(wanted_shape):
         raise ShapeError(f"{what} has {len(shape)} dimensions, the domain has {len(wanted_shape)}")
     for d, (extent, wanted) in enumerate(zip(shape, wanted_shape)):
@@ -198,7 +215,9 @@ def _check(what: str, shape: tuple[int, ...], dtype: np.dtype, wanted_shape: tup
                 "holds"
             )
     if dtype != wanted_dtype:
-        raise DTypeError(f"{what} has elements of dtype {dtype}, the XArray has {wanted_dtype}; make an XArray of that dtype")
+        raise DTypeError(
+            f"{what} has elements of dtype {dtype}, the XArray has {wanted_dtype}; make an XArray of that dtype"
+        )
 
 
 @contextmanager

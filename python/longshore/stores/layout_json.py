@@ -100,8 +100,13 @@ def _no_fraction(text):
 
 def _parse(raw, make_layout):
     try:
-        values = json.loads(raw.decode("utf-8"), object_pairs_hook=_unique, parse_int=_integer, parse_float=_no_fraction,
-                            parse_constant=_no_fraction)
+        values = json.loads(
+            raw.decode("utf-8"),
+            object_pairs_hook=_unique,
+            parse_int=_integer,
+            parse_float=_no_fraction,
+            parse_constant=_no_fraction,
+        )
     except UnicodeDecodeError as error:
         raise StoreError(f"it is not UTF-8: byte {error.start} cannot be read") from None
     except RecursionError:
@@ -155,7 +160,14 @@ def check_shard_name(name):
         encoded = os.fsencode(name)
     except UnicodeEncodeError:
         raise StoreError(f"{_short(name)} is no file name") from None
-    if not 0 < len(encoded) <= 255 or "/" in name or "\\" in name or "\0" in name or name in (".", "..") or name == NAME:
+    if (
+        not 0 < len(encoded) <= 255
+        or "/" in name
+        or "\\" in name
+        or "\0" in name
+        or name in (".", "..")
+        or name == NAME
+    ):
         raise StoreError(f"{_short(name)} is no plain file name inside the folder")
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .. import errors
-from ..errors import ArgumentError, DTypeError, MemoryLimitError, StoreError
+from ..errors import ArgumentError, DTypeError, MemoryLimitError
 from . import memory
 from .boxes import Files
 from .dense import DenseLayout, count, selector
@@ -81,14 +81,24 @@ class Quiet:
         pass
 
 
-def move(source, destination, to=None, *, axes=None, max_mem=None, verify=False, threads=None, force=False, team=None,
-         watcher=None):
+def move(
+    source,
+    destination,
+    to=None,
+    *,
+    axes=None,
+    max_mem=None,
+    verify=False,
+    threads=None,
+    force=False,
+    team=None,
+    watcher=None,
+):
     """Moves the array of one store into another. Collective over the team. Returns a `MoveReport`.
 
-    `source` is a `.npy` file or a folder of shards; `destination` likewise, named by its ending. `to` is the layout of the
-    destination's folder; a `.npy` file gathers everything. `axes` permutes the dimensions as `numpy.transpose` does.
-    `max_mem` bounds this process's resident memory, in bytes, above what it is when the move begins.
-    """
+    `source` is a `.npy` file or a folder of shards; `destination` likewise, named by its ending. `to` is the layout of
+    the destination's folder; a `.npy` file gathers everything. `axes` permutes the dimensions as `numpy.transpose`
+    does. `max_mem` bounds this process's resident memory, in bytes, above what it is when the move begins."""
     team = Alone() if team is None else team
     watcher = Quiet() if watcher is None else watcher
     memory.reset_peak()
@@ -117,7 +127,8 @@ def move(source, destination, to=None, *, axes=None, max_mem=None, verify=False,
 
 
 class _Job:
-    """One move from check to publication. Everything is refused here, in the constructor, before anything is written."""
+    """One move from check to publication. Everything is refused
+    here, in the constructor, before anything is written."""
 
     def __init__(self, source, destination, to, axes, max_mem, threads, force, team):
         from .. import plan
@@ -130,8 +141,10 @@ class _Job:
         self._check_axes(axes)
         shape = tuple(self.source.shape[a] for a in self.axes)
         if to is None and not as_file:
-            raise ArgumentError("a folder of shards needs a layout: say it with --to, for example --to "
-                                f'"({", ".join(["BLOCK"] + ["*"] * (len(shape) - 1))}) on 4"')
+            raise ArgumentError(
+                "a folder of shards needs a layout: say it with --to, for example --to "
+                f'"({", ".join(["BLOCK"] + ["*"] * (len(shape) - 1))}) on 4"'
+            )
         self.layout = destination_layout(to, shape, as_file)
         self.dtype = self.source.dtype
         if self.dtype.hasobject:
@@ -146,8 +159,21 @@ class _Job:
             self.total *= extent
         self.written = self.total * dense.replicas
         messages, local = self._predict()
-        self.report = MoveReport(source, destination, str(self.source.layout), str(self.layout), self.source.shape,
-                                 str(self.dtype), team.engine, team.size, threads, self.total, self.written, local, messages)
+        self.report = MoveReport(
+            source,
+            destination,
+            str(self.source.layout),
+            str(self.layout),
+            self.source.shape,
+            str(self.dtype),
+            team.engine,
+            team.size,
+            threads,
+            self.total,
+            self.written,
+            local,
+            messages,
+        )
         self.report.max_mem_bytes = max_mem
         team.first(self._check_space)
         self._choose_window(max_mem, dense)
@@ -160,7 +186,8 @@ class _Job:
             raise ArgumentError(f"axes {','.join(map(str, self.axes))} is no permutation of the array's {n} dimensions")
 
     def _predict(self):
-        """Messages and the bytes that stay with their rank; None where the plan has too many motions to count them all."""
+        """Messages and the bytes that stay with their rank; None
+        where the plan has too many motions to count them all."""
         messages, local = 0, 0
         ranks = self.source.dense.processes
         if ranks * self.layout.rank_count > 1 << 20:
@@ -174,7 +201,8 @@ class _Job:
         return messages, local
 
     def _choose_window(self, max_mem, dense):
-        """The window that fits the ceiling together with everything else a move holds; refused if even a small one does not."""
+        """The window that fits the ceiling together with everything
+        else a move holds; refused if even a small one does not."""
         source_dense, itemsize, size = self.source.dense, self.dtype.itemsize, self.team.size
         self.sides = Side.of(source_dense), Side.of(dense, self.axes)
         parts = -(-source_dense.processes // size) + -(-dense.processes // size)
@@ -237,7 +265,9 @@ class _Job:
 
         made = plan(window.source_layout, window.target_layout, self.raw, axes=list(self.axes))
         if self.team.engine == "mpi":
-            return made.bind(window.sources, window.targets, comm=self.team.comm, placement="wrap", max_mem=self.workspace)
+            return made.bind(
+                window.sources, window.targets, comm=self.team.comm, placement="wrap", max_mem=self.workspace
+            )
         return made.bind(window.sources, window.targets, threads=self.threads)
 
     def _order(self):
@@ -249,12 +279,18 @@ class _Job:
         target_layout, target_boxes, target_shapes = target.window(to_lo, to_hi)
         sources, source_bytes = self.arenas[0].carve(shapes, self.source.order, self.raw)
         targets, target_bytes = self.arenas[1].carve(target_shapes, target.order, self.raw)
-        return _Window(source_layout, target_layout, sources, targets,
-                       [(boxes[rank], source_bytes[rank]) for rank in boxes],
-                       [(target_boxes[rank], target_bytes[rank]) for rank in target_boxes])
+        return _Window(
+            source_layout,
+            target_layout,
+            sources,
+            targets,
+            [(boxes[rank], source_bytes[rank]) for rank in boxes],
+            [(target_boxes[rank], target_bytes[rank]) for rank in target_boxes],
+        )
 
     def carry(self, watcher, verify):
-        """Moves everything, window by window, and brings it to the disk; out of the page cache too if it will be verified."""
+        """Moves everything, window by window, and brings it to the
+        disk; out of the page cache too if it will be verified."""
         watcher.phase("moving", self.written)
         error = key = mover = None
         with Files(self.threads) as files:
@@ -284,17 +320,21 @@ class _Job:
         self.team.agree(error)
         self.report.moved_bytes = self.team.sum(self.report.moved_bytes)
         if self.report.moved_bytes != self.written:
-            raise VerificationError(f"{self.report.moved_bytes} bytes were moved where {self.written} were predicted; "
-                                    "nothing was published")
+            raise VerificationError(
+                f"{self.report.moved_bytes} bytes were moved where {self.written} were predicted; nothing was published"
+            )
         watcher.phase("bringing to the disk", 0)
         started = time.perf_counter()
         finish_store(self.target, self.team, forget=verify)
         self.report.sync_seconds = time.perf_counter() - started
 
     def verify(self, watcher):
-        """Reads both stores back and compares them, with NumPy and the plain twin of the layouts: no engine, no plan."""
+        """Reads both stores back and compares them, with NumPy
+        and the plain twin of the layouts: no engine, no plan."""
         watcher.phase("verifying", self.written)
-        window = choose_window(self.source.shape, self.dtype.itemsize, *self.sides, self.verify_bytes, _LARGEST_VERIFY_BYTES)
+        window = choose_window(
+            self.source.shape, self.dtype.itemsize, *self.sides, self.verify_bytes, _LARGEST_VERIFY_BYTES
+        )
 
         def compare():
             with Files(self.threads) as files:
@@ -350,7 +390,8 @@ class _Window:
 
 
 class _Arena:
-    """One buffer, used again for every window: parts are carved from its start, so only what is used becomes resident."""
+    """One buffer, used again for every window: parts are carved
+    from its start, so only what is used becomes resident."""
 
     def __init__(self):
         self._bytes = np.empty(0, np.uint8)

@@ -25,7 +25,8 @@ _MAX_DEPTH = 24
 _MAX_FIELDS = 4096
 _TYPE = re.compile(r"[<>|=]?([biufcSUVmM])(\d{1,18})(\[[A-Za-z0-9/]{1,32}\])?\Z|[<>|=]?[?]\Z")
 _TOKEN = re.compile(
-    r"""[ \t\r\n]*(?:(?P<string>[bu]?'(?:[^'\\]|\\.)*'|[bu]?"(?:[^"\\]|\\.)*")|(?P<number>-?\d+)L?|(?P<name>[A-Za-z]+)"""
+    r"""[
+    \t\r\n]*(?:(?P<string>[bu]?'(?:[^'\\]|\\.)*'|[bu]?"(?:[^"\\]|\\.)*")|(?P<number>-?\d+)L?|(?P<name>[A-Za-z]+)"""
     r"""|(?P<sign>[(){}\[\]:,]))""",
     re.DOTALL,
 )
@@ -47,7 +48,8 @@ class NpyHeader:
 
 
 def parse_descr(descr):
-    """A dtype from a header's `descr`: a string, or a list of (name, descr[, shape]). Refuses objects and zero bytes."""
+    """A dtype from a header's `descr`: a string, or a list of
+    (name, descr[, shape]). Refuses objects and zero bytes."""
     fields = 0
 
     def build(node, depth):
@@ -56,7 +58,9 @@ def parse_descr(descr):
             raise StoreError(f"the element type nests deeper than {_MAX_DEPTH}")
         if isinstance(node, str):
             if node.lstrip("<>|=").startswith("O"):
-                raise StoreError("it holds Python objects, which have no fixed size and may run code when they are read")
+                raise StoreError(
+                    "it holds Python objects, which have no fixed size and may run code when they are read"
+                )
             if not _TYPE.match(node):
                 raise StoreError(f"{_short(node)} is no element type of fixed size")
             return node
@@ -135,7 +139,9 @@ def read_header(fd):
         if start[:2] in (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"):
             raise StoreError("it is a Python pickle, which may run code when it is read")
         if start[:4] == b"PK\x03\x04":
-            raise StoreError("it is a .npz archive; take the array you want out of it first, with numpy.load and numpy.save")
+            raise StoreError(
+                "it is a .npz archive; take the array you want out of it first, with numpy.load and numpy.save"
+            )
         raise StoreError("it does not start as a .npy file does" if start else "it is empty")
     major = start[6]
     if (major, start[7]) not in ((1, 0), (2, 0), (3, 0)):
@@ -164,7 +170,8 @@ def read_header(fd):
 
 
 def open_npy(path, *, follow_links=True):
-    """Opens a `.npy` file for reading and checks it: (descriptor, header). The size must be what the header promises."""
+    """Opens a `.npy` file for reading and checks it: (descriptor,
+    header). The size must be what the header promises."""
     name = os.fspath(path)
     fd = open_plain(path, follow_links=follow_links)
     try:
@@ -204,7 +211,8 @@ def encode_header(shape, dtype, order):
 
 
 def _parse_literal(text):
-    """A Python literal of dicts, lists, tuples, strings, integers and booleans; bounded in depth, nothing else accepted."""
+    """A Python literal of dicts, lists, tuples, strings, integers
+    and booleans; bounded in depth, nothing else accepted."""
     place = 0
 
     def token():
@@ -239,7 +247,9 @@ def _parse_literal(text):
             return sequence(depth, ")" if word == "(" else "]")
         if kind == "sign" and word == "{":
             return mapping(depth)
-        raise StoreError("its header cannot be read" if word is None else f"its header has {_short(word)} where a value belongs")
+        raise StoreError(
+            "its header cannot be read" if word is None else f"its header has {_short(word)} where a value belongs"
+        )
 
     def sequence(depth, closing):
         items, commas = [], 0

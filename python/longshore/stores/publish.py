@@ -55,8 +55,10 @@ class Publication:
         if stat.S_ISLNK(status.st_mode):
             raise StoreError(f"{self.destination} is a symbolic link; name the place itself")
         if not self.force:
-            raise StoreError(f"{self.destination} exists already; name another place, or replace it with --force (in Python "
-                             "force=True)")
+            raise StoreError(
+                f"{self.destination} exists already; name another place, or replace it with --force (in Python "
+                "force=True)"
+            )
         if stat.S_ISDIR(status.st_mode) != self.folder:
             was, wanted = ("folder", "file") if not self.folder else ("file", "folder")
             raise StoreError(f"{self.destination} is a {was}; it is not replaced by a {wanted}")
@@ -90,7 +92,9 @@ class Publication:
         place = os.statvfs(self.parent)
         free = place.f_bavail * place.f_frsize
         if place.f_blocks and needed > free:
-            raise StoreError(errno.ENOSPC, f"the disk of {self.parent} is full: {needed} bytes are needed, {free} are free")
+            raise StoreError(
+                errno.ENOSPC, f"the disk of {self.parent} is full: {needed} bytes are needed, {free} are free"
+            )
 
     # -- building ---------------------------------------------------------------------------------------------------
 
@@ -227,7 +231,9 @@ def _check_replaceable_folder(path):
         for entry in entries:
             plain = entry.is_file(follow_symlinks=False)
             if not plain or not (entry.name == LAYOUT_JSON or entry.name.endswith(".npy")):
-                raise StoreError(f"{path} holds {entry.name!r}, which is no shard; --force replaces folders of shards only")
+                raise StoreError(
+                    f"{path} holds {entry.name!r}, which is no shard; --force replaces folders of shards only"
+                )
 
 
 def _open_locked(path, when_unsupported=False):

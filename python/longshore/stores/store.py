@@ -131,7 +131,9 @@ def _open_shard(path, rank, told, check):
     if check:
         wanted = tuple(told.layout.local_shape(rank))
         if header.shape != wanted:
-            raise StoreError(f"{path} has shape {header.shape}, but rank {rank} of the layout {told.layout} holds {wanted}")
+            raise StoreError(
+                f"{path} has shape {header.shape}, but rank {rank} of the layout {told.layout} holds {wanted}"
+            )
         if header.dtype != told.dtype:
             raise StoreError(f"{path} has element type {header.dtype}, but {layout_json.NAME} says {told.dtype}")
         both = sum(extent != 1 for extent in wanted) <= 1 or 0 in wanted
@@ -190,7 +192,8 @@ def _create(path, shape, order, dtype, mine, exclusive):
 
 
 def finish_store(store, team, *, forget=False):
-    """Collective. Brings a created store's files to the disk and, for a folder, writes its `layout.json`, the last file."""
+    """Collective. Brings a created store's files to the disk and,
+    for a folder, writes its `layout.json`, the last file."""
 
     def sync():
         for p, array in enumerate(store.arrays):

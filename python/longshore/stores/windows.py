@@ -11,7 +11,8 @@ _LONG_RUN_BYTES = 256 << 10
 
 @dataclass(frozen=True)
 class Side:
-    """What one store asks of a window: its dimensions (as source dimensions) from the fastest, and how they are dealt."""
+    """What one store asks of a window: its dimensions (as source
+    dimensions) from the fastest, and how they are dealt."""
 
     fastest_first: tuple
     coordinates: tuple  # per source dimension

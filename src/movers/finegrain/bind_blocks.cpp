@@ -39,8 +39,8 @@ class SumMessages final : public SumsExchange {
   std::vector<std::uint64_t> sums_;
 };
 
-/// The motions of everybody's plan by the ranks that take part in them: one list of motions, and of each rank their numbers, for
-/// a motion is large and a rank has many.
+/// The motions of everybody's plan by the ranks that take part in them: one list of motions, and of each rank their
+/// numbers, for a motion is large and a rank has many.
 class Shares {
  public:
   /// With `senders` also by those who send.
@@ -109,7 +109,9 @@ class BlockBinding final : public Binding<BlockBinding, BlockPlan> {
   std::vector<BlockMotion> receives() const { return shares_ ? shares_->receives(rank_) : plan_.receives(rank_); }
   std::vector<BlockMotion> sends() const { return shares_ ? shares_->sends(rank_) : plan_.sends(rank_); }
 
-  std::string describe(std::uint64_t digest) const { return describe_blocks(plan_, source_, destination_, options_, digest); }
+  std::string describe(std::uint64_t digest) const {
+    return describe_blocks(plan_, source_, destination_, options_, digest);
+  }
   bool agrees(const BlockBinding& other) const {
     return source_.format() == other.source_.format() && destination_.format() == other.destination_.format() &&
            endogenous() == other.endogenous() && same_kind(options_.reduction, other.options_.reduction) &&
@@ -172,7 +174,9 @@ class BlockBinding final : public Binding<BlockBinding, BlockPlan> {
         if (r == 0 || !(all[r]->*array).same_storage(all[r - 1]->*array))
           move.memory.push_back(std::make_shared<const XArray>(all[r]->*array));
   }
-  static void connect(Move& move, Index from, Index to) { move.end(from).add_reader(to), move.end(to).add_source(from); }
+  static void connect(Move& move, Index from, Index to) {
+    move.end(from).add_reader(to), move.end(to).add_source(from);
+  }
 
   void take_part(const All& all, Move& move, BlockCopies& copies) const {
     End& end = move.end(rank_);
@@ -196,7 +200,8 @@ class BlockBinding final : public Binding<BlockBinding, BlockPlan> {
 
 }  // namespace
 
-std::unique_ptr<Mover> bind(const BlockPlan& plan, Rank& me, XArray source, XArray destination, const BlockOptions& options) {
+std::unique_ptr<Mover> bind(const BlockPlan& plan, Rank& me, XArray source, XArray destination,
+                            const BlockOptions& options) {
   return BlockBinding(me.rank_, plan, std::move(source), std::move(destination), options).mover(me.world_);
 }
 

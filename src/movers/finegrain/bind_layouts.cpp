@@ -8,15 +8,17 @@ namespace {
 
 class LayoutBinding final : public Binding<LayoutBinding, MotionPlan> {
  public:
-  LayoutBinding(Index rank, const MotionPlan& plan, LocalArray source, LocalArray destination, const MoveOptions& options)
+  LayoutBinding(Index rank, const MotionPlan& plan, LocalArray source, LocalArray destination,
+                const MoveOptions& options)
       : Binding("bind() of a plan between layouts", rank, plan, options.max_mem),
         source_(std::move(source)),
         destination_(std::move(destination)),
         options_(options) {}
 
   std::unique_ptr<Mover> mover(World& world) {
-    return make_mover(meet(world), rank_,
-                      {{source_.keeper, "source array of rank", rank_}, {destination_.keeper, "destination array of rank", rank_}});
+    return make_mover(
+        meet(world), rank_,
+        {{source_.keeper, "source array of rank", rank_}, {destination_.keeper, "destination array of rank", rank_}});
   }
 
  private:
@@ -31,8 +33,8 @@ class LayoutBinding final : public Binding<LayoutBinding, MotionPlan> {
   void check(const All& all) const {
     check_layout_options(plan_, options_.combine, options_.max_mem);
     if (plan_.world_size() > Index(all.size()))
-      throw Error(ErrorKind::argument, "the plan needs " + std::to_string(plan_.world_size()) + " ranks, the world has " +
-                                           std::to_string(all.size()));
+      throw Error(ErrorKind::argument, "the plan needs " + std::to_string(plan_.world_size()) +
+                                           " ranks, the world has " + std::to_string(all.size()));
     auto check = [&](const LocalArray& array, const Layout& layout, const char* what) {
       if (layout.process_of(rank_))
         check_local_array(array, layout, rank_, plan_.element_bytes(), what);

@@ -1,5 +1,5 @@
-/// What binding a plan between blocks and one between layouts have in common: all ranks meet, one of them compares what they
-/// bring and makes the movers of all.
+/// What binding a plan between blocks and one between layouts have in common: all
+/// ranks meet, one of them compares what they bring and makes the movers of all.
 #pragma once
 
 #include <unordered_map>
@@ -25,8 +25,9 @@ class Digests {
   std::unordered_map<const Plan*, std::uint64_t> known_;
 };
 
-/// A rank at a bind(). `Kind` has agrees(other), describe(digest of the plan) and check(all), all of a rank that has an equal plan,
-/// and, static, check_together(all) for what is wrong between ranks and compile(all, move), which fills all ends of the move.
+/// A rank at a bind(). `Kind` has agrees(other), describe(digest of the plan) and check(all), all of
+/// a rank that has an equal plan, and, static, check_together(all) for what is wrong between ranks
+/// and compile(all, move), which fills all ends of the move.
 template <class Kind, class Plan>
 class Binding : public Guest {
  public:

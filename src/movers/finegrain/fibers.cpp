@@ -37,7 +37,8 @@ namespace {
 constexpr int guard_install = 102;
 /// Where it has none, guards are mappings, of which a process may have some 65,000.
 constexpr std::size_t most_guard_mappings = 16384;
-/// What lies below every stack, guarded or nobody's: more than any frame, lest one steps over it. Addresses cost nothing.
+/// What lies below every stack, guarded or nobody's: more than
+/// any frame, lest one steps over it. Addresses cost nothing.
 constexpr std::size_t guard_bytes = 64 << 10;
 /// What lies next to a stack's end stays zero, if nothing guards it.
 constexpr std::size_t canary_words = 64;
@@ -167,13 +168,15 @@ Fibers::Fibers(std::size_t most, std::size_t stack_bytes, std::function<void()> 
   s.stack_bytes = std::size_t(ceil_div(Index(stack_bytes), page_bytes) * page_bytes);
   s.mapped_bytes = std::size_t(checked_mul(Index(most), Index(guard_bytes + s.stack_bytes)));
   if (s.mapped_bytes == 0) return;
-  void* const mapping = mmap(nullptr, s.mapped_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* const mapping =
+      mmap(nullptr, s.mapped_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapping == MAP_FAILED)
     throw Error(ErrorKind::memory_limit, "there are no addresses for " + std::to_string(most) + " stacks of " +
                                              std::to_string(s.stack_bytes) + " bytes; give ranks smaller ones");
   s.mapping = static_cast<std::byte*>(mapping);
   s.contexts.reserve(most), s.tops.reserve(most), s.free.reserve(most);
-  madvise(mapping, s.mapped_bytes, MADV_NOHUGEPAGE);  // a huge page would be memory for dozens of stacks of which little is used
+  madvise(mapping, s.mapped_bytes,
+          MADV_NOHUGEPAGE);  // a huge page would be memory for dozens of stacks of which little is used
 }
 
 Fibers::~Fibers() {

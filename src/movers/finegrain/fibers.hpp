@@ -8,14 +8,16 @@
 
 namespace longshore::finegrain {
 
-/// A body that runs many times side by side, on a stack of its own each time, all by one thread: whoever has its turn keeps it
-/// until it suspends itself or the body returns. Exceptions that are being handled or thrown belong to their stack.
+/// A body that runs many times side by side, on a stack of its own each time, all by one
+/// thread: whoever has its turn keeps it until it suspends itself or the body returns.
+/// Exceptions that are being handled or thrown belong to their stack.
 class Fibers {
  public:
   using Slot = std::uint32_t;
 
-  /// For at most so many side by side. The body must not throw. Throws `Error(memory_limit)` where there are no addresses for all
-  /// of the stacks, and `Error(argument)` in a build without Boost.Context. Without `guards`, as where the system has none.
+  /// For at most so many side by side. The body must not throw. Throws `Error(memory_limit)` where
+  /// there are no addresses for all of the stacks, and `Error(argument)` in a build without
+  /// Boost.Context. Without `guards`, as where the system has none.
   Fibers(std::size_t most, std::size_t stack_bytes, std::function<void()> body, bool guards = true);
   /// All bodies must have returned.
   ~Fibers();

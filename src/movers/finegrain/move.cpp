@@ -18,7 +18,8 @@ class MoveWait final : public Wait {
       if (move_.end(reader).copied < round)
         for (const auto source : move_.end(reader).sources)
           if (const End& end = move_.end(source); end.started < round) {
-            words += " for " + rank_name(source) + (end.left ? ", which has destroyed its mover" : ", which has not started it");
+            words += " for " + rank_name(source) +
+                     (end.left ? ", which has destroyed its mover" : ", which has not started it");
             return source;
           }
     return rank_;
@@ -143,16 +144,17 @@ void Move::leave(Index rank) {
 
 Index Move::workspace_bytes(Index rank) const {
   const End& me = end(rank);
-  Index bytes = Index(sizeof(End) + (me.sources.capacity() + me.readers.capacity()) * sizeof(std::uint32_t)) + program_bytes;
+  Index bytes =
+      Index(sizeof(End) + (me.sources.capacity() + me.readers.capacity()) * sizeof(std::uint32_t)) + program_bytes;
   for (const auto& task : me.tasks) bytes += task.workspace_bytes();
   return bytes;
 }
 
 void Move::check_memory(Index rank, Index max_mem) const {
   if (const Index bytes = workspace_bytes(rank); max_mem > 0 && bytes > max_mem)
-    throw Error(ErrorKind::memory_limit,
-                rank_name(rank) + " needs " + std::to_string(bytes) + " bytes beyond its arrays, max_mem allows " +
-                    std::to_string(max_mem) + "; allow at least that much");
+    throw Error(ErrorKind::memory_limit, rank_name(rank) + " needs " + std::to_string(bytes) +
+                                             " bytes beyond its arrays, max_mem allows " + std::to_string(max_mem) +
+                                             "; allow at least that much");
 }
 
 std::unique_ptr<Mover> make_mover(std::shared_ptr<Move> move, Index rank, std::vector<BoundMemory> memory) {

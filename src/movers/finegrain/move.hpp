@@ -10,8 +10,8 @@
 
 namespace longshore::finegrain {
 
-/// What one rank has in a move. Its counts begin anew with every move, and that is safe: nobody starts the next one before all
-/// have copied what it started, and nothing is copied before all that it is copied from has been started.
+/// What one rank has in a move. Its counts begin anew with every move, and that is safe: nobody starts the next one
+/// before all have copied what it started, and nothing is copied before all that it is copied from has been started.
 struct End {
   std::vector<std::uint32_t> sources, readers;  ///< the ranks that it reads from, and that read from it; itself is both
   std::vector<CopyTask> tasks;
@@ -29,7 +29,8 @@ struct End {
   void complete(Index rank);
 };
 
-/// Since all memory can be seen, what a rank is to get is copied as soon as it and its sources have started, by the last of them.
+/// Since all memory can be seen, what a rank is to get is copied as
+/// soon as it and its sources have started, by the last of them.
 class Move {
  public:
   Move(std::shared_ptr<World> world, std::size_t ranks) : ends(ranks), world_(std::move(world)) {}

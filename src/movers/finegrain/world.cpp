@@ -79,8 +79,9 @@ class SizedReception final : public Reception {
   }
   void check_size(Index rank) const {
     if (arrived_ != into_.size())
-      throw Error(ErrorKind::shape, rank_name(rank) + " receives " + std::to_string(into_.size()) + " bytes of " + rank_name(from) +
-                                        " (" + channel.words() + "), which has sent " + std::to_string(arrived_));
+      throw Error(ErrorKind::shape, rank_name(rank) + " receives " + std::to_string(into_.size()) + " bytes of " +
+                                        rank_name(from) + " (" + channel.words() + "), which has sent " +
+                                        std::to_string(arrived_));
   }
 
  private:
@@ -141,8 +142,8 @@ World::World(Index ranks, const std::function<void(Rank&)>& program, const Optio
     throw Error(ErrorKind::argument,
                 "a world of " + std::to_string(ranks) + " ranks; there may be 0 to " + std::to_string(gone - 1));
   if (options.stack_bytes < least_stack_bytes)
-    throw Error(ErrorKind::argument, "stacks of " + std::to_string(options.stack_bytes) + " bytes; a rank needs at least " +
-                                         std::to_string(least_stack_bytes));
+    throw Error(ErrorKind::argument, "stacks of " + std::to_string(options.stack_bytes) +
+                                         " bytes; a rank needs at least " + std::to_string(least_stack_bytes));
   if (options.idle_turns < 0)
     throw Error(ErrorKind::argument, std::to_string(options.idle_turns) + " idle turns; give 0, for never, or more");
   everybody_.members = RankMap::whole(ranks);
@@ -304,8 +305,9 @@ void World::count_idle_turn(Index rank, const Wait* asks) {
   ++idle_turn_, had_idle_turn_ = 0;
   if (++idle_turns_ >= options_.idle_turns)
     end([&] {
-      return deadlock(rank, asks, std::to_string(going_on) + " of " + std::to_string(size()) + " ranks ask or yield, and in " +
-                                      std::to_string(idle_turns_) + " turns of each nobody has come any further");
+      return deadlock(rank, asks,
+                      std::to_string(going_on) + " of " + std::to_string(size()) + " ranks ask or yield, and in " +
+                          std::to_string(idle_turns_) + " turns of each nobody has come any further");
     });
 }
 
@@ -352,8 +354,8 @@ bool World::meet(Index rank, Circle& circle, Guest& guest) {
     circle.first_guest = rank;
   } else if (const char* const call = static_cast<const Guest&>(wait_of(circle.first_guest)).call();
              std::strcmp(call, guest.call()) != 0) {
-    throw Error(ErrorKind::disagreement, "this rank has called " + std::string(guest.call()) + circle.words() + " where " +
-                                             rank_name(circle.first_guest) + " has called " + call);
+    throw Error(ErrorKind::disagreement, "this rank has called " + std::string(guest.call()) + circle.words() +
+                                             " where " + rank_name(circle.first_guest) + " has called " + call);
   }
   guest.circle_ = &circle;
   if (++circle.guests == circle.size()) complete_ = &circle;
@@ -418,8 +420,9 @@ Error World::deadlock() const {
   // Everybody who is left waits for somebody: from anyone, the way leads into a circle or to a rank that has returned.
   Index rank = 0;
   while (returned(rank)) ++rank;
-  return deadlock(rank, nullptr,
-                  std::to_string(size() - returned_) + " of " + std::to_string(size()) + " ranks wait and none can go on");
+  return deadlock(
+      rank, nullptr,
+      std::to_string(size() - returned_) + " of " + std::to_string(size()) + " ranks wait and none can go on");
 }
 
 Error World::deadlock(Index rank, const Wait* asks, std::string text) const {
@@ -458,10 +461,10 @@ void World::check_mail() const {
   }
   if (!first) return;
   const auto& [address, queue] = *first;
-  throw Error(ErrorKind::disagreement, rank_name(address.to) + " has returned without receiving a message of " +
-                                           rank_name(address.from) + " (" + address.channel.words() + ", " +
-                                           std::to_string(queue.front().size()) + " bytes)" +
-                                           (messages > 1 ? ", and " + std::to_string(messages - 1) + " more were left" : ""));
+  throw Error(ErrorKind::disagreement,
+              rank_name(address.to) + " has returned without receiving a message of " + rank_name(address.from) + " (" +
+                  address.channel.words() + ", " + std::to_string(queue.front().size()) + " bytes)" +
+                  (messages > 1 ? ", and " + std::to_string(messages - 1) + " more were left" : ""));
 }
 
 Statistics run(Index ranks, const std::function<void(Rank&)>& program, const Options& options) {

@@ -103,8 +103,8 @@ class Guests {
 /// A rank at a receive().
 class Reception;
 
-/// All calls that name a rank are that rank's, in its turn. Where the world has ended there is none left to have: they throw
-/// `WorldEnded`, or, of a rank that is being unwound, return at once; those that return bool, false.
+/// All calls that name a rank are that rank's, in its turn. Where the world has ended there is none left to have: they
+/// throw `WorldEnded`, or, of a rank that is being unwound, return at once; those that return bool, false.
 class World : public std::enable_shared_from_this<World> {
  public:
   World(Index ranks, const std::function<void(Rank&)>& program, const Options& options);
@@ -129,8 +129,8 @@ class World : public std::enable_shared_from_this<World> {
   /// Waits until another rank says wake(), which does nothing to those who do not wait.
   bool block(Index rank, Wait& wait);
   void wake(Index rank);
-  /// Does work that takes more stack than a rank may have, on that of run()'s caller; the rank's turn goes on. What it throws comes
-  /// out here.
+  /// Does work that takes more stack than a rank may have, on that of
+  /// run()'s caller; the rank's turn goes on. What it throws comes out here.
   void outside(Index rank, const std::function<void()>& work);
   /// Throws `Error(argument)` unless it is the rank's turn.
   bool check_turn(Index rank) const;
@@ -202,9 +202,9 @@ class World : public std::enable_shared_from_this<World> {
   Index contexts_ = Circle::world;
   const std::function<void()>* work_ = nullptr;  ///< that the current rank wants done outside
   std::exception_ptr work_failure_;
-  std::uint32_t idle_turn_ = 1;                ///< the number of the one that everybody is to have next
-  std::size_t had_idle_turn_ = 0;              ///< ranks that have had it
-  Index idle_turns_ = 0;                       ///< that everybody has had since anybody came any further
+  std::uint32_t idle_turn_ = 1;    ///< the number of the one that everybody is to have next
+  std::size_t had_idle_turn_ = 0;  ///< ranks that have had it
+  Index idle_turns_ = 0;           ///< that everybody has had since anybody came any further
   std::unordered_map<Address, Queue, Hash> mail_;
   Index private_tags_ = 0;
   std::exception_ptr failure_;  ///< why the world ends

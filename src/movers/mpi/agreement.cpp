@@ -46,7 +46,8 @@ std::array<Index, 2> agree(const Communicator& communicator, const Submission& m
   check_mpi(MPI_Allreduce(ours.data(), all.data(), int(ours.size()), MPI_INT64_T, MPI_MIN, communicator.world()),
             "MPI_Allreduce");
   const Index ranks = communicator.size();
-  if (!all[0]) throw_failures(ranks, everybodys(communicator, mine.failure ? failure_text(*mine.failure) : std::string()));
+  if (!all[0])
+    throw_failures(ranks, everybodys(communicator, mine.failure ? failure_text(*mine.failure) : std::string()));
   if (all[1] != -all[2] || all[3] != -all[4]) throw_disagreement(ranks, everybodys(communicator, mine.text));
   return {all[5], all[6]};
 }

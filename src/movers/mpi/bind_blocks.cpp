@@ -11,16 +11,17 @@ namespace longshore::mpi {
 
 namespace {
 
-std::string describe(const BlockPlan& plan, const XArray& source, const XArray& destination, const ExchangeOptions& options) {
+std::string describe(const BlockPlan& plan, const XArray& source, const XArray& destination,
+                     const ExchangeOptions& options) {
   std::string text = describe_blocks(plan, source, destination, options, plan.digest(), options.element);
   if (options.node != NodePath::automatic) text += std::string(", node path ") + path_name(options.node);
   if (!options.aggregate) text += ", not aggregated";
   if (options.packet_bytes > 0) text += ", packets of " + std::to_string(options.packet_bytes) + " bytes";
   if (!options.preallocate) text += ", buffers not preallocated";
-  text += options.exchange == Exchange::point_to_point   ? ", point to point"
-          : options.exchange == Exchange::neighborhood   ? ", neighborhood collective"
-          : options.exchange == Exchange::all_to_all     ? ", all to all"
-                                                         : "";
+  text += options.exchange == Exchange::point_to_point ? ", point to point"
+          : options.exchange == Exchange::neighborhood ? ", neighborhood collective"
+          : options.exchange == Exchange::all_to_all   ? ", all to all"
+                                                       : "";
   return text;
 }
 
@@ -29,10 +30,12 @@ void check(const Communicator& communicator, const BlockPlan& plan, const XArray
   check_owner(plan, source, destination, communicator.rank(), communicator.size(), "the communicator");
   for (const auto& [array, what] : {std::pair{&source, "source"}, {&destination, "destination"}})
     if (!array->rank())
-      throw Error(ErrorKind::argument, std::string("the ") + what + " array has storage for the blocks of all ranks, this is rank " +
+      throw Error(ErrorKind::argument, std::string("the ") + what +
+                                           " array has storage for the blocks of all ranks, this is rank " +
                                            std::to_string(communicator.rank()));
   if (options.packet_bytes < 0)
-    throw Error(ErrorKind::argument, "packet_bytes is " + std::to_string(options.packet_bytes) + "; it cannot be negative");
+    throw Error(ErrorKind::argument,
+                "packet_bytes is " + std::to_string(options.packet_bytes) + "; it cannot be negative");
   check_arrays(plan, source, destination, options);
   plan.check_races(source.same_storage(destination), !options.reduction.is_replace());
   check_apart(source, destination);
@@ -85,14 +88,16 @@ std::unique_ptr<Mover> bind(const BlockPlan& plan, CommHandle comm, XArray sourc
   std::unique_ptr<Mover> mover;
   mine.failure = attempt([&] {
     if (options.proxy && messages.messages && !threads_may_call_mpi())
-      throw Error(ErrorKind::argument, "a proxy has to send MPI messages beside this thread: initialise MPI with "
-                                       "MPI_Init_thread and MPI_THREAD_MULTIPLE, or bind without proxy");
+      throw Error(ErrorKind::argument,
+                  "a proxy has to send MPI messages beside this thread: initialise MPI with "
+                  "MPI_Init_thread and MPI_THREAD_MULTIPLE, or bind without proxy");
     mover = make_mpi_mover(communicator, routes.compile(), std::move(messages), routes.moved_bytes(),
                            bound_memory(source, destination), options.proxy);
     if (options.proxy) mover = make_proxy_mover(std::move(mover));
   });
   agree(*communicator, mine);
-  return options.checked ? checked(communicator, plan, std::move(mover), {{}, {}, source, destination, options}) : std::move(mover);
+  return options.checked ? checked(communicator, plan, std::move(mover), {{}, {}, source, destination, options})
+                         : std::move(mover);
 }
 
 }  // namespace longshore::mpi

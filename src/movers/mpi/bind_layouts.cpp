@@ -39,7 +39,8 @@ std::unique_ptr<Mover> bind(const MotionPlan& plan, CommHandle comm, std::vector
   const Index max_mem = options.max_mem > 0 ? options.max_mem : Budget::unbounded;
   Budget budget(agree(*communicator, mine, {max_mem, 0})[0], plan.element_bytes());
 
-  // 2. The node: what can be seen of each other's memory. Rings may take half of the memory allowed if messages need some.
+  // 2. The node: what can be seen of each other's memory. Rings may take half of the memory allowed if messages need
+  // some.
   auto off_node = [&](const std::vector<HeldMotion>& motions) {
     return std::any_of(motions.begin(), motions.end(),
                        [&](const HeldMotion& m) { return communicator->node_rank_of(m.peer) < 0; });
@@ -63,9 +64,10 @@ std::unique_ptr<Mover> bind(const MotionPlan& plan, CommHandle comm, std::vector
   mine.failure = attempt([&] {
     std::vector<BoundMemory> memory;
     for (const auto& part : parts->sources()) memory.push_back({part.array.keeper, "source array of rank", part.rank});
-    for (const auto& part : parts->destinations()) memory.push_back({part.array.keeper, "destination array of rank", part.rank});
-    mover = make_mpi_mover(communicator, routes.compile(*parts, options.combine), std::move(messages), parts->moved_bytes(),
-                           std::move(memory));
+    for (const auto& part : parts->destinations())
+      memory.push_back({part.array.keeper, "destination array of rank", part.rank});
+    mover = make_mpi_mover(communicator, routes.compile(*parts, options.combine), std::move(messages),
+                           parts->moved_bytes(), std::move(memory));
   });
   agree(*communicator, mine);
   return mover;

@@ -73,7 +73,8 @@ class BlockMessage final : public PeerMessage {
 
 }  // namespace
 
-std::unique_ptr<PeerMessage> block_message(std::vector<Stretch> stretches, bool sending, std::optional<Index> capacity) {
+std::unique_ptr<PeerMessage> block_message(std::vector<Stretch> stretches, bool sending,
+                                           std::optional<Index> capacity) {
   return std::make_unique<BlockMessage>(std::move(stretches), sending, capacity);
 }
 

@@ -8,8 +8,8 @@
 
 namespace longshore::mpi {
 
-/// The motions one after the other, in packets of at most `capacity` bytes; none: in one. `stretches` are assemblies for a
-/// sender, disassemblies for a receiver.
+/// The motions one after the other, in packets of at most `capacity` bytes; none:
+/// in one. `stretches` are assemblies for a sender, disassemblies for a receiver.
 std::unique_ptr<PeerMessage> block_message(std::vector<Stretch> stretches, bool sending, std::optional<Index> capacity);
 
 }  // namespace longshore::mpi

@@ -21,8 +21,8 @@ std::vector<int> BlockRoutes::peers_of(const ByPeer& motions) {
   return peers;
 }
 
-BlockRoutes::BlockRoutes(const Communicator& communicator, const BlockPlan& plan, const XArray& source, const XArray& destination,
-                         const ExchangeOptions& options, const Budget& budget)
+BlockRoutes::BlockRoutes(const Communicator& communicator, const BlockPlan& plan, const XArray& source,
+                         const XArray& destination, const ExchangeOptions& options, const Budget& budget)
     : communicator_(communicator),
       source_(source),
       destination_(destination),
@@ -73,12 +73,14 @@ BlockRoutes::BlockRoutes(const Communicator& communicator, const BlockPlan& plan
   sort(outgoing, true);
   sort(incoming, false);
   const bool messages_too = !message_out_.empty() || !message_in_.empty();
-  control_ = std::make_unique<ControlBlocks>(communicator, ring_bytes, partners, element, budget.rings(messages_too), eager_bytes);
+  control_ = std::make_unique<ControlBlocks>(communicator, ring_bytes, partners, element, budget.rings(messages_too),
+                                             eager_bytes);
   auto to_messages = [](ByPeer& from, ByPeer& to, auto&& wanted) {
     for (auto list = from.begin(); list != from.end();)
       if (wanted(list->first)) {
         auto& kept = to[list->first];
-        kept.insert(kept.end(), std::make_move_iterator(list->second.begin()), std::make_move_iterator(list->second.end()));
+        kept.insert(kept.end(), std::make_move_iterator(list->second.begin()),
+                    std::make_move_iterator(list->second.end()));
         list = from.erase(list);
       } else {
         ++list;
@@ -91,8 +93,10 @@ BlockRoutes::BlockRoutes(const Communicator& communicator, const BlockPlan& plan
     pull_.clear(), ring_out_.clear(), ring_in_.clear(), message_out_.clear(), message_in_.clear();
     for (auto& motion : plan.motions()) {
       const Index from = plan.source().owner(motion.source), to = plan.destination().owner(motion.destination);
-      if (from == rank && to != rank) message_out_[int(to)].push_back(std::move(motion));
-      else if (to == rank && from != rank) message_in_[int(from)].push_back(std::move(motion));
+      if (from == rank && to != rank)
+        message_out_[int(to)].push_back(std::move(motion));
+      else if (to == rank && from != rank)
+        message_in_[int(from)].push_back(std::move(motion));
     }
     return;
   }
@@ -134,7 +138,8 @@ bool BlockRoutes::pulled(int process, const BlockMotion& motion) const {
   const int peer = communicator_.node_rank_of(process);
   if (peer < 0 || !visible_[std::size_t(peer)]) return false;
   const Region grid = source_.blocks().region(motion.source).grow(source_.format().ghost);
-  // Short runs and lists are put together by their owner: whoever reads them from another's memory fetches a cache line for each.
+  // Short runs and lists are put together by their owner: whoever
+  // reads them from another's memory fetches a cache line for each.
   return options_.node == NodePath::direct ||
          (!motion.is_list() && run_bytes(motion.source_region, grid, source_.format()) >= short_run_bytes);
 }
@@ -162,7 +167,8 @@ std::vector<Stretch> BlockRoutes::assemblies(const std::vector<BlockMotion>& mot
 
 std::vector<Stretch> BlockRoutes::disassemblies(const std::vector<BlockMotion>& motions) {
   std::vector<Stretch> stretches;
-  for (const auto& motion : woven(motions)) stretches.push_back(copies_.disassembly(motion, destination_.grid(motion.destination)));
+  for (const auto& motion : woven(motions))
+    stretches.push_back(copies_.disassembly(motion, destination_.grid(motion.destination)));
   return stretches;
 }
 
@@ -182,7 +188,8 @@ MessageSide BlockRoutes::side(const ByPeer& motions, bool outgoing) {
         ends.push_back({process, block_message(std::move(stretches), outgoing, capacity)});
         continue;
       }
-      for (auto& stretch : stretches) ends.push_back({process, block_message({std::move(stretch)}, outgoing, capacity)});
+      for (auto& stretch : stretches)
+        ends.push_back({process, block_message({std::move(stretch)}, outgoing, capacity)});
     }
     return ends;
   };

@@ -50,7 +50,7 @@ class BlockRoutes {
   const ExchangeOptions& options_;
   int me_;
   BlockCopies copies_;
-  std::vector<bool> visible_;  ///< by node rank: whose sources can be seen
+  std::vector<bool> visible_;     ///< by node rank: whose sources can be seen
   std::map<int, Mapped> mapped_;  ///< by node rank
   std::unique_ptr<ControlBlocks> control_;
   std::vector<BlockMotion> local_;

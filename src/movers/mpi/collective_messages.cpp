@@ -39,11 +39,13 @@ class CollectiveMessages final : public Messages {
   }
 
   void start() override {
-    for (std::size_t k = 0; k < out_.ends.size(); ++k) out_.ends[k].message->pack(0, out_.buffer.data() + out_.starts[k]);
+    for (std::size_t k = 0; k < out_.ends.size(); ++k)
+      out_.ends[k].message->pack(0, out_.buffer.data() + out_.starts[k]);
     if (graph_ != MPI_COMM_NULL)
-      check_mpi(MPI_Ineighbor_alltoallv(out_.buffer.data(), out_.counts.data(), out_.places.data(), MPI_BYTE, in_.buffer.data(),
-                                        in_.counts.data(), in_.places.data(), MPI_BYTE, graph_, &request_),
-                "MPI_Ineighbor_alltoallv");
+      check_mpi(
+          MPI_Ineighbor_alltoallv(out_.buffer.data(), out_.counts.data(), out_.places.data(), MPI_BYTE,
+                                  in_.buffer.data(), in_.counts.data(), in_.places.data(), MPI_BYTE, graph_, &request_),
+          "MPI_Ineighbor_alltoallv");
     else
       check_mpi(MPI_Ialltoallv(out_.buffer.data(), out_.counts.data(), out_.places.data(), MPI_BYTE, in_.buffer.data(),
                                in_.counts.data(), in_.places.data(), MPI_BYTE, communicator_->world(), &request_),
@@ -79,16 +81,17 @@ class CollectiveMessages final : public Messages {
 
 MPI_Comm make_graph(MPI_Comm comm, const std::vector<int>& senders, const std::vector<int>& receivers) {
   MPI_Comm graph = MPI_COMM_NULL;
-  check_mpi(MPI_Dist_graph_create_adjacent(comm, int(senders.size()), senders.data(), MPI_UNWEIGHTED, int(receivers.size()),
-                                           receivers.data(), MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &graph),
-            "MPI_Dist_graph_create_adjacent");
+  check_mpi(
+      MPI_Dist_graph_create_adjacent(comm, int(senders.size()), senders.data(), MPI_UNWEIGHTED, int(receivers.size()),
+                                     receivers.data(), MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &graph),
+      "MPI_Dist_graph_create_adjacent");
   return graph;
 }
 
 }  // namespace
 
-MessageTraffic agree_on_exchange(const std::shared_ptr<Communicator>& communicator, Submission& mine, const Budget& budget,
-                                 const ExchangeOptions& options, BlockRoutes& routes) {
+MessageTraffic agree_on_exchange(const std::shared_ptr<Communicator>& communicator, Submission& mine,
+                                 const Budget& budget, const ExchangeOptions& options, BlockRoutes& routes) {
   const auto outgoing = routes.outgoing(), incoming = routes.incoming();
   const auto senders = routes.senders(), receivers = routes.receivers();
   const auto others = std::size_t(communicator->size() - 1);

@@ -16,8 +16,8 @@ namespace longshore::mpi {
 class Flight {
  public:
   virtual ~Flight() = default;
-  /// A bounded piece of work, unless somebody is at it. True if anything was done. Throws nothing: what goes wrong is told to whom
-  /// the move belongs.
+  /// A bounded piece of work, unless somebody is at it. True if anything was
+  /// done. Throws nothing: what goes wrong is told to whom the move belongs.
   virtual bool help() noexcept = 0;
 };
 

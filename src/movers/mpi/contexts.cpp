@@ -14,7 +14,8 @@ Context::~Context() {
 
 void Contexts::check(Index number) const {
   if (number < 0 || number >= count_)
-    throw Error(ErrorKind::argument, "context " + std::to_string(number) + " is outside [0, " + std::to_string(count_) + ")");
+    throw Error(ErrorKind::argument,
+                "context " + std::to_string(number) + " is outside [0, " + std::to_string(count_) + ")");
 }
 
 std::optional<Context> Contexts::take(int number) {
@@ -25,7 +26,8 @@ std::optional<Context> Contexts::take(int number) {
 
 Error Contexts::clash(Index number, Index rank) const {
   return Error(ErrorKind::argument, "rank " + std::to_string(rank) + " has a virtual communicator with context " +
-                                        std::to_string(number) + " already: release it, or pass another context, below " +
+                                        std::to_string(number) +
+                                        " already: release it, or pass another context, below " +
                                         std::to_string(count_) + ", at all members of the new one");
 }
 
@@ -73,15 +75,17 @@ Context agreed_context(const Lane& lane, Contexts& contexts, std::optional<int> 
         ++mine;
     const auto all = merged(lane, Vote{{number, rank}, {number, rank}, {mine, rank}}, merge);
     if (all.least.number != all.most.number)
-      throw Error(ErrorKind::disagreement, told(all.least) + ", " + told(all.most) + ": give the same to all members of a colour");
+      throw Error(ErrorKind::disagreement,
+                  told(all.least) + ", " + told(all.most) + ": give the same to all members of a colour");
     if (given) contexts.check(*given);
     if (all.offer.number == k && held) return std::move(*held);
     k = all.offer.number;
     if (k < offers) continue;
     if (given) throw contexts.clash(*given, all.offer.rank);
-    throw Error(ErrorKind::argument, "rank " + std::to_string(all.offer.rank) + " has no context free, of " +
-                                         std::to_string(contexts.count()) +
-                                         ", that the other members have: release virtual communicators that are not in use");
+    throw Error(ErrorKind::argument,
+                "rank " + std::to_string(all.offer.rank) + " has no context free, of " +
+                    std::to_string(contexts.count()) +
+                    ", that the other members have: release virtual communicators that are not in use");
   }
 }
 

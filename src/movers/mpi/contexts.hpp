@@ -1,5 +1,5 @@
-/// movers/mpi: the numbers that keep messages of virtual communicators apart: which are in use at this process, and how the members
-/// of a new one agree on one.
+/// movers/mpi: the numbers that keep messages of virtual communicators apart: which
+/// are in use at this process, and how the members of a new one agree on one.
 #pragma once
 
 #include <mutex>
@@ -49,9 +49,9 @@ class Contexts {
   std::set<int> living_;
 };
 
-/// A context that all members of the lane have taken: the one given, if one is given, else the first from `wanted`, an unasked one,
-/// on that is free at all of them. Collective over the members. A context given that is not the same everywhere, or in use at one
-/// of them, is an error of all.
+/// A context that all members of the lane have taken: the one given, if one is given, else the first from `wanted`, an
+/// unasked one, on that is free at all of them. Collective over the members. A context given that is not the same
+/// everywhere, or in use at one of them, is an error of all.
 Context agreed_context(const Lane& lane, Contexts& contexts, std::optional<int> given, int wanted);
 
 }  // namespace longshore::mpi

@@ -23,7 +23,8 @@ class Type {
   Type() = default;
   static Type named(MPI_Datatype type) { return Type(type, false); }
   static Type made(MPI_Datatype type) { return Type(type, true); }
-  Type(Type&& other) noexcept : type_(std::exchange(other.type_, MPI_DATATYPE_NULL)), owned_(std::exchange(other.owned_, false)) {}
+  Type(Type&& other) noexcept
+      : type_(std::exchange(other.type_, MPI_DATATYPE_NULL)), owned_(std::exchange(other.owned_, false)) {}
   Type& operator=(Type&& other) noexcept {
     std::swap(type_, other.type_), std::swap(owned_, other.owned_);
     return *this;
@@ -86,7 +87,8 @@ class Exporter {
   }
 
  private:
-  /// `count` blocks of `length`, `stride` bytes apart. Only elements are in blocks of more than one: their extent is known.
+  /// `count` blocks of `length`, `stride` bytes apart. Only elements
+  /// are in blocks of more than one: their extent is known.
   Type vector(Index count, Index length, Index stride, MPI_Datatype type) {
     if (length > most_) {
       const Type inner = vector(length, 1, element_bytes_, type);
@@ -152,9 +154,11 @@ class Exporter {
     MPI_Datatype made = MPI_DATATYPE_NULL;
     const int n = int(blocks.size());
     if (equal)
-      check_mpi(MPI_Type_create_hindexed_block(n, lengths[0], displacements.data(), type, &made), "MPI_Type_create_hindexed_block");
+      check_mpi(MPI_Type_create_hindexed_block(n, lengths[0], displacements.data(), type, &made),
+                "MPI_Type_create_hindexed_block");
     else
-      check_mpi(MPI_Type_create_hindexed(n, lengths.data(), displacements.data(), type, &made), "MPI_Type_create_hindexed");
+      check_mpi(MPI_Type_create_hindexed(n, lengths.data(), displacements.data(), type, &made),
+                "MPI_Type_create_hindexed");
     return Type::made(made);
   }
 
@@ -216,7 +220,8 @@ class Exporter {
       const bool innermost = !nested.type.owned();
       const MPI_Datatype inner = innermost ? element_.get() : nested.type.get();
       std::vector<Placed> periods;
-      for (const auto& period : axis.runs.periods()) periods.push_back(period_type(period, axis.source_stride, inner, innermost));
+      for (const auto& period : axis.runs.periods())
+        periods.push_back(period_type(period, axis.source_stride, inner, innermost));
       if (periods.size() == 1) {
         nested.displacement += periods[0].displacement;
         nested.type = std::move(periods[0].type);
@@ -249,7 +254,8 @@ class Exporter {
       one = std::move(placed[0]);
     else
       one.type = together(std::move(placed));
-    if (period.repeats > 1) one.type = vector(period.repeats, 1, checked_mul(period.source_period, stride), one.type.get());
+    if (period.repeats > 1)
+      one.type = vector(period.repeats, 1, checked_mul(period.source_period, stride), one.type.get());
     return one;
   }
 
@@ -294,8 +300,9 @@ DatatypeHandle to_datatype(const AddressRelation& relation, Side side, Index mos
   if (most < 2 || most > largest_int)
     throw Error(ErrorKind::argument, "counts up to " + std::to_string(most) + "; it can be 2 to 2^31 - 1");
   if (side == Side::destination && !relation.reduction().is_replace())
-    throw Error(ErrorKind::argument, "a datatype cannot say that destinations are combined: receive into a message and take the "
-                                     "relation's disassembler");
+    throw Error(ErrorKind::argument,
+                "a datatype cannot say that destinations are combined: receive into a message and take the "
+                "relation's disassembler");
   std::vector<AddressRelation::Part> turned;
   if (side == Side::destination)
     for (const auto& part : relation.parts()) turned.push_back(inverted(part));
@@ -310,6 +317,8 @@ DatatypeHandle to_datatype(const AddressRelation& relation, Side side, Index mos
   return committed;
 }
 
-DatatypeHandle to_datatype(const AddressRelation& relation, Side side) { return to_datatype(relation, side, largest_int); }
+DatatypeHandle to_datatype(const AddressRelation& relation, Side side) {
+  return to_datatype(relation, side, largest_int);
+}
 
 }  // namespace longshore::mpi

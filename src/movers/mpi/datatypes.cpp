@@ -33,8 +33,10 @@ Combiner combiner_of(int number) {
     case MPI_COMBINER_F90_REAL: return Combiner::f90_real;
     case MPI_COMBINER_F90_COMPLEX: return Combiner::f90_complex;
     case MPI_COMBINER_F90_INTEGER: return Combiner::f90_integer;
-    case MPI_COMBINER_RESIZED: return Combiner::resized;
-    // Made by Fortran procedures that MPI-3 removed; each library still has the numbers under a name of its own, or not at all.
+    case MPI_COMBINER_RESIZED:
+      return Combiner::resized;
+      // Made by Fortran procedures that MPI-3 removed; each library
+      // still has the numbers under a name of its own, or not at all.
 #if defined(OPEN_MPI) && OMPI_OMIT_MPI1_COMPAT_DECLS
     case OMPI_WAS_MPI_COMBINER_HVECTOR_INTEGER: return Combiner::hvector;
     case OMPI_WAS_MPI_COMBINER_HINDEXED_INTEGER: return Combiner::hindexed;
@@ -48,7 +50,8 @@ Combiner combiner_of(int number) {
     case MPI_COMBINER_VALUE_INDEX: return Combiner::value_index;
 #endif
     default:
-      throw Error(ErrorKind::argument, "Longshore does not know a datatype's combiner of this MPI: " + std::to_string(number));
+      throw Error(ErrorKind::argument,
+                  "Longshore does not know a datatype's combiner of this MPI: " + std::to_string(number));
   }
 }
 
@@ -59,7 +62,8 @@ Envelope envelope_of(MPI_Datatype type) {
   // One made with large counts has to be asked with them; they serve for the others too.
   if (LONGSHORE_MPI_HAS_LARGE(MPI_Type_get_envelope_c)) {
     MPI_Count integers = 0, addresses = 0, counts = 0, types = 0;
-    check_mpi(MPI_Type_get_envelope_c(type, &integers, &addresses, &counts, &types, &combiner), "MPI_Type_get_envelope_c");
+    check_mpi(MPI_Type_get_envelope_c(type, &integers, &addresses, &counts, &types, &combiner),
+              "MPI_Type_get_envelope_c");
     return {combiner_of(combiner), integers, addresses, counts, types};
   }
 #endif
@@ -96,14 +100,14 @@ DatatypeContents numbers_of(MPI_Datatype type, const Envelope& envelope, Receive
 #ifdef LONGSHORE_MPI_HAS_LARGE
   if (LONGSHORE_MPI_HAS_LARGE(MPI_Type_get_contents_c)) {
     std::vector<MPI_Count> counts(std::size_t(envelope.counts));
-    check_mpi(MPI_Type_get_contents_c(type, envelope.integers, envelope.addresses, envelope.counts, envelope.types, integers.data(),
-                                      addresses.data(), counts.data(), received.types.data()),
+    check_mpi(MPI_Type_get_contents_c(type, envelope.integers, envelope.addresses, envelope.counts, envelope.types,
+                                      integers.data(), addresses.data(), counts.data(), received.types.data()),
               "MPI_Type_get_contents_c");
     contents.counts.assign(counts.begin(), counts.end());
   } else
 #endif
-    check_mpi(MPI_Type_get_contents(type, int(envelope.integers), int(envelope.addresses), int(envelope.types), integers.data(),
-                                    addresses.data(), received.types.data()),
+    check_mpi(MPI_Type_get_contents(type, int(envelope.integers), int(envelope.addresses), int(envelope.types),
+                                    integers.data(), addresses.data(), received.types.data()),
               "MPI_Type_get_contents");
   contents.integers.assign(integers.begin(), integers.end());
   contents.addresses.assign(addresses.begin(), addresses.end());
@@ -141,8 +145,8 @@ Typemap predefined_map(MPI_Datatype type) {
 }
 
 Typemap map_of(MPI_Datatype type) {
-  const ArrayConstants constants{MPI_ORDER_C, MPI_ORDER_FORTRAN, MPI_DISTRIBUTE_NONE, MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC,
-                                 MPI_DISTRIBUTE_DFLT_DARG};
+  const ArrayConstants constants{MPI_ORDER_C,          MPI_ORDER_FORTRAN,     MPI_DISTRIBUTE_NONE,
+                                 MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC, MPI_DISTRIBUTE_DFLT_DARG};
   const Envelope envelope = envelope_of(type);
   if (predefined(envelope.combiner) && envelope.combiner != Combiner::value_index) return predefined_map(type);
   Received received(envelope.types);
@@ -161,7 +165,8 @@ Typemap map_of(DatatypeHandle handle, Index count) {
   check_running();
   const auto type = handle.get<MPI_Datatype>();
   if (type == MPI_DATATYPE_NULL) throw Error(ErrorKind::argument, "the datatype is MPI_DATATYPE_NULL");
-  if (count < 0) throw Error(ErrorKind::argument, "a count of " + std::to_string(count) + " datatypes; it must be at least 0");
+  if (count < 0)
+    throw Error(ErrorKind::argument, "a count of " + std::to_string(count) + " datatypes; it must be at least 0");
   return map_of(type).repeated(count, extent_of(type));
 }
 
@@ -169,7 +174,8 @@ Typemap map_of(DatatypeHandle handle, Index count) {
 
 AddressRelation from_datatype(DatatypeHandle type, Index count) { return map_of(type, count).assembly(); }
 
-AddressRelation from_datatypes(DatatypeHandle source, Index source_count, DatatypeHandle destination, Index destination_count) {
+AddressRelation from_datatypes(DatatypeHandle source, Index source_count, DatatypeHandle destination,
+                               Index destination_count) {
   return map_of(source, source_count).to(map_of(destination, destination_count));
 }
 

@@ -5,7 +5,8 @@
 
 namespace longshore::mpi {
 
-/// `to_datatype` with counts up to `most` (at least 2) in one constructor. Large counts are used only where that is int's largest.
+/// `to_datatype` with counts up to `most` (at least 2) in one
+/// constructor. Large counts are used only where that is int's largest.
 DatatypeHandle to_datatype(const AddressRelation& relation, Side side, Index most);
 
 /// So many bytes as one element, of blocks and a rest. Committed; whoever asks frees it.

@@ -14,7 +14,8 @@ void Lane::send(Index to, const void* data, Index bytes) const {
 
 void Lane::receive(Index from, void* data, Index bytes) const {
   const ByteCount size(bytes);
-  check_mpi(MPI_Recv(data, size.count(), size.type(), int(members.select(from)), tag, comm, MPI_STATUS_IGNORE), "MPI_Recv");
+  check_mpi(MPI_Recv(data, size.count(), size.type(), int(members.select(from)), tag, comm, MPI_STATUS_IGNORE),
+            "MPI_Recv");
 }
 
 Index branch(Index v, Index n) { return v == 0 ? n : std::min(v & -v, n - v); }

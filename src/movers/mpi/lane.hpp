@@ -1,4 +1,5 @@
-/// movers/mpi: members of a map that send to each other with no communicator of their own, and the tree that they stand in.
+/// movers/mpi: members of a map that send to each other with no
+/// communicator of their own, and the tree that they stand in.
 #pragma once
 
 #include <type_traits>

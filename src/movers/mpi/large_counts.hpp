@@ -1,5 +1,5 @@
-/// movers/mpi: MPI-4's procedures with large counts. A library may be older than the header it is compiled with (MPICH's ABI has
-/// one name for all of them), so these are weak: null where the library at hand has none.
+/// movers/mpi: MPI-4's procedures with large counts. A library may be older than the header it is compiled with
+/// (MPICH's ABI has one name for all of them), so these are weak: null where the library at hand has none.
 #pragma once
 
 #include "movers/mpi/mpi_header.hpp"

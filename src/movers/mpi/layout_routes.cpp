@@ -114,8 +114,8 @@ void LayoutRoutes::compile_rings(NodeWork& work, const Combine& combine) const {
     std::vector<std::unique_ptr<PeerMessage>> messages;
     for (; first != last; ++first) {
       work.bytes.sent += bytes_of(plan_, *first);
-      messages.push_back(tiled_nest_message(plan_.relation(first->motion), shape.slot_bytes, PacketedMessage::Halves::assembly, {},
-                                            first->data));
+      messages.push_back(tiled_nest_message(plan_.relation(first->motion), shape.slot_bytes,
+                                            PacketedMessage::Halves::assembly, {}, first->data));
     }
     work.senders.emplace_back(Ring(block.segment(), shape), std::move(messages));
   });
@@ -125,7 +125,8 @@ void LayoutRoutes::compile_rings(NodeWork& work, const Combine& combine) const {
     for (; first != last; ++first) {
       work.bytes.received += bytes_of(plan_, *first);
       messages.push_back(tiled_nest_message(plan_.relation(first->motion), shape.slot_bytes,
-                                            PacketedMessage::Halves::disassembly, unpacking(plan_, *first, combine), first->data));
+                                            PacketedMessage::Halves::disassembly, unpacking(plan_, *first, combine),
+                                            first->data));
     }
     work.receivers.emplace_back(Ring(control_->mine().segment(), shape), std::move(messages));
   });
@@ -138,8 +139,8 @@ std::vector<PeerEnd> messages_of(const MotionPlan& plan, const std::vector<HeldM
   for (const auto& m : motions) {
     const auto relation = plan.relation(m.motion);
     if (relation.empty()) continue;
-    ends.push_back(
-        {m.peer, nest_message(relation, capacity.value_or(relation.bytes()), halves, unpacking(plan, m, combine), m.data)});
+    ends.push_back({m.peer, nest_message(relation, capacity.value_or(relation.bytes()), halves,
+                                         unpacking(plan, m, combine), m.data)});
   }
   return ends;
 }

@@ -27,8 +27,8 @@ struct Staged {
 
 class WholeMessages final : public Messages {
  public:
-  WholeMessages(std::shared_ptr<Communicator> communicator, int tag, std::vector<PeerEnd> outgoing, std::vector<PeerEnd> incoming,
-                bool preallocate)
+  WholeMessages(std::shared_ptr<Communicator> communicator, int tag, std::vector<PeerEnd> outgoing,
+                std::vector<PeerEnd> incoming, bool preallocate)
       : communicator_(std::move(communicator)),
         tag_(tag),
         bytes_(mpi::staging_bytes(outgoing, incoming)),
@@ -91,7 +91,7 @@ class WholeMessages final : public Messages {
     int peer;
     Index bytes;
     std::byte* lies;  ///< sent from (received to) where it lies; null: staged
-    Index stage;       ///< where in the staging memory
+    Index stage;      ///< where in the staging memory
     std::unique_ptr<PeerMessage> message;
     Transfer transfer;
   };
@@ -224,8 +224,9 @@ Index staging_bytes(const std::vector<PeerEnd>& outgoing, const std::vector<Peer
   return bytes;
 }
 
-std::unique_ptr<Messages> make_messages(std::shared_ptr<Communicator> communicator, int tag, std::vector<PeerEnd> outgoing,
-                                        std::vector<PeerEnd> incoming, const Staging& staging, Index bytes) {
+std::unique_ptr<Messages> make_messages(std::shared_ptr<Communicator> communicator, int tag,
+                                        std::vector<PeerEnd> outgoing, std::vector<PeerEnd> incoming,
+                                        const Staging& staging, Index bytes) {
   if (outgoing.empty() && incoming.empty()) return nullptr;
   if (staging.whole)
     return std::make_unique<WholeMessages>(std::move(communicator), tag, std::move(outgoing), std::move(incoming),
@@ -233,7 +234,8 @@ std::unique_ptr<Messages> make_messages(std::shared_ptr<Communicator> communicat
   // Two slots a direction let one be packed while the other travels.
   const Index directions = (outgoing.empty() ? 0 : 1) + (incoming.empty() ? 0 : 1);
   const Index slots = std::clamp<Index>(bytes / (staging.packet_bytes * directions), 1, 4);
-  return std::make_unique<PacketedMessages>(std::move(communicator), tag, std::move(outgoing), std::move(incoming), slots);
+  return std::make_unique<PacketedMessages>(std::move(communicator), tag, std::move(outgoing), std::move(incoming),
+                                            slots);
 }
 
 // ---- Transfer -------------------------------------------------------------------------------------------------------

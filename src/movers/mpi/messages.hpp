@@ -13,8 +13,8 @@ namespace longshore::mpi {
 /// How messages are staged. All ranks choose alike: both ends of a message must cut it in the same way.
 struct Staging {
   bool whole = true;
-  Index packet_bytes = 0;  ///< not whole: the largest packet
-  bool preallocate = true; ///< whole: the buffers are there all the time, not only between start and completion
+  Index packet_bytes = 0;   ///< not whole: the largest packet
+  bool preallocate = true;  ///< whole: the buffers are there all the time, not only between start and completion
 };
 
 class Messages {
@@ -32,10 +32,11 @@ class Messages {
 /// The staging that these messages need here if every packet of theirs is in flight at once.
 Index staging_bytes(const std::vector<PeerEnd>& outgoing, const std::vector<PeerEnd>& incoming);
 
-/// Messages of one packet each, if whole; else of packets of at most the agreed size. `bytes`: what all slots together may take,
-/// for packets. Not collective. Null where there are none.
-std::unique_ptr<Messages> make_messages(std::shared_ptr<Communicator> communicator, int tag, std::vector<PeerEnd> outgoing,
-                                        std::vector<PeerEnd> incoming, const Staging& staging, Index bytes);
+/// Messages of one packet each, if whole; else of packets of at most the agreed size. `bytes`: what all slots together
+/// may take, for packets. Not collective. Null where there are none.
+std::unique_ptr<Messages> make_messages(std::shared_ptr<Communicator> communicator, int tag,
+                                        std::vector<PeerEnd> outgoing, std::vector<PeerEnd> incoming,
+                                        const Staging& staging, Index bytes);
 
 /// The requests of one transfer of any size, split into messages of at most 1 GiB so that every count fits an int.
 class Transfer {

@@ -1,5 +1,5 @@
-/// movers/mpi: the one place that includes MPI. The build says which family: MPICH and Open MPI have their own mpi.h, the
-/// standard ABI has mpi_abi.h.
+/// movers/mpi: the one place that includes MPI. The build says which family:
+/// MPICH and Open MPI have their own mpi.h, the standard ABI has mpi_abi.h.
 #pragma once
 
 // Only C functions are used; the C++ bindings that old headers pull in would add a library to link.

@@ -173,9 +173,9 @@ Index Budget::rings(bool messages_too) const {
   return max_mem == unbounded ? unbounded : messages_too ? max_mem / 2 : max_mem - std::min(max_mem, 2 * element_bytes);
 }
 
-MessageTraffic agree_on_messages(const std::shared_ptr<Communicator>& communicator, Submission& mine, const Budget& budget,
-                                 Index ring_bytes, const MessageSide& outgoing, const MessageSide& incoming, Index packet_bytes,
-                                 bool preallocate) {
+MessageTraffic agree_on_messages(const std::shared_ptr<Communicator>& communicator, Submission& mine,
+                                 const Budget& budget, Index ring_bytes, const MessageSide& outgoing,
+                                 const MessageSide& incoming, Index packet_bytes, bool preallocate) {
   const Index element = budget.element_bytes;
   const Index limit = budget.max_mem == Budget::unbounded ? Budget::unbounded : budget.max_mem - ring_bytes;
   const Index directions = (outgoing.bytes > 0) + (incoming.bytes > 0);
@@ -184,36 +184,43 @@ MessageTraffic agree_on_messages(const std::shared_ptr<Communicator>& communicat
   mine.failure = attempt([&] { out = outgoing.make({}), in = incoming.make({}); });
   if (limit != Budget::unbounded || packet_bytes > 0) {
     Index fits = 1, packet = Budget::unbounded;
-    if (!mine.failure) mine.failure = attempt([&] {
-      if (directions == 0) return;
-      fits = packet_bytes == 0 && staging_bytes(out, in) <= limit;
-      const Index least = directions * element;
-      if (fits && limit < least) {  // sent from where it lies and received to where it lies; an element at a time does as well
-        packet = element;
-        return;
-      }
-      if (limit < least)
-        throw Error(ErrorKind::memory_limit, "max_mem is " + std::to_string(budget.max_mem) + " bytes; this move needs at least " +
-                                                 std::to_string(least + budget.max_mem - limit));
-      const Index slots = limit / directions >= 2 * element ? 2 * directions : directions;
-      packet = std::max(std::min(limit / slots, packet_bytes > 0 ? packet_bytes : limit) / element, Index{1}) * element;
-    });
+    if (!mine.failure)
+      mine.failure = attempt([&] {
+        if (directions == 0) return;
+        fits = packet_bytes == 0 && staging_bytes(out, in) <= limit;
+        const Index least = directions * element;
+        if (fits &&
+            limit <
+                least) {  // sent from where it lies and received to where it lies; an element at a time does as well
+          packet = element;
+          return;
+        }
+        if (limit < least)
+          throw Error(ErrorKind::memory_limit, "max_mem is " + std::to_string(budget.max_mem) +
+                                                   " bytes; this move needs at least " +
+                                                   std::to_string(least + budget.max_mem - limit));
+        const Index slots = limit / directions >= 2 * element ? 2 * directions : directions;
+        packet =
+            std::max(std::min(limit / slots, packet_bytes > 0 ? packet_bytes : limit) / element, Index{1}) * element;
+      });
     const auto agreed = agree(*communicator, mine, {fits, packet});
     staging.whole = agreed[0] == 1;
     staging.packet_bytes = agreed[1];
   }
   const int tag = communicator->next_tag();
   MessageTraffic traffic{nullptr, outgoing.bytes, incoming.bytes};
-  if (!mine.failure) mine.failure = attempt([&] {
-    if (!staging.whole) out = outgoing.make(staging.packet_bytes), in = incoming.make(staging.packet_bytes);
-    traffic.messages = make_messages(communicator, tag, std::move(out), std::move(in), staging, limit);
-  });
+  if (!mine.failure)
+    mine.failure = attempt([&] {
+      if (!staging.whole) out = outgoing.make(staging.packet_bytes), in = incoming.make(staging.packet_bytes);
+      traffic.messages = make_messages(communicator, tag, std::move(out), std::move(in), staging, limit);
+    });
   agree(*communicator, mine);
   return traffic;
 }
 
-std::unique_ptr<Mover> make_mpi_mover(std::shared_ptr<Communicator> communicator, NodeTraffic node, MessageTraffic messages,
-                                      Index moved_bytes, std::vector<BoundMemory> memory, bool threaded) {
+std::unique_ptr<Mover> make_mpi_mover(std::shared_ptr<Communicator> communicator, NodeTraffic node,
+                                      MessageTraffic messages, Index moved_bytes, std::vector<BoundMemory> memory,
+                                      bool threaded) {
   return std::make_unique<MpiMover>(std::move(communicator), std::move(node), std::move(messages), moved_bytes,
                                     std::move(memory), threaded);
 }

@@ -23,7 +23,8 @@ struct Budget {
   Index rings(bool messages_too) const;
 };
 
-/// What goes out (comes in) through MPI: its bytes, and how to make the messages, whole or in packets of so many bytes at most.
+/// What goes out (comes in) through MPI: its bytes, and how to make
+/// the messages, whole or in packets of so many bytes at most.
 struct MessageSide {
   Index bytes = 0;
   std::function<std::vector<PeerEnd>(std::optional<Index> capacity)> make;
@@ -35,16 +36,17 @@ struct MessageTraffic {
   Index sent_bytes = 0, received_bytes = 0;
 };
 
-/// Collective: whole messages where every rank can hold them, else packets of a size that every rank can hold, all in flight by
-/// a tag of their own. `packet_bytes`: no packet may be larger, 0 for no such bound. `preallocate`: see `ExchangeOptions`. Throws
-/// on every rank what one of them throws.
-MessageTraffic agree_on_messages(const std::shared_ptr<Communicator>& communicator, Submission& mine, const Budget& budget,
-                                 Index ring_bytes, const MessageSide& outgoing, const MessageSide& incoming,
-                                 Index packet_bytes = 0, bool preallocate = true);
+/// Collective: whole messages where every rank can hold them, else packets of a size that every rank can hold, all in
+/// flight by a tag of their own. `packet_bytes`: no packet may be larger, 0 for no such bound. `preallocate`: see
+/// `ExchangeOptions`. Throws on every rank what one of them throws.
+MessageTraffic agree_on_messages(const std::shared_ptr<Communicator>& communicator, Submission& mine,
+                                 const Budget& budget, Index ring_bytes, const MessageSide& outgoing,
+                                 const MessageSide& incoming, Index packet_bytes = 0, bool preallocate = true);
 
 /// `memory`: what it is bound to. `threaded`: it is driven by a thread other than those that call MPI, which must then
 /// not be called unless MPI allows that.
-std::unique_ptr<Mover> make_mpi_mover(std::shared_ptr<Communicator> communicator, NodeTraffic node, MessageTraffic messages,
-                                      Index moved_bytes, std::vector<BoundMemory> memory, bool threaded = false);
+std::unique_ptr<Mover> make_mpi_mover(std::shared_ptr<Communicator> communicator, NodeTraffic node,
+                                      MessageTraffic messages, Index moved_bytes, std::vector<BoundMemory> memory,
+                                      bool threaded = false);
 
 }  // namespace longshore::mpi

@@ -38,7 +38,9 @@ class NestMessage final : public PeerMessage {
   }
   std::byte* lies(Index packet) const override {
     const auto& part = part_of(packet);
-    const auto place = sending_ ? part.contiguous_source(packet) : copies_ ? part.contiguous_destination(packet) : std::nullopt;
+    const auto place = sending_  ? part.contiguous_source(packet)
+                       : copies_ ? part.contiguous_destination(packet)
+                                 : std::nullopt;
     return place ? data_ + *place : nullptr;
   }
 

@@ -146,7 +146,8 @@ RingShape shape_ring(Index traffic, Index element_bytes, Index share, Index eage
   RingShape shape;
   shape.slot_bytes = std::max(least, round(std::min(largest_slot, traffic)));
   shape.slots = traffic <= shape.slot_bytes ? fewest_slots : most_slots;
-  if (traffic <= eager_bytes) shape.slots = std::max(shape.slots, ceil_div(traffic, shape.slot_bytes) + 1);  // packets end early
+  if (traffic <= eager_bytes)
+    shape.slots = std::max(shape.slots, ceil_div(traffic, shape.slot_bytes) + 1);  // packets end early
   while (shape.bytes() > share && shape.slot_bytes > least)
     shape.slot_bytes = std::max(least, round(shape.slot_bytes / 2));
   while (shape.bytes() > share && shape.slots > fewest_slots) --shape.slots;
@@ -157,8 +158,7 @@ RingShape shape_ring(Index traffic, Index element_bytes, Index share, Index eage
 }  // namespace
 
 ControlBlocks::ControlBlocks(const Communicator& communicator, const std::vector<Index>& ring_bytes,
-                             const std::set<int>& partners, Index element_bytes, Index budget,
-                             Index eager_bytes)
+                             const std::set<int>& partners, Index element_bytes, Index budget, Index eager_bytes)
     : me_(communicator.node_rank()), blocks_(std::size_t(communicator.node_size())) {
   const int n = communicator.node_size();
   const Index senders = std::count_if(ring_bytes.begin(), ring_bytes.end(), [](Index b) { return b > 0; });

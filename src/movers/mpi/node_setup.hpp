@@ -72,8 +72,8 @@ class ControlBlock {
 class ControlBlocks {
  public:
   /// Collective over the node. `ring_bytes[i]`: the bytes that process i of the node sends here through a ring in one
-  /// move; `partners`: the processes whose blocks are needed. `budget` bounds the bytes of all rings here. What a process sends in
-  /// a move finds room all at once if it is no more than `eager_bytes`.
+  /// move; `partners`: the processes whose blocks are needed. `budget` bounds the bytes of all rings here. What a
+  /// process sends in a move finds room all at once if it is no more than `eager_bytes`.
   ControlBlocks(const Communicator& communicator, const std::vector<Index>& ring_bytes, const std::set<int>& partners,
                 Index element_bytes, Index budget, Index eager_bytes = 0);
   /// False: the machine forbids shared control memory; everything goes through MPI.

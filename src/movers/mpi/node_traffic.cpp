@@ -94,8 +94,8 @@ bool NodeTraffic::advance() {
     for (auto& receiver : receivers_) progress |= receiver.advance(), rings_done_ &= receiver.done();
     for (auto& sender : senders_) progress |= sender.advance(), rings_done_ &= sender.done();
   }
-  // Copies fill the time in which no ring has anything to do. Otherwise they keep step with what arrives: both go through the
-  // destination in its order, so that lines which belong to both are still in cache when the other comes.
+  // Copies fill the time in which no ring has anything to do. Otherwise they keep step with what arrives: both go
+  // through the destination in its order, so that lines which belong to both are still in cache when the other comes.
   if (!tasks_done_ && (!progress || behind_arrivals())) progress |= run_task();
   if (!awaited_.empty()) {
     const auto finished = std::remove_if(awaited_.begin(), awaited_.end(), [this](int peer) {

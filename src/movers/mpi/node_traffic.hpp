@@ -19,7 +19,7 @@ struct NodeWork {
   std::vector<Task> tasks;
   std::vector<RingSender> senders;
   std::vector<RingReceiver> receivers;
-  std::vector<int> touchers;  ///< by node rank: who reads or writes the arrays here
+  std::vector<int> touchers;                        ///< by node rank: who reads or writes the arrays here
   std::vector<std::shared_ptr<SegmentView>> views;  ///< what the tasks reach into
   Bytes bytes;
   Index workspace_bytes = 0;  ///< of what the tasks have in common
@@ -31,8 +31,8 @@ class NodeTraffic {
   /// `control` may be null where there is nothing but local work.
   NodeTraffic(int me, std::unique_ptr<ControlBlocks> control, NodeWork work);
 
-  /// What the rings have room for goes out, so that others find it whatever is done here meanwhile; not if it is waited for
-  /// `at_once`: then packets leave and arrive in turns, and what two of them touch is still in cache.
+  /// What the rings have room for goes out, so that others find it whatever is done here meanwhile; not if it is waited
+  /// for `at_once`: then packets leave and arrive in turns, and what two of them touch is still in cache.
   void start(bool at_once);
   /// Does a bounded piece of work: at most one copy task and one packet a ring. True if anything was done.
   bool advance();

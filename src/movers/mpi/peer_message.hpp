@@ -1,5 +1,5 @@
-/// movers/mpi: `PeerMessage`, what one process sends to another in one move, cut into packets. Rings and MPI carry packets and know
-/// nothing of layouts or blocks.
+/// movers/mpi: `PeerMessage`, what one process sends to another in one move, cut into packets. Rings and MPI carry
+/// packets and know nothing of layouts or blocks.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,8 @@ class PeerMessage {
   virtual Index largest_packet_bytes() const = 0;
   virtual void pack(Index packet, std::byte* slot) const = 0;
   virtual void unpack(Index packet, const std::byte* slot) const = 0;
-  /// Where the packet lies contiguously in the array at this end, so that it can go from there (come to there); else null.
+  /// Where the packet lies contiguously in the array at this end,
+  /// so that it can go from there (come to there); else null.
   virtual std::byte* lies(Index packet) const = 0;
 };
 

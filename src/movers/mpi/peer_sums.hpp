@@ -6,7 +6,8 @@
 
 namespace longshore::mpi {
 
-/// `receivers[k]` gets the sum of send k; that of receive k comes from `senders[k]`. Ranks of the communicator, its own too.
+/// `receivers[k]` gets the sum of send k; that of receive k comes
+/// from `senders[k]`. Ranks of the communicator, its own too.
 std::unique_ptr<SumsExchange> make_peer_sums(std::shared_ptr<Communicator> communicator, std::vector<int> receivers,
                                              std::vector<int> senders);
 

@@ -63,7 +63,8 @@ std::optional<std::vector<AffineRun>> few_runs(const RankMap& map, Index most) {
   return runs;
 }
 
-/// What one process gathers of all, `each` numbers of everybody, it makes a map of, and all get it, or the error. Collective.
+/// What one process gathers of all, `each` numbers of everybody,
+/// it makes a map of, and all get it, or the error. Collective.
 template <class Make>
 RankMap made_at_first(MPI_Comm comm, std::span<const int> mine, Make make) {
   const bool first = rank_in(comm) == 0;
@@ -85,7 +86,8 @@ RankMap made_at_first(MPI_Comm comm, std::span<const int> mine, Make make) {
   bytes.resize(std::size_t(told[0]));
   const ByteCount size(told[0]);
   check_mpi(MPI_Bcast(bytes.data(), size.count(), size.type(), 0, comm), "MPI_Bcast");
-  if (told[1] != nobody) throw Error(ErrorKind(told[1]), std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  if (told[1] != nobody)
+    throw Error(ErrorKind(told[1]), std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
   return RankMap::from_bytes(bytes);
 }
 
@@ -95,13 +97,15 @@ GroupHandle to_group(const RankMap& map, CommHandle handle) {
   const MPI_Comm parent = usable(handle);
   const int size = size_of(parent);
   if (map.world() != size)
-    throw Error(ErrorKind::argument, "the map is of a world of " + std::to_string(map.world()) + " ranks, the communicator has " +
-                                         std::to_string(size) + ": give the communicator whose ranks the map's are");
+    throw Error(ErrorKind::argument, "the map is of a world of " + std::to_string(map.world()) +
+                                         " ranks, the communicator has " + std::to_string(size) +
+                                         ": give the communicator whose ranks the map's are");
   const OwnGroup everybody(parent);
   MPI_Group group = MPI_GROUP_NULL;
   if (const auto runs = few_runs(map, (map.size() - 1) / 2)) {  // any two members make a run
     std::vector<std::array<int, 3>> triplets;
-    for (const auto& run : *runs) triplets.push_back({int(run.first), int(run.last()), run.count > 1 ? int(run.step) : 1});
+    for (const auto& run : *runs)
+      triplets.push_back({int(run.first), int(run.last()), run.count > 1 ? int(run.step) : 1});
     const auto list = reinterpret_cast<int(*)[3]>(triplets.data());
     check_mpi(MPI_Group_range_incl(everybody.get(), int(triplets.size()), list, &group), "MPI_Group_range_incl");
   } else {
@@ -143,8 +147,8 @@ RankMap rank_map_of(CommHandle handle, CommHandle parent) {
       if (all[i] < 0)
         throw Error(ErrorKind::argument, who + " gave a parent that is MPI_COMM_NULL or an inter-communicator");
       if (all[i + 1] != all[1])
-        throw Error(ErrorKind::disagreement, who + " gave a parent of " + std::to_string(all[i + 1]) + " ranks, rank 0 one of " +
-                                                 std::to_string(all[1]));
+        throw Error(ErrorKind::disagreement, who + " gave a parent of " + std::to_string(all[i + 1]) +
+                                                 " ranks, rank 0 one of " + std::to_string(all[1]));
       members.push_back(all[i]);
     }
     return RankMap::of(members, all[1]);
@@ -159,13 +163,15 @@ RankMap rank_map_of_group(GroupHandle handle, CommHandle parent, Index most) {
   check_mpi(MPI_Group_size(group, &size), "MPI_Group_size");
   const Index world = size_of(comm);
   if (size * world > most)
-    throw Error(ErrorKind::argument, "MPI would compare up to " + std::to_string(size) + " members with " + std::to_string(world) +
-                                         " ranks each, more than " + std::to_string(most) +
-                                         " comparisons: give a communicator of the group instead, whose members know their ranks");
+    throw Error(ErrorKind::argument,
+                "MPI would compare up to " + std::to_string(size) + " members with " + std::to_string(world) +
+                    " ranks each, more than " + std::to_string(most) +
+                    " comparisons: give a communicator of the group instead, whose members know their ranks");
   const OwnGroup everybody(comm);
   std::vector<int> positions(static_cast<std::size_t>(size)), ranks(positions.size());
   std::iota(positions.begin(), positions.end(), 0);
-  check_mpi(MPI_Group_translate_ranks(group, size, positions.data(), everybody.get(), ranks.data()), "MPI_Group_translate_ranks");
+  check_mpi(MPI_Group_translate_ranks(group, size, positions.data(), everybody.get(), ranks.data()),
+            "MPI_Group_translate_ranks");
   std::vector<Index> members;
   for (const int rank : ranks) {
     if (rank == MPI_UNDEFINED)

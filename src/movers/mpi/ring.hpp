@@ -35,7 +35,8 @@ struct Ring {
 /// The messages of one pair of processes, in order, and how far this end has come.
 class RingEnd {
  public:
-  RingEnd(const Ring& ring, std::vector<std::unique_ptr<PeerMessage>> messages) : ring_(ring), messages_(std::move(messages)) {
+  RingEnd(const Ring& ring, std::vector<std::unique_ptr<PeerMessage>> messages)
+      : ring_(ring), messages_(std::move(messages)) {
     message_ = messages_.size();
     for (const auto& message : messages_) packets_ += message->packets();
   }

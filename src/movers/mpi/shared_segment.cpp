@@ -36,14 +36,17 @@ struct Descriptor {
   int take() { return std::exchange(number, -1); }
 };
 
-/// What the page tables of most machines can map by one entry. Only mappings that begin at a multiple of it get such pages.
+/// What the page tables of most machines can map by one entry.
+/// Only mappings that begin at a multiple of it get such pages.
 constexpr Index huge_page = Index{2} << 20;
 
 /// Maps a file from its beginning, aligned so that huge pages can be used. MAP_FAILED with errno as mmap.
 void* map_file(int descriptor, Index bytes, int protection, int flags) {
   if (bytes < huge_page) return mmap(nullptr, std::size_t(bytes), protection, flags, descriptor, 0);
-  const Index page = sysconf(_SC_PAGESIZE), length = ceil_div(bytes, page) * page, reserved = checked_add(length, huge_page);
-  void* const place = mmap(nullptr, std::size_t(reserved), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  const Index page = sysconf(_SC_PAGESIZE), length = ceil_div(bytes, page) * page,
+              reserved = checked_add(length, huge_page);
+  void* const place =
+      mmap(nullptr, std::size_t(reserved), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (place == MAP_FAILED) return MAP_FAILED;
   auto* const begin = static_cast<std::byte*>(place);
   const Index before = -Index(reinterpret_cast<std::uintptr_t>(begin)) & (huge_page - 1);
@@ -61,8 +64,9 @@ void* map_file(int descriptor, Index bytes, int protection, int flags) {
 
 bool out_of_memory(int error) { return error == ENOMEM || error == ENOSPC || error == EFAULT || error == EFBIG; }
 
-/// Huge pages where the kernel has them to give. Most systems refuse them to shared memory when it is touched, but not
-/// when asked to make one of the small pages that are there: so there is one for each, which costs less than having all.
+/// Huge pages where the kernel has them to give. Most systems refuse them to shared memory
+/// when it is touched, but not when asked to make one of the small pages that are there: so
+/// there is one for each, which costs less than having all.
 void ask_for_huge_pages(std::byte* data, Index bytes) {
   const Index whole = bytes & -huge_page, page = sysconf(_SC_PAGESIZE);
   if (whole == 0) return;

@@ -22,7 +22,8 @@ struct VirtualComm::Trunk {
     int found = 0;
     check_mpi(MPI_Comm_get_attr(comm, MPI_TAG_UB, &bound, &found), "MPI_Comm_get_attr");
     constexpr std::uint64_t standard = 32767;
-    // All bits that a tag may have: at least five for contexts and ten for tags, and of contexts no more than are of use.
+    // All bits that a tag may have: at least five for contexts
+    // and ten for tags, and of contexts no more than are of use.
     constexpr int most_context_bits = 16, least_tag_bits = 10;
     const int bits = std::bit_width(std::max(standard, found ? std::uint64_t(*bound) : 0) + 1) - 1;
     tag_bits = std::max(least_tag_bits, bits - most_context_bits);
@@ -99,8 +100,8 @@ VirtualComm VirtualComm::sub(const RankMap& positions, std::optional<int> contex
 
 VirtualComm VirtualComm::create(const RankMap& ranks, std::optional<int> context) const {
   if (ranks.world() != state_->trunk->facts.size)
-    throw Error(ErrorKind::argument, "the map is of a world of " + std::to_string(ranks.world()) + " ranks, the communicator has " +
-                                         std::to_string(state_->trunk->facts.size));
+    throw Error(ErrorKind::argument, "the map is of a world of " + std::to_string(ranks.world()) +
+                                         " ranks, the communicator has " + std::to_string(state_->trunk->facts.size));
   return made(state_->trunk, ranks, context);
 }
 
@@ -126,8 +127,8 @@ CommHandle VirtualComm::traffic() const { return state_->trunk->comm; }
 int VirtualComm::wire_tag(int tag) const {
   const State& state = member();
   if (tag < 0 || tag > tag_ub())
-    throw Error(ErrorKind::argument,
-                "tag " + std::to_string(tag) + " is outside [0, " + std::to_string(tag_ub()) + "]; a receive names its tag");
+    throw Error(ErrorKind::argument, "tag " + std::to_string(tag) + " is outside [0, " + std::to_string(tag_ub()) +
+                                         "]; a receive names its tag");
   return state.wire(tag);
 }
 
@@ -142,7 +143,8 @@ Error VirtualComm::stray(Index sender) const {
   return Error(ErrorKind::disagreement,
                "rank " + std::to_string(state_->trunk->facts.rank) + " received from any source a message of rank " +
                    std::to_string(sender) + ", which is none of the " + std::to_string(size()) +
-                   " members of this virtual communicator and sends on another one with context " + std::to_string(context()) +
+                   " members of this virtual communicator and sends on another one with context " +
+                   std::to_string(context()) +
                    ": pass another `context` at all members of one of them, or make them by split");
 }
 
@@ -154,7 +156,8 @@ CommHandle VirtualComm::comm() const {
   return state_->comm;
 }
 
-// ---- messages -------------------------------------------------------------------------------------------------------------------
+// ---- messages
+// -------------------------------------------------------------------------------------------------------------------
 
 struct Message::Flying {
   Flying(VirtualComm comm, Index member, Index n, bool out)
@@ -225,9 +228,9 @@ Message VirtualComm::start_send(const void* data, Index bytes, Index to, int tag
   check_bytes(bytes);
   const State& state = member();
   auto flying = std::make_unique<Message::Flying>(*this, to, bytes, true);
-  check_mpi(
-      MPI_Isend(data, flying->size.count(), flying->size.type(), int(peer(to)), wire_tag(tag), state.trunk->comm, &flying->request),
-      "MPI_Isend");
+  check_mpi(MPI_Isend(data, flying->size.count(), flying->size.type(), int(peer(to)), wire_tag(tag), state.trunk->comm,
+                      &flying->request),
+            "MPI_Isend");
   return Message(std::move(flying));
 }
 
@@ -236,12 +239,15 @@ Message VirtualComm::start_receive(void* data, Index bytes, Index from, int tag)
   const State& state = member();
   const int source = from == any_source ? MPI_ANY_SOURCE : int(peer(from));
   auto flying = std::make_unique<Message::Flying>(*this, from, bytes, false);
-  check_mpi(MPI_Irecv(data, flying->size.count(), flying->size.type(), source, wire_tag(tag), state.trunk->comm, &flying->request),
+  check_mpi(MPI_Irecv(data, flying->size.count(), flying->size.type(), source, wire_tag(tag), state.trunk->comm,
+                      &flying->request),
             "MPI_Irecv");
   return Message(std::move(flying));
 }
 
-void VirtualComm::send(const void* data, Index bytes, Index to, int tag) const { start_send(data, bytes, to, tag).wait(); }
+void VirtualComm::send(const void* data, Index bytes, Index to, int tag) const {
+  start_send(data, bytes, to, tag).wait();
+}
 
 Arrival VirtualComm::receive(void* data, Index bytes, Index from, int tag) const {
   return start_receive(data, bytes, from, tag).wait();

@@ -9,8 +9,8 @@
 
 namespace longshore::profile {
 
-/// Thread-safe. Up to `most_rosters` different lists of members are followed, and what is made of further ones counts as lost: a
-/// program that makes new ones for ever does not fill its memory.
+/// Thread-safe. Up to `most_rosters` different lists of members are followed, and what is made of further ones counts
+/// as lost: a program that makes new ones for ever does not fill its memory.
 class Ledger {
  public:
   explicit Ledger(Index most_rosters = 100'000) : most_lines_(most_rosters) {}
@@ -25,7 +25,8 @@ class Ledger {
   List* add(const char* call, const Roster& members);
   /// One that nobody made. It counts only for what is made of it.
   List* add_predefined(const Roster& members);
-  /// A list of members that are not known in this process, but may be in others: what is made of it is followed. Takes no memory.
+  /// A list of members that are not known in this process, but may
+  /// be in others: what is made of it is followed. Takes no memory.
   List* add_unknown(const char* call) noexcept;
   /// A duplicate was made, which shares the list: it counts; `hold` is called for it besides.
   void duplicated(const char* call, const List* list);
@@ -36,7 +37,8 @@ class Ledger {
   /// Of members that are known, or nothing.
   std::optional<Roster> members(const List* list) const;
 
-  /// A group made by `call`, with a list of its own, or with that of a communicator. MPI may give its handle several times.
+  /// A group made by `call`, with a list of its own, or with that
+  /// of a communicator. MPI may give its handle several times.
   void add_group(const char* call, const RankMap& members, std::uint64_t handle);
   void hold_group(const char* call, List* list, std::uint64_t handle);
   void free_group(std::uint64_t handle);

@@ -19,7 +19,8 @@ namespace {
 // What MPICH and Open MPI keep of each member in each process that is in the communicator, or has made the group.
 constexpr Index list_bytes_a_member = 8;
 constexpr std::string_view assumption =
-    "the library keeps 8 bytes a member in every process that holds a list, as MPICH and Open MPI do; duplicates share their list";
+    "the library keeps 8 bytes a member in every process that holds a list, as MPICH and Open MPI do; duplicates share "
+    "their list";
 constexpr std::size_t most_lines = 40;
 
 template <class... Values>
@@ -72,7 +73,8 @@ struct Rows {
 
   explicit Rows(const Summary& summary) {
     for (const Usage* usage : summary.usages.entries()) {
-      if (usage->calls.empty()) continue;  // it was there without having been made, or its first member's report is lost
+      if (usage->calls.empty())
+        continue;  // it was there without having been made, or its first member's report is lost
       const Row& row = rows.emplace_back(*usage);
       communicators += usage->communicators, groups += usage->groups;
       list_bytes = checked_add(list_bytes, row.list_bytes), map_bytes = checked_add(map_bytes, row.map_bytes);
@@ -88,24 +90,26 @@ struct Alike {
 };
 
 std::vector<Alike> alike(const std::vector<Row>& rows) {
-  std::map<std::tuple<Index, Index, std::string, Index, Index, Index, Index, std::map<std::string, Index>>, std::size_t> places;
+  std::map<std::tuple<Index, Index, std::string, Index, Index, Index, Index, std::map<std::string, Index>>, std::size_t>
+      places;
   std::vector<Alike> folded;
   for (const Row& row : rows) {
     const Usage& usage = *row.usage;
-    const auto [place, first] =
-        places.try_emplace({usage.members.local.size(), usage.members.remote.size(), row.representation, usage.communicators,
-                            usage.alive_communicators, usage.groups, usage.alive_groups, usage.calls},
-                           folded.size());
+    const auto [place, first] = places.try_emplace(
+        {usage.members.local.size(), usage.members.remote.size(), row.representation, usage.communicators,
+         usage.alive_communicators, usage.groups, usage.alive_groups, usage.calls},
+        folded.size());
     if (first) folded.push_back({&row});
     Alike& of = folded[place->second];
     ++of.count, of.list_bytes += row.list_bytes, of.map_bytes += row.map_bytes;
   }
-  std::stable_sort(folded.begin(), folded.end(), [](const Alike& a, const Alike& b) { return a.list_bytes > b.list_bytes; });
+  std::stable_sort(folded.begin(), folded.end(),
+                   [](const Alike& a, const Alike& b) { return a.list_bytes > b.list_bytes; });
   return folded;
 }
 
-std::string line(const std::string& members, const std::string& lists, const std::string& made, Index list_bytes, Index map_bytes,
-                 const std::string& words) {
+std::string line(const std::string& members, const std::string& lists, const std::string& made, Index list_bytes,
+                 Index map_bytes, const std::string& words) {
   const auto bytes = formatted("%10s %10s %7.2f", bytes_in_words(double(list_bytes)).c_str(),
                                bytes_in_words(double(map_bytes)).c_str(), ratio(list_bytes, map_bytes));
   return formatted("%12s %6s  %-22s %s", members.c_str(), lists.c_str(), made.c_str(), bytes.c_str()) +
@@ -114,8 +118,10 @@ std::string line(const std::string& members, const std::string& lists, const std
 
 /// "3 (2) + 8 (2)": so many were made, so many of them alive at one time; communicators and groups.
 std::string made_in_words(const Usage& usage, Index count) {
-  std::string text = std::to_string(usage.communicators * count) + " (" + std::to_string(usage.alive_communicators) + ")";
-  if (usage.groups > 0) text += " + " + std::to_string(usage.groups * count) + " (" + std::to_string(usage.alive_groups) + ")";
+  std::string text =
+      std::to_string(usage.communicators * count) + " (" + std::to_string(usage.alive_communicators) + ")";
+  if (usage.groups > 0)
+    text += " + " + std::to_string(usage.groups * count) + " (" + std::to_string(usage.alive_groups) + ")";
   return text;
 }
 
@@ -130,14 +136,15 @@ std::string quoted(std::string_view text) {
 
 std::string counts_as_json(const std::map<std::string, Index>& counts) {
   std::string text;
-  for (const auto& [name, count] : counts) text += (text.empty() ? "" : ", ") + quoted(name) + ": " + std::to_string(count);
+  for (const auto& [name, count] : counts)
+    text += (text.empty() ? "" : ", ") + quoted(name) + ": " + std::to_string(count);
   return "{" + text + "}";
 }
 
 std::string map_as_json(const RankMap& map) {
   std::string text = "{\"size\": " + std::to_string(map.size()) + ", \"structure\": " + quoted(explain(map).structure) +
-                     ", \"representation\": " + quoted(map.representation()) + ", \"bytes\": " + std::to_string(map.bytes()) +
-                     ", \"stored\": \"";
+                     ", \"representation\": " + quoted(map.representation()) +
+                     ", \"bytes\": " + std::to_string(map.bytes()) + ", \"stored\": \"";
   for (const std::byte b : map.to_bytes()) text += formatted("%02x", unsigned(b));
   return text + "\"}";
 }
@@ -178,8 +185,8 @@ std::string text_report(const Summary& summary) {
                                summary.family.c_str(), static_cast<long long>(summary.world), summary.run_s);
   text += formatted("%.3f ms (%.3f %%) of it in the profile, with waiting for other processes, where it was longest\n",
                     summary.profile_s * 1e3, summary.run_s > 0 ? summary.profile_s / summary.run_s * 100 : 0.0);
-  text += formatted("%12s %6s  %-22s %10s %10s %7s  %s\n", "members", "lists", "made (alive)", "as lists", "as maps", "ratio",
-                    "structure; calls");
+  text += formatted("%12s %6s  %-22s %10s %10s %7s  %s\n", "members", "lists", "made (alive)", "as lists", "as maps",
+                    "ratio", "structure; calls");
   const auto folded = alike(all.rows);
   for (std::size_t i = 0; i < folded.size() && i < most_lines; ++i) {
     const Usage& usage = *folded[i].first->usage;
@@ -191,27 +198,36 @@ std::string text_report(const Summary& summary) {
                  folded[i].map_bytes, words + "; " + calls_in_words(usage.calls));
   }
   if (folded.size() > most_lines) text += formatted("%12s %zu more lines\n", "...", folded.size() - most_lines);
-  text += line("all", std::to_string(all.rows.size()),
-               std::to_string(all.communicators) + " + " + std::to_string(all.groups), all.list_bytes, all.map_bytes, "");
-  text += "Made (alive at one time): communicators + groups, these in every process. Bytes: of all processes, at their most;\n";
+  text +=
+      line("all", std::to_string(all.rows.size()),
+           std::to_string(all.communicators) + " + " + std::to_string(all.groups), all.list_bytes, all.map_bytes, "");
+  text +=
+      "Made (alive at one time): communicators + groups, these in every process. Bytes: of all processes, at their "
+      "most;\n";
   text.append(assumption).append(".\n");
   if (!summary.lost.empty())
-    text += "Not followed, for their members are not known here, or too many others were: " + calls_in_words(summary.lost) + ".\n";
-  if (summary.unread > 0) text += "The reports of " + std::to_string(summary.unread) + " processes could not be read.\n";
+    text +=
+        "Not followed, for their members are not known here, or too many others were: " + calls_in_words(summary.lost) +
+        ".\n";
+  if (summary.unread > 0)
+    text += "The reports of " + std::to_string(summary.unread) + " processes could not be read.\n";
   return text;
 }
 
 std::string json_report(const Summary& summary) {
   const Rows all(summary);
-  std::string text = "{\n  \"format\": \"longshore rank profile\", \"version\": 1, \"family\": " + quoted(summary.family) +
-                     ", \"world\": " + std::to_string(summary.world) + ", \"reports\": " + std::to_string(summary.processes) +
-                     ", \"unread_reports\": " + std::to_string(summary.unread) + ",\n";
+  std::string text =
+      "{\n  \"format\": \"longshore rank profile\", \"version\": 1, \"family\": " + quoted(summary.family) +
+      ", \"world\": " + std::to_string(summary.world) + ", \"reports\": " + std::to_string(summary.processes) +
+      ", \"unread_reports\": " + std::to_string(summary.unread) + ",\n";
   text += formatted("  \"run_s\": %.6f, \"profile_s\": %.9f, \"profile_all_processes_s\": %.9f,\n", summary.run_s,
                     summary.profile_s, summary.profile_sum_s);
-  text += "  \"assumption\": " + quoted(assumption) + ", \"list_bytes_a_member\": " + std::to_string(list_bytes_a_member) + ",\n";
+  text += "  \"assumption\": " + quoted(assumption) +
+          ", \"list_bytes_a_member\": " + std::to_string(list_bytes_a_member) + ",\n";
   text += "  \"not_followed\": " + counts_as_json(summary.lost) + ",\n";
-  text += "  \"total\": {\"communicators\": " + std::to_string(all.communicators) + ", \"groups\": " + std::to_string(all.groups) +
-          ", \"list_bytes\": " + std::to_string(all.list_bytes) + ", \"map_bytes\": " + std::to_string(all.map_bytes) +
+  text += "  \"total\": {\"communicators\": " + std::to_string(all.communicators) +
+          ", \"groups\": " + std::to_string(all.groups) + ", \"list_bytes\": " + std::to_string(all.list_bytes) +
+          ", \"map_bytes\": " + std::to_string(all.map_bytes) +
           formatted(", \"ratio\": %.6g},\n", ratio(all.list_bytes, all.map_bytes));
   text += "  \"members\": [\n";
   for (const Row& row : all.rows) text += (&row == all.rows.data() ? "" : ",\n") + row_as_json(row);

@@ -1,4 +1,5 @@
-/// movers/profile: `Usage`, how communicators and groups of the same members were used, and lists of them that are merged.
+/// movers/profile: `Usage`, how communicators and groups of the
+/// same members were used, and lists of them that are merged.
 #pragma once
 
 #include <map>
@@ -73,13 +74,13 @@ class ByMembers {
 
 /// What some processes of a world have to report together.
 struct Summary {
-  std::string family;           ///< of the MPI library
+  std::string family;  ///< of the MPI library
   Index world = 0;
-  Index processes = 0;          ///< whose report is in it
-  Index unread = 0;             ///< whose report could not be read
-  double run_s = 0;             ///< from MPI_Init to MPI_Finalize, the longest
-  double profile_s = 0;         ///< of it spent in the profile, the longest
-  double profile_sum_s = 0;     ///< of all processes
+  Index processes = 0;                ///< whose report is in it
+  Index unread = 0;                   ///< whose report could not be read
+  double run_s = 0;                   ///< from MPI_Init to MPI_Finalize, the longest
+  double profile_s = 0;               ///< of it spent in the profile, the longest
+  double profile_sum_s = 0;           ///< of all processes
   std::map<std::string, Index> lost;  ///< created, but it is not known of whom, by call
   ByMembers<Usage> usages;
 

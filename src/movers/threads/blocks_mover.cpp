@@ -6,7 +6,8 @@
 
 namespace longshore {
 
-std::unique_ptr<Mover> bind_threads(const BlockPlan& plan, XArray source, XArray destination, const BlockOptions& options) {
+std::unique_ptr<Mover> bind_threads(const BlockPlan& plan, XArray source, XArray destination,
+                                    const BlockOptions& options) {
   if (plan.rank())
     throw Error(ErrorKind::argument, "the plan is rank " + std::to_string(*plan.rank()) +
                                          "'s; the threads engine has every rank's blocks and needs everybody's plan");
@@ -28,9 +29,9 @@ std::unique_ptr<Mover> bind_threads(const BlockPlan& plan, XArray source, XArray
   }
   // Combining motions that meet in a point keep the plan's order, so that results do not depend on the threads.
   const int threads = options.reduction.is_replace() ? threads_of({{}, options.threads, 0}) : 1;
-  auto mover = make_tasks_mover(batch(stretches, task_bytes(total, threads)), threads,
-                                {{}, options.threads, options.max_mem}, bound_memory(source, destination),
-                                copies.workspace_bytes());
+  auto mover =
+      make_tasks_mover(batch(stretches, task_bytes(total, threads)), threads, {{}, options.threads, options.max_mem},
+                       bound_memory(source, destination), copies.workspace_bytes());
   if (options.proxy) mover = make_proxy_mover(std::move(mover));
   if (options.checked) mover = make_checked_mover(std::move(mover), {motions, motions, source, destination, options});
   return mover;

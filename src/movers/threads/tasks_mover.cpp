@@ -50,7 +50,8 @@ class Crew {
     {
       std::lock_guard lock(mutex_);
       left_.store(tasks_.size(), std::memory_order_relaxed);
-      next_.store(0, std::memory_order_release);  // last: a helper still leaving the round before may take a task at once
+      next_.store(0,
+                  std::memory_order_release);  // last: a helper still leaving the round before may take a task at once
       ++round_;
     }
     wake_.notify_all();
@@ -111,8 +112,9 @@ class TasksMover final : public Mover {
       : Mover(std::move(memory)), tasks_(std::move(tasks)), workspace_(shared_workspace_bytes) {
     for (const auto& task : tasks_) moved_ += task.bytes, workspace_ += task.workspace_bytes();
     if (options.max_mem > 0 && workspace_ > options.max_mem)
-      throw Error(ErrorKind::memory_limit, "this move needs " + std::to_string(workspace_) + " bytes beyond its arrays, " +
-                                               "max_mem allows " + std::to_string(options.max_mem) + "; allow at least that much");
+      throw Error(ErrorKind::memory_limit, "this move needs " + std::to_string(workspace_) +
+                                               " bytes beyond its arrays, " + "max_mem allows " +
+                                               std::to_string(options.max_mem) + "; allow at least that much");
     const auto helpers = moved_ < least_threaded_bytes ? 0 : std::min<Index>(threads, Index(tasks_.size())) - 1;
     crew_ = std::make_unique<Crew>(tasks_, int(std::max<Index>(helpers, 0)));
   }
@@ -158,10 +160,11 @@ class TasksMover final : public Mover {
 
 int threads_of(const MoveOptions& options) {
   if (options.threads < 0)
-    throw Error(ErrorKind::argument, "threads is " + std::to_string(options.threads) + 
-                                         "; it must be 0 (as many as there are) or more");
+    throw Error(ErrorKind::argument,
+                "threads is " + std::to_string(options.threads) + "; it must be 0 (as many as there are) or more");
   if (options.max_mem < 0)
-    throw Error(ErrorKind::argument, "max_mem is " + std::to_string(options.max_mem) + " bytes; it must not be negative");
+    throw Error(ErrorKind::argument,
+                "max_mem is " + std::to_string(options.max_mem) + " bytes; it must not be negative");
   return options.threads > 0 ? options.threads : available_processors();
 }
 

@@ -1,4 +1,5 @@
-/// The `threads` engine for layouts: all ranks' arrays are in this process, and data goes straight from source to destination.
+/// The `threads` engine for layouts: all ranks' arrays are in this
+/// process, and data goes straight from source to destination.
 #include "longshore/movers/local_moves.hpp"
 #include "movers/apart.hpp"
 #include "movers/threads/tasks_mover.hpp"
@@ -9,8 +10,8 @@ namespace {
 
 void check(const MotionPlan& plan, const std::vector<LocalArray>& arrays, const Layout& layout, const char* what) {
   if (Index(arrays.size()) != layout.processes())
-    throw Error(ErrorKind::argument, std::to_string(arrays.size()) + " " + what + " arrays, the layout " + layout.to_string() +
-                                         " has " + std::to_string(layout.processes()) + " ranks");
+    throw Error(ErrorKind::argument, std::to_string(arrays.size()) + " " + what + " arrays, the layout " +
+                                         layout.to_string() + " has " + std::to_string(layout.processes()) + " ranks");
   for (Index p = 0; p < layout.processes(); ++p)
     check_local_array(arrays[p], layout, layout.grid().world_rank(p), plan.element_bytes(), what);
 }

@@ -99,7 +99,8 @@ void AffineRunsForm::read(Index first, Index n, Index* out) const {
   if (n <= 0) return;
   Index j = run_of(first);
   for (Index end = first + n; first < end; ++j) {
-    const Index step = this->step(j), value = firsts_[j] + step * (first - starts_[j]), here = std::min(end, end_of(j)) - first;
+    const Index step = this->step(j), value = firsts_[j] + step * (first - starts_[j]),
+                here = std::min(end, end_of(j)) - first;
     for (Index k = 0; k < here; ++k) out[k] = value + k * step;
     first += here, out += here;
   }
@@ -121,10 +122,12 @@ AffineRunsForm AffineRunsForm::stored(WordReader& in, const FormHead& head) {
     run.count = in.within(1, head.size, "a number of members");
     if (run.step == 0) in.refuse("has a run of no step");
     const Wide last = Wide(run.first) + Wide(run.step) * (run.count - 1);
-    if (last < 0 || last >= head.world) in.refuse("has a run from " + std::to_string(run.first) + " that leaves the world");
+    if (last < 0 || last >= head.world)
+      in.refuse("has a run from " + std::to_string(run.first) + " that leaves the world");
     size = checked_add(size, run.count);
   }
-  if (size != head.size) in.refuse("has runs of " + std::to_string(size) + " members, not " + std::to_string(head.size));
+  if (size != head.size)
+    in.refuse("has runs of " + std::to_string(size) + " members, not " + std::to_string(head.size));
   return AffineRunsForm(runs);
 }
 

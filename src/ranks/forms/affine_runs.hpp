@@ -38,7 +38,7 @@ class AffineRunsForm {
   FixedIntegers starts_, firsts_, steps_;
   FixedIntegers directory_;  ///< the run of each position that is a multiple of 2^shift_, and the last run
   int shift_ = 0;
-  bool apart_ = false;       ///< no two runs' extents overlap: by_rank_ orders them, unless they ascend as they are
+  bool apart_ = false;  ///< no two runs' extents overlap: by_rank_ orders them, unless they ascend as they are
   FixedIntegers by_rank_;
 };
 

@@ -1,5 +1,5 @@
-// Binary decision diagrams by BuDDy (Debian: libbdd0c2). The library has one set of tables for a whole process. So it is started
-// for one map and ended after it, under a lock; and where somebody else has started it, it is theirs.
+// Binary decision diagrams by BuDDy (Debian: libbdd0c2). The library has one set of tables for a whole process. So it
+// is started for one map and ended after it, under a lock; and where somebody else has started it, it is theirs.
 #include <mutex>
 
 #include "ranks/forms/thesis_sets.hpp"
@@ -36,7 +36,8 @@ struct Buddy {
   Buddy() {
     const LoadedLibrary library("libbdd.so.0", "the representation bdd", "libbdd0c2");
     library.find(init, "bdd_init"), library.find(done, "bdd_done"), library.find(is_running, "bdd_isrunning");
-    library.find(set_variables, "bdd_setvarnum"), library.find(variable, "bdd_ithvar"), library.find(if_then_else, "bdd_ite");
+    library.find(set_variables, "bdd_setvarnum"), library.find(variable, "bdd_ithvar"),
+        library.find(if_then_else, "bdd_ite");
     library.find(add_reference, "bdd_addref"), library.find(remove_reference, "bdd_delref");
     library.find(low, "bdd_low"), library.find(high, "bdd_high"), library.find(variable_of, "bdd_var");
     library.find(most_nodes, "bdd_setmaxnodenum"), library.find(on_error, "bdd_error_hook"),
@@ -52,8 +53,8 @@ class Session {
     if (buddy_.is_running()) throw Error(ErrorKind::argument, "bdd: BuDDy is in use by another part of this program");
     if (buddy_.init(nodes, cache) < 0) throw Error(ErrorKind::argument, "bdd: BuDDy does not start");
     buddy_.most_nodes(most);
-    buddy_.on_error([](int) {});       // or it ends the program; results are checked instead
-    buddy_.on_collection(nullptr);     // or it writes to stderr
+    buddy_.on_error([](int) {});    // or it ends the program; results are checked instead
+    buddy_.on_collection(nullptr);  // or it writes to stderr
     if (buddy_.set_variables(bits) < 0)
       buddy_.done(), throw Error(ErrorKind::argument, "bdd: BuDDy has no memory for its variables");
   }
@@ -61,13 +62,14 @@ class Session {
   Session& operator=(const Session&) = delete;
   ~Session() { buddy_.done(); }
 
-  /// The diagram, referenced, of what ranges have in [base, base + 2^bit), and all of them have something. Variable 0 is the
-  /// highest bit.
+  /// The diagram, referenced, of what ranges have in [base, base + 2^bit),
+  /// and all of them have something. Variable 0 is the highest bit.
   int diagram(std::span<const Interval> ranges, Index base, int bit) {
     const Index half = (Index{1} << bit) / 2, middle = base + half;
     if (ranges.empty()) return 0;
     if (ranges[0].first <= base && ranges[0].last >= base + (Index{1} << bit)) return 1;
-    const auto cut = std::partition_point(ranges.begin(), ranges.end(), [&](const Interval& r) { return r.last <= middle; });
+    const auto cut =
+        std::partition_point(ranges.begin(), ranges.end(), [&](const Interval& r) { return r.last <= middle; });
     const auto below = std::size_t(cut - ranges.begin());
     const bool both = cut != ranges.end() && cut->first < middle;
     const int low = diagram(ranges.first(below + both), base, bit - 1);

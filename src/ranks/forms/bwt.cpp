@@ -9,7 +9,8 @@ namespace {
 
 /// The two functions of libbz2's stable interface that we call.
 struct Bzip2 {
-  int (*compress)(char* to, unsigned* to_bytes, char* from, unsigned from_bytes, int block_100k, int verbosity, int work_factor);
+  int (*compress)(char* to, unsigned* to_bytes, char* from, unsigned from_bytes, int block_100k, int verbosity,
+                  int work_factor);
   int (*decompress)(char* to, unsigned* to_bytes, char* from, unsigned from_bytes, int small, int verbosity);
 
   static const Bzip2& library() {
@@ -26,7 +27,8 @@ struct Bzip2 {
 
 std::vector<char> compressed(std::span<const Index> members, int width) {
   std::vector<char> plain(members.size() * std::size_t(width));
-  for (std::size_t k = 0; k < members.size(); ++k) std::memcpy(&plain[k * std::size_t(width)], &members[k], std::size_t(width));
+  for (std::size_t k = 0; k < members.size(); ++k)
+    std::memcpy(&plain[k * std::size_t(width)], &members[k], std::size_t(width));
   std::vector<char> packed(plain.size() + plain.size() / 100 + 600);  // what libbz2 asks for at most
   auto bytes = unsigned(packed.size());
   if (Bzip2::library().compress(packed.data(), &bytes, plain.data(), unsigned(plain.size()), 1, 0, 0) != 0)
@@ -72,11 +74,13 @@ const std::vector<Index>& BwtForm::members_of(Index b) const {
   std::memcpy(packed.data(), data_.data() + first, packed.size());
   auto bytes = unsigned(plain.size());
   last_->block = -1;
-  if (Bzip2::library().decompress(plain.data(), &bytes, packed.data(), unsigned(packed.size()), 0, 0) != 0 || bytes != plain.size())
+  if (Bzip2::library().decompress(plain.data(), &bytes, packed.data(), unsigned(packed.size()), 0, 0) != 0 ||
+      bytes != plain.size())
     throw Error(ErrorKind::argument,
                 "bwt: block " + std::to_string(b) + " does not decompress to " + std::to_string(n) + " members");
   last_->members.assign(std::size_t(n), 0);
-  for (Index k = 0; k < n; ++k) std::memcpy(&last_->members[std::size_t(k)], &plain[std::size_t(k * width_)], std::size_t(width_));
+  for (Index k = 0; k < n; ++k)
+    std::memcpy(&last_->members[std::size_t(k)], &plain[std::size_t(k * width_)], std::size_t(width_));
   last_->block = b;
   return last_->members;
 }
@@ -99,9 +103,7 @@ Index BwtForm::bytes_of(Index compressed, Index size) {
   return compressed + (ceil_div(size, block) + std::min(size, block)) * Index(sizeof(Index)) + Index(sizeof(Last));
 }
 
-Index BwtForm::bytes() const {
-  return bytes_of(Index(data_.size()), size_);
-}
+Index BwtForm::bytes() const { return bytes_of(Index(data_.size()), size_); }
 
 void BwtForm::write(WordWriter& out) const {
   out.index(width_), out.index(Index(ends_.size()));

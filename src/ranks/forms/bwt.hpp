@@ -1,4 +1,5 @@
-/// Blocks of 1000 members through bzip2's block sorting (thesis section 4.3.2), with the block that was decompressed last at hand.
+/// Blocks of 1000 members through bzip2's block sorting (thesis
+/// section 4.3.2), with the block that was decompressed last at hand.
 #pragma once
 
 #include <mutex>

@@ -41,7 +41,8 @@ class Builder {
     const Index middle = base + (Index{1} << (level - 1));
     const auto begin = intervals_.begin();
     const auto cut = std::size_t(std::partition_point(begin + Index(from), begin + Index(to),
-                                                      [&](const Interval& i) { return i.last <= middle; }) - begin);
+                                                      [&](const Interval& i) { return i.last <= middle; }) -
+                                 begin);
     const std::size_t low_end = cut < to && intervals_[cut].first < middle ? cut + 1 : cut;
     const Index lower = part(base, level - 1, from, low_end), higher = part(middle, level - 1, cut, to);
     const auto [at, is_new] = nodes_.try_emplace({lower, higher, level}, Index(low.size()) + 2);
@@ -57,7 +58,8 @@ class Builder {
   Index leaf(Index base, std::size_t from, std::size_t to) {
     std::uint64_t word = 0;
     for (std::size_t k = from; k < to; ++k) {
-      const Index first = std::max(intervals_[k].first - base, Index{0}), last = std::min(intervals_[k].last - base, Index{64});
+      const Index first = std::max(intervals_[k].first - base, Index{0}),
+                  last = std::min(intervals_[k].last - base, Index{64});
       word |= (last - first == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << (last - first)) - 1) << first;
     }
     const auto [at, is_new] = leaves_.try_emplace(word, -1 - Index(leaves.size()));
@@ -102,7 +104,9 @@ DagForm::DagForm(std::span<const Interval> intervals, int bits, Index most) : bi
   Builder builder(intervals, most);
   const Index root = builder.part(0, bits_, 0, intervals.size());
   leaves_ = std::move(builder.leaves);
-  auto number = [&](Index part) { return part < 0 ? first_leaf - 1 - part : part < 2 ? part : part - 2 + first_node(); };
+  auto number = [&](Index part) {
+    return part < 0 ? first_leaf - 1 - part : part < 2 ? part : part - 2 + first_node();
+  };
   for (auto* halves : {&builder.low, &builder.high})
     for (auto& half : *halves) half = number(half);
   root_ = number(root);
@@ -132,7 +136,8 @@ void DagForm::pack(std::span<const Index> low, std::span<const Index> high, std:
 
 Index DagForm::bytes_of(Index nodes, Index leaves, Index size) {
   const int id = FixedIntegers::bits_of(nodes + leaves + first_leaf - 1);
-  return FixedIntegers::bytes_of(2 * nodes, id) + FixedIntegers::bytes_of(nodes, FixedIntegers::bits_of(size)) + 8 * leaves;
+  return FixedIntegers::bytes_of(2 * nodes, id) + FixedIntegers::bytes_of(nodes, FixedIntegers::bits_of(size)) +
+         8 * leaves;
 }
 
 Index DagForm::select(Index i) const {
@@ -200,7 +205,8 @@ Index DagForm::paths(Index most) const {
 std::vector<BddPath> DagForm::path_list(Index most) const {
   std::vector<BddPath> list;
   auto visit = [&](const BddPath& path) {
-    if (Index(list.size()) == most) throw Error(ErrorKind::argument, "dag: more than " + std::to_string(most) + " paths");
+    if (Index(list.size()) == most)
+      throw Error(ErrorKind::argument, "dag: more than " + std::to_string(most) + " paths");
     list.push_back(path);
   };
   each_path(root_, bits_, {0, 0}, visit);
@@ -208,14 +214,16 @@ std::vector<BddPath> DagForm::path_list(Index most) const {
 }
 
 void DagForm::write(WordWriter& out) const {
-  std::vector<int> levels(std::size_t(nodes()), bits_);  // a node's is one less than that of those it is part of, which follow it
+  std::vector<int> levels(std::size_t(nodes()),
+                          bits_);  // a node's is one less than that of those it is part of, which follow it
   for (Index k = nodes(); k-- > 0;)
     for (const Index part : {half(k, false), half(k, true)})
       if (part >= first_node()) levels[std::size_t(part - first_node())] = levels[std::size_t(k)] - 1;
   out.index(bits_), out.index(root_);
   out.list(leaves_);
   out.index(nodes());
-  for (Index k = 0; k < nodes(); ++k) out.index(half(k, false)), out.index(half(k, true)), out.index(levels[std::size_t(k)]);
+  for (Index k = 0; k < nodes(); ++k)
+    out.index(half(k, false)), out.index(half(k, true)), out.index(levels[std::size_t(k)]);
 }
 
 DagForm DagForm::stored(WordReader& in, const FormHead& head) {

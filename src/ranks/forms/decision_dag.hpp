@@ -1,4 +1,5 @@
-/// A set as a decision diagram on the bits of a rank, equal parts kept once, with counts: unions of faces of binary cubes.
+/// A set as a decision diagram on the bits of a rank, equal parts
+/// kept once, with counts: unions of faces of binary cubes.
 #pragma once
 
 #include "ranks/forms/common.hpp"
@@ -6,7 +7,8 @@
 
 namespace longshore::ranks {
 
-/// Levels from the highest bit down to leaves of 64 ranks. Nodes that are equal are one; what is empty or full has no node.
+/// Levels from the highest bit down to leaves of 64 ranks. Nodes
+/// that are equal are one; what is empty or full has no node.
 class DagForm {
  public:
   static constexpr std::string_view name = "dag";
@@ -20,9 +22,7 @@ class DagForm {
   Index select(Index i) const;
   Index rank(Index w) const;
   void read(Index first, Index n, Index* out) const { read_each(*this, first, n, out); }
-  Index bytes() const {
-    return halves_.memory_bytes() + counts_.memory_bytes() + Index(leaves_.size()) * 8;
-  }
+  Index bytes() const { return halves_.memory_bytes() + counts_.memory_bytes() + Index(leaves_.size()) * 8; }
   void write(WordWriter& out) const;
   static DagForm stored(WordReader& in, const FormHead& head);
   Checked check(const FormHead& head) const;

@@ -164,7 +164,8 @@ void GrammarForm::pack(std::span<const Symbol> symbols, std::span<const Index> t
   std::vector<Index> left, right, steps, ways, positions, values;
   std::vector<int> depth;
   for (const auto& symbol : symbols) {
-    left.push_back(symbol.left), right.push_back(symbol.right), steps.push_back(symbol.steps), ways.push_back(symbol.way);
+    left.push_back(symbol.left), right.push_back(symbol.right), steps.push_back(symbol.steps),
+        ways.push_back(symbol.way);
     const int below = std::max(symbol.left > 0 ? depth[std::size_t(symbol.left - 1)] : 0,
                                symbol.right > 0 ? depth[std::size_t(symbol.right - 1)] : 0);
     depth.push_back(below + 1);
@@ -188,7 +189,8 @@ Index GrammarForm::bytes_of(Index rules, Index top, Index size, Index way) {
 
 Index GrammarForm::bytes() const {
   Index bytes = 0;
-  for (const auto* list : {&left_, &right_, &steps_, &ways_, &top_, &positions_, &values_}) bytes += list->memory_bytes();
+  for (const auto* list : {&left_, &right_, &steps_, &ways_, &top_, &positions_, &values_})
+    bytes += list->memory_bytes();
   return bytes;
 }
 
@@ -284,7 +286,8 @@ void GrammarForm::read(Index first, Index n, Index* out) const {
 void GrammarForm::write(WordWriter& out) const {
   out.index(first_), out.word(ascending_);
   out.index(left_.size());
-  for (Index k = 0; k < left_.size(); ++k) out.index(left_[k]), out.index(right_[k]), out.index(steps_[k]), out.index(way_of(k));
+  for (Index k = 0; k < left_.size(); ++k)
+    out.index(left_[k]), out.index(right_[k]), out.index(steps_[k]), out.index(way_of(k));
   out.index(top_.size());
   for (Index t = 0; t < top_.size(); ++t) out.index(top_[t]);
 }

@@ -34,7 +34,8 @@ ArrayForm ArrayForm::stored(WordReader& in, const FormHead& head) {
   const auto words = in.take(std::size_t(head.size));
   std::vector<Index> values(words.begin(), words.end());
   for (Index i = 0; i < head.size; ++i)
-    if (values[std::size_t(i)] < 0 || values[std::size_t(i)] >= head.world) refuse_rank(values[std::size_t(i)], i, head.world);
+    if (values[std::size_t(i)] < 0 || values[std::size_t(i)] >= head.world)
+      refuse_rank(values[std::size_t(i)], i, head.world);
   return ArrayForm(Members(values), head.world);
 }
 
@@ -56,7 +57,8 @@ LineFit fit_line(const Index* values, Index n) {
     line.base = least, line.width = FixedIntegers::bits_of(most - least);
     return line;
   };
-  const LineFit sloped = fit(n > 1 ? float(double(values[n - 1] - values[0]) / double(n - 1)) : 0.0f), level = fit(0.0f);
+  const LineFit sloped = fit(n > 1 ? float(double(values[n - 1] - values[0]) / double(n - 1)) : 0.0f),
+                level = fit(0.0f);
   return level.width <= sloped.width ? level : sloped;
 }
 
@@ -67,12 +69,15 @@ LinearForm::LinearForm(const Members& members) : size_(members.size()) {
       const Index* values = piece.data() + first;
       const Index n = std::min(block, Index(piece.size() - first));
       const auto line = fit_line(values, n);
-      if (unit + line.width > Index(UINT32_MAX)) throw Error(ErrorKind::argument, "linear: more than 64 GiB of residuals");
+      if (unit + line.width > Index(UINT32_MAX))
+        throw Error(ErrorKind::argument, "linear: more than 64 GiB of residuals");
       Head head;
-      head.base = line.base, head.width = std::uint64_t(line.width), head.slope = line.slope, head.unit = std::uint32_t(unit);
+      head.base = line.base, head.width = std::uint64_t(line.width), head.slope = line.slope,
+      head.unit = std::uint32_t(unit);
       packed_.resize(std::size_t((unit + line.width) * unit_bytes + spare_bytes));
       std::byte* bits = packed_.data() + unit * unit_bytes;
-      for (Index k = 0; k < n; ++k) put_bits(bits, std::uint64_t(k * line.width), std::uint64_t(values[k] - head.line(k)));
+      for (Index k = 0; k < n; ++k)
+        put_bits(bits, std::uint64_t(k * line.width), std::uint64_t(values[k] - head.line(k)));
       unit += line.width;
       heads_.push_back(head);
     }

@@ -55,15 +55,15 @@ class PackedForm {
 
 /// A line through a block of up to 128 values, and the bits that what is left over needs.
 struct LineFit {
-  Index base;   ///< of the line, less the lowest residual
+  Index base;  ///< of the line, less the lowest residual
   float slope;
   int width;
   Index at(Index k) const { return base + Index(double(slope) * double(k)); }
 };
 LineFit fit_line(const Index* values, Index n);
 
-/// Blocks of 128 members: a line each, and in as many bits as the block needs what is added to it. A question touches a head and
-/// eight bytes.
+/// Blocks of 128 members: a line each, and in as many bits as the block
+/// needs what is added to it. A question touches a head and eight bytes.
 class LinearForm {
  public:
   static constexpr std::string_view name = "linear";

@@ -22,7 +22,8 @@ void require(bool good, const char* what) {
 
 }  // namespace
 
-// --- child ----------------------------------------------------------------------------------------------------------------------
+// --- child
+// ----------------------------------------------------------------------------------------------------------------------
 
 void ChildForm::read(Index first, Index n, Index* out) const {
   positions().read(first, n, out);
@@ -47,7 +48,8 @@ Checked ChildForm::check(const FormHead& head) const {
   return head.ascending && !(parent().ascending() && positions().ascending()) ? Checked::structure : Checked::all;
 }
 
-// --- product --------------------------------------------------------------------------------------------------------------------
+// --- product
+// --------------------------------------------------------------------------------------------------------------------
 
 ProductForm::ProductForm(RankMap outer, AffineNest inner, Index base, Index unit)
     : parts_(std::make_unique<const Parts>(Parts{std::move(outer), std::move(inner)})),
@@ -74,7 +76,8 @@ void ProductForm::read(Index first, Index n, Index* out) const {
     return;
   }
   for (Index end = first + n; first < end;) {
-    const Index from = first % m, here = std::min(end - first, m - from), more = base_ + unit_ * outer().select(first / m);
+    const Index from = first % m, here = std::min(end - first, m - from),
+                more = base_ + unit_ * outer().select(first / m);
     inner().read(from, here, out);
     for (Index k = 0; k < here; ++k) out[k] += more;
     first += here, out += here;
@@ -93,7 +96,8 @@ ProductForm ProductForm::stored(WordReader& in, const FormHead& head) {
   auto outer = read_map(in, deeper);
   const auto inner = read_map(in, deeper);
   if (inner.nest() == nullptr || inner.world() > unit) in.refuse("has an inner map that is not loops below the unit");
-  if (checked_mul(outer.size(), inner.size()) != head.size) in.refuse("has another number of members than its parts say");
+  if (checked_mul(outer.size(), inner.size()) != head.size)
+    in.refuse("has another number of members than its parts say");
   return ProductForm(std::move(outer), *inner.nest(), base, unit);
 }
 
@@ -104,7 +108,8 @@ Checked ProductForm::check(const FormHead& head) const {
   return head.ascending && !(outer().ascending() && inner().ascending()) ? Checked::structure : Checked::all;
 }
 
-// --- chunks ---------------------------------------------------------------------------------------------------------------------
+// --- chunks
+// ---------------------------------------------------------------------------------------------------------------------
 
 ChunksForm::ChunksForm(const Members& members, Index world, bool ascending) : ascending_(ascending) {
   static const Modules simple{&rank_module("nest"),      &rank_module("affine-runs"), &rank_module("elias-fano"),
@@ -173,8 +178,9 @@ ChunksForm ChunksForm::stored(WordReader& in, const FormHead& head) {
 Checked ChunksForm::check(const FormHead&) const {
   if (!ascending_) return Checked::structure;
   for (std::size_t k = 0; k < chunks_.size(); ++k)
-    require(chunks_[k].ascending() && (k == 0 || chunks_[k].select(0) > chunks_[k - 1].select(chunks_[k - 1].size() - 1)),
-            "chunks: the ranks do not ascend");
+    require(
+        chunks_[k].ascending() && (k == 0 || chunks_[k].select(0) > chunks_[k - 1].select(chunks_[k - 1].size() - 1)),
+        "chunks: the ranks do not ascend");
   return Checked::all;
 }
 

@@ -14,13 +14,15 @@ namespace {
 void check_extent(std::string_view form, Index lowest, Index highest, const FormHead& head) {
   if (!head.ascending) refuse_order(form);
   if (lowest < 0 || highest >= head.world)
-    throw Error(ErrorKind::argument, std::string(form) + ": ranks " + std::to_string(lowest) + " to " + std::to_string(highest) +
-                                         " are not all in [0, " + std::to_string(head.world) + ")");
+    throw Error(ErrorKind::argument, std::string(form) + ": ranks " + std::to_string(lowest) + " to " +
+                                         std::to_string(highest) + " are not all in [0, " + std::to_string(head.world) +
+                                         ")");
 }
 
 }  // namespace
 
-// --- Elias–Fano -----------------------------------------------------------------------------------------------------------------
+// --- Elias–Fano
+// -----------------------------------------------------------------------------------------------------------------
 
 EliasFanoForm::EliasFanoForm(const Members& members, Index lowest, Index highest) : base_(lowest) {
   EliasFano::Builder builder(members.size(), members.size() == 0 ? 0 : highest - lowest + 1);
@@ -48,7 +50,8 @@ Checked EliasFanoForm::check(const FormHead& head) const {
   return Checked::structure;  // values may repeat in the sequence, not in the map
 }
 
-// --- holes ----------------------------------------------------------------------------------------------------------------------
+// --- holes
+// ----------------------------------------------------------------------------------------------------------------------
 
 HolesForm::HolesForm(const Members& members, Index lowest, Index highest) : base_(lowest), size_(members.size()) {
   EliasFano::Builder builder(highest - lowest + 1 - size_, size_ + 1);
@@ -103,7 +106,8 @@ Checked HolesForm::check(const FormHead& head) const {
   return Checked::all;
 }
 
-// --- bitmap ---------------------------------------------------------------------------------------------------------------------
+// --- bitmap
+// ---------------------------------------------------------------------------------------------------------------------
 
 BitmapForm::BitmapForm(const Members& members, Index lowest, Index highest) : base_(lowest) {
   const Index bits = members.size() == 0 ? 0 : highest - lowest + 1;
@@ -151,7 +155,8 @@ Checked BitmapForm::check(const FormHead& head) const {
   return Checked::all;
 }
 
-// --- runs -----------------------------------------------------------------------------------------------------------------------
+// --- runs
+// -----------------------------------------------------------------------------------------------------------------------
 
 RunsForm::RunsForm(const Members& members) {
   std::vector<Index> starts, positions;
@@ -216,7 +221,8 @@ Checked RunsForm::check(const FormHead& head) const {
       const Index length = positions[k] - before;
       end = (k == 0 ? starts_[j - 1] : starts[k - 1]) + length;
       if (length < 1 || starts[k] < end)
-        throw Error(ErrorKind::argument, "runs: run " + std::to_string(j + k) + " begins before the one before it ends");
+        throw Error(ErrorKind::argument,
+                    "runs: run " + std::to_string(j + k) + " begins before the one before it ends");
       before = positions[k];
     }
   }

@@ -1,4 +1,5 @@
-/// Ascending ranks: Elias–Fano, its complement, a bitmap with counts for each 512 bits, runs as two Elias–Fano sequences.
+/// Ascending ranks: Elias–Fano, its complement, a bitmap with
+/// counts for each 512 bits, runs as two Elias–Fano sequences.
 #pragma once
 
 #include "ranks/forms/common.hpp"
@@ -35,8 +36,8 @@ class EliasFanoForm {
   EliasFano members_;
 };
 
-/// Those who are no members, for maps of almost all of a stretch: number of members before each hole. SELECT(i) is i and the
-/// holes that have at most i members before them.
+/// Those who are no members, for maps of almost all of a stretch: number of members before each hole. SELECT(i) is i
+/// and the holes that have at most i members before them.
 class HolesForm {
  public:
   static constexpr std::string_view name = "holes";

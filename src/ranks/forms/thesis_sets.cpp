@@ -6,7 +6,8 @@
 
 namespace longshore::ranks {
 
-// --- gaps -----------------------------------------------------------------------------------------------------------------------
+// --- gaps
+// -----------------------------------------------------------------------------------------------------------------------
 
 GapForm::GapForm(const Members& members) {
   Index before = -1, largest = 0, highest = 0;
@@ -53,7 +54,8 @@ GapForm GapForm::stored(WordReader& in, const FormHead& head) {
   return form;
 }
 
-// --- bitmap ---------------------------------------------------------------------------------------------------------------------
+// --- bitmap
+// ---------------------------------------------------------------------------------------------------------------------
 
 SumsBitmapForm::SumsBitmapForm(Index base, std::vector<std::uint64_t> words, Index bits)
     : base_(base), bits_(bits), words_(std::move(words)) {
@@ -72,7 +74,8 @@ SumsBitmapForm::SumsBitmapForm(const Members& members, Index lowest, Index highe
   const Index bits = members.size() == 0 ? 0 : highest - lowest + 1;
   std::vector<std::uint64_t> words(std::size_t(ceil_div(bits, 64)));
   members.each_piece([&](Index, std::span<const Index> values) {
-    for (const Index value : values) words[std::size_t(value - lowest) / 64] |= std::uint64_t{1} << ((value - lowest) % 64);
+    for (const Index value : values)
+      words[std::size_t(value - lowest) / 64] |= std::uint64_t{1} << ((value - lowest) % 64);
   });
   *this = SumsBitmapForm(lowest, std::move(words), bits);
   if (size() != members.size()) throw Error(ErrorKind::argument, "bitmap: the ranks do not ascend");
@@ -118,7 +121,8 @@ void SumsBitmapForm::write(WordWriter& out) const {
 SumsBitmapForm SumsBitmapForm::stored(WordReader& in, const FormHead& head) {
   const Index base = in.within(0, head.world, "a base"), bits = in.within(0, head.world - base, "a number of bits");
   const auto words = in.list();
-  if (Index(words.size()) != ceil_div(bits, block) * (block / 64)) in.refuse("has another number of words than its bits say");
+  if (Index(words.size()) != ceil_div(bits, block) * (block / 64))
+    in.refuse("has another number of words than its bits say");
   SumsBitmapForm form(base, {words.begin(), words.end()}, bits);
   if (form.size() != head.size)
     in.refuse("has " + std::to_string(form.size()) + " bits set for " + std::to_string(head.size) + " members");
@@ -127,11 +131,13 @@ SumsBitmapForm SumsBitmapForm::stored(WordReader& in, const FormHead& head) {
 
 Checked SumsBitmapForm::check(const FormHead& head) const {
   const Bitmap bits(words_, bits_, Bitmap::Find::ones);  // refuses bits behind the last
-  if (!head.ascending || base_ + bits.size() > head.world) throw Error(ErrorKind::argument, "bitmap: ranks outside the world");
+  if (!head.ascending || base_ + bits.size() > head.world)
+    throw Error(ErrorKind::argument, "bitmap: ranks outside the world");
   return Checked::all;
 }
 
-// --- BDD ------------------------------------------------------------------------------------------------------------------------
+// --- BDD
+// ------------------------------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -142,7 +148,9 @@ void check_paths(std::span<const BddPath> paths, int bit) {
   auto refuse = [] { throw Error(ErrorKind::argument, "bdd: paths that are not those of a diagram"); };
   while (paths.size() > 1) {
     if (bit-- == 0) refuse();
-    const auto has = [&](std::uint64_t BddPath::*what) { return [=](const BddPath& path) { return bool(path.*what >> bit & 1); }; };
+    const auto has = [&](std::uint64_t BddPath::*what) {
+      return [=](const BddPath& path) { return bool(path.*what >> bit & 1); };
+    };
     const auto free = std::count_if(paths.begin(), paths.end(), has(&BddPath::free));
     if (free == std::ptrdiff_t(paths.size())) continue;
     const auto ones = std::find_if(paths.begin(), paths.end(), has(&BddPath::ones));

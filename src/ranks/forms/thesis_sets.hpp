@@ -1,4 +1,5 @@
-/// The thesis's representations of sets, as it defines them: gap encoding (section 4.1.4), bitmap (4.1.3), BDD paths (4.1.2).
+/// The thesis's representations of sets, as it defines them: gap
+/// encoding (section 4.1.4), bitmap (4.1.3), BDD paths (4.1.2).
 #pragma once
 
 #include "ranks/forms/common.hpp"
@@ -63,13 +64,14 @@ struct BddPath {
   bool operator==(const BddPath&) const = default;
 };
 
-/// The paths to true of the diagram of ascending ranges, the highest bit first; by BuDDy, under a lock, which is given back as it
-/// was found. Throws `Error(argument)` where the library is missing or in use by others, or there are more than `most` paths.
+/// The paths to true of the diagram of ascending ranges, the highest bit first; by BuDDy, under a
+/// lock, which is given back as it was found. Throws `Error(argument)` where the library is missing
+/// or in use by others, or there are more than `most` paths.
 std::vector<BddPath> bdd_paths_by_buddy(std::span<const Interval> ranges, int bits, Index most);
 bool buddy_available();
 
-/// The paths in two bits a node, and how many members are below each power of two. Of the paths that have gone the same way down to
-/// a bit, it matters to all or to none; and where it does, those with a 0 come first.
+/// The paths in two bits a node, and how many members are below each power of two. Of the paths that have gone the same
+/// way down to a bit, it matters to all or to none; and where it does, those with a 0 come first.
 class BddForm {
  public:
   static constexpr std::string_view name = "bdd";
@@ -81,8 +83,8 @@ class BddForm {
   }
 
   Index size() const { return below_.empty() ? 0 : below_[below_.size() - 1]; }
-  /// The thesis's procedure 1: the rank is put together bit by bit, and paths that go another way are left behind. Those that are
-  /// left are neighbours, so that no list of them is needed.
+  /// The thesis's procedure 1: the rank is put together bit by bit, and paths that go another way are left behind.
+  /// Those that are left are neighbours, so that no list of them is needed.
   Index select(Index i) const;
   Index rank(Index w) const;
   void read(Index first, Index n, Index* out) const;

@@ -76,7 +76,8 @@ WaveletForm::WaveletForm(const Members& permutation) : size_(permutation.size())
 Index WaveletForm::bytes_of(Index runs, Index size, double bits_a_member) {
   const auto bits = Index(bits_a_member * double(size));
   auto bytes = [](Index n, Index most) { return FixedIntegers::bytes_of(n, FixedIntegers::bits_of(most)); };
-  return bytes(runs, size) + bytes(runs, runs) + bytes(runs, bits) + Bitmap::bytes_of(bits, bits / 2, Bitmap::Find::both);
+  return bytes(runs, size) + bytes(runs, runs) + bytes(runs, bits) +
+         Bitmap::bytes_of(bits, bits / 2, Bitmap::Find::both);
 }
 
 Index WaveletForm::select(Index i) const {

@@ -1,4 +1,5 @@
-/// A permutation as a wavelet tree on its ascending runs (Barbay and Navarro; thesis section 4.2.1), and both of its directions.
+/// A permutation as a wavelet tree on its ascending runs (Barbay
+/// and Navarro; thesis section 4.2.1), and both of its directions.
 #pragma once
 
 #include "ranks/forms/common.hpp"
@@ -7,8 +8,8 @@ namespace longshore::ranks {
 
 /// The tree that a merge sort of the runs would go through: a node has a bit for each of its values in order, which
 /// says whether the value comes from its left runs or from its right ones. Runs are split where both sides weigh about
-/// the same: balanced by weight, not by Hu and Tucker's algorithm. That too keeps to the entropy of their lengths within two
-/// bits a member, and needs no table of codes.
+/// the same: balanced by weight, not by Hu and Tucker's algorithm. That too keeps to the entropy of their lengths
+/// within two bits a member, and needs no table of codes.
 class WaveletForm {
  public:
   static constexpr std::string_view name = "wavelet";
@@ -22,7 +23,9 @@ class WaveletForm {
   Index select(Index i) const;
   Index rank(Index w) const;
   void read(Index first, Index n, Index* out) const { read_each(*this, first, n, out); }
-  Index bytes() const { return starts_.memory_bytes() + splits_.memory_bytes() + offsets_.memory_bytes() + bits_.memory_bytes(); }
+  Index bytes() const {
+    return starts_.memory_bytes() + splits_.memory_bytes() + offsets_.memory_bytes() + bits_.memory_bytes();
+  }
   void write(WordWriter& out) const;
   static WaveletForm stored(WordReader& in, const FormHead& head);
   Checked check(const FormHead&) const { return Checked::structure; }

@@ -40,7 +40,8 @@ struct BlockForm : Form {
     }
     if (!blocks.empty()) {
       auto& last = blocks.back();
-      if (last.source + last.elements * element == run.source && last.destination + last.elements * element == run.destination) {
+      if (last.source + last.elements * element == run.source &&
+          last.destination + last.elements * element == run.destination) {
         last.elements += run.count;
         return;
       }
@@ -52,7 +53,8 @@ struct BlockForm : Form {
     explicit Reader(const BlockForm& form) : left(form.blocks), element(form.element) {}
     std::size_t read(std::span<OffsetRun> out) override {
       const std::size_t n = std::min(out.size(), left.size());
-      for (std::size_t k = 0; k < n; ++k) out[k] = {left[k].source, left[k].destination, left[k].elements, element, element};
+      for (std::size_t k = 0; k < n; ++k)
+        out[k] = {left[k].source, left[k].destination, left[k].elements, element, element};
       left = left.subspan(n);
       return n;
     }

@@ -29,7 +29,8 @@ std::size_t DifferenceReader::read(std::span<OffsetRun> out) {
   const std::size_t n = next(std::span(batch).first(std::min<std::size_t>(out.size(), 64)));
   for (std::size_t k = 0; k < n; ++k) {
     const auto& symbol = batch[k];
-    const auto ds = std::uint64_t(symbol.source), dd = std::uint64_t(symbol.destination), l = std::uint64_t(symbol.length);
+    const auto ds = std::uint64_t(symbol.source), dd = std::uint64_t(symbol.destination),
+               l = std::uint64_t(symbol.length);
     out[k] = {Index(source_ + ds), Index(destination_ + dd), symbol.length, symbol.source, symbol.destination};
     source_ += ds * l, destination_ += dd * l;
   }
@@ -123,7 +124,8 @@ struct DictionaryForm : Form {
 
 SymbolTable::SymbolTable(std::span<const DifferenceSymbol> symbols) : keys(symbols.size()) {
   constexpr auto none = ~std::uint32_t(0);
-  if (symbols.size() >= none) throw Error(ErrorKind::overflow, "a relation of more than 2^32 symbols has no symbol table");
+  if (symbols.size() >= none)
+    throw Error(ErrorKind::overflow, "a relation of more than 2^32 symbols has no symbol table");
   std::vector<std::uint32_t> slots(64, none);
   auto place_of = [&](const DifferenceSymbol& symbol) {
     std::uint64_t hash = std::uint64_t(symbol.source) * 0x9e3779b97f4a7c15u;

@@ -20,10 +20,14 @@ struct KindEntry {
 };
 
 constexpr KindEntry entries[] = {
-    {EncodingKind::aapair, "aapair", make_aapair, read_aapair},     {EncodingKind::aablk, "aablk", make_aablk, read_aablk},
-    {EncodingKind::dmrle, "dmrle", make_dmrle, read_dmrle},         {EncodingKind::dmrlec, "dmrlec", make_dmrlec, read_dmrlec},
-    {EncodingKind::huffman, "huffman", make_huffman, read_huffman}, {EncodingKind::lz, "lz", make_lz, read_lz},
-    {EncodingKind::packed, "packed", make_packed, read_packed},     {EncodingKind::delta, "delta", make_delta, read_delta},
+    {EncodingKind::aapair, "aapair", make_aapair, read_aapair},
+    {EncodingKind::aablk, "aablk", make_aablk, read_aablk},
+    {EncodingKind::dmrle, "dmrle", make_dmrle, read_dmrle},
+    {EncodingKind::dmrlec, "dmrlec", make_dmrlec, read_dmrlec},
+    {EncodingKind::huffman, "huffman", make_huffman, read_huffman},
+    {EncodingKind::lz, "lz", make_lz, read_lz},
+    {EncodingKind::packed, "packed", make_packed, read_packed},
+    {EncodingKind::delta, "delta", make_delta, read_delta},
     {EncodingKind::nest, "nest", make_nest, read_nest},
 };
 
@@ -60,9 +64,10 @@ class WindowReader : public RunReader {
   Index skip_, left_;
 };
 
-// --- stored bytes ------------------------------------------------------------------------------------------------------------
-// "LSAR", version, kind, reduction, element type; then 64-bit words: element bytes, elements, payload words, payload, checksum of
-// all before it.
+// --- stored bytes
+// ------------------------------------------------------------------------------------------------------------ "LSAR",
+// version, kind, reduction, element type; then 64-bit words: element bytes, elements, payload words, payload, checksum
+// of all before it.
 
 constexpr char magic[4] = {'L', 'S', 'A', 'R'};
 constexpr std::uint8_t version = 1;
@@ -150,7 +155,8 @@ void Encoding::assemble(std::byte* message, const std::byte* source, Index first
   const auto& table = kernels();
   const auto pairs = reader(first, last);
   for_each_run(*pairs, [&](const OffsetRun& run) {
-    table.blocks(message, source + run.source, {element_bytes_, run.count, run.source_step, element_bytes_}, Stores::cached);
+    table.blocks(message, source + run.source, {element_bytes_, run.count, run.source_step, element_bytes_},
+                 Stores::cached);
     message += run.count * element_bytes_;
   });
 }
@@ -160,8 +166,8 @@ void Encoding::disassemble(std::byte* destination, const std::byte* message, Ind
   const auto pairs = reader(first, last);
   for_each_run(*pairs, [&](const OffsetRun& run) {
     if (reduction_.is_replace())
-      table.blocks(destination + run.destination, message, {element_bytes_, run.count, element_bytes_, run.destination_step},
-                   Stores::cached);
+      table.blocks(destination + run.destination, message,
+                   {element_bytes_, run.count, element_bytes_, run.destination_step}, Stores::cached);
     else
       reduction_.apply(destination + run.destination, message, run.count, run.destination_step, element_bytes_);
     message += run.count * element_bytes_;
@@ -187,8 +193,8 @@ std::vector<std::byte> Encoding::to_bytes() const {
 Encoding Encoding::from_bytes(std::span<const std::byte> bytes, Index most_elements) {
   const auto refuse = refuse_encoding;
   if (bytes.size() < (head_words + 1) * 8 || bytes.size() % 8 != 0)
-    refuse("has " + std::to_string(bytes.size()) + " bytes, not a multiple of 8 from " + std::to_string((head_words + 1) * 8) +
-           " on: it is cut short or no encoding");
+    refuse("has " + std::to_string(bytes.size()) + " bytes, not a multiple of 8 from " +
+           std::to_string((head_words + 1) * 8) + " on: it is cut short or no encoding");
   const auto words = from_little_endian(bytes);
   auto head = [&](int k) { return std::uint8_t(words[0] >> (8 * k)); };
   for (int k = 0; k < 4; ++k)
@@ -196,7 +202,8 @@ Encoding Encoding::from_bytes(std::span<const std::byte> bytes, Index most_eleme
   if (head(4) != version)
     refuse("has version " + std::to_string(head(4)) + "; this library reads version " + std::to_string(version));
   if (words[3] != words.size() - head_words - 1)
-    refuse("announces " + std::to_string(words[3]) + " words of content and has " + std::to_string(words.size() - head_words - 1));
+    refuse("announces " + std::to_string(words[3]) + " words of content and has " +
+           std::to_string(words.size() - head_words - 1));
   if (words.back() != checksum(std::span<const std::uint64_t>(words).first(words.size() - 1)))
     refuse("has a wrong checksum: it was damaged");
   try {
@@ -205,9 +212,11 @@ Encoding Encoding::from_bytes(std::span<const std::byte> bytes, Index most_eleme
     const FormHeader header{Index(words[1]), Index(words[2]), Reduction(ElementType(head(7)), ReduceOp(head(6)))};
     if (header.element_bytes < 1) refuse("has elements of " + std::to_string(header.element_bytes) + " bytes");
     if (header.elements < 0 || header.elements > most_elements)
-      refuse("has " + std::to_string(header.elements) + " elements; at most " + std::to_string(most_elements) + " are expected");
+      refuse("has " + std::to_string(header.elements) + " elements; at most " + std::to_string(most_elements) +
+             " are expected");
 
-    WordReader in(std::span<const std::uint64_t>(words).subspan(head_words, words.size() - head_words - 1), "the encoding");
+    WordReader in(std::span<const std::uint64_t>(words).subspan(head_words, words.size() - head_words - 1),
+                  "the encoding");
     auto form = entry_of(EncodingKind(head(5))).read(in, header);
     in.end();
     Encoding encoding(std::move(form), header.element_bytes, header.elements, header.reduction);
@@ -232,7 +241,8 @@ AddressRelation Encoding::checked() const {
   Index elements = 0;
   for_each_run(*form_->reader(), [&](const OffsetRun& run) { elements = checked_add(elements, run.count); });
   check_count(elements);
-  return AddressRelation::from_reader(element_bytes_, *form_->reader(), reduction_);  // refuses destinations that overlap
+  return AddressRelation::from_reader(element_bytes_, *form_->reader(),
+                                      reduction_);  // refuses destinations that overlap
 }
 
 bool Encoding::validate(std::string& reason) const {

@@ -7,7 +7,9 @@
 namespace longshore {
 
 /// Says what is wrong with a stored encoding.
-[[noreturn]] inline void refuse_encoding(const std::string& why) { throw Error(ErrorKind::argument, "the encoding " + why); }
+[[noreturn]] inline void refuse_encoding(const std::string& why) {
+  throw Error(ErrorKind::argument, "the encoding " + why);
+}
 
 struct Encoding::Form {
   virtual ~Form() = default;
@@ -19,8 +21,8 @@ struct Encoding::Form {
   virtual double symbol_ns() const = 0;
   /// All pairs; the caller skips.
   virtual std::unique_ptr<RunReader> reader() const = 0;
-  /// The relation, where the form is as good to execute as what would be folded from its pairs: checked when it was made, and not
-  /// to be enumerated again.
+  /// The relation, where the form is as good to execute as what would be folded
+  /// from its pairs: checked when it was made, and not to be enumerated again.
   virtual const AddressRelation* as_it_is() const { return nullptr; }
   virtual void write(WordWriter& out) const = 0;
 };
@@ -34,8 +36,8 @@ struct FormHeader {
 using Form = Encoding::Form;
 using FormPointer = std::shared_ptr<const Form>;
 
-/// A symbol of the difference map: the next `length` elements are each (source, destination) bytes after the one before.
-/// Sums are taken modulo 2^64, so that every difference fits.
+/// A symbol of the difference map: the next `length` elements are each (source, destination) bytes after the one
+/// before. Sums are taken modulo 2^64, so that every difference fits.
 struct DifferenceSymbol {
   Index source, destination, length;
   bool operator==(const DifferenceSymbol&) const = default;
@@ -57,7 +59,8 @@ class DifferenceReader : public RunReader {
   std::uint64_t source_ = 0, destination_ = 0;
 };
 
-/// The distinct symbols of a difference map, found by hashing, in the order in which they first come, and each one's number.
+/// The distinct symbols of a difference map, found by hashing,
+/// in the order in which they first come, and each one's number.
 struct SymbolTable {
   std::vector<DifferenceSymbol> distinct;
   std::vector<std::uint32_t> keys;

@@ -43,15 +43,16 @@ std::vector<int> code_lengths(const std::vector<Index>& frequencies) {
 }
 
 struct HuffmanForm : Form {
-  std::vector<DifferenceSymbol> table;      ///< by length of code, then in the order in which they first come
-  std::vector<std::uint64_t> with_length;   ///< how many symbols have codes of 1, 2, ... bits
-  std::vector<std::uint64_t> words;         ///< the codes one after the other, from the highest bit of each word down
+  std::vector<DifferenceSymbol> table;     ///< by length of code, then in the order in which they first come
+  std::vector<std::uint64_t> with_length;  ///< how many symbols have codes of 1, 2, ... bits
+  std::vector<std::uint64_t> words;        ///< the codes one after the other, from the highest bit of each word down
   Index bits = 0, count = 0;
 
   // What decoding needs, made from the above.
   struct Level {
-    std::uint64_t first, codes;  ///< the first code of this length, in the highest bits of a word, and how many there are
-    std::uint32_t symbol;        ///< of the first
+    std::uint64_t first,
+        codes;             ///< the first code of this length, in the highest bits of a word, and how many there are
+    std::uint32_t symbol;  ///< of the first
   };
   struct Look {
     std::uint32_t symbol = 0;
@@ -80,8 +81,8 @@ struct HuffmanForm : Form {
       if (n > 0 && (full || n - 1 > (~code) / unit)) refuse_encoding("has code lengths that no prefix code has");
       levels.push_back({code, n, symbol});
       for (std::uint64_t j = 0; j < n && length <= lookup_bits; ++j)
-        for (std::uint64_t l = 0, first = (code + j * unit) >> (64 - lookup_bits); l < std::uint64_t(1) << (lookup_bits - length);
-             ++l)
+        for (std::uint64_t l = 0, first = (code + j * unit) >> (64 - lookup_bits);
+             l < std::uint64_t(1) << (lookup_bits - length); ++l)
           look[std::size_t(first + l)] = {symbol + std::uint32_t(j), length};
       symbol += std::uint32_t(n);
       const std::uint64_t next = code + n * unit;
@@ -96,7 +97,8 @@ struct HuffmanForm : Form {
       const std::size_t n = std::min(out.size(), std::size_t(left));
       for (std::size_t k = 0; k < n; ++k) {
         std::uint32_t symbol = 0;
-        if (!form.decode(at, symbol)) refuse_encoding("has a code that stands for nothing, at bit " + std::to_string(at));
+        if (!form.decode(at, symbol))
+          refuse_encoding("has a code that stands for nothing, at bit " + std::to_string(at));
         out[k] = form.table[symbol];
       }
       left -= Index(n);

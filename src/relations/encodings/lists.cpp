@@ -16,7 +16,8 @@ struct ListForm : Form {
   Index encoded_bytes() const override {
     if (!list()) return 0;
     constexpr Index block_unit_and_bases = 4 * 8;
-    return block_unit_and_bases + ceil_div(list()->source().stored_bytes() + list()->destination().stored_bytes(), 8) * 8;
+    return block_unit_and_bases +
+           ceil_div(list()->source().stored_bytes() + list()->destination().stored_bytes(), 8) * 8;
   }
   Index symbols() const override { return list() ? list()->source().size() : 0; }
   /// Of what is executed: differences take a sum more.
@@ -65,7 +66,8 @@ PackedList read_list(WordReader& in, Index element_bytes) {
   std::span<const std::byte> left(bytes);
   auto source = PackedIntegers::from_bytes(left), destination = PackedIntegers::from_bytes(left);
   if (!left.empty()) in.refuse("has " + std::to_string(left.size()) + " bytes after its lists");
-  return PackedList(element_bytes, block, unit, source_base, destination_base, std::move(source), std::move(destination));
+  return PackedList(element_bytes, block, unit, source_base, destination_base, std::move(source),
+                    std::move(destination));
 }
 
 FormPointer make_packed(const AddressRelation& relation) {
@@ -74,7 +76,9 @@ FormPointer make_packed(const AddressRelation& relation) {
 FormPointer make_delta(const AddressRelation& relation) {
   return make_list(relation, EncodingKind::delta, PackedIntegers::Scheme::deltas);
 }
-FormPointer read_packed(WordReader& in, const FormHeader& header) { return read_form(in, header, EncodingKind::packed); }
+FormPointer read_packed(WordReader& in, const FormHeader& header) {
+  return read_form(in, header, EncodingKind::packed);
+}
 FormPointer read_delta(WordReader& in, const FormHeader& header) { return read_form(in, header, EncodingKind::delta); }
 
 }  // namespace longshore

@@ -1,5 +1,5 @@
-// DMRLE through LZ4, the other scheme that the paper leaves open (section 7). The library is looked for when it is first wanted, so
-// that nothing else depends on it.
+// DMRLE through LZ4, the other scheme that the paper leaves open (section 7). The library is looked for when it is
+// first wanted, so that nothing else depends on it.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -29,9 +29,11 @@ struct Lz4 {
       function = handle ? reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, name)) : nullptr;
       return function != nullptr;
     };
-    if (!find(bound, "LZ4_compressBound") || !find(compress, "LZ4_compress_HC") || !find(decompress, "LZ4_decompress_safe"))
-      throw Error(ErrorKind::argument,
-                  "the encoding lz needs the library liblz4.so.1, which is not installed (Debian: apt-get install liblz4-1)");
+    if (!find(bound, "LZ4_compressBound") || !find(compress, "LZ4_compress_HC") ||
+        !find(decompress, "LZ4_decompress_safe"))
+      throw Error(
+          ErrorKind::argument,
+          "the encoding lz needs the library liblz4.so.1, which is not installed (Debian: apt-get install liblz4-1)");
   }
 };
 
@@ -74,8 +76,8 @@ struct LzForm : Form {
 
   void decompress(const Block& block, std::vector<DifferenceSymbol>& plain) const {
     const auto bytes = int(block.symbols * sizeof(DifferenceSymbol));
-    if (Lz4::library().decompress(reinterpret_cast<const char*>(data.data() + block.first), reinterpret_cast<char*>(plain.data()),
-                                  int(block.bytes), bytes) != bytes)
+    if (Lz4::library().decompress(reinterpret_cast<const char*>(data.data() + block.first),
+                                  reinterpret_cast<char*>(plain.data()), int(block.bytes), bytes) != bytes)
       refuse_encoding("has a compressed block that does not decompress");
   }
 
@@ -103,9 +105,10 @@ FormPointer make_lz(const AddressRelation& relation) {
     const int bytes = int(n * sizeof(DifferenceSymbol)), bound = lz4.bound(bytes);
     const std::size_t first = form->data.size();
     form->data.resize(first + std::size_t(bound));
-    const int written = lz4.compress(reinterpret_cast<const char*>(&symbols[k]), reinterpret_cast<char*>(form->data.data() + first),
-                                     bytes, bound, effort);
-    if (written <= 0) throw Error(ErrorKind::transport, "liblz4 could not compress " + std::to_string(bytes) + " bytes");
+    const int written = lz4.compress(reinterpret_cast<const char*>(&symbols[k]),
+                                     reinterpret_cast<char*>(form->data.data() + first), bytes, bound, effort);
+    if (written <= 0)
+      throw Error(ErrorKind::transport, "liblz4 could not compress " + std::to_string(bytes) + " bytes");
     form->data.resize(first + std::size_t(written));
     form->blocks.push_back({first, std::size_t(written), n});
   }
@@ -123,7 +126,8 @@ FormPointer read_lz(WordReader& in, const FormHeader&) {
   std::size_t bytes = 0;
   for (Index k = 0; k < blocks; ++k) {
     const auto n = in.word();
-    if (n > symbols_a_block * sizeof(DifferenceSymbol) * 2) in.refuse("has a compressed block of " + std::to_string(n) + " bytes");
+    if (n > symbols_a_block * sizeof(DifferenceSymbol) * 2)
+      in.refuse("has a compressed block of " + std::to_string(n) + " bytes");
     const auto left = std::size_t(form->count) - std::size_t(k) * symbols_a_block;
     form->blocks.push_back({bytes, std::size_t(n), std::min(symbols_a_block, left)});
     bytes += std::size_t(n);

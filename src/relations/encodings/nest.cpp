@@ -68,7 +68,8 @@ struct NestForm : Form {
         out.index(period.repeats), out.index(period.source_period), out.index(period.destination_period);
         out.index(Index(period.runs.size()));
         for (const auto& run : period.runs)
-          for (const Index x : {run.source, run.destination, run.length, run.count, run.source_step, run.destination_step})
+          for (const Index x :
+               {run.source, run.destination, run.length, run.count, run.source_step, run.destination_step})
             out.index(x);
       }
     }
@@ -76,7 +77,8 @@ struct NestForm : Form {
   static void write_part(WordWriter& out, const AddressRelation::RunList& runs) {
     out.index(Index(runs.size()));
     for (const auto& run : runs)
-      for (const Index x : {run.source, run.destination, run.count, run.source_step, run.destination_step}) out.index(x);
+      for (const Index x : {run.source, run.destination, run.count, run.source_step, run.destination_step})
+        out.index(x);
   }
   static void write_part(WordWriter& out, const AddressRelation::PairList& pairs) {
     out.index(Index(pairs.size()));
@@ -94,17 +96,20 @@ LoopNest read_loops(WordReader& in, Index element_bytes) {
     std::vector<PairedPeriod> periods(std::size_t(in.count(4)));
     Index position = 0;  // the global index says nothing here; the position is as good
     for (auto& period : periods) {
-      period.repeats = in.index(), period.source_period = checked_offset(in), period.destination_period = checked_offset(in);
+      period.repeats = in.index(), period.source_period = checked_offset(in),
+      period.destination_period = checked_offset(in);
       period.runs.resize(std::size_t(in.count(6)));
       if (period.repeats < 1 || period.runs.empty())
         in.refuse("has a loop of " + std::to_string(period.repeats) + " goes around nothing");
       check_reach(period.repeats, period.source_period), check_reach(period.repeats, period.destination_period);
       for (auto& run : period.runs) {
-        run.source = checked_offset(in), run.destination = checked_offset(in), run.length = in.index(), run.count = in.index();
+        run.source = checked_offset(in), run.destination = checked_offset(in), run.length = in.index(),
+        run.count = in.index();
         run.source_step = checked_offset(in), run.destination_step = checked_offset(in);
         if (run.length < 1 || run.count < 1)
           in.refuse("has a run of " + std::to_string(run.length) + " x " + std::to_string(run.count));
-        check_reach(run.length, 1), check_reach(run.count, run.source_step), check_reach(run.count, run.destination_step);
+        check_reach(run.length, 1), check_reach(run.count, run.source_step),
+            check_reach(run.count, run.destination_step);
         check_reach(run.count, run.length);
         run.global = position, run.global_step = run.count > 1 ? run.length : 0;
         position = checked_add(position, checked_mul(run.length, run.count));

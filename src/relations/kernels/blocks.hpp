@@ -85,7 +85,7 @@ template <int W, Contiguous side, bool Ahead>
 Nest nest_for_size(Index block) {
   return with_mover<W>(block, [](auto mover) -> Nest {
     using Mover = decltype(mover);
-    return &nest<Mover, side, Ahead && !std::is_same_v<Mover, Library>>;
+    return &nest < Mover, side, Ahead && !std::is_same_v < Mover, Library >> ;
   });
 }
 
@@ -121,12 +121,9 @@ Nest choose_nest(const BlockLoops& l) {
   if (l.block == 16) by_ratio = nest_for_ratio<W, 16, Ahead>(l, side);
   if (by_ratio != nullptr) return by_ratio;
   switch (side) {
-    case Contiguous::destination:
-      return nest_for_size<W, Contiguous::destination, false>(l.block);
-    case Contiguous::source:
-      return nest_for_size<W, Contiguous::source, Ahead>(l.block);
-    default:
-      return nest_for_size<W, Contiguous::neither, Ahead>(l.block);
+    case Contiguous::destination: return nest_for_size<W, Contiguous::destination, false>(l.block);
+    case Contiguous::source: return nest_for_size<W, Contiguous::source, Ahead>(l.block);
+    default: return nest_for_size<W, Contiguous::neither, Ahead>(l.block);
   }
 }
 
@@ -141,7 +138,8 @@ struct NestPlan {
 /// provided that destination rows share lines: otherwise each pass would touch every line again.
 template <int W, bool Ahead>
 NestPlan plan_nest(const BlockLoops& l) {
-  if (l.n0 >= 8 || l.n1 < 16 || l.block > line_bytes || magnitude(l.d1) > line_bytes) return {choose_nest<W, Ahead>(l), 0};
+  if (l.n0 >= 8 || l.n1 < 16 || l.block > line_bytes || magnitude(l.d1) > line_bytes)
+    return {choose_nest<W, Ahead>(l), 0};
   const auto lines = [](Index stride) { return magnitude(stride) / line_bytes + 1; };
   const Index rows = 256 / (lines(l.s1) + lines(l.d1));
   if (rows < 16) return {choose_nest<W, Ahead>(l), 0};
@@ -271,7 +269,8 @@ LONGSHORE_INLINE void stream_four(std::byte* d, const std::byte* s, Index block,
     for (Index k = 0; k < 4; ++k) {
       std::byte* const to = d + k * d_step + head[k];
       const std::byte* const from = s + k * s_step + head[k];
-      for (Index l = at; l < lesser(at + burst, lines[k]); ++l) stream_line<W>(to + l * line_bytes, from + l * line_bytes);
+      for (Index l = at; l < lesser(at + burst, lines[k]); ++l)
+        stream_line<W>(to + l * line_bytes, from + l * line_bytes);
     }
   for (Index k = 0; k < 4; ++k) {
     const Index done = head[k] + lines[k] * line_bytes;
@@ -293,7 +292,8 @@ void nest_stream_four(std::byte* d, const std::byte* s, const BlockLoops& l) {
 
 /// Destinations whose lines are worth claiming ahead of the stores: those that do not fit in a second-level cache.
 inline bool far_destination(const BlockLoops& l) {
-  return l.n0 * l.n1 * lesser(line_bytes, magnitude(l.d0)) >= Index{1} << 19;  // a division would cost as much as a short move
+  return l.n0 * l.n1 * lesser(line_bytes, magnitude(l.d0)) >=
+         Index{1} << 19;  // a division would cost as much as a short move
 }
 
 template <int W>

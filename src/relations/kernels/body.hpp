@@ -29,7 +29,8 @@ template <int W>
 constexpr KernelTable kernel_table(const char* name) {
   return {name,
           &copy_bytes<W>,
-          &copy_blocks<W>, &prepare_blocks<W>,
+          &copy_blocks<W>,
+          &prepare_blocks<W>,
           &transpose_blocks<W>,
           merge_kernel<W>(),
           &gather_list<W>,

@@ -49,8 +49,8 @@ void move_list(std::byte* d, const std::byte* s, const ListMove& l) {
 }
 
 #if LONGSHORE_KERNELS_X86
-/// Elements of E bytes by the instruction that gathers a register of them. A template so that only the tables which have
-/// the instruction compile it.
+/// Elements of E bytes by the instruction that gathers a register of them. A
+/// template so that only the tables which have the instruction compile it.
 template <int W, int E>
 void gather_elements(std::byte* d, const std::byte* s, const ListMove& l) {
   // The instruction takes indices for signed: so they are counted from the middle of what they reach.
@@ -103,8 +103,8 @@ ListMover choose_list_mover(const ListMove& l) {
   });
 }
 
-/// Whether a listed destination's lines are worth claiming ahead: those of small blocks, which take more lines than bytes,
-/// where they do not fit in a second-level cache, judged by a few of the places.
+/// Whether a listed destination's lines are worth claiming ahead: those of small blocks, which take more lines than
+/// bytes, where they do not fit in a second-level cache, judged by a few of the places.
 inline bool worth_claiming(const ListMove& l) {
   if (l.block >= 32) return false;
   Index low = l.to[0], high = low;

@@ -1,4 +1,5 @@
-/// Elements of a message to marked places, a cache line of places at a time, where the instruction set expands registers.
+/// Elements of a message to marked places, a cache line of places
+/// at a time, where the instruction set expands registers.
 #pragma once
 
 #include "vector.hpp"
@@ -10,7 +11,8 @@ namespace {
 /// How far ahead of the stores the destination's lines are claimed: enough to cover a memory access.
 constexpr Index claim_ahead = 1024;
 
-/// Elements to those of at most a register's places that are marked. A whole register is read from s where that can be done.
+/// Elements to those of at most a register's places that are
+/// marked. A whole register is read from s where that can be done.
 template <int W, int E, bool Whole>
 LONGSHORE_INLINE void expand_register(std::byte* places, const std::byte* s, std::uint32_t marked) {
   prefetch_write(places, claim_ahead);

@@ -7,11 +7,12 @@ namespace longshore {
 namespace {
 
 #if LONGSHORE_KERNELS_X86
-/// How far ahead of the loads each source row is prefetched: little, for what one destination takes of a row may be short.
+/// How far ahead of the loads each source row is prefetched:
+/// little, for what one destination takes of a row may be short.
 constexpr Index merge_ahead = 256;
 
-/// The same lines of `Rows` rows side by side: each part is looked at once for all of them, and more sequences of lines are
-/// on their way from memory.
+/// The same lines of `Rows` rows side by side: each part is looked at once
+/// for all of them, and more sequences of lines are on their way from memory.
 template <int Rows>
 void merge_rows(std::byte* d, const std::byte* const* sources, const LinePart* part, const MergeLoops& l, Index row,
                 Stores stores) {

@@ -6,8 +6,8 @@
 namespace longshore {
 namespace {
 
-/// N bytes, N known: the fewest registers that hold them, stored in ascending order, which is what a line that two blocks
-/// share is best filled in.
+/// N bytes, N known: the fewest registers that hold them, stored in ascending
+/// order, which is what a line that two blocks share is best filled in.
 template <int W, int N>
 LONGSHORE_INLINE void copy_exact(std::byte* d, const std::byte* s) {
   constexpr int piece = N >= W ? W : N >= 32 ? 32 : N >= 16 ? 16 : N >= 8 ? 8 : N >= 4 ? 4 : N >= 2 ? 2 : 1;
@@ -48,8 +48,7 @@ template <int W, class Use>
 auto with_mover(Index block, const Use& use) {
   switch (block) {
 #define LONGSHORE_EXACT(N) \
-  case N:                  \
-    return use(Exact<W, N>{});
+  case N: return use(Exact<W, N>{});
     LONGSHORE_EXACT(1)
     LONGSHORE_EXACT(2)
     LONGSHORE_EXACT(3)
@@ -66,8 +65,7 @@ auto with_mover(Index block, const Use& use) {
     LONGSHORE_EXACT(128)
     LONGSHORE_EXACT(256)
 #undef LONGSHORE_EXACT
-    default:
-      break;
+    default: break;
   }
   if (block < 8) return use(Overlapping<4>{});
   if (block < 16) return use(Overlapping<8>{});

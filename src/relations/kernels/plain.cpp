@@ -20,7 +20,8 @@ PreparedBlocks prepare(const BlockLoops& loops) {
   return {[](std::byte* d, const std::byte* s, const BlockLoops& l) { blocks(d, s, l, Stores::cached); }, loops};
 }
 
-void merge(std::byte* destination, const std::byte* const* sources, const LinePart* parts, const MergeLoops& loops, Stores) {
+void merge(std::byte* destination, const std::byte* const* sources, const LinePart* parts, const MergeLoops& loops,
+           Stores) {
   for (Index row = 0; row < loops.rows; ++row) {
     const LinePart* part = parts;
     for (Index line = 0; line < loops.lines; ++part) {
@@ -44,7 +45,8 @@ void scatter(std::byte* destination, const std::byte* source, const BlockList& t
   for (Index i = 0; i < to.n; ++i) copy(destination + to.unit * to.index[i], source + i * to.block, to.block, stores);
 }
 
-void relocate(std::byte* destination, const std::uint32_t* to, const std::byte* source, const BlockList& from, Stores stores) {
+void relocate(std::byte* destination, const std::uint32_t* to, const std::byte* source, const BlockList& from,
+              Stores stores) {
   for (Index i = 0; i < from.n; ++i)
     copy(destination + from.unit * to[i], source + from.unit * from.index[i], from.block, stores);
 }

@@ -199,9 +199,9 @@ void transpose_tiles(std::byte* d, const std::byte* s, const BlockLoops& l, Stor
       }
 }
 
-/// From contiguous rows of the source to columns of the destination that lie apart: a strip of `Rows` destination rows takes
-/// whole source lines, one a column, and goes along the rows, so that each destination line is completed while it is in the
-/// first-level cache, even where all rows' lines compete for one set of it.
+/// From contiguous rows of the source to columns of the destination that lie apart: a strip of `Rows` destination rows
+/// takes whole source lines, one a column, and goes along the rows, so that each destination line is completed while it
+/// is in the first-level cache, even where all rows' lines compete for one set of it.
 template <int E>
 void transpose_strips(std::byte* d, const std::byte* s, const BlockLoops& l, bool far) {
   constexpr Index rows = line_bytes / E;
@@ -230,8 +230,8 @@ void transpose_strips(std::byte* d, const std::byte* s, const BlockLoops& l, boo
 }
 
 #if LONGSHORE_KERNELS_X86
-/// The same where K columns' elements lie in one destination line, evenly spread: they are put together in registers, and
-/// written by one store. A template so that only the tables which have the instructions compile it.
+/// The same where K columns' elements lie in one destination line, evenly spread: they are put together in registers,
+/// and written by one store. A template so that only the tables which have the instructions compile it.
 template <int W, int E, int K>
 void transpose_combed(std::byte* d, const std::byte* s, const BlockLoops& l, bool far) {
   constexpr Index rows = W / E, step = line_bytes / K;
@@ -283,12 +283,14 @@ void transpose_combed(std::byte* d, const std::byte* s, const BlockLoops& l, boo
           if constexpr (unit == 8) {
             __m512i v = _mm512_permutex2var_epi64(column[0], index[k], column[1]);
             if constexpr (K == 4)
-              v = _mm512_mask_mov_epi64(v, static_cast<__mmask8>(odd), _mm512_permutex2var_epi64(column[2], index[k], column[3]));
+              v = _mm512_mask_mov_epi64(v, static_cast<__mmask8>(odd),
+                                        _mm512_permutex2var_epi64(column[2], index[k], column[3]));
             _mm512_mask_storeu_epi64(to + k * l.d1, static_cast<__mmask8>(mask), v);
           } else {
             __m512i v = _mm512_permutex2var_epi32(column[0], index[k], column[1]);
             if constexpr (K == 4)
-              v = _mm512_mask_mov_epi32(v, static_cast<__mmask16>(odd), _mm512_permutex2var_epi32(column[2], index[k], column[3]));
+              v = _mm512_mask_mov_epi32(v, static_cast<__mmask16>(odd),
+                                        _mm512_permutex2var_epi32(column[2], index[k], column[3]));
             _mm512_mask_storeu_epi32(to + k * l.d1, static_cast<__mmask16>(mask), v);
           }
         }
@@ -316,29 +318,19 @@ void transpose_blocks(std::byte* d, const std::byte* s, const BlockLoops& l, Sto
   if (l.d0 == l.block && l.s1 == l.block) {
     const Matrix m{d, s, l.n0, l.n1, l.s0, l.d1};
     switch (l.block) {
-      case 1:
-        return transpose_elements<W, 1>(m, stores);
-      case 2:
-        return transpose_elements<W, 2>(m, stores);
-      case 4:
-        return transpose_elements<W, 4>(m, stores);
-      case 8:
-        return transpose_elements<W, 8>(m, stores);
-      case 16:
-        return transpose_elements<W, 16>(m, stores);
-      default:
-        break;
+      case 1: return transpose_elements<W, 1>(m, stores);
+      case 2: return transpose_elements<W, 2>(m, stores);
+      case 4: return transpose_elements<W, 4>(m, stores);
+      case 8: return transpose_elements<W, 8>(m, stores);
+      case 16: return transpose_elements<W, 16>(m, stores);
+      default: break;
     }
   }
   if (l.s1 == l.block && l.n1 >= line_bytes / l.block) switch (l.block) {
-      case 4:
-        return transpose_columns<W, 4>(d, s, l, far_destination(l));
-      case 8:
-        return transpose_columns<W, 8>(d, s, l, far_destination(l));
-      case 16:
-        return transpose_columns<W, 16>(d, s, l, far_destination(l));
-      default:
-        break;
+      case 4: return transpose_columns<W, 4>(d, s, l, far_destination(l));
+      case 8: return transpose_columns<W, 8>(d, s, l, far_destination(l));
+      case 16: return transpose_columns<W, 16>(d, s, l, far_destination(l));
+      default: break;
     }
   transpose_tiles<W>(d, s, l, stores);
 }

@@ -3,9 +3,8 @@
 import importlib
 import sys
 
-from mpi4py import MPI
-
 from longshore import _mpi
+from mpi4py import MPI
 
 module = importlib.import_module(f"longshore._apps_{_mpi._family(MPI)}")
 _, world = _mpi._open(MPI.COMM_WORLD)

@@ -12,10 +12,9 @@ import sys
 import time
 import traceback
 
+import longshore as ls
 import numpy as np
 from mpi4py import MPI
-
-import longshore as ls
 
 WORLD = MPI.COMM_WORLD
 P, ME = WORLD.size, WORLD.rank
@@ -80,19 +79,28 @@ def disagreements():
     a, b = arrays(src, dst)
     other = ls.Layout(f"(*, CYCLIC) on {P}", SHAPE) if ME == last else dst
     c = np.empty(other.local_shape(ME))
-    text = raises_everywhere(ls.DisagreementError, lambda: ls.plan(src, other, "f8").bind(a, c, comm=WORLD), f"rank {last}")
+    text = raises_everywhere(
+        ls.DisagreementError, lambda: ls.plan(src, other, "f8").bind(a, c, comm=WORLD), f"rank {last}"
+    )
     assert "CYCLIC(2)" in text
     # Elements of the same size that are not the same.
     kind = np.dtype("i8" if ME == last else "f8")
-    raises_everywhere(ls.DisagreementError, lambda: ls.plan(src, dst, kind).bind(a.view(kind), b.view(kind), comm=WORLD), "i8")
+    raises_everywhere(
+        ls.DisagreementError, lambda: ls.plan(src, dst, kind).bind(a.view(kind), b.view(kind), comm=WORLD), "i8"
+    )
     # Another shape, on one rank only.
     shape = (SHAPE[0] + 1, SHAPE[1]) if ME == last else SHAPE
     s, d = layouts(shape=shape)
     x, y = arrays(s, d)
     raises_everywhere(ls.DisagreementError, lambda: ls.plan(s, d, "f8").bind(x, y, comm=WORLD), "57x18")
     # alpha on one rank only, and another path.
-    raises_everywhere(ls.DisagreementError, lambda: ls.plan(src, dst, "f8").bind(a, b, comm=WORLD, alpha=2 if ME == last else None))
-    raises_everywhere(ls.DisagreementError, lambda: ls.plan(src, dst, "f8").bind(a, b, comm=WORLD, node="ring" if ME == last else "auto"))
+    raises_everywhere(
+        ls.DisagreementError, lambda: ls.plan(src, dst, "f8").bind(a, b, comm=WORLD, alpha=2 if ME == last else None)
+    )
+    raises_everywhere(
+        ls.DisagreementError,
+        lambda: ls.plan(src, dst, "f8").bind(a, b, comm=WORLD, node="ring" if ME == last else "auto"),
+    )
     assert not b.any(), "data was touched"
     ls.plan(src, dst, "f8").bind(a, b, comm=WORLD)()
     assert right(dst, b)
@@ -108,7 +116,9 @@ def wrong_arrays():
     def bad(wrong, fine):
         return wrong() if ME == last else fine
 
-    raises_everywhere(ls.LongshoreError, lambda: plan.bind(bad(lambda: np.empty((3, 3)), a), b, comm=WORLD), f"rank {last}")
+    raises_everywhere(
+        ls.LongshoreError, lambda: plan.bind(bad(lambda: np.empty((3, 3)), a), b, comm=WORLD), f"rank {last}"
+    )
     raises_everywhere(ls.LongshoreError, lambda: plan.bind(bad(lambda: np.asfortranarray(a), a), b, comm=WORLD))
     raises_everywhere(ls.LongshoreError, lambda: plan.bind(bad(lambda: a.astype("f4"), a), b, comm=WORLD))
     raises_everywhere(ls.LongshoreError, lambda: plan.bind(bad(lambda: None, a), b, comm=WORLD))
@@ -118,17 +128,26 @@ def wrong_arrays():
     raises_everywhere(ls.LocalArrayError, lambda: plan.bind(a, bad(lambda: frozen, b), comm=WORLD), "read-only")
     flat = np.zeros(a.size + b.size)
     over = flat[: a.size].reshape(a.shape), flat[a.size - 1 : a.size - 1 + b.size].reshape(b.shape)
-    raises_everywhere(ls.LocalArrayError, lambda: plan.bind(bad(lambda: over[0], a), bad(lambda: over[1], b), comm=WORLD))
+    raises_everywhere(
+        ls.LocalArrayError, lambda: plan.bind(bad(lambda: over[0], a), bad(lambda: over[1], b), comm=WORLD)
+    )
     raises_everywhere(ls.ArgumentError, lambda: plan.bind(a, b, comm=WORLD, node="teleport"))
     raises_everywhere(ls.ArgumentError, lambda: plan.bind(a, b, comm=WORLD, max_mem=bad(lambda: "lots", None)), "lots")
-    raises_everywhere(ls.ArgumentError, lambda: ls.redistribute(a, src, dst, comm=WORLD, beta=bad(lambda: 2, None)), "out=")
+    raises_everywhere(
+        ls.ArgumentError, lambda: ls.redistribute(a, src, dst, comm=WORLD, beta=bad(lambda: 2, None)), "out="
+    )
     assert not b.any(), "data was touched"
 
 
 @check
 def wrong_ranks():
     src, dst = layouts(P + 1)
-    raises_everywhere(ls.ArgumentError, lambda: ls.plan(src, dst, "f8").bind(None, None, comm=WORLD), f"needs {P + 1} ranks", f"has {P}")
+    raises_everywhere(
+        ls.ArgumentError,
+        lambda: ls.plan(src, dst, "f8").bind(None, None, comm=WORLD),
+        f"needs {P + 1} ranks",
+        f"has {P}",
+    )
 
 
 @check
@@ -162,7 +181,9 @@ def memory_limits():
     src, dst = layouts()
     a, b = arrays(src, dst)
     plan = ls.plan(src, dst, "f8")
-    text = raises_everywhere(ls.MemoryLimitError, lambda: plan.bind(a, b, comm=WORLD, max_mem=15, node="messages"), "16")
+    text = raises_everywhere(
+        ls.MemoryLimitError, lambda: plan.bind(a, b, comm=WORLD, max_mem=15, node="messages"), "16"
+    )
     assert "15" in text
     for limit in (16, 40, 100, 1000, 10**6):
         for node in ("messages", "ring", "auto"):

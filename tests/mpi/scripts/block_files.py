@@ -1,18 +1,17 @@
 """XArrays of several ranks saved to files and loaded from them, against NumPy; errors of one rank told on all.
 
-    mpiexec -n P python block_files.py TRIALS FOLDER
+mpiexec -n P python block_files.py TRIALS FOLDER
 """
 
 import os
 import sys
 
-import numpy as np
-from mpi4py import MPI
-
 import longshore as ls
+import numpy as np
 from longshore import FloorPlan, Region, regions, stores
 from longshore.stores import blocks as moves
 from longshore.stores import ends
+from mpi4py import MPI
 
 try:
     import h5py
@@ -89,7 +88,11 @@ for trial in range(trials):
         while step and not put.test():
             pass
         put.wait()
-        checked(lambda: np.testing.assert_array_equal(contents(name, kind, domain.shape, order), step + whole, f"trial {trial}"))
+        checked(
+            lambda: np.testing.assert_array_equal(
+                contents(name, kind, domain.shape, order), step + whole, f"trial {trial}"
+            )
+        )
         assert alone() == [name]
         get = get or stores.bind(name, v, comm=comm, proxy=proxy, ghost=into_ghosts, **how)
         get.start()
@@ -132,12 +135,21 @@ refused(ls.ArgumentError, "threads= is for", lambda: stores.load("a.npy", u, thr
 refused(ls.MemoryLimitError, "max_mem allows 64", lambda: stores.load("a.npy", u, max_mem=64, comm=comm))
 if ranks > 1:
     overlapping = FloorPlan([*blocks, Region((0, 0), (1, 1))], [*blocks.owners.tolist(), last])
-    refused(ls.ArgumentError, f"blocks 0 and {ranks} both have", lambda: stores.save(
-        ls.XArray(overlapping, float, comm=comm), "b.npy", comm=comm))
-    refused(ls.DisagreementError, f"rank {last} is saving to", lambda: stores.save(
-        u, "b.npy" if rank < last else "c.npy", comm=comm))
-    refused(ls.DTypeError, "has float32", lambda: stores.load(
-        "a.npy", ls.XArray(blocks, "f4" if rank == last else float, comm=comm), comm=comm))
+    refused(
+        ls.ArgumentError,
+        f"blocks 0 and {ranks} both have",
+        lambda: stores.save(ls.XArray(overlapping, float, comm=comm), "b.npy", comm=comm),
+    )
+    refused(
+        ls.DisagreementError,
+        f"rank {last} is saving to",
+        lambda: stores.save(u, "b.npy" if rank < last else "c.npy", comm=comm),
+    )
+    refused(
+        ls.DTypeError,
+        "has float32",
+        lambda: stores.load("a.npy", ls.XArray(blocks, "f4" if rank == last else float, comm=comm), comm=comm),
+    )
 
 # What fails on one rank in the middle fails on all; the file that was there stays, and the mover goes on.
 plain = ends.ElementsFile.transfer

@@ -2,12 +2,11 @@
 
 import sys
 
+import longshore as ls
 import numpy as np
+from longshore import BlockPlan, FloorPlan, Region, regions
 from mpi4py import MPI
 from ways import WAYS
-
-import longshore as ls
-from longshore import BlockPlan, FloorPlan, Region, regions
 
 comm = MPI.COMM_WORLD
 ranks, rank, trials = comm.size, comm.rank, int(sys.argv[1])
@@ -121,7 +120,10 @@ for trial in range(trials):
         loose["destination_ghost"] = 0
     move = plan.bind(*arrays, comm=comm, combine="add" if adding else None, order=order, **loose, **way)
     for salt in range(2):
-        sources = [salt + 1000 * k + np.arange(region.size, dtype=dtype).reshape(region.shape) for k, region in enumerate(whole.source)]
+        sources = [
+            salt + 1000 * k + np.arange(region.size, dtype=dtype).reshape(region.shape)
+            for k, region in enumerate(whole.source)
+        ]
         destinations = [np.full(region.shape, -k, dtype) for k, region in enumerate(whole.destination)]
         for array, values in zip(arrays, (sources, destinations)):
             blocks = whole.source if values is sources else whole.destination
@@ -131,9 +133,13 @@ for trial in range(trials):
         comm.Barrier()
         move()
         carry_out(whole, sources, destinations, adding)
-        mine = arrays[1].items() if isinstance(arrays[1], ls.XArray) else zip(whole.destination.owned_by(rank), arrays[1])
+        mine = (
+            arrays[1].items() if isinstance(arrays[1], ls.XArray) else zip(whole.destination.owned_by(rank), arrays[1])
+        )
         for k, grid in mine:
-            np.testing.assert_array_equal(np.asarray(grid), destinations[k], err_msg=f"trial {trial} {kind.__name__} block {k} {way}")
+            np.testing.assert_array_equal(
+                np.asarray(grid), destinations[k], err_msg=f"trial {trial} {kind.__name__} block {k} {way}"
+            )
         comm.Barrier()
     moved[kind.__name__] += sum(points for *_, points in whole.volumes())
 

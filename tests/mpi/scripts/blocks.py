@@ -2,12 +2,11 @@
 
 import sys
 
+import longshore as ls
 import numpy as np
+from longshore import BlockPlan, FloorPlan, Region, regions
 from mpi4py import MPI
 from ways import WAYS
-
-import longshore as ls
-from longshore import BlockPlan, FloorPlan, Region, regions
 
 comm = MPI.COMM_WORLD
 ranks, rank, trials = comm.size, comm.rank, int(sys.argv[1])
@@ -16,7 +15,10 @@ random = np.random.default_rng(7)  # the same on all ranks
 
 def values(region, domain, salt):
     """A number for every point of a region, periodic in the domain."""
-    axes = [(np.arange(lo, hi) - a) % (b - a) for lo, hi, a, b in zip(region.lower, region.upper, domain.lower, domain.upper)]
+    axes = [
+        (np.arange(lo, hi) - a) % (b - a)
+        for lo, hi, a, b in zip(region.lower, region.upper, domain.lower, domain.upper)
+    ]
     return salt + sum(np.meshgrid(*(axis * 1000.0**d for d, axis in enumerate(axes)), indexing="ij"))
 
 
@@ -33,7 +35,11 @@ def random_blocks(domain):
 def arrays_of(blocks, ghost, order, shared):
     if shared:
         return ls.XArray(blocks, float, ghost, order=order, comm=comm), {}
-    own = [np.zeros(blocks[k].grow(ghost).shape, order=random_order) for k in blocks.owned_by(rank) for random_order in order]
+    own = [
+        np.zeros(blocks[k].grow(ghost).shape, order=random_order)
+        for k in blocks.owned_by(rank)
+        for random_order in order
+    ]
     return own, {"ghost": ghost}
 
 
@@ -51,7 +57,9 @@ for trial in range(trials):
     mine = rank if random.integers(2) else None
 
     u, ghosts = arrays_of(blocks, width, order, shared)
-    halo = BlockPlan.halo(blocks, width, domain=domain, periodic=periodic, rank=mine).bind(u, comm=comm, **ghosts, **way)
+    halo = BlockPlan.halo(blocks, width, domain=domain, periodic=periodic, rank=mine).bind(
+        u, comm=comm, **ghosts, **way
+    )
     others = random_blocks(domain)
     v, to_ghosts = arrays_of(others, 0, order, bool(random.integers(2)))
     from_ghosts = {"ghost": width} if not shared else {}
@@ -76,9 +84,13 @@ for trial in range(trials):
                     at = np.arange(region.lower[d], region.upper[d])
                     outside = (at < domain.lower[d]) | (at >= domain.upper[d])
                     want[tuple(outside if e == d else slice(None) for e in range(dims))] = -1
-            np.testing.assert_array_equal(np.asarray(grid), want, err_msg=f"trial {trial} halo of block {k} {way} {order}")
+            np.testing.assert_array_equal(
+                np.asarray(grid), want, err_msg=f"trial {trial} halo of block {k} {way} {order}"
+            )
         for k, grid in grids(v, others):
-            np.testing.assert_array_equal(np.asarray(grid), values(others[k], domain, salt), err_msg=f"trial {trial} copy {way}")
+            np.testing.assert_array_equal(
+                np.asarray(grid), values(others[k], domain, salt), err_msg=f"trial {trial} copy {way}"
+            )
 
 
 def refused(kind, words, work):
@@ -94,11 +106,21 @@ def refused(kind, words, work):
 blocks = FloorPlan.even(Region.of_shape((4 * ranks, 6)), ranks)
 u = ls.XArray(blocks, float, 1, comm=comm)
 halo = BlockPlan.halo(blocks, 1)
-refused(ls.ArgumentError, f"has blocks on rank {ranks}", lambda: ls.XArray(blocks.with_owners([ranks] * ranks), float, comm=comm))
+refused(
+    ls.ArgumentError,
+    f"has blocks on rank {ranks}",
+    lambda: ls.XArray(blocks.with_owners([ranks] * ranks), float, comm=comm),
+)
 refused(ls.ArgumentError, "exchange is 'mail'", lambda: halo.bind(u, comm=comm, exchange="mail"))
-refused(ls.ArgumentError, "more ghost cells", lambda: BlockPlan.halo(blocks, 2).bind(u, comm=comm)) if ranks > 1 else None
+refused(
+    ls.ArgumentError, "more ghost cells", lambda: BlockPlan.halo(blocks, 2).bind(u, comm=comm)
+) if ranks > 1 else None
 if ranks > 1:
-    refused(ls.DisagreementError, "given different things", lambda: BlockPlan.halo(blocks, int(rank == 1)).bind(u, comm=comm))
+    refused(
+        ls.DisagreementError,
+        "given different things",
+        lambda: BlockPlan.halo(blocks, int(rank == 1)).bind(u, comm=comm),
+    )
     other = BlockPlan.halo(blocks, 1, rank=0)
     refused(ls.ArgumentError, "the plan is rank 0's, this is rank", lambda: other.bind(u, comm=comm))
     one_bad = ls.XArray(blocks, "float32" if rank == 0 else float, 1, comm=comm)

@@ -1,15 +1,14 @@
 """Datatypes at the edges: huge ones, what is refused, what is freed, and both sides in a real message.
 
-    mpiexec -n 2 python datatype_edges.py
+mpiexec -n 2 python datatype_edges.py
 """
 
 import sys
 import time
 
+import longshore as ls
 import numpy as np
 from mpi4py import MPI
-
-import longshore as ls
 
 comm = MPI.COMM_WORLD
 D = MPI.DOUBLE

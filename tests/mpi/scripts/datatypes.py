@@ -1,6 +1,6 @@
 """Random derived datatypes: what Longshore reads in them, and what it makes of relations, against MPI_Pack and MPI_Unpack.
 
-    python datatypes.py SEED CASES [verbose]
+python datatypes.py SEED CASES [verbose]
 """
 
 import ctypes
@@ -9,24 +9,55 @@ import random
 import sys
 import traceback
 
+import longshore as ls
 import numpy as np
+from longshore import _mpi
 from mpi4py import MPI
 
-import longshore as ls
-from longshore import _mpi
-
-NAMED = [MPI.BYTE, MPI.CHAR, MPI.SHORT, MPI.INT, MPI.FLOAT, MPI.DOUBLE, MPI.INT64_T, MPI.C_DOUBLE_COMPLEX, MPI.SHORT_INT, MPI.INT_INT,
-         MPI.DOUBLE_INT, MPI.LONG_INT, MPI.FLOAT_INT, MPI.PACKED]
-KINDS = ["dup", "contiguous", "vector", "hvector", "indexed", "hindexed", "indexed_block", "hindexed_block", "struct", "subarray",
-         "darray", "resized", "small_vector", "small_hindexed", "small_subarray"]
+NAMED = [
+    MPI.BYTE,
+    MPI.CHAR,
+    MPI.SHORT,
+    MPI.INT,
+    MPI.FLOAT,
+    MPI.DOUBLE,
+    MPI.INT64_T,
+    MPI.C_DOUBLE_COMPLEX,
+    MPI.SHORT_INT,
+    MPI.INT_INT,
+    MPI.DOUBLE_INT,
+    MPI.LONG_INT,
+    MPI.FLOAT_INT,
+    MPI.PACKED,
+]
+KINDS = [
+    "dup",
+    "contiguous",
+    "vector",
+    "hvector",
+    "indexed",
+    "hindexed",
+    "indexed_block",
+    "hindexed_block",
+    "struct",
+    "subarray",
+    "darray",
+    "resized",
+    "small_vector",
+    "small_hindexed",
+    "small_subarray",
+]
 VERBOSE = len(sys.argv) > 3
 MOST_BYTES = 60_000  # of a buffer
 
 
 def fortran_types():
     """The parametrised ones, where the library has them."""
-    for make, args in ((MPI.Datatype.Create_f90_real, (6, 30)), (MPI.Datatype.Create_f90_complex, (12, 200)),
-                       (MPI.Datatype.Create_f90_integer, (9,))):
+    for make, args in (
+        (MPI.Datatype.Create_f90_real, (6, 30)),
+        (MPI.Datatype.Create_f90_complex, (12, 200)),
+        (MPI.Datatype.Create_f90_integer, (9,)),
+    ):
         try:
             made = make(*args)
         except MPI.Exception:
@@ -96,7 +127,10 @@ class Draw:
         elif kind == "vector":
             args, make = (self.count(), self.count(), draw.randint(-6, 6)), inner.Create_vector
         elif kind == "hvector":
-            args, make = (self.count(), self.count(), draw.randint(-6, 6) * extent + draw.randint(-3, 3)), inner.Create_hvector
+            args, make = (
+                (self.count(), self.count(), draw.randint(-6, 6) * extent + draw.randint(-3, 3)),
+                inner.Create_hvector,
+            )
         elif kind in ("indexed", "hindexed"):
             n = self.count(6)
             places = [draw.randint(-9, 9) if kind == "indexed" else draw.randint(-200, 200) for _ in range(n)]
@@ -118,7 +152,12 @@ class Draw:
             ndim = draw.randint(1, 3)
             sizes = [draw.randint(1, 5) for _ in range(ndim)]
             parts = [draw.randint(1, n) for n in sizes]
-            args = (sizes, parts, [draw.randint(0, n - p) for n, p in zip(sizes, parts)], draw.choice([MPI.ORDER_C, MPI.ORDER_FORTRAN]))
+            args = (
+                sizes,
+                parts,
+                [draw.randint(0, n - p) for n, p in zip(sizes, parts)],
+                draw.choice([MPI.ORDER_C, MPI.ORDER_FORTRAN]),
+            )
             make = inner.Create_subarray
         else:
             args, make = self.darray(), inner.Create_darray
@@ -131,10 +170,16 @@ class Draw:
         sizes, kinds, arguments, grid = [], [], [], []
         for _ in range(ndim):
             n = draw.randint(1, 9)
-            kind = draw.choice([MPI.DISTRIBUTE_NONE, MPI.DISTRIBUTE_BLOCK, MPI.DISTRIBUTE_CYCLIC, MPI.DISTRIBUTE_CYCLIC])
+            kind = draw.choice(
+                [MPI.DISTRIBUTE_NONE, MPI.DISTRIBUTE_BLOCK, MPI.DISTRIBUTE_CYCLIC, MPI.DISTRIBUTE_CYCLIC]
+            )
             p = 1 if kind == MPI.DISTRIBUTE_NONE else draw.randint(1, 3)
             least = -(-n // p) if kind == MPI.DISTRIBUTE_BLOCK else 1
-            argument = MPI.DISTRIBUTE_DFLT_DARG if kind == MPI.DISTRIBUTE_NONE or draw.random() < 0.3 else least + draw.randint(0, 2)
+            argument = (
+                MPI.DISTRIBUTE_DFLT_DARG
+                if kind == MPI.DISTRIBUTE_NONE or draw.random() < 0.3
+                else least + draw.randint(0, 2)
+            )
             sizes.append(n), kinds.append(kind), arguments.append(argument), grid.append(p)
         size = int(np.prod(grid))
         return size, draw.randrange(size), sizes, kinds, arguments, grid, draw.choice([MPI.ORDER_C, MPI.ORDER_FORTRAN])
@@ -177,8 +222,15 @@ class Library:
         datatype.Commit()
         message = np.zeros(count * datatype.Get_size() + 64, np.uint8)
         position = ctypes.c_int(0)
-        code = self.library.MPI_Pack(ctypes.c_void_p(buffer.ctypes.data), count, self.of(datatype), ctypes.c_void_p(message.ctypes.data),
-                                     message.size, ctypes.byref(position), self.of(MPI.COMM_SELF))
+        code = self.library.MPI_Pack(
+            ctypes.c_void_p(buffer.ctypes.data),
+            count,
+            self.of(datatype),
+            ctypes.c_void_p(message.ctypes.data),
+            message.size,
+            ctypes.byref(position),
+            self.of(MPI.COMM_SELF),
+        )
         assert code == 0, code
         return message[: position.value].tobytes()
 
@@ -195,9 +247,17 @@ class Library:
 
     def make_small(self, kind, args, inner):
         made = MPI.Datatype()
-        name = {"small_vector": "MPI_Type_vector", "small_hindexed": "MPI_Type_create_hindexed", "small_subarray": "MPI_Type_create_subarray"}
-        lists = [a if isinstance(a, int) else
-                 ((ctypes.c_ssize_t if kind == "small_hindexed" and a is args[2] else ctypes.c_int) * len(a))(*a) for a in args]
+        name = {
+            "small_vector": "MPI_Type_vector",
+            "small_hindexed": "MPI_Type_create_hindexed",
+            "small_subarray": "MPI_Type_create_subarray",
+        }
+        lists = [
+            a
+            if isinstance(a, int)
+            else ((ctypes.c_ssize_t if kind == "small_hindexed" and a is args[2] else ctypes.c_int) * len(a))(*a)
+            for a in args
+        ]
         code = getattr(self.library, name[kind])(*lists, self.of(inner), ctypes.byref(self.of(made)))
         if code:
             raise MPI.Exception(code)
@@ -206,8 +266,15 @@ class Library:
     def unpack(self, message, buffer, count, datatype):
         datatype.Commit()
         message = np.frombuffer(message, np.uint8)
-        code = self.library.MPI_Unpack(ctypes.c_void_p(message.ctypes.data), message.size, ctypes.byref(ctypes.c_int(0)),
-                                       ctypes.c_void_p(buffer.ctypes.data), count, self.of(datatype), self.of(MPI.COMM_SELF))
+        code = self.library.MPI_Unpack(
+            ctypes.c_void_p(message.ctypes.data),
+            message.size,
+            ctypes.byref(ctypes.c_int(0)),
+            ctypes.c_void_p(buffer.ctypes.data),
+            count,
+            self.of(datatype),
+            self.of(MPI.COMM_SELF),
+        )
         assert code == 0, code
 
 
@@ -215,7 +282,8 @@ LIBRARY = Library()
 
 
 def plain_places(combiner, numbers, extent):
-    """Displacements of the copies of the one inner datatype, element by element, in bytes: the definitions of MPI-3.1, chapter 4."""
+    """Displacements of the copies of the one inner datatype, element
+    by element, in bytes: the definitions of MPI-3.1, chapter 4."""
     get = numbers.get
     if combiner in ("DUP", "RESIZED"):
         return [0]
@@ -256,8 +324,12 @@ def plain_typemap(datatype):
         return [*range(pair[0]), *range(pair[1], pair[1] + pair[2])] if pair else [*range(datatype.size)]
     inner, combiner, numbers = datatype.decode()
     if combiner == "STRUCT":
-        return [place + j * kind.extent + byte for kind, place, n in zip(numbers["datatypes"], numbers["displacements"], numbers["blocklengths"])
-                for j in range(n) for byte in plain_typemap(kind)]
+        return [
+            place + j * kind.extent + byte
+            for kind, place, n in zip(numbers["datatypes"], numbers["displacements"], numbers["blocklengths"])
+            for j in range(n)
+            for byte in plain_typemap(kind)
+        ]
     bytes_ = plain_typemap(inner)
     return [place + byte for place in plain_places(combiner, numbers, inner.extent) for byte in bytes_]
 
@@ -326,10 +398,16 @@ def one_pair(draw, values):
         return
     repeats = bytes_ // part if part else 0
     span = room + 40
-    members = [(0, MPI.Datatype.Create_hvector(MPI.Datatype.Create_contiguous(other, count), repeats, 1, span)),
-               (repeats * span, MPI.Datatype.Create_contiguous(MPI.BYTE, bytes_ - repeats * part))]
+    members = [
+        (0, MPI.Datatype.Create_hvector(MPI.Datatype.Create_contiguous(other, count), repeats, 1, span)),
+        (repeats * span, MPI.Datatype.Create_contiguous(MPI.BYTE, bytes_ - repeats * part)),
+    ]
     members = [(place, member) for place, member in members if member.size]
-    receive = MPI.Datatype.Create_struct([1] * len(members), *map(list, zip(*members))) if members else MPI.BYTE.Create_contiguous(0)
+    receive = (
+        MPI.Datatype.Create_struct([1] * len(members), *map(list, zip(*members)))
+        if members
+        else MPI.BYTE.Create_contiguous(0)
+    )
     draw.words = f"{words} -> {repeats} times {span} apart, and {bytes_ - repeats * part} bytes: {draw.words}"
     buffer = values[:size].copy()
     total = repeats * span + bytes_ - repeats * part
@@ -346,6 +424,7 @@ def one_pair(draw, values):
     if relation.elements:
         relation.move(buffer, result)
     assert np.array_equal(result, expected)
+
     def unpacked():
         with_margins = np.zeros(total + 2000, np.uint8)  # what goes wrong in the library must not break this process
         LIBRARY.unpack(message, with_margins[1000:-1000], 1, receive)
@@ -371,13 +450,18 @@ def one_relation(draw, values):
     if kind == "indices":
         relation = indices()
     elif kind == "strided":
-        relation = ls.AddressRelation.strided((5, 4, 3), (12 * size, -size, 4 * size), (12 * size, 3 * size, size), size, 3 * size, 0)
+        relation = ls.AddressRelation.strided(
+            (5, 4, 3), (12 * size, -size, 4 * size), (12 * size, 3 * size, size), size, 3 * size, 0
+        )
     elif kind == "blocks":
         lengths = numbers.integers(1, 9, 20)
         starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
         relation = ls.AddressRelation.from_blocks(
-            np.stack([numbers.integers(0, 2000, 20), numbers.permutation(20) * 9 * size, lengths], 1) if r.random() < 0.5 else
-            np.stack([starts * size * 2, starts * size, lengths], 1), size)
+            np.stack([numbers.integers(0, 2000, 20), numbers.permutation(20) * 9 * size, lengths], 1)
+            if r.random() < 0.5
+            else np.stack([starts * size * 2, starts * size, lengths], 1),
+            size,
+        )
     elif kind == "layouts":
         source = ls.Layout(f"(CYCLIC({r.randint(1, 4)}), BLOCK) on 2x2", (13, 17))
         target = ls.Layout(f"(BLOCK, CYCLIC({r.randint(1, 4)})) on 2x2", (17, 13))
@@ -406,12 +490,14 @@ def main():
             sys.exit(1)
     missing = set(KINDS) - set(draw.drawn)
     assert cases < 100 or not missing, missing
-    # Seen: MPICH 5.0.2 once in 30000, with a negative extent; Open MPI 5.0.11 once in 500: a stride of -1 byte is no stride at
-    # all, and vectors of complex numbers are unpacked wrongly.
+    # Seen: MPICH 5.0.2 once in 30000, with a negative extent; Open MPI 5.0.11 once in 500: a stride of -1 byte is no
+    # stride at all, and vectors of complex numbers are unpacked wrongly.
     allowed = draw.compared // (50 if _mpi._family(MPI) == "openmpi" else 500)
     assert draw.different <= allowed, f"MPI_Pack differs {draw.different} times of {draw.compared}"
     leaves = sorted({leaf.combiner for leaf in draw.leaves})
-    print(f"{cases} datatypes; MPI_Pack differs {draw.different} times of {draw.compared}; leaves of combiners {leaves}")
+    print(
+        f"{cases} datatypes; MPI_Pack differs {draw.different} times of {draw.compared}; leaves of combiners {leaves}"
+    )
 
 
 main()

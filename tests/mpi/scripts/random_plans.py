@@ -1,17 +1,15 @@
 """Random plans over MPI, checked against NumPy's own indexing. All ranks draw the same cases from the same seed.
 
-    mpiexec -n P python random_plans.py SEED CASES
+mpiexec -n P python random_plans.py SEED CASES
 """
 
-import itertools
 import random
 import sys
 import traceback
 
+import longshore as ls
 import numpy as np
 from mpi4py import MPI
-
-import longshore as ls
 
 DTYPES = ["u1", "i2", "f4", "f8", "c16", "S3", [("a", "i4"), ("b", "f8")], "S40"]
 NODES = ["auto", "auto", "direct", "ring", "messages"]
@@ -78,11 +76,15 @@ class Side:
 
     def parts(self):
         """(layout rank, global indices per dimension) of every process."""
-        for process, coordinates in enumerate(np.ndindex(*self.grid) if self.rank_order == "C" else
-                                              (c[::-1] for c in np.ndindex(*self.grid[::-1]))):
+        for process, coordinates in enumerate(
+            np.ndindex(*self.grid) if self.rank_order == "C" else (c[::-1] for c in np.ndindex(*self.grid[::-1]))
+        ):
             c = [x for g, x in enumerate(coordinates) if g != self.replicated_at]
             along = dict(zip(self.distributed, c))
-            yield self.ranks[process], [np.flatnonzero(owner == along.get(d, 0)) for d, (_, owner) in enumerate(self.dists)]
+            yield (
+                self.ranks[process],
+                [np.flatnonzero(owner == along.get(d, 0)) for d, (_, owner) in enumerate(self.dists)],
+            )
 
 
 def fill(draw, dtype, shape, stamp):
@@ -96,7 +98,10 @@ def one_case(draw, comm, number):
     size, me = comm.size, comm.rank
     ndim = draw.choice([1, 2, 2, 3, 4])
     most = {1: 200, 2: 40, 3: 12, 4: 6}[ndim]
-    shape = tuple(draw.choice([0, 1, draw.randint(1, most), draw.randint(1, most), draw.randint(1, most), most]) for _ in range(ndim))
+    shape = tuple(
+        draw.choice([0, 1, draw.randint(1, most), draw.randint(1, most), draw.randint(1, most), most])
+        for _ in range(ndim)
+    )
     if draw.random() < 0.1 and ndim < 4:
         shape = tuple(n * 5 for n in shape)
     axes = list(range(ndim))
@@ -123,6 +128,7 @@ def one_case(draw, comm, number):
         if rank == me:
             return ls.empty(layout, dtype, comm=comm)
         from longshore import _arrays, _mpi
+
         n = layout.allocated_size(rank) * dtype.itemsize
         return _arrays.empty_local(layout, rank, dtype, _mpi.shared_memory(n, comm) if n else None)
 
@@ -133,8 +139,16 @@ def one_case(draw, comm, number):
         if not wrap and draw.random() < 0.5:  # the same, as most people write it
             give, take = give.get(me), take.get(me)
         mover = ls.plan(source.layout, target.layout, dtype, axes).bind(
-            give, take, comm=comm, max_mem=max_mem, node=node, alpha=alpha, beta=beta, conjugate=conjugate,
-            placement="wrap" if wrap else None)
+            give,
+            take,
+            comm=comm,
+            max_mem=max_mem,
+            node=node,
+            alpha=alpha,
+            beta=beta,
+            conjugate=conjugate,
+            placement="wrap" if wrap else None,
+        )
         if max_mem is not None:
             assert mover.workspace_bytes <= max_mem, (mover.workspace_bytes, max_mem, mover.path)
         total = 0
@@ -159,7 +173,9 @@ def one_case(draw, comm, number):
                     result = result + old * dtype.type(beta)
             for r, (ix, a) in outputs.items():
                 expected = result[np.ix_(*ix)]
-                assert a.tobytes() == expected.astype(dtype).tobytes() or np.array_equal(a, expected), f"layout rank {r}, repeat {repeat}, {mover.path}"
+                assert a.tobytes() == expected.astype(dtype).tobytes() or np.array_equal(a, expected), (
+                    f"layout rank {r}, repeat {repeat}, {mover.path}"
+                )
                 total += a.nbytes if repeat == 0 else 0
             for r, (ix, a) in inputs.items():
                 assert a.tobytes() == whole[np.ix_(*ix)].tobytes(), f"source of layout rank {r} changed"

@@ -3,11 +3,10 @@ is cut into pieces, and every piece compares with what mpi4py says of its own.""
 
 import sys
 
-import numpy as np
-from mpi4py import MPI
-
 import longshore as ls
+import numpy as np
 from longshore import RankMap, _mpi
+from mpi4py import MPI
 
 WORLD = MPI.COMM_WORLD
 WORLD.Set_errhandler(MPI.ERRORS_RETURN)
@@ -58,7 +57,10 @@ def splits(comm, rng):
     for colours in (1, 3):
         # Each rank has its own; some take part in nothing.
         colour = rng.integers(-1, colours, comm.size).tolist()[comm.rank]
-        key, again = rng.integers(-2, 3, comm.size).tolist()[comm.rank], rng.integers(0, 2, comm.size).tolist()[comm.rank]
+        key, again = (
+            rng.integers(-2, 3, comm.size).tolist()[comm.rank],
+            rng.integers(0, 2, comm.size).tolist()[comm.rank],
+        )
         real = comm.Split(colour if colour >= 0 else MPI.UNDEFINED, key)
         members = ls.ranks.split(comm, colour, key)
         part = everybody.split(colour, key, context=3)
@@ -90,7 +92,8 @@ def orders(comm, rng):
 
 
 def messages(comm, rng):
-    """Two virtual communicators of the same processes in two orders, equal tags at the same time, received the other way round."""
+    """Two virtual communicators of the same processes in two orders,
+    equal tags at the same time, received the other way round."""
     whole = ls.VirtualComm.over(comm)
     a = whole.sub(range(comm.size - 1, -1, -1), context=1)
     b = whole.create(RankMap(rng.permutation(comm.size), comm.size), context=2)
@@ -115,7 +118,11 @@ def messages(comm, rng):
         # From anybody: each comes once, and the status tells from whom.
         heard = set()
         for k in range(vc.size):
-            message = vc.irecv(None, None, vc.tag_ub).wait(status) if k % 2 else vc.recv(None, MPI.ANY_SOURCE, vc.tag_ub, status)
+            message = (
+                vc.irecv(None, None, vc.tag_ub).wait(status)
+                if k % 2
+                else vc.recv(None, MPI.ANY_SOURCE, vc.tag_ub, status)
+            )
             assert message == (vc.context, status.Get_source(), vc.rank)
             heard.add(status.Get_source())
         assert heard == set(range(vc.size))
@@ -249,7 +256,10 @@ def strays(comm, _):
             lambda: receiver.sendrecv("self", 0, 8, None, None, 6),
         ):
             said = error_of(work)
-            assert said.startswith("DisagreementError: rank 1 received") and "a message of rank 0, which is none of the 2" in said
+            assert (
+                said.startswith("DisagreementError: rank 1 received")
+                and "a message of rank 0, which is none of the 2" in said
+            )
         assert receiver.recv(tag=8) == "self"
         again = receiver.irecv(tag=9)
         receiver.send("on", 0, 9)
@@ -282,8 +292,12 @@ def mistakes(comm, _):
         assert f"tag {tag} is outside" in error_of(lambda: whole.send(None, 0, tag))
     assert str(comm.size) in error_of(lambda: whole.send(None, comm.size))
     larger = RankMap([0], comm.size + 1)
-    for work in (lambda: whole.sub(larger), lambda: whole.create(larger), lambda: ls.ranks.to_group(larger, comm),
-                 lambda: ls.ranks.create_comm(larger, comm)):
+    for work in (
+        lambda: whole.sub(larger),
+        lambda: whole.create(larger),
+        lambda: ls.ranks.to_group(larger, comm),
+        lambda: ls.ranks.create_comm(larger, comm),
+    ):
         assert f"a world of {comm.size + 1} ranks" in error_of(work)
     # What one process gives is an error of all, in the same words.
     last = comm.size - 1
@@ -304,7 +318,8 @@ def mistakes(comm, _):
 
 
 def large_messages(comm, _):
-    """More bytes than an int counts are one element of a datatype: here of small ones, received where there is more room."""
+    """More bytes than an int counts are one element of a datatype:
+    here of small ones, received where there is more room."""
     module, _ = _mpi._open(comm)
     for bytes, room, block in ((1000, 1003, 16), (999, 2000, 1000), (64, 64, 8)):
         sent, got = np.arange(bytes).astype("u1"), np.zeros(room, "u1")
@@ -318,8 +333,19 @@ def large_messages(comm, _):
             datatype.Free()
 
 
-CHECKS = (groups, splits, orders, messages, members_only, clashes, agreed_contexts, strays, kept_communicators, mistakes,
-          large_messages)
+CHECKS = (
+    groups,
+    splits,
+    orders,
+    messages,
+    members_only,
+    clashes,
+    agreed_contexts,
+    strays,
+    kept_communicators,
+    mistakes,
+    large_messages,
+)
 KEPT = []  # virtual communicators that outlive MPI_Finalize do no harm
 
 

@@ -30,14 +30,17 @@ for comm in (*kept, copy, told_more, of_half):
     comm.Free()
 
 dims = MPI.Compute_dims(size, 2)
-rows = [ranks[at:at + dims[1]] for at in range(0, size, dims[1])]
+rows = [ranks[at : at + dims[1]] for at in range(0, size, dims[1])]
 grid = world.Create_cart(dims, periods=[True, False])
 row = grid.Sub([False, True])
 neighbours = [(rank - 1) % size, (rank + 1) % size]
 all_around = [other for each in range(size) for other in ((each - 1) % size, (each + 1) % size)]
-shapes = [world.Create_graph([2 * each + 2 for each in range(size)], all_around),
-          world.Create_dist_graph([rank], [2], neighbours), world.Create_dist_graph_adjacent(neighbours, neighbours),
-          world.Split_type(MPI.COMM_TYPE_SHARED)]
+shapes = [
+    world.Create_graph([2 * each + 2 for each in range(size)], all_around),
+    world.Create_dist_graph([rank], [2], neighbours),
+    world.Create_dist_graph_adjacent(neighbours, neighbours),
+    world.Split_type(MPI.COMM_TYPE_SHARED),
+]
 for call in ("Cart_create", "Graph_create", "Dist_graph_create", "Dist_graph_create_adjacent", "Comm_split_type"):
     expected["MPI_" + call] = [ranks]
 expected["MPI_Cart_sub"] = rows

@@ -4,13 +4,14 @@ import sys
 
 import longshore as ls
 
-assert not [name for name in sys.modules if "mpi4py" in name or name.startswith("longshore._mpi_")], "an MPI was imported"
+assert not [name for name in sys.modules if "mpi4py" in name or name.startswith("longshore._mpi_")], (
+    "an MPI was imported"
+)
 with open("/proc/self/maps") as maps:
     assert "libmpi" not in maps.read(), "an MPI library was loaded"
 
-from mpi4py import MPI  # noqa: E402
-
 from longshore import _mpi  # noqa: E402
+from mpi4py import MPI  # noqa: E402
 
 comm = MPI.COMM_WORLD
 layout = ls.Layout(f"(BLOCK) on {comm.size}", (10,))

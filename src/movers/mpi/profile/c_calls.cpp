@@ -78,9 +78,9 @@ LONGSHORE_INTERCEPT int MPI_Comm_idup(MPI_Comm comm, MPI_Comm* newcomm, MPI_Requ
   return duplicated("MPI_Comm_idup", comm, mpi().Comm_idup(comm, newcomm, request));
 }
 
-#define LONGSHORE_IDUP_WITH_INFO(name)                                                                                        \
-  LONGSHORE_INTERCEPT int MPI_##name(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm, MPI_Request* request) {                \
-    return duplicated("MPI_" #name, comm, mpi().name(comm, info, newcomm, request));                                          \
+#define LONGSHORE_IDUP_WITH_INFO(name)                                                                        \
+  LONGSHORE_INTERCEPT int MPI_##name(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm, MPI_Request* request) { \
+    return duplicated("MPI_" #name, comm, mpi().name(comm, info, newcomm, request));                          \
   }
 LONGSHORE_PROFILED_SINCE_4(LONGSHORE_IDUP_WITH_INFO)
 
@@ -106,22 +106,24 @@ LONGSHORE_INTERCEPT int MPI_Graph_create(MPI_Comm comm, int nnodes, const int in
   return made("MPI_Graph_create", comm, newcomm, mpi().Graph_create(comm, nnodes, index, edges, reorder, newcomm));
 }
 
-LONGSHORE_INTERCEPT int MPI_Dist_graph_create(MPI_Comm comm, int n, const int nodes[], const int degrees[], const int targets[],
-                                              const int weights[], MPI_Info info, int reorder, MPI_Comm* newcomm) {
+LONGSHORE_INTERCEPT int MPI_Dist_graph_create(MPI_Comm comm, int n, const int nodes[], const int degrees[],
+                                              const int targets[], const int weights[], MPI_Info info, int reorder,
+                                              MPI_Comm* newcomm) {
   return made("MPI_Dist_graph_create", comm, newcomm,
               mpi().Dist_graph_create(comm, n, nodes, degrees, targets, weights, info, reorder, newcomm));
 }
 
-LONGSHORE_INTERCEPT int MPI_Dist_graph_create_adjacent(MPI_Comm comm, int indegree, const int sources[], const int sourceweights[],
-                                                       int outdegree, const int destinations[], const int destweights[],
-                                                       MPI_Info info, int reorder, MPI_Comm* newcomm) {
+LONGSHORE_INTERCEPT int MPI_Dist_graph_create_adjacent(MPI_Comm comm, int indegree, const int sources[],
+                                                       const int sourceweights[], int outdegree,
+                                                       const int destinations[], const int destweights[], MPI_Info info,
+                                                       int reorder, MPI_Comm* newcomm) {
   return made("MPI_Dist_graph_create_adjacent", comm, newcomm,
-              mpi().Dist_graph_create_adjacent(comm, indegree, sources, sourceweights, outdegree, destinations, destweights, info,
-                                               reorder, newcomm));
+              mpi().Dist_graph_create_adjacent(comm, indegree, sources, sourceweights, outdegree, destinations,
+                                               destweights, info, reorder, newcomm));
 }
 
-LONGSHORE_INTERCEPT int MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader, int tag,
-                                             MPI_Comm* newcomm) {
+LONGSHORE_INTERCEPT int MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm,
+                                             int remote_leader, int tag, MPI_Comm* newcomm) {
   return made("MPI_Intercomm_create", local_comm, newcomm,
               mpi().Intercomm_create(local_comm, local_leader, peer_comm, remote_leader, tag, newcomm));
 }

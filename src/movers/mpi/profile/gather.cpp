@@ -37,8 +37,8 @@ std::vector<std::byte> receive(int from, MPI_Comm comm) noexcept {
   }
   Piece aside;
   for (std::size_t at = 0; at < size; at += sizeof(Piece))
-    mpi().Recv(bytes.empty() ? aside.data() : bytes.data() + at, int(std::min(sizeof(Piece), size - at)), mpi().byte, from, tag,
-               comm, MPI_STATUS_IGNORE);
+    mpi().Recv(bytes.empty() ? aside.data() : bytes.data() + at, int(std::min(sizeof(Piece), size - at)), mpi().byte,
+               from, tag, comm, MPI_STATUS_IGNORE);
   return bytes;
 }
 

@@ -6,8 +6,8 @@
 
 namespace longshore::profile {
 
-/// Collective. Afterwards that of the first process holds everybody's, and others part of them. A process whose memory is short
-/// goes on, for others wait for it: what it cannot send or read counts as unread.
+/// Collective. Afterwards that of the first process holds everybody's, and others part of them. A process whose memory
+/// is short goes on, for others wait for it: what it cannot send or read counts as unread.
 void gather(Summary& own, MPI_Comm comm) noexcept;
 
 }  // namespace longshore::profile

@@ -40,7 +40,8 @@ std::vector<Index> all_say(int word, MPI_Comm comm) {
   mpi().Comm_size(comm, &size);
   std::vector<int> words(std::size_t(size), 0);
   if (mpi().Allgather(&word, sizeof word, mpi().byte, words.data(), sizeof word, mpi().byte, comm) != MPI_SUCCESS)
-    throw Error(ErrorKind::transport, "the members of a communicator of " + std::to_string(size) + " ranks could not be gathered");
+    throw Error(ErrorKind::transport,
+                "the members of a communicator of " + std::to_string(size) + " ranks could not be gathered");
   return std::vector<Index>(words.begin(), words.end());
 }
 
@@ -54,7 +55,8 @@ RankMap asked(MPI_Group group, int world) {
   int size = 0;
   mpi().Group_size(group, &size);
   if (checked_mul(size, world) > most_comparisons)
-    throw Error(ErrorKind::argument, "a group of " + std::to_string(size) + " ranks is too large to ask MPI for all of them");
+    throw Error(ErrorKind::argument,
+                "a group of " + std::to_string(size) + " ranks is too large to ask MPI for all of them");
   std::vector<int> positions(std::size_t(size), 0), ranks(std::size_t(size), 0);
   for (int i = 0; i < size; ++i) positions[std::size_t(i)] = i;
   HeldGroup everybody;
@@ -109,8 +111,7 @@ void Profile::start() noexcept {
     mpi().Comm_create_keyval(copied, deleted, &key_, &ledger_);
     mpi().Comm_set_attr(mpi().comm_world, key_, ledger_.add("MPI_Init", {RankMap::whole(size_), {}}));
     const Index self = rank_;
-    mpi().Comm_set_attr(mpi().comm_self, key_,
-                        ledger_.add_predefined({RankMap::of(std::span(&self, 1), size_), {}}));
+    mpi().Comm_set_attr(mpi().comm_self, key_, ledger_.add_predefined({RankMap::of(std::span(&self, 1), size_), {}}));
     running_ = true;
   });
 }
@@ -132,8 +133,9 @@ void Profile::communicator(const char* call, MPI_Comm parent, MPI_Comm made) noe
   Ledger::List* list = nullptr;
   if (between)
     watch.run([&] { list = ledger_.add(call, both_groups(made, size_)); });
-  else if (list_of(parent) != nullptr &&
-           !watch.run([&] { list = ledger_.add(call, {RankMap::of(all_say(rank_, made), size_), {}}); }))
+  else if (list_of(parent) != nullptr && !watch.run([&] {
+             list = ledger_.add(call, {RankMap::of(all_say(rank_, made), size_), {}});
+           }))
     list = ledger_.add_unknown(call);
   if (list != nullptr)
     mpi().Comm_set_attr(made, key_, list);

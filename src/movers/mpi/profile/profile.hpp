@@ -7,8 +7,8 @@
 #include <chrono>
 #include <functional>
 
-#include "movers/profile/ledger.hpp"
 #include "movers/mpi/profile/running_mpi.hpp"
+#include "movers/profile/ledger.hpp"
 
 namespace longshore::profile {
 
@@ -19,9 +19,10 @@ class Profile {
   /// Before MPI ends. Collective over the world: its first rank writes the report.
   void finish() noexcept;
 
-  /// `made` was made of `parent` by this call. Collective over `made`, whose members tell each other who they are. Where the parent
-  /// is not followed, one of a session, or with spawned or connected processes, this is not either, and nobody tells anything. Of
-  /// an intercommunicator MPI is asked, with no message: it is followed where both groups are of this world, and not too large.
+  /// `made` was made of `parent` by this call. Collective over `made`, whose members tell each other who they are.
+  /// Where the parent is not followed, one of a session, or with spawned or connected processes, this is not
+  /// either, and nobody tells anything. Of an intercommunicator MPI is asked, with no message: it is followed
+  /// where both groups are of this world, and not too large.
   void communicator(const char* call, MPI_Comm parent, MPI_Comm made) noexcept;
   /// A duplicate of `parent` was made. MPI tells it and its end through an attribute that it copies and deletes.
   void duplicate(const char* call, MPI_Comm parent) noexcept;
@@ -49,8 +50,8 @@ class Profile {
   std::atomic<Index> spent_ns_{0};
 };
 
-/// That of this process. It is never destroyed, for MPI may end after everything else. The one state of its own that the library
-/// has: it is loaded under a program that knows nothing of it and can hold nothing for it.
+/// That of this process. It is never destroyed, for MPI may end after everything else. The one state of its own that
+/// the library has: it is loaded under a program that knows nothing of it and can hold nothing for it.
 Profile& profile();
 
 }  // namespace longshore::profile

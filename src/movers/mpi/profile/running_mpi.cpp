@@ -56,8 +56,8 @@ RunningMpi::RunningMpi() noexcept : handle_(library_with("PMPI_Init")) {
   if (const std::string family = family_of(handle_); family != RunningMpi::family)
     refuse("this program's MPI is of the family " + family +
            "; preload the profile of that one (longshore ranks profile --family " + family + ")");
-#define LONGSHORE_FIND(name)                                                                    \
-  name = reinterpret_cast<decltype(name)>(symbol("PMPI_" #name));                               \
+#define LONGSHORE_FIND(name)                                      \
+  name = reinterpret_cast<decltype(name)>(symbol("PMPI_" #name)); \
   if (name == nullptr) refuse("this program's MPI has no PMPI_" #name);
   LONGSHORE_PROFILED(LONGSHORE_FIND)
   LONGSHORE_PROFILED_HANDLES(LONGSHORE_FIND)
