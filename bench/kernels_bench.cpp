@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "longshore/relations/kernels.hpp"
+#include "longshore/copies/kernels.hpp"
 
 namespace {
 

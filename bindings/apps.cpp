@@ -5,7 +5,7 @@
 #include "app_lines.hpp"
 #include "apps/apps.hpp"
 #include "errors.hpp"
-#include "longshore/movers/mpi_handle.hpp"
+#include "longshore/mpi/handle.hpp"
 
 namespace nb = nanobind;
 

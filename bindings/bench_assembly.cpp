@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "bench.hpp"
-#include "longshore/relations/encoding.hpp"
+#include "longshore/encodings/encoding.hpp"
 #include "pack.hpp"
 #include "timed.hpp"
 

@@ -1,4 +1,4 @@
-#include "longshore/relations/encoding.hpp"
+#include "longshore/encodings/encoding.hpp"
 #include "relation_buffers.hpp"
 
 namespace longshore::python {

@@ -1,4 +1,4 @@
-#include "longshore/movers/finegrain.hpp"
+#include "longshore/engines/finegrain.hpp"
 
 #include <chrono>
 #include <optional>

@@ -1,4 +1,4 @@
-#include "longshore/relations/message_models.hpp"
+#include "longshore/encodings/message_models.hpp"
 #include "relation_buffers.hpp"
 
 namespace longshore::python {

@@ -1,6 +1,6 @@
 /// The `mpi` engine for Python: one source, built once for each MPI ABI family. `longshore._mpi` chooses among the
 /// modules.
-#include "longshore/movers/mpi.hpp"
+#include "longshore/engines/mpi.hpp"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -11,7 +11,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "errors.hpp"
-#include "movers/mpi/datatypes.hpp"
+#include "mpi/datatypes.hpp"
 #include "mpi_rooms.hpp"
 #include "points.hpp"
 

@@ -2,8 +2,8 @@
 /// `longshore._mpi` makes mpi4py's objects of them.
 #include <nanobind/stl/optional.h>
 
-#include "longshore/movers/virtual_comm.hpp"
-#include "movers/mpi/datatypes.hpp"
+#include "longshore/mpi/virtual_comm.hpp"
+#include "mpi/datatypes.hpp"
 #include "mpi_rooms.hpp"
 
 namespace longshore::python {

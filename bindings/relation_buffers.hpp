@@ -3,7 +3,7 @@
 
 #include <nanobind/ndarray.h>
 
-#include "longshore/relations/relation_program.hpp"
+#include "longshore/copies/relation_program.hpp"
 #include "rooms.hpp"
 
 namespace longshore::python {

@@ -1,4 +1,4 @@
-#include "longshore/relations/relation_cache.hpp"
+#include "longshore/encodings/relation_cache.hpp"
 
 #include "relation_buffers.hpp"
 

@@ -1,8 +1,8 @@
 #include <cctype>
 
+#include "longshore/encodings/encoding.hpp"
 #include "longshore/layouts/layout.hpp"
 #include "longshore/plans/motion_plan.hpp"
-#include "longshore/relations/encoding.hpp"
 #include "points.hpp"
 #include "relation_buffers.hpp"
 

@@ -32,10 +32,14 @@ if(LONGSHORE_SANITIZE)
   target_link_options(longshore_flags INTERFACE ${sanitizers})
 endif()
 
-# longshore_join_sources(<target> <sources>...): the sources of a folder are compiled as one, which takes half the time, and asks for
-# names that are unique in a room. Left as they are: kernels, for which the compiler is told otherwise; and the wheel's core and
-# longshore::mpi, so that each source is seen to include what it uses.
+# longshore_join_sources(<target> <sources>...): the sources of a folder are compiled as one where LONGSHORE_JOIN_SOURCES is on, which
+# takes half the time, and asks for names that are unique in a room. Left as they are: kernels and what is like them, for which the
+# compiler is told otherwise. The preset dev has it off: a changed file is compiled alone, and is seen to include what it uses.
+option(LONGSHORE_JOIN_SOURCES "Compile the sources of a folder as one" OFF)
 function(longshore_join_sources target)
+  if(NOT LONGSHORE_JOIN_SOURCES)
+    return()
+  endif()
   foreach(source IN LISTS ARGN)
     if(NOT source MATCHES "/kernels/|/bit_(ops|packing)\\.cpp$|/avx")
       cmake_path(GET source PARENT_PATH folder)

@@ -1,7 +1,7 @@
-# longshore::core: every room but movers/mpi. A new source file in a room is found by itself.
+# longshore::core: every room that is there without MPI. A new source file in a room is found by itself.
 find_package(Threads REQUIRED)
 file(GLOB_RECURSE core_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*.cpp)
-list(FILTER core_sources EXCLUDE REGEX "/src/movers/mpi/")
+list(FILTER core_sources EXCLUDE REGEX "/src/(mpi|engines/mpi|profile/preload)/")
 
 if(core_sources)
   add_library(longshore_core STATIC ${core_sources})
@@ -19,9 +19,7 @@ target_link_libraries(longshore_core ${core_scope} Threads::Threads ${CMAKE_DL_L
 if(core_sources)
   target_include_directories(longshore_core PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(longshore_core PRIVATE $<BUILD_INTERFACE:longshore_flags>)
-  if(LONGSHORE_SANITIZE)
-    longshore_join_sources(longshore_core ${core_sources})
-  endif()
+  longshore_join_sources(longshore_core ${core_sources})
 endif()
 
 # The finegrain engine has its ranks' stacks from Boost.Context; one source file includes it.
@@ -29,7 +27,7 @@ set(Boost_USE_STATIC_LIBS ON)
 find_package(Boost 1.70 CONFIG QUIET COMPONENTS context)
 set(LONGSHORE_WITH_FINEGRAIN ${Boost_context_FOUND})
 if(LONGSHORE_WITH_FINEGRAIN)
-  set_source_files_properties(${PROJECT_SOURCE_DIR}/src/movers/finegrain/fibers.cpp PROPERTIES COMPILE_DEFINITIONS
+  set_source_files_properties(${PROJECT_SOURCE_DIR}/src/engines/finegrain/fibers.cpp PROPERTIES COMPILE_DEFINITIONS
                               LONGSHORE_WITH_FINEGRAIN)
   target_link_libraries(longshore_core PRIVATE Boost::context)
 else()

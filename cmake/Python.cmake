@@ -59,12 +59,12 @@ install(FILES ${PROJECT_BINARY_DIR}/_core.pyi ${PROJECT_BINARY_DIR}/py.typed DES
 # One source, once per family, linked by soname: at run time the process's own MPI is already there. What benchmarks time under MPI,
 # halo exchanges and the applications, are modules of their own.
 include(apps/apps.cmake)
-file(GLOB mpi_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/movers/mpi/*.cpp)
+file(GLOB mpi_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/mpi/*.cpp ${PROJECT_SOURCE_DIR}/src/engines/mpi/*.cpp)
 file(GLOB halo_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bindings/bench_halo.cpp ${PROJECT_SOURCE_DIR}/bench/halo/*.cpp)
 
 # The profile of communicators, which is preloaded: linked with no MPI, and with all that it needs of C++, so that it brings nothing
 # into the programs it runs under but itself.
-file(GLOB rank_profile_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/movers/mpi/profile/*.cpp)
+file(GLOB rank_profile_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/profile/preload/*.cpp)
 function(longshore_rank_profile family macro_name)
   set(name _rank_profile_${family})
   add_library(${name} MODULE ${rank_profile_sources})

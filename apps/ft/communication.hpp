@@ -3,7 +3,7 @@
 
 #include "apps/app.hpp"
 #include "apps/ft/kernels.hpp"
-#include "longshore/movers/mpi.hpp"
+#include "longshore/engines/mpi.hpp"
 
 namespace longshore::apps::ft {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "apps/mg/solver.hpp"
-#include "longshore/movers/mpi.hpp"
+#include "longshore/engines/mpi.hpp"
 
 namespace longshore::apps::mg {
 

@@ -3,7 +3,7 @@
 
 #include "apps/app.hpp"
 #include "apps/redblack3d/kernels.hpp"
-#include "longshore/movers/mpi.hpp"
+#include "longshore/engines/mpi.hpp"
 
 namespace longshore::apps::redblack3d {
 

@@ -3,7 +3,7 @@
 
 #include "apps/app.hpp"
 #include "apps/summa/kernels.hpp"
-#include "longshore/movers/mpi.hpp"
+#include "longshore/engines/mpi.hpp"
 
 namespace longshore::apps::summa {
 

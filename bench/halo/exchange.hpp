@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "longshore/movers/mpi.hpp"
+#include "longshore/engines/mpi.hpp"
 #include "phases.hpp"
 
 namespace longshore::bench {

@@ -4,7 +4,7 @@
 
 #include "copies.hpp"
 #include "exchange.hpp"
-#include "movers/mpi/mpi_header.hpp"
+#include "mpi/mpi_header.hpp"
 
 namespace longshore::bench {
 

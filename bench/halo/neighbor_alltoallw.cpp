@@ -4,7 +4,7 @@
 
 #include "copies.hpp"
 #include "exchange.hpp"
-#include "movers/mpi/mpi_header.hpp"
+#include "mpi/mpi_header.hpp"
 
 // Open MPI 5 has the persistent collectives of MPI 4 while it still calls itself 3.1.
 #if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)

@@ -9,8 +9,8 @@ namespace longshore::bench {
 
 /// How the exchange is cut up. Which is best depends on machine and case: contenders try them.
 struct HaloWay {
-  bool sweeps =
-      false;  ///< one dimension after the other, with the ghost cells that are there already; else all at once
+  /// one dimension after the other, with the ghost cells that are there already; else all at once
+  bool sweeps = false;
   bool by_direction = false;  ///< a message for every direction; else one for each peer
 };
 

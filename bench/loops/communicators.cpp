@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "longshore/movers/finegrain_communicator.hpp"
+#include "longshore/engines/finegrain_communicator.hpp"
 #include "longshore/ranks/rank_module.hpp"
 
 namespace longshore::bench {

@@ -3,8 +3,8 @@
 
 #include <cstdio>
 
+#include "longshore/engines/mpi.hpp"
 #include "longshore/layouts/layout.hpp"
-#include "longshore/movers/mpi.hpp"
 #include "longshore/plans/motion_plan.hpp"
 
 int main(int argc, char** argv) {

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <numeric>
 
-#include "longshore/movers/virtual_comm.hpp"
+#include "longshore/mpi/virtual_comm.hpp"
 
 using namespace longshore;
 

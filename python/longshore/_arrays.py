@@ -15,7 +15,20 @@ from .errors import ArgumentError, DTypeError, ShapeError, SizeOverflowError
 _LINE_BYTES = 64
 _ELEMENT_TYPES = {
     np.dtype(name): getattr(_core.ElementType, name)
-    for name in ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64", "complex64", "complex128"]
+    for name in [
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint8",
+        "uint16",
+        "uint32",
+        "uint64",
+        "float32",
+        "float64",
+        "complex64",
+        "complex128",
+    ]
 }
 
 
@@ -59,12 +72,8 @@ def index_array(values: Any, name: str, columns: int) -> tuple[np.ndarray, int, 
         array = array.astype(np.int64)
     if array.dtype.kind not in "iu":
         raise DTypeError(f"{name} has dtype {array.dtype}; offsets and indices are integers")
-    if (
-        (columns == 1
-        and array.ndim != 1)
-        or (columns > 1
-        and array.size
-        and (array.ndim != 2 or array.shape[1] != columns))
+    if (columns == 1 and array.ndim != 1) or (
+        columns > 1 and array.size and (array.ndim != 2 or array.shape[1] != columns)
     ):
         wanted = "(n,)" if columns == 1 else f"(n, {columns})"
         raise ShapeError(f"{name} has shape {array.shape}, not {wanted}")

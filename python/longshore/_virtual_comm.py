@@ -14,7 +14,35 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 _COLLECTIVES = frozenset(
-    ["Allgather", "Allgatherv", "Allreduce", "Alltoall", "Alltoallv", "Alltoallw", "Barrier", "Bcast", "Exscan", "Gather", "Gatherv", "Reduce", "Reduce_scatter", "Reduce_scatter_block", "Scan", "Scatter", "Scatterv", "allgather", "allreduce", "alltoall", "barrier", "bcast", "exscan", "gather", "reduce", "scan", "scatter"]
+    [
+        "Allgather",
+        "Allgatherv",
+        "Allreduce",
+        "Alltoall",
+        "Alltoallv",
+        "Alltoallw",
+        "Barrier",
+        "Bcast",
+        "Exscan",
+        "Gather",
+        "Gatherv",
+        "Reduce",
+        "Reduce_scatter",
+        "Reduce_scatter_block",
+        "Scan",
+        "Scatter",
+        "Scatterv",
+        "allgather",
+        "allreduce",
+        "alltoall",
+        "barrier",
+        "bcast",
+        "exscan",
+        "gather",
+        "reduce",
+        "scan",
+        "scatter",
+    ]
 )
 
 

@@ -2,7 +2,7 @@
 
 What a rank under MPI would do, each of them does: it binds the plan, starts its move and waits for the ranks it reads from. Whose
 turn it is follows from a seed, so that a run can be repeated exactly. Ranks' own programs are written in C++
-(`longshore/movers/finegrain.hpp`); from Python, plans between blocks run on them.
+(`longshore/engines/finegrain.hpp`); from Python, plans between blocks run on them.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@
 #include <optional>
 #include <queue>
 
-#include "sequences/digest.hpp"
+#include "core/digest.hpp"
 
 namespace longshore {
 

@@ -4,6 +4,7 @@
 #include <functional>
 #include <numeric>
 
+#include "core/digest.hpp"
 #include "longshore/ranks/rank_module.hpp"
 
 namespace longshore {
@@ -310,18 +311,12 @@ std::string Layout::text(bool with_list) const {
 }
 
 std::uint64_t Layout::digest() const {
-  // FNV-1a over the canonical text, the shape and the ranks, a number at a time: the same on every machine.
-  std::uint64_t hash = 14695981039346656037ull;
-  auto mix = [&hash](const std::string& text) {
-    for (const char c : text) hash = (hash ^ std::uint8_t(c)) * 1099511628211ull;
-  };
-  mix(text(false));
-  mix(" of " + join(shape_, "x"));
+  Digest digest;
+  digest.mix(text(false));
+  digest.mix(" of " + join(shape_, "x"));
   if (range_of(grid_.ranks) == nullptr)
-    Members(grid_.ranks).each_piece([&hash](Index, std::span<const Index> ranks) {
-      for (const Index rank : ranks) hash = (hash ^ std::uint64_t(rank)) * 1099511628211ull, hash ^= hash >> 32;
-    });
-  return hash;
+    Members(grid_.ranks).each_piece([&digest](Index, std::span<const Index> ranks) { digest.mix(ranks); });
+  return digest.value();
 }
 
 }  // namespace longshore

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <unordered_map>
 
 #include "longshore/ranks/rank_module.hpp"
 #include "regions/curve.hpp"
@@ -107,17 +106,6 @@ RankMap hilbert_order(std::span<const Index> shape) {
   std::stable_sort(order.begin(), order.end(),
                    [&](Index a, Index b) { return keys[std::size_t(a)] < keys[std::size_t(b)]; });
   return RankMap::of(order, strides.size);
-}
-
-RankMap node_order(std::span<const Index> nodes) {
-  std::unordered_map<Index, Index> places;  // of each node, in the order of their first members
-  std::vector<Index> place(nodes.size()), order(nodes.size());
-  for (std::size_t w = 0; w < nodes.size(); ++w)
-    place[w] = places.try_emplace(nodes[w], Index(places.size())).first->second;
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](Index a, Index b) { return place[std::size_t(a)] < place[std::size_t(b)]; });
-  return RankMap::of(order, Index(nodes.size()));
 }
 
 RankMap placed_order(const RankMap& cells, const RankMap& processes) {

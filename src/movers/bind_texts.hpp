@@ -1,21 +1,12 @@
 /// What ranks say to each other when they bind: who was given what, and what of it cannot be. All engines say it alike.
 #pragma once
 
-#include <functional>
 #include <string>
 
+#include "core/disagreement.hpp"
 #include "longshore/movers/mover.hpp"
 
 namespace longshore {
-
-/// What a rank brings to a comparison, in words; nothing where it has nothing to say.
-using TextOf = std::function<std::string(Index rank)>;
-
-/// Throws `Error(disagreement)` with everybody's text, ranks of one text together.
-[[noreturn]] void throw_disagreement(Index ranks, const TextOf& text_of);
-/// An error as a text that can be brought, and the error of all that such texts make: of the kind of the first.
-std::string failure_text(const Error& error);
-[[noreturn]] void throw_failures(Index ranks, const TextOf& text_of);
 
 /// What is to be moved, in words; `digest` is the plan's, `element` says what an element is ("<f8"), if that is known.
 std::string describe_blocks(const BlockPlan& plan, const XArray& source, const XArray& destination,

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "core/digest.hpp"
 #include "movers/apart.hpp"
-#include "sequences/digest.hpp"
 
 namespace longshore {
 

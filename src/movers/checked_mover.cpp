@@ -5,8 +5,8 @@
 #include <cstring>
 #include <exception>
 
+#include "core/digest.hpp"
 #include "movers/block_copies.hpp"
-#include "sequences/digest.hpp"
 
 namespace longshore {
 

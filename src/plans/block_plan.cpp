@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "sequences/digest.hpp"
+#include "core/digest.hpp"
 
 namespace longshore {
 

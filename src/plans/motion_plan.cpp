@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "core/digest.hpp"
 #include "longshore/regions/axes.hpp"
 
 namespace longshore {
@@ -186,9 +187,9 @@ std::string MotionPlan::to_string() const {
 }
 
 std::uint64_t MotionPlan::digest() const {
-  std::uint64_t hash = 14695981039346656037ull;  // FNV-1a: the same on every machine
-  for (const char c : to_string()) hash = (hash ^ std::uint8_t(c)) * 1099511628211ull;
-  return hash;
+  Digest digest;
+  digest.mix(to_string());
+  return digest.value();
 }
 
 }  // namespace longshore

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <numeric>
+#include <unordered_map>
 
 #include "ranks/forms.hpp"
 #include "ranks/make.hpp"
@@ -35,7 +36,6 @@ std::vector<Index> listed(const RankMap& map) {
 }
 
 // --- sets as intervals
-// ----------------------------------------------------------------------------------------------------------
 
 /// The intervals of an ascending map, or nothing where they are
 /// more than `most`, or may be and each member had to be looked at.
@@ -87,7 +87,6 @@ Index most_intervals(const RankMap& a, const RankMap& b) {
 }
 
 // --- sets as bits
-// ---------------------------------------------------------------------------------------------------------------
 
 /// A bit for each rank of [lowest, highest].
 class Marks {
@@ -175,7 +174,6 @@ class Membership {
 };
 
 // --- both kinds of algebra
-// ------------------------------------------------------------------------------------------------------
 
 RankMap made(const std::vector<Index>& members, Index world, const Strategy& strategy) {
   return make_trusted(Members(members), world, strategy);
@@ -360,6 +358,17 @@ Comparison compare(const RankMap& a, const RankMap& b) {
     if (!std::all_of(values.begin(), values.begin() + n, [&](Index w) { return in_a(w); })) return Comparison::unequal;
   }
   return Comparison::similar;
+}
+
+RankMap node_order(std::span<const Index> nodes) {
+  std::unordered_map<Index, Index> places;  // of each node, in the order of their first members
+  std::vector<Index> place(nodes.size()), order(nodes.size());
+  for (std::size_t w = 0; w < nodes.size(); ++w)
+    place[w] = places.try_emplace(nodes[w], Index(places.size())).first->second;
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](Index a, Index b) { return place[std::size_t(a)] < place[std::size_t(b)]; });
+  return RankMap::of(order, Index(nodes.size()));
 }
 
 std::vector<Part> split(const RankMap& parent, std::span<const Index> colours, std::span<const Index> keys,

@@ -13,7 +13,6 @@ constexpr Index steps_a_shortcut = 8;
 }  // namespace
 
 // --- hash
-// -----------------------------------------------------------------------------------------------------------------------
 
 RankLookup::Hash::Hash(const RankMap& map) {
   const Members members(map);
@@ -61,7 +60,6 @@ Index RankLookup::Hash::find(const RankMap& map, Index w) const {
 }
 
 // --- shortcuts
-// ------------------------------------------------------------------------------------------------------------------
 
 RankLookup::Shortcuts::Shortcuts(const RankMap& map) {
   auto members = map.to_vector();
@@ -110,7 +108,6 @@ Index RankLookup::Shortcuts::find(const RankMap& map, Index w) const {
 }
 
 // --- both
-// -----------------------------------------------------------------------------------------------------------------------
 
 RankLookup::RankLookup(const RankMap& map, LookupKind kind) : kind_(kind) {
   if (kind == LookupKind::hash) hash_ = std::make_unique<const Hash>(map);

@@ -75,7 +75,6 @@ const char* no_list_of_set(const Analysis& a) {
 }
 
 // --- closed forms
-// ---------------------------------------------------------------------------------------------------------------
 
 Estimate estimate_nest(const Analysis& a) {
   if (!a.nest) return impossible("the ranks are no nested loops");
@@ -91,7 +90,6 @@ Estimate estimate_stride(const Analysis& a) {
 }
 
 // --- sets
-// -----------------------------------------------------------------------------------------------------------------------
 
 Estimate estimate_elias_fano(const Analysis& a) {
   if (const char* why = no_list_of_set(a)) return impossible(why);
@@ -139,7 +137,6 @@ Estimate estimate_dag(const Analysis& a) {
 RankMap::Form make_dag(const Members&, const Analysis& a) { return a.diagram; }
 
 // --- lists
-// ----------------------------------------------------------------------------------------------------------------------
 
 Estimate estimate_array(const Analysis& a) {
   if (const char* why = not_listed(a)) return impossible(why);
@@ -217,7 +214,6 @@ RankMap::Form make_product(const Members&, const Analysis& a) {
 }
 
 // --- the thesis's
-// ---------------------------------------------------------------------------------------------------------------
 
 Estimate estimate_gap(const Analysis& a) {
   if (const char* why = no_list_of_set(a)) return impossible(why);

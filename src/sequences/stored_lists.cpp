@@ -1,6 +1,6 @@
 #include "sequences/stored_lists.hpp"
 
-#include "sequences/digest.hpp"
+#include "core/digest.hpp"
 
 namespace longshore {
 

@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstring>
 
-#include "sequences/digest.hpp"
+#include "core/digest.hpp"
 
 namespace longshore {
 

@@ -7,7 +7,7 @@
 
 #include <random>
 
-#include "sequences/digest.hpp"
+#include "core/digest.hpp"
 #include "sequences/stored_lists.hpp"
 #include "support/clock.hpp"
 #include "support/expect_error.hpp"

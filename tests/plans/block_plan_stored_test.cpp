@@ -4,9 +4,9 @@
 
 #include <functional>
 
+#include "core/digest.hpp"
 #include "fuzz/stored_plan.hpp"
 #include "layouts/floor_plan_stored.hpp"
-#include "sequences/digest.hpp"
 #include "support/expect_error.hpp"
 #include "support/plans.hpp"
 

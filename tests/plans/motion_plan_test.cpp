@@ -1,6 +1,6 @@
 #include "longshore/plans/motion_plan.hpp"
 
-#include "longshore/relations/packets.hpp"
+#include "longshore/copies/packets.hpp"
 #include "support/expect_error.hpp"
 #include "support/pairs.hpp"
 

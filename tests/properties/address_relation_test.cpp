@@ -204,7 +204,6 @@ RC_GTEST_PROP(AddressRelation, segments_are_its_sides, ()) {
 }
 
 // --- programs
-// ----------------------------------------------------------------------------------------------------------------
 
 RelationProgram::Options draw_options() {
   return {chance(50) ? Stores::streaming : Stores::cached,
@@ -303,7 +302,6 @@ RC_GTEST_PROP(RelationProgram, reduces_in_message_order, ()) {
 }
 
 // --- encodings
-// ---------------------------------------------------------------------------------------------------------------
 
 RC_GTEST_PROP(Encoding, every_kind_is_the_relation, ()) {
   const auto sample = draw_sample();

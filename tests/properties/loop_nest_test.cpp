@@ -5,7 +5,7 @@
 #include <cstring>
 #include <map>
 
-#include "longshore/relations/packets.hpp"
+#include "longshore/copies/packets.hpp"
 #include "support/pairs.hpp"
 #include "support/simulate.hpp"
 

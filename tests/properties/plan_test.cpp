@@ -1,7 +1,7 @@
 // Plans, all ranks of each simulated in this process: sends and receives pair exactly, and every way to carry them out
 // brings every element to its place once.
+#include "longshore/copies/packets.hpp"
 #include "longshore/plans/motion_plan.hpp"
-#include "longshore/relations/packets.hpp"
 
 #include "support/generators.hpp"
 #include "support/pairs.hpp"

@@ -139,7 +139,9 @@ NUMBERS = ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8", "c8", "c1
 @pytest.mark.parametrize("dtype", NUMBERS)
 def test_reductions_are_those_of_ufunc_at(reduce, dtype):
     dtype = np.dtype(dtype)
-    if (reduce.startswith("bitwise") and dtype.kind in "fc") or (reduce in ("minimum", "maximum") and dtype.kind == "c"):
+    if (reduce.startswith("bitwise") and dtype.kind in "fc") or (
+        reduce in ("minimum", "maximum") and dtype.kind == "c"
+    ):
         with pytest.raises(ls.DTypeError, match=f"{reduce} is not defined for elements of {dtype.name}"):
             Relation.from_indices([0], [0], dtype, reduce=reduce)
         return

@@ -1,4 +1,4 @@
-#include "longshore/relations/packets.hpp"
+#include "longshore/copies/packets.hpp"
 
 #include "support/expect_error.hpp"
 #include "support/pairs.hpp"

@@ -4,7 +4,7 @@
 #include <map>
 #include <mutex>
 
-#include "longshore/relations/relation_cache.hpp"
+#include "longshore/encodings/relation_cache.hpp"
 
 namespace longshore::test {
 

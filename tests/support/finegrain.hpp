@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "longshore/movers/finegrain.hpp"
+#include "longshore/engines/finegrain.hpp"
 #include "support/quick.hpp"
 
 namespace longshore::test {

@@ -9,7 +9,7 @@
 #include <numeric>
 #include <set>
 
-#include "longshore/relations/encoding.hpp"
+#include "longshore/encodings/encoding.hpp"
 #include "support/dense.hpp"
 #include "support/pairs.hpp"
 
@@ -87,7 +87,6 @@ struct Field {
 };
 
 // --- random relations
-// --------------------------------------------------------------------------------------------------------
 
 template <class Draw>
 PairedRuns any_runs(Draw&& draw) {

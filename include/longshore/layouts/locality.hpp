@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "longshore/ranks/rank_map.hpp"
+#include "longshore/ranks/rank_groups.hpp"
 
 namespace longshore {
 
@@ -17,10 +17,6 @@ RankMap tiled_order(std::span<const Index> shape, std::span<const Index> tile);
 /// The same ranks along Hilbert's curve: each is a neighbour of the
 /// one before where extents are one power of two, near it elsewhere.
 RankMap hilbert_order(std::span<const Index> shape);
-
-/// Members grouped by node, nodes in the order of their first member, members of a node in theirs. nodes[w]: a number
-/// for the node of member w, any that tells nodes apart.
-RankMap node_order(std::span<const Index> nodes);
 
 /// The order in which a grid goes to processes: the i-th rank of the grid that `cells` visits belongs to the i-th of
 /// `processes`. As a numbering of the processes: member c is the one that takes rank c of the grid. With `cells` in

@@ -6,9 +6,9 @@
 #include <optional>
 #include <vector>
 
+#include "longshore/core/memory.hpp"
 #include "longshore/layouts/floor_plan.hpp"
 #include "longshore/layouts/grid.hpp"
-#include "longshore/layouts/memory.hpp"
 
 namespace longshore {
 

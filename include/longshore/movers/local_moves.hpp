@@ -8,9 +8,9 @@
 #include <variant>
 #include <vector>
 
+#include "longshore/copies/joint_copy.hpp"
+#include "longshore/copies/relation_program.hpp"
 #include "longshore/plans/motion_plan.hpp"
-#include "longshore/relations/joint_copy.hpp"
-#include "longshore/relations/relation_program.hpp"
 
 namespace longshore {
 

@@ -31,6 +31,10 @@ RankMap group_excl(const RankMap& map, std::span<const Index> positions, const S
 RankMap group_range_incl(const RankMap& map, std::span<const RankRange> ranges, const Strategy& strategy = {});
 RankMap group_range_excl(const RankMap& map, std::span<const RankRange> ranges, const Strategy& strategy = {});
 
+/// Members grouped by node, nodes in the order of their first member, members of a node in theirs. nodes[w]: a number
+/// for the node of member w, any that tells nodes apart.
+RankMap node_order(std::span<const Index> nodes);
+
 /// Where members of `a` are in `b`, or `nobody`: of these positions, or of all.
 std::vector<Index> translate_ranks(const RankMap& a, std::span<const Index> positions, const RankMap& b);
 std::vector<Index> translate_ranks(const RankMap& a, const RankMap& b);

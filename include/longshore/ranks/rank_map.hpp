@@ -137,8 +137,8 @@ class RankMap {
   [[noreturn]] void refuse_position(Index i) const;
 
   Form form_;
-  const std::int32_t* array_ =
-      nullptr;  ///< the members, where they are kept as such: nothing is faster, a call would be felt
+  /// the members, where they are kept as such: nothing is faster, a call would be felt
+  const std::int32_t* array_ = nullptr;
   Index size_ = 0, world_ = 0;
   bool ascending_ = true;
   std::shared_ptr<const RankLookup> lookup_;

@@ -88,7 +88,6 @@ class AddressRelation {
   Index workspace_bytes() const;
 
   // --- algebra, as PETSc's star forests have it
-  // -----------------------------------------------------------------------------
 
   /// Source and destination exchanged. A replicated source becomes
   /// a destination of several pairs: that needs a reduction.

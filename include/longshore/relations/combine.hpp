@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include "longshore/relations/kernels.hpp"
+#include "longshore/relations/block_loops.hpp"
 
 namespace longshore {
 

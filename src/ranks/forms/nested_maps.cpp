@@ -23,7 +23,6 @@ void require(bool good, const char* what) {
 }  // namespace
 
 // --- child
-// ----------------------------------------------------------------------------------------------------------------------
 
 void ChildForm::read(Index first, Index n, Index* out) const {
   positions().read(first, n, out);
@@ -49,7 +48,6 @@ Checked ChildForm::check(const FormHead& head) const {
 }
 
 // --- product
-// --------------------------------------------------------------------------------------------------------------------
 
 ProductForm::ProductForm(RankMap outer, AffineNest inner, Index base, Index unit)
     : parts_(std::make_unique<const Parts>(Parts{std::move(outer), std::move(inner)})),
@@ -109,7 +107,6 @@ Checked ProductForm::check(const FormHead& head) const {
 }
 
 // --- chunks
-// ---------------------------------------------------------------------------------------------------------------------
 
 ChunksForm::ChunksForm(const Members& members, Index world, bool ascending) : ascending_(ascending) {
   static const Modules simple{&rank_module("nest"),      &rank_module("affine-runs"), &rank_module("elias-fano"),

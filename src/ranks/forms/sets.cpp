@@ -22,7 +22,6 @@ void check_extent(std::string_view form, Index lowest, Index highest, const Form
 }  // namespace
 
 // --- Elias–Fano
-// -----------------------------------------------------------------------------------------------------------------
 
 EliasFanoForm::EliasFanoForm(const Members& members, Index lowest, Index highest) : base_(lowest) {
   EliasFano::Builder builder(members.size(), members.size() == 0 ? 0 : highest - lowest + 1);
@@ -51,7 +50,6 @@ Checked EliasFanoForm::check(const FormHead& head) const {
 }
 
 // --- holes
-// ----------------------------------------------------------------------------------------------------------------------
 
 HolesForm::HolesForm(const Members& members, Index lowest, Index highest) : base_(lowest), size_(members.size()) {
   EliasFano::Builder builder(highest - lowest + 1 - size_, size_ + 1);
@@ -107,7 +105,6 @@ Checked HolesForm::check(const FormHead& head) const {
 }
 
 // --- bitmap
-// ---------------------------------------------------------------------------------------------------------------------
 
 BitmapForm::BitmapForm(const Members& members, Index lowest, Index highest) : base_(lowest) {
   const Index bits = members.size() == 0 ? 0 : highest - lowest + 1;
@@ -156,7 +153,6 @@ Checked BitmapForm::check(const FormHead& head) const {
 }
 
 // --- runs
-// -----------------------------------------------------------------------------------------------------------------------
 
 RunsForm::RunsForm(const Members& members) {
   std::vector<Index> starts, positions;

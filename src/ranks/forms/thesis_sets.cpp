@@ -7,7 +7,6 @@
 namespace longshore::ranks {
 
 // --- gaps
-// -----------------------------------------------------------------------------------------------------------------------
 
 GapForm::GapForm(const Members& members) {
   Index before = -1, largest = 0, highest = 0;
@@ -55,7 +54,6 @@ GapForm GapForm::stored(WordReader& in, const FormHead& head) {
 }
 
 // --- bitmap
-// ---------------------------------------------------------------------------------------------------------------------
 
 SumsBitmapForm::SumsBitmapForm(Index base, std::vector<std::uint64_t> words, Index bits)
     : base_(base), bits_(bits), words_(std::move(words)) {
@@ -137,7 +135,6 @@ Checked SumsBitmapForm::check(const FormHead& head) const {
 }
 
 // --- BDD
-// ------------------------------------------------------------------------------------------------------------------------
 
 namespace {
 

@@ -1,0 +1,110 @@
+/// Copy kernels: the loops at the bottom of every move, one table chosen by CPU at run time, each with a plain twin.
+///
+/// A kernel moves `block` bytes at a time. Strides are in bytes and may be negative; source and destination do not
+/// overlap. All kernels accept any alignment and any count including zero. Destination blocks do not overlap each other
+/// either, and are written in any order; nothing between them is touched. Source blocks may overlap; what lies between
+/// two of them may be read (and is discarded), nothing before the first or after the last.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "longshore/relations/block_loops.hpp"
+
+namespace longshore {
+
+/// What one source has in a 64-byte line of the destination. The parts of a line follow each other.
+struct LinePart {
+  Index offset;          ///< in the source, of the first word
+  std::uint32_t source;  ///< which one
+  std::uint16_t
+      words;  ///< the 4-byte words of the line that the source's next words go to, in order; the lowest bit first
+  std::uint16_t line;  ///< 0: more parts follow; in a line's last part: all words that its parts have
+};
+
+/// Rows of lines that are put together alike: row j at destination + j*destination_step, from source k's
+/// sources[k] + j*source_steps[k]. Destination steps are multiples of 64.
+struct MergeLoops {
+  Index lines = 0, rows = 1, destination_step = 0;
+  const Index* source_steps = nullptr;
+};
+
+/// Blocks of one size whose places are listed: block i lies at
+/// base + unit * index[i], i < n. Places need not be in any order.
+struct BlockList {
+  const std::uint32_t* index = nullptr;
+  Index n = 0;
+  Index block = 0;  ///< bytes
+  Index unit = 0;   ///< bytes that an index counts, at least 1; the block may be smaller, the same or bigger
+};
+
+/// Places of `element` bytes one after the other, some of which are marked: place k lies at base + k * element, bit k
+/// of the marks (from the lowest of the first byte on) tells whether it counts.
+struct MarkedPlaces {
+  const std::uint8_t* marks = nullptr;  ///< readable for 8 bytes beyond the last place's
+  Index first = 0, last = 0;            ///< the places that are looked at
+  Index marked = 0;                     ///< how many of them are marked
+  Index element = 0;                    ///< 4 or 8
+};
+
+/// How a kernel should treat the destination's cache lines.
+enum class Stores {
+  cached,     ///< ordinary stores: somebody reads the destination soon, or it fits in cache
+  streaming,  ///< non-temporal stores where a whole line can be completed: the destination is beyond the cache
+};
+
+/// From this many bytes a destination is taken to be beyond the cache that a core has to itself, and is written with
+/// streaming stores unless somebody is known to read it soon.
+inline constexpr Index far_bytes = Index{3} << 20;
+
+/// `blocks` for certain loops and cached stores, decided beforehand:
+/// small moves are over in the time that deciding takes.
+struct PreparedBlocks {
+  void (*run)(std::byte* destination, const std::byte* source,
+              const BlockLoops& loops) = nullptr;  ///< null: call `blocks`
+  BlockLoops loops;                                ///< to call it with
+};
+
+/// The kernels of one instruction set.
+struct KernelTable {
+  const char* name;  ///< "plain", "baseline" (SSE2), "avx2", "avx512"
+  /// n contiguous bytes.
+  void (*copy)(std::byte* destination, const std::byte* source, Index n, Stores stores);
+  /// Blocks in two loops, any strides; the caller has ordered the loops, n0 innermost. Specialised on block size and on
+  /// unit-to-strided, strided-to-unit and contiguous n0 loops.
+  void (*blocks)(std::byte* destination, const std::byte* source, const BlockLoops& loops, Stores stores);
+  /// Null where the loops are empty or take several kernels.
+  PreparedBlocks (*prepare)(const BlockLoops& loops);
+  /// Transposition, tiled: the n0 loop is (nearly) unit stride in the destination, the n1 loop (nearly) unit stride in
+  /// the source. Same meaning as `blocks`, other visiting order.
+  void (*transpose)(std::byte* destination, const std::byte* source, const BlockLoops& loops, Stores stores);
+  /// Lines of a destination, aligned to 64 bytes, put together from several sources: element sizes are multiples of 4.
+  /// Words that no part has are not touched. Null where the instruction set has no way faster than `blocks`.
+  void (*merge)(std::byte* destination, const std::byte* const* sources, const LinePart* parts, const MergeLoops& loops,
+                Stores stores);
+  /// Listed blocks of the source to a contiguous destination, block i to
+  /// destination + i * block. The list may name a place more than once.
+  void (*gather)(std::byte* destination, const std::byte* source, const BlockList& from, Stores stores);
+  /// Blocks of a contiguous source to their listed places in the destination, which do not overlap.
+  void (*scatter)(std::byte* destination, const std::byte* source, const BlockList& to, Stores stores);
+  /// From list to list: block i of `from` to destination + from.unit * to[i].
+  void (*relocate)(std::byte* destination, const std::uint32_t* to, const std::byte* source, const BlockList& from,
+                   Stores stores);
+  /// Elements of a contiguous source to the marked places of the destination, in order. Null where the instruction set
+  /// has no way faster than `scatter`; the plain table has it to compare with.
+  void (*expand)(std::byte* destination, const std::byte* source, const MarkedPlaces& to);
+  /// Makes streaming stores visible to other threads and processes; call once after a series of streaming kernels.
+  void (*fence)();
+};
+
+/// The plain twin: one memcpy a block, in loop order. Tests compare every other table with it.
+const KernelTable& plain_kernels();
+/// The fastest table this CPU can run. LONGSHORE_KERNELS=plain|baseline|avx2|avx512 in the environment asks for another
+/// (ignored where the CPU cannot run it).
+const KernelTable& kernels();
+/// Every table this CPU can run, for tests and benchmarks.
+std::vector<const KernelTable*> available_kernels();
+
+}  // namespace longshore

@@ -1,0 +1,208 @@
+/// bind() of a plan between blocks.
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "engines/finegrain/binding.hpp"
+#include "movers/apart.hpp"
+#include "movers/block_copies.hpp"
+#include "movers/checked_mover.hpp"
+
+namespace longshore::finegrain {
+
+namespace {
+
+/// Brings the sums of what a rank sends to those who check what they have received.
+class SumMessages final : public SumsExchange {
+ public:
+  /// To whom every motion of the rank's goes, and from whom it comes, in the order that both ends have in common.
+  SumMessages(std::shared_ptr<World> world, Index rank, Index tag, std::vector<Index> to, std::vector<Index> from)
+      : world_(std::move(world)), rank_(rank), tag_(tag), to_(std::move(to)), from_(std::move(from)) {}
+
+  void start(const std::vector<std::uint64_t>& sent) override {
+    for (std::size_t k = 0; k < sent.size(); ++k)
+      world_->send(rank_, to_[k], {Circle::world, tag_}, std::as_bytes(std::span(&sent[k], 1)));
+  }
+  /// Called when the move is complete, so that all have been sent.
+  bool test() override {
+    sums_.resize(from_.size());
+    for (std::size_t k = 0; k < sums_.size(); ++k)
+      world_->receive(rank_, from_[k], {Circle::world, tag_}, std::as_writable_bytes(std::span(&sums_[k], 1)));
+    return true;
+  }
+  std::vector<std::uint64_t> expected() const override { return sums_; }
+
+ private:
+  std::shared_ptr<World> world_;
+  Index rank_, tag_;
+  std::vector<Index> to_, from_;
+  std::vector<std::uint64_t> sums_;
+};
+
+/// The motions of everybody's plan by the ranks that take part in them: one list of motions, and of each rank their
+/// numbers, for a motion is large and a rank has many.
+class Shares {
+ public:
+  /// With `senders` also by those who send.
+  Shares(const BlockPlan& plan, Index ranks, bool senders) : motions(plan.motions()) {
+    if (motions.size() > std::numeric_limits<std::uint32_t>::max())
+      throw Error(ErrorKind::memory_limit, std::to_string(motions.size()) + " motions; one process holds at most " +
+                                               std::to_string(std::numeric_limits<std::uint32_t>::max()));
+    received_ = deal(ranks, [&](const BlockMotion& motion) { return plan.destination().owner(motion.destination); });
+    if (senders) sent_ = deal(ranks, [&](const BlockMotion& motion) { return plan.source().owner(motion.source); });
+  }
+  std::vector<BlockMotion> receives(Index rank) const { return of(received_, rank); }
+  std::vector<BlockMotion> sends(Index rank) const { return of(sent_, rank); }
+
+  const std::vector<BlockMotion> motions;  ///< in the plan's order
+
+ private:
+  /// Rank r's are numbers[starts[r]] ... numbers[starts[r + 1] - 1].
+  struct Hands {
+    std::vector<std::uint32_t> starts, numbers;
+  };
+  template <class Owner>
+  Hands deal(Index ranks, Owner&& owner) const {
+    Hands hands{std::vector<std::uint32_t>(std::size_t(ranks) + 2), std::vector<std::uint32_t>(motions.size())};
+    for (const auto& motion : motions) ++hands.starts[std::size_t(owner(motion)) + 2];
+    for (std::size_t r = 2; r < hands.starts.size(); ++r) hands.starts[r] += hands.starts[r - 1];
+    for (std::size_t k = 0; k < motions.size(); ++k)
+      hands.numbers[hands.starts[std::size_t(owner(motions[k])) + 1]++] = std::uint32_t(k);
+    hands.starts.pop_back();
+    return hands;
+  }
+  std::vector<BlockMotion> of(const Hands& hands, Index rank) const {
+    std::vector<BlockMotion> found;
+    for (std::size_t k = hands.starts[std::size_t(rank)]; k < hands.starts[std::size_t(rank) + 1]; ++k)
+      found.push_back(motions[hands.numbers[k]]);
+    return found;
+  }
+
+  Hands received_, sent_;
+};
+
+class BlockBinding final : public Binding<BlockBinding, BlockPlan> {
+ public:
+  BlockBinding(Index rank, const BlockPlan& plan, XArray source, XArray destination, const BlockOptions& options)
+      : Binding("bind() of a plan between blocks", rank, plan, options.max_mem),
+        source_(std::move(source)),
+        destination_(std::move(destination)),
+        options_(options) {}
+
+  std::unique_ptr<Mover> mover(World& world) {
+    const auto move = meet(world);
+    auto mover = make_mover(move, rank_, bound_memory(source_, destination_, rank_));
+    if (!options_.checked) return mover;
+    CheckedMotions motions{sends(), receives(), source_, destination_, options_};
+    std::vector<Index> to, from;
+    for (const auto& motion : motions.sends) to.push_back(plan_.destination().owner(motion.destination));
+    for (const auto& motion : motions.receives) from.push_back(plan_.source().owner(motion.source));
+    auto sums = std::make_unique<SumMessages>(world.shared_from_this(), rank_, tag_, std::move(to), std::move(from));
+    return make_checked_mover(std::move(mover), std::move(motions), std::move(sums));
+  }
+
+ private:
+  friend Binding;
+
+  bool endogenous() const { return source_.same_storage(destination_); }
+  bool combines() const { return !options_.reduction.is_replace(); }
+  std::vector<BlockMotion> receives() const { return shares_ ? shares_->receives(rank_) : plan_.receives(rank_); }
+  std::vector<BlockMotion> sends() const { return shares_ ? shares_->sends(rank_) : plan_.sends(rank_); }
+
+  std::string describe(std::uint64_t digest) const {
+    return describe_blocks(plan_, source_, destination_, options_, digest);
+  }
+  bool agrees(const BlockBinding& other) const {
+    return source_.format() == other.source_.format() && destination_.format() == other.destination_.format() &&
+           endogenous() == other.endogenous() && same_kind(options_.reduction, other.options_.reduction) &&
+           options_.visit == other.options_.visit && options_.checked == other.options_.checked;
+  }
+  void check(const All& all) const {
+    if (options_.proxy)
+      throw Error(ErrorKind::argument, "proxy is for threads and processes; ranks of the finegrain engine take turns");
+    check_owner(plan_, source_, destination_, rank_, Index(all.size()), "the world");
+    check_arrays(plan_, source_, destination_, options_);
+    if (plan_.rank()) plan_.check_races(endogenous(), combines());
+  }
+
+  /// Everybody's plan, which is looked at once, if anybody has brought it.
+  static const BlockBinding* whole(const All& all) {
+    const auto found = std::find_if(all.begin(), all.end(), [](const BlockBinding* one) { return !one->plan_.rank(); });
+    return found == all.end() ? nullptr : *found;
+  }
+
+  static void check_together(const All& all) {
+    const bool same = all[0]->endogenous();
+    if (const auto* one = whole(all)) one->plan_.check_races(same, one->combines());
+    Apart apart;
+    auto add = [&](const FloorPlan& blocks, XArray BlockBinding::*array, bool written) {
+      for (Index k = 0; k < blocks.size(); ++k) {
+        const Index rank = blocks.owner(k);
+        apart.add((all[std::size_t(rank)]->*array).grid(k), written, k, rank);
+      }
+    };
+    if (!same) add(all[0]->plan_.source(), &BlockBinding::source_, false);
+    add(all[0]->plan_.destination(), &BlockBinding::destination_, true);
+    apart.check(same);
+  }
+
+  static void compile(const All& all, Move& move) {
+    const bool checked = all[0]->options_.checked;
+    std::shared_ptr<const Shares> shares;
+    if (const auto* one = whole(all)) {
+      shares = std::make_shared<const Shares>(one->plan_, Index(all.size()), checked);
+      for (const auto& motion : shares->motions)
+        connect(move, one->plan_.source().owner(motion.source), one->plan_.destination().owner(motion.destination));
+    }
+    // Ranks share their programs; but a function of one's own may be another one on every rank.
+    std::optional<BlockCopies> copies;
+    const Reduction* combining = nullptr;
+    const Index tag = move.world().private_tag();
+    for (auto* one : all) {
+      if (!combining || !(*combining == one->options_.reduction)) {
+        if (copies) move.program_bytes += copies->workspace_bytes();
+        combining = &one->options_.reduction;
+        copies.emplace(one->options_.visit, one->source_.format().order, *combining);
+      }
+      one->shares_ = shares, one->tag_ = tag;
+      one->take_part(all, move, *copies);
+      if (!checked) one->shares_.reset();
+    }
+    move.program_bytes += copies->workspace_bytes();
+    for (const auto array : {&BlockBinding::source_, &BlockBinding::destination_})
+      for (std::size_t r = 0; r < all.size(); ++r)
+        if (r == 0 || !(all[r]->*array).same_storage(all[r - 1]->*array))
+          move.memory.push_back(std::make_shared<const XArray>(all[r]->*array));
+  }
+  static void connect(Move& move, Index from, Index to) {
+    move.end(from).add_reader(to), move.end(to).add_source(from);
+  }
+
+  void take_part(const All& all, Move& move, BlockCopies& copies) const {
+    End& end = move.end(rank_);
+    auto received = receives();
+    end.motions = Index(received.size());
+    std::vector<Stretch> stretches;
+    for (const auto& motion : copies.woven(std::move(received), source_)) {
+      const Index from = plan_.source().owner(motion.source);
+      if (!shares_) connect(move, from, rank_);
+      const Grid& source = all[std::size_t(from)]->source_.grid(motion.source);
+      stretches.push_back(copies.direct(motion, source, destination_.grid(motion.destination)));
+    }
+    end.tasks = batch(stretches, std::numeric_limits<Index>::max());
+  }
+
+  XArray source_, destination_;
+  const BlockOptions& options_;
+  std::shared_ptr<const Shares> shares_;  ///< while it is needed
+  Index tag_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Mover> bind(const BlockPlan& plan, Rank& me, XArray source, XArray destination,
+                            const BlockOptions& options) {
+  return BlockBinding(me.rank_, plan, std::move(source), std::move(destination), options).mover(me.world_);
+}
+
+}  // namespace longshore::finegrain

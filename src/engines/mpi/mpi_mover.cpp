@@ -1,0 +1,228 @@
+#include "engines/mpi/mpi_mover.hpp"
+
+#include <sched.h>
+
+#include <exception>
+#include <mutex>
+
+namespace longshore::mpi {
+
+namespace {
+
+/// Looks at the flags this often before giving the processor away.
+constexpr int patient_spins = 1000;
+
+inline void relax() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#endif
+}
+
+/// One move after the other of a mover, each from start() to completion. Whoever waits works on it: see
+/// `Communicator::help_others`.
+class Moves final : public Flight {
+ public:
+  Moves(NodeTraffic node, MessageTraffic messages) : node_(std::move(node)), messages_(std::move(messages)) {}
+
+  /// `at_once`: whoever starts it waits for it, too.
+  void start(bool at_once) {
+    std::lock_guard lock(mutex_);
+    if (active_) throw Error(ErrorKind::argument, "the last move broke off in the middle: bind the mover anew");
+    active_ = true;
+    node_.start(at_once);
+    if (messages_.messages) messages_.messages->start();
+  }
+  struct Step {
+    bool progress, done;
+  };
+  Step advance() {
+    std::lock_guard lock(mutex_);
+    const bool progress = work();
+    if (failure_) std::rethrow_exception(failure_);
+    return {progress, !active_};
+  }
+  bool help() noexcept override {
+    std::unique_lock lock(mutex_, std::try_to_lock);
+    return lock && work();
+  }
+  /// Destroyed in flight: receives are taken back. The rest is left to MPI; what it may still read is kept.
+  void abandon() {
+    std::lock_guard lock(mutex_);
+    if (std::exchange(active_, false) && messages_.messages && mpi_alive()) messages_.messages->abandon();
+  }
+
+  const NodeTraffic& node() const { return node_; }
+  const MessageTraffic& messages() const { return messages_; }
+
+ private:
+  bool work() noexcept {
+    if (!active_ || failure_) return false;
+    try {
+      const bool progress = messages_.messages && messages_.messages->advance();
+      const bool any = node_.advance() || progress;
+      active_ = !node_.done() || (messages_.messages && !messages_.messages->done());
+      return any;
+    } catch (...) {
+      failure_ = std::current_exception();
+      return true;
+    }
+  }
+
+  std::mutex mutex_;
+  NodeTraffic node_;
+  MessageTraffic messages_;
+  std::exception_ptr failure_;  // in the middle of a move: there is no going on
+  bool active_ = false;
+};
+
+class MpiMover final : public Mover {
+ public:
+  MpiMover(std::shared_ptr<Communicator> communicator, NodeTraffic node, MessageTraffic messages, Index moved_bytes,
+           std::vector<BoundMemory> memory, bool threaded)
+      : Mover(std::move(memory)),
+        communicator_(std::move(communicator)),
+        moves_(std::make_shared<Moves>(std::move(node), std::move(messages))),
+        moved_bytes_(moved_bytes),
+        threaded_(threaded),
+        pokes_(!threaded || threads_may_call_mpi()) {}
+
+  ~MpiMover() override {
+    moves_->abandon();
+    land();
+  }
+
+  Index workspace_bytes() const override {
+    const auto& messages = moves_->messages().messages;
+    return moves_->node().workspace_bytes() + (messages ? messages->staging_bytes() : 0);
+  }
+  Index moved_bytes() const override { return moved_bytes_; }
+  std::string describe() const override {
+    std::string text;
+    moves_->node().describe(text);
+    auto line = [&](Index bytes, const char* what) {
+      if (bytes > 0) text += (text.empty() ? "" : "\n") + std::to_string(bytes) + " bytes " + what;
+    };
+    line(moves_->messages().sent_bytes, "sent in MPI messages");
+    line(moves_->messages().received_bytes, "received in MPI messages");
+    return text.empty() ? "nothing to move in this process" : text;
+  }
+
+ private:
+  void begin() override { take_off(false); }
+  void at_once() override {
+    take_off(true);
+    finish();
+  }
+  void take_off(bool at_once) {
+    moves_->start(at_once);
+    // A thread of the mover's own sees to it that it gets on, and has nothing to do with others.
+    if (!threaded_) communicator_->take_off(moves_), flying_ = true;
+  }
+  bool advance() override {
+    const auto step = moves_->advance();
+    if (step.done) return land(), true;
+    if (!step.progress && !help_others()) step_aside();
+    return false;
+  }
+  void finish() override {
+    int spins = 0;
+    for (auto step = moves_->advance(); !step.done; step = moves_->advance()) {
+      if (step.progress || help_others()) {
+        spins = 0;
+      } else if (++spins > patient_spins || communicator_->crowded()) {
+        step_aside();
+      } else {
+        relax();
+      }
+    }
+    land();
+  }
+  bool help_others() { return !threaded_ && communicator_->help_others(*moves_); }
+  void land() {
+    if (std::exchange(flying_, false)) communicator_->land(*moves_);
+  }
+  void step_aside() {
+    if (pokes_) communicator_->poke();  // somebody may need our MPI library to finish another communication
+    sched_yield();
+  }
+
+  std::shared_ptr<Communicator> communicator_;
+  std::shared_ptr<Moves> moves_;
+  Index moved_bytes_;
+  bool threaded_, pokes_, flying_ = false;
+};
+
+}  // namespace
+
+bool threads_may_call_mpi() {
+  int provided = MPI_THREAD_SINGLE;
+  return MPI_Query_thread(&provided) == MPI_SUCCESS && provided == MPI_THREAD_MULTIPLE;
+}
+
+const char* path_name(NodePath path) {
+  switch (path) {
+    case NodePath::direct: return "direct";
+    case NodePath::ring: return "ring";
+    case NodePath::messages: return "messages";
+    case NodePath::automatic: break;
+  }
+  return "automatic";
+}
+
+Index Budget::rings(bool messages_too) const {
+  return max_mem == unbounded ? unbounded : messages_too ? max_mem / 2 : max_mem - std::min(max_mem, 2 * element_bytes);
+}
+
+MessageTraffic agree_on_messages(const std::shared_ptr<Communicator>& communicator, Submission& mine,
+                                 const Budget& budget, Index ring_bytes, const MessageSide& outgoing,
+                                 const MessageSide& incoming, Index packet_bytes, bool preallocate) {
+  const Index element = budget.element_bytes;
+  const Index limit = budget.max_mem == Budget::unbounded ? Budget::unbounded : budget.max_mem - ring_bytes;
+  const Index directions = (outgoing.bytes > 0) + (incoming.bytes > 0);
+  std::vector<PeerEnd> out, in;
+  Staging staging{true, 0, preallocate};
+  mine.failure = attempt([&] { out = outgoing.make({}), in = incoming.make({}); });
+  if (limit != Budget::unbounded || packet_bytes > 0) {
+    Index fits = 1, packet = Budget::unbounded;
+    if (!mine.failure)
+      mine.failure = attempt([&] {
+        if (directions == 0) return;
+        fits = packet_bytes == 0 && staging_bytes(out, in) <= limit;
+        const Index least = directions * element;
+        if (fits &&
+            limit <
+                least) {  // sent from where it lies and received to where it lies; an element at a time does as well
+          packet = element;
+          return;
+        }
+        if (limit < least)
+          throw Error(ErrorKind::memory_limit, "max_mem is " + std::to_string(budget.max_mem) +
+                                                   " bytes; this move needs at least " +
+                                                   std::to_string(least + budget.max_mem - limit));
+        const Index slots = limit / directions >= 2 * element ? 2 * directions : directions;
+        packet =
+            std::max(std::min(limit / slots, packet_bytes > 0 ? packet_bytes : limit) / element, Index{1}) * element;
+      });
+    const auto agreed = agree(*communicator, mine, {fits, packet});
+    staging.whole = agreed[0] == 1;
+    staging.packet_bytes = agreed[1];
+  }
+  const int tag = communicator->next_tag();
+  MessageTraffic traffic{nullptr, outgoing.bytes, incoming.bytes};
+  if (!mine.failure)
+    mine.failure = attempt([&] {
+      if (!staging.whole) out = outgoing.make(staging.packet_bytes), in = incoming.make(staging.packet_bytes);
+      traffic.messages = make_messages(communicator, tag, std::move(out), std::move(in), staging, limit);
+    });
+  agree(*communicator, mine);
+  return traffic;
+}
+
+std::unique_ptr<Mover> make_mpi_mover(std::shared_ptr<Communicator> communicator, NodeTraffic node,
+                                      MessageTraffic messages, Index moved_bytes, std::vector<BoundMemory> memory,
+                                      bool threaded) {
+  return std::make_unique<MpiMover>(std::move(communicator), std::move(node), std::move(messages), moved_bytes,
+                                    std::move(memory), threaded);
+}
+
+}  // namespace longshore::mpi

@@ -1,0 +1,99 @@
+#include "engines/mpi/nest_message.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace longshore::mpi {
+
+namespace {
+
+class NestMessage final : public PeerMessage {
+ public:
+  NestMessage(const std::vector<LoopNest>& strips, Index capacity, PacketedMessage::Halves halves,
+              const CopyProgram::Options& options, std::byte* data)
+      : sending_(halves == PacketedMessage::Halves::assembly), copies_(options.combine.is_copy()), data_(data) {
+    for (const auto& strip : strips) {
+      parts_.emplace_back(strip, capacity, halves, options);
+      packets_ += parts_.back().packets();
+      starts_.push_back(packets_);
+    }
+  }
+  Index packets() const override { return packets_; }
+  Index packet_bytes(Index packet) const override {
+    const auto& part = part_of(packet);
+    return part.packet_bytes(packet);
+  }
+  Index largest_packet_bytes() const override {
+    Index largest = 0;
+    for (const auto& part : parts_) largest = std::max(largest, part.largest_packet_bytes());
+    return largest;
+  }
+  void pack(Index packet, std::byte* slot) const override {
+    const auto& part = part_of(packet);
+    part.pack(packet, slot, data_);
+  }
+  void unpack(Index packet, const std::byte* slot) const override {
+    const auto& part = part_of(packet);
+    part.unpack(packet, data_, slot);
+  }
+  std::byte* lies(Index packet) const override {
+    const auto& part = part_of(packet);
+    const auto place = sending_  ? part.contiguous_source(packet)
+                       : copies_ ? part.contiguous_destination(packet)
+                                 : std::nullopt;
+    return place ? data_ + *place : nullptr;
+  }
+
+ private:
+  /// The part that a packet belongs to; makes its number one among the part's packets.
+  const PacketedMessage& part_of(Index& packet) const {
+    const auto k = std::size_t(std::upper_bound(starts_.begin(), starts_.end(), packet) - starts_.begin());
+    if (k > 0) packet -= starts_[k - 1];
+    return parts_[k];
+  }
+  bool sending_, copies_;
+  std::byte* data_;
+  std::vector<PacketedMessage> parts_;
+  std::vector<Index> starts_;  ///< the first packet after each part
+  Index packets_ = 0;
+};
+
+Index step_of(const RelationAxis& axis, bool source) {
+  const auto& run = axis.runs.periods().front().runs.front();
+  const Index stride = source ? axis.source_stride : axis.destination_stride;
+  if (run.length > 1) return std::abs(stride);
+  return std::abs(stride * (source ? run.source_step : run.destination_step));
+}
+
+}  // namespace
+
+std::unique_ptr<PeerMessage> nest_message(const LoopNest& relation, Index capacity, PacketedMessage::Halves halves,
+                                          const CopyProgram::Options& options, std::byte* data) {
+  return std::make_unique<NestMessage>(std::vector<LoopNest>{relation}, capacity, halves, options, data);
+}
+
+std::unique_ptr<PeerMessage> tiled_nest_message(const LoopNest& given, Index slot_bytes, PacketedMessage::Halves halves,
+                                                const CopyProgram::Options& options, std::byte* data) {
+  const auto relation = given.canonical();
+  // The message is in the destination's order: its innermost axis is contiguous there. If another axis is the
+  // contiguous one in the source, a packet of whole rows would take a sliver of every source row.
+  std::size_t fastest = 0;
+  const auto& axes = relation.axes();
+  for (std::size_t k = 0; k < axes.size(); ++k)
+    if (step_of(axes[k], true) < step_of(axes[fastest], true)) fastest = k;
+  const std::size_t inner = axes.empty() ? 0 : axes.size() - 1;
+  std::vector<LoopNest> strips;
+  if (!axes.empty() && fastest != inner && relation.bytes() > slot_bytes) {
+    // A little longer than wide: 128 KB of doubles are 64 x 256 elements.
+    Index side = 8;
+    while (side * side * relation.element_bytes() * 4 <= slot_bytes) side *= 2;
+    const Index n = axes[inner].runs.elements(), pieces = ceil_div(n, side), each = ceil_div(n, pieces);
+    for (Index first = 0; first < n; first += each)
+      strips.push_back(relation.restrict(inner, first, std::min(first + each, n)));
+  } else {
+    strips.push_back(relation);
+  }
+  return std::make_unique<NestMessage>(strips, slot_bytes, halves, options, data);
+}
+
+}  // namespace longshore::mpi

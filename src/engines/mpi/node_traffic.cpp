@@ -1,0 +1,121 @@
+#include "engines/mpi/node_traffic.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace longshore::mpi {
+
+NodeTraffic::NodeTraffic(int me, std::unique_ptr<ControlBlocks> control, NodeWork work)
+    : me_(me),
+      control_(std::move(control)),
+      views_(std::move(work.views)),
+      senders_(std::move(work.senders)),
+      receivers_(std::move(work.receivers)),
+      touchers_(std::move(work.touchers)),
+      bytes_(work.bytes),
+      workspace_bytes_(work.workspace_bytes) {
+  if (control_) mine_ = control_->mine();  // none where there is no partner
+  std::map<int, std::size_t> partner_of;
+  for (auto& given : work.tasks) {
+    Task task{std::move(given.copy), {}};
+    for (const int peer : given.peers) {
+      const auto [place, fresh] = partner_of.try_emplace(peer, partners_.size());
+      if (fresh) partners_.push_back({control_->of(peer)});
+      task.partners.push_back(place->second);
+      ++partners_[place->second].tasks;
+    }
+    tasks_.push_back(std::move(task));
+  }
+  // Foreign ones first: others wait for them.
+  std::stable_partition(tasks_.begin(), tasks_.end(), [](const Task& task) { return !task.partners.empty(); });
+}
+
+void NodeTraffic::start(bool at_once) {
+  ++move_;
+  awaited_ = touchers_;
+  for (auto& task : tasks_) task.run = false;
+  for (auto& p : partners_) p.left = p.tasks, p.ready = false;
+  first_task_ = 0, tasks_done_ = tasks_.empty();
+  if (mine_) mine_.ready().value.store(move_, std::memory_order_release);
+  for (auto& sender : senders_) sender.restart();
+  for (auto& receiver : receivers_) receiver.restart();
+  rings_done_ = senders_.empty() && receivers_.empty();
+  if (at_once) return;
+  for (auto& sender : senders_)
+    while (sender.advance()) {
+    }
+}
+
+bool NodeTraffic::runnable(const Task& task) {
+  for (const auto p : task.partners) {
+    auto& partner = partners_[p];
+    if (!partner.ready) partner.ready = partner.block.ready().value.load(std::memory_order_acquire) >= move_;
+    if (!partner.ready) return false;
+  }
+  return true;
+}
+
+void NodeTraffic::finish(const Task& task) {
+  for (const auto p : task.partners)
+    if (--partners_[p].left == 0) partners_[p].block.done(me_).value.store(move_, std::memory_order_release);
+}
+
+bool NodeTraffic::run_task() {
+  bool before = true;
+  for (std::size_t i = first_task_; i < tasks_.size(); ++i) {
+    auto& task = tasks_[i];
+    if (!task.run && runnable(task)) {
+      task.copy.run();
+      task.run = true;
+      finish(task);
+      if (before) first_task_ = i + 1;
+      tasks_done_ = first_task_ == tasks_.size();
+      return true;
+    }
+    if (before && task.run)
+      first_task_ = i + 1;
+    else
+      before = false;
+  }
+  tasks_done_ = first_task_ == tasks_.size();
+  return false;
+}
+
+bool NodeTraffic::behind_arrivals() const {
+  Index packets = 0, arrived = 0;
+  for (const auto& receiver : receivers_) packets += receiver.packets(), arrived += receiver.passed();
+  return Wide(first_task_) * packets < Wide(arrived) * Index(tasks_.size());
+}
+
+bool NodeTraffic::advance() {
+  bool progress = false;
+  if (!rings_done_) {
+    rings_done_ = true;
+    for (auto& receiver : receivers_) progress |= receiver.advance(), rings_done_ &= receiver.done();
+    for (auto& sender : senders_) progress |= sender.advance(), rings_done_ &= sender.done();
+  }
+  // Copies fill the time in which no ring has anything to do. Otherwise they keep step with what arrives: both go
+  // through the destination in its order, so that lines which belong to both are still in cache when the other comes.
+  if (!tasks_done_ && (!progress || behind_arrivals())) progress |= run_task();
+  if (!awaited_.empty()) {
+    const auto finished = std::remove_if(awaited_.begin(), awaited_.end(), [this](int peer) {
+      return mine_.done(peer).value.load(std::memory_order_acquire) >= move_;
+    });
+    progress |= finished != awaited_.end();
+    awaited_.erase(finished, awaited_.end());
+  }
+  return progress;
+}
+
+void NodeTraffic::describe(std::string& text) const {
+  auto line = [&](Index bytes, const char* what) {
+    if (bytes > 0) text += (text.empty() ? "" : "\n") + std::to_string(bytes) + " bytes " + what;
+  };
+  line(bytes_.local, "copied within the process");
+  line(bytes_.pulled, "read straight from the arrays of processes on this node");
+  line(bytes_.pushed, "written straight into the arrays of processes on this node");
+  line(bytes_.sent, "sent through shared-memory rings");
+  line(bytes_.received, "received through shared-memory rings");
+}
+
+}  // namespace longshore::mpi

@@ -1,0 +1,82 @@
+/// engines/mpi: what one process does within its node while a plan moves: copies between visible arrays, and rings.
+#pragma once
+
+#include <vector>
+
+#include "engines/mpi/node_setup.hpp"
+
+namespace longshore::mpi {
+
+/// The node's share of a plan, as routes of layouts or of blocks have worked it out.
+struct NodeWork {
+  struct Task {
+    CopyTask copy;
+    std::vector<int> peers;  ///< by node rank, each once: whose arrays it reads or writes
+  };
+  struct Bytes {
+    Index local = 0, pulled = 0, pushed = 0, sent = 0, received = 0;
+  };
+  std::vector<Task> tasks;
+  std::vector<RingSender> senders;
+  std::vector<RingReceiver> receivers;
+  std::vector<int> touchers;                        ///< by node rank: who reads or writes the arrays here
+  std::vector<std::shared_ptr<SegmentView>> views;  ///< what the tasks reach into
+  Bytes bytes;
+  Index workspace_bytes = 0;  ///< of what the tasks have in common
+};
+
+/// Carries it out. Not collective.
+class NodeTraffic {
+ public:
+  /// `control` may be null where there is nothing but local work.
+  NodeTraffic(int me, std::unique_ptr<ControlBlocks> control, NodeWork work);
+
+  /// What the rings have room for goes out, so that others find it whatever is done here meanwhile; not if it is waited
+  /// for `at_once`: then packets leave and arrive in turns, and what two of them touch is still in cache.
+  void start(bool at_once);
+  /// Does a bounded piece of work: at most one copy task and one packet a ring. True if anything was done.
+  bool advance();
+  bool done() const { return tasks_done_ && rings_done_ && awaited_.empty(); }
+
+  Index workspace_bytes() const { return workspace_bytes_ + (control_ ? control_->ring_bytes() : 0); }
+  void describe(std::string& text) const;
+
+ private:
+  /// A process of the node whose arrays this process's tasks touch.
+  struct Partner {
+    ControlBlock block;
+    std::size_t tasks = 0, left = 0;
+    bool ready = false;
+  };
+  struct Task {
+    CopyTask copy;
+    std::vector<std::size_t> partners;
+    bool run = false;
+  };
+  bool run_task();
+  bool behind_arrivals() const;
+  bool runnable(const Task& task);
+  void finish(const Task& task);
+
+  int me_;
+  std::unique_ptr<ControlBlocks> control_;
+  std::vector<std::shared_ptr<SegmentView>> views_;
+  ControlBlock mine_;
+  std::uint64_t move_ = 0;
+
+  std::vector<Task> tasks_;
+  std::vector<Partner> partners_;
+  std::size_t first_task_ = 0;  ///< all before it have run
+  bool tasks_done_ = true;
+
+  std::vector<RingSender> senders_;
+  std::vector<RingReceiver> receivers_;
+  bool rings_done_ = true;
+
+  std::vector<int> touchers_;
+  std::vector<int> awaited_;  ///< those of them who have not finished with this move
+  NodeWork::Bytes bytes_;
+  Index workspace_bytes_;
+};
+
+}  // namespace longshore::mpi

@@ -1,0 +1,64 @@
+#include "engines/mpi/peer_sums.hpp"
+
+#include <map>
+
+namespace longshore::mpi {
+
+namespace {
+
+class PeerSums final : public SumsExchange {
+ public:
+  PeerSums(std::shared_ptr<Communicator> communicator, std::vector<int> receivers, std::vector<int> senders)
+      : communicator_(std::move(communicator)),
+        tag_(communicator_->next_tag()),
+        receivers_(std::move(receivers)),
+        senders_(std::move(senders)) {}
+  ~PeerSums() override {
+    if (mpi_alive())
+      for (auto* ends : {&out_, &in_})
+        for (auto& [peer, end] : *ends) end.transfer.abandon();
+  }
+
+  void start(const std::vector<std::uint64_t>& sent) override {
+    for (auto* ends : {&out_, &in_})
+      for (auto& [peer, end] : *ends) end.sums.clear();
+    for (std::size_t k = 0; k < sent.size(); ++k) out_[receivers_[k]].sums.push_back(sent[k]);
+    for (const int peer : senders_) in_[peer].sums.push_back(0);
+    for (auto& [peer, end] : in_) end.transfer.receive(communicator_->world(), peer, tag_, end.data(), end.bytes());
+    for (auto& [peer, end] : out_)
+      end.transfer.send(communicator_->world(), peer, tag_, end.data(), end.bytes(), Transfer::Mode::eager);
+  }
+  bool test() override {
+    bool done = true;
+    for (auto* ends : {&out_, &in_})
+      for (auto& [peer, end] : *ends) done &= !end.transfer.active() || end.transfer.test();
+    return done;
+  }
+  std::vector<std::uint64_t> expected() const override {
+    std::map<int, std::size_t> taken;
+    std::vector<std::uint64_t> expected;
+    for (const int peer : senders_) expected.push_back(in_.at(peer).sums[taken[peer]++]);
+    return expected;
+  }
+
+ private:
+  struct End {
+    std::vector<std::uint64_t> sums;
+    Transfer transfer;
+    std::byte* data() { return reinterpret_cast<std::byte*>(sums.data()); }
+    Index bytes() const { return Index(sums.size() * sizeof(std::uint64_t)); }
+  };
+  std::shared_ptr<Communicator> communicator_;
+  int tag_;
+  std::vector<int> receivers_, senders_;
+  std::map<int, End> out_, in_;
+};
+
+}  // namespace
+
+std::unique_ptr<SumsExchange> make_peer_sums(std::shared_ptr<Communicator> communicator, std::vector<int> receivers,
+                                             std::vector<int> senders) {
+  return std::make_unique<PeerSums>(std::move(communicator), std::move(receivers), std::move(senders));
+}
+
+}  // namespace longshore::mpi

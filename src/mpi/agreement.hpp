@@ -1,0 +1,40 @@
+/// mpi: agreement. Ranks compare what they were given before any data moves; all succeed or all throw.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+
+#include "longshore/core/checked.hpp"
+#include "mpi/communicator.hpp"
+
+namespace longshore::mpi {
+
+/// What one rank brings: its own error if it has one, a digest of what it was given, and that in words.
+struct Submission {
+  std::optional<Error> failure;
+  std::uint64_t digest = 0;
+  std::string text;
+};
+
+/// Collective. Returns the smallest of each of the `values` of any rank. Throws on every rank where one has failed
+/// (with the failing ranks' messages) or where digests differ (`Error(disagreement)` telling who was given what).
+std::array<Index, 2> agree(const Communicator& communicator, const Submission& mine,
+                           const std::array<Index, 2>& values = {0, 0});
+
+/// Runs `work`, keeping its error to be submitted.
+template <class Work>
+std::optional<Error> attempt(Work&& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return error;
+  } catch (const std::bad_alloc&) {
+    return Error(ErrorKind::memory_limit, "not enough memory to bind this move");
+  } catch (const std::exception& error) {
+    return Error(ErrorKind::argument, error.what());
+  }
+  return std::nullopt;
+}
+
+}  // namespace longshore::mpi

@@ -1,0 +1,184 @@
+#include "mpi/communicator.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <array>
+
+namespace longshore::mpi {
+
+namespace {
+
+// MPI runs a delete callback with whatever was stored, also inside MPI_Finalize, where communicators cannot be freed
+// any more. An attribute of MPI_COMM_SELF goes first then and tells.
+bool finalising = false;
+
+int forget(MPI_Comm, int, void* stored, void*) {
+  auto* cached = static_cast<std::shared_ptr<Communicator>*>(stored);
+  (*cached)->release();
+  delete cached;
+  return MPI_SUCCESS;
+}
+
+int note_finalise(MPI_Comm, int, void*, void*) {
+  finalising = true;
+  return MPI_SUCCESS;
+}
+
+/// The attribute's key: made once a process, as MPI has it.
+int attribute_key() {
+  static const int key = [] {
+    int cached = MPI_KEYVAL_INVALID, farewell = MPI_KEYVAL_INVALID;
+    check_mpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &cached, nullptr), "MPI_Comm_create_keyval");
+    check_mpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, note_finalise, &farewell, nullptr),
+              "MPI_Comm_create_keyval");
+    check_mpi(MPI_Comm_set_attr(MPI_COMM_SELF, farewell, nullptr), "MPI_Comm_set_attr");
+    return cached;
+  }();
+  return key;
+}
+
+}  // namespace
+
+void check_mpi(int code, const char* call) {
+  if (code == MPI_SUCCESS) return;
+  std::array<char, MPI_MAX_ERROR_STRING + 1> text{};
+  int length = 0;
+  if (MPI_Error_string(code, text.data(), &length) != MPI_SUCCESS) length = 0;
+  throw Error(ErrorKind::transport, std::string(call) + ": " + std::string(text.data(), std::size_t(length)));
+}
+
+bool mpi_alive() {
+  int initialised = 0, finalised = 0;
+  MPI_Initialized(&initialised);
+  MPI_Finalized(&finalised);
+  return initialised && !finalised && !finalising;
+}
+
+void check_running() {
+  int initialised = 0, finalised = 0;
+  MPI_Initialized(&initialised);
+  if (!initialised) throw Error(ErrorKind::argument, "MPI is not initialised: call MPI_Init before Longshore");
+  MPI_Finalized(&finalised);
+  if (finalised) throw Error(ErrorKind::argument, "MPI is finalised already");
+}
+
+MPI_Comm usable(CommHandle handle) {
+  check_running();
+  const auto comm = handle.get<MPI_Comm>();
+  if (comm == MPI_COMM_NULL) throw Error(ErrorKind::argument, "the communicator is MPI_COMM_NULL");
+  int inter = 0;
+  check_mpi(MPI_Comm_test_inter(comm, &inter), "MPI_Comm_test_inter");
+  if (inter)
+    throw Error(ErrorKind::argument, "an inter-communicator cannot carry a layout: merge it with MPI_Intercomm_merge");
+  return comm;
+}
+
+CommFacts comm_facts(CommHandle handle) {
+  const MPI_Comm comm = usable(handle);
+  CommFacts facts;
+  check_mpi(MPI_Comm_rank(comm, &facts.rank), "MPI_Comm_rank");
+  check_mpi(MPI_Comm_size(comm, &facts.size), "MPI_Comm_size");
+  return facts;
+}
+
+std::shared_ptr<Communicator> Communicator::of(CommHandle handle) {
+  const MPI_Comm comm = usable(handle);
+  const int key = attribute_key();
+  void* stored = nullptr;
+  int found = 0;
+  check_mpi(MPI_Comm_get_attr(comm, key, &stored, &found), "MPI_Comm_get_attr");
+  if (found) return *static_cast<std::shared_ptr<Communicator>*>(stored);
+
+  std::shared_ptr<Communicator> made(new Communicator);
+  check_mpi(MPI_Comm_dup(comm, &made->world_), "MPI_Comm_dup");
+  check_mpi(MPI_Comm_set_errhandler(made->world_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  check_mpi(MPI_Comm_rank(made->world_, &made->rank_), "MPI_Comm_rank");
+  check_mpi(MPI_Comm_size(made->world_, &made->size_), "MPI_Comm_size");
+  int* bound = nullptr;
+  check_mpi(MPI_Comm_get_attr(made->world_, MPI_TAG_UB, &bound, &found), "MPI_Comm_get_attr");
+  if (found && *bound > 0) made->tags_ = unsigned(*bound);
+  made->learn_node();
+  auto* cached = new std::shared_ptr<Communicator>(made);
+  check_mpi(MPI_Comm_set_attr(comm, key, cached), "MPI_Comm_set_attr");
+  return made;
+}
+
+void Communicator::learn_node() {
+  check_mpi(MPI_Comm_split_type(world_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node_), "MPI_Comm_split_type");
+  check_mpi(MPI_Comm_set_errhandler(node_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  int size = 1;
+  check_mpi(MPI_Comm_rank(node_, &node_rank_), "MPI_Comm_rank");
+  check_mpi(MPI_Comm_size(node_, &size), "MPI_Comm_size");
+  node_ranks_.resize(std::size_t(size));
+  check_mpi(MPI_Allgather(&rank_, 1, MPI_INT, node_ranks_.data(), 1, MPI_INT, node_), "MPI_Allgather");
+
+  // The processors that anybody here may use, counted together: bound ranks have one each, unbound ones share all.
+  cpu_set_t mine;
+  CPU_ZERO(&mine);
+  if (sched_getaffinity(0, sizeof mine, &mine) != 0) return;
+  cpu_set_t all;
+  static_assert(sizeof mine % sizeof(unsigned long) == 0);
+  check_mpi(MPI_Allreduce(&mine, &all, sizeof mine / sizeof(unsigned long), MPI_UNSIGNED_LONG, MPI_BOR, node_),
+            "MPI_Allreduce");
+  crowded_ = CPU_COUNT(&all) < size;
+}
+
+Communicator::~Communicator() = default;
+
+void Communicator::release() {
+  if (!finalising) {
+    if (node_ != MPI_COMM_NULL) MPI_Comm_free(&node_);
+    if (world_ != MPI_COMM_NULL) MPI_Comm_free(&world_);
+  }
+  node_ = world_ = MPI_COMM_NULL;
+}
+
+MPI_Comm Communicator::world() const {
+  if (world_ == MPI_COMM_NULL)
+    throw Error(ErrorKind::argument, "the communicator of this mover was freed: free it after the last move");
+  return world_;
+}
+
+MPI_Comm Communicator::node() const {
+  world();
+  return node_;
+}
+
+int Communicator::node_rank_of(int world_rank) const {
+  const auto place = std::lower_bound(node_ranks_.begin(), node_ranks_.end(), world_rank);
+  return place != node_ranks_.end() && *place == world_rank ? int(place - node_ranks_.begin()) : -1;
+}
+
+void Communicator::take_off(std::shared_ptr<Flight> flight) {
+  std::lock_guard lock(mutex_);
+  flights_.push_back(std::move(flight));
+  flying_.store(int(flights_.size()), std::memory_order_relaxed);
+}
+
+void Communicator::land(const Flight& flight) {
+  std::lock_guard lock(mutex_);
+  std::erase_if(flights_, [&](const auto& other) { return other.get() == &flight; });
+  flying_.store(int(flights_.size()), std::memory_order_relaxed);
+}
+
+bool Communicator::help_others(const Flight& mine) {
+  if (flying_.load(std::memory_order_relaxed) < 2) return false;
+  std::vector<std::shared_ptr<Flight>> flights;
+  {
+    std::lock_guard lock(mutex_);
+    flights = flights_;
+  }
+  bool helped = false;
+  for (const auto& flight : flights)
+    if (flight.get() != &mine) helped |= flight->help();
+  return helped;
+}
+
+void Communicator::poke() const {
+  if (world_ == MPI_COMM_NULL || !mpi_alive()) return;
+  int arrived = 0;
+  MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, world_, &arrived, MPI_STATUS_IGNORE);
+}
+
+}  // namespace longshore::mpi

@@ -1,0 +1,79 @@
+/// mpi: `Communicator`, the engine's private duplicate of the user's communicator and what it knows of the node.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "longshore/core/checked.hpp"
+#include "longshore/mpi/communicator.hpp"
+#include "mpi/mpi_header.hpp"
+
+namespace longshore::mpi {
+
+/// A move under way, which whoever waits for another one can push on.
+class Flight {
+ public:
+  virtual ~Flight() = default;
+  /// A bounded piece of work, unless somebody is at it. True if anything was
+  /// done. Throws nothing: what goes wrong is told to whom the move belongs.
+  virtual bool help() noexcept = 0;
+};
+
+/// Throws `Error(transport)` with MPI's own words unless `code` is MPI_SUCCESS.
+void check_mpi(int code, const char* call);
+
+/// One for each communicator of the user's, cached as its attribute and freed with it.
+class Communicator {
+ public:
+  /// Finds or makes it. Collective over `comm` the first time. Throws `Error(argument)` for what is no usable
+  /// communicator.
+  static std::shared_ptr<Communicator> of(CommHandle comm);
+  ~Communicator();
+
+  MPI_Comm world() const;  ///< the private duplicate; throws once the user has freed the communicator
+  MPI_Comm node() const;   ///< those of `world()` on this node
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  int node_rank() const { return node_rank_; }
+  int node_size() const { return int(node_ranks_.size()); }
+  int world_rank_of(int node_rank) const { return node_ranks_[node_rank]; }
+  int node_rank_of(int world_rank) const;  ///< -1: on another node
+  /// More processes on the node than processors that they may use: waiting processes must step aside at once.
+  bool crowded() const { return crowded_; }
+  /// A tag for one mover; the same on all ranks because binding is collective.
+  int next_tag() { return int(movers_++ % tags_); }
+  /// From start to completion of a move: its owner may wait for another one first, and others for it.
+  void take_off(std::shared_ptr<Flight> flight);
+  void land(const Flight& flight);
+  /// Pushes on the moves under way but for `mine`. True if anything was done.
+  bool help_others(const Flight& mine);
+  /// Lets MPI make progress for everybody else's communication while we wait in shared memory.
+  void poke() const;
+  /// After the user freed the communicator (collectively) nothing of it can be used.
+  void release();
+
+ private:
+  Communicator() = default;
+  void learn_node();
+
+  MPI_Comm world_ = MPI_COMM_NULL, node_ = MPI_COMM_NULL;
+  int rank_ = 0, size_ = 1, node_rank_ = 0;
+  std::vector<int> node_ranks_;  // ascending
+  bool crowded_ = false;
+  std::mutex mutex_;  // of the following: several threads may have moves under way
+  std::vector<std::shared_ptr<Flight>> flights_;
+  std::atomic<int> flying_ = 0;
+  unsigned movers_ = 0, tags_ = 32768;
+};
+
+/// Throws `Error(argument)` unless MPI is initialised and not finalised.
+void check_running();
+/// Checks that MPI runs and that this is an intracommunicator.
+MPI_Comm usable(CommHandle comm);
+/// False once MPI_Finalize has been called or begun: nothing of MPI may be touched any more.
+bool mpi_alive();
+
+}  // namespace longshore::mpi

@@ -1,0 +1,52 @@
+/// mpi: members of a map that send to each other with no
+/// communicator of their own, and the tree that they stand in.
+#pragma once
+
+#include <type_traits>
+#include <vector>
+
+#include "longshore/ranks/rank_map.hpp"
+#include "mpi/communicator.hpp"
+
+namespace longshore::mpi {
+
+/// Who takes part, by position, and how a message finds them: ranks of `comm`, under a tag that nobody else uses
+/// meanwhile.
+struct Lane {
+  MPI_Comm comm;
+  const RankMap& members;
+  Index me;  ///< this process's position
+  int tag;
+
+  void send(Index to, const void* data, Index bytes) const;
+  void receive(Index from, void* data, Index bytes) const;
+};
+
+// A binomial tree over positions [0, n): above v stands v without its lowest bit, and under it are the positions that
+// follow.
+
+inline Index above(Index v) { return v & (v - 1); }
+/// How many positions v and those under it are.
+Index branch(Index v, Index n);
+/// Those right under v, the largest branch first.
+std::vector<Index> below(Index v, Index n);
+
+/// What all members bring, merged into one by `merge(mine, another)`, at all of them. Collective over the members.
+template <class T, class Merge>
+T merged(const Lane& lane, T mine, Merge merge) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  const auto children = below(lane.me, lane.members.size());
+  for (auto child = children.rbegin(); child != children.rend(); ++child) {
+    T another;
+    lane.receive(*child, &another, Index(sizeof another));
+    merge(mine, another);
+  }
+  if (lane.me > 0) {
+    lane.send(above(lane.me), &mine, Index(sizeof mine));
+    lane.receive(above(lane.me), &mine, Index(sizeof mine));
+  }
+  for (const Index child : children) lane.send(child, &mine, Index(sizeof mine));
+  return mine;
+}
+
+}  // namespace longshore::mpi

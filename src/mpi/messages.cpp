@@ -1,0 +1,290 @@
+#include "mpi/messages.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <new>
+
+namespace longshore::mpi {
+
+namespace {
+
+constexpr Index longest_message = Index{1} << 30;
+
+Index round64(Index bytes) { return checked_mul(ceil_div(bytes, 64), 64); }
+
+struct Staged {
+  std::byte* data = nullptr;
+  std::unique_ptr<std::byte[], void (*)(std::byte*)> memory{
+      nullptr, [](std::byte* p) { ::operator delete[](p, std::align_val_t(64)); }};
+  explicit Staged(Index bytes) {
+    if (bytes <= 0) return;
+    memory.reset(static_cast<std::byte*>(::operator new[](std::size_t(bytes), std::align_val_t(64))));
+    data = memory.get();
+  }
+};
+
+// ---- whole messages -------------------------------------------------------------------------------------------------
+
+class WholeMessages final : public Messages {
+ public:
+  WholeMessages(std::shared_ptr<Communicator> communicator, int tag, std::vector<PeerEnd> outgoing,
+                std::vector<PeerEnd> incoming, bool preallocate)
+      : communicator_(std::move(communicator)),
+        tag_(tag),
+        bytes_(mpi::staging_bytes(outgoing, incoming)),
+        preallocate_(preallocate),
+        staging_(preallocate ? bytes_ : 0) {
+    Index used = 0;
+    auto add = [&](std::vector<End>& ends, std::vector<PeerEnd>& given) {
+      for (auto& [peer, message] : given) {
+        if (message->packets() == 0) continue;
+        End end{peer, message->packet_bytes(0), message->lies(0), used, std::move(message), {}};
+        if (!end.lies) used += round64(end.bytes);
+        ends.push_back(std::move(end));
+      }
+    };
+    add(out_, outgoing);
+    add(in_, incoming);
+  }
+
+  void start() override {
+    const MPI_Comm comm = communicator_->world();
+    if (!preallocate_) staging_ = Staged(bytes_);
+    for (auto& end : in_) end.transfer.receive(comm, end.peer, tag_, place_of(end), end.bytes);
+    // Begin with the next rank, not with rank 0: otherwise everybody floods the same peer.
+    const auto first = std::size_t(std::lower_bound(out_.begin(), out_.end(), communicator_->rank(),
+                                                    [](const End& e, int r) { return e.peer < r; }) -
+                                   out_.begin());
+    for (std::size_t i = 0; i < out_.size(); ++i) {
+      auto& end = out_[(first + i) % out_.size()];
+      if (!end.lies) end.message->pack(0, place_of(end));
+      end.transfer.send(comm, end.peer, tag_, place_of(end), end.bytes, Transfer::Mode::eager);
+    }
+    left_ = in_.size() + out_.size();
+  }
+
+  bool advance() override {
+    if (left_ == 0) return false;
+    bool progress = false;
+    for (auto& end : in_)
+      if (end.transfer.test()) {
+        if (!end.lies) end.message->unpack(0, place_of(end));
+        --left_, progress = true;
+      }
+    for (auto& end : out_)
+      if (end.transfer.test()) --left_, progress = true;
+    if (left_ == 0 && !preallocate_) staging_ = Staged(0);
+    return progress;
+  }
+
+  bool done() const override { return left_ == 0; }
+  Index staging_bytes() const override { return bytes_; }
+  void abandon() override {
+    for (auto* ends : {&in_, &out_})
+      for (auto& end : *ends) end.transfer.abandon();
+    if (std::any_of(out_.begin(), out_.end(), [](const End& e) { return e.transfer.active(); }))
+      static_cast<void>(staging_.memory.release());  // MPI may still read it
+  }
+
+ private:
+  struct End {
+    int peer;
+    Index bytes;
+    std::byte* lies;  ///< sent from (received to) where it lies; null: staged
+    Index stage;      ///< where in the staging memory
+    std::unique_ptr<PeerMessage> message;
+    Transfer transfer;
+  };
+  std::byte* place_of(const End& end) const { return end.lies ? end.lies : staging_.data + end.stage; }
+
+  std::shared_ptr<Communicator> communicator_;
+  int tag_;
+  Index bytes_;
+  bool preallocate_;
+  Staged staging_;
+  std::vector<End> out_, in_;
+  std::size_t left_ = 0;
+};
+
+// ---- packets --------------------------------------------------------------------------------------------------------
+
+/// One direction: packets in order through a few slots. Both ends of every pair go through their peers by ascending
+/// distance (destination - source) modulo the number of processes. The pending packet of smallest distance then always
+/// finds its other end waiting for it, so somebody can always proceed.
+class PacketStream {
+ public:
+  PacketStream(bool sending, std::vector<PeerEnd> messages, int me, int size, Index slots)
+      : sending_(sending), messages_(std::move(messages)) {
+    auto distance = [&](const PeerEnd& m) { return (sending ? m.peer - me + size : me - m.peer + size) % size; };
+    std::stable_sort(messages_.begin(), messages_.end(),
+                     [&](const PeerEnd& a, const PeerEnd& b) { return distance(a) < distance(b); });
+    for (const auto& m : messages_) slot_bytes_ = std::max(slot_bytes_, m.message->largest_packet_bytes());
+    if (!messages_.empty()) slots_.resize(std::size_t(slots));
+    staging_ = std::make_unique<Staged>(checked_mul(slot_bytes_, Index(slots_.size())));
+    for (std::size_t i = 0; i < slots_.size(); ++i) slots_[i].stage = staging_->data + Index(i) * slot_bytes_;
+    message_ = messages_.size();
+  }
+
+  void start() { message_ = 0, packet_ = 0, skip_empty(); }
+  bool done() const { return message_ == messages_.size() && pending_ == 0; }
+  Index bytes() const { return slot_bytes_ * Index(slots_.size()); }
+
+  bool advance(MPI_Comm comm, int tag) {
+    bool progress = false;
+    // The oldest first: packets of one pair arrive in the order in which they are posted.
+    while (pending_ > 0) {
+      auto& slot = slots_[std::size_t((posted_ - pending_) % slots_.size())];
+      if (!slot.transfer.test()) break;
+      if (!sending_ && !slot.lies) {
+        messages_[slot.message].message->unpack(slot.packet, slot.stage);
+      }
+      --pending_, progress = true;
+    }
+    while (pending_ < slots_.size() && message_ < messages_.size()) {
+      auto& slot = slots_[std::size_t(posted_ % slots_.size())];
+      auto& m = messages_[message_];
+      slot.message = message_, slot.packet = packet_;
+      slot.lies = m.message->lies(packet_);
+      const Index bytes = m.message->packet_bytes(packet_);
+      if (!sending_) {
+        slot.transfer.receive(comm, m.peer, tag, slot.lies ? slot.lies : slot.stage, bytes);
+      } else {
+        if (!slot.lies) m.message->pack(packet_, slot.stage);
+        slot.transfer.send(comm, m.peer, tag, slot.lies ? slot.lies : slot.stage, bytes, Transfer::Mode::synchronous);
+      }
+      ++posted_, ++pending_, ++packet_, progress = true;
+      skip_empty();
+    }
+    return progress;
+  }
+
+  void abandon() {
+    bool active = false;
+    for (auto& slot : slots_) slot.transfer.abandon(), active |= slot.transfer.active();
+    if (active) static_cast<void>(staging_->memory.release());
+  }
+
+ private:
+  struct Slot {
+    std::byte* stage = nullptr;
+    std::byte* lies = nullptr;
+    std::size_t message = 0;
+    Index packet = 0;
+    Transfer transfer;
+  };
+  void skip_empty() {
+    while (message_ < messages_.size() && packet_ >= messages_[message_].message->packets()) ++message_, packet_ = 0;
+  }
+  bool sending_;
+  std::vector<PeerEnd> messages_;
+  std::vector<Slot> slots_;
+  std::unique_ptr<Staged> staging_;
+  Index slot_bytes_ = 0;
+  std::size_t message_ = 0, pending_ = 0, posted_ = 0;
+  Index packet_ = 0;
+};
+
+class PacketedMessages final : public Messages {
+ public:
+  PacketedMessages(std::shared_ptr<Communicator> communicator, int tag, std::vector<PeerEnd> outgoing,
+                   std::vector<PeerEnd> incoming, Index slots)
+      : communicator_(std::move(communicator)),
+        tag_(tag),
+        in_(false, std::move(incoming), communicator_->rank(), communicator_->size(), slots),
+        out_(true, std::move(outgoing), communicator_->rank(), communicator_->size(), slots) {}
+
+  void start() override {
+    in_.start(), out_.start();
+    advance();
+  }
+  bool advance() override {
+    if (done()) return false;
+    const MPI_Comm comm = communicator_->world();
+    const bool received = in_.advance(comm, tag_);
+    return out_.advance(comm, tag_) || received;
+  }
+  bool done() const override { return in_.done() && out_.done(); }
+  Index staging_bytes() const override { return in_.bytes() + out_.bytes(); }
+  void abandon() override { in_.abandon(), out_.abandon(); }
+
+ private:
+  std::shared_ptr<Communicator> communicator_;
+  int tag_;
+  PacketStream in_, out_;
+};
+
+}  // namespace
+
+Index staging_bytes(const std::vector<PeerEnd>& outgoing, const std::vector<PeerEnd>& incoming) {
+  Index bytes = 0;
+  for (const auto* ends : {&outgoing, &incoming})
+    for (const auto& [peer, message] : *ends)
+      for (Index k = 0; k < message->packets(); ++k)
+        if (!message->lies(k)) bytes = checked_add(bytes, round64(message->packet_bytes(k)));
+  return bytes;
+}
+
+std::unique_ptr<Messages> make_messages(std::shared_ptr<Communicator> communicator, int tag,
+                                        std::vector<PeerEnd> outgoing, std::vector<PeerEnd> incoming,
+                                        const Staging& staging, Index bytes) {
+  if (outgoing.empty() && incoming.empty()) return nullptr;
+  if (staging.whole)
+    return std::make_unique<WholeMessages>(std::move(communicator), tag, std::move(outgoing), std::move(incoming),
+                                           staging.preallocate);
+  // Two slots a direction let one be packed while the other travels.
+  const Index directions = (outgoing.empty() ? 0 : 1) + (incoming.empty() ? 0 : 1);
+  const Index slots = std::clamp<Index>(bytes / (staging.packet_bytes * directions), 1, 4);
+  return std::make_unique<PacketedMessages>(std::move(communicator), tag, std::move(outgoing), std::move(incoming),
+                                            slots);
+}
+
+// ---- Transfer -------------------------------------------------------------------------------------------------------
+
+void Transfer::send(MPI_Comm comm, int peer, int tag, const std::byte* data, Index bytes, Mode mode) {
+  const auto isend = mode == Mode::eager ? MPI_Isend : MPI_Issend;
+  sending_ = true;
+  for (Index first = 0; first < bytes; first += longest_message) {
+    requests_.push_back(MPI_REQUEST_NULL);
+    check_mpi(isend(data + first, int(std::min(longest_message, bytes - first)), MPI_BYTE, peer, tag, comm,
+                    &requests_.back()),
+              "MPI_Isend");
+  }
+}
+
+void Transfer::receive(MPI_Comm comm, int peer, int tag, std::byte* data, Index bytes) {
+  sending_ = false;
+  for (Index first = 0; first < bytes; first += longest_message) {
+    requests_.push_back(MPI_REQUEST_NULL);
+    check_mpi(MPI_Irecv(data + first, int(std::min(longest_message, bytes - first)), MPI_BYTE, peer, tag, comm,
+                        &requests_.back()),
+              "MPI_Irecv");
+  }
+}
+
+bool Transfer::test() {
+  if (requests_.empty()) return false;
+  int arrived = 0;
+  if (requests_.size() == 1)
+    check_mpi(MPI_Test(requests_.data(), &arrived, MPI_STATUS_IGNORE), "MPI_Test");
+  else
+    check_mpi(MPI_Testall(int(requests_.size()), requests_.data(), &arrived, MPI_STATUSES_IGNORE), "MPI_Testall");
+  if (arrived) requests_.clear();
+  return arrived != 0;
+}
+
+void Transfer::abandon() {
+  for (auto& request : requests_) {
+    if (request == MPI_REQUEST_NULL) continue;
+    if (sending_) {  // cannot be taken back: MPI finishes it by itself
+      int left = 0;
+      if (MPI_Test(&request, &left, MPI_STATUS_IGNORE) == MPI_SUCCESS && left) continue;
+      MPI_Request_free(&request);
+      continue;
+    }
+    MPI_Cancel(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  }
+  if (!sending_) requests_.clear();
+}
+
+}  // namespace longshore::mpi

@@ -1,0 +1,32 @@
+/// mpi: `PeerMessage`, what one process sends to another in one move, cut into packets. Rings and MPI carry
+/// packets and know nothing of layouts or blocks.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "longshore/core/checked.hpp"
+
+namespace longshore::mpi {
+
+/// One end of a message: the sender's packs, the receiver's unpacks. Both ends cut alike.
+class PeerMessage {
+ public:
+  virtual ~PeerMessage() = default;
+  virtual Index packets() const = 0;  ///< 0 where there is nothing to send
+  virtual Index packet_bytes(Index packet) const = 0;
+  virtual Index largest_packet_bytes() const = 0;
+  virtual void pack(Index packet, std::byte* slot) const = 0;
+  virtual void unpack(Index packet, const std::byte* slot) const = 0;
+  /// Where the packet lies contiguously in the array at this end,
+  /// so that it can go from there (come to there); else null.
+  virtual std::byte* lies(Index packet) const = 0;
+};
+
+/// A message and the process at the other end.
+struct PeerEnd {
+  int peer = 0;
+  std::unique_ptr<PeerMessage> message;
+};
+
+}  // namespace longshore::mpi

@@ -1,0 +1,365 @@
+// Every kernel table against the plain one: any shape, any alignment, nothing touched that is not theirs.
+#include "longshore/copies/kernels.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "support/memory.hpp"
+#include "support/quick.hpp"
+
+namespace longshore {
+namespace {
+
+using test::Bytes;
+using test::noise;
+
+/// Where the bytes that loops touch lie, relative to the first block: [low, high).
+struct Extent {
+  Index low = 0, high = 0;
+  Index size() const { return high - low; }
+};
+
+Extent extent(Index block, Index n0, Index stride0, Index n1, Index stride1) {
+  const Index a = (n0 - 1) * stride0, b = (n1 - 1) * stride1;
+  return {std::min<Index>(a, 0) + std::min<Index>(b, 0), std::max<Index>(a, 0) + std::max<Index>(b, 0) + block};
+}
+
+std::string describe(const KernelTable& table, const char* kernel, const BlockLoops& l, Stores stores) {
+  std::ostringstream out;
+  out << table.name << " " << kernel << (stores == Stores::streaming ? " streaming" : " cached") << " block " << l.block
+      << " n0 " << l.n0 << " s0 " << l.s0 << " d0 " << l.d0 << " n1 " << l.n1 << " s1 " << l.s1 << " d1 " << l.d1;
+  return out.str();
+}
+
+/// Runs one kernel of one table and the plain twin on destinations filled alike, and compares every byte, gaps and
+/// guards included.
+void expect_like_plain(const KernelTable& table, bool transpose, const BlockLoops& l, Stores stores, Index source_phase,
+                       Index destination_phase) {
+  constexpr Index guard = 192;
+  const bool empty = l.block <= 0 || l.n0 <= 0 || l.n1 <= 0;
+  const Extent from = empty ? Extent{} : extent(l.block, l.n0, l.s0, l.n1, l.s1);
+  const Extent to = empty ? Extent{} : extent(l.block, l.n0, l.d0, l.n1, l.d1);
+  // Tight on both sides, for the address sanitiser's sake; alignment is whatever the phase makes of operator new's.
+  Bytes source(static_cast<std::size_t>(source_phase + from.size()));
+  for (Index i = 0; i < static_cast<Index>(source.size()); ++i) source[static_cast<std::size_t>(i)] = noise(i);
+  Bytes expected(static_cast<std::size_t>(to.size() + destination_phase + 2 * guard), std::byte{0xA5});
+  Bytes found = expected;
+  const std::byte* s = source.data() + source_phase - from.low;
+  const Index first = guard + destination_phase - to.low;
+  plain_kernels().blocks(expected.data() + first, s, l, stores);
+  (transpose ? table.transpose : table.blocks)(found.data() + first, s, l, stores);
+  table.fence();
+  if (std::memcmp(expected.data(), found.data(), expected.size()) != 0) {
+    const auto at = std::mismatch(expected.begin(), expected.end(), found.begin()).first - expected.begin();
+    ADD_FAILURE() << describe(table, transpose ? "transpose" : "blocks", l, stores) << " phases " << source_phase
+                  << ", " << destination_phase << ": first wrong byte at " << at - first << " in [" << to.low << ", "
+                  << to.high << ")";
+  }
+}
+
+class EveryTable : public ::testing::TestWithParam<const KernelTable*> {
+ protected:
+  const KernelTable& table() const { return *GetParam(); }
+  Index any(Index low, Index high) { return std::uniform_int_distribution<Index>(low, high)(random_); }
+  template <class T>
+  T one_of(std::initializer_list<T> choices) {
+    return choices.begin()[any(0, static_cast<Index>(choices.size()) - 1)];
+  }
+  Stores any_stores() { return one_of({Stores::cached, Stores::streaming}); }
+
+  /// Strides for one side under which blocks do not overlap; sometimes contiguous, sometimes a small ratio, sometimes
+  /// negative, with either loop inside the other.
+  void choose_strides(Index block, Index n0, Index n1, Index& stride0, Index& stride1) {
+    const bool swapped = any(0, 2) == 0;
+    Index& inner = swapped ? stride1 : stride0;
+    Index& outer = swapped ? stride0 : stride1;
+    const Index inner_count = swapped ? n1 : n0;
+    inner = block * one_of<Index>({1, 1, 1, 2, 2, 3, 4, 5, 8}) + (any(0, 3) == 0 ? any(1, 100) : 0);
+    outer = inner * std::max<Index>(inner_count, 1) + (any(0, 1) == 0 ? any(0, 200) : 0);
+    if (any(0, 5) == 0) outer = (outer + 63) / 64 * 64;
+    if (any(0, 5) == 0) inner = -inner;
+    if (any(0, 5) == 0) outer = -outer;
+  }
+
+  std::mt19937_64 random_{20240611};
+};
+
+TEST_P(EveryTable, CopiesAnyLengthAtAnyPhase) {
+  for (Index n = 0; n <= 600; ++n)
+    for (int again = 0; again < 6; ++again)
+      for (Stores stores : {Stores::cached, Stores::streaming}) {
+        const Index sp = any(0, 70), dp = any(0, 70);
+        Bytes source(static_cast<std::size_t>(sp + n));
+        for (std::size_t i = 0; i < source.size(); ++i) source[i] = noise(static_cast<Index>(i));
+        Bytes expected(static_cast<std::size_t>(n + dp + 128), std::byte{0x5A}), found = expected;
+        std::copy(source.begin() + sp, source.end(), expected.begin() + dp + 64);
+        table().copy(found.data() + dp + 64, source.data() + sp, n, stores);
+        table().fence();
+        ASSERT_EQ(expected, found) << table().name << " n " << n << " phases " << sp << ", " << dp;
+      }
+}
+
+TEST_P(EveryTable, CopiesLongRuns) {
+  for (Index n : {1000, 1023, 1024, 4096, 5000, 65536, 1 << 20, (1 << 20) + 77, 5000011})
+    for (Stores stores : {Stores::cached, Stores::streaming}) {
+      const BlockLoops whole{n, 1, 0, 0, 1, 0, 0};
+      expect_like_plain(table(), false, whole, stores, any(0, 63), any(0, 63));
+    }
+}
+
+TEST_P(EveryTable, EmptyLoopsTouchNothing) {
+  for (Stores stores : {Stores::cached, Stores::streaming})
+    for (bool transpose : {false, true})
+      for (const BlockLoops& l : {BlockLoops{0, 3, 8, 8, 3, 64, 64}, BlockLoops{8, 0, 8, 8, 3, 64, 64},
+                                  BlockLoops{8, 3, 8, 8, 0, 64, 64}, BlockLoops{}})
+        expect_like_plain(table(), transpose, l, stores, 0, 0);
+  table().copy(nullptr, nullptr, 0, Stores::cached);
+  table().copy(nullptr, nullptr, 0, Stores::streaming);
+}
+
+TEST_P(EveryTable, EveryBlockSizeInEveryPattern) {
+  for (Index block = 1; block <= 300; ++block)
+    for (int pattern = 0; pattern < 4; ++pattern)
+      for (Stores stores : {Stores::cached, Stores::streaming})
+        for (bool transpose : {false, true}) {
+          BlockLoops l;
+          l.block = block;
+          l.n0 = any(1, 40);
+          l.n1 = any(1, 5);
+          l.s0 = pattern & 1 ? block : block * any(2, 4) + any(0, 1) * any(0, 9);
+          l.d0 = pattern & 2 ? block : block * any(2, 4) + any(0, 1) * any(0, 9);
+          l.s1 = l.s0 * l.n0 + any(0, 70);
+          l.d1 = l.d0 * l.n0 + any(0, 70);
+          expect_like_plain(table(), transpose, l, stores, any(0, 63), any(0, 63));
+        }
+}
+
+TEST_P(EveryTable, RandomLoops) {
+  for (int trial = 0; trial < (test::quick() ? 1500 : 6000); ++trial) {
+    BlockLoops l;
+    l.block = any(0, 2) ? one_of<Index>({1, 2, 4, 8, 12, 16, 24, 32, 40, 48, 64, 128, 256}) : any(1, 300);
+    l.n0 = one_of<Index>({1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 31, 64, 67, 129});
+    l.n1 = one_of<Index>({1, 1, 2, 3, 5, 8, 13, 37});
+    choose_strides(l.block, l.n0, l.n1, l.s0, l.s1);
+    choose_strides(l.block, l.n0, l.n1, l.d0, l.d1);
+    if (any(0, 19) == 0) l.s0 = 0;  // a source may be read again and again
+    expect_like_plain(table(), any(0, 1) == 0, l, any_stores(), any(0, 63), any(0, 63));
+  }
+}
+
+TEST_P(EveryTable, LongStridedRows) {
+  for (Index block : {1, 2, 4, 8, 16, 24, 64, 100, 256, 300, 1024, 2000, 5000})
+    for (Index ratio : {1, 2, 3, 4, 5})
+      for (bool scatter : {false, true})
+        for (Stores stores : {Stores::cached, Stores::streaming}) {
+          BlockLoops l;
+          l.block = block;
+          l.n0 = 40000 / block + any(0, 7);
+          l.n1 = 3;
+          l.s0 = scatter ? block : block * ratio;
+          l.d0 = scatter ? block * ratio : block;
+          l.s1 = l.n0 * l.s0 + (any(0, 1) ? 0 : 24);
+          l.d1 = l.n0 * l.d0 + (any(0, 1) ? 0 : 40);
+          expect_like_plain(table(), false, l, stores, any(0, 9) * block, any(0, 9) * block);
+        }
+}
+
+// Big enough for the paths that are only taken beyond the cache.
+TEST_P(EveryTable, FarScatters) {
+  for (Index block : {4, 8, 16, 24, 64})
+    for (Index stride : {Index{2}, Index{3}, Index{-2}, Index{16}}) {
+      BlockLoops l{block, (Index{1} << 20) / block + 3, block, block * stride, 1, 0, 0};
+      expect_like_plain(table(), false, l, Stores::cached, 0, 8);
+      l.n1 = l.n0 / 3, l.n0 = 3, l.s1 = 3 * block, l.d1 = 3 * l.d0 + (stride < 0 ? -8 : 8);
+      expect_like_plain(table(), false, l, Stores::streaming, 8, 0);
+    }
+}
+
+TEST_P(EveryTable, Transposes) {
+  for (Index e : {1, 2, 4, 8, 16, 3, 12, 24, 32})
+    for (int trial = 0; trial < 150; ++trial) {
+      BlockLoops l;
+      l.block = e;
+      l.n0 = any(0, 3) ? any(1, 300) : one_of<Index>({64, 128, 256, 64 / std::min<Index>(e, 64) + 1});
+      l.n1 = any(0, 3) ? any(1, 150) : one_of<Index>({64, 128, 7, 15});
+      l.s1 = e, l.d0 = e;
+      l.s0 = l.n1 * e + (any(0, 1) ? any(0, 40) : 0);
+      l.d1 = l.n0 * e + (any(0, 1) ? any(0, 40) : 0);
+      if (any(0, 1)) l.d1 = (l.d1 + 63) / 64 * 64;
+      if (any(0, 7) == 0) l.s0 = -l.s0;
+      if (any(0, 7) == 0) l.d1 = -l.d1;
+      if (any(0, 7) == 0) l.d0 = 3 * e, l.d1 = 3 * e * l.n0 + 16;
+      if (any(0, 7) == 0) l.s1 = 2 * e, l.s0 = 2 * e * l.n1;
+      expect_like_plain(table(), true, l, any_stores(), any(0, 8) * (any(0, 2) ? e : 1),
+                        any(0, 8) * (any(0, 2) ? e : 1));
+    }
+}
+
+// Rows to columns that lie apart, with gaps that other columns may lie in.
+TEST_P(EveryTable, TransposesToColumnsApart) {
+  for (const Index e : {4, 8, 16})
+    for (const Index apart : {8, 16, 24, 32, 64})
+      for (int trial = 0; trial < 60; ++trial) {
+        if (apart < e) continue;
+        BlockLoops l;
+        l.block = e;
+        l.n0 = any(0, 3) ? any(1, 40) : any(1, 300);
+        l.n1 = any(0, 3) ? any(1, 70) : any(1, 200);
+        l.s1 = e, l.d0 = apart;
+        l.s0 = l.n1 * e + any(0, 40);
+        l.d1 = l.n0 * apart + one_of<Index>({0, 8, e, any(0, 200)});
+        if (any(0, 1)) l.d1 = (l.d1 + 63) / 64 * 64;
+        if (any(0, 7) == 0 && e * l.n1 <= apart) l.d1 = e;
+        if (any(0, 7) == 0) l.s0 = -l.s0;
+        if (any(0, 7) == 0) l.d1 = -l.d1;
+        if (any(0, 7) == 0) l.d0 = -l.d0;
+        expect_like_plain(table(), true, l, any_stores(), any(0, 8) * e, any(0, 3) ? any(0, 16) * 4 : any(0, 63));
+      }
+}
+
+// Fewer columns than a line takes, wherever in a line they begin.
+TEST_P(EveryTable, TransposesToFewColumnsApart) {
+  for (const Index e : {4, 8, 16})
+    for (const Index apart : {16, 32})
+      for (Index n0 = 1; n0 <= 5; ++n0)
+        for (Index phase = 0; phase < 64; phase += 4) {
+          const BlockLoops l{e, n0, 20 * e, apart, 17, e, 384};
+          expect_like_plain(table(), true, l, Stores::cached, 0, phase);
+        }
+}
+
+// More than one tile either way.
+TEST_P(EveryTable, BigTransposes) {
+  for (Index e : {1, 2, 4, 8, 16})
+    for (Stores stores : {Stores::cached, Stores::streaming})
+      for (Index ragged : {0, 5}) {
+        BlockLoops l{e, 4096 / e + 192 + ragged, 0, e, 512 / e * 2 + 64 + ragged, e, 0};
+        l.s0 = l.n1 * e;
+        l.d1 = l.n0 * e;
+        expect_like_plain(table(), true, l, stores, e, 3 * e);
+      }
+}
+
+/// Lines dealt to a few sources word by word or in stretches, some words to nobody.
+struct Merge {
+  std::vector<LinePart> parts;
+  std::vector<Index> words;  // of each source, in one row
+  Index lines, rows;
+
+  template <class Any>
+  Merge(Index sources, Index lines_, Index rows_, Any any) : words(std::size_t(sources)), lines(lines_), rows(rows_) {
+    const Index stretch = any(0, 2) ? any(1, 8) : any(1, 64);
+    const bool gaps = any(0, 3) == 0;
+    Index owner = 0, left = 0;
+    for (Index line = 0; line < lines; ++line) {
+      std::vector<std::uint16_t> mask(words.size());
+      for (int word = 0; word < 16; ++word) {
+        if (left-- == 0) owner = any(gaps ? -1 : 0, sources - 1), left = stretch - 1;
+        if (owner >= 0) mask[std::size_t(owner)] = std::uint16_t(mask[std::size_t(owner)] | 1u << word);
+      }
+      if (std::all_of(mask.begin(), mask.end(), [](auto m) { return m == 0; })) mask[0] = 0x8000;
+      std::uint16_t whole = 0;
+      for (std::size_t k = 0; k < mask.size(); ++k)
+        if (mask[k]) {
+          parts.push_back({4 * words[k], std::uint32_t(k), mask[k], 0});
+          words[k] += __builtin_popcount(mask[k]);
+          whole = std::uint16_t(whole | mask[k]);
+        }
+      parts.back().line = whole;
+    }
+  }
+};
+
+TEST_P(EveryTable, MergesLines) {
+  if (!table().merge) return;  // joint copies go another way there
+  for (int trial = 0; trial < 1000; ++trial) {
+    const Merge merge(any(1, 5), any(0, 3) ? any(1, 9) : any(10, 200), any(1, 11),
+                      [&](Index a, Index b) { return any(a, b); });
+    const Index step = 64 * (merge.lines + any(0, 2));
+    std::vector<Bytes> memory;
+    std::vector<const std::byte*> sources;
+    std::vector<Index> steps;
+    for (const Index words : merge.words) {
+      // Tight, so that the address sanitiser sees what is read beyond.
+      const Index row = 4 * words, stride = any(0, 4) ? row : -row, phase = any(0, 9);
+      memory.emplace_back(std::size_t(phase + row * merge.rows));
+      for (std::size_t i = 0; i < memory.back().size(); ++i) memory.back()[i] = noise(Index(i + 77 * memory.size()));
+      sources.push_back(memory.back().data() + phase + (stride < 0 ? row * (merge.rows - 1) : 0));
+      steps.push_back(stride);
+    }
+    Bytes expected(std::size_t(step * merge.rows + 64), std::byte{0xA5}), found = expected;
+    auto aligned = [](Bytes& b) { return b.data() + (64 - reinterpret_cast<std::uintptr_t>(b.data()) % 64) % 64; };
+    const MergeLoops loops{merge.lines, merge.rows, step, steps.data()};
+    plain_kernels().merge(aligned(expected), sources.data(), merge.parts.data(), loops, Stores::cached);
+    table().merge(aligned(found), sources.data(), merge.parts.data(), loops, any_stores());
+    table().fence();
+    ASSERT_EQ(std::memcmp(aligned(expected), aligned(found), std::size_t(step * merge.rows)), 0)
+        << table().name << " " << merge.words.size() << " sources, " << merge.lines << " lines, " << merge.rows
+        << " rows";
+  }
+}
+
+#if LONGSHORE_HAVE_MMAP
+using test::Fenced;
+
+TEST_P(EveryTable, StaysWithinItsPages) {
+  for (int trial = 0; trial < 1500; ++trial) {
+    BlockLoops l;
+    l.block = any(0, 2) ? one_of<Index>({1, 2, 4, 8, 16, 24, 40, 64, 128}) : any(1, 300);
+    l.n0 = any(1, 70);
+    l.n1 = any(1, 20);
+    const bool transpose = any(0, 1);
+    if (transpose && any(0, 1)) {
+      l.s1 = l.d0 = l.block, l.s0 = l.n1 * l.block, l.d1 = l.n0 * l.block;
+    } else {
+      choose_strides(l.block, l.n0, l.n1, l.s0, l.s1);
+      choose_strides(l.block, l.n0, l.n1, l.d0, l.d1);
+    }
+    const Extent from = extent(l.block, l.n0, l.s0, l.n1, l.s1), to = extent(l.block, l.n0, l.d0, l.n1, l.d1);
+    const Fenced source(from.size()), destination(to.size());
+    // Tight against the forbidden page below, then against the one above.
+    for (bool above : {false, true}) {
+      const std::byte* s = (above ? source.end() - from.size() : source.begin()) - from.low;
+      std::byte* d = (above ? destination.end() - to.size() : destination.begin()) - to.low;
+      SCOPED_TRACE(describe(table(), transpose ? "transpose" : "blocks", l, Stores::cached));
+      for (Stores stores : {Stores::cached, Stores::streaming})
+        (transpose ? table().transpose : table().blocks)(d, s, l, stores);
+    }
+  }
+  for (int trial = 0; trial < 200 && table().merge; ++trial) {
+    const Merge merge(2, any(1, 70), any(1, 9), [&](Index a, Index b) { return any(a, b); });
+    const Fenced first(4 * merge.words[0] * merge.rows), second(4 * merge.words[1] * merge.rows);
+    const Fenced destination(64 * merge.lines * merge.rows);
+    const Index steps[] = {4 * merge.words[0], 4 * merge.words[1]};
+    const std::byte* sources[] = {first.end() - steps[0] * merge.rows, second.end() - steps[1] * merge.rows};
+    table().merge(destination.end() - 64 * merge.lines * merge.rows, sources, merge.parts.data(),
+                  {merge.lines, merge.rows, 64 * merge.lines, steps}, Stores::streaming);
+  }
+  for (Index n = 1; n <= 300; ++n) {
+    const Fenced source(n), destination(n);
+    for (Stores stores : {Stores::cached, Stores::streaming}) {
+      table().copy(destination.begin(), source.end() - n, n, stores);
+      table().copy(destination.end() - n, source.begin(), n, stores);
+    }
+  }
+}
+#endif
+
+INSTANTIATE_TEST_SUITE_P(Kernels, EveryTable, ::testing::ValuesIn(available_kernels()),
+                         [](const auto& info) { return std::string(info.param->name); });
+
+TEST(Kernels, TheChosenTableIsAvailable) {
+  const std::vector<const KernelTable*> tables = available_kernels();
+  EXPECT_EQ(tables.front(), &plain_kernels());
+  EXPECT_NE(std::find(tables.begin(), tables.end(), &kernels()), tables.end());
+}
+
+}  // namespace
+}  // namespace longshore
