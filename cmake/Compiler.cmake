@@ -33,8 +33,9 @@ if(LONGSHORE_SANITIZE)
 endif()
 
 # longshore_join_sources(<target> <sources>...): the sources of a folder are compiled as one where LONGSHORE_JOIN_SOURCES is on, which
-# takes half the time, and asks for names that are unique in a room. Left as they are: kernels and what is like them, for which the
-# compiler is told otherwise. The preset dev has it off: a changed file is compiled alone, and is seen to include what it uses.
+# takes a third of the time, and asks for names that are unique in a room. Left as they are: kernels and what is like them, for which
+# the compiler is told otherwise. Presets for work on the library have it off: a changed file is compiled alone, and is seen to include
+# what it uses.
 option(LONGSHORE_JOIN_SOURCES "Compile the sources of a folder as one" OFF)
 function(longshore_join_sources target)
   if(NOT LONGSHORE_JOIN_SOURCES)
@@ -50,4 +51,12 @@ function(longshore_join_sources target)
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
   target_compile_options(${target} PRIVATE -Wno-subobject-linkage)  # the main file is none of ours
+endfunction()
+
+# longshore_join_some(<target> <n>): n sources at a time, in the order in which they are given.
+function(longshore_join_some target n)
+  if(LONGSHORE_JOIN_SOURCES)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${n})
+    target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+  endif()
 endfunction()

@@ -21,12 +21,12 @@ using test::Bytes;
 using test::noise;
 
 /// Where the bytes that loops touch lie, relative to the first block: [low, high).
-struct Extent {
+struct LoopExtent {
   Index low = 0, high = 0;
   Index size() const { return high - low; }
 };
 
-Extent extent(Index block, Index n0, Index stride0, Index n1, Index stride1) {
+LoopExtent extent(Index block, Index n0, Index stride0, Index n1, Index stride1) {
   const Index a = (n0 - 1) * stride0, b = (n1 - 1) * stride1;
   return {std::min<Index>(a, 0) + std::min<Index>(b, 0), std::max<Index>(a, 0) + std::max<Index>(b, 0) + block};
 }
@@ -44,8 +44,8 @@ void expect_like_plain(const KernelTable& table, bool transpose, const BlockLoop
                        Index destination_phase) {
   constexpr Index guard = 192;
   const bool empty = l.block <= 0 || l.n0 <= 0 || l.n1 <= 0;
-  const Extent from = empty ? Extent{} : extent(l.block, l.n0, l.s0, l.n1, l.s1);
-  const Extent to = empty ? Extent{} : extent(l.block, l.n0, l.d0, l.n1, l.d1);
+  const LoopExtent from = empty ? LoopExtent{} : extent(l.block, l.n0, l.s0, l.n1, l.s1);
+  const LoopExtent to = empty ? LoopExtent{} : extent(l.block, l.n0, l.d0, l.n1, l.d1);
   // Tight on both sides, for the address sanitiser's sake; alignment is whatever the phase makes of operator new's.
   Bytes source(static_cast<std::size_t>(source_phase + from.size()));
   for (Index i = 0; i < static_cast<Index>(source.size()); ++i) source[static_cast<std::size_t>(i)] = noise(i);
@@ -322,7 +322,7 @@ TEST_P(EveryTable, StaysWithinItsPages) {
       choose_strides(l.block, l.n0, l.n1, l.s0, l.s1);
       choose_strides(l.block, l.n0, l.n1, l.d0, l.d1);
     }
-    const Extent from = extent(l.block, l.n0, l.s0, l.n1, l.s1), to = extent(l.block, l.n0, l.d0, l.n1, l.d1);
+    const LoopExtent from = extent(l.block, l.n0, l.s0, l.n1, l.s1), to = extent(l.block, l.n0, l.d0, l.n1, l.d1);
     const Fenced source(from.size()), destination(to.size());
     // Tight against the forbidden page below, then against the one above.
     for (bool above : {false, true}) {

@@ -22,9 +22,9 @@ using test::noise;
 using Places = std::vector<std::uint32_t>;
 
 /// Bytes from the first listed block's to past the last one's, from the base on.
-struct Extent {
+struct ListedExtent {
   Index low = 0, high = 0;
-  Extent(const Places& places, Index block, Index unit) {
+  ListedExtent(const Places& places, Index block, Index unit) {
     if (places.empty()) return;
     const auto [first, last] = std::minmax_element(places.begin(), places.end());
     low = *first * unit;
@@ -41,8 +41,8 @@ struct Case {
   Index block, unit;
 
   Index n() const { return static_cast<Index>(kernel == Kernel::scatter ? to.size() : from.size()); }
-  Extent source() const { return kernel == Kernel::scatter ? dense() : Extent(from, block, unit); }
-  Extent destination() const { return kernel == Kernel::gather ? dense() : Extent(to, block, unit); }
+  ListedExtent source() const { return kernel == Kernel::scatter ? dense() : ListedExtent(from, block, unit); }
+  ListedExtent destination() const { return kernel == Kernel::gather ? dense() : ListedExtent(to, block, unit); }
 
   void run(const KernelTable& table, std::byte* d, const std::byte* s, Stores stores) const {
     if (kernel == Kernel::gather) table.gather(d, s, {from.data(), n(), block, unit}, stores);
@@ -62,8 +62,8 @@ struct Case {
   }
 
  private:
-  Extent dense() const {
-    Extent all({}, 0, 0);
+  ListedExtent dense() const {
+    ListedExtent all({}, 0, 0);
     all.high = n() * block;
     return all;
   }
@@ -73,7 +73,7 @@ struct Case {
 void expect_like_plain(const KernelTable& table, const Case& c, Stores stores, Index source_phase,
                        Index destination_phase) {
   constexpr Index guard = 192;
-  const Extent from = c.source(), to = c.destination();
+  const ListedExtent from = c.source(), to = c.destination();
   // Tight on both sides, for the address sanitiser's sake.
   Bytes source(static_cast<std::size_t>(source_phase + from.size()));
   for (Index i = 0; i < static_cast<Index>(source.size()); ++i) source[static_cast<std::size_t>(i)] = noise(i);
@@ -89,7 +89,7 @@ void expect_like_plain(const KernelTable& table, const Case& c, Stores stores, I
                   << ": first wrong byte at " << at - first << " in [" << to.low << ", " << to.high << ")";
 }
 
-class EveryTable : public ::testing::TestWithParam<const KernelTable*> {
+class EveryListTable : public ::testing::TestWithParam<const KernelTable*> {
  protected:
   const KernelTable& table() const { return *GetParam(); }
   Index any(Index low, Index high) { return std::uniform_int_distribution<Index>(low, high)(random_); }
@@ -136,7 +136,7 @@ std::vector<Index> block_sizes() {
   return sizes;
 }
 
-TEST_P(EveryTable, EmptyListsTouchNothing) {
+TEST_P(EveryListTable, EmptyListsTouchNothing) {
   for (Kernel kernel : all_kernels)
     for (Stores stores : all_stores)
       for (Index block : {0, 1, 8, 40, 5000}) {
@@ -145,7 +145,7 @@ TEST_P(EveryTable, EmptyListsTouchNothing) {
       }
 }
 
-TEST_P(EveryTable, EveryBlockSizeInEveryUnit) {
+TEST_P(EveryListTable, EveryBlockSizeInEveryUnit) {
   for (const Index block : block_sizes())
     for (const Index unit : {Index{1}, Index{2}, Index{3}, Index{4}, Index{8}, Index{12}, Index{16}, Index{24}, block})
       for (Kernel kernel : all_kernels)
@@ -155,7 +155,7 @@ TEST_P(EveryTable, EveryBlockSizeInEveryUnit) {
         }
 }
 
-TEST_P(EveryTable, EveryShortList) {
+TEST_P(EveryListTable, EveryShortList) {
   for (const Index block : {1, 2, 3, 4, 5, 8, 12, 16, 24, 64, 100})
     for (Index n = 0; n <= 140; ++n)
       for (Kernel kernel : all_kernels)
@@ -164,7 +164,7 @@ TEST_P(EveryTable, EveryShortList) {
 }
 
 // Destinations of whole lines, which streaming stores may fill one by one.
-TEST_P(EveryTable, WholeLines) {
+TEST_P(EveryListTable, WholeLines) {
   alignas(64) static std::byte source[1 << 16], expected[1 << 16], found[1 << 16];
   for (Index i = 0; i < Index{sizeof source}; ++i) source[i] = noise(i);
   for (const Index block : {64, 128, 192})
@@ -181,7 +181,7 @@ TEST_P(EveryTable, WholeLines) {
 }
 
 // Big enough for what is only done beyond the cache.
-TEST_P(EveryTable, LongLists) {
+TEST_P(EveryListTable, LongLists) {
   const std::vector<Index> few{1, 8, 12, 300}, many{1, 4, 7, 8, 12, 16, 20, 24, 40, 64, 100, 300, 1100};
   for (const Index block : test::quick() ? few : many)
     for (Kernel kernel : all_kernels)
@@ -210,7 +210,7 @@ struct Marks {
   }
 };
 
-TEST_P(EveryTable, ExpandsMarks) {
+TEST_P(EveryListTable, ExpandsMarks) {
   if (!table().expand) return;  // lists are scattered there
   for (int trial = 0; trial < 4000; ++trial) {
     const Index first = any(0, 40), last = first + (any(0, 9) ? any(0, 90) : any(0, 3000));
@@ -228,7 +228,7 @@ TEST_P(EveryTable, ExpandsMarks) {
 }
 
 #if LONGSHORE_HAVE_MMAP
-TEST_P(EveryTable, ExpandsMarksWithinItsPages) {
+TEST_P(EveryListTable, ExpandsMarksWithinItsPages) {
   for (int trial = 0; trial < 500 && table().expand; ++trial) {
     const Index first = any(0, 40), last = first + any(1, 90);
     const Marks marks(one_of<Index>({4, 8}), first, last, any(1, 16), [&](Index a, Index b) { return any(a, b); });
@@ -239,14 +239,14 @@ TEST_P(EveryTable, ExpandsMarksWithinItsPages) {
   }
 }
 
-TEST_P(EveryTable, StaysWithinItsPages) {
+TEST_P(EveryListTable, StaysWithinItsPages) {
   const std::vector<Index> sizes = block_sizes();
   for (int trial = 0; trial < 1500; ++trial) {
     const Index block =
         any(0, 1) ? one_of<Index>({4, 8}) : sizes[static_cast<std::size_t>(any(0, Index(sizes.size()) - 1))];
     const Case c = any_case(one_of({Kernel::gather, Kernel::scatter, Kernel::relocate}), any(1, 200), block,
                             any(0, 1) ? block : one_of<Index>({1, 2, 4, 8, 24}));
-    const Extent from = c.source(), to = c.destination();
+    const ListedExtent from = c.source(), to = c.destination();
     const test::Fenced source(from.size()), destination(to.size());
     // Tight against the forbidden page below, then against the one above.
     for (bool above : {false, true})
@@ -260,7 +260,7 @@ TEST_P(EveryTable, StaysWithinItsPages) {
 
 // Indices with the highest bit set are no negative numbers:
 // address space is reserved for them, pages at both ends used.
-TEST_P(EveryTable, IndicesAreUnsigned) {
+TEST_P(EveryListTable, IndicesAreUnsigned) {
   for (const Index unit : {1, 2, 4, 8, 3, 12}) {
     const Index span = (unit << 32) + 4096;
     void* reserved = mmap(nullptr, static_cast<std::size_t>(span), PROT_READ | PROT_WRITE,
@@ -286,7 +286,7 @@ TEST_P(EveryTable, IndicesAreUnsigned) {
 }
 #endif
 
-INSTANTIATE_TEST_SUITE_P(Kernels, EveryTable, ::testing::ValuesIn(available_kernels()),
+INSTANTIATE_TEST_SUITE_P(Kernels, EveryListTable, ::testing::ValuesIn(available_kernels()),
                          [](const auto& info) { return std::string(info.param->name); });
 
 }  // namespace

@@ -9,11 +9,9 @@ using test::expect_error;
 using Shape = std::vector<Index>;
 using Ranks = std::vector<Index>;
 
-Layout parse(const std::string& text, Shape shape) { return Layout::parse(text, std::move(shape)); }
-
 TEST(Layout, ranks_number_the_grid_row_major_unless_told_otherwise) {
-  const auto rows = parse("(BLOCK, BLOCK) on 2x3", {2, 3}),
-             columns = parse("(BLOCK, BLOCK) on 2x3, rank_order=F", {2, 3});
+  const auto rows = Layout::parse("(BLOCK, BLOCK) on 2x3", {2, 3}),
+             columns = Layout::parse("(BLOCK, BLOCK) on 2x3, rank_order=F", {2, 3});
   EXPECT_EQ(rows.owners({0, 2}), Ranks{2});
   EXPECT_EQ(rows.owners({1, 0}), Ranks{3});
   EXPECT_EQ(columns.owners({0, 2}), Ranks{4});
@@ -21,17 +19,18 @@ TEST(Layout, ranks_number_the_grid_row_major_unless_told_otherwise) {
 }
 
 TEST(Layout, replicas_own_the_same) {
-  const auto layout = parse("(BLOCK, *) on REPLICATED(2)x2", {4, 5});
+  const auto layout = Layout::parse("(BLOCK, *) on REPLICATED(2)x2", {4, 5});
   EXPECT_EQ(layout.owners({0, 0}), (Ranks{0, 2}));
   EXPECT_EQ(layout.owners({3, 0}), (Ranks{1, 3}));
-  EXPECT_EQ(parse("(BLOCK, *) on 2xREPLICATED(2)", {4, 5}).owners({3, 0}), (Ranks{2, 3}));
-  EXPECT_EQ(parse("(*, *) on REPLICATED(3)", {4, 5}).owners({3, 0}), (Ranks{0, 1, 2}));
+  EXPECT_EQ(Layout::parse("(BLOCK, *) on 2xREPLICATED(2)", {4, 5}).owners({3, 0}), (Ranks{2, 3}));
+  EXPECT_EQ(Layout::parse("(*, *) on REPLICATED(3)", {4, 5}).owners({3, 0}), (Ranks{0, 1, 2}));
   EXPECT_EQ(layout.replicas(), 2);
   EXPECT_EQ(layout.section(1), layout.section(3));
 }
 
 TEST(Layout, memory_order_and_leading_dimension) {
-  const auto c = parse("(BLOCK, *) on 2, ld=12", {6, 10}), f = parse("(BLOCK, *) on 2, order=F, ld=5", {6, 10});
+  const auto c = Layout::parse("(BLOCK, *) on 2, ld=12", {6, 10}),
+             f = Layout::parse("(BLOCK, *) on 2, order=F, ld=5", {6, 10});
   EXPECT_EQ(c.local_strides(0, 8), (Shape{96, 8}));
   EXPECT_EQ(c.allocated_size(0), 36);
   EXPECT_EQ(f.local_strides(0, 8), (Shape{8, 40}));
@@ -40,7 +39,7 @@ TEST(Layout, memory_order_and_leading_dimension) {
 }
 
 TEST(Layout, a_rank_that_takes_no_part_owns_nothing) {
-  const auto layout = parse("(BLOCK, *) on 2, ranks=[5,3]", {6, 10});
+  const auto layout = Layout::parse("(BLOCK, *) on 2, ranks=[5,3]", {6, 10});
   EXPECT_EQ(layout.world_size(), 6);
   EXPECT_EQ(layout.local_shape(5), (Shape{3, 10}));
   for (const Index rank : {-1, 0, 4, 6}) {
@@ -53,7 +52,7 @@ TEST(Layout, a_rank_that_takes_no_part_owns_nothing) {
 }
 
 TEST(Layout, indices_are_checked) {
-  const auto layout = parse("(BLOCK, *) on 2", {6, 10});
+  const auto layout = Layout::parse("(BLOCK, *) on 2", {6, 10});
   expect_error(ErrorKind::argument, {"global index 10", "dimension 1", "[0, 10)"}, [&] { layout.owners({5, 10}); });
   expect_error(ErrorKind::argument, {"global index -1", "dimension 0", "[0, 6)"}, [&] {
     layout.global_to_local({-1, 0});
@@ -70,7 +69,7 @@ TEST(Layout, indices_are_checked) {
 
 TEST(Layout, an_empty_array_with_huge_dimensions_owns_nothing) {
   const Index huge = Index{1} << 40;
-  const auto layout = parse("(*, *, BLOCK) on 2", {huge, huge, 0});
+  const auto layout = Layout::parse("(*, *, BLOCK) on 2", {huge, huge, 0});
   EXPECT_EQ(layout.size(), 0);
   EXPECT_EQ(layout.local_size(0), 0);
   EXPECT_EQ(layout.allocated_size(0), 0);
@@ -78,25 +77,26 @@ TEST(Layout, an_empty_array_with_huge_dimensions_owns_nothing) {
 }
 
 TEST(Layout, consecutive_ranks_are_a_range_however_written) {
-  EXPECT_EQ(parse("(BLOCK) on 3, ranks=[4,5,6]", {9}), parse("(BLOCK) on 3, ranks=4:7", {9}));
-  EXPECT_EQ(parse("(BLOCK) on 3, ranks=0:3", {9}), parse("(BLOCK) on 3", {9}));
-  EXPECT_EQ(parse("(BLOCK) on 1, ranks=[2]", {9}).to_string(), "(BLOCK) on 1, ranks=2:3");
-  EXPECT_EQ(parse("(BLOCK) on 3, ranks=[1,4,7]", {9}).to_string(), "(BLOCK) on 3, ranks=1:8:3");
-  EXPECT_EQ(parse("(BLOCK) on 3, ranks=1:8:3", {9}), parse("(BLOCK) on 3, ranks=1:10:3", {9}));
-  EXPECT_EQ(parse("(BLOCK) on 1, ranks=0:5:7", {9}).to_string(), "(BLOCK) on 1");
-  const auto far = parse("(BLOCK) on 2, ranks=[0,1099511627775]", {9});
-  EXPECT_EQ(parse(far.to_string(), {9}), far);
-  EXPECT_NE(parse("(BLOCK) on 3, ranks=[2,0,1]", {9}).digest(), parse("(BLOCK) on 3, ranks=[1,0,2]", {9}).digest());
-  expect_error(ErrorKind::layout, {"2000000000000 processes"}, [] { parse("(BLOCK) on 2000000000000", {9}); });
+  EXPECT_EQ(Layout::parse("(BLOCK) on 3, ranks=[4,5,6]", {9}), Layout::parse("(BLOCK) on 3, ranks=4:7", {9}));
+  EXPECT_EQ(Layout::parse("(BLOCK) on 3, ranks=0:3", {9}), Layout::parse("(BLOCK) on 3", {9}));
+  EXPECT_EQ(Layout::parse("(BLOCK) on 1, ranks=[2]", {9}).to_string(), "(BLOCK) on 1, ranks=2:3");
+  EXPECT_EQ(Layout::parse("(BLOCK) on 3, ranks=[1,4,7]", {9}).to_string(), "(BLOCK) on 3, ranks=1:8:3");
+  EXPECT_EQ(Layout::parse("(BLOCK) on 3, ranks=1:8:3", {9}), Layout::parse("(BLOCK) on 3, ranks=1:10:3", {9}));
+  EXPECT_EQ(Layout::parse("(BLOCK) on 1, ranks=0:5:7", {9}).to_string(), "(BLOCK) on 1");
+  const auto far = Layout::parse("(BLOCK) on 2, ranks=[0,1099511627775]", {9});
+  EXPECT_EQ(Layout::parse(far.to_string(), {9}), far);
+  EXPECT_NE(Layout::parse("(BLOCK) on 3, ranks=[2,0,1]", {9}).digest(),
+            Layout::parse("(BLOCK) on 3, ranks=[1,0,2]", {9}).digest());
+  expect_error(ErrorKind::layout, {"2000000000000 processes"}, [] { Layout::parse("(BLOCK) on 2000000000000", {9}); });
 }
 
 TEST(Layout, digests_see_what_matters) {
-  const auto base = parse("(BLOCK, *) on 4", {8, 8});
+  const auto base = Layout::parse("(BLOCK, *) on 4", {8, 8});
   for (const auto* other : {"(*, BLOCK) on 4", "(BLOCK, *) on 2", "(CYCLIC, *) on 4", "(BLOCK, *) on 4, order=F",
                             "(BLOCK, *) on 4, ranks=1:5", "(BLOCK, *) on 4, source=1", "(BLOCK, *) on 4, ld=9"})
-    EXPECT_NE(parse(other, {8, 8}).digest(), base.digest()) << other;
-  EXPECT_NE(parse("(BLOCK, *) on 4", {8, 9}).digest(), base.digest());
-  EXPECT_EQ(parse("(BLOCK(2), *) on 4", {8, 8}).digest(), base.digest());
+    EXPECT_NE(Layout::parse(other, {8, 8}).digest(), base.digest()) << other;
+  EXPECT_NE(Layout::parse("(BLOCK, *) on 4", {8, 9}).digest(), base.digest());
+  EXPECT_EQ(Layout::parse("(BLOCK(2), *) on 4", {8, 8}).digest(), base.digest());
 }
 
 TEST(Layout, the_constructor_checks_what_the_parser_cannot_reach) {
