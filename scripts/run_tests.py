@@ -1,9 +1,10 @@
-"""All the tests, one stage after the other, with a summary at the end: what `make test` runs once things are built.
+"""Tests, one stage after the other, with a summary at the end: what `make test` and `make check` run once things are built.
 
-    scripts/run_tests.py [STAGE...]      with no stage, all of them
+    scripts/run_tests.py STAGE...
 
-Stages: core (C++ units and properties, optimised), python, asan, tsan, packaging. A stage for which this machine lacks
-something is skipped by name; where CI=true that is a failure.
+Of `make test`: style (clang-format, ruff, mypy), core (C++ units and properties, optimised), python (both MPIs in it). Of `make
+check`: slow (what of Python's tests takes long), asan, tsan, packaging. A stage for which this machine lacks something is
+skipped by name; where CI=true that is a failure.
 """
 
 from __future__ import annotations
@@ -55,10 +56,26 @@ def report(stage: str) -> Path:
     return REPORTS / f"{stage}.xml"
 
 
+def compiled(build: str, *targets: str) -> bool:
+    """Compiles targets of a build folder, saying how far it is."""
+    words = [word for target in targets for word in ("--target", target)]
+    return run(
+        ROOT / "scripts" / "progress.py",
+        f"{build}.log",
+        f"compiling {', '.join(targets)}",
+        "cmake",
+        "--build",
+        build,
+        *words,
+        "--parallel",
+        JOBS,
+    )
+
+
 def ctest(stage: str, build: str, *prefix: str, **env: str) -> bool:
     if "GTest_DIR-NOTFOUND" in (ROOT / build / "CMakeCache.txt").read_text():
         raise Skipped("GoogleTest is missing (Debian: libgtest-dev)")
-    return run("cmake", "--build", build, "--target", "longshore_tests", "--parallel", JOBS) and run(
+    return compiled(build, "longshore_tests") and run(
         *prefix,
         "ctest",
         "--test-dir",
@@ -67,23 +84,63 @@ def ctest(stage: str, build: str, *prefix: str, **env: str) -> bool:
         JOBS,
         "--output-on-failure",
         "--no-tests=error",
+        "--quiet",
         "--output-junit",
         report(stage),
         **env,
     )
 
 
-def pytest(stage: str, *args: str) -> bool:
-    return run(sys.executable, "-m", "pytest", "-q", "--junitxml", report(stage), *args)
+def pytest(stage: str, *args: str, **env: str) -> bool:
+    return run(sys.executable, "-m", "pytest", "-q", "--junitxml", report(stage), *args, **env)
+
+
+def files(*patterns: str) -> list[str]:
+    """The checkout's files, those not yet committed too."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", *patterns],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return [name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
+
+
+def style() -> bool:
+    """Each tool is a test of its own in the report."""
+    tools = {
+        "clang-format": ["clang-format", "--dry-run", "-Werror", *files("*.cpp", "*.hpp", "*.h")],
+        "ruff-check": ["ruff", "check", "."],
+        "ruff-format": ["ruff", "format", "--check", "."],
+        "mypy": ["mypy"],
+    }
+    suite = ElementTree.Element("testsuite")
+    for name, command in tools.items():
+        begin = time.monotonic()
+        done = subprocess.run(
+            command, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+        )
+        seconds = f"{time.monotonic() - begin:.1f}"
+        case = ElementTree.SubElement(suite, "testcase", classname="style", name=name, time=seconds)
+        print(f"{name}: {'clean' if done.returncode == 0 else done.stdout}", flush=True)
+        if done.returncode:
+            ElementTree.SubElement(case, "failure", message=f"{name} found something").text = done.stdout
+    ElementTree.ElementTree(suite).write(report("style"))
+    return all(case.find("failure") is None for case in suite)
 
 
 def core() -> bool:
-    # The wheel's build directory, which has the core compiled already.
-    return run("cmake", "-DLONGSHORE_TESTS=ON", "-DLONGSHORE_MPI=ON", WHEEL_BUILD) and ctest("core", WHEEL_BUILD)
+    # The wheel's build folder, which has the core compiled already.
+    return run("cmake", "-DLONGSHORE_TESTS=ON", WHEEL_BUILD) and ctest("core", WHEEL_BUILD)
 
 
 def python() -> bool:
     return pytest("python", "tests", "--ignore=tests/packaging")
+
+
+def slow() -> bool:
+    return pytest("slow", "tests", "--ignore=tests/packaging", "-m", "slow", LONGSHORE_TEST_SLOW="1")
 
 
 def sanitized(preset: str, sanitizer: str, *prefix: str) -> bool:
@@ -108,7 +165,7 @@ def packaging() -> bool:
     return run("cmake", "-DLONGSHORE_MPI=ON", WHEEL_BUILD) and pytest("packaging", "tests/packaging")
 
 
-STAGES = {stage.__name__: stage for stage in (core, python, asan, tsan, packaging)}
+STAGES = {stage.__name__: stage for stage in (style, core, python, slow, asan, tsan, packaging)}
 
 
 def count(stage: str) -> Counter:
@@ -159,14 +216,16 @@ def carry_out(stage: str) -> tuple[Counter, str]:
 
 def main(names: list[str]) -> int:
     unknown = [name for name in names if name not in STAGES]
+    if not names:
+        sys.exit(__doc__)
     if unknown:
         print(f"no such stage: {', '.join(unknown)}; there are {', '.join(STAGES)}", file=sys.stderr)
         return 2
     REPORTS.mkdir(parents=True, exist_ok=True)
-    results = [carry_out(name) for name in names or STAGES]
+    results = [carry_out(name) for name in names]
     total = sum((counts for counts, _ in results), Counter())
     # Last, where whoever sees only the end of this finds it.
-    print("", *(told for name in names or STAGES for told in failures(name)), sep="\n")
+    print("", *(told for name in names for told in failures(name)), sep="\n")
     print("", *(line for _, line in results), sep="\n")
     skipped = f", {total['skipped']} skipped" if total["skipped"] else ""
     print(f"{total['passed']} passed, {total['failed']} failed{skipped}")

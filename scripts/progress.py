@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 """Runs a command that compiles, and says how far it is in a line of its own; all that it says goes to a file.
 
-    scripts/progress LOG TEXT COMMAND...
+    scripts/progress.py LOG TEXT COMMAND...
 
-Ninja counts its steps, "[12/80] Building ...", wherever in the output that stands. Where the output is no terminal, each tenth of
-them is a line. A command that fails has the last lines of its log printed, and its exit code is ours.
-"""
+Ninja counts its steps, "[12/80] Building ...", wherever in the output that stands. Where the output is no terminal,
+each tenth of them is a line. A command that fails has the last lines of its log printed, and its exit code is ours. """
 
 import re
 import subprocess
