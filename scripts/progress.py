@@ -4,7 +4,7 @@
     scripts/progress.py LOG TEXT COMMAND...
 
 Ninja counts its steps, "[12/80] Building ...", wherever in the output that stands. Where the output is no terminal,
-each tenth of them is a line. A command that fails has the last lines of its log printed, and its exit code is ours. """
+each tenth of them is a line. A command that fails has the last lines of its log printed, and its exit code is ours."""
 
 import re
 import subprocess
@@ -21,10 +21,8 @@ def main(log: str, text: str, *command: str) -> int:
     terminal = sys.stdout.isatty()
     print(f"{text} (its words go to {log})", flush=True)
     Path(log).parent.mkdir(parents=True, exist_ok=True)
-    with (
-        open(log, "w") as file,
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace") as process,
-    ):
+    said = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "errors": "replace"}
+    with open(log, "w") as file, subprocess.Popen(command, **said) as process:
         for line in process.stdout:
             file.write(line)
             file.flush()

@@ -1,10 +1,10 @@
-"""Tests, one stage after the other, with a summary at the end: what `make test` and `make check` run once things are built.
+"""Tests, one stage after the other, with a summary at the end: what `make test` and `make check` run.
 
     scripts/run_tests.py STAGE...
 
-Of `make test`: style (clang-format, ruff, mypy), core (C++ units and properties, optimised), python (both MPIs in it). Of `make
-check`: slow (what of Python's tests takes long), asan, tsan, packaging. A stage for which this machine lacks something is
-skipped by name; where CI=true that is a failure.
+Of `make test`: style (clang-format, ruff, mypy), core (C++ units and properties, optimised), python (both MPIs in it).
+Of `make check`: slow (what of Python's tests takes long), asan, tsan, packaging. A stage for which this machine lacks
+something is skipped by name; where CI=true that is a failure.
 """
 
 from __future__ import annotations
