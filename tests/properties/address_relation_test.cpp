@@ -1,15 +1,24 @@
 // Address relations of every sort against the plain set of their pairs: algebra, programs, encodings.
 #include "support/generators.hpp"
 
+#include <set>
+#include <string>
+
 #include "support/relations.hpp"
 #include "support/simulate.hpp"
 
 namespace longshore::test {
 namespace {
 
-/// Cases are cheap here, and what is wrong is rare.
+/// Cases are cheap here, and what is wrong is rare. The number is read once a process, when its first property begins.
+class ManyCases : public ::testing::EmptyTestEventListener {
+  void OnTestSuiteStart(const ::testing::TestSuite& suite) override {
+    static const std::set<std::string> here{"AddressRelation", "Assembler", "Encoding", "RelationProgram"};
+    if (!quick() && here.contains(suite.name())) ::setenv("RC_PARAMS", "max_success=1500", 0);
+  }
+};
 const bool many_cases = [] {
-  if (!quick()) ::setenv("RC_PARAMS", "max_success=1500", 0);
+  ::testing::UnitTest::GetInstance()->listeners().Append(new ManyCases);
   return true;
 }();
 
