@@ -1,10 +1,9 @@
 // DMRLE through LZ4, the other scheme that the paper leaves open (section 7). The library is looked for when it is
 // first wanted, so that nothing else depends on it.
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <cstring>
 
+#include "core/loaded_library.hpp"
 #include "encodings/forms.hpp"
 
 namespace longshore {
@@ -24,16 +23,9 @@ struct Lz4 {
 
  private:
   Lz4() {
-    void* handle = dlopen("liblz4.so.1", RTLD_NOW | RTLD_LOCAL);
-    auto find = [&](auto& function, const char* name) {
-      function = handle ? reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, name)) : nullptr;
-      return function != nullptr;
-    };
-    if (!find(bound, "LZ4_compressBound") || !find(compress, "LZ4_compress_HC") ||
-        !find(decompress, "LZ4_decompress_safe"))
-      throw Error(
-          ErrorKind::argument,
-          "the encoding lz needs the library liblz4.so.1, which is not installed (Debian: apt-get install liblz4-1)");
+    const LoadedLibrary library("liblz4.so.1", "the encoding lz", "liblz4-1");
+    library.find(bound, "LZ4_compressBound"), library.find(compress, "LZ4_compress_HC");
+    library.find(decompress, "LZ4_decompress_safe");
   }
 };
 

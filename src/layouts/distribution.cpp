@@ -136,7 +136,7 @@ Index Distribution::global(Index coordinate, Index local) const {
   return Index((Wide(cell / block_) * coordinates_ + c) * block_ + cell % block_ - origin_);
 }
 
-Distribution::Interval Distribution::interval(Index coordinate) const {
+Interval Distribution::interval(Index coordinate) const {
   const Index n = count(coordinate);
   if (n == 0) return {0, 0};
   const Index first = global(coordinate, 0);

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "core/digest.hpp"
-#include "longshore/ranks/rank_module.hpp"
+#include "ranks/runs.hpp"
 
 namespace longshore {
 
@@ -117,9 +117,12 @@ Layout::Layout(std::vector<Distribution> dimensions, ProcessGrid grid, Order ord
   if (grid_.ranks.empty()) grid_.ranks = RankMap::whole(processes);
   if (grid_.ranks.size() != processes)
     fail(std::to_string(grid_.ranks.size()) + " ranks given for a grid of " + std::to_string(processes) + " processes");
-  // Ranges are known as such, however they were written: the text of
-  // a layout depends on it, and on nothing else of the map's form.
-  grid_.ranks = rebuilt(grid_.ranks, Strategy::hybrid()).with_lookup(LookupKind::lazy);
+  // Ranges are known as such, however they were written: the text of a layout depends on it, and on nothing else of the
+  // map's form.
+  if (grid_.ranks.nest() == nullptr) {
+    const auto range = ranks::stride_of(Members(grid_.ranks), grid_.ranks.world());
+    grid_.ranks = range ? RankMap::of_nest(*range, grid_.ranks.world()) : grid_.ranks.with_lookup(LookupKind::lazy);
+  }
   world_size_ = grid_.ranks.extent().second + 1;
 
   if (ld_ < 0) fail("ld " + std::to_string(ld_) + " is negative");

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "longshore/ranks/rank_module.hpp"
+#include "longshore/ranks/members.hpp"
 #include "regions/curve.hpp"
 
 namespace longshore {

@@ -7,7 +7,7 @@
 #include "mpi/agreement.hpp"
 #include "mpi/byte_count.hpp"
 #include "mpi/rank_split.hpp"
-#include "ranks/make.hpp"
+#include "ranks/runs.hpp"
 
 namespace longshore::mpi {
 
@@ -37,29 +37,6 @@ int rank_in(MPI_Comm comm) {
   int rank = 0;
   check_mpi(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
   return rank;
-}
-
-/// Members as runs, or nothing where these are more than `most`.
-std::optional<std::vector<AffineRun>> few_runs(const RankMap& map, Index most) {
-  if (auto known = ranks::known_runs(map, most)) return known;
-  std::vector<AffineRun> runs;
-  bool few = true;
-  Members(map).each_piece([&](Index, std::span<const Index> values) {
-    for (std::size_t k = 0; k < values.size() && few; ++k) {
-      const Index w = values[k];
-      auto* run = runs.empty() ? nullptr : &runs.back();
-      if (run != nullptr && run->count == 1) {
-        run->step = w - run->first, run->count = 2;
-      } else if (run != nullptr && w == run->last() + run->step) {
-        ++run->count;
-      } else {
-        runs.push_back({w, 1, 1});
-        few = Index(runs.size()) <= most;
-      }
-    }
-  });
-  if (!few) return std::nullopt;
-  return runs;
 }
 
 /// What one process gathers of all, `each` numbers of everybody,
@@ -101,7 +78,7 @@ GroupHandle to_group(const RankMap& map, CommHandle handle) {
                                          ": give the communicator whose ranks the map's are");
   const OwnGroup everybody(parent);
   MPI_Group group = MPI_GROUP_NULL;
-  if (const auto runs = few_runs(map, (map.size() - 1) / 2)) {  // any two members make a run
+  if (const auto runs = ranks::few_runs(map, (map.size() - 1) / 2)) {  // any two members make a run
     std::vector<std::array<int, 3>> triplets;
     for (const auto& run : *runs)
       triplets.push_back({int(run.first), int(run.last()), run.count > 1 ? int(run.step) : 1});

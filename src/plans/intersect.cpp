@@ -13,11 +13,6 @@ namespace longshore {
 
 namespace {
 
-struct Interval {
-  Index first, last;
-  Index length() const { return last - first; }
-};
-
 /// The blocks [start + k * cycle, start + k * cycle + block), k >= 0, of one coordinate, in global indices; `start` may
 /// be negative where the array begins inside a block. Clipped to [0, extent).
 struct Family {

@@ -1,28 +1,37 @@
-/// All forms, as the alternatives of one list: a question is a jump, not a virtual call. A new form is named here once.
+/// All forms of the library, as the alternatives of one list: a question is a jump, not a virtual call. A new form is
+/// named here once. What modules keep is one alternative more, which passes questions on to the module's `CustomForm`.
 #pragma once
 
 #include <array>
 #include <utility>
 
 #include "ranks/forms/affine_runs.hpp"
-#include "ranks/forms/bwt.hpp"
 #include "ranks/forms/decision_dag.hpp"
 #include "ranks/forms/grammar.hpp"
 #include "ranks/forms/lists.hpp"
 #include "ranks/forms/nested_maps.hpp"
 #include "ranks/forms/sets.hpp"
-#include "ranks/forms/thesis_sets.hpp"
-#include "ranks/forms/wavelet.hpp"
 
-namespace longshore {
+namespace longshore::ranks {
 
-/// What a map that is not in closed form keeps: which form it is, and behind
-/// that the form itself, so that it takes no more memory than its own.
-struct RankForm {
-  std::uint8_t which;
+/// What a module keeps, asked as the library's forms are.
+class ModuleForm {
+ public:
+  explicit ModuleForm(const CustomForm& form) : form_(form) {}
+
+  std::string_view own_name() const { return form_.name(); }
+  Index size() const { return form_.size(); }
+  Index select(Index i) const { return form_.select(i); }
+  Index rank(Index w) const { return form_.rank(w).value_or(unknown); }
+  void read(Index first, Index n, Index* out) const { form_.read(first, n, out); }
+  Index bytes() const { return form_.bytes(); }
+  Checked check(const FormHead& head) const {
+    return form_.check(head.world, head.ascending) ? Checked::all : Checked::structure;
+  }
+
+ private:
+  const CustomForm& form_;
 };
-
-namespace ranks {
 
 template <class... Form>
 struct FormList {
@@ -36,10 +45,11 @@ struct FormList {
   }
 };
 
-using AllForms = FormList<LinearForm, EliasFanoForm, BitmapForm, RunsForm, AffineRunsForm, PackedForm, HolesForm,
-                          ProductForm, ChunksForm, GrammarForm, DagForm, ChildForm, ArrayForm, GapForm, SumsBitmapForm,
-                          BddForm, WaveletForm, BwtForm, UserForm>;
+using AllForms = FormList<ModuleForm, LinearForm, EliasFanoForm, BitmapForm, RunsForm, AffineRunsForm, PackedForm,
+                          HolesForm, ProductForm, ChunksForm, GrammarForm, DagForm, ChildForm, ArrayForm>;
+static_assert(AllForms::index_of<ModuleForm>() == RankForm::custom);
 
+/// A form of the library as it is kept behind a map, so that it takes no more memory than its own.
 template <class Form>
 struct KeptForm : RankForm {
   explicit KeptForm(Form kept) : RankForm{AllForms::index_of<Form>()}, form(std::move(kept)) {}
@@ -48,7 +58,9 @@ struct KeptForm : RankForm {
 
 /// What a map in this form takes beside the content of the form: the form's own numbers, and the counts of its owners.
 template <class Form>
-inline constexpr Index kept_bytes = Index(sizeof(KeptForm<Form>)) + 2 * Index(sizeof(void*));
+inline constexpr Index kept_bytes = Index(sizeof(KeptForm<Form>)) + RankForm::counts_bytes;
+template <>
+inline constexpr Index kept_bytes<ModuleForm> = RankForm::counts_bytes;  // a `CustomForm` counts itself
 
 template <class Form>
 RankMap::Form keep(Form form) {
@@ -61,20 +73,28 @@ decltype(auto) visit_form(const RankForm& form, F&& f) {
   using Visit = Result (*)(const RankForm&, F&);
   static constexpr auto visits = []<std::size_t... which>(std::index_sequence<which...>) {
     return std::array<Visit, sizeof...(which)>{[](const RankForm& kept, F& visitor) -> Result {
-      return visitor(static_cast<const KeptForm<AllForms::At<which>>&>(kept).form);
+      if constexpr (which == RankForm::custom)
+        return visitor(ModuleForm(static_cast<const CustomForm&>(kept)));
+      else
+        return visitor(static_cast<const KeptForm<AllForms::At<which>>&>(kept).form);
     }...};
   }
   (std::make_index_sequence<AllForms::size>());
   return visits[form.which](form, f);
 }
 
+/// What a map keeps that is of this kind, or nullptr.
+template <class Kept>
+const Kept* kept_as(const RankMap& map, std::uint8_t which) {
+  const auto* kept = std::get_if<std::shared_ptr<const RankForm>>(&map.form());
+  return kept == nullptr || (*kept)->which != which ? nullptr : static_cast<const Kept*>(kept->get());
+}
 /// The form of this class that a map is kept in, or nullptr.
 template <class Form>
 const Form* form_of(const RankMap& map) {
-  const auto* kept = std::get_if<std::shared_ptr<const RankForm>>(&map.form());
-  if (kept == nullptr || (*kept)->which != AllForms::index_of<Form>()) return nullptr;
-  return &static_cast<const KeptForm<Form>&>(**kept).form;
+  const auto* kept = kept_as<KeptForm<Form>>(map, AllForms::index_of<Form>());
+  return kept == nullptr ? nullptr : &kept->form;
 }
+inline const CustomForm* custom_form_of(const RankMap& map) { return kept_as<CustomForm>(map, RankForm::custom); }
 
-}  // namespace ranks
-}  // namespace longshore
+}  // namespace longshore::ranks

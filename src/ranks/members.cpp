@@ -1,6 +1,4 @@
 // What maps are made from, and the checks that all of them go through.
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <unordered_map>
 
@@ -35,38 +33,7 @@ void Members::read(Index first, Index n, Index* out) const {
   }
 }
 
-namespace ranks {
-
-void write_fixed(WordWriter& out, const FixedIntegers& list) {
-  out.index(list.width());
-  out.list(list.words());
-}
-
-FixedIntegers read_fixed(WordReader& in, Index size) {
-  const auto width = int(in.within(0, FixedIntegers::most_bits, "a width"));
-  const auto words = in.list();
-  return FixedIntegers::from_words(size, width, words);
-}
-
-void write_sequence(WordWriter& out, const EliasFano& sequence) {
-  out.index(sequence.size()), out.index(sequence.universe());
-  out.list(sequence.low().words());
-  out.list(sequence.high().words());
-}
-
-EliasFano read_sequence(WordReader& in, Index most) {
-  const Index size = in.within(0, most, "a number of values"),
-              universe = in.within(0, RankMap::largest_world + 1, "a bound of values");
-  const auto low = in.list(), high = in.list();
-  return EliasFano::from_words(size, universe, low, high);
-}
-
-void refuse_rank(Index w, Index position, Index world) {
-  throw Error(ErrorKind::argument, "rank " + std::to_string(w) + " at position " + std::to_string(position) +
-                                       " is outside [0, " + std::to_string(world) + ")");
-}
-
-std::vector<Interval> intervals_of(const Members& members) {
+std::vector<Interval> Members::intervals() const {
   std::vector<Interval> intervals;
   auto add = [&](Index first, Index last) {
     if (!intervals.empty() && intervals.back().last == first)
@@ -77,18 +44,25 @@ std::vector<Interval> intervals_of(const Members& members) {
       throw Error(ErrorKind::argument, "rank " + std::to_string(first) + " follows rank " +
                                            std::to_string(intervals.back().last - 1) + ": the ranks do not ascend");
   };
-  for (const auto& run : members.runs())
+  for (const auto& run : runs_)
     if (run.count == 0)
       continue;
     else if (run.count == 1 || run.step == 1)
       add(run.first, run.first + run.count);
     else
       for (Index k = 0; k < run.count; ++k) add(run.first + k * run.step, run.first + k * run.step + 1);
-  if (members.runs().empty())
-    members.each_piece([&](Index, std::span<const Index> values) {
+  if (runs_.empty())
+    each_piece([&](Index, std::span<const Index> values) {
       for (const Index value : values) add(value, value + 1);
     });
   return intervals;
+}
+
+namespace ranks {
+
+void refuse_rank(Index w, Index position, Index world) {
+  throw Error(ErrorKind::argument, "rank " + std::to_string(w) + " at position " + std::to_string(position) +
+                                       " is outside [0, " + std::to_string(world) + ")");
 }
 
 namespace {
@@ -149,19 +123,6 @@ void check_distinct_runs(std::span<const AffineRun> runs) {
                                              "through for ranks that come twice; at most " +
                                              std::to_string(most));
   check_distinct(Members(runs), sorted.front().lowest(), highest);
-}
-
-LoadedLibrary::LoadedLibrary(const char* file, const char* needed_by, const char* package)
-    : handle_(dlopen(file, RTLD_NOW | RTLD_LOCAL)), file_(file), needed_by_(needed_by), package_(package) {}
-
-void* LoadedLibrary::address(const char* symbol) const {
-  void* found = handle_ ? dlsym(handle_, symbol) : nullptr;
-  if (found == nullptr)
-    throw Error(ErrorKind::argument, std::string(needed_by_) + " needs the library " + file_ +
-                                         ", which is not installed (Debian: "
-                                         "apt-get install " +
-                                         package_ + ")");
-  return found;
 }
 
 }  // namespace ranks

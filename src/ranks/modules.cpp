@@ -1,6 +1,6 @@
-// The modules of the library: what each would cost, from one analysis, and how it is built. Times
-// are of questions at random on a server's core, as `longshore bench ranks` has measured them;
-// what the nearer caches of such a core do not hold is added.
+// The library's own modules: what each would cost, from one analysis, and how it is built. Times are of questions at random
+// on a server's core, as `longshore bench ranks` has measured them; what the nearer caches of such a core do not hold is
+// added.
 #include <algorithm>
 #include <cmath>
 
@@ -11,40 +11,32 @@ namespace longshore {
 
 using namespace ranks;
 
+Estimate Estimate::of(const Analysis& a, Index bytes, double select_ns, double rank_ns, int accesses,
+                      std::string note) {
+  constexpr double first_cache = 48e3, second_cache = 2e6, last_cache = 64e6;
+  const double kept = double(std::max<Index>(bytes, 1));
+  const double each = kept < first_cache ? 0 : kept < second_cache ? 0.7 : kept < last_cache ? 2.5 : 30;
+  const double reached = accesses * each;
+  if (rank_ns >= 0)
+    rank_ns += reached;
+  else if (a.ascending)
+    rank_ns = std::log2(double(a.size) + 2) * (select_ns + 4);
+  return {true, kept, select_ns + reached, rank_ns, std::move(note)};
+}
+
 namespace {
 
-/// What reaching for so many bytes at random adds, with so many accesses that depend on one another.
-double memory_ns(double bytes, int accesses) {
-  constexpr double first_cache = 48e3, second_cache = 2e6, last_cache = 64e6;
-  const double each = bytes < first_cache ? 0 : bytes < second_cache ? 0.7 : bytes < last_cache ? 2.5 : 30;
-  return accesses * each;
-}
-
-Estimate impossible(std::string why) {
-  Estimate estimate;
-  estimate.note = std::move(why);
-  return estimate;
-}
-
-/// A form of `bytes`, asked in `select` and `rank` nanoseconds and so many accesses to memory. Where the ranks ascend,
-/// what has no RANK of its own is bisected.
-Estimate costs(const Analysis& a, Index bytes, double select, double rank, int accesses, std::string note = {}) {
-  Estimate estimate{true, double(std::max<Index>(bytes, 1)), 0, rank, std::move(note)};
-  estimate.select_ns = select + memory_ns(estimate.bytes, accesses);
-  if (rank < 0 && a.ascending) estimate.rank_ns = std::log2(double(a.size) + 2) * (select + 4);
-  if (rank >= 0) estimate.rank_ns += memory_ns(estimate.bytes, accesses);
-  return estimate;
-}
+Estimate impossible(std::string why) { return Estimate::impossible(std::move(why)); }
 
 /// Of what is no closed form: the form stands behind a pointer.
 template <class Form>
 Estimate kept(const Analysis& a, Index bytes, double select, double rank, int accesses, std::string note = {}) {
-  return costs(a, kept_bytes<Form> + bytes, select, rank, accesses, std::move(note));
+  return Estimate::of(a, kept_bytes<Form> + bytes, select, rank, accesses, std::move(note));
 }
 
 constexpr double searched = -1;
 
-/// A module as its name and two functions.
+/// A module as its name and two functions; its forms are the library's, which `from_bytes` reads.
 class Module : public RankModule {
  public:
   using Estimator = Estimate (*)(const Analysis&);
@@ -52,7 +44,7 @@ class Module : public RankModule {
   Module(std::string_view name, Estimator estimator, Maker maker) : name_(name), estimator_(estimator), maker_(maker) {}
 
   std::string_view name() const override { return name_; }
-  Estimate estimate(const Analysis& analysis) const override { return estimator_(analysis); }
+  Estimate estimate(const Members&, const Analysis& analysis) const override { return estimator_(analysis); }
   RankMap::Form build(const Members& members, const Analysis& analysis) const override {
     const auto possible = estimator_(analysis);
     if (!possible.possible) throw Error(ErrorKind::argument, std::string(name_) + ": " + possible.note);
@@ -74,22 +66,12 @@ const char* no_list_of_set(const Analysis& a) {
   return !a.ascending ? no_set : a.size == 0 ? "no members" : not_listed(a);
 }
 
-// --- closed forms
-
 Estimate estimate_nest(const Analysis& a) {
   if (!a.nest) return impossible("the ranks are no nested loops");
   const auto depth = double(a.nest->depth());
-  auto estimate = costs(a, a.nest->bytes(), 1.4 + 0.6 * (depth - 1), 3 + 3 * depth, 0, a.nest->to_string());
-  return estimate;
+  return Estimate::of(a, a.nest->bytes(), 1.4 + 0.6 * (depth - 1), 3 + 3 * depth, 0, a.nest->to_string());
 }
 RankMap::Form make_nest(const Members&, const Analysis& a) { return *a.nest; }
-
-Estimate estimate_stride(const Analysis& a) {
-  if (!a.nest || a.nest->depth() > 1) return impossible("the ranks are no stride");
-  return estimate_nest(a);
-}
-
-// --- sets
 
 Estimate estimate_elias_fano(const Analysis& a) {
   if (const char* why = no_list_of_set(a)) return impossible(why);
@@ -135,8 +117,6 @@ Estimate estimate_dag(const Analysis& a) {
                        std::to_string(a.dag_nodes) + " nodes, " + std::to_string(a.dag_leaves) + " leaves");
 }
 RankMap::Form make_dag(const Members&, const Analysis& a) { return a.diagram; }
-
-// --- lists
 
 Estimate estimate_array(const Analysis& a) {
   if (const char* why = not_listed(a)) return impossible(why);
@@ -198,7 +178,7 @@ Estimate estimate_product(const Analysis& a) {
   const auto& outer = *a.product->outer_analysis;
   Estimate best;
   for (const auto* module : outer_modules()) {
-    const auto estimate = module->estimate(outer);
+    const auto estimate = module->estimate(Members(a.product->outer), outer);
     if (estimate.possible && (!best.possible || Strategy().score(estimate) < Strategy().score(best))) best = estimate;
   }
   const auto depth = double(a.product->inner.depth());
@@ -213,114 +193,21 @@ RankMap::Form make_product(const Members&, const Analysis& a) {
   return keep(ProductForm(std::move(outer), a.product->inner, a.product->base, a.product->unit));
 }
 
-// --- the thesis's
+}  // namespace
 
-Estimate estimate_gap(const Analysis& a) {
-  if (const char* why = no_list_of_set(a)) return impossible(why);
-  return kept<GapForm>(a, GapForm::bytes_of(a.size, std::max<Index>(a.largest_step, 0), a.highest), 38, searched, 2);
+std::optional<Index> CustomForm::rank(Index) const { return std::nullopt; }
+void CustomForm::read(Index first, Index n, Index* out) const {
+  for (Index k = 0; k < n; ++k) out[k] = select(first + k);
 }
-RankMap::Form make_gap(const Members& m, const Analysis&) { return keep(GapForm(m)); }
+std::optional<std::vector<std::uint64_t>> CustomForm::words() const { return std::nullopt; }
+bool CustomForm::check(Index, bool) const { return false; }
 
-Estimate estimate_bitmap(const Analysis& a) {
-  if (const char* why = no_list_of_set(a)) return impossible(why);
-  if (a.span() > most_kept_bits) return impossible("too many bits");
-  return kept<SumsBitmapForm>(a, SumsBitmapForm::bytes_of(a.span()), 28 + 9 * std::log2(double(a.span()) / 1024 + 1),
-                              20, 2);
-}
-RankMap::Form make_bitmap(const Members& m, const Analysis& a) { return keep(SumsBitmapForm(m, a.lowest, a.highest)); }
-
-/// Nests have better than diagrams, so the analysis does not look for theirs; 0 where there is no small one.
-Index paths_of_nest(const Analysis& a, int bits) {
-  constexpr Index most_intervals = Index{1} << 18, most_nodes = Index{1} << 12;
-  if (a.ranges > most_intervals || a.size > most_kept) return 0;
-  try {
-    return DagForm(intervals_of(Members(RankMap::of_nest(*a.nest, a.world))), bits, most_nodes)
-        .paths(BddForm::most_paths);
-  } catch (const Error&) {
-    return 0;
-  }
+std::shared_ptr<const CustomForm> RankModule::read(std::span<const std::uint64_t>, Index, Index) const {
+  throw Error(ErrorKind::argument, "the module \"" + std::string(name()) + "\" reads nothing that was stored");
 }
 
-/// Without a diagram, each range is taken for aligned blocks of powers of two, and
-/// as many of them as ranges of that length have on average wherever they begin.
-Index paths_of_ranges(const Analysis& a) {
-  const double length = double(a.size) / double(a.ranges);
-  return std::min(a.size, Index(double(a.ranges) * std::max(1.0, std::log2(length) + 0.25)));
-}
-
-Estimate estimate_bdd(const Analysis& a) {
-  if (!a.ascending) return impossible(no_set);
-  if (!buddy_available()) return impossible("needs the library libbdd.so.0 (Debian: apt-get install libbdd0c2)");
-  if (a.size == 0 || a.size > most_kept) return impossible("no diagram of few paths");
-  const int bits = std::max(1, FixedIntegers::bits_of(a.highest));
-  Index paths = a.nest ? paths_of_nest(a, bits) : a.paths, most = BddForm::most_paths;
-  const bool guessed = paths == 0 && !a.nest && a.enumerated;
-  if (guessed) paths = paths_of_ranges(a), most /= 2;
-  if (paths == 0 || paths > most) return impossible("no diagram of few paths");
-  return kept<BddForm>(a, BddForm::bytes_of(paths, bits), 150 + 4.5 * double(paths), 200 + 8.5 * double(paths), 0,
-                       (guessed ? "about " : "") + std::to_string(paths) + " paths");
-}
-RankMap::Form make_bdd(const Members& m, const Analysis& a) {
-  const int bits = std::max(1, FixedIntegers::bits_of(a.highest));
-  const auto intervals = intervals_of(a.runs.empty() ? m : Members(a.runs));
-  return keep(BddForm(bdd_paths_by_buddy(intervals, bits, BddForm::most_paths), bits));
-}
-
-/// The thesis's representations of sets, which its permutations are of.
-const Modules& set_modules() {
-  static const Modules modules{&rank_module("stride"), &rank_module("bdd"), &rank_module("bitmap"),
-                               &rank_module("gap")};
-  return modules;
-}
-
-/// The set of a list, as far as it is known without sorting. Of
-/// members at random, the largest gap is the mean one times ln(size).
-Index bytes_of_set(const Analysis& a) {
-  if (a.span() == a.size) return AffineNest::stride(a.lowest, a.size, 1).bytes();
-  const double gap = double(a.span()) / double(a.size) * std::max(std::log(double(a.size)), 1.0);
-  const Index gaps =
-      kept_bytes<GapForm> + GapForm::bytes_of(a.size, std::min(Index(gap), a.span() - a.size + 1), a.highest);
-  if (a.span() > most_kept_bits) return gaps;
-  return std::min(gaps, kept_bytes<SumsBitmapForm> + SumsBitmapForm::bytes_of(a.span()));
-}
-
-double run_entropy(const Analysis& a) { return std::log2(double(a.ascents)); }
-
-Estimate estimate_wavelet(const Analysis& a) {
-  if (a.ascending) return impossible("the ranks ascend: there is nothing to permute");
-  if (const char* why = not_listed(a)) return impossible(why);
-  if (a.ascents > WaveletForm::most_runs) return impossible(std::to_string(a.ascents) + " ascending runs");
-  Index bytes = WaveletForm::bytes_of(a.ascents, a.size, run_entropy(a));
-  if (a.size < a.world)
-    bytes += bytes_of_set(a) + 2 * Index(sizeof(RankMap)) + kept_bytes<ChildForm>;  // a child of its set
-  return kept<WaveletForm>(a, bytes, 25 + 25 * run_entropy(a), 20 + 14 * run_entropy(a), 2,
-                           std::to_string(a.ascents) + " ascending runs");
-}
-RankMap::Form make_wavelet(const Members& m, const Analysis& a) {
-  std::vector<Index> members(std::size_t(m.size())), sorted;
-  m.read(0, m.size(), members.data());
-  sorted = members;
-  std::sort(sorted.begin(), sorted.end());
-  const auto set = make_trusted(Members(sorted), a.world, {0, set_modules(), LookupKind::none});
-  for (auto& w : members) w = std::lower_bound(sorted.begin(), sorted.end(), w) - sorted.begin();
-  RankMap permutation(keep(WaveletForm(Members(members))), m.size(), false);
-  if (set.size() == a.world) return permutation.form();
-  return keep(ChildForm(set, std::move(permutation)));
-}
-
-Estimate estimate_bwt(const Analysis& a) {
-  if (const char* why = not_listed(a)) return impossible(why);
-  if (!bzip2_available()) return impossible("needs the library libbz2.so.1.0 (Debian: apt-get install libbz2-1.0)");
-  if (a.sample.empty()) return impossible("the members were not looked at");
-  const double each = double(BwtForm::compressed_bytes(a.sample, a.world)) / double(a.sample.size());
-  const Index bytes = BwtForm::bytes_of(Index(double(a.size) * each), a.size);
-  return kept<BwtForm>(a, bytes, a.size <= BwtForm::block ? 15 : 80000, searched, 0);
-}
-RankMap::Form make_bwt(const Members& m, const Analysis& a) { return keep(BwtForm(m, a.world)); }
-
-const std::vector<Module>& modules() {
-  static const std::vector<Module> list{
-      {"stride", estimate_stride, make_nest},
+const Modules& standard_modules() {
+  static const Module modules[] = {
       {"nest", estimate_nest, make_nest},
       {AffineRunsForm::name, estimate_affine_runs, make_affine_runs},
       {EliasFanoForm::name, estimate_elias_fano, make_elias_fano},
@@ -334,54 +221,32 @@ const std::vector<Module>& modules() {
       {DagForm::name, estimate_dag, make_dag},
       {PackedForm::name, estimate_packed, make_packed},
       {ArrayForm::name, estimate_array, make_array},
-      {GapForm::name, estimate_gap, make_gap},
-      {SumsBitmapForm::name, estimate_bitmap, make_bitmap},
-      {BddForm::name, estimate_bdd, make_bdd},
-      {WaveletForm::name, estimate_wavelet, make_wavelet},
-      {BwtForm::name, estimate_bwt, make_bwt},
   };
+  static const Modules list = [] {
+    Modules all;
+    for (const auto& module : modules) all.push_back(&module);
+    return all;
+  }();
   return list;
-}
-
-Modules named(std::initializer_list<std::string_view> names) {
-  Modules list;
-  for (const auto name : names) list.push_back(&rank_module(name));
-  return list;
-}
-
-}  // namespace
-
-RankMap::Form RankModule::custom(std::shared_ptr<const CustomForm> form) { return keep(UserForm(std::move(form))); }
-
-const RankModule& rank_module(std::string_view name) {
-  std::string known;
-  for (const auto& module : modules()) {
-    if (module.name() == name) return module;
-    known += (known.empty() ? "" : ", ") + std::string(module.name());
-  }
-  throw Error(ErrorKind::argument, "there is no representation \"" + std::string(name) + "\"; there are " + known);
 }
 
 const Modules& all_modules() {
   static const Modules all = [] {
-    Modules list;
-    for (const auto& module : modules()) list.push_back(&module);
+    Modules list = standard_modules();
+    for (const auto* module : thesis_modules())
+      if (std::find(list.begin(), list.end(), module) == list.end()) list.push_back(module);
     return list;
   }();
   return all;
 }
 
-// The array is no part of this: packed is hardly slower and smaller. Of
-// the thesis's modules, none other is better at anything that these do.
-const Modules& standard_modules() {
-  static const Modules standard = named({"nest", "affine-runs", "elias-fano", "holes", "bitmap512", "runs", "linear",
-                                         "grammar", "product", "chunks", "dag", "packed", "array"});
-  return standard;
-}
-
-const Modules& thesis_modules() {
-  static const Modules thesis = named({"stride", "bdd", "bitmap", "gap", "wavelet", "packed", "bwt", "array"});
-  return thesis;
+const RankModule& rank_module(std::string_view name) {
+  const auto& all = all_modules();
+  const auto at = std::find_if(all.begin(), all.end(), [name](const auto* module) { return module->name() == name; });
+  if (at != all.end()) return **at;
+  std::string known;
+  for (const auto* module : all) known += (known.empty() ? "" : ", ") + std::string(module->name());
+  throw Error(ErrorKind::argument, "there is no representation \"" + std::string(name) + "\"; there are " + known);
 }
 
 }  // namespace longshore

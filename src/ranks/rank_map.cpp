@@ -5,6 +5,7 @@
 #include "ranks/forms.hpp"
 #include "ranks/lookup.hpp"
 #include "ranks/make.hpp"
+#include "ranks/runs.hpp"
 
 namespace longshore {
 
@@ -71,14 +72,12 @@ RankMap RankMap::of_runs(std::span<const AffineRun> runs, Index world) {
 
 RankMap RankMap::of(std::span<const Index> members, Index world, const Strategy& strategy) {
   check_world(world);
-  const Members source(members);
-  return ranks::make_analysed(source, analyse(source, world), strategy);
+  return ranks::make_checked(Members(members), world, strategy);
 }
 
 RankMap RankMap::of_runs(std::span<const AffineRun> runs, Index world, const Strategy& strategy) {
   check_world(world);
-  const Members source(runs);
-  return ranks::make_analysed(source, analyse(source, world), strategy);
+  return ranks::make_checked(Members(runs), world, strategy);
 }
 
 RankMap RankMap::child(const RankMap& parent, const RankMap& positions) {
@@ -254,8 +253,12 @@ Index RankMap::bytes() const {
 
 std::string_view RankMap::representation() const {
   if (const auto* closed = nest()) return closed->depth() == 1 ? "stride" : "nest";
-  if (const auto* user = form_of<ranks::UserForm>(*this)) return user->own_name();
-  return visit_form(kept(form_), [](const auto& form) { return form.name; });
+  return visit_form(kept(form_), [](const auto& form) {
+    if constexpr (requires { form.own_name(); })
+      return form.own_name();
+    else
+      return form.name;
+  });
 }
 
 bool RankMap::operator==(const RankMap& other) const {

@@ -1,6 +1,6 @@
-// The stored form of a map: "LSRM" and the version; the world, the size and flags (ascending, the kind of
-// index); the name of the form; its content; a checksum of all before it. Words of 64 bits,
-// little-endian. A map within a map has no header of its own.
+// The stored form of a map: "LSRM" and the version; the world, the size and flags (ascending, the kind of index); the name
+// of the form; its content, which for "module" is the module's name and a list of words; a checksum of all before it.
+// Words of 64 bits, little-endian. A map within a map has no header of its own.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -16,7 +16,7 @@ namespace ranks {
 namespace {
 
 constexpr StoredKind stored_kind{"LSRM", 1, "rank map"};
-constexpr std::string_view nest_name = "nest";
+constexpr std::string_view nest_name = "nest", module_name = "module";
 
 void write_nest(WordWriter& out, const AffineNest& nest) {
   out.index(nest.base()), out.index(nest.size() == 0 ? 0 : Index(nest.depth()));
@@ -32,17 +32,25 @@ AffineNest read_nest(WordReader& in, const FormHead& head) {
   return AffineNest(base, axes);
 }
 
-/// Reads the form of this name.
-template <std::size_t Which = 0>
+/// The form of this name.
+template <std::size_t Which = 1>
 RankMap::Form read_form(const std::string& name, WordReader& in, const FormHead& head) {
   if constexpr (Which == AllForms::size) {
     in.refuse("has a representation \"" + name + "\", which there is not");
   } else {
     using Form = AllForms::At<Which>;
-    if constexpr (!std::is_same_v<Form, UserForm>)
-      if (Form::name == name) return keep(Form::stored(in, head));
-    return read_form<Which + 1>(name, in, head);
+    return Form::name == name ? keep(Form::stored(in, head)) : read_form<Which + 1>(name, in, head);
   }
+}
+
+/// What a module wrote: its name and words that only it can read.
+RankMap::Form read_module(WordReader& in, const FormHead& head) {
+  const auto name = in.text();
+  const auto words = in.list();
+  for (const auto* modules : {head.modules, &all_modules()})
+    for (const auto* module : *modules)
+      if (module->name() == name) return module->read(words, head.size, head.world);
+  in.refuse("is of the module \"" + name + "\", which is not among those that it is read with");
 }
 
 Checked check_form(const RankMap& map, const FormHead& head) {
@@ -51,12 +59,7 @@ Checked check_form(const RankMap& map, const FormHead& head) {
     if (map.ascending() != map.nest()->ascending()) throw Error(ErrorKind::argument, "nest: the order is another");
     return Checked::all;
   }
-  return visit_form(*std::get<1>(map.form()), [&](const auto& form) {
-    if constexpr (requires { form.check(head); })
-      return form.check(head);
-    else
-      return Checked::structure;
-  });
+  return visit_form(*std::get<1>(map.form()), [&](const auto& form) { return form.check(head); });
 }
 
 /// Looks at every member.
@@ -82,9 +85,14 @@ void write_map(WordWriter& out, const RankMap& map) {
   if (const auto* nest = map.nest()) {
     out.text(nest_name);
     write_nest(out, *nest);
-  } else if (form_of<UserForm>(map) != nullptr) {
-    out.text(PackedForm::name);
-    PackedForm(Members(map), map.world()).write(out);
+  } else if (const auto* custom = custom_form_of(map)) {
+    if (const auto words = custom->words()) {
+      out.text(module_name), out.text(custom->name());
+      out.list(*words);
+    } else {
+      out.text(PackedForm::name);
+      PackedForm(Members(map), map.world()).write(out);
+    }
   } else {
     visit_form(*std::get<1>(map.form()), [&](const auto& form) {
       if constexpr (requires { form.write(out); }) {
@@ -111,7 +119,9 @@ RankMap read_map(WordReader& in, const FormHead& within) {
   if ((flags & 0xfe) != 0 || lookup > std::uint64_t(LookupKind::shortcuts)) in.refuse("has unknown flags");
   if (head.size < 2 && !head.ascending) in.refuse("has fewer than two members that do not ascend");
   const auto name = in.text();
-  RankMap::Form form = name == nest_name ? RankMap::Form(read_nest(in, head)) : read_form(name, in, head);
+  RankMap::Form form = name == nest_name     ? RankMap::Form(read_nest(in, head))
+                       : name == module_name ? read_module(in, head)
+                                             : read_form(name, in, head);
   RankMap map(std::move(form), head.world, head.ascending);
   if (map.size() != head.size)
     in.refuse("has " + std::to_string(map.size()) + " members, not " + std::to_string(head.size));
@@ -129,10 +139,14 @@ std::vector<std::byte> RankMap::to_bytes() const {
 }
 
 RankMap RankMap::from_bytes(std::span<const std::byte> bytes, Index most_members) {
+  return from_bytes(bytes, most_members, all_modules());
+}
+
+RankMap RankMap::from_bytes(std::span<const std::byte> bytes, Index most_members, const Modules& modules) {
   const auto content = stored_content(ranks::stored_kind, bytes);
   WordReader in(content, ranks::stored_kind);
   try {
-    auto map = ranks::read_map(in, {0, 0, true, most_members, 0});
+    auto map = ranks::read_map(in, {0, 0, true, most_members, &modules});
     in.end();
     return map;
   } catch (const Error& error) {
@@ -145,7 +159,7 @@ RankMap RankMap::from_bytes(std::span<const std::byte> bytes, Index most_members
 
 bool RankMap::validate(std::string& reason) const {
   try {
-    if (ranks::check_form(*this, {size_, world_, ascending_, size_, 0}) == ranks::Checked::structure)
+    if (ranks::check_form(*this, {size_, world_, ascending_, size_}) == ranks::Checked::structure)
       ranks::check_members(*this);
     // A few members, from one end to the other, are where they are found.
     constexpr Index looks = 1000;

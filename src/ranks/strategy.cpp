@@ -5,6 +5,7 @@
 
 #include "ranks/forms.hpp"
 #include "ranks/make.hpp"
+#include "ranks/runs.hpp"
 
 namespace longshore {
 
@@ -28,11 +29,11 @@ void check_alpha(const Strategy& strategy) {
 }
 
 /// The best score first; what is not possible last.
-std::vector<Candidate> candidates(const Analysis& analysis, const Strategy& strategy) {
+std::vector<Candidate> candidates(const Members& members, const Analysis& analysis, const Strategy& strategy) {
   check_alpha(strategy);
   std::vector<Candidate> list;
   for (const auto* module : strategy.modules.empty() ? standard_modules() : strategy.modules) {
-    auto estimate = module->estimate(analysis);
+    auto estimate = module->estimate(members, analysis);
     const double score = estimate.possible ? strategy.score(estimate) : INFINITY;
     list.push_back({module, std::move(estimate), score});
   }
@@ -44,7 +45,7 @@ std::vector<Candidate> candidates(const Analysis& analysis, const Strategy& stra
 
 RankMap make_analysed(const Members& members, const Analysis& analysis, const Strategy& strategy) {
   std::string why;
-  for (const auto& candidate : candidates(analysis, strategy)) {
+  for (const auto& candidate : candidates(members, analysis, strategy)) {
     const std::string name(candidate.module->name());
     if (!candidate.estimate.possible) {
       why += (why.empty() ? "" : "; ") + name + ": " + candidate.estimate.note;
@@ -62,6 +63,14 @@ RankMap make_analysed(const Members& members, const Analysis& analysis, const St
   }
   if (analysis.size == 0) return RankMap(AffineNest(), analysis.world, true);
   throw Error(ErrorKind::argument, "none of the representations can hold the map: " + why);
+}
+
+RankMap make_checked(const Members& members, Index world, const Strategy& strategy) {
+  check_alpha(strategy);
+  // Nothing is better for a stride, and most lists that are none are seen to be none at their first members.
+  if (strategy.modules.empty())
+    if (auto stride = stride_of(members, world)) return RankMap::of_nest(std::move(*stride), world);
+  return make_analysed(members, analyse(members, world), strategy);
 }
 
 RankMap make_trusted(const Members& members, Index world, const Strategy& strategy) {
@@ -106,7 +115,7 @@ std::string scaled(double value) {
 Explanation explain(const Members& members, Index world, const Strategy& strategy) {
   const auto analysis = analyse(members, world);
   Explanation out{analysis.size, world, structure_of(analysis), {}};
-  for (auto& [module, estimate, score] : ranks::candidates(analysis, strategy))
+  for (auto& [module, estimate, score] : ranks::candidates(members, analysis, strategy))
     out.rows.push_back({std::string(module->name()), estimate, score, false});
   if (!out.rows.empty() && out.rows[0].estimate.possible) out.rows[0].chosen = true;
   return out;

@@ -15,7 +15,7 @@ const std::vector<Bytes>& corpus() {
     for (const auto& [name, members, world] : rank_cases(8))
       for (const auto* module : all_modules()) {
         const auto analysis = analyse(Members(members), world);
-        if (members.size() > 3000 || !module->estimate(analysis).possible) continue;
+        if (members.size() > 3000 || !module->estimate(Members(members), analysis).possible) continue;
         list.push_back(RankMap::of(members, world, {0.25, {module}, LookupKind::hash}).to_bytes());
       }
     const auto parent = RankMap::of(iota(0, 100, 3), 300);

@@ -95,6 +95,22 @@ def test_rooms_include_along_the_arrows():
     assert not wrong, "\n".join(wrong)
 
 
+def test_the_representations_of_the_thesis_use_what_users_modules_use():
+    """They see the public headers of ranks, and sequences; and nobody else sees them but by their names."""
+    thesis = ROOT / "src" / "ranks" / "thesis"
+    may = re.compile(r"[\w]+|longshore/(ranks|sequences|core)/\w+\.h(pp)?|(sequences|core|ranks/thesis)/\w+\.hpp")
+    wrong, inside = [], 0
+    for path in CPP:
+        if path.relative_to(ROOT).parts[0] not in {"include", "src"}:
+            continue
+        inside += path.parent == thesis
+        for name in INCLUDE.findall(path.read_text()):
+            if may.fullmatch(name) is None if path.parent == thesis else "ranks/thesis/" in name:
+                wrong.append(f"{path.relative_to(ROOT)} includes {name}")
+    assert inside > 5
+    assert not wrong, "\n".join(wrong)
+
+
 def test_mpi_is_included_in_its_engine_only():
     wrong = [
         f"{path.relative_to(ROOT)} includes {name}"

@@ -41,8 +41,10 @@ def test_core_without_a_look_for_mpi(prefix, tmp_path):
     run(tmp_path / "build" / "plain")
 
 
-def test_the_example_runs(prefix, tmp_path):
-    assert run(build_example(prefix, tmp_path) / "redistribute")
+def test_the_examples_run(prefix, tmp_path):
+    build = build_example(prefix, tmp_path)
+    assert run(build / "redistribute")
+    assert "as triangle in" in run(build / "rank_module")
 
 
 @pytest.fixture(scope="session")

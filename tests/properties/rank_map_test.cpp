@@ -1,5 +1,6 @@
 // Rank maps of any members, against the list of them: each module, each strategy, the algebra, the stored form.
 #include "longshore/ranks/rank_groups.hpp"
+#include "longshore/ranks/rank_module.hpp"
 
 #include "support/generators.hpp"
 #include "support/ranks.hpp"
@@ -75,7 +76,7 @@ RC_GTEST_PROP(RankMap, every_possible_module_holds_what_it_was_given, ()) {
   const auto analysis = analyse(Members(drawn.members), drawn.world);
   for (const auto* module : all_modules()) {
     constexpr double most_bytes = 1 << 24;  // a bitmap of a huge world teaches nothing
-    const auto estimate = module->estimate(analysis);
+    const auto estimate = module->estimate(Members(drawn.members), analysis);
     if (!estimate.possible || estimate.bytes > most_bytes) continue;
     RC_LOG() << "\n" << module->name();
     const auto map = RankMap::of(drawn.members, drawn.world,

@@ -124,7 +124,7 @@ TEST(Analysis, estimates_bytes_of_what_it_does_not_build) {
   for (const auto& [name, members, world] : rank_cases(14)) {
     const auto analysis = analyse(Members(members), world);
     for (const auto* module : all_modules()) {
-      const auto estimate = module->estimate(analysis);
+      const auto estimate = module->estimate(Members(members), analysis);
       if (!estimate.possible || members.empty()) continue;
       SCOPED_TRACE(name + ": " + std::string(module->name()));
       const auto bytes = double(RankMap(module->build(Members(members), analysis), world, analysis.ascending).bytes());

@@ -51,9 +51,6 @@ class Distribution {
   Index count_below(Index coordinate, Index index) const;
   Runs owned(Index coordinate) const;  ///< in closed form
   /// The single interval of a coordinate; requires `intervals()`.
-  struct Interval {
-    Index first, last;
-  };
   Interval interval(Index coordinate) const;
   /// The same dealing seen by the sub-array [first, last).
   Distribution window(Index first, Index last) const;

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "longshore/ranks/rank_groups.hpp"
+#include "longshore/ranks/rank_map.hpp"
 
 namespace longshore {
 

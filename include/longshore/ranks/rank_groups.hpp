@@ -1,7 +1,7 @@
 /// The algebra of groups on rank maps: in MPI's order, and as sets. Nothing is enumerated where the forms allow.
 #pragma once
 
-#include "longshore/ranks/rank_module.hpp"
+#include "longshore/ranks/strategy.hpp"
 
 namespace longshore {
 

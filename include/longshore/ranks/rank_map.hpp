@@ -1,4 +1,9 @@
 /// ranks: `RankMap`, which world rank a group member is, in the representation that suits it.
+///
+///   const auto group = RankMap::of(list, world);   // how it is kept is chosen: `strategy.hpp` says how
+///   group.world_rank(3), group.rank(w);            // SELECT and RANK
+///
+/// `rank_groups.hpp` has the algebra of groups, `rank_module.hpp` shows how to add a representation.
 #pragma once
 
 #include <compare>
@@ -19,8 +24,16 @@
 namespace longshore {
 
 struct Strategy;
-struct RankForm;   ///< what is kept of a map that has no closed form
+class RankModule;
 class RankLookup;  ///< an index for `rank`
+using Modules = std::vector<const RankModule*>;
+
+/// What is kept of a map that has no closed form: one of the library's own forms, or what a module keeps (`CustomForm`).
+struct RankForm {
+  static constexpr std::uint8_t custom = 0;
+  static constexpr Index counts_bytes = 2 * sizeof(void*);  ///< of the maps that share it
+  std::uint8_t which = custom;
+};
 
 /// Consecutive members: first, first + step, ...; `count` of them.
 struct AffineRun {
@@ -119,6 +132,9 @@ class RankMap {
   /// What `to_bytes` wrote. Throws `Error(argument)` saying what is wrong; never trusts a length, a rank or a link. A
   /// few bytes can stand for many members, and checking takes time for each: bytes from strangers are given a bound.
   static RankMap from_bytes(std::span<const std::byte> bytes, Index most_members = std::numeric_limits<Index>::max());
+  /// The same; what a module has written is read by the one of these that has its name, and otherwise by those that
+  /// come with the library.
+  static RankMap from_bytes(std::span<const std::byte> bytes, Index most_members, const Modules& modules);
   /// False, and why, where ranks are outside the world, come twice, or are not found where they are.
   bool validate(std::string& reason) const;
 

@@ -1,54 +1,19 @@
-/// How representations are chosen: one analysis of a map, modules
-/// that estimate from it, strategies that weigh what they say.
+/// How to add a representation of rank maps: derive a `CustomForm`, which is what is kept of one map, and a `RankModule`,
+/// which says what that would cost, makes it and reads it back; then name the module in `Strategy::modules`.
+///
+///   struct Pairs : RankModule { ... } pairs;
+///   Strategy strategy;
+///   strategy.modules = standard_modules(), strategy.modules.push_back(&pairs);
+///   const auto map = RankMap::of(members, world, strategy);
+///
+/// `examples/cpp/rank_module.cpp` is one in full. The thesis's representations, in `src/ranks/thesis/`, are others.
 #pragma once
 
-#include <functional>
 #include <optional>
 
-#include "longshore/ranks/rank_map.hpp"
+#include "longshore/ranks/strategy.hpp"
 
 namespace longshore {
-
-/// What a map is made from: a list, runs, or another map; read in pieces, never copied.
-class Members {
- public:
-  explicit Members(std::span<const Index> list) : list_(list), size_(Index(list.size())) {}
-  explicit Members(std::span<const AffineRun> runs);
-  explicit Members(const RankMap& map) : map_(&map), size_(map.size()) {}
-
-  Index size() const { return size_; }
-  void read(Index first, Index n, Index* out) const;
-  /// The runs it was given as, or none.
-  std::span<const AffineRun> runs() const { return runs_; }
-  /// The map it was given as, or nullptr.
-  const RankMap* map() const { return map_; }
-  /// The list it was given as, or none.
-  std::span<const Index> list() const { return list_; }
-  /// visit(first, values) for pieces of 4096 members, the last perhaps shorter.
-  template <class Visit>
-  void each_piece(Visit visit) const {
-    constexpr Index piece = 4096;
-    std::vector<Index> room(list_.empty() ? std::size_t(std::min(piece, size_)) : 0);
-    for (Index first = 0; first < size_; first += piece) {
-      const Index n = std::min(piece, size_ - first);
-      if (room.empty()) {
-        visit(first, list_.subspan(std::size_t(first), std::size_t(n)));
-      } else {
-        read(first, n, room.data());
-        visit(first, std::span<const Index>(room.data(), std::size_t(n)));
-      }
-    }
-  }
-
- private:
-  std::span<const Index> list_;
-  std::span<const AffineRun> runs_;
-  std::vector<Index> starts_;  ///< the position of each run
-  const RankMap* map_ = nullptr;
-  Index size_;
-};
-
-struct Analysis;
 
 /// A list of firsts, each of which begins the same inner loops.
 struct OuterInner {
@@ -74,13 +39,12 @@ struct Analysis {
   std::vector<AffineRun> runs;
   std::optional<AffineNest> nest;
   std::optional<OuterInner> product;
-  std::vector<Index> sample;  ///< up to 1000 members from the middle
   /// Whether stretches of steps repeat: what only then may pay is looked into only then.
   bool repetitive = false;
   Index grammar_rules = 0,
         grammar_top = 0;  ///< estimated symbols of a grammar of the steps, and of its start rule; 0: not known
-  Index dag_nodes = 0, dag_leaves = 0, paths = 0;  ///< of the decision diagram, and its paths; 0: not known
-  std::shared_ptr<const RankForm> diagram;         ///< it was made to be counted, and is there for who takes it
+  Index dag_nodes = 0, dag_leaves = 0;      ///< of the decision diagram; 0: not known
+  std::shared_ptr<const RankForm> diagram;  ///< it was made to be counted, and is there for who takes it
 
   Index span() const { return size == 0 ? 0 : highest - lowest + 1; }
 };
@@ -90,81 +54,46 @@ Analysis analyse(const Members& members, Index world);
 /// The same without the search for ranks that come twice, which ascending ones do not need.
 Analysis analyse_order(const Members& members, Index world);
 
-/// What a module says a map would cost.
-struct Estimate {
-  bool possible = false;
-  double bytes = 0;
-  double select_ns = 0, rank_ns = 0;  ///< independent questions at random; `rank_ns` negative: an index or a search
-  std::string note;                   ///< why it is not possible, or what it found
-};
-
-/// What a module of a user keeps: answers through virtual calls, which those of the library are spared.
-class CustomForm {
+/// What a module keeps of one map, as an immutable value. Many threads ask at once.
+class CustomForm : public RankForm {
  public:
   virtual ~CustomForm() = default;
-  virtual Index size() const = 0;
-  virtual Index select(Index i) const = 0;
-  /// Where a rank is, `nobody`, or nothing where the form cannot say.
-  virtual std::optional<Index> rank(Index w) const = 0;
-  virtual Index bytes() const = 0;
+  /// The name of the module that reads it back.
   virtual std::string_view name() const = 0;
+  virtual Index size() const = 0;
+  /// SELECT; 0 <= i < size().
+  virtual Index select(Index i) const = 0;
+  /// RANK: where a rank of the world is, `nobody`, or nothing where the form cannot say. Then ascending ranks are
+  /// bisected, and others looked up in the map's index or looked through.
+  virtual std::optional<Index> rank(Index w) const;
+  /// Members [first, first + n) in order, where that is faster than one by one.
+  virtual void read(Index first, Index n, Index* out) const;
+  /// What is kept, this object with it.
+  virtual Index bytes() const = 0;
+  /// What `RankModule::read` makes the form of again, or nothing: then the map is stored as a list.
+  virtual std::optional<std::vector<std::uint64_t>> words() const;
+  /// Whether it is known without a look at each member that they are distinct ranks of [0, world), ascending where that
+  /// is said; if not, they are looked at. Throws `Error(argument)` saying what is wrong. Asked of what `read` made.
+  virtual bool check(Index world, bool ascending) const;
 };
 
-/// A way to represent maps. To add one, derive a class and name it in `Strategy::modules`.
+/// A way to represent maps.
 class RankModule {
  public:
   virtual ~RankModule() = default;
   virtual std::string_view name() const = 0;
-  virtual Estimate estimate(const Analysis& analysis) const = 0;
+  /// Of these members, whose analysis is there: `Estimate::impossible`, or `Estimate::of`. Called for every map that the
+  /// module might be taken for: what looks at the members themselves should know when not to.
+  virtual Estimate estimate(const Members& members, const Analysis& analysis) const = 0;
   /// Throws `Error(argument)` where it is not possible after all.
   virtual RankMap::Form build(const Members& members, const Analysis& analysis) const = 0;
+  /// The form of `size` members that `CustomForm::words` gave these words of. They may be anybody's: a length, a rank or
+  /// a link is not to be trusted, but members are looked at afterwards unless `CustomForm::check` has seen to it. Throws
+  /// `Error(argument)` saying what is wrong. Those who have no words have nothing to read.
+  virtual std::shared_ptr<const CustomForm> read(std::span<const std::uint64_t> words, Index size, Index world) const;
 
  protected:
-  static RankMap::Form custom(std::shared_ptr<const CustomForm> form);
+  static RankMap::Form custom(std::shared_ptr<const CustomForm> form) { return {std::move(form)}; }
 };
-
-using Modules = std::vector<const RankModule*>;
-
-/// Those that a map is made with if nothing else is said.
-const Modules& standard_modules();
-/// Those of the thesis, as it defines them; and the int array, their yardstick.
-const Modules& thesis_modules();
-/// All that there are.
-const Modules& all_modules();
-/// By name. Throws `Error(argument)` naming those there are.
-const RankModule& rank_module(std::string_view name);
-
-/// What is to be small: alpha log(time) + (1 - alpha) log(space), the thesis's hybrid; time and space are its ends.
-struct Strategy {
-  double alpha = 0.25;
-  Modules modules;  ///< none: the standard ones
-  LookupKind lookup = LookupKind::none;
-
-  static Strategy time() { return {1.0, {}, LookupKind::none}; }
-  static Strategy space() { return {0.0, {}, LookupKind::none}; }
-  static Strategy hybrid(double alpha = 0.25) { return {alpha, {}, LookupKind::none}; }
-  /// Only this module. Throws `Error(argument)` where there is none of that name.
-  static Strategy only(std::string_view module) { return {0.25, {&rank_module(module)}, LookupKind::none}; }
-  double score(const Estimate& estimate) const;
-};
-
-/// What each module would cost, and which one a strategy takes.
-struct Explanation {
-  struct Row {
-    std::string module;
-    Estimate estimate;
-    double score;
-    bool chosen;
-  };
-  Index size, world;
-  std::string structure;  ///< in words
-  std::vector<Row> rows;  ///< the best score first
-  std::string to_string() const;
-};
-
-Explanation explain(const Members& members, Index world, const Strategy& strategy = {});
-Explanation explain(const RankMap& map, const Strategy& strategy = {});
-/// The map in the representation that another strategy takes.
-RankMap rebuilt(const RankMap& map, const Strategy& strategy);
 
 }  // namespace longshore

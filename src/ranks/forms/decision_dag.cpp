@@ -77,27 +77,6 @@ class Builder {
   std::unordered_map<Key, Index, KeyHash> nodes_;
 };
 
-/// Paths of the diagram of the lowest 2^level bits of a word.
-template <class Visit>
-void word_paths(std::uint64_t word, int level, BddPath path, Visit& visit) {
-  const std::uint64_t all = level == leaf_bits ? ~std::uint64_t{0} : (std::uint64_t{1} << (1 << level)) - 1;
-  if (word == 0) return;
-  if (word == all) {
-    path.free |= (std::uint64_t{1} << level) - 1;
-    return visit(path);
-  }
-  const std::uint64_t bit = std::uint64_t{1} << (level - 1), low = word & (all >> bit), high = word >> bit;
-  if (low == high) {
-    path.free |= bit;
-    return word_paths(low, level - 1, path, visit);
-  }
-  word_paths(low, level - 1, path, visit);
-  path.ones |= bit;
-  word_paths(high, level - 1, path, visit);
-}
-
-struct EnoughPaths {};
-
 }  // namespace
 
 DagForm::DagForm(std::span<const Interval> intervals, int bits, Index most) : bits_(std::max(bits, leaf_bits)) {
@@ -169,48 +148,6 @@ Index DagForm::rank(Index w) const {
   if (part == full) return i + within;
   const std::uint64_t word = leaves_[std::size_t(part - first_leaf)];
   return word >> within & 1 ? i + std::popcount(word & ((std::uint64_t{1} << within) - 1)) : nobody;
-}
-
-template <class Visit>
-void DagForm::each_path(Index part, int level, BddPath path, Visit& visit) const {
-  if (part == empty) return;
-  if (part == full) {
-    path.free |= (std::uint64_t{1} << level) - 1;
-    return visit(path);
-  }
-  if (part < first_node()) return word_paths(leaves_[std::size_t(part - first_leaf)], leaf_bits, path, visit);
-  const Index low = half(part - first_node(), false), high = half(part - first_node(), true);
-  const std::uint64_t bit = std::uint64_t{1} << (level - 1);
-  if (low == high) {
-    path.free |= bit;
-    return each_path(low, level - 1, path, visit);
-  }
-  each_path(low, level - 1, path, visit);
-  path.ones |= bit;
-  each_path(high, level - 1, path, visit);
-}
-
-Index DagForm::paths(Index most) const {
-  Index n = 0;
-  auto visit = [&](const BddPath&) {
-    if (++n > most) throw EnoughPaths();
-  };
-  try {
-    each_path(root_, bits_, {0, 0}, visit);
-  } catch (const EnoughPaths&) {
-  }
-  return n;
-}
-
-std::vector<BddPath> DagForm::path_list(Index most) const {
-  std::vector<BddPath> list;
-  auto visit = [&](const BddPath& path) {
-    if (Index(list.size()) == most)
-      throw Error(ErrorKind::argument, "dag: more than " + std::to_string(most) + " paths");
-    list.push_back(path);
-  };
-  each_path(root_, bits_, {0, 0}, visit);
-  return list;
 }
 
 void DagForm::write(WordWriter& out) const {

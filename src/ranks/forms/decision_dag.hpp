@@ -3,7 +3,6 @@
 #pragma once
 
 #include "ranks/forms/common.hpp"
-#include "ranks/forms/thesis_sets.hpp"
 
 namespace longshore::ranks {
 
@@ -29,9 +28,6 @@ class DagForm {
 
   Index nodes() const { return counts_.size(); }
   Index leaves() const { return Index(leaves_.size()); }
-  /// Paths to true of the binary decision diagram, as the thesis counts them; `most` + 1 where there are more.
-  Index paths(Index most) const;
-  std::vector<BddPath> path_list(Index most) const;
 
  private:
   static constexpr Index empty = 0, full = 1, first_leaf = 2;  ///< leaf k has number 2 + k, node k follows the leaves
@@ -41,8 +37,6 @@ class DagForm {
   Index half(Index node, bool high) const { return halves_[2 * node + high]; }
   /// Counts what is in the lower halves; `low` and `high` name parts that come before them.
   void pack(std::span<const Index> low, std::span<const Index> high, std::span<const int> levels);
-  template <class Visit>
-  void each_path(Index id, int level, BddPath path, Visit& visit) const;
 
   int bits_ = leaf_bits;
   Index root_ = empty, size_ = 0;

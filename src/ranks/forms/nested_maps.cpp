@@ -2,6 +2,7 @@
 
 #include <bit>
 
+#include "ranks/analysis.hpp"
 #include "ranks/make.hpp"
 
 namespace longshore::ranks {

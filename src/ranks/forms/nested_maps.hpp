@@ -1,5 +1,4 @@
-/// Forms made of other maps: a map in terms of its parent, an outer list of firsts with the same inner loops, chunks,
-/// and the forms of users' modules.
+/// Forms made of other maps: a map in terms of its parent, an outer list of firsts with the same inner loops, chunks.
 #pragma once
 
 #include "ranks/forms/common.hpp"
@@ -90,23 +89,6 @@ class ChunksForm {
   ChunksForm(std::vector<RankMap> chunks, bool ascending) : chunks_(std::move(chunks)), ascending_(ascending) {}
   std::vector<RankMap> chunks_;
   bool ascending_;
-};
-
-/// What a user's module made. It is stored as a packed list, for this library cannot read it back.
-class UserForm {
- public:
-  static constexpr std::string_view name = "user";
-  explicit UserForm(std::shared_ptr<const CustomForm> form) : form_(std::move(form)) {}
-
-  Index size() const { return form_->size(); }
-  Index select(Index i) const { return form_->select(i); }
-  Index rank(Index w) const { return form_->rank(w).value_or(unknown); }
-  void read(Index first, Index n, Index* out) const { read_each(*this, first, n, out); }
-  Index bytes() const { return form_->bytes(); }
-  std::string_view own_name() const { return form_->name(); }
-
- private:
-  std::shared_ptr<const CustomForm> form_;
 };
 
 }  // namespace longshore::ranks

@@ -11,6 +11,8 @@ namespace {
   throw Error(ErrorKind::argument, std::string(form) + ": the ranks do not ascend");
 }
 
+constexpr Index most_bound = RankMap::largest_world + 1;  ///< of values of a sequence
+
 void check_extent(std::string_view form, Index lowest, Index highest, const FormHead& head) {
   if (!head.ascending) refuse_order(form);
   if (lowest < 0 || highest >= head.world)
@@ -39,7 +41,7 @@ void EliasFanoForm::write(WordWriter& out) const {
 EliasFanoForm EliasFanoForm::stored(WordReader& in, const FormHead& head) {
   EliasFanoForm form;
   form.base_ = in.within(0, head.world, "a base");
-  form.members_ = read_sequence(in, head.size);
+  form.members_ = read_sequence(in, head.size, most_bound);
   return form;
 }
 
@@ -94,7 +96,7 @@ HolesForm HolesForm::stored(WordReader& in, const FormHead& head) {
   HolesForm form;
   form.base_ = in.within(0, head.world, "a base");
   form.size_ = head.size;
-  form.before_ = read_sequence(in, head.world);
+  form.before_ = read_sequence(in, head.world, most_bound);
   if (form.before_.universe() != head.size + 1) in.refuse("has holes among another number of members");
   return form;
 }
@@ -157,7 +159,7 @@ Checked BitmapForm::check(const FormHead& head) const {
 RunsForm::RunsForm(const Members& members) {
   std::vector<Index> starts, positions;
   Index position = 0;
-  for (const auto& [first, last] : intervals_of(members)) {
+  for (const auto& [first, last] : members.intervals()) {
     starts.push_back(first), positions.push_back(position);
     position += last - first;
   }
@@ -195,8 +197,8 @@ void RunsForm::write(WordWriter& out) const {
 RunsForm RunsForm::stored(WordReader& in, const FormHead& head) {
   RunsForm form;
   form.base_ = in.within(0, head.world, "a base");
-  form.starts_ = read_sequence(in, head.size);
-  form.positions_ = read_sequence(in, head.size);
+  form.starts_ = read_sequence(in, head.size, most_bound);
+  form.positions_ = read_sequence(in, head.size, most_bound);
   if (form.positions_.universe() != head.size || form.starts_.size() != form.positions_.size() ||
       form.starts_.universe() > head.world)
     in.refuse("has runs that do not hold " + std::to_string(head.size) + " members");

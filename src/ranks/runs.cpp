@@ -1,8 +1,8 @@
-// What forms know of a map's order without a look at its members.
+#include "ranks/runs.hpp"
+
 #include <algorithm>
 
 #include "ranks/forms.hpp"
-#include "ranks/make.hpp"
 
 namespace longshore::ranks {
 
@@ -45,6 +45,28 @@ std::optional<Runs> runs_of_nest(const AffineNest& nest, Index most) {
 
 }  // namespace
 
+std::optional<AffineNest> stride_of(const Members& members, Index world) {
+  const Index n = members.size();
+  if (n == 0) return AffineNest();
+  const auto outside = [world](Index w) { return w < 0 || w >= world; };
+  Index ends[2], last;
+  members.read(0, std::min<Index>(n, 2), ends);
+  members.read(n - 1, 1, &last);
+  const Index first = ends[0], second = n > 1 ? ends[1] : first;
+  if (outside(first) || outside(second) || outside(last)) return std::nullopt;
+  const Index step = n > 1 ? second - first : 1;
+  if (step == 0 || Wide(first) + Wide(step) * (n - 1) != last) return std::nullopt;
+  if (members.runs().size() != 1) {
+    Index next = first;
+    bool all = true;
+    members.each_piece([&](Index, std::span<const Index> values) {
+      for (const Index w : values) all &= w == next, next += step;
+    });
+    if (!all) return std::nullopt;
+  }
+  return AffineNest::stride(first, n, step);
+}
+
 std::optional<std::vector<AffineRun>> known_runs(const RankMap& map, Index most) {
   if (map.empty()) return Runs{};
   if (map.nest() != nullptr) return runs_of_nest(*map.nest(), most);
@@ -64,6 +86,25 @@ std::optional<std::vector<AffineRun>> known_runs(const RankMap& map, Index most)
     if (list && compose(*list, *positions, most, runs)) return runs;
   }
   return std::nullopt;
+}
+
+std::optional<std::vector<AffineRun>> few_runs(const RankMap& map, Index most) {
+  if (auto known = known_runs(map, most)) return known;
+  RunCollector collector(false);
+  Members(map).each_piece([&](Index, std::span<const Index> values) {
+    for (const Index w : values)
+      if (Index(collector.size()) < most) collector.push(w);
+  });
+  // The last run is not counted while it may go on; what was left out would have begun another.
+  if (Index(collector.size()) >= most) return std::nullopt;
+  return collector.finish();
+}
+
+std::vector<AffineRun> merged_runs(std::span<const AffineRun> runs) {
+  RunCollector collector(false);
+  for (const auto& run : runs)
+    if (run.count > 0) collector.push(run.first, run.count > 1 ? run.step : 1, run.count);
+  return collector.finish();
 }
 
 }  // namespace longshore::ranks

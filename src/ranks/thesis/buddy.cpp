@@ -2,9 +2,10 @@
 // is started for one map and ended after it, under a lock; and where somebody else has started it, it is theirs.
 #include <mutex>
 
-#include "ranks/forms/thesis_sets.hpp"
+#include "core/loaded_library.hpp"
+#include "ranks/thesis/bdd.hpp"
 
-namespace longshore::ranks {
+namespace longshore::thesis {
 
 namespace {
 
@@ -62,18 +63,18 @@ class Session {
   Session& operator=(const Session&) = delete;
   ~Session() { buddy_.done(); }
 
-  /// The diagram, referenced, of what ranges have in [base, base + 2^bit),
+  /// The diagram, referenced, of what intervals have in [base, base + 2^bit),
   /// and all of them have something. Variable 0 is the highest bit.
-  int diagram(std::span<const Interval> ranges, Index base, int bit) {
+  int diagram(std::span<const Interval> intervals, Index base, int bit) {
     const Index half = (Index{1} << bit) / 2, middle = base + half;
-    if (ranges.empty()) return 0;
-    if (ranges[0].first <= base && ranges[0].last >= base + (Index{1} << bit)) return 1;
+    if (intervals.empty()) return 0;
+    if (intervals[0].first <= base && intervals[0].last >= base + (Index{1} << bit)) return 1;
     const auto cut =
-        std::partition_point(ranges.begin(), ranges.end(), [&](const Interval& r) { return r.last <= middle; });
-    const auto below = std::size_t(cut - ranges.begin());
-    const bool both = cut != ranges.end() && cut->first < middle;
-    const int low = diagram(ranges.first(below + both), base, bit - 1);
-    const int high = diagram(ranges.subspan(below), middle, bit - 1);
+        std::partition_point(intervals.begin(), intervals.end(), [&](const Interval& i) { return i.last <= middle; });
+    const auto below = std::size_t(cut - intervals.begin());
+    const bool both = cut != intervals.end() && cut->first < middle;
+    const int low = diagram(intervals.first(below + both), base, bit - 1);
+    const int high = diagram(intervals.subspan(below), middle, bit - 1);
     const int node = checked(buddy_.if_then_else(buddy_.variable(bits_ - bit), high, low));
     buddy_.add_reference(node);
     buddy_.remove_reference(low), buddy_.remove_reference(high);
@@ -121,13 +122,13 @@ bool buddy_available() {
   }
 }
 
-std::vector<BddPath> bdd_paths_by_buddy(std::span<const Interval> ranges, int bits, Index most) {
+std::vector<BddPath> bdd_paths_by_buddy(std::span<const Interval> intervals, int bits, Index most) {
   const auto& buddy = Buddy::library();
   const std::lock_guard lock(turn());
   Session session(buddy, bits);
   std::vector<BddPath> paths;
-  session.paths(session.diagram(ranges, 0, bits), bits, {0, 0}, paths, std::size_t(most));
+  session.paths(session.diagram(intervals, 0, bits), bits, {0, 0}, paths, std::size_t(most));
   return paths;
 }
 
-}  // namespace longshore::ranks
+}  // namespace longshore::thesis
