@@ -1,14 +1,31 @@
-#include "longshore/ranks/rank_groups.hpp"
-
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
 
-#include <cstring>
-
-#include "longshore/layouts/locality.hpp"
-#include "rooms.hpp"
+#include "longshore/ranks/rank_module.hpp"
+#include "rank_arguments.hpp"
 
 namespace longshore::python {
+
+nb::object to_array(std::vector<Index> values, const nb::object& like) {
+  auto* kept = new std::vector<Index>(std::move(values));
+  const nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<Index>*>(p); });
+  const std::size_t shape[1] = {kept->size()};
+  auto array = nb::cast(nb::ndarray<nb::numpy, Index>(kept->data(), 1, shape, owner));
+  return like.is_valid() ? array.attr("reshape")(like.attr("shape")) : array;
+}
+
+Integers integers(const nb::handle& given, const char* what) {
+  const auto numpy = nb::module_::import_("numpy");
+  auto array = numpy.attr("asarray")(given);
+  const nb::object dtype = array.attr("dtype");
+  const auto kind = nb::cast<std::string>(dtype.attr("kind"));
+  if (nb::cast<std::size_t>(array.attr("size")) > 0 && kind != "i" && kind != "u")
+    throw Error(ErrorKind::argument, std::string(what) + " are integers, not " + nb::str(dtype).c_str());
+  if (kind == "u" && nb::cast<int>(dtype.attr("itemsize")) == 8 && nb::cast<std::size_t>(array.attr("size")) > 0 &&
+      nb::cast<std::uint64_t>(array.attr("max")()) > std::uint64_t(INT64_MAX))
+    throw Error(ErrorKind::overflow, std::string(what) + " are to fit in 64 signed bits");
+  auto flat = numpy.attr("ascontiguousarray")(array, numpy.attr("int64")).attr("reshape")(-1);
+  return {array, nb::cast<Array>(flat)};
+}
 
 namespace {
 
@@ -24,37 +41,6 @@ value: immutable, picklable, cheap to copy; maps made of other maps share what t
 >>> rows = RankMap(range(0, 1048576, 64), 1048576)
 >>> rows[5], rows.rank(320), rows.rank(321), rows.bytes
 (320, 5, None, 56))";
-
-using Array = nb::ndarray<const Index, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-nb::object to_array(std::vector<Index> values, const nb::object& like = nb::object()) {
-  auto* kept = new std::vector<Index>(std::move(values));
-  const nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<Index>*>(p); });
-  const std::size_t shape[1] = {kept->size()};
-  auto array = nb::cast(nb::ndarray<nb::numpy, Index>(kept->data(), 1, shape, owner));
-  return like.is_valid() ? array.attr("reshape")(like.attr("shape")) : array;
-}
-
-/// Integers of any shape, one behind the other, and the array they came in.
-struct Integers {
-  nb::object array;
-  Array flat;
-  std::span<const Index> values() const { return {flat.data(), flat.size()}; }
-};
-
-Integers integers(const nb::handle& given, const char* what) {
-  const auto numpy = nb::module_::import_("numpy");
-  auto array = numpy.attr("asarray")(given);
-  const nb::object dtype = array.attr("dtype");
-  const auto kind = nb::cast<std::string>(dtype.attr("kind"));
-  if (nb::cast<std::size_t>(array.attr("size")) > 0 && kind != "i" && kind != "u")
-    throw Error(ErrorKind::argument, std::string(what) + " are integers, not " + nb::str(dtype).c_str());
-  if (kind == "u" && nb::cast<int>(dtype.attr("itemsize")) == 8 && nb::cast<std::size_t>(array.attr("size")) > 0 &&
-      nb::cast<std::uint64_t>(array.attr("max")()) > std::uint64_t(INT64_MAX))
-    throw Error(ErrorKind::overflow, std::string(what) + " are to fit in 64 signed bits");
-  auto flat = numpy.attr("ascontiguousarray")(array, numpy.attr("int64")).attr("reshape")(-1);
-  return {array, nb::cast<Array>(flat)};
-}
 
 /// Integers, and NumPy's scalars and arrays of no dimension.
 bool is_scalar(const nb::handle& given) {
@@ -122,12 +108,10 @@ auto with_members(const nb::handle& members, OfRuns of_runs, OfList of_list) {
   if (PyRange_Check(members.ptr())) {
     const auto n = nb::cast<Index>(members.attr("__len__")());
     const AffineRun run{n > 0 ? nb::cast<Index>(members.attr("start")) : 0, nb::cast<Index>(members.attr("step")), n};
-    const nb::gil_scoped_release release;
-    return of_runs(std::span<const AffineRun>(&run, n > 0 ? 1 : 0));
+    return unlocked([&] { return of_runs(std::span<const AffineRun>(&run, n > 0 ? 1 : 0)); });
   }
   const auto list = integers(members, "ranks");
-  const nb::gil_scoped_release release;
-  return of_list(list.values());
+  return unlocked([&] { return of_list(list.values()); });
 }
 
 nb::object row_of(const Explanation::Row& row) {
@@ -165,136 +149,6 @@ void bind_explanation(nb::module_& module) {
       .def("__repr__", &Explanation::to_string);
 }
 
-template <class Operation>
-RankMap unlocked(Operation operation) {
-  const nb::gil_scoped_release release;
-  return operation();
-}
-
-/// The two kinds of algebra, by the name of the order.
-template <RankMap (*Group)(const RankMap&, const RankMap&, const Strategy&),
-          RankMap (*Set)(const RankMap&, const RankMap&, const Strategy&)>
-RankMap combined(const RankMap& a, const RankMap& b, const std::string& order) {
-  if (order != "mpi" && order != "set")
-    throw Error(ErrorKind::argument, "an order is \"mpi\" or \"set\", not \"" + order + "\"");
-  return unlocked([&] { return order == "mpi" ? Group(a, b, {}) : Set(a, b, {}); });
-}
-
-std::vector<RankRange> ranges_of(const nb::handle& given) {
-  std::vector<RankRange> ranges;
-  for (const nb::handle item : nb::iter(given)) {
-    const auto triplet = nb::cast<std::vector<Index>>(item);
-    if (triplet.size() != 3)
-      throw Error(ErrorKind::argument,
-                  "a range is (first, last, stride), not " + std::to_string(triplet.size()) + " numbers");
-    ranges.push_back({triplet[0], triplet[1], triplet[2]});
-  }
-  return ranges;
-}
-
-void bind_algebra(nb::class_<RankMap>& type) {
-  const auto other = nb::arg("other");
-  const auto order = nb::arg("order") = "mpi";
-  type.def("union", &combined<group_union, set_union>, other, order,
-           "Members of this map, then those of the other alone; with order \"set\", all ascending.")
-      .def("intersection", &combined<group_intersection, set_intersection>, other, order,
-           "Members of this map, in its order, that are in the other; with order \"set\", ascending.")
-      .def("difference", &combined<group_difference, set_difference>, other, order,
-           "Members of this map, in its order, that are not in the other; with order \"set\", ascending.")
-      .def(
-          "as_set", [](const RankMap& map) { return unlocked([&] { return as_set(map); }); },
-          "The same members, ascending.")
-      .def(
-          "incl",
-          [](const RankMap& map, const nb::handle& positions) {
-            const auto list = integers(positions, "positions");
-            return unlocked([&] { return group_incl(map, list.values()); });
-          },
-          nb::arg("positions"), "The members at these positions, in this order, as MPI_Group_incl.")
-      .def(
-          "excl",
-          [](const RankMap& map, const nb::handle& positions) {
-            const auto list = integers(positions, "positions");
-            return unlocked([&] { return group_excl(map, list.values()); });
-          },
-          nb::arg("positions"), "The members but for those at these positions, as MPI_Group_excl.")
-      .def(
-          "range_incl",
-          [](const RankMap& map, const nb::handle& ranges) {
-            const auto list = ranges_of(ranges);
-            return unlocked([&] { return group_range_incl(map, list); });
-          },
-          nb::arg("ranges"),
-          "The members at ranges of positions (first, last, stride), last included, as MPI_Group_range_incl.")
-      .def(
-          "range_excl",
-          [](const RankMap& map, const nb::handle& ranges) {
-            const auto list = ranges_of(ranges);
-            return unlocked([&] { return group_range_excl(map, list); });
-          },
-          nb::arg("ranges"), "The members but for those at ranges of positions, as MPI_Group_range_excl.")
-      .def(
-          "translate",
-          [](const RankMap& map, const RankMap& other, const nb::object& positions) {
-            if (positions.is_none()) {
-              return to_array([&] {
-                const nb::gil_scoped_release release;
-                return translate_ranks(map, other);
-              }());
-            }
-            const auto list = integers(positions, "positions");
-            return to_array(
-                [&] {
-                  const nb::gil_scoped_release release;
-                  return translate_ranks(map, list.values(), other);
-                }(),
-                list.array);
-          },
-          other, nb::arg("positions") = nb::none(),
-          "Where members of this map (at these positions, or all) are in another, as MPI_Group_translate_ranks; -1: "
-          "nowhere.",
-          nb::sig("def translate(self, other: RankMap, positions: object = None) -> numpy.ndarray"))
-      .def(
-          "compare",
-          [](const RankMap& a, const RankMap& b) {
-            const nb::gil_scoped_release release;
-            switch (compare(a, b)) {
-              case Comparison::identical: return "identical";
-              case Comparison::similar: return "similar";
-              default: return "unequal";
-            }
-          },
-          other, "\"identical\", \"similar\" (another order) or \"unequal\", as MPI_Group_compare.")
-      .def(
-          "split",
-          [](const RankMap& map, const nb::handle& colours, const nb::object& keys) {
-            const auto of_members = integers(colours, "colours");
-            std::optional<Integers> order;
-            if (!keys.is_none()) order = integers(keys, "keys");
-            std::vector<Part> parts = [&] {
-              const nb::gil_scoped_release release;
-              return split(map, of_members.values(), order ? order->values() : std::span<const Index>());
-            }();
-            nb::dict out;
-            for (auto& part : parts) out[nb::int_(part.colour)] = nb::cast(std::move(part.members));
-            return out;
-          },
-          nb::arg("colours"), nb::arg("keys") = nb::none(),
-          "Maps by colour, their members by key and then by position, as MPI_Comm_split. Members of negative colour "
-          "are in none.",
-          nb::sig("def split(self, colours: object, keys: object = None) -> dict[int, RankMap]"))
-      .def(
-          "__or__", [](const RankMap& a, const RankMap& b) { return unlocked([&] { return set_union(a, b); }); },
-          nb::is_operator())
-      .def(
-          "__and__",
-          [](const RankMap& a, const RankMap& b) { return unlocked([&] { return set_intersection(a, b); }); },
-          nb::is_operator())
-      .def(
-          "__sub__", [](const RankMap& a, const RankMap& b) { return unlocked([&] { return set_difference(a, b); }); },
-          nb::is_operator());
-}
-
 Index position_of(const RankMap& map, Index i) { return i < 0 ? i + map.size() : i; }
 
 void bind_questions(nb::class_<RankMap>& type) {
@@ -314,10 +168,7 @@ void bind_questions(nb::class_<RankMap>& type) {
             if (is_scalar(positions)) return nb::int_(map.world_rank(nb::cast<Index>(positions)));
             const auto list = integers(positions, "positions");
             std::vector<Index> out(list.values().size());
-            {
-              const nb::gil_scoped_release release;
-              map.world_ranks(list.values(), out);
-            }
+            unlocked([&] { map.world_ranks(list.values(), out); });
             return to_array(std::move(out), list.array);
           },
           nb::arg("positions"), "SELECT: the world rank at a position, or an array of them.",
@@ -331,10 +182,7 @@ void bind_questions(nb::class_<RankMap>& type) {
             }
             const auto list = integers(ranks, "ranks");
             std::vector<Index> out(list.values().size());
-            {
-              const nb::gil_scoped_release release;
-              map.ranks(list.values(), out);
-            }
+            unlocked([&] { map.ranks(list.values(), out); });
             return to_array(std::move(out), list.array);
           },
           nb::arg("ranks"),
@@ -364,64 +212,15 @@ void bind_questions(nb::class_<RankMap>& type) {
           [](const RankMap& map, const nb::handle& w) { return is_scalar(w) && map.contains(rank_of(w)); },
           nb::arg("rank"), nb::sig("def __contains__(self, rank: object, /) -> bool"))
       .def(
-          "to_array",
-          [](const RankMap& map) {
-            return to_array([&] {
-              const nb::gil_scoped_release release;
-              return map.to_vector();
-            }());
-          },
+          "to_array", [](const RankMap& map) { return to_array(unlocked([&] { return map.to_vector(); })); },
           "All members as an array of int64.", nb::sig("def to_array(self) -> numpy.ndarray"));
-}
-
-void bind_orders(nb::module_& module) {
-  module.def(
-      "tiled_order",
-      [](const std::vector<Index>& shape, const std::vector<Index>& tile) { return tiled_order(shape, tile); },
-      nb::arg("shape"), nb::arg("tile"), nb::call_guard<nb::gil_scoped_release>(),
-      "The ranks of a process grid, whose last dimension is the fastest, tile by tile. A closed form where the tile "
-      "divides the "
-      "grid, else tiles at the upper ends are cut.");
-  module.def(
-      "hilbert_order", [](const std::vector<Index>& shape) { return hilbert_order(shape); }, nb::arg("shape"),
-      nb::call_guard<nb::gil_scoped_release>(),
-      "The ranks of a process grid along Hilbert's curve: each is a neighbour of the one before where extents are one "
-      "power of "
-      "two, near it elsewhere.");
-  module.def(
-      "node_order",
-      [](const nb::handle& nodes) {
-        const auto list = integers(nodes, "nodes");
-        const nb::gil_scoped_release release;
-        return node_order(list.values());
-      },
-      nb::arg("nodes"),
-      "Members grouped by node, nodes in the order of their first member. nodes[w]: a number for the node of member w.",
-      nb::sig("def node_order(nodes: object) -> RankMap"));
-  module.def("placed_order", &placed_order, nb::arg("cells"), nb::arg("processes"),
-             nb::call_guard<nb::gil_scoped_release>(),
-             "The order in which a grid goes to processes: the i-th rank of the grid that `cells` visits belongs to "
-             "the i-th of "
-             "`processes`; member c takes rank c of the grid. With `cells` in tiles and `processes` by node, nodes get "
-             "tiles.");
-  module.def(
-      "split_keys",
-      [](const RankMap& order) {
-        return to_array([&] {
-          const nb::gil_scoped_release release;
-          return keys_of(order);
-        }());
-      },
-      nb::arg("order"),
-      "For each rank, the key for a split that numbers ranks in this order. One key alone is order.rank(w).",
-      nb::sig("def split_keys(order: RankMap) -> numpy.ndarray"));
 }
 
 }  // namespace
 
 void bind_ranks(nb::module_& module) {
   bind_explanation(module);
-  bind_orders(module);
+  bind_rank_orders(module);
   const auto strategy = nb::arg("strategy") = "hybrid";
   const auto lookup = nb::arg("lookup") = "none";
   const auto modules = nb::arg("modules") = "standard";
@@ -472,8 +271,7 @@ void bind_ranks(nb::module_& module) {
           "explain",
           [](const RankMap& map, const std::string& goal, double weight, const std::string& list) {
             const auto how = strategy_of(goal, weight, std::nullopt, list, "none");
-            const nb::gil_scoped_release release;
-            return explain(map, how);
+            return unlocked([&] { return explain(map, how); });
           },
           nb::kw_only(), strategy, alpha, modules,
           "What each representation would cost, and which one a strategy takes.")
@@ -523,7 +321,7 @@ void bind_ranks(nb::module_& module) {
         new (&self) RankMap(RankMap::from_bytes({reinterpret_cast<const std::byte*>(bytes.c_str()), bytes.size()}));
       });
   bind_questions(type);
-  bind_algebra(type);
+  bind_rank_algebra(type);
 
   module.def(
       "explain_ranks",

@@ -1,5 +1,5 @@
-// A representation of one's own for rank maps: the processes of the lower triangle of an n x n grid, row by row, as those
-// who keep a symmetric matrix want them. SELECT and RANK are a few instructions, and n is all that is kept.
+// A representation of one's own for rank maps: the processes of the lower triangle of an n x n grid, row by row, as
+// those who keep a symmetric matrix want them. SELECT and RANK are a few instructions, and n is all that is kept.
 #include <cmath>
 #include <cstdio>
 #include <vector>

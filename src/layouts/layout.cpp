@@ -37,8 +37,6 @@ RankMap process_ranks(std::span<const Index> ranks) {
   }
 }
 
-// ---- ProcessGrid ----------------------------------------------------------------------------------------------------
-
 Index ProcessGrid::size() const {
   Index n = 1;
   for (const Index extent : extents) n = checked_mul(n, extent);
@@ -64,8 +62,6 @@ Index ProcessGrid::process(const std::vector<Index>& coordinates) const {
     for (std::size_t g = extents.size(); g-- > 0;) add(g);
   return result;
 }
-
-// ---- Layout ---------------------------------------------------------------------------------------------------------
 
 Layout::Layout(std::vector<Distribution> dimensions, ProcessGrid grid, Order order, Index ld)
     : dimensions_(std::move(dimensions)), grid_(std::move(grid)), order_(order), ld_(ld) {

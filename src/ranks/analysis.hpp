@@ -5,8 +5,8 @@
 
 namespace longshore::ranks {
 
-/// As `analyse_order`, but for what only maps that repeat are looked through for: grammars and diagrams. Of `repetitive`
-/// members more runs are kept.
+/// As `analyse_order`, but for what only maps that repeat are looked through for: grammars and diagrams. Of
+/// `repetitive` members more runs are kept.
 Analysis analyse_simply(const Members& members, Index world, bool repetitive = false);
 
 /// The loops that the runs are, level by level; or, where the firsts of some level follow no rule, the list of them and

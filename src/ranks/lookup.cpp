@@ -12,8 +12,6 @@ constexpr Index steps_a_shortcut = 8;
 
 }  // namespace
 
-// --- hash
-
 RankLookup::Hash::Hash(const RankMap& map) {
   const Members members(map);
   Index highest = -1;
@@ -58,8 +56,6 @@ Index RankLookup::Hash::find(const RankMap& map, Index w) const {
     if ((kept & ((1 << tag_bits) - 1)) == tag && map.select((kept >> tag_bits) - 1) == w) return (kept >> tag_bits) - 1;
   }
 }
-
-// --- shortcuts
 
 RankLookup::Shortcuts::Shortcuts(const RankMap& map) {
   auto members = map.to_vector();
@@ -106,8 +102,6 @@ Index RankLookup::Shortcuts::find(const RankMap& map, Index w) const {
     }
   }
 }
-
-// --- both
 
 RankLookup::RankLookup(const RankMap& map, LookupKind kind) : kind_(kind) {
   if (kind == LookupKind::hash) hash_ = std::make_unique<const Hash>(map);

@@ -1,6 +1,6 @@
-// The library's own modules: what each would cost, from one analysis, and how it is built. Times are of questions at random
-// on a server's core, as `longshore bench ranks` has measured them; what the nearer caches of such a core do not hold is
-// added.
+// The library's own modules: what each would cost, from one analysis, and how it is built. Times are of questions at
+// random on a server's core, as `longshore bench ranks` has measured them; what the nearer caches of such a core do not
+// hold is added.
 #include <algorithm>
 #include <cmath>
 

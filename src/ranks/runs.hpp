@@ -58,7 +58,8 @@ std::optional<AffineNest> stride_of(const Members& members, Index world);
 /// The runs that the same members are put together to one by one: of equal members, equal ones.
 std::vector<AffineRun> merged_runs(std::span<const AffineRun> runs);
 
-/// A map as runs one after the other, where its form says them without a look at each member and they are at most so many.
+/// A map as runs one after the other, where its form says them without a look at each member and they are at most so
+/// many.
 std::optional<std::vector<AffineRun>> known_runs(const RankMap& map, Index most);
 /// The same, with a look at each member where the form does not say.
 std::optional<std::vector<AffineRun>> few_runs(const RankMap& map, Index most);

@@ -19,8 +19,8 @@ std::vector<AffineRun> combined(Operation operation, std::span<const Interval> a
 /// The intervals of an ascending map, or nothing where they are more than `most`, or may be and each member had to be
 /// looked at.
 std::optional<std::vector<Interval>> few_intervals(const RankMap& map, Index most);
-/// How many intervals of two maps are worth sweeping: few for their members, or anything that is possible where bits are
-/// not.
+/// How many intervals of two maps are worth sweeping: few for their members, or anything that is possible where bits
+/// are not.
 Index most_intervals(const RankMap& a, const RankMap& b);
 
 /// From the lowest member to the highest; of nobody, empty.

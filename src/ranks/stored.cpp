@@ -1,6 +1,6 @@
-// The stored form of a map: "LSRM" and the version; the world, the size and flags (ascending, the kind of index); the name
-// of the form; its content, which for "module" is the module's name and a list of words; a checksum of all before it.
-// Words of 64 bits, little-endian. A map within a map has no header of its own.
+// The stored form of a map: "LSRM" and the version; the world, the size and flags (ascending, the kind of index); the
+// name of the form; its content, which for "module" is the module's name and a list of words; a checksum of all before
+// it. Words of 64 bits, little-endian. A map within a map has no header of its own.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -36,6 +36,8 @@ AffineNest read_nest(WordReader& in, const FormHead& head) {
 template <std::size_t Which = 1>
 RankMap::Form read_form(const std::string& name, WordReader& in, const FormHead& head) {
   if constexpr (Which == AllForms::size) {
+    for (const auto* module : all_modules())
+      if (module->name() == name) in.refuse("has a \"" + name + "\" as earlier versions stored it; make the map again");
     in.refuse("has a representation \"" + name + "\", which there is not");
   } else {
     using Form = AllForms::At<Which>;
@@ -49,7 +51,10 @@ RankMap::Form read_module(WordReader& in, const FormHead& head) {
   const auto words = in.list();
   for (const auto* modules : {head.modules, &all_modules()})
     for (const auto* module : *modules)
-      if (module->name() == name) return module->read(words, head.size, head.world);
+      if (module->name() == name) {
+        if (auto form = module->read(words, head.size, head.world)) return form;
+        in.refuse("is of the module \"" + name + "\", which does not read it");
+      }
   in.refuse("is of the module \"" + name + "\", which is not among those that it is read with");
 }
 

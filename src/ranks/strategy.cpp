@@ -68,7 +68,7 @@ RankMap make_analysed(const Members& members, const Analysis& analysis, const St
 RankMap make_checked(const Members& members, Index world, const Strategy& strategy) {
   check_alpha(strategy);
   // Nothing is better for a stride, and most lists that are none are seen to be none at their first members.
-  if (strategy.modules.empty())
+  if (strategy.modules.empty() || strategy.modules == standard_modules())
     if (auto stride = stride_of(members, world)) return RankMap::of_nest(std::move(*stride), world);
   return make_analysed(members, analyse(members, world), strategy);
 }

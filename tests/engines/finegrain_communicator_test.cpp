@@ -7,6 +7,7 @@
 #include <random>
 
 #include "longshore/ranks/rank_groups.hpp"
+#include "longshore/ranks/rank_module.hpp"
 #include "support/expect_error.hpp"
 #include "support/finegrain.hpp"
 

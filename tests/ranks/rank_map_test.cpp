@@ -6,6 +6,7 @@
 
 #include "longshore/ranks/rank_groups.hpp"
 #include "ranks/forms.hpp"
+#include "sequences/stored_words.hpp"
 #include "support/expect_error.hpp"
 #include "support/quick.hpp"
 #include "support/ranks.hpp"
@@ -472,6 +473,64 @@ TEST(RankMap, a_user_adds_a_module_without_touching_others) {
   const auto back = RankMap::from_bytes(map.to_bytes());
   EXPECT_EQ(back.representation(), "packed");  // the library cannot read a form of somebody else
   expect_map(back, squares, 10000);
+}
+
+/// Every third rank, but from a module that believes what it is told.
+struct Thirds : CustomForm {
+  Index n;
+  explicit Thirds(Index size) : n(size) {}
+  Index size() const override { return n; }
+  Index select(Index i) const override { return 3 * i; }
+  Index bytes() const override { return sizeof *this; }
+  std::string_view name() const override { return "thirds"; }
+  std::optional<std::vector<std::uint64_t>> words() const override { return std::vector{std::uint64_t(n)}; }
+};
+struct ThirdsModule : RankModule {
+  std::string_view name() const override { return "thirds"; }
+  Estimate estimate(const Members& members, const Analysis& a) const override {
+    Index second = 0;
+    if (members.size() > 1) members.read(1, 1, &second);
+    if (second != 3) return Estimate::impossible("the second is not 3");
+    return Estimate::of(a, Index(sizeof(Thirds)) + RankForm::counts_bytes, 1, -1, 0);
+  }
+  RankMap::Form build(const Members& members, const Analysis&) const override {
+    return custom(std::make_shared<Thirds>(members.size()));
+  }
+  std::shared_ptr<const CustomForm> read(std::span<const std::uint64_t> words, Index, Index) const override {
+    return words.empty() ? nullptr : std::make_shared<Thirds>(Index(words[0]));
+  }
+};
+
+TEST(RankMap, what_a_module_wrote_is_read_by_it_and_looked_at) {
+  const ThirdsModule module;
+  const Modules modules{&module};
+  const auto members = iota(0, 100, 3);
+  const auto map = RankMap::of(members, 300, {0.25, modules, LookupKind::none});
+  EXPECT_EQ(map.representation(), "thirds");
+  EXPECT_EQ(map.bytes(), Index(sizeof(Thirds)) + RankForm::counts_bytes);
+  expect_map(map, members, 300);
+  const auto back = RankMap::from_bytes(map.to_bytes(), 100, modules);
+  EXPECT_EQ(back.representation(), "thirds");
+  expect_map(back, members, 300);
+  const auto child = RankMap::child(map, RankMap::of(Ranks{7, 2, 99}, 100));
+  EXPECT_EQ(RankMap::from_bytes(child.to_bytes(), 100, modules).to_vector(), (Ranks{21, 6, 297}));
+  expect_error(ErrorKind::argument, {"module \"thirds\"", "not among"}, [&] { RankMap::from_bytes(map.to_bytes()); });
+
+  constexpr StoredKind kind{"LSRM", 1, "rank map"};
+  auto stored = [&](Index world, Index size, const char* form, const char* name, std::vector<std::uint64_t> words) {
+    WordWriter out(kind);
+    out.index(world), out.index(size), out.word(1), out.text(form), out.text(name), out.list(words);
+    return std::move(out).finish();
+  };
+  EXPECT_EQ(stored(300, 100, "module", "thirds", {100}), map.to_bytes());
+  auto refused = [&](const std::vector<std::byte>& bytes, const std::vector<std::string>& why) {
+    expect_error(ErrorKind::argument, why, [&] { RankMap::from_bytes(bytes, 1000, modules); });
+  };
+  refused(stored(299, 101, "module", "thirds", {101}), {"rank 300", "position 100"});
+  refused(stored(300, 100, "module", "thirds", {99}), {"99 members, not 100"});
+  refused(stored(300, 100, "module", "thirds", {}), {"thirds"});
+  refused(stored(300, 100, "module", "runs", {100}), {"runs", "reads nothing"});
+  refused(stored(300, 100, "gap", "", {}), {"gap", "earlier versions"});
 }
 
 }  // namespace

@@ -28,7 +28,8 @@ class RankModule;
 class RankLookup;  ///< an index for `rank`
 using Modules = std::vector<const RankModule*>;
 
-/// What is kept of a map that has no closed form: one of the library's own forms, or what a module keeps (`CustomForm`).
+/// What is kept of a map that has no closed form: one of the library's own forms, or what a module keeps
+/// (`CustomForm`).
 struct RankForm {
   static constexpr std::uint8_t custom = 0;
   static constexpr Index counts_bytes = 2 * sizeof(void*);  ///< of the maps that share it

@@ -1,5 +1,6 @@
-/// How to add a representation of rank maps: derive a `CustomForm`, which is what is kept of one map, and a `RankModule`,
-/// which says what that would cost, makes it and reads it back; then name the module in `Strategy::modules`.
+/// How to add a representation of rank maps: derive a `CustomForm`, which is what is kept of one map, and a
+/// `RankModule`, which says what that would cost, makes it and reads it back; then name the module in
+/// `Strategy::modules`.
 ///
 ///   struct Pairs : RankModule { ... } pairs;
 ///   Strategy strategy;
@@ -82,14 +83,14 @@ class RankModule {
  public:
   virtual ~RankModule() = default;
   virtual std::string_view name() const = 0;
-  /// Of these members, whose analysis is there: `Estimate::impossible`, or `Estimate::of`. Called for every map that the
-  /// module might be taken for: what looks at the members themselves should know when not to.
+  /// Of these members, whose analysis is there: `Estimate::impossible`, or `Estimate::of`. Called for every map that
+  /// the module might be taken for: what looks at the members themselves should know when not to.
   virtual Estimate estimate(const Members& members, const Analysis& analysis) const = 0;
   /// Throws `Error(argument)` where it is not possible after all.
   virtual RankMap::Form build(const Members& members, const Analysis& analysis) const = 0;
-  /// The form of `size` members that `CustomForm::words` gave these words of. They may be anybody's: a length, a rank or
-  /// a link is not to be trusted, but members are looked at afterwards unless `CustomForm::check` has seen to it. Throws
-  /// `Error(argument)` saying what is wrong. Those who have no words have nothing to read.
+  /// The form of `size` members that `CustomForm::words` gave these words of. They may be anybody's: a length, a rank
+  /// or a link is not to be trusted, but members are looked at afterwards unless `CustomForm::check` has seen to it.
+  /// Throws `Error(argument)` saying what is wrong. Those who have no words have nothing to read.
   virtual std::shared_ptr<const CustomForm> read(std::span<const std::uint64_t> words, Index size, Index world) const;
 
  protected:

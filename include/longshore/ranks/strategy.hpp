@@ -1,5 +1,5 @@
-/// `Strategy`: how the representation of a rank map is chosen. Modules estimate what theirs would cost, before anything is
-/// built; the strategy weighs time and space, and `explain` shows what it saw.
+/// `Strategy`: how the representation of a rank map is chosen. Modules estimate what theirs would cost, before anything
+/// is built; the strategy weighs time and space, and `explain` shows what it saw.
 #pragma once
 
 #include "longshore/ranks/members.hpp"

@@ -24,7 +24,6 @@ class GrammarForm {
   void write(WordWriter& out) const;
   static GrammarForm stored(WordReader& in, const FormHead& head);
   Checked check(const FormHead& head) const;
-  Index symbols() const { return left_.size() + top_.size(); }
 
  private:
   /// left and right count symbols from 1: a terminal has no left one, a power no right one. What else there is to know

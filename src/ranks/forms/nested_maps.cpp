@@ -23,8 +23,6 @@ void require(bool good, const char* what) {
 
 }  // namespace
 
-// --- child
-
 void ChildForm::read(Index first, Index n, Index* out) const {
   positions().read(first, n, out);
   for (Index k = 0; k < n; ++k) out[k] = parent().select(out[k]);
@@ -47,8 +45,6 @@ Checked ChildForm::check(const FormHead& head) const {
   require(parent().world() == head.world, "child: the parent is of another world");
   return head.ascending && !(parent().ascending() && positions().ascending()) ? Checked::structure : Checked::all;
 }
-
-// --- product
 
 ProductForm::ProductForm(RankMap outer, AffineNest inner, Index base, Index unit)
     : parts_(std::make_unique<const Parts>(Parts{std::move(outer), std::move(inner)})),
@@ -106,8 +102,6 @@ Checked ProductForm::check(const FormHead& head) const {
   require(room >= 0 && outer().world() <= room / unit_ + 1, "product: ranks beyond the world");
   return head.ascending && !(outer().ascending() && inner().ascending()) ? Checked::structure : Checked::all;
 }
-
-// --- chunks
 
 ChunksForm::ChunksForm(const Members& members, Index world, bool ascending) : ascending_(ascending) {
   static const Modules simple{&rank_module("nest"),      &rank_module("affine-runs"), &rank_module("elias-fano"),

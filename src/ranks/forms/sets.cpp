@@ -23,8 +23,6 @@ void check_extent(std::string_view form, Index lowest, Index highest, const Form
 
 }  // namespace
 
-// --- Elias–Fano
-
 EliasFanoForm::EliasFanoForm(const Members& members, Index lowest, Index highest) : base_(lowest) {
   EliasFano::Builder builder(members.size(), members.size() == 0 ? 0 : highest - lowest + 1);
   members.each_piece([&](Index, std::span<const Index> values) {
@@ -50,8 +48,6 @@ Checked EliasFanoForm::check(const FormHead& head) const {
   check_extent(name, select(0), select(size() - 1), head);
   return Checked::structure;  // values may repeat in the sequence, not in the map
 }
-
-// --- holes
 
 HolesForm::HolesForm(const Members& members, Index lowest, Index highest) : base_(lowest), size_(members.size()) {
   EliasFano::Builder builder(highest - lowest + 1 - size_, size_ + 1);
@@ -106,8 +102,6 @@ Checked HolesForm::check(const FormHead& head) const {
   return Checked::all;
 }
 
-// --- bitmap
-
 BitmapForm::BitmapForm(const Members& members, Index lowest, Index highest) : base_(lowest) {
   const Index bits = members.size() == 0 ? 0 : highest - lowest + 1;
   std::vector<std::uint64_t> words(std::size_t(Bitmap::words_of(bits)));
@@ -153,8 +147,6 @@ Checked BitmapForm::check(const FormHead& head) const {
   check_extent(name, base_, base_ + bits_.size() - 1, head);
   return Checked::all;
 }
-
-// --- runs
 
 RunsForm::RunsForm(const Members& members) {
   std::vector<Index> starts, positions;

@@ -197,9 +197,8 @@ class PathFinder {
     const auto within = [length](const Interval& i, Index base) {
       return Interval{std::max<Index>(i.first - base, 0), std::min(i.last - base, length)};
     };
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](const Interval& x, const Interval& y) {
-      return within(x, a_base) == within(y, b_base);
-    });
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [&](const Interval& x, const Interval& y) { return within(x, a_base) == within(y, b_base); });
   }
 
   std::vector<BddPath>& out_;
@@ -230,8 +229,8 @@ class Module : public RankModule {
     const bool looked = a.ranges <= (a.nest || a.repetitive ? many : few);
     const int bits = bits_of(a);
     const Index most = looked ? Bdd::most_paths : Bdd::most_paths / 2;
-    const Index paths = looked ? Index(plain_bdd_paths(intervals_of(members, a), bits, most + 1).size())
-                               : likely_paths(a);
+    const Index paths =
+        looked ? Index(plain_bdd_paths(intervals_of(members, a), bits, most + 1).size()) : likely_paths(a);
     if (paths > most) return Estimate::impossible("no diagram of few paths");
     return Estimate::of(a, Bdd::bytes_of(paths, bits), 150 + 4.5 * double(paths), 200 + 8.5 * double(paths), 0,
                         (looked ? "" : "about ") + std::to_string(paths) + " paths");

@@ -12,12 +12,13 @@ struct BddPath {
   bool operator==(const BddPath&) const = default;
 };
 
-/// The paths of the diagram of ascending intervals below 2^bits, the highest bit first, that of a 0 before that of a 1; by
-/// BuDDy, under a lock, which is given back as it was found. Throws `Error(argument)` where the library is missing or in
-/// use by others, or there are more than `most` paths.
+/// The paths of the diagram of ascending intervals below 2^bits, the highest bit first, that of a 0 before that of a 1;
+/// by BuDDy, under a lock, which is given back as it was found. Throws `Error(argument)` where the library is missing
+/// or in use by others, or there are more than `most` paths.
 std::vector<BddPath> bdd_paths_by_buddy(std::span<const Interval> intervals, int bits, Index most);
 bool buddy_available();
-/// The same without a diagram, where halves that are equal are seen by comparing them; `most` paths where there are more.
+/// The same without a diagram, where halves that are equal are seen by comparing them; `most` paths where there are
+/// more.
 std::vector<BddPath> plain_bdd_paths(std::span<const Interval> intervals, int bits, Index most);
 
 /// The paths in two bits a node, and how many members are below each power of two. Of the paths that have gone the same

@@ -1,5 +1,5 @@
-// The bitmap of section 4.1.3: a bit for each rank from the first member to the last, and sums before each block of 1024
-// bits, which are found by bisection; inside a block by counting.
+// The bitmap of section 4.1.3: a bit for each rank from the first member to the last, and sums before each block of
+// 1024 bits, which are found by bisection; inside a block by counting.
 #include <bit>
 #include <cmath>
 
@@ -16,9 +16,7 @@ constexpr Index block = 1024, words_a_block = block / 64;
 class SumsBitmap : public CustomForm {
  public:
   SumsBitmap(Index base, std::vector<std::uint64_t> words, Index bits);
-  static Index bytes_of(Index span) {
-    return with_form<SumsBitmap>(ceil_div(span, block) * (block / 8 + 4) + 4);
-  }
+  static Index bytes_of(Index span) { return with_form<SumsBitmap>(ceil_div(span, block) * (block / 8 + 4) + 4); }
 
   std::string_view name() const override { return "bitmap"; }
   Index size() const override { return Index(sums_.back()); }

@@ -1,4 +1,5 @@
-// Blocks of 1000 members through bzip2's block sorting (section 4.3.2), with the block that was decompressed last at hand.
+// Blocks of 1000 members through bzip2's block sorting (section 4.3.2), with the block that was decompressed last at
+// hand.
 #include <cstring>
 #include <mutex>
 
@@ -151,7 +152,8 @@ class Module : public RankModule {
     if (width != width_of(world)) in.refuse("has members of " + std::to_string(width) + " bytes");
     std::vector<Index> ends(std::size_t(in.count(1)));
     if (Index(ends.size()) != ceil_div(size, block)) in.refuse("has another number of blocks than its members need");
-    for (Index before = 0; auto& end : ends) before = end = in.within(before, before + 64 * block, "the end of a block");
+    for (Index before = 0; auto& end : ends)
+      before = end = in.within(before, before + 64 * block, "the end of a block");
     auto data = in.bytes();
     in.end();
     if (Index(data.size()) != (ends.empty() ? 0 : ends.back()))

@@ -1,4 +1,5 @@
-// Gap (delta) encoding, section 4.1.4: gaps in as many bits as the largest needs, and a sum for each block of 32 members.
+// Gap (delta) encoding, section 4.1.4: gaps in as many bits as the largest needs, and a sum for each block of 32
+// members.
 #include "longshore/sequences/fixed_integers.hpp"
 #include "ranks/thesis/modules.hpp"
 #include "sequences/stored_sequences.hpp"

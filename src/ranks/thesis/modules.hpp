@@ -1,5 +1,5 @@
-/// The thesis's own representations, each a module as a user would write one: nothing here knows more of the library than
-/// its public headers, and nothing in the library knows of these but their names in `thesis_modules()`.
+/// The thesis's own representations, each a module as a user would write one: nothing here knows more of the library
+/// than its public headers, and nothing in the library knows of these but their names in `thesis_modules()`.
 #pragma once
 
 #include "longshore/ranks/rank_module.hpp"

@@ -1,4 +1,5 @@
-// A permutation as a wavelet tree on its ascending runs (Barbay and Navarro; section 4.2.1), and both of its directions.
+// A permutation as a wavelet tree on its ascending runs (Barbay and Navarro; section 4.2.1), and both of its
+// directions.
 #include <cmath>
 
 #include "longshore/sequences/bitmap.hpp"
@@ -167,12 +168,10 @@ std::optional<std::vector<std::uint64_t>> WaveletTree::words() const {
 double entropy(const Analysis& a) { return std::log2(double(a.ascents)); }
 
 /// The thesis's sets, which its permutations are of.
-Strategy of_sets() {
-  return {0, {&stride_module(), &bdd_module(), &bitmap_module(), &gap_module()}, LookupKind::none};
-}
+Strategy of_sets() { return {0, {&stride_module(), &bdd_module(), &bitmap_module(), &gap_module()}, LookupKind::none}; }
 
-/// The set of a list, as far as it is known without sorting. Of members at random, the largest gap is the mean one times
-/// ln(size).
+/// The set of a list, as far as it is known without sorting. Of members at random, the largest gap is the mean one
+/// times ln(size).
 Index bytes_of_set(const Analysis& a) {
   if (a.span() == a.size) return AffineNest::stride(a.lowest, a.size, 1).bytes();
   Analysis set = a;
@@ -192,7 +191,8 @@ class Module : public RankModule {
     const auto runs = std::to_string(a.ascents) + " ascending runs";
     if (a.ascents > WaveletTree::most_runs) return Estimate::impossible(runs);
     Index bytes = WaveletTree::bytes_of(a.ascents, a.size, entropy(a));
-    if (a.size < a.world) bytes += bytes_of_set(a) + 2 * Index(sizeof(RankMap)) + 2 * RankForm::counts_bytes;  // a child
+    if (a.size < a.world)
+      bytes += bytes_of_set(a) + 2 * Index(sizeof(RankMap)) + 2 * RankForm::counts_bytes;  // a child
     return Estimate::of(a, bytes, 25 + 25 * entropy(a), 20 + 14 * entropy(a), 2, runs);
   }
   RankMap::Form build(const Members& members, const Analysis& a) const override {
