@@ -4,6 +4,7 @@
 
 #include "asked.hpp"
 #include "longshore/ranks/rank_groups.hpp"
+#include "longshore/ranks/rank_module.hpp"
 
 namespace longshore::bench {
 

@@ -8,10 +8,10 @@ namespace longshore::ranks {
 
 namespace {
 
-using Runs = std::vector<AffineRun>;
+using RunList = std::vector<AffineRun>;
 
 /// Runs of positions in a list of runs, cut where one of the list ends; false where they become more than `most`.
-bool compose(const Runs& list, const Runs& positions, Index most, Runs& out) {
+bool compose(const RunList& list, const RunList& positions, Index most, RunList& out) {
   std::vector<Index> starts;
   Index size = 0;
   for (const auto& run : list) starts.push_back(size), size += run.count;
@@ -33,11 +33,11 @@ bool compose(const Runs& list, const Runs& positions, Index most, Runs& out) {
   return true;
 }
 
-std::optional<Runs> runs_of_nest(const AffineNest& nest, Index most) {
+std::optional<RunList> runs_of_nest(const AffineNest& nest, Index most) {
   const auto inner = nest.axis(0);
   const Index n = nest.size() / inner.count;
   if (n > most) return std::nullopt;
-  Runs runs;
+  RunList runs;
   for (Index j = 0; j < n; ++j)
     runs.push_back({nest.select(j * inner.count), inner.count > 1 ? inner.stride : 1, inner.count});
   return runs;
@@ -68,9 +68,9 @@ std::optional<AffineNest> stride_of(const Members& members, Index world) {
 }
 
 std::optional<std::vector<AffineRun>> known_runs(const RankMap& map, Index most) {
-  if (map.empty()) return Runs{};
+  if (map.empty()) return RunList{};
   if (map.nest() != nullptr) return runs_of_nest(*map.nest(), most);
-  Runs runs;
+  RunList runs;
   auto add = [&](Index first, Index last) { runs.push_back({first, 1, last - first}); };
   if (const auto* affine = form_of<AffineRunsForm>(map); affine != nullptr && affine->runs() <= most) {
     for (Index j = 0; j < affine->runs(); ++j) runs.push_back(affine->run(j));

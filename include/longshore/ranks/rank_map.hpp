@@ -33,7 +33,7 @@ using Modules = std::vector<const RankModule*>;
 struct RankForm {
   static constexpr std::uint8_t custom = 0;
   static constexpr Index counts_bytes = 2 * sizeof(void*);  ///< of the maps that share it
-  std::uint8_t which = custom;
+  const std::uint8_t which = custom;
 };
 
 /// Consecutive members: first, first + step, ...; `count` of them.

@@ -217,7 +217,7 @@ std::vector<Interval> intervals_of(const Members& members, const Analysis& a) {
   return a.runs.empty() ? members.intervals() : Members(a.runs).intervals();
 }
 
-class Module : public RankModule {
+class BddModule : public RankModule {
  public:
   std::string_view name() const override { return "bdd"; }
   Estimate estimate(const Members& members, const Analysis& a) const override {
@@ -266,7 +266,7 @@ std::vector<BddPath> plain_bdd_paths(std::span<const Interval> intervals, int bi
 }
 
 const RankModule& bdd_module() {
-  static const Module module;
+  static const BddModule module;
   return module;
 }
 

@@ -11,10 +11,10 @@ namespace longshore::thesis {
 
 namespace {
 
-constexpr Index block = 1024, words_a_block = block / 64;
-
 class SumsBitmap : public CustomForm {
  public:
+  static constexpr Index block = 1024, words_a_block = block / 64;
+
   SumsBitmap(Index base, std::vector<std::uint64_t> words, Index bits);
   static Index bytes_of(Index span) { return with_form<SumsBitmap>(ceil_div(span, block) * (block / 8 + 4) + 4); }
 
@@ -86,13 +86,14 @@ bool SumsBitmap::check(Index world, bool ascending) const {
   return true;
 }
 
-class Module : public RankModule {
+class BitmapModule : public RankModule {
  public:
   std::string_view name() const override { return "bitmap"; }
   Estimate estimate(const Members&, const Analysis& a) const override {
     if (const char* why = no_set(a)) return Estimate::impossible(why);
     if (a.span() > most_bits) return Estimate::impossible("too many bits");
-    return Estimate::of(a, SumsBitmap::bytes_of(a.span()), 28 + 9 * std::log2(double(a.span()) / block + 1), 20, 2);
+    return Estimate::of(a, SumsBitmap::bytes_of(a.span()), 28 + 9 * std::log2(double(a.span()) / SumsBitmap::block + 1),
+                        20, 2);
   }
   RankMap::Form build(const Members& members, const Analysis& a) const override {
     std::vector<std::uint64_t> words(std::size_t(ceil_div(a.span(), 64)));
@@ -109,7 +110,7 @@ class Module : public RankModule {
     const Index base = in.within(0, world, "a base"), bits = in.within(0, world - base, "a number of bits");
     const auto words = in.list();
     in.end();
-    if (Index(words.size()) != ceil_div(bits, block) * words_a_block)
+    if (Index(words.size()) != ceil_div(bits, SumsBitmap::block) * SumsBitmap::words_a_block)
       in.refuse("has another number of words than its bits say");
     for (Index bit = bits; bit < 64 * Index(words.size()); ++bit)
       if (words[std::size_t(bit / 64)] >> (bit % 64) & 1) in.refuse("has a member behind its last bit");
@@ -120,7 +121,7 @@ class Module : public RankModule {
 }  // namespace
 
 const RankModule& bitmap_module() {
-  static const Module module;
+  static const BitmapModule module;
   return module;
 }
 

@@ -41,12 +41,12 @@ std::vector<char> compressed(std::span<const Index> members, int width) {
   return packed;
 }
 
-constexpr Index block = 1000;
-
 int width_of(Index world) { return world > INT32_MAX ? 8 : 4; }
 
 class Bwt : public CustomForm {
  public:
+  static constexpr Index block = 1000;
+
   /// Compressed blocks, one behind the other, and where each ends.
   Bwt(Index size, int width, std::vector<Index> ends, std::vector<std::byte> data)
       : size_(size), width_(width), ends_(std::move(ends)), data_(std::move(data)) {
@@ -114,7 +114,7 @@ void Bwt::read(Index first, Index n, Index* out) const {
   }
 }
 
-class Module : public RankModule {
+class BwtModule : public RankModule {
  public:
   std::string_view name() const override { return "bwt"; }
   Estimate estimate(const Members& members, const Analysis& a) const override {
@@ -125,18 +125,18 @@ class Module : public RankModule {
       return Estimate::impossible(missing.what());
     }
     if (a.size == 0) return Estimate::impossible("no members");
-    std::vector<Index> sample(std::size_t(std::min(a.size, block)));
+    std::vector<Index> sample(std::size_t(std::min(a.size, Bwt::block)));
     members.read((a.size - Index(sample.size())) / 2, Index(sample.size()), sample.data());
     const double each = double(compressed(sample, width_of(a.world)).size()) / double(sample.size());
     const Index bytes = Bwt::bytes_of(Index(double(a.size) * each), a.size) + RankForm::counts_bytes;
-    return Estimate::of(a, bytes, a.size <= block ? 15 : 80000, -1, 0);
+    return Estimate::of(a, bytes, a.size <= Bwt::block ? 15 : 80000, -1, 0);
   }
   RankMap::Form build(const Members& members, const Analysis& a) const override {
     const int width = width_of(a.world);
     std::vector<Index> ends, room;
     std::vector<std::byte> data;
-    for (Index first = 0; first < a.size; first += block) {
-      room.resize(std::size_t(std::min(block, a.size - first)));
+    for (Index first = 0; first < a.size; first += Bwt::block) {
+      room.resize(std::size_t(std::min(Bwt::block, a.size - first)));
       members.read(first, Index(room.size()), room.data());
       const auto packed = compressed(room, width);
       const auto bytes = std::as_bytes(std::span(packed));
@@ -151,9 +151,10 @@ class Module : public RankModule {
     const int width = int(in.within(4, 8, "a width"));
     if (width != width_of(world)) in.refuse("has members of " + std::to_string(width) + " bytes");
     std::vector<Index> ends(std::size_t(in.count(1)));
-    if (Index(ends.size()) != ceil_div(size, block)) in.refuse("has another number of blocks than its members need");
+    if (Index(ends.size()) != ceil_div(size, Bwt::block))
+      in.refuse("has another number of blocks than its members need");
     for (Index before = 0; auto& end : ends)
-      before = end = in.within(before, before + 64 * block, "the end of a block");
+      before = end = in.within(before, before + 64 * Bwt::block, "the end of a block");
     auto data = in.bytes();
     in.end();
     if (Index(data.size()) != (ends.empty() ? 0 : ends.back()))
@@ -165,7 +166,7 @@ class Module : public RankModule {
 }  // namespace
 
 const RankModule& bwt_module() {
-  static const Module module;
+  static const BwtModule module;
   return module;
 }
 

@@ -8,10 +8,10 @@ namespace longshore::thesis {
 
 namespace {
 
-constexpr Index block = 32;
-
 class Gaps : public CustomForm {
  public:
+  static constexpr Index block = 32;
+
   explicit Gaps(const Members& members);
   Gaps(FixedIntegers gaps, FixedIntegers sums) : gaps_(std::move(gaps)), sums_(std::move(sums)) {}
   static Index bytes_of(Index size, Index largest_gap, Index highest) {
@@ -67,7 +67,7 @@ void Gaps::read(Index first, Index n, Index* out) const {
   for (Index i = first + 1; i < first + n; ++i) *out++ = value = i % block == 0 ? sums_[i / block] : value + gaps_[i];
 }
 
-class Module : public RankModule {
+class GapModule : public RankModule {
  public:
   std::string_view name() const override { return "gap"; }
   Estimate estimate(const Members&, const Analysis& a) const override {
@@ -79,7 +79,7 @@ class Module : public RankModule {
   }
   std::shared_ptr<const CustomForm> read(std::span<const std::uint64_t> words, Index size, Index) const override {
     WordReader in(words, "the rank map");
-    auto gaps = read_fixed(in, size), sums = read_fixed(in, ceil_div(size, block));
+    auto gaps = read_fixed(in, size), sums = read_fixed(in, ceil_div(size, Gaps::block));
     in.end();
     return std::make_shared<Gaps>(std::move(gaps), std::move(sums));
   }
@@ -88,7 +88,7 @@ class Module : public RankModule {
 }  // namespace
 
 const RankModule& gap_module() {
-  static const Module module;
+  static const GapModule module;
   return module;
 }
 

@@ -5,7 +5,7 @@ namespace longshore {
 namespace {
 
 /// Range and stride are one: what `AffineNest` is with a single axis.
-class Stride : public RankModule {
+class StrideModule : public RankModule {
  public:
   std::string_view name() const override { return "stride"; }
   Estimate estimate(const Members&, const Analysis& a) const override {
@@ -21,7 +21,7 @@ class Stride : public RankModule {
 }  // namespace
 
 const RankModule& thesis::stride_module() {
-  static const Stride module;
+  static const StrideModule module;
   return module;
 }
 

@@ -182,7 +182,7 @@ Index bytes_of_set(const Analysis& a) {
   return Index(bitmap.possible ? std::min(least, bitmap.bytes) : least);
 }
 
-class Module : public RankModule {
+class WaveletModule : public RankModule {
  public:
   std::string_view name() const override { return "wavelet"; }
   Estimate estimate(const Members&, const Analysis& a) const override {
@@ -219,7 +219,7 @@ class Module : public RankModule {
 }  // namespace
 
 const RankModule& wavelet_module() {
-  static const Module module;
+  static const WaveletModule module;
   return module;
 }
 
