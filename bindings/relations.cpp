@@ -365,18 +365,6 @@ void bind_relations(nb::module_& module) {
         return names;
       },
       "The kernel tables this CPU can run; the last is the fastest.");
-  module.def(
-      "copy_bytes",
-      [](std::uintptr_t destination, std::uintptr_t source, Index n, bool streaming) {
-        nb::gil_scoped_release release;
-        const auto& table = kernels();
-        table.copy(reinterpret_cast<std::byte*>(destination), reinterpret_cast<const std::byte*>(source), n,
-                   streaming ? Stores::streaming : Stores::cached);
-        if (streaming) table.fence();
-      },
-      nb::arg("destination"), nb::arg("source"), nb::arg("n"), nb::arg("streaming") = false,
-      "One contiguous copy of n bytes between addresses, with ordinary or non-temporal stores: the limit benchmarks "
-      "compare with.");
 }
 
 }  // namespace longshore::python

@@ -19,6 +19,8 @@ endif()
 add_library(longshore_flags INTERFACE)
 target_compile_features(longshore_flags INTERFACE cxx_std_20)
 target_compile_options(longshore_flags INTERFACE -Wall -Wextra -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/= $<$<CONFIG:Release>:-O3>)
+# A module takes of the core what it needs: whoever links may leave the rest out (-Wl,--gc-sections).
+target_compile_options(longshore_flags INTERFACE -ffunction-sections -fdata-sections)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(longshore_flags INTERFACE -Wno-restrict)  # GCC 12 sees overlaps in std::string that there are not
 endif()

@@ -1,4 +1,5 @@
-# The MPI families the Python modules are built for: where each one's headers and library are.
+# The MPI families that extension modules are built for: where each one's headers and library are, as longshore::libmpi_<family>.
+# The installed package brings this file along, for the modules of others.
 #
 # A family is an ABI: MPICH's (libmpi.so.12), Open MPI's (libmpi.so.40), and the standard one (libmpi_abi.so.1). We take the
 # header directory and the library file themselves and never ask mpicc, whose answer carries a run path.
@@ -49,6 +50,9 @@ macro(longshore_find_family family header soname include_dirs library_dirs)
   mark_as_advanced(${family}_INCLUDE ${family}_LIBRARY)
   if(${family}_INCLUDE AND ${family}_LIBRARY)
     list(APPEND LONGSHORE_MPI_FAMILIES ${family})
+    add_library(longshore::libmpi_${family} INTERFACE IMPORTED)
+    target_include_directories(longshore::libmpi_${family} INTERFACE ${${family}_INCLUDE})
+    target_link_libraries(longshore::libmpi_${family} INTERFACE ${${family}_LIBRARY})
     message(STATUS "MPI family ${family}: ${${family}_LIBRARY}")
   else()
     message(STATUS "MPI family ${family}: no ${header} with ${soname}; its module is left out")
@@ -57,7 +61,7 @@ endmacro()
 
 set(LONGSHORE_MPI_FAMILIES "")
 set(mpich_root "${LONGSHORE_MPICH_ROOT}")
-if(NOT mpich_root)
+if(NOT mpich_root AND Python_EXECUTABLE)
   longshore_mpich_prefix(mpich_root)
 endif()
 if(LONGSHORE_OPENMPI_ROOT)

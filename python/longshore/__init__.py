@@ -41,6 +41,7 @@ from ._core import (
     receiver_half,
     sender_half,
 )
+from ._mpi import mpi_family
 from ._virtual_comm import VirtualComm
 from ._xarray import Grid, XArray
 from .errors import (
@@ -107,6 +108,7 @@ __all__ = [
     "gather",
     "get_request",
     "model",
+    "mpi_family",
     "plan",
     "put_message",
     "rank_modules",

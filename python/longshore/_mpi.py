@@ -69,6 +69,16 @@ def _family(MPI: ModuleType) -> str:
     )
 
 
+def mpi_family() -> str:
+    """The MPI family that mpi4py runs on in this process: "mpich", "openmpi" or "abi", the standard one.
+
+    For extension modules that, like the engine's own, are built once for each family (`longshore::mpi_<family>` of the CMake
+    package): of two MPI libraries in one process both are wrong. Not collective. Raises ArgumentError without mpi4py,
+    TransportError for an MPI that is none of these.
+    """
+    return _family(_mpi4py("mpi_family()"))
+
+
 @functools.cache  # a process has one MPI: what was found stays true, and finding it takes a while
 def _module(MPI: ModuleType) -> ModuleType:
     family = _family(MPI)

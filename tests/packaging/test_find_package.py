@@ -1,9 +1,10 @@
 """The installed C++ package: examples/cpp, built through find_package and run."""
 
 import shutil
+import subprocess
 
 import pytest
-from launch import families
+from launch import families, interpreters
 from launch import run as run_under
 from shell import ROOT, run
 
@@ -58,3 +59,52 @@ def mpi_examples(prefix, tmp_path_factory):
 def test_the_mpi_examples_run(mpi_examples, example, ranks):
     done = run_under(["mpiexec", "-n", ranks, mpi_examples / example], "mpich")
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+A_MODULE_OF_A_FAMILY = """
+cmake_minimum_required(VERSION 3.25)
+project(module LANGUAGES CXX)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+find_package(longshore CONFIG REQUIRED COMPONENTS {family})
+add_library(module MODULE module.cpp)
+target_link_libraries(module PRIVATE longshore::mpi_{family})
+set_target_properties(module PROPERTIES PREFIX "" SKIP_BUILD_RPATH ON)
+"""
+
+A_CALL_OF_THE_ENGINE = """
+#include <longshore/engines/mpi.hpp>
+extern "C" int rank_of_world(unsigned long long bits) {
+  return int(longshore::mpi::comm_facts(longshore::mpi::CommHandle::from_bits(bits)).rank);
+}
+"""
+
+
+@pytest.mark.parametrize("family", families())
+def test_an_extension_module_has_the_engine_of_its_family(prefix, tmp_path, family):
+    """Linked by soname, without a run path; the process's MPI is there before it."""
+    (tmp_path / "CMakeLists.txt").write_text(A_MODULE_OF_A_FAMILY.format(family=family))
+    (tmp_path / "module.cpp").write_text(A_CALL_OF_THE_ENGINE)
+    python = interpreters()[family]
+    root = f"-DLONGSHORE_{family.upper()}_ROOT={python.parent.parent}"
+    run("cmake", "-S", tmp_path, "-B", tmp_path / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}", root)
+    run("cmake", "--build", tmp_path / "build")
+    section = run("readelf", "--wide", "--dynamic", tmp_path / "build" / "module.so")
+    assert "RUNPATH" not in section and "RPATH" not in section
+    program = (
+        "import ctypes, sys; from mpi4py import MPI; of = ctypes.CDLL(sys.argv[1]).rank_of_world; "
+        "of.argtypes = [ctypes.c_uint64]; assert of(MPI.COMM_WORLD.handle % 2**64) == MPI.COMM_WORLD.rank"
+    )
+    command = ["mpiexec", "-n", 2, python, "-c", program, tmp_path / "build" / "module.so"]
+    done = run_under(command, family)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_family_that_is_not_there_is_told(prefix, tmp_path):
+    (tmp_path / "CMakeLists.txt").write_text(A_MODULE_OF_A_FAMILY.format(family="openmpi"))
+    (tmp_path / "module.cpp").write_text(A_CALL_OF_THE_ENGINE)
+    root = f"-DLONGSHORE_OPENMPI_ROOT={tmp_path}"
+    command = ["cmake", "-S", tmp_path, "-B", tmp_path / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}", root]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+    words = " ".join(done.stderr.split())
+    assert done.returncode != 0
+    assert "headers and the library of openmpi are not found" in words or "without its engine for openmpi" in words
