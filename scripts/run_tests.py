@@ -3,7 +3,7 @@
     scripts/run_tests.py STAGE...
 
 Of `make test`: style (clang-format, ruff, mypy), core (C++ units and properties, optimised), python (both MPIs in it).
-Of `make check`: slow (what of Python's tests takes long), asan, tsan, packaging. A stage for which this machine lacks
+Of `make check`: slow (what of Python's tests takes long), asan, tsan, packaging, lab (the benches). A stage for which this machine lacks
 something is skipped by name; where CI=true that is a failure.
 """
 
@@ -165,7 +165,11 @@ def packaging() -> bool:
     return run("cmake", "-DLONGSHORE_MPI=ON", WHEEL_BUILD) and pytest("packaging", "tests/packaging")
 
 
-STAGES = {stage.__name__: stage for stage in (style, core, python, slow, asan, tsan, packaging)}
+def lab() -> bool:
+    return pytest("lab", "lab/tests")
+
+
+STAGES = {stage.__name__: stage for stage in (style, core, python, slow, asan, tsan, packaging, lab)}
 
 
 def count(stage: str) -> Counter:

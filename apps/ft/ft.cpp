@@ -2,7 +2,7 @@
 
 #include "apps/ft/communication.hpp"
 #include "apps/ft/solver.hpp"
-#include "bench/twins/ft.hpp"
+#include "lab/twins/ft.hpp"
 
 namespace longshore::apps::ft {
 

@@ -3,7 +3,7 @@
 #include <numeric>
 
 #include "apps/mg/communication.hpp"
-#include "bench/twins/mg.hpp"
+#include "lab/twins/mg.hpp"
 
 namespace longshore::apps::mg {
 

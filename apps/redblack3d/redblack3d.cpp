@@ -7,7 +7,7 @@
 
 #include "apps/redblack3d/communication.hpp"
 #include "apps/redblack3d/solver.hpp"
-#include "bench/twins/redblack3d.hpp"
+#include "lab/twins/redblack3d.hpp"
 
 namespace longshore::apps::redblack3d {
 

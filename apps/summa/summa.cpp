@@ -2,7 +2,7 @@
 
 #include "apps/summa/communication.hpp"
 #include "apps/summa/solver.hpp"
-#include "bench/twins/summa.hpp"
+#include "lab/twins/summa.hpp"
 
 namespace longshore::apps::summa {
 

@@ -42,7 +42,7 @@ def tracked() -> list[Path]:
     )
     if listed.returncode == 0:
         return [ROOT / name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
-    folders = ["include", "src", "bindings", "python", "tests", "bench", "docs", "examples", "apps", "cmake", "scripts"]
+    folders = ["include", "src", "bindings", "python", "tests", "lab", "docs", "examples", "apps", "cmake", "scripts"]
     return [path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()]
 
 

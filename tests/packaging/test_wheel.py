@@ -42,18 +42,25 @@ def dynamic_section(path):
 def test_it_has_the_modules_of_the_families_that_were_there(contents):
     expected = {
         "_core",
-        "_bench",
         "_mpi_mpich",
-        "_halo_mpich",
-        "_apps_mpich",
         "_rank_profile_mpich",
         "_mpi_abi",
         "_rank_profile_abi",
     }
     if os.path.exists(os.environ.get("LONGSHORE_OPENMPI_PYTHON", "")):
-        expected |= {"_mpi_openmpi", "_halo_openmpi", "_apps_openmpi", "_rank_profile_openmpi"}
-    # Sets of other libraries, for a bench, are there where those were found.
-    assert set(modules(contents)) - {"_peers"} == expected
+        expected |= {"_mpi_openmpi", "_rank_profile_openmpi"}
+    assert set(modules(contents)) == expected
+    assert not [path for path in contents.rglob("*") if "bench" in path.name and path.name != "bench.py"]
+
+
+def test_it_is_small(contents, wheel):
+    assert wheel.stat().st_size <= 12e6
+    assert sum(path.stat().st_size for path in contents.parent.rglob("*") if path.is_file()) <= 16e6
+
+
+def test_the_licences_of_what_it_contains_are_in_it(contents):
+    names = {path.name for path in contents.parent.rglob("licenses/*")}
+    assert names == {"LICENSE", "THIRD_PARTY.md"}
 
 
 def test_it_has_types(contents):
@@ -73,7 +80,7 @@ def test_each_module_asks_for_its_own_mpi_by_soname(contents):
     for name, path in modules(contents).items():
         needed = [line for line in dynamic_section(path).splitlines() if "(NEEDED)" in line and "libmpi" in line]
         kind, _, family = name[1:].rpartition("_")
-        assert len(needed) == (kind in {"mpi", "halo", "apps"}), name
+        assert len(needed) == (kind == "mpi"), name
         assert all(f"[{SONAMES[family]}]" in line for line in needed), name
 
 

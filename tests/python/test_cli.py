@@ -54,20 +54,15 @@ def test_reader_goes_away():
     assert done.returncode == 0 and done.stderr == ""
 
 
-def test_bench_lists(call):
-    code, out, _ = call("bench")
-    assert code == 0 and "redistribute" in out
-    code, _, err = call("bench", "nothing")
-    assert code == 2 and "redistribute" in err
-    for words, said in (
-        (["--case", "sideways"], "sideways"),
-        (["--size", "0"], "0"),
-        (["--mpiexec", "no-such"], "no-such"),
-        (["--plot", "a.pdf"], "a.pdf"),
-        (["--contender", "nobody"], "nobody"),
-    ):
-        code, _, err = call("bench", "redistribute", *words)
-        assert code == 2 and said in err, err
+def test_without_the_laboratory_it_is_said_what_to_install(call, monkeypatch):
+    for name in [name for name in sys.modules if name.split(".")[0] == "longshore_lab"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "longshore_lab", None)  # as if it were not installed
+    for words in ([], ["redistribute"], ["halo", "--quick"], ["nothing"]):
+        code, out, err = call("bench", *words)
+        assert code == 5 and out == "" and "pip install longshore-lab" in err and "make lab" in err
+    code, out, _ = call("bench", "--help")
+    assert code == 0 and "pip install longshore-lab" in out and "not installed" in out
 
 
 def test_explain(call):

@@ -13,7 +13,7 @@ import click
 from .. import __version__, errors
 from ..stores.team import TeamError, launched_rank, launched_size
 
-FINE, FAILED, WRONG_INPUT, MEMORY, IO = 0, 1, 2, 3, 4
+FINE, FAILED, WRONG_INPUT, MEMORY, IO, NOT_INSTALLED = 0, 1, 2, 3, 4, 5
 
 # A launcher ends a whole job once one process leaves with an error, and drops what the others have not said yet, or
 # have only just said: the first process, which speaks, lets its words go out, and the others let it speak.
@@ -26,6 +26,7 @@ Exit codes:
   2  wrong usage or wrong input
   3  the memory ceiling is impossible
   4  the disk or file system failed (full, no permission)
+  5  what was asked for is not installed
 """
 
 
@@ -112,10 +113,13 @@ def run(arguments):
 def judge(error):
     """The exit code of an error and its words."""
     from ..stores import VerificationError
+    from .bench import LabMissingError
 
     text = str(error)
     if isinstance(error, VerificationError):
         return FAILED, text
+    if isinstance(error, LabMissingError):
+        return NOT_INSTALLED, text
     if isinstance(error, errors.MemoryLimitError):
         return MEMORY, text
     if isinstance(error, errors.StoreError):

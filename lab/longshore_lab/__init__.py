@@ -1,0 +1,18 @@
+"""Benchmarks of Longshore: `longshore bench NAME` on the command line, `BENCHES[NAME].run(...)` in Python.
+
+Every bench takes `quick`, `json` and `plot`, prints tables and returns what it writes as JSON.
+"""
+
+from .apps import Apps
+from .assembly import Assembly
+from .breakeven import Breakeven
+from .communicators import Communicators
+from .halo import Halo
+from .machine import machine
+from .protocol import Bench, BenchError
+from .ranks import Ranks
+from .redistribute import Redistribute
+
+BENCHES = {bench.name: bench for bench in (Redistribute, Halo, Apps, Assembly, Breakeven, Ranks, Communicators)}
+
+__all__ = ["BENCHES", "Bench", "BenchError", "machine"]
