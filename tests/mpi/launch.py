@@ -12,6 +12,7 @@ The lines of several ranks may come out mixed within a line: let one rank print,
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import signal
@@ -21,13 +22,16 @@ from pathlib import Path
 
 RANKS = (1, 2, 3, 4, 7, 8)
 
-# As root and with more ranks than cores, Open MPI wants to be asked nicely.
-_OPENMPI_ENV = {
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
-    "OMPI_MCA_rmaps_base_oversubscribe": "1",
-    "OMPI_MCA_mpi_yield_when_idle": "1",
+# There are more ranks than processors: who waits lets others work. As root, too, Open MPI wants to be asked nicely.
+_ENV = {
+    "mpich": {"MPIR_CVAR_ENABLE_HEAVY_YIELD": "1"},
+    "openmpi": {
+        "OMPI_ALLOW_RUN_AS_ROOT": "1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+        "OMPI_MCA_rmaps_base_oversubscribe": "1",
+        "OMPI_MCA_mpi_yield_when_idle": "1",
+    },
 }
 
 
@@ -61,16 +65,35 @@ def launch(
     Returns what it printed; a run that outlives `timeout` seconds is killed with all its ranks and raises
     `subprocess.TimeoutExpired`, which carries the output so far.
     """
+    return run(mpiexec(family, ranks, program, *args), family, timeout, env)
+
+
+def mpiexec(family: str, ranks: int, program: str | os.PathLike, *args: object) -> list:
+    """The command that runs a Python program on so many ranks."""
     python = interpreters()[family]
-    what = [str(program)] if str(program).endswith(".py") else ["-m", str(program)]
-    command = [python.parent / "mpiexec", "-n", str(ranks), python, *what, *map(str, args)]
-    return run(command, family, timeout, env)
+    what = [program] if str(program).endswith(".py") else ["-m", program]
+    return [python.parent / "mpiexec", "-n", ranks, python, *what, *args]
 
 
 def run(
     command: list, family: str, timeout: float = 60, env: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess:
     """Runs any command in a family's environment, in a process group of its own, within a time limit."""
+    process = start(command, family, env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        stdout, stderr = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        end(process)
+        stdout, stderr = process.communicate()
+        raise subprocess.TimeoutExpired(process.args, timeout, stdout, stderr) from None
+    except BaseException:
+        end(process)
+        raise
+    return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
+
+
+def start(command: list, family: str, env: dict[str, str] | None = None, **streams) -> subprocess.Popen:
+    """Starts any command in a family's environment, in a process group of its own; `end` ends it."""
     python = interpreters()[family]
     # One interpreter's variables would mislead another's MPI.
     inherited = {k: v for k, v in os.environ.items() if not k.startswith(("OMPI_", "PMIX_", "PRTE_", "PMI_", "HYDRA_"))}
@@ -80,40 +103,26 @@ def run(
         "OMP_NUM_THREADS": "1",
         "PYTHONFAULTHANDLER": "1",
         "UCX_LOG_LEVEL": "fatal",  # its words about networks that are not there go to the program's output
-        **(_OPENMPI_ENV if family == "openmpi" else {}),
+        **_ENV[family],
         **(env or {}),
     }
-    command = [str(word) for word in command]
-    process = subprocess.Popen(
-        command,
+    return subprocess.Popen(
+        [str(word) for word in command],
         env=environment,
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
         text=True,
         errors="replace",
         start_new_session=True,
+        **streams,
     )
-    try:
-        stdout, stderr = process.communicate(timeout=timeout)
-    except subprocess.TimeoutExpired:
-        _kill_group(process)
-        stdout, stderr = process.communicate()
-        raise subprocess.TimeoutExpired(command, timeout, stdout, stderr) from None
-    except BaseException:
-        _kill_group(process)
-        raise
-    return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
 
 
-def _kill_group(process: subprocess.Popen) -> None:
+def end(process: subprocess.Popen) -> None:
     """Ends mpiexec and its ranks. A launcher asked politely takes ranks in other process groups with it."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(process.pid, number)
         except ProcessLookupError:
             return
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(timeout=3)
-        except subprocess.TimeoutExpired:
-            pass

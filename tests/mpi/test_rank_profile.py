@@ -1,4 +1,4 @@
-"""The profile of communicators under programs that know nothing of it: Python's, Fortran's, and ScaLAPACK's tests from Debian."""
+"""The profile of communicators under programs that know nothing of it: Python's, Fortran's, and ScaLAPACK's tests."""
 
 import json
 import os

@@ -1,4 +1,7 @@
-"""`longshore move` under mpiexec: the same words, the same bytes, the same errors on every rank, and no hang."""
+"""`longshore move` under mpiexec: what a job prints, its exit code, its memory.
+
+What each rank says, and the bytes that come out at other numbers of ranks, are checks of tests/mpi/scripts/moves.py.
+"""
 
 import json
 import os
@@ -6,7 +9,6 @@ import os
 import numpy as np
 import pytest
 from launch import families, interpreters, launch
-from longshore.cli import run
 
 pytestmark = pytest.mark.skipif(not families(), reason="no mpiexec beside a Python with mpi4py")
 FAMILIES = families()
@@ -22,37 +24,6 @@ def source(tmp_path, monkeypatch):
 
 def move(family, ranks, *words, program="longshore.cli", **more):
     return launch(family, ranks, program, "move", *words, timeout=100, **more)
-
-
-def equal_folders(a, b):
-    assert sorted(os.listdir(a)) == sorted(os.listdir(b))
-    for name in os.listdir(a):
-        with open(f"{a}/{name}", "rb") as one, open(f"{b}/{name}", "rb") as other:
-            assert one.read() == other.read(), name
-
-
-# What is said of every family is seen of one; the slower launcher less often.
-@pytest.mark.parametrize(
-    "family, ranks", [(f, r) for f in FAMILIES for r in ((1, 2, 3, 4, 7, 8) if f in FAMILIES[:1] else (2, 7))]
-)
-def test_the_same_result_as_threads(source, family, ranks):
-    first, second = "(CYCLIC(3), BLOCK, *) on 2x3", "(BLOCK, *, CYCLIC) on 2x2, order=F, ranks=3:7"
-    assert run(["move", "a.npy", "s0", "--to", first, "-q"]) == 0
-    assert run(["move", "s0", "d0", "--to", second, "--axes", "1,2,0", "-q"]) == 0
-    done = move(family, ranks, "a.npy", "s", "--to", first)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("predicted") == 1 and f"moved      {source.nbytes:,} bytes" in done.stdout
-    equal_folders("s", "s0")
-    done = move(family, ranks, "s", "d", "--to", second, "--axes", "1,2,0", "--verify", "--max-mem", "16MiB", "--json")
-    assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["moved_bytes"] == told["predicted_bytes"] == source.nbytes and told["processes"] == ranks
-    assert told["engine"] == ("mpi" if ranks > 1 else "threads") and told["peak_memory_bytes"] <= 16 << 20
-    equal_folders("d", "d0")
-    done = move(family, ranks, "d", "back.npy", "--axes", "2,0,1", "--quiet")
-    assert (done.returncode, done.stdout) == (0, ""), done.stderr
-    np.testing.assert_array_equal(np.load("back.npy"), source)
-    assert sorted(os.listdir(".")) == ["a.npy", "back.npy", "d", "d0", "s", "s0"]
 
 
 @pytest.mark.parametrize(
@@ -75,25 +46,18 @@ def test_many_windows_within_the_ceiling(tmp_path, monkeypatch, family, ceiling)
 
 
 ERRORS = [
-    (["a.npy", "x", "--to", "(BLOK, *, *) on 2"], 2, "^"),
-    (["a.npy", "x"], 2, "needs a layout"),
-    (["none.npy", "x.npy"], 2, "does not exist"),
-    (["a.npy", "x.npy", "--axes", "1,0"], 2, "permutation"),
     (["a.npy", "x.npy", "--no-such-option"], 2, "--no-such-option"),
     (["a.npy", "x.npy", "--max-mem", "1MiB"], 3, "at least"),
-    (["broken", "x.npy"], 2, "rank-00002.npy"),
 ]
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("words, code, said", ERRORS, ids=[" ".join(words) for words, _, _ in ERRORS])
 def test_errors(source, family, words, code, said):
-    assert run(["move", "a.npy", "broken", "--to", "(BLOCK, *, *) on 4", "-q"]) == 0
-    os.truncate("broken/rank-00002.npy", 300)
     done = move(family, 3, *words)
     assert done.returncode == code, done.stderr
     assert done.stderr.count(said) == 1 and done.stderr.count("longshore:") == 1 and "Traceback" not in done.stderr
-    assert sorted(os.listdir(".")) == ["a.npy", "broken"]
+    assert sorted(os.listdir(".")) == ["a.npy"]
 
 
 # One process's disk fills up, or its file goes away, in the middle of everything.
@@ -101,7 +65,8 @@ SABOTAGE = """
 import errno, os, sys
 from mpi4py import MPI
 from longshore.cli import main
-from longshore.stores import boxes, moving
+from longshore.errors import StoreError
+from longshore.stores import boxes
 
 what, victim = sys.argv[1], int(sys.argv[2])
 calls = []
@@ -110,7 +75,7 @@ def fail(self, work):
     calls.append(1)
     if len(calls) < 3:
         return (write if what == "write" else read)(self, work)
-    raise moving.StoreError(errno.ENOSPC, "No space left on device") if what == "write" else KeyError("surprise")
+    raise StoreError(errno.ENOSPC, "No space left on device") if what == "write" else KeyError("surprise")
 
 write, read = boxes.Files.write, boxes.Files.read
 if MPI.COMM_WORLD.Get_rank() == victim:
@@ -123,8 +88,7 @@ main(sys.argv[3:])
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("victim", [0, 2])
-@pytest.mark.parametrize("what, code", [("write", 4), ("read", 1)])
+@pytest.mark.parametrize("what, victim, code", [("write", 2, 4), ("read", 0, 1)])
 def test_one_process_fails_in_the_middle(tmp_path, monkeypatch, family, victim, what, code):
     monkeypatch.chdir(tmp_path)
     np.save("a.npy", np.arange(12 << 20, dtype="<i4").reshape(3072, 4096))

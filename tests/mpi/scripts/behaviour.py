@@ -1,30 +1,18 @@
 """What the mpi engine does besides moving data: disagreement, wrong input, lifetimes, movers in flight.
 
-    mpiexec -n P python behaviour.py
-
-Every check is collective; a rank that fails aborts all. Prints one line for each check.
+mpiexec -n P python run_checks.py behaviour
 """
 
 import gc
 import os
 import resource
-import sys
-import time
-import traceback
 
 import longshore as ls
 import numpy as np
+from checks import ME, WORLD, P, check, raises_everywhere
 from mpi4py import MPI
 
-WORLD = MPI.COMM_WORLD
-P, ME = WORLD.size, WORLD.rank
 SHAPE = (56, 18)  # every rank owns some of it, at any of the tested numbers of ranks
-CHECKS = []
-
-
-def check(f):
-    CHECKS.append(f)
-    return f
 
 
 def layouts(p=P, shape=SHAPE):
@@ -32,7 +20,7 @@ def layouts(p=P, shape=SHAPE):
 
 
 def arrays(src, dst, dtype="f8", comm=WORLD, shared=False):
-    how = dict(comm=comm) if shared else dict(rank=comm.rank)
+    how = {"comm": comm} if shared else {"rank": comm.rank}
     a, b = ls.empty(src, dtype, **how), ls.empty(dst, dtype, **how)
     a[...] = np.arange(src.size).reshape(src.shape)[_owned(src, comm.rank)]
     b[...] = 0
@@ -51,23 +39,6 @@ def _owned(layout, rank):
 
 def right(layout, array, comm=WORLD, factor=1):
     return np.array_equal(array, factor * np.arange(layout.size).reshape(layout.shape)[_owned(layout, comm.rank)])
-
-
-def raises_everywhere(kind, work, *words, comm=WORLD):
-    """All ranks must see the same error, soon."""
-    begin = time.monotonic()
-    try:
-        work()
-    except kind as error:
-        text = str(error)
-    else:
-        raise AssertionError(f"no {kind.__name__}")
-    assert time.monotonic() - begin < 60, "the error took too long"
-    for word in words:
-        assert word in text, (word, text)
-    texts = comm.allgather(text)
-    assert len(set(texts)) == 1, texts
-    return text
 
 
 @check
@@ -329,7 +300,7 @@ def nothing_leaks():
     assert len(os.listdir("/proc/self/fd")) <= fds + 2, (fds, os.listdir("/proc/self/fd"))
     assert _resident() < memory + (20 << 20), (memory, _resident())
     # MPICH has about 2,000 communicators: those that we keep must go with the user's.
-    for i in range(100):
+    for _ in range(100):
         comm = WORLD.Dup()
         a, b = arrays(src, dst)
         plan.bind(a, b, comm=comm)()
@@ -381,7 +352,7 @@ def communicator_freed_first():
 
 @check
 def destroyed_in_flight():
-    """Not a correct program, but it must not crash: this goes last."""
+    """Not a correct program, but it must not crash: this goes last of all scripts."""
     comm = WORLD.Dup()
     src, dst = layouts()
     for node in ("auto", "messages"):
@@ -391,24 +362,3 @@ def destroyed_in_flight():
         del mover
         gc.collect()
         WORLD.Barrier()
-
-
-def main():
-    only = sys.argv[1:]
-    for f in CHECKS:
-        if only and f.__name__ not in only:
-            continue
-        begin = time.monotonic()
-        try:
-            f()
-        except BaseException:
-            print(f"rank {ME} of {P}: {f.__name__} failed", file=sys.stderr)
-            traceback.print_exc()
-            sys.stderr.flush()
-            WORLD.Abort(1)
-        WORLD.Barrier()
-        if ME == 0:
-            print(f"{f.__name__} ok, {time.monotonic() - begin:.1f} s", flush=True)
-
-
-main()

@@ -1,46 +1,43 @@
-"""Plans of every kind under MPI, every way of moving them, against the motions carried out one by one in every process."""
+"""Plans of every kind under MPI, every way of moving them, against the motions carried out one by one in every process.
 
-import sys
+mpiexec -n P python run_checks.py "block_kinds.every_kind(40)"
+"""
 
 import longshore as ls
 import numpy as np
+from checks import ME, WORLD, P, check
 from longshore import BlockPlan, FloorPlan, Region, regions
-from mpi4py import MPI
 from ways import WAYS
 
-comm = MPI.COMM_WORLD
-ranks, rank, trials = comm.size, comm.rank, int(sys.argv[1])
-random = np.random.default_rng(11)  # the same on all ranks
 
-
-def random_region(dims):
+def random_region(random, dims):
     lower = random.integers(-4, 5, dims)
     return Region(tuple(lower.tolist()), tuple((lower + random.integers(3, 12, dims)).tolist()))
 
 
-def random_blocks(domain):
+def random_blocks(random, domain):
     if random.integers(3) == 0:
-        return FloorPlan.even(domain, int(random.integers(1, ranks + 1)))
+        return FloorPlan.even(domain, int(random.integers(1, P + 1)))
     pieces = regions.split_to_size(domain, int(random.integers(2, 7)))
-    return FloorPlan(pieces, random.integers(0, ranks, len(pieces)).tolist())
+    return FloorPlan(pieces, random.integers(0, P, len(pieces)).tolist())
 
 
-def transposes():
-    domain = random_region(int(random.integers(2, 4)))
+def transposes(random):
+    domain = random_region(random, int(random.integers(2, 4)))
     axes = random.permutation(domain.ndim).tolist()
     turned = Region(tuple(domain.lower[a] for a in axes), tuple(domain.upper[a] for a in axes))
-    source, destination = random_blocks(domain), random_blocks(turned)
+    source, destination = random_blocks(random, domain), random_blocks(random, turned)
     return lambda mine: BlockPlan.transpose(source, destination, axes, rank=mine)
 
 
-def periodic_copies():
-    domain = random_region(int(random.integers(1, 4)))
-    source, around = random_blocks(domain), random_blocks(domain.grow(int(random.integers(0, 4))))
+def periodic_copies(random):
+    domain = random_region(random, int(random.integers(1, 4)))
+    source, around = random_blocks(random, domain), random_blocks(random, domain.grow(int(random.integers(0, 4))))
     return lambda mine: BlockPlan.copy_between(source, around, domain=domain, periodic=[True] * domain.ndim, rank=mine)
 
 
-def meshes():
-    blocks = random_blocks(Region((0,), (int(random.integers(1, 400)),)))
+def meshes(random):
+    blocks = random_blocks(random, Region((0,), (int(random.integers(1, 400)),)))
     points = blocks.bounding.size
     needed = [random.integers(0, points, random.integers(0, 60)) for _ in range(len(blocks))]
     back = bool(random.integers(2))
@@ -52,10 +49,13 @@ def meshes():
     return make
 
 
-def lists():
+def lists(random):
     """By hand: listed points and boxes of any shape; every block is written by boxes alone or by lists."""
     dims = int(random.integers(1, 4))
-    source, destination = random_blocks(random_region(dims)), random_blocks(random_region(dims))
+    source, destination = (
+        random_blocks(random, random_region(random, dims)),
+        random_blocks(random, random_region(random, dims)),
+    )
     plan = BlockPlan(source, destination)
     for k, region in enumerate(destination):
         points = np.stack(np.unravel_index(random.permutation(region.size), region.shape), axis=-1) + region.lower
@@ -67,9 +67,9 @@ def lists():
     return lambda mine: plan
 
 
-def composed():
-    domain = random_region(2)
-    one, two, three = (random_blocks(region) for region in (domain, domain.grow(1), domain))
+def composed(random):
+    domain = random_region(random, 2)
+    one, two, three = (random_blocks(random, region) for region in (domain, domain.grow(1), domain))
     plan = BlockPlan.copy_between(one, two).compose(BlockPlan.transpose(two, three, (0, 1)))
     return lambda mine: plan
 
@@ -96,53 +96,58 @@ def carry_out(plan, sources, destinations, adding):
 
 
 KINDS = [transposes, periodic_copies, meshes, lists, composed]
-moved = {kind.__name__: 0 for kind in KINDS}
-for trial in range(trials):
-    kind = KINDS[trial % len(KINDS)]
-    make = kind()
-    whole = make(None)
-    way = WAYS[random.integers(len(WAYS))]
-    order, dtype = "CF"[random.integers(2)], ["f8", "i4", "c16"][random.integers(3)]
-    try:
-        whole.check_races()
-        adding = bool(random.integers(2))
-    except ls.ArgumentError:  # vertices that several ghosts stand for
-        adding = True
-    plan = make(rank if random.integers(2) else None)
-    arrays = [
-        ls.XArray(blocks, dtype, order=order, comm=comm)
-        if random.integers(3)
-        else [np.zeros(blocks[k].shape, dtype, order=order) for k in blocks.owned_by(rank)]
-        for blocks in (whole.source, whole.destination)
-    ]
-    loose = {"ghost": 0} if not isinstance(arrays[0], ls.XArray) else {}
-    if not isinstance(arrays[1], ls.XArray):
-        loose["destination_ghost"] = 0
-    move = plan.bind(*arrays, comm=comm, combine="add" if adding else None, order=order, **loose, **way)
-    for salt in range(2):
-        sources = [
-            salt + 1000 * k + np.arange(region.size, dtype=dtype).reshape(region.shape)
-            for k, region in enumerate(whole.source)
-        ]
-        destinations = [np.full(region.shape, -k, dtype) for k, region in enumerate(whole.destination)]
-        for array, values in zip(arrays, (sources, destinations)):
-            blocks = whole.source if values is sources else whole.destination
-            mine = array.items() if isinstance(array, ls.XArray) else zip(blocks.owned_by(rank), array)
-            for k, grid in mine:
-                grid[...] = values[k]
-        comm.Barrier()
-        move()
-        carry_out(whole, sources, destinations, adding)
-        mine = (
-            arrays[1].items() if isinstance(arrays[1], ls.XArray) else zip(whole.destination.owned_by(rank), arrays[1])
-        )
-        for k, grid in mine:
-            np.testing.assert_array_equal(
-                np.asarray(grid), destinations[k], err_msg=f"trial {trial} {kind.__name__} block {k} {way}"
-            )
-        comm.Barrier()
-    moved[kind.__name__] += sum(points for *_, points in whole.volumes())
 
-assert trials < 25 or all(moved.values()), moved
-if rank == 0:
-    print(f"{trials} trials moved")
+
+@check
+def every_kind(trials):
+    random = np.random.default_rng(11)  # the same on all ranks
+    moved = {kind.__name__: 0 for kind in KINDS}
+    for trial in range(trials):
+        kind = KINDS[trial % len(KINDS)]
+        make = kind(random)
+        whole = make(None)
+        way = WAYS[random.integers(len(WAYS))]
+        order, dtype = "CF"[random.integers(2)], ["f8", "i4", "c16"][random.integers(3)]
+        try:
+            whole.check_races()
+            adding = bool(random.integers(2))
+        except ls.ArgumentError:  # vertices that several ghosts stand for
+            adding = True
+        plan = make(ME if random.integers(2) else None)
+        arrays = [
+            ls.XArray(blocks, dtype, order=order, comm=WORLD)
+            if random.integers(3)
+            else [np.zeros(blocks[k].shape, dtype, order=order) for k in blocks.owned_by(ME)]
+            for blocks in (whole.source, whole.destination)
+        ]
+        loose = {"ghost": 0} if not isinstance(arrays[0], ls.XArray) else {}
+        if not isinstance(arrays[1], ls.XArray):
+            loose["destination_ghost"] = 0
+        move = plan.bind(*arrays, comm=WORLD, combine="add" if adding else None, order=order, **loose, **way)
+        for salt in range(2):
+            sources = [
+                salt + 1000 * k + np.arange(region.size, dtype=dtype).reshape(region.shape)
+                for k, region in enumerate(whole.source)
+            ]
+            destinations = [np.full(region.shape, -k, dtype) for k, region in enumerate(whole.destination)]
+            for array, values in zip(arrays, (sources, destinations)):
+                blocks = whole.source if values is sources else whole.destination
+                mine = array.items() if isinstance(array, ls.XArray) else zip(blocks.owned_by(ME), array)
+                for k, grid in mine:
+                    grid[...] = values[k]
+            WORLD.Barrier()
+            move()
+            carry_out(whole, sources, destinations, adding)
+            mine = (
+                arrays[1].items()
+                if isinstance(arrays[1], ls.XArray)
+                else zip(whole.destination.owned_by(ME), arrays[1])
+            )
+            for k, grid in mine:
+                np.testing.assert_array_equal(
+                    np.asarray(grid), destinations[k], err_msg=f"trial {trial} {kind.__name__} block {k} {way}"
+                )
+            WORLD.Barrier()
+        moved[kind.__name__] += sum(points for *_, points in whole.volumes())
+
+    assert trials < 25 or all(moved.values()), moved

@@ -1,26 +1,20 @@
 """Datatypes at the edges: huge ones, what is refused, what is freed, and both sides in a real message.
 
-mpiexec -n 2 python datatype_edges.py
+mpiexec -n 2 python run_checks.py datatype_edges
 """
 
-import sys
 import time
 
 import longshore as ls
 import numpy as np
+from checks import ME, WORLD, P, check, raises
 from mpi4py import MPI
 
-comm = MPI.COMM_WORLD
 D = MPI.DOUBLE
 
 
 def refuses(error, words, function, *args):
-    try:
-        function(*args)
-    except error as raised:
-        assert words in str(raised), raised
-    else:
-        raise AssertionError(f"no {error.__name__} about {words!r}")
+    raises(error, lambda: function(*args), words)
 
 
 def fastest(function, repeats=20):
@@ -32,6 +26,7 @@ def fastest(function, repeats=20):
     return min(times)
 
 
+@check
 def huge():
     cases = {
         "vector": D.Create_vector(10**9, 2, 3),
@@ -70,6 +65,7 @@ def huge():
     assert fastest(lambda: ls.from_mpi_datatype(twos, 1, threes)) < 5e-3
 
 
+@check
 def mistakes():
     refuses(ls.ArgumentError, "DATATYPE_NULL", ls.from_mpi_datatype, MPI.DATATYPE_NULL)
     refuses(ls.ArgumentError, "not int", ls.from_mpi_datatype, 7)
@@ -89,6 +85,7 @@ def mistakes():
     assert ls.from_mpi_datatype(D, 0).elements == 0
 
 
+@check
 def sizes():
     assert ls.from_mpi_datatype(D.Create_vector(3, 2, 5)).element_bytes == 8
     assert ls.from_mpi_datatype(MPI.C_DOUBLE_COMPLEX, 4).element_bytes == 16
@@ -101,6 +98,7 @@ def sizes():
     assert relation.pairs().tolist() == [[0, 0], [24, 8]]
 
 
+@check
 def nothing_is_kept():
     """Datatypes that were looked at or given back leave nothing behind."""
 
@@ -124,6 +122,7 @@ def nothing_is_kept():
     assert grown < 1 << 20, grown  # less than a hundred bytes a time
 
 
+@check
 def message():
     """A real message: sent with one side, received with the other."""
     source = ls.Layout("(CYCLIC(3), BLOCK) on 2x1", (13, 8))
@@ -134,21 +133,10 @@ def message():
         array = np.random.default_rng(1).integers(0, 256, relation.source_extent[1], dtype=np.uint8)
         expected, result = np.zeros((2, relation.destination_extent[1]), np.uint8)
         relation.move(array, expected)
-        last, first = comm.size - 1, 0
-        request = comm.Isend([array, 1, send], last, 5) if comm.rank == first else MPI.REQUEST_NULL
-        if comm.rank == last:
-            comm.Recv([result, 1, receive], first, 5)
+        last, first = P - 1, 0
+        request = WORLD.Isend([array, 1, send], last, 5) if ME == first else MPI.REQUEST_NULL
+        if ME == last:
+            WORLD.Recv([result, 1, receive], first, 5)
             assert np.array_equal(result, expected), dtype
         request.Wait()
         send.Free(), receive.Free()
-
-
-huge()
-mistakes()
-sizes()
-nothing_is_kept()
-message()
-comm.Barrier()
-if comm.rank == 0:
-    print("edges ok")
-    sys.stdout.flush()

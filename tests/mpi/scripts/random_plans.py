@@ -1,15 +1,14 @@
 """Random plans over MPI, checked against NumPy's own indexing. All ranks draw the same cases from the same seed.
 
-mpiexec -n P python random_plans.py SEED CASES
+mpiexec -n P python run_checks.py "random_plans.moved(250)"
 """
 
 import random
 import sys
-import traceback
 
 import longshore as ls
 import numpy as np
-from mpi4py import MPI
+from checks import WORLD, P, check
 
 DTYPES = ["u1", "i2", "f4", "f8", "c16", "S3", [("a", "i4"), ("b", "f8")], "S40"]
 NODES = ["auto", "auto", "direct", "ring", "messages"]
@@ -68,7 +67,8 @@ class Side:
         self.ranks = sorted(draw.sample(world, count)) if draw.random() < 0.5 else list(range(count))
         if draw.random() < 0.3:
             draw.shuffle(self.ranks)
-        text = f"({', '.join(t for t, _ in self.dists)}) on {'x'.join(grid_text)}, order={self.order}, rank_order={self.rank_order}"
+        text = f"({', '.join(t for t, _ in self.dists)}) on {'x'.join(grid_text)}"
+        text += f", order={self.order}, rank_order={self.rank_order}"
         if any(sources):
             text += f", source={'x'.join(map(str, sources))}"
         text += f", ranks=[{', '.join(map(str, self.ranks))}]"
@@ -119,7 +119,8 @@ def one_case(draw, comm, number):
     conjugate = combined and dtype.kind == "c" and draw.random() < 0.5
     shared = draw.choice(["none", "all", "mixed"])
     mixed = random.Random(draw.random() + me)
-    what = f"case {number}: {source.layout} -> {target.layout}, shape {shape} axes {axes} {dtype} {node=} {max_mem=} {shared=} {wrap=} {alpha=} {beta=} {conjugate=}"
+    what = f"case {number}: {source.layout} -> {target.layout}, shape {shape} axes {axes} {dtype} {node=} {max_mem=}"
+    what += f" {shared=} {wrap=} {alpha=} {beta=} {conjugate=}"
 
     def make(layout, rank):
         use = shared == "all" or (shared == "mixed" and mixed.random() < 0.5)
@@ -185,9 +186,7 @@ def one_case(draw, comm, number):
         assert max_mem is not None and max_mem < 4 * dtype.itemsize, what
     except BaseException:
         print(f"rank {me}: {what}", file=sys.stderr)
-        traceback.print_exc()
-        sys.stderr.flush()
-        comm.Abort(1)
+        raise
 
 
 def communicators(comm):
@@ -198,21 +197,15 @@ def communicators(comm):
     yield halves, True
 
 
-def main():
-    seed, cases = int(sys.argv[1]), int(sys.argv[2])
-    world = MPI.COMM_WORLD
-    number = 0
-    share = [cases - 3 * (cases // 6), cases // 6, cases // 6, cases // 6]
-    for (comm, ours), count in zip(communicators(world), share):
+@check
+def moved(plans):
+    first = 0
+    share = [plans - 3 * (plans // 6), plans // 6, plans // 6, plans // 6]
+    for (comm, ours), count in zip(communicators(WORLD), share):
         # The halves draw different plans.
-        draw = random.Random(seed * 1000 + number * 7 + comm.size)
-        for number in range(number, number + count):
+        draw = random.Random(P * 1000 + first * 7 + comm.size)
+        for number in range(first, first + count):
             one_case(draw, comm, number)
+        first += count
         if ours:
             comm.Free()
-    world.Barrier()
-    if world.rank == 0:
-        print(f"{cases} plans moved")
-
-
-main()

@@ -1,15 +1,35 @@
-"""Rank maps with MPI's groups and communicators, and virtual communicators, on communicators of several sizes at once: a world of 8
-is cut into pieces, and every piece compares with what mpi4py says of its own."""
+"""Rank maps with MPI's groups and communicators, and virtual communicators, on communicators of several sizes at once.
 
-import sys
+A world of 8 is cut into pieces, and every piece compares with what mpi4py says of its own.
+
+    mpiexec -n 8 python run_checks.py rank_groups
+"""
+
+import functools
 
 import longshore as ls
 import numpy as np
+from checks import WORLD, check
 from longshore import RankMap, _mpi
 from mpi4py import MPI
 
-WORLD = MPI.COMM_WORLD
-WORLD.Set_errhandler(MPI.ERRORS_RETURN)
+
+@functools.cache
+def pieces():
+    """The piece that this rank is in, for each way of cutting the world."""
+    return [
+        WORLD.Split(int(np.searchsorted(np.cumsum(sizes), WORLD.rank, "right")), WORLD.rank)
+        for sizes in ((8,), (7, 1), (4, 3, 1), (2, 2, 4))
+    ]
+
+
+def on_every_piece(f):
+    @functools.wraps(f)
+    def on_pieces():
+        for comm in pieces():
+            f(comm, np.random.default_rng(comm.size))
+
+    return on_pieces
 
 
 def random_maps(rng, size):
@@ -32,6 +52,8 @@ def error_of(work):
     raise AssertionError("no error")
 
 
+@check
+@on_every_piece
 def groups(comm, rng):
     everybody = comm.Get_group()
     for members in random_maps(rng, comm.size):
@@ -52,6 +74,8 @@ def groups(comm, rng):
     everybody.Free()
 
 
+@check
+@on_every_piece
 def splits(comm, rng):
     everybody = ls.VirtualComm.over(comm)
     for colours in (1, 3):
@@ -79,6 +103,8 @@ def splits(comm, rng):
             comms.Free()
 
 
+@check
+@on_every_piece
 def orders(comm, rng):
     order = RankMap(rng.permutation(comm.size), comm.size)
     renumbered = comm.Split(0, int(ls.ranks.split_keys(order)[comm.rank]))
@@ -91,6 +117,8 @@ def orders(comm, rng):
     assert list(ls.ranks.node_aware_order(comm)) == sorted(range(comm.size), key=lambda w: (nodes.index(nodes[w]), w))
 
 
+@check
+@on_every_piece
 def messages(comm, rng):
     """Two virtual communicators of the same processes in two orders,
     equal tags at the same time, received the other way round."""
@@ -140,6 +168,8 @@ def messages(comm, rng):
     assert total[0] == comm.size * (comm.size + 1) / 2
 
 
+@check
+@on_every_piece
 def members_only(comm, _):
     first = ls.VirtualComm.over(comm).sub([0], context=9)
     assert list(first.map) == [0] and first.peer(0) == 0
@@ -151,6 +181,8 @@ def members_only(comm, _):
         assert f"rank {comm.rank} is none of the 1 members" in error_of(work)
 
 
+@check
+@on_every_piece
 def clashes(comm, _):
     whole = ls.VirtualComm.over(comm)
     assert whole.context == 0 and whole.contexts >= 32 and whole.tag_ub >= 1022
@@ -177,6 +209,8 @@ def clashes(comm, _):
     assert whole.create(same).context == context
 
 
+@check
+@on_every_piece
 def agreed_contexts(comm, _):
     """What a split cannot have at one member it does not have at any, and says so at all."""
     whole = ls.VirtualComm.over(comm)
@@ -228,6 +262,8 @@ def agreed_contexts(comm, _):
         assert whole.split(0).context >= contexts // 2
 
 
+@check
+@on_every_piece
 def strays(comm, _):
     """A receive from any source that meets the message of a sender that is no member, on another's context."""
     if comm.size < 3:
@@ -268,6 +304,8 @@ def strays(comm, _):
     comm.Barrier()
 
 
+@check
+@on_every_piece
 def kept_communicators(comm, _):
     """A communicator lives as long as it is in use, and no longer."""
     whole = ls.VirtualComm.over(comm)
@@ -285,6 +323,8 @@ def kept_communicators(comm, _):
     copy.Free()
 
 
+@check
+@on_every_piece
 def mistakes(comm, _):
     whole = ls.VirtualComm.over(comm)
     for tag in (-1, MPI.ANY_TAG, whole.tag_ub + 1):
@@ -317,6 +357,8 @@ def mistakes(comm, _):
     group.Free()
 
 
+@check
+@on_every_piece
 def large_messages(comm, _):
     """More bytes than an int counts are one element of a datatype:
     here of small ones, received where there is more room."""
@@ -333,42 +375,13 @@ def large_messages(comm, _):
             datatype.Free()
 
 
-CHECKS = (
-    groups,
-    splits,
-    orders,
-    messages,
-    members_only,
-    clashes,
-    agreed_contexts,
-    strays,
-    kept_communicators,
-    mistakes,
-    large_messages,
-)
-KEPT = []  # virtual communicators that outlive MPI_Finalize do no harm
-
-
-def main():
-    checked = 0
-    for sizes in ((8,), (7, 1), (4, 3, 1), (2, 2, 4)):
-        piece = int(np.searchsorted(np.cumsum(sizes), WORLD.rank, "right"))
-        comm = WORLD.Split(piece, WORLD.rank)
-        for check in CHECKS:
-            check(comm, np.random.default_rng(comm.size))
-            checked += 1
+@check
+def freed_under_virtual_communicators():
+    """Virtual communicators outlive the communicator that they are over, and MPI_Finalize: no harm is done."""
+    for comm in pieces():
         KEPT.append(ls.VirtualComm.over(comm).sub([0], context=9))
         comm.Free()
-    WORLD.Barrier()
-    if WORLD.rank == 0:
-        print(f"{checked} checks ok")
+    pieces.cache_clear()
 
 
-try:
-    main()
-except BaseException:
-    import traceback
-
-    traceback.print_exc()
-    sys.stderr.flush()
-    WORLD.Abort(1)
+KEPT = []

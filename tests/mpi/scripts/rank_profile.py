@@ -1,5 +1,6 @@
-"""Makes communicators and groups of known members, for the profile of communicators to find. Run under mpiexec with the profile
-preloaded; knows nothing of Longshore.
+"""Makes communicators and groups of known members, for the profile of communicators to find.
+
+Run under mpiexec with the profile preloaded; knows nothing of Longshore.
 
     rank_profile.py OUT    rank 0 writes the members that are expected as JSON: {"name": [[members], ...]}
 """

@@ -1,4 +1,4 @@
-"""Two processes spawn a third, and all make communicators together: for the profile of communicators, which knows one world."""
+"""Two processes spawn a third, and all make communicators together: the profile of communicators knows one world."""
 
 import sys
 

@@ -1,0 +1,127 @@
+"""`longshore move` by all ranks of a job: the same words, the same bytes, the same errors on every rank, and no hang.
+
+    mpiexec -n P python run_checks.py moves
+
+What a whole job prints and exits with is seen by tests/python/test_cli_mpi.py.
+"""
+
+import contextlib
+import errno
+import filecmp
+import io
+import json
+import os
+import signal
+
+import numpy as np
+from checks import ME, WORLD, P, check, new_folder
+from longshore import StoreError
+from longshore.cli import run
+from longshore.stores import boxes, moving
+from longshore.stores.team import Alone
+
+ERRORS = [
+    (["a.npy", "x", "--to", "(BLOK, *, *) on 2"], 2, "^"),
+    (["a.npy", "x"], 2, "needs a layout"),
+    (["none.npy", "x.npy"], 2, "does not exist"),
+    (["a.npy", "x.npy", "--axes", "1,0"], 2, "permutation"),
+    (["a.npy", "x.npy", "--no-such-option"], 2, "--no-such-option"),
+    (["a.npy", "x.npy", "--max-mem", "1MiB"], 3, "at least"),
+    (["broken", "x.npy"], 2, "rank-00002.npy"),
+]
+
+
+def move(*words):
+    """The exit code, which is the same on all ranks, and what all of them said on stdout and on stderr."""
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
+        code = run(["move", *words])
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+    codes, outs, errs = zip(*WORLD.allgather((code, out.getvalue(), err.getvalue())))
+    assert len(set(codes)) == 1, (codes, errs)
+    return code, "".join(outs), "".join(errs)
+
+
+@contextlib.contextmanager
+def folder_with(array):
+    """A new folder with a.npy in it."""
+    with new_folder():
+        if ME == 0:
+            np.save("a.npy", array)
+        WORLD.Barrier()
+        yield
+
+
+def names():
+    WORLD.Barrier()
+    return sorted(os.listdir("."))
+
+
+def small():
+    return np.arange(300 * 211 * 3, dtype=">i4").reshape(300, 211, 3)
+
+
+@check
+def the_same_result_as_threads():
+    first, second = "(CYCLIC(3), BLOCK, *) on 2x3", "(BLOCK, *, CYCLIC) on 2x2, order=F, ranks=3:7"
+    array = small()
+    with folder_with(array):
+        if ME == 0:
+            moving.move("a.npy", "s0", first, team=Alone())
+            moving.move("s0", "d0", second, axes=(1, 2, 0), team=Alone())
+        code, out, err = move("a.npy", "s", "--to", first)
+        assert code == 0, err
+        assert out.count("predicted") == 1 and f"moved      {array.nbytes:,} bytes" in out
+        code, out, err = move("s", "d", "--to", second, "--axes", "1,2,0", "--verify", "--max-mem", "16MiB", "--json")
+        assert code == 0, err
+        told = json.loads(out)
+        assert told["moved_bytes"] == told["predicted_bytes"] == array.nbytes and told["processes"] == P
+        assert told["engine"] == ("mpi" if P > 1 else "threads") and told["peak_memory_bytes"] <= 16 << 20
+        code, out, err = move("d", "back.npy", "--axes", "2,0,1", "--quiet")
+        assert (code, out) == (0, ""), err
+        np.testing.assert_array_equal(np.load("back.npy"), array)
+        assert names() == ["a.npy", "back.npy", "d", "d0", "s", "s0"]
+        for one, other in (("s", "s0"), ("d", "d0")):
+            files = sorted(os.listdir(one))
+            assert files == sorted(os.listdir(other))
+            assert filecmp.cmpfiles(one, other, files, shallow=False) == (files, [], [])
+
+
+@check
+def errors():
+    with folder_with(small()):
+        if ME == 0:
+            moving.move("a.npy", "broken", "(BLOCK, *, *) on 4", team=Alone())
+            os.truncate("broken/rank-00002.npy", 300)
+        WORLD.Barrier()
+        for words, expected, said in ERRORS:
+            code, _, err = move(*words)
+            assert code == expected, (words, err)
+            assert err.count(said) == 1 and err.count("longshore:") == 1 and "Traceback" not in err, (words, err)
+            assert names() == ["a.npy", "broken"], words
+
+
+@check
+def one_process_fails_in_the_middle():
+    """Its disk fills up, or its file goes away. With three ranks each has several pieces of this array."""
+    for what, expected, error in (
+        ("write", 4, StoreError(errno.ENOSPC, "No space left on device")),
+        ("read", 1, KeyError("surprise")),
+    ):
+        for victim in (0, P - 1):
+            with folder_with(np.arange(12 << 20, dtype="<i4").reshape(3072, 4096)):
+                usual, calls = getattr(boxes.Files, what), []
+
+                def failing(self, work):
+                    calls.append(1)
+                    if len(calls) < 3:
+                        return usual(self, work)
+                    raise error
+
+                if ME == victim:
+                    setattr(boxes.Files, what, failing)
+                code, _, err = move("a.npy", "x", "--to", "(BLOCK, *) on 4", "--max-mem", "24MiB")
+                setattr(boxes.Files, what, usual)
+                assert code == expected, (what, victim, err)
+                assert "Traceback" not in err and names() == ["a.npy"], (what, victim, err)

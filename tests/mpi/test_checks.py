@@ -1,0 +1,90 @@
+"""The checks of scripts/ under mpiexec, with every MPI that is there. Those on as many ranks of one MPI share a launch.
+
+What draws at random has as many trials as its name says: some before every commit, all of them marked `slow`.
+"""
+
+from pathlib import Path
+
+import pytest
+from launch import RANKS, families, launch
+from shared_jobs import ENDS, Jobs, checks_of
+
+SCRIPTS = Path(__file__).parent / "scripts"
+
+# Scripts in the order in which a launch runs them: behaviour ends with movers that are destroyed while they move. A
+# check may have other numbers of ranks than its script.
+RANKS_OF = {
+    "launched": RANKS,
+    "random_plans": RANKS,
+    "blocks": RANKS,
+    "block_kinds": (1, 2, 3, 4, 8),
+    "block_files": (1, 2, 3, 4, 7),
+    "datatypes": (1,),
+    "datatype_edges": (1, 2),
+    "rank_groups": (8,),
+    "moves": RANKS,
+    "behaviour": RANKS,
+}
+RANKS_OF_CHECK = {"moves.errors": (3,), "moves.one_process_fails_in_the_middle": (3,)}
+
+# The numbers that a check takes, for each number of ranks: before a commit, and all. Fewer where ranks outnumber the
+# processors of a small machine.
+TRIALS = {
+    "random_plans.moved": {1: (40, 150), 2: (80, 250), 3: (50, 200), 4: (40, 150), 7: (20, 60), 8: (20, 60)},
+    "blocks.halos_and_copies": {1: (20, 40), 2: (40, 120), 3: (20, 50), 4: (16, 40), 7: (6, 12), 8: (6, 12)},
+    "block_kinds.every_kind": {1: (30, 30), 2: (50, 150), 3: (25, 60), 4: (15, 40), 8: (5, 15)},
+    "block_files.there_and_back": {1: (8, 20), 2: (12, 40), 3: (8, 25), 4: (8, 20), 7: (4, 8)},
+}
+SEEDS = {"mpich": (1, 2, 3), "openmpi": (1, 2)}
+
+CHECKS = [check for script in RANKS_OF for check in checks_of(script)]
+
+
+def cases():
+    """(family, ranks, check) of every test, those together that share a launch."""
+    for family in families():
+        for ranks in RANKS:
+            for check in CHECKS:
+                if ranks in RANKS_OF_CHECK.get(check, RANKS_OF[check.partition(".")[0]]):
+                    for numbers, marks in numbers_of(check, family, ranks):
+                        name = f"{check}{numbers}"
+                        yield pytest.param(family, ranks, name, id=f"{family}-{ranks}-{name}", marks=marks)
+            yield pytest.param(family, ranks, ENDS, id=f"{family}-{ranks}-{ENDS}")
+
+
+def numbers_of(check, family, ranks):
+    """What is in brackets after the check's name, before every commit and in the slow tests."""
+    if check == "datatypes.random_datatypes":
+        for seed in SEEDS[family]:
+            yield f"({seed}, 300)", ()
+            yield f"({seed}, 1500)", pytest.mark.slow
+    elif check in TRIALS:
+        some, all_of_them = TRIALS[check][ranks]
+        yield f"({some})", ()
+        if some < all_of_them:
+            yield f"({all_of_them})", pytest.mark.slow
+    else:
+        yield "", ()
+
+
+@pytest.fixture(scope="session")
+def jobs(request, tmp_path_factory):
+    planned = {}
+    for item in request.session.items:
+        if item.originalname == "test_check":
+            family, ranks, check = (item.callspec.params[name] for name in ("family", "ranks", "check"))
+            planned.setdefault((family, ranks), []).append(check)
+    jobs = Jobs(planned, tmp_path_factory.mktemp("jobs"))
+    yield jobs
+    jobs.close()
+
+
+@pytest.mark.parametrize("family, ranks, check", list(cases()))
+def test_check(jobs, family, ranks, check):
+    jobs.expect(family, ranks, check)
+
+
+@pytest.mark.parametrize("family", families())
+def test_the_module_of_another_family_is_refused(family):
+    done = launch(family, 2, SCRIPTS / "wrong_family.py")
+    assert done.returncode == 0 and "refused" in done.stdout, f"{done.stdout[-2000:]}\n{done.stderr[-6000:]}"
