@@ -72,16 +72,16 @@ outside the arrays, for arrays that share memory (or interleave), and for races:
 and DisagreementError where ranks bring different plans.)";
 
 /// What is periodic: all blocks together, unless told otherwise.
-Region domain_of(const FloorPlan& blocks, const std::optional<Region>& domain, nb::handle periodic) {
-  return domain ? *domain : periodic.is_none() ? Region() : blocks.bounding();
+Region domain_of(const FloorPlan& blocks, nb::handle domain, nb::handle periodic) {
+  return !domain.is_none() ? to_region(domain) : periodic.is_none() ? Region() : blocks.bounding();
 }
 
-Halo to_halo(const FloorPlan& blocks, nb::object below, nb::object above, std::optional<Region> domain,
-             nb::object periodic, bool corners) {
+Halo to_halo(const FloorPlan& blocks, nb::object below, nb::object above, nb::object domain, nb::object periodic,
+             bool corners) {
   Halo halo;
   halo.below = to_point(below, blocks.dims());
   halo.above = above.is_none() ? halo.below : to_point(above, blocks.dims());
-  halo.periodic = to_flags(periodic);
+  halo.periodic = to_flags(periodic, blocks.dims());
   halo.domain = domain_of(blocks, domain, periodic);
   halo.corners = corners;
   return halo;
@@ -167,8 +167,8 @@ void bind_block_plans(nb::module_& module) {
                   "None"))
       .def_static(
           "halo",
-          [](const FloorPlan& blocks, nb::object below, nb::object above, std::optional<Region> domain,
-             nb::object periodic, bool corners, std::optional<Index> rank) {
+          [](const FloorPlan& blocks, nb::object below, nb::object above, nb::object domain, nb::object periodic,
+             bool corners, std::optional<Index> rank) {
             return BlockPlan::halo(blocks, to_halo(blocks, below, above, std::move(domain), periodic, corners), rank);
           },
           nb::arg("blocks"), nb::arg("below"), nb::arg("above") = nb::none(), nb::kw_only(),
@@ -176,18 +176,20 @@ void bind_block_plans(nb::module_& module) {
           nb::arg("rank") = nb::none(),
           "Ghost cells, so many below and above (none: the same) every dimension's sides, from the blocks that own "
           "them. "
-          "`periodic`: a flag a dimension, over `domain` (none: all blocks' bounding region). corners=False: only what "
+          "`periodic`: a flag a dimension, or one for all, over `domain` (a Region or a shape; none: all blocks' "
+          "bounding region). corners=False: only what "
           "lies beyond one face. Raises ArgumentError for negative widths and for blocks outside a periodic domain.",
           nb::sig(
               "def halo(blocks: FloorPlan, below: int | Sequence[int], above: int | Sequence[int] | None = None, *, "
-              "domain: Region | None = None, periodic: Sequence[bool] | None = None, corners: bool = True, rank: int "
+              "domain: Region | int | Sequence[int] | None = None, periodic: bool | Sequence[bool] | None = None, "
+              "corners: bool = True, rank: int "
               "| None = None) -> BlockPlan"))
       .def_static(
           "copy_between",
-          [](const FloorPlan& source, const FloorPlan& destination, std::optional<Region> domain, nb::object periodic,
+          [](const FloorPlan& source, const FloorPlan& destination, nb::object domain, nb::object periodic,
              std::optional<Index> rank) {
             return BlockPlan::copy_between(source, destination, rank, domain_of(source, domain, periodic),
-                                           to_flags(periodic));
+                                           to_flags(periodic, source.dims()));
           },
           nb::arg("source"), nb::arg("destination"), nb::kw_only(), nb::arg("domain") = nb::none(),
           nb::arg("periodic") = nb::none(), nb::arg("rank") = nb::none(),
@@ -196,8 +198,8 @@ void bind_block_plans(nb::module_& module) {
           "race. `periodic`: a flag a dimension, over `domain` (none: the sources' bounding region); what lies outside "
           "comes from its images. Raises ArgumentError for sources outside a periodic domain.",
           nb::sig(
-              "def copy_between(source: FloorPlan, destination: FloorPlan, *, domain: Region | None = None, periodic: "
-              "Sequence[bool] | None = None, rank: int | None = None) -> BlockPlan"))
+              "def copy_between(source: FloorPlan, destination: FloorPlan, *, domain: Region | int | Sequence[int] | "
+              "None = None, periodic: bool | Sequence[bool] | None = None, rank: int | None = None) -> BlockPlan"))
       .def_static(
           "transpose",
           [](const FloorPlan& source, const FloorPlan& destination, nb::object axes, std::optional<Index> rank) {
@@ -214,10 +216,10 @@ void bind_block_plans(nb::module_& module) {
               "int | None = None) -> BlockPlan"))
       .def_static(
           "coarsen_fine",
-          [](const FloorPlan& fine, const FloorPlan& coarse, nb::object ratio, std::optional<Region> domain,
-             nb::object periodic, std::optional<Index> rank) {
+          [](const FloorPlan& fine, const FloorPlan& coarse, nb::object ratio, nb::object domain, nb::object periodic,
+             std::optional<Index> rank) {
             return BlockPlan::coarsen_fine(fine, coarse, to_point(ratio, fine.dims()), rank,
-                                           domain_of(coarse, domain, periodic), to_flags(periodic));
+                                           domain_of(coarse, domain, periodic), to_flags(periodic, coarse.dims()));
           },
           nb::arg("fine"), nb::arg("coarse"), nb::arg("ratio"), nb::kw_only(), nb::arg("domain") = nb::none(),
           nb::arg("periodic") = nb::none(), nb::arg("rank") = nb::none(),
@@ -225,15 +227,16 @@ void bind_block_plans(nb::module_& module) {
           "the "
           "coarse blocks; from outside a periodic domain, as in refine_coarse, to where it is an image of. Fine blocks "
           "that share a coarse cell race for it.",
-          nb::sig(
-              "def coarsen_fine(fine: FloorPlan, coarse: FloorPlan, ratio: int | Sequence[int], *, domain: Region | "
-              "None = None, periodic: Sequence[bool] | None = None, rank: int | None = None) -> BlockPlan"))
+          nb::sig("def coarsen_fine(fine: FloorPlan, coarse: FloorPlan, ratio: int | Sequence[int], *, domain: Region "
+                  "| int | Sequence[int] | None = None, periodic: bool | Sequence[bool] | None = None, rank: int | "
+                  "None = None) -> BlockPlan"))
       .def_static(
           "refine_coarse",
-          [](const FloorPlan& coarse, const FloorPlan& fine, nb::object ratio, nb::object width,
-             std::optional<Region> domain, nb::object periodic, std::optional<Index> rank) {
+          [](const FloorPlan& coarse, const FloorPlan& fine, nb::object ratio, nb::object width, nb::object domain,
+             nb::object periodic, std::optional<Index> rank) {
             return BlockPlan::refine_coarse(coarse, fine, to_point(ratio, fine.dims()), to_point(width, fine.dims()),
-                                            rank, domain_of(coarse, domain, periodic), to_flags(periodic));
+                                            rank, domain_of(coarse, domain, periodic),
+                                            to_flags(periodic, coarse.dims()));
           },
           nb::arg("coarse"), nb::arg("fine"), nb::arg("ratio"), nb::arg("width") = 0, nb::kw_only(),
           nb::arg("domain") = nb::none(), nb::arg("periodic") = nb::none(), nb::arg("rank") = nb::none(),
@@ -241,10 +244,10 @@ void bind_block_plans(nb::module_& module) {
           "fine.coarsen(ratio).grow(width), from the coarse blocks. `periodic`: a flag a dimension, over `domain` "
           "(none: "
           "the coarse blocks' bounding region). Raises ArgumentError for negative widths.",
-          nb::sig(
-              "def refine_coarse(coarse: FloorPlan, fine: FloorPlan, ratio: int | Sequence[int], width: int | "
-              "Sequence[int] = 0, *, domain: Region | None = None, periodic: Sequence[bool] | None = None, rank: int | "
-              "None = None) -> BlockPlan"))
+          nb::sig("def refine_coarse(coarse: FloorPlan, fine: FloorPlan, ratio: int | Sequence[int], width: int | "
+                  "Sequence[int] = 0, *, domain: Region | int | Sequence[int] | None = None, periodic: bool | "
+                  "Sequence[bool] | None = None, rank: int | "
+                  "None = None) -> BlockPlan"))
       .def_static(
           "broadcast", &BlockPlan::broadcast, nb::arg("blocks"), nb::arg("dim"), nb::arg("first"), nb::arg("last"),
           nb::kw_only(), nb::arg("rank") = nb::none(),

@@ -1,4 +1,5 @@
 #include "errors.hpp"
+#include "mistakes.hpp"
 #include "rooms.hpp"
 
 NB_MODULE(_core, module) {
@@ -6,7 +7,7 @@ NB_MODULE(_core, module) {
   module.doc() =
       "Longshore's C++ core: regions, layouts, plans, relations, models and the threads engine. Use it through "
       "`longshore`.";
-  module.attr("__version__") = LONGSHORE_VERSION;
+  module.attr("version") = LONGSHORE_VERSION;
   register_errors();
   bind_regions(module);
   bind_ranks(module);
@@ -22,4 +23,5 @@ NB_MODULE(_core, module) {
   bind_movers(module);
   bind_xarrays(module);
   bind_finegrain(module);
+  tell_mistakes(module);
 }

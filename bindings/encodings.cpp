@@ -39,7 +39,9 @@ void bind_encodings(nb::module_& module) {
             return message;
           },
           nb::arg("source"), nb::arg("message") = nb::none(), nb::arg("first") = 0, nb::arg("last") = nb::none(),
-          "The paper's executor, decoding symbol by symbol: as `Assembler.__call__`, slower and without its memory.")
+          "The paper's executor, decoding symbol by symbol: as `Assembler.__call__`, slower and without its memory.",
+          nb::sig("def assemble(self, source: object, message: object | None = None, first: int = 0, last: int | None "
+                  "= None) -> numpy.typing.NDArray"))
       .def(
           "disassemble",
           [](const Encoding& self, const nb::object& message, const nb::object& destination, Index first,
@@ -55,7 +57,9 @@ void bind_encodings(nb::module_& module) {
             return destination;
           },
           nb::arg("message"), nb::arg("destination"), nb::arg("first") = 0, nb::arg("last") = nb::none(),
-          "The paper's executor of the receiver, as `Disassembler.__call__`.")
+          "The paper's executor of the receiver, as `Disassembler.__call__`.",
+          nb::sig("def disassemble(self, message: object, destination: object, first: int = 0, last: int | None = "
+                  "None) -> typing.Any"))
       .def(
           "to_bytes",
           [](const Encoding& e) {

@@ -58,12 +58,15 @@ void bind_floor_plans(nb::module_& module) {
                   nb::sig("def from_bounds(bounds: numpy.typing.NDArray, owners: Sequence[int]) -> FloorPlan"))
       .def_static(
           "even",
-          [](const Region& domain, Index ranks, nb::object periodic) {
-            return even_floor_plan(domain, ranks, to_flags(periodic));
+          [](nb::object given, Index ranks, nb::object periodic) {
+            const Region domain = to_region(given);
+            return even_floor_plan(domain, ranks, to_flags(periodic, domain.dims()));
           },
           nb::arg("domain"), nb::arg("ranks"), nb::arg("periodic") = nb::none(),
-          "Even blocks on the process grid that has the least surface in common; block k belongs to rank k.",
-          nb::sig("def even(domain: Region, ranks: int, periodic: Sequence[bool] | None = None) -> FloorPlan"))
+          "Even blocks on the process grid that has the least surface in common; block k belongs to rank k. `domain`: "
+          "a Region, or the shape of one that begins at 0. `periodic`: a flag a dimension, or one for all.",
+          nb::sig("def even(domain: Region | int | Sequence[int], ranks: int, periodic: bool | Sequence[bool] | None = "
+                  "None) -> FloorPlan"))
       .def_static(
           "balanced",
           [](const std::vector<Region>& regions, Index ranks, std::optional<std::vector<Index>> weights,
@@ -101,6 +104,9 @@ void bind_floor_plans(nb::module_& module) {
             return plan.region(k);
           },
           nb::arg("k"), "Region k.")
+      .def(
+          "__iter__", [](nb::handle plan) { return nb::steal(PySeqIter_New(plan.ptr())); },
+          nb::sig("def __iter__(self) -> collections.abc.Iterator[Region]"))
       .def("owner", &FloorPlan::owner, nb::arg("k"),
            "The rank that owns region k. Raises ArgumentError where there is none.")
       .def_prop_ro("regions", &FloorPlan::regions, "All regions.")

@@ -1,6 +1,7 @@
 #include "longshore/layouts/layout.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "points.hpp"
 
@@ -37,6 +38,26 @@ read, and ShapeError where text and shape disagree. Not collective.
 }  // namespace
 
 void bind_layouts(nb::module_& module) {
+  nb::class_<Distribution>(module, "Distribution", "How the indices of one dimension of a layout are dealt.")
+      .def_prop_ro(
+          "kind",
+          [](const Distribution& d) {
+            constexpr std::array words{"*", "BLOCK", "CYCLIC", "GEN_BLOCK"};
+            return words[std::size_t(d.kind())];
+          },
+          "HPF's word: \"*\", \"BLOCK\", \"CYCLIC\" or \"GEN_BLOCK\".", nb::sig("def kind(self) -> str"))
+      .def_prop_ro("extent", &Distribution::extent, "Indices.")
+      .def_prop_ro("coordinates", &Distribution::coordinates, "Coordinates of the process grid that they are dealt to.")
+      .def_prop_ro(
+          "block", [](const Distribution& d) { return d.block(); },
+          "Indices of a block: all of \"*\", and 0 where blocks differ in size.")
+      .def_prop_ro("origin", &Distribution::origin, "The cell of the template that index 0 lies in.")
+      .def_prop_ro("sizes", &Distribution::sizes, "The sizes of GEN_BLOCK's blocks.",
+                   nb::sig("def sizes(self) -> list[int]"))
+      .def_prop_ro("largest_count", &Distribution::largest_count, "The most indices that a coordinate owns.")
+      .def("__str__", &Distribution::to_string)
+      .def("__repr__", [](const Distribution& d) { return "<longshore.Distribution: " + d.to_string() + ">"; });
+
   nb::class_<Layout>(module, "Layout", layout_doc)
       .def(
           "__init__",
@@ -50,8 +71,12 @@ void bind_layouts(nb::module_& module) {
             if (!origin.is_none()) options.origin = to_indices(origin);
             if (nb::isinstance<RankMap>(ranks))
               options.ranks = nb::cast<RankMap>(ranks);
-            else if (!ranks.is_none())
-              options.ranks = process_ranks(nb::cast<std::vector<Index>>(nb::list(ranks)));
+            else if (!ranks.is_none()) {
+              std::vector<Index> list;
+              if (!nb::hasattr(ranks, "__iter__") || !nb::try_cast<std::vector<Index>>(nb::list(ranks), list))
+                throw nb::next_overload();
+              options.ranks = process_ranks(list);
+            }
             options.ld = ld;
             new (self) Layout(Layout::parse(text, to_indices(shape), options));
           },
@@ -69,7 +94,8 @@ void bind_layouts(nb::module_& module) {
       .def_prop_ro("size", &Layout::size, "Elements of the whole array.")
       .def_prop_ro("text", &Layout::to_string, "The layout in words that parse back.")
       .def_prop_ro(
-          "order", [](const Layout& l) { return order_text(l.order()); }, "Memory order of local arrays, 'C' or 'F'.")
+          "order", [](const Layout& l) { return order_text(l.order()); }, "Memory order of local arrays, 'C' or 'F'.",
+          nb::sig("def order(self) -> typing.Literal['C', 'F']"))
       .def_prop_ro(
           "rank_order", [](const Layout& l) { return order_text(l.grid().rank_order); },
           "How ranks number the grid: 'C' row-major, 'F' column-major.")
@@ -82,6 +108,8 @@ void bind_layouts(nb::module_& module) {
             return words;
           },
           "HPF's word for each dimension.")
+      .def_prop_ro("distributions", &Layout::dimensions, "How each dimension is dealt.",
+                   nb::sig("def distributions(self) -> list[Distribution]"))
       .def_prop_ro(
           "grid_shape", [](const Layout& l) { return to_tuple(l.grid().extents); },
           "Extents of the process grid, replicated ones included.", nb::sig("def grid_shape(self) -> tuple[int, ...]"))

@@ -69,7 +69,8 @@ void bind_messages(nb::module_& module) {
           },
           nb::arg("source"), nb::arg("message") = nb::none(),
           "A message of `message_bytes` into `message` (new where None), which is returned: what MPI or a socket "
-          "sends.")
+          "sends.",
+          nb::sig("def __call__(self, source: object, message: object | None = None) -> numpy.typing.NDArray"))
       .def_prop_ro("message_bytes", &PutSender::message_bytes, "Bytes of a message.")
       .def_prop_ro("address_bytes", &PutSender::address_bytes, "Bytes of a message that are not data.");
   module.def(
@@ -89,7 +90,8 @@ void bind_messages(nb::module_& module) {
       "destination. The "
       "message may come from anybody: raises ArgumentError where it does not hold together, LocalArrayError where it "
       "would leave "
-      "the array. Nothing is written then.");
+      "the array. Nothing is written then.",
+      nb::sig("def deliver_put(message: object, destination: object) -> typing.Any"));
 
   module.def(
       "get_request",
@@ -119,7 +121,8 @@ void bind_messages(nb::module_& module) {
       "raises "
       "ArgumentError where it does not hold together or asks for more than `max_bytes` (default: as many as the source "
       "has; a "
-      "request for the same elements many times over needs more), LocalArrayError where it would leave the array.");
+      "request for the same elements many times over needs more), LocalArrayError where it would leave the array.",
+      nb::sig("def answer_get(request: object, source: object, max_bytes: int | None = None) -> numpy.typing.NDArray"));
 }
 
 }  // namespace longshore::python

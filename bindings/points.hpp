@@ -13,13 +13,7 @@ inline std::vector<Index> to_indices(nb::handle value) {
   if (nb::try_cast<Index>(value, single)) return {single};
   std::vector<Index> several;
   if (nb::try_cast<std::vector<Index>>(value, several)) return several;
-  if (nb::isinstance<nb::sequence>(value) || nb::isinstance<nb::int_>(value))
-    for (const auto item : nb::isinstance<nb::int_>(value) ? nb::make_tuple(value) : nb::tuple(nb::borrow(value)))
-      if (nb::isinstance<nb::int_>(item) && !nb::try_cast<Index>(item, single))
-        throw Error(ErrorKind::overflow, nb::cast<std::string>(nb::repr(item)) + " does not fit in 64 bits");
-  const std::string words =
-      "expected an integer or a sequence of integers, got " + nb::cast<std::string>(nb::repr(value));
-  throw nb::type_error(words.c_str());
+  throw nb::next_overload();  // there is none: an argument that makes no sense, which mistakes.hpp tells about
 }
 
 inline Point to_point(nb::handle value) { return Point(to_indices(value)); }
@@ -28,6 +22,11 @@ inline Point to_point(nb::handle value) { return Point(to_indices(value)); }
 inline Point to_point(nb::handle value, std::size_t dims) {
   Index single;
   return nb::try_cast<Index>(value, single) ? Point(dims, single) : to_point(value);
+}
+
+/// A region, or the shape of one that begins at 0.
+inline Region to_region(nb::handle value) {
+  return nb::isinstance<Region>(value) ? nb::cast<Region>(value) : Region::of_shape(to_point(value));
 }
 
 inline Order to_order(const std::string& text) {
@@ -76,10 +75,12 @@ inline Axes to_transpose_axes(nb::handle value, std::size_t dims) {
   return axes;
 }
 
-inline std::vector<bool> to_flags(nb::handle value) {
+/// A flag a dimension; one stands for all. None: none.
+inline std::vector<bool> to_flags(nb::handle value, std::size_t dims) {
   if (value.is_none()) return {};
+  if (bool all; nb::try_cast<bool>(value, all)) return std::vector<bool>(dims, all);
   std::vector<bool> flags;
-  for (const auto item : nb::iter(value)) flags.push_back(PyObject_IsTrue(item.ptr()) == 1);
+  for (const Index flag : to_indices(value)) flags.push_back(flag != 0);
   return flags;
 }
 

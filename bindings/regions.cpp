@@ -52,14 +52,15 @@ void bind_lists(nb::module_& module) {
       nb::arg("regions"), "The smallest region that contains all of them; empty ones do not count.");
   module.def(
       "periodic_shifts",
-      [](const Region& moving, const Region& target, const Region& domain, nb::object periodic) {
-        return to_tuples(periodic_shifts(moving, target, domain, to_flags(periodic)));
+      [](const Region& moving, const Region& target, nb::object given, nb::object periodic) {
+        const Region domain = to_region(given);
+        return to_tuples(periodic_shifts(moving, target, domain, to_flags(periodic, domain.dims())));
       },
       nb::arg("moving"), nb::arg("target"), nb::arg("domain"), nb::arg("periodic") = nb::none(),
       "The multiples of the domain's periodic extents by which `moving` must be shifted to meet `target`.",
       nb::sig(
-          "def periodic_shifts(moving: Region, target: Region, domain: Region, periodic: Sequence[bool] | None = None) "
-          "-> list[tuple[int, ...]]"));
+          "def periodic_shifts(moving: Region, target: Region, domain: Region | int | Sequence[int], periodic: bool | "
+          "Sequence[bool] | None = None) -> list[tuple[int, ...]]"));
   module.def(
       "subtract", [](const std::vector<Region>& from, const std::vector<Region>& what) { return subtract(from, what); },
       nb::arg("from_"), nb::arg("what"),
@@ -70,28 +71,38 @@ void bind_lists(nb::module_& module) {
       "All points of the regions once, in regions that do not overlap.");
   module.def(
       "split_evenly",
-      [](const Region& domain, nb::object blocks) { return split_evenly(domain, to_point(blocks, domain.dims())); },
+      [](nb::object given, nb::object blocks) {
+        const Region domain = to_region(given);
+        return split_evenly(domain, to_point(blocks, domain.dims()));
+      },
       nb::arg("domain"), nb::arg("blocks"),
       "So many blocks in every dimension, whose extents differ by one at most; the last dimension's fastest.",
-      nb::sig("def split_evenly(domain: Region, blocks: int | Sequence[int]) -> list[Region]"));
-  module.def("split_at", &split_at, nb::arg("domain"), nb::arg("cuts"),
-             "Blocks between the cuts of every dimension, which ascend within the domain.");
+      nb::sig("def split_evenly(domain: Region | int | Sequence[int], blocks: int | Sequence[int]) -> list[Region]"));
+  module.def(
+      "split_at",
+      [](nb::object domain, const std::vector<std::vector<Index>>& cuts) { return split_at(to_region(domain), cuts); },
+      nb::arg("domain"), nb::arg("cuts"), "Blocks between the cuts of every dimension, which ascend within the domain.",
+      nb::sig("def split_at(domain: Region | int | Sequence[int], cuts: Sequence[Sequence[int]]) -> list[Region]"));
   module.def(
       "split_to_size",
-      [](const Region& domain, nb::object largest) { return split_to_size(domain, to_point(largest, domain.dims())); },
+      [](nb::object given, nb::object largest) {
+        const Region domain = to_region(given);
+        return split_to_size(domain, to_point(largest, domain.dims()));
+      },
       nb::arg("domain"), nb::arg("largest"), "As few even blocks as there must be for none to have larger extents.",
-      nb::sig("def split_to_size(domain: Region, largest: int | Sequence[int]) -> list[Region]"));
+      nb::sig("def split_to_size(domain: Region | int | Sequence[int], largest: int | Sequence[int]) -> list[Region]"));
   module.def(
       "process_grid",
       [](Index processes, nb::object shape, nb::object periodic) {
-        return to_tuple(process_grid(processes, to_point(shape), to_flags(periodic)));
+        const Point extents = to_point(shape);
+        return to_tuple(process_grid(processes, extents, to_flags(periodic, extents.dims())));
       },
       nb::arg("processes"), nb::arg("shape"), nb::arg("periodic") = nb::none(),
       "The process grid whose blocks of a domain of this shape have the least surface in common; of equals, the one "
       "with "
       "the longest contiguous runs.",
-      nb::sig("def process_grid(processes: int, shape: int | Sequence[int], periodic: Sequence[bool] | None = None) -> "
-              "tuple[int, ...]"));
+      nb::sig("def process_grid(processes: int, shape: int | Sequence[int], periodic: bool | Sequence[bool] | None = "
+              "None) -> tuple[int, ...]"));
   module.def(
       "order_along",
       [](const std::vector<Region>& regions, const std::string& curve) {

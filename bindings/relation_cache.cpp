@@ -171,21 +171,21 @@ void bind_relation_cache(nb::module_& module) {
             const auto& kept = nb::cast<const Kept&>(self);
             return kept.program(self, kept.relation->program());
           },
-          "Source -> destination: kept, or else compiled now.")
+          "Source -> destination: kept, or else compiled now.", nb::sig("def program(self) -> RelationProgram"))
       .def_prop_ro(
           "assembler",
           [](nb::handle self) {
             const auto& kept = nb::cast<const Kept&>(self);
             return kept.program(self, kept.relation->assembler());
           },
-          "Source -> message: kept, or else compiled now.")
+          "Source -> message: kept, or else compiled now.", nb::sig("def assembler(self) -> Assembler"))
       .def_prop_ro(
           "disassembler",
           [](nb::handle self) {
             const auto& kept = nb::cast<const Kept&>(self);
             return kept.program(self, kept.relation->disassembler());
           },
-          "Message -> destination: kept, or else compiled now.")
+          "Message -> destination: kept, or else compiled now.", nb::sig("def disassembler(self) -> Disassembler"))
       .def_prop_ro(
           "bytes", [](const Kept& k) { return k.relation->bytes(); }, "What a cache counts, its key aside.")
       .def("__repr__", [](const Kept& k) {
@@ -232,7 +232,9 @@ void bind_relation_cache(nb::module_& module) {
             return to_python(relation);
           },
           nb::arg("key"), nb::arg("maker"), no_group, nb::arg("keep") = "encoding", nb::arg("pin") = false,
-          nb::arg("soon") = false, nb::arg("expected_uses") = 0)
+          nb::arg("soon") = false, nb::arg("expected_uses") = 0,
+          nb::sig("def get_or_make(self, key: bytes, maker: object, group: bytes = b'', keep: str = 'encoding', pin: "
+                  "bool = False, soon: bool = False, expected_uses: int = 0) -> CachedRelation"))
       .def(
           "get",
           [](RelationCache& self, const nb::bytes& key, const nb::bytes& group) {
@@ -244,7 +246,7 @@ void bind_relation_cache(nb::module_& module) {
             }
             return to_python(relation);
           },
-          nb::arg("key"), no_group)
+          nb::arg("key"), no_group, nb::sig("def get(self, key: bytes, group: bytes = b'') -> CachedRelation | None"))
       .def(
           "put",
           [](RelationCache& self, const nb::bytes& key, const Encoding& encoding, const nb::bytes& group,

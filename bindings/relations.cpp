@@ -97,7 +97,9 @@ void bind_programs(nb::module_& module) {
           nb::arg("source"), nb::arg("message") = nb::none(), nb::arg("first") = 0, nb::arg("last") = nb::none(),
           "The elements at the message's positions [first, last) into `message` (new where None), which begins with "
           "element "
-          "`first`. Returns the message. Raises LocalArrayError where an array is too small.")
+          "`first`. Returns the message. Raises LocalArrayError where an array is too small.",
+          nb::sig("def __call__(self, source: object, message: object | None = None, first: int = 0, last: int | None "
+                  "= None) -> numpy.typing.NDArray"))
       .def_prop_ro(
           "workspace_bytes", [](const Assembler& a) { return a.program().workspace_bytes(); }, "Memory it holds.")
       .def("__str__", [](const Assembler& a) { return a.program().describe(); });
@@ -122,7 +124,9 @@ void bind_programs(nb::module_& module) {
           nb::arg("message"), nb::arg("destination"), nb::arg("first") = 0, nb::arg("last") = nb::none(),
           "A message that begins with element `first`, up to element `last`, into `destination`, which is returned. "
           "Raises "
-          "LocalArrayError where an array is too small or read-only.")
+          "LocalArrayError where an array is too small or read-only.",
+          nb::sig("def __call__(self, message: object, destination: object, first: int = 0, last: int | None = None) "
+                  "-> typing.Any"))
       .def_prop_ro(
           "workspace_bytes", [](const Disassembler& d) { return d.program().workspace_bytes(); }, "Memory it holds.")
       .def("__str__", [](const Disassembler& d) { return d.program().describe(); });
@@ -139,7 +143,8 @@ void bind_programs(nb::module_& module) {
             self.run(to.data, from.data);
             return destination;
           },
-          nb::arg("source"), nb::arg("destination"), "Moves every pair. Returns the destination.")
+          nb::arg("source"), nb::arg("destination"), "Moves every pair. Returns the destination.",
+          nb::sig("def __call__(self, source: object, destination: object) -> typing.Any"))
       .def_prop_ro("workspace_bytes", &RelationProgram::workspace_bytes, "Memory it holds.")
       .def("__str__", &RelationProgram::describe);
 }
@@ -297,13 +302,16 @@ void bind_relations(nb::module_& module) {
            })
       .def(
           "pairs", [](const AddressRelation& r) { return to_rows<2>(r.pairs()); },
-          "All pairs of byte offsets in message order, shape (n, 2), int64.")
+          "All pairs of byte offsets in message order, shape (n, 2), int64.",
+          nb::sig("def pairs(self) -> numpy.typing.NDArray"))
       .def(
           "source_segments", [](const AddressRelation& r) { return to_rows<2>(r.source_segments()); },
-          "The source side as a gather list (iovec): rows of (offset, bytes) in message order, neighbours joined.")
+          "The source side as a gather list (iovec): rows of (offset, bytes) in message order, neighbours joined.",
+          nb::sig("def source_segments(self) -> numpy.typing.NDArray"))
       .def(
           "destination_segments", [](const AddressRelation& r) { return to_rows<2>(r.destination_segments()); },
-          "The destination side as a scatter list: rows of (offset, bytes) in message order, neighbours joined.")
+          "The destination side as a scatter list: rows of (offset, bytes) in message order, neighbours joined.",
+          nb::sig("def destination_segments(self) -> numpy.typing.NDArray"))
       .def(
           "inverse",
           [](const AddressRelation& r, const nb::object& dtype, const nb::object& reduce) {
@@ -341,7 +349,8 @@ void bind_relations(nb::module_& module) {
           nb::arg("source"), nb::arg("destination"),
           "The paper's generalised memcpy (section 6): moves every pair between two arrays of this process, once. For "
           "repeated "
-          "moves keep program(). Raises LocalArrayError where an array is too small, read-only, or overlaps the other.")
+          "moves keep program(). Raises LocalArrayError where an array is too small, read-only, or overlaps the other.",
+          nb::sig("def move(self, source: object, destination: object) -> typing.Any"))
       .def_prop_ro(
           "source_pattern", [](const AddressRelation& r) { return to_dict(pattern_of(r, true)); },
           "How the source is read, innermost first: contiguous `block_bytes`, then `loops` of (count, stride in "

@@ -30,7 +30,6 @@ from ._core import (
     RankMap,
     Region,
     RelationProgram,
-    __version__,
     answer_get,
     deliver_put,
     encode,
@@ -41,11 +40,13 @@ from ._core import (
     receiver_half,
     sender_half,
 )
+from ._core import version as __version__
 from ._mpi import mpi_family
 from ._virtual_comm import VirtualComm
 from ._xarray import Grid, XArray
 from .errors import (
     ArgumentError,
+    ArgumentTypeError,
     DeadlockError,
     DisagreementError,
     DTypeError,
@@ -62,6 +63,7 @@ from .errors import (
 __all__ = [
     "AddressRelation",
     "ArgumentError",
+    "ArgumentTypeError",
     "Assembler",
     "BlockMotion",
     "BlockPlan",

@@ -10,7 +10,9 @@ import numpy as np
 
 from . import _arrays, _core
 from ._core import AddressRelation, Encoding, Layout, Motion, Mover, PutSender
-from .errors import ArgumentError, DTypeError, LayoutError, LocalArrayError, ShapeError
+from ._mistakes import check
+from ._words import short, size_in_bytes
+from .errors import ArgumentError, ArgumentTypeError, DTypeError, LayoutError, LocalArrayError, ShapeError
 
 __all__ = [
     "AddressRelation",
@@ -39,9 +41,16 @@ class MotionPlan(_core.MotionPlan):
     Attributes: source, destination (Layout); dtype; itemsize (bytes); axes, where destination dimension d is source
     dimension axes[d], as in numpy.transpose; world_size."""
 
-    def __init__(self, source: Layout, destination: Layout, dtype: Any, axes: Sequence[int] | None = None):
+    def __init__(
+        self, source: Layout | str, destination: Layout | str, dtype: Any, axes: Sequence[int] | None = None
+    ) -> None:
         self.dtype = _arrays.fixed_dtype(dtype)
-        super().__init__(source, destination, self.dtype.itemsize, axes)
+        # The text of a layout says no shape, but the other layout has one.
+        if isinstance(destination, str) and isinstance(source, Layout):
+            destination = Layout(destination, _permuted(source.shape, axes))
+        elif isinstance(source, str) and isinstance(destination, Layout):
+            source = Layout(source, _permuted(destination.shape, axes, back=True))
+        super().__init__(_layout(source, "source"), _layout(destination, "destination"), self.dtype.itemsize, axes)
 
     def relation(self, source: int, destination: int) -> AddressRelation | None:
         """The pairs of byte offsets that go from one rank's local array to another's, or None if nothing does."""
@@ -88,7 +97,7 @@ class MotionPlan(_core.MotionPlan):
         Raises, on every rank alike and before anything moves: ShapeError, DTypeError, LocalArrayError,
         MemoryLimitError, DisagreementError, ArgumentError."""
         if comm is None:
-            limit = _bytes(max_mem)
+            limit = size_in_bytes(max_mem)
             if placement is not None:
                 raise ArgumentError("placement= needs comm=")
             sources = _arrays.by_rank(source, self.source.ranks, "source")
@@ -114,7 +123,7 @@ class MotionPlan(_core.MotionPlan):
             destinations = _local_parts(destination, rank, self.destination, self.dtype)
             _arrays.check_dtype(sources, self.dtype, "source")
             _arrays.check_dtype(destinations, self.dtype, "destination")
-            return sources, destinations, _arrays.combine(self.dtype, alpha, beta, conjugate), _bytes(max_mem)
+            return sources, destinations, _arrays.combine(self.dtype, alpha, beta, conjugate), size_in_bytes(max_mem)
 
         sources, destinations, combine, limit = _mpi.together(comm, prepare)
         return _mpi.bind(
@@ -173,8 +182,8 @@ class MotionPlan(_core.MotionPlan):
         return MotionPlan, (self.source, self.destination, self.dtype, tuple(self.axes))
 
 
-def plan(source: Layout, destination: Layout, dtype: Any, axes: Sequence[int] | None = None) -> MotionPlan:
-    """The plan that brings an array of `dtype` elements from one layout to the other.
+def plan(source: Layout | str, destination: Layout | str, dtype: Any, axes: Sequence[int] | None = None) -> MotionPlan:
+    """The plan that brings an array of `dtype` elements from one layout to the other, of which one may be a text.
 
     `axes` permutes dimensions as numpy.transpose does: destination.shape[d] ==
     source.shape[axes[d]]. Raises ShapeError naming the dimension where the layouts disagree,
@@ -182,9 +191,12 @@ def plan(source: Layout, destination: Layout, dtype: Any, axes: Sequence[int] | 
     return MotionPlan(source, destination, dtype, axes)
 
 
-def scatter(array: Any, layout: Layout) -> list[np.ndarray]:
-    """Deals a whole array to a layout: one new local array for each of its ranks, in the order of `layout.ranks`."""
+def scatter(array: Any, layout: Layout | str) -> list[np.ndarray]:
+    """Deals a whole array to a layout: one new local array for each of its ranks, in the order of `layout.ranks`.
+
+    For ranks of this process; not collective. Raises ShapeError where the array has another shape than the layout."""
     array = _arrays.as_array(array)
+    layout = _layout(layout, "layout", array.shape)
     if array.shape != layout.shape:
         raise ShapeError(f"the array has shape {array.shape}, the layout {layout.shape}")
     array, whole = _whole(array, layout.shape)
@@ -194,8 +206,19 @@ def scatter(array: Any, layout: Layout) -> list[np.ndarray]:
 
 
 def gather(parts: Any, layout: Layout, out: np.ndarray | None = None) -> np.ndarray:
-    """The whole array again from one local array for each rank of the layout (a sequence or a mapping from rank)."""
-    arrays = _arrays.by_rank(parts, layout.ranks, "source")
+    """The whole array again from one local array for each rank of the layout (a sequence or a mapping from rank).
+
+    For ranks of this process; not collective. Where every process of an MPI job has its own local array, a
+    redistribution to a layout of one rank brings them together. Raises ArgumentError, ShapeError and DTypeError."""
+    layout = _layout(layout, "layout")
+    whole_text = f"({', '.join('*' * layout.ndim)}) on 1"
+    arrays = _arrays.by_rank(
+        parts,
+        layout.ranks,
+        "source",
+        f'where each process of an MPI job has one, redistribute(local, layout, "{whole_text}", comm=comm) brings all '
+        "to rank 0",
+    )
     dtype = next(iter(arrays.values())).dtype
     if out is None:
         out = np.empty(layout.shape, dtype, order=layout.order)
@@ -208,8 +231,8 @@ def gather(parts: Any, layout: Layout, out: np.ndarray | None = None) -> np.ndar
 
 def redistribute(
     source: Any,
-    source_layout: Layout,
-    destination_layout: Layout,
+    source_layout: Layout | str,
+    destination_layout: Layout | str,
     *,
     axes: Sequence[int] | None = None,
     out: Any = None,
@@ -224,8 +247,9 @@ def redistribute(
     start, wait. For repeated moves keep the Mover of `bind`.
 
     Without `comm`: `source` and the result hold one array for each rank of their layouts. With an mpi4py communicator
-    (collective): this rank's local array (None where it owns nothing), and the result is this rank's new local array.
-    `out` receives the result instead of new memory. The other arguments are MotionPlan.bind's.
+    (collective): this rank's local array (None where it owns nothing), and the result is this rank's new local array
+    (None where it owns nothing). `out` receives the result instead of new memory. One of the layouts may be a text. The
+    other arguments and the errors are MotionPlan.bind's.
 
     >>> src, dst = Layout("(BLOCK, *) on 2", (4, 4)), Layout("(*, CYCLIC) on 2", (4, 4))
     >>> parts = scatter(np.arange(16).reshape(4, 4), src)
@@ -235,13 +259,16 @@ def redistribute(
            [ 9, 11],
            [13, 15]])
     """
-    options = dict(alpha=alpha, beta=beta, conjugate=conjugate, threads=threads, max_mem=max_mem)
+    options = {"alpha": alpha, "beta": beta, "conjugate": conjugate, "threads": threads, "max_mem": max_mem}
 
     def prepare(dtype: np.dtype, rank: int | None) -> tuple[MotionPlan, Any]:
         if beta is not None and out is None:
             raise ArgumentError("beta needs out=: there is no old destination to keep a part of")
         made = plan(source_layout, destination_layout, dtype, axes)
-        return made, empty(destination_layout, made.dtype, rank=rank) if out is None else out
+        if out is not None:
+            return made, out
+        nothing = rank is not None and made.destination.local_size(rank) == 0
+        return made, None if nothing else empty(made.destination, made.dtype, rank=rank)
 
     if comm is None:
         motion_plan, result = prepare(_dtype_of(source), None)
@@ -268,9 +295,11 @@ def empty(layout: Layout, dtype: Any, comm: Any = None, *, rank: int | None = No
     call allocates for itself; not collective). With `rank`: that rank's array in ordinary memory. With
     neither: a list, one array for each rank of the layout."""
     dtype = _arrays.fixed_dtype(dtype)
+    layout = _layout(layout, "layout")
     if comm is not None:
         from . import _mpi
 
+        _mpi._open(comm)
         rank = comm.Get_rank()
         bytes_ = layout.allocated_size(rank) * dtype.itemsize
         return _arrays.empty_local(layout, rank, dtype, _mpi.shared_memory(bytes_, comm) if bytes_ else None)
@@ -306,18 +335,20 @@ def relation_of_views(
         raise ShapeError(f"the source's view has shape {source_view.shape}, the destination's {destination_view.shape}")
     if source_view.dtype != destination_view.dtype:
         raise DTypeError(f"the source's view has dtype {source_view.dtype}, the destination's {destination_view.dtype}")
-    offsets = []
+    offsets: list[int] = []
     for base, view, name in ((source, source_view, "source"), (destination, destination_view, "destination")):
         _, base_address, base_low, base_high, *_ = _arrays.memory(base)
         _, address, low, high, *_ = _arrays.memory(view)
         offset = address - base_address
         if view.size and not (base_low <= offset + low and offset + high <= base_high):
             raise LocalArrayError(
-                f"the {name}'s view touches bytes [{offset + low}, {offset + high}) of its array, which has [{base_low}, {base_high})"
+                f"the {name}'s view touches bytes [{offset + low}, {offset + high}) of its array, which has "
+                f"[{base_low}, {base_high})"
             )
         offsets.append(offset if view.size else 0)
+    from_, to = offsets
     return AddressRelation.strided(
-        source_view.shape, source_view.strides, destination_view.strides, source_view.dtype, *offsets, reduce=reduce
+        source_view.shape, source_view.strides, destination_view.strides, source_view.dtype, from_, to, reduce=reduce
     )
 
 
@@ -367,6 +398,26 @@ def _relation_from_bytes(content: bytes) -> AddressRelation:
     return Encoding.from_bytes(content).decode()
 
 
+def _layout(layout: Layout | str, name: str, shape: Sequence[int] | None = None) -> Layout:
+    """A layout, also from its text where the shape of the array is known."""
+    if isinstance(layout, str):
+        if shape is None:
+            raise ArgumentTypeError(f"{name} is a text, which says no shape; give Layout({short(layout)}, shape)")
+        return Layout(layout, shape)
+    check(name, layout, "Layout")
+    return layout
+
+
+def _permuted(shape: tuple[int, ...], axes: Sequence[int] | None, *, back: bool = False) -> tuple[int, ...]:
+    """A shape with its dimensions permuted as numpy.transpose does, or back again; as it is for axes that are no
+    permutation, which the plan refuses."""
+    check("axes", axes, "Sequence[int] | None")
+    if axes is None or sorted(a % len(shape) for a in axes) != list(range(len(shape))):
+        return shape
+    extents = dict(zip([a % len(shape) for a in axes], shape))
+    return tuple(extents[d] for d in range(len(shape))) if back else tuple(shape[a] for a in axes)
+
+
 def _dtype_of(source: Any) -> np.dtype:
     parts = list(source.values()) if isinstance(source, Mapping) else source
     if isinstance(parts, np.ndarray) or not isinstance(parts, Sequence) or not parts:
@@ -385,15 +436,13 @@ def _local_parts(arrays: Any, rank: int, layout: Layout, dtype: np.dtype) -> dic
 
 def _whole(array: np.ndarray, shape: tuple[int, ...], *, copy: bool = True) -> tuple[np.ndarray, Layout]:
     """An array as the single part of a layout that keeps it whole."""
-    stars = "(" + ", ".join("*" * max(len(shape), 1)) + ") on 1"
     if not shape:
         raise ShapeError("an array without dimensions has nothing to distribute; reshape it to (1,)")
-    for order in "CF":
-        if array.flags[f"{order}_CONTIGUOUS"]:
-            return array, Layout(stars, shape, order=order)
+    if array.flags.c_contiguous or array.flags.f_contiguous:
+        return array, _arrays.whole_layout(shape, "C" if array.flags.c_contiguous else "F")
     if not copy:
         raise ArgumentError("out must be contiguous, in C or Fortran order")
-    return np.ascontiguousarray(array), Layout(stars, shape)
+    return np.ascontiguousarray(array), _arrays.whole_layout(shape)
 
 
 def _as_descr(value: Any) -> Any:
@@ -404,40 +453,3 @@ def _as_descr(value: Any) -> Any:
             for field in value
         ]
     return value
-
-
-_UNITS = {
-    "": 1,
-    "b": 1,
-    "kb": 10**3,
-    "mb": 10**6,
-    "gb": 10**9,
-    "tb": 10**12,
-    "kib": 2**10,
-    "mib": 2**20,
-    "gib": 2**30,
-    "tib": 2**40,
-}
-
-
-def _bytes(value: int | str | None, name: str = "max_mem") -> int:
-    """A memory size in bytes from a number or words such as "256MiB"; 0 for None."""
-    if value is None:
-        return 0
-    if isinstance(value, str):
-        text = value.strip().lower()
-        digits = text.rstrip("abcdefghijklmnopqrstuvwxyz ")
-        unit = text[len(digits) :].strip()
-        try:
-            return int(float(digits) * _UNITS[unit]) or _refuse_zero(value, name)
-        except (ValueError, KeyError, OverflowError):
-            raise ArgumentError(
-                f"{name} {value!r} is not a size; write bytes, or a number with KiB, MiB or GiB"
-            ) from None
-    if value <= 0:
-        _refuse_zero(value, name)
-    return int(value)
-
-
-def _refuse_zero(value: Any, name: str) -> int:
-    raise ArgumentError(f"{name} is {value!r}; it must be at least one byte")

@@ -1,4 +1,5 @@
-"""Arrays at the boundary: anything with a buffer or DLPack becomes a NumPy view, and a scalar becomes an element's bytes."""
+"""Arrays at the boundary: anything with a buffer or DLPack becomes a NumPy view, and a scalar becomes an element's
+bytes."""
 
 from __future__ import annotations
 
@@ -131,13 +132,15 @@ def empty_bytes(size: int) -> np.ndarray:
     return np.empty(size, np.uint8)
 
 
-def by_rank(parts: Any, ranks: Sequence[int], what: str) -> dict[int, np.ndarray]:
-    """Arrays by layout rank, from a mapping or from a sequence in the order of the layout's ranks."""
+def by_rank(parts: Any, ranks: Sequence[int], what: str, otherwise: str = "") -> dict[int, np.ndarray]:
+    """Arrays by layout rank, from a mapping or from a sequence in the order of the layout's ranks. `otherwise`: what to
+    do with one array alone."""
     if isinstance(parts, Mapping):
         return {int(rank): as_array(part) for rank, part in parts.items()}
     if isinstance(parts, np.ndarray) or not isinstance(parts, Sequence):
         raise ArgumentError(
-            f"the {what} is one {type(parts).__name__}; without comm= give one array for each of the {len(ranks)} ranks"
+            f"the {what} is one {type(parts).__name__}; give one array for each of the {len(ranks)} ranks, or "
+            + (otherwise or "comm= where each process has one")
         )
     if len(parts) != len(ranks):
         raise ArgumentError(f"{len(parts)} {what} arrays for a layout of {len(ranks)} ranks")
@@ -180,6 +183,11 @@ def _aligned(size: int) -> np.ndarray:
     memory = np.empty(size + _LINE_BYTES, np.uint8)
     start = -memory.ctypes.data % _LINE_BYTES
     return memory[start : start + size]
+
+
+def whole_layout(shape: Sequence[int], order: str = "C") -> _core.Layout:
+    """The layout of one rank that has everything."""
+    return _core.Layout(f"({', '.join('*' * len(shape))}) on 1, order={order}", shape)
 
 
 def empty_local(layout: _core.Layout, rank: int, dtype: np.dtype, memory: Any = None) -> np.ndarray:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import _arrays, _core
+from ._words import size_in_bytes
 from ._xarray import XArray
 from .errors import ArgumentError, DTypeError
 
@@ -73,10 +74,8 @@ def bind(
     exchange: str | None = None,
 ) -> _core.Mover:
     """What `BlockPlan.bind` does."""
-    from ._api import _bytes
-
     rank = None if comm is None else comm.Get_rank()
-    messages = {
+    messages: dict[str, Any] = {
         "node": node,
         "aggregate": aggregate,
         "packet_bytes": packet_bytes,
@@ -103,7 +102,7 @@ def bind(
             raise ArgumentError(f"{unused[0]}= is for messages between processes; it needs comm=")
         from_, to, _, kind = prepare(known_dtype() or np.dtype(np.uint8))
         return _core.bind_grids_threads(
-            plan, from_, to, kind, combine or "", threads or 0, _bytes(max_mem), proxy, checked, order
+            plan, from_, to, kind, combine or "", threads or 0, size_in_bytes(max_mem), proxy, checked, order
         )
     from . import _mpi
 
@@ -112,12 +111,12 @@ def bind(
     def prepare_rank() -> tuple[_core.Grids, _core.Grids, np.dtype, _core.ElementType, int]:
         if threads is not None:
             raise ArgumentError("threads= is for the threads engine; with comm= every rank moves its own part")
-        return *prepare(dtype), _bytes(max_mem)
+        return *prepare(dtype), size_in_bytes(max_mem)
 
     return _mpi.bind_blocks(plan, comm, prepare_rank, combine or "", proxy, checked, order, **messages)
 
 
-def empty(plan: _core.FloorPlan, dtype: Any, ghost: int | Sequence[int], order: str) -> list[np.ndarray]:
+def empty(plan: _core.FloorPlan, dtype: Any, ghost: int | Sequence[int], order: Any) -> list[np.ndarray]:
     """What `FloorPlan.empty` does."""
     dtype = _arrays.fixed_dtype(dtype)
     if order not in ("C", "F"):

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _core
-from ._api import _bytes
 from ._core import AddressRelation, CachedRelation, CacheStatistics, Encoding
+from ._words import size_in_bytes
 from .errors import ArgumentError, DTypeError
 
 __all__ = ["CacheEntry", "CacheStatistics", "CachedRelation", "FlushUnit", "RelationCache"]
@@ -92,9 +92,8 @@ class RelationCache:
             raise ArgumentError(f"there is no encoding {kind!r}; there are auto, {', '.join(_core.encoding_kinds())}")
         self._keys = _Keys()
         self._kind = kind
-        if not isinstance(policy, str):
-            policy = _PolicyOfUnits(policy, self._keys)
-        self._core = _core.RelationCache(_bytes(ceiling, "ceiling"), policy, _store(spill))
+        chosen = policy if isinstance(policy, str) else _PolicyOfUnits(policy, self._keys)
+        self._core = _core.RelationCache(size_in_bytes(ceiling, "ceiling"), chosen, _store(spill))
 
     def get_or_make(
         self,
@@ -212,7 +211,10 @@ class RelationCache:
 
     def __repr__(self) -> str:
         now = self.statistics
-        return f"<longshore.RelationCache: {now.relations} relations, {now.bytes} of {now.ceiling_bytes} bytes, {self.policy}>"
+        return (
+            f"<longshore.RelationCache: {now.relations} relations, {now.bytes} of {now.ceiling_bytes} bytes, "
+            f"{self.policy}>"
+        )
 
     def _encoded(self, made: AddressRelation | Encoding) -> Encoding:
         if isinstance(made, Encoding):

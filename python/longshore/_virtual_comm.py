@@ -96,9 +96,9 @@ class VirtualComm:
         its errors are: of all where a colour, a key or a context is no integer, of a colour's members
         where contexts differ or are in use at one of them."""
         core, number = self._core, _mpi.number_or_none
-        if context is not None and (context := number(context, 32)) is None:
-            colour = None  # an error of all
-        return VirtualComm(core.split(number(colour), number(key), context), self._MPI)
+        wanted = None if context is None else number(context, 32)
+        usable = context is None or wanted is not None  # else an error of all, as of a colour that is no number
+        return VirtualComm(core.split(number(colour) if usable else None, number(key), wanted), self._MPI)
 
     def Free(self) -> None:
         """Gives the context back, and with the last user the communicators. Do so on all members."""
@@ -270,7 +270,7 @@ class VirtualComm:
 
 
 @functools.cache  # a class of mpi4py's, which may not be there
-def _lasting_class(MPI: ModuleType) -> type:
+def _lasting_class(MPI: Any) -> type:
     class Lasting(MPI.Intracomm):
         """A communicator that lives as long as it is in use, in a method of its own too: it keeps whose it is."""
 
@@ -285,7 +285,7 @@ def _lasting_class(MPI: ModuleType) -> type:
 
 
 @functools.cache  # a class of mpi4py's, which may not be there
-def _incoming_class(MPI: ModuleType) -> type:
+def _incoming_class(MPI: Any) -> type:
     class Incoming(MPI.Request):
         """A receive whose status names the member that it came from, where it is waited for or tested by itself."""
 

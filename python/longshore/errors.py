@@ -1,7 +1,9 @@
-"""What can go wrong, one class a kind. Messages name the rank, the dimension, the index and the bound where there are any."""
+"""What can go wrong, one class a kind. Messages name the rank, the dimension, the index and the bound where there are
+any."""
 
 __all__ = [
     "ArgumentError",
+    "ArgumentTypeError",
     "DTypeError",
     "DeadlockError",
     "DisagreementError",
@@ -13,6 +15,7 @@ __all__ = [
     "SizeOverflowError",
     "StoreError",
     "TransportError",
+    "VerificationError",
 ]
 
 
@@ -22,6 +25,10 @@ class LongshoreError(Exception):
 
 class ArgumentError(LongshoreError, ValueError):
     """An argument outside its range."""
+
+
+class ArgumentTypeError(ArgumentError, TypeError):
+    """An argument of another kind than is wanted. A TypeError too, as Python's own functions raise it."""
 
 
 class LayoutError(LongshoreError, ValueError):
@@ -62,3 +69,7 @@ class DeadlockError(LongshoreError, RuntimeError):
 
 class StoreError(LongshoreError, OSError):
     """A file or folder that cannot be read or written as asked."""
+
+
+class VerificationError(StoreError):
+    """What was written, read back, does not hold what it was made of."""

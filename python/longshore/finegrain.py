@@ -1,8 +1,9 @@
-"""Plans over thousands of ranks, carried out for real in this process: every rank has a stack of its own and they take turns.
+"""Plans over thousands of ranks, carried out for real in this process: every rank has a stack of its own and they take
+turns.
 
-What a rank under MPI would do, each of them does: it binds the plan, starts its move and waits for the ranks it reads from. Whose
-turn it is follows from a seed, so that a run can be repeated exactly. Ranks' own programs are written in C++
-(`longshore/engines/finegrain.hpp`); from Python, plans between blocks run on them.
+What a rank under MPI would do, each of them does: it binds the plan, starts its move and waits for the ranks it reads
+from. Whose turn it is follows from a seed, so that a run can be repeated exactly. Ranks' own programs are written in
+C++ (`longshore/engines/finegrain.hpp`); from Python, plans between blocks run on them.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import _arrays, _core
+from ._words import size_in_bytes
 from ._xarray import XArray
 from .errors import ArgumentError, DTypeError
 
@@ -54,8 +56,6 @@ def move(
     >>> told["ranks"], told["stacks"], told["bytes"] == sum(8 * n for _, _, _, n in BlockPlan.halo(blocks, 1).volumes())
     (600, 600, True)
     """
-    from ._api import _bytes
-
     destination = source if destination is None else destination
     for array, name in ((source, "source"), (destination, "destination")):
         if not isinstance(array, XArray):
@@ -81,6 +81,6 @@ def move(
         checked,
         seed,
         rounds,
-        _bytes(stack_bytes, "stack_bytes"),
-        _bytes(max_mem),
+        size_in_bytes(stack_bytes, "stack_bytes"),
+        size_in_bytes(max_mem),
     )

@@ -1,5 +1,5 @@
-"""Rank maps of process grids, as people write them (`0:1048576:64`, `grid 128x128x64 [:, :, 5]`, a list, a file), of MPI's groups
-and communicators, and in orders in which neighbours are near."""
+"""Rank maps of process grids, as people write them (`0:1048576:64`, `grid 128x128x64 [:, :, 5]`, a list, a file), of
+MPI's groups and communicators, and in orders in which neighbours are near."""
 
 from __future__ import annotations
 
@@ -85,8 +85,9 @@ def members_of(text: str, world: int | None = None) -> tuple[range | np.ndarray 
     of a file: an array of NumPy's (.npy), or ranks as text."""
     text = text.strip()
     if match := re.fullmatch(r"(-?\d*)\s*:\s*(-?\d*)\s*(?::\s*(-?\d*))?", text):
-        members = _range(*(int(word) if word else None for word in match.groups()), world)
-        return members, world if world is not None else max(members.stop, members.start + 1)
+        first, last, step = (int(word) if word else None for word in match.groups())
+        among = _range(first, last, step, world)
+        return among, world if world is not None else max(among.stop, among.start + 1)
     if match := re.fullmatch(r"grid\s+(\d+(?:\s*x\s*\d+)*)\s*(?:\[(.*)\])?", text):
         shape = [int(extent) for extent in match.group(1).split("x")]
         picks = [_pick(word) for word in match.group(2).split(",")] if match.group(2) and match.group(2).strip() else []
@@ -135,22 +136,22 @@ def _range(first: int | None, last: int | None, step: int | None, world: int | N
     step = 1 if step is None else step
     if step == 0:
         raise ArgumentError("the step of a range is not 0")
-    if last is None and (step > 0 and world is None):
-        raise ArgumentError("a range without an end needs the size of the world")
-    if first is None and step < 0 and world is None:
-        raise ArgumentError("a range that goes down from the end needs the size of the world")
-    if first is None:
-        first = 0 if step > 0 else world - 1
-    if last is None:
-        last = world if step > 0 else -1
-    return range(first, last, step)
+    if last is None and step > 0:
+        if world is None:
+            raise ArgumentError("a range without an end needs the size of the world")
+        last = world
+    if first is None and step < 0:
+        if world is None:
+            raise ArgumentError("a range that goes down from the end needs the size of the world")
+        first = world - 1
+    return range(0 if first is None else first, -1 if last is None else last, step)
 
 
 def _pick(word: str) -> int | slice:
-    if not re.fullmatch(r"\s*-?\d*\s*(:\s*-?\d*\s*){0,2}", word) or not word.strip():
+    if not re.fullmatch(r"\s*(-?\d+)?\s*(:\s*(-?\d+)?\s*){0,2}", word) or not word.strip():
         raise ArgumentError(f"{word.strip()!r} is no index and no slice, such as 5 or 2:8")
     parts = [int(part) if part.strip() else None for part in word.split(":")]
-    return parts[0] if len(parts) == 1 else slice(*parts)
+    return slice(*parts) if len(parts) > 1 else parts[0] or 0
 
 
 def _integers(text: str, where: str) -> np.ndarray:

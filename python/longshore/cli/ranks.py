@@ -10,7 +10,7 @@ import click
 
 
 @click.group(short_help="Rank maps: what they cost, in general and in a program.")
-def ranks():
+def ranks() -> None:
     """Rank maps: which world rank each member of a group is, kept in few bytes."""
 
 
@@ -40,7 +40,9 @@ def ranks():
     help="The representations that are looked at.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Write JSON for programs.")
-def explain(members, world, strategy, alpha, modules, as_json):
+def explain(
+    members: tuple[str, ...], world: int | None, strategy: str, alpha: float, modules: str, as_json: bool
+) -> None:
     """Show what each representation of a rank map would cost, and which one is taken. MEMBERS are a range, a section of
     a process grid, a list of ranks in order, or a file of them (text, or an array of NumPy's).
 
@@ -54,8 +56,10 @@ def explain(members, world, strategy, alpha, modules, as_json):
     from ..stores.team import launched_rank
 
     found, of = members_of(" ".join(members), world)
-    options = {"strategy": strategy, "alpha": alpha, "modules": modules}
-    told = found.explain(**options) if isinstance(found, RankMap) else explain_ranks(found, of, **options)
+    if isinstance(found, RankMap):
+        told = found.explain(strategy=strategy, alpha=alpha, modules=modules)
+    else:
+        told = explain_ranks(found, of, strategy=strategy, alpha=alpha, modules=modules)
     if launched_rank() != 0:
         return  # under mpiexec one process is enough
     if as_json:
@@ -91,7 +95,7 @@ def explain(members, world, strategy, alpha, modules, as_json):
 )
 @click.option("--library", "only_library", is_flag=True, help="Print the library to preload by hand, and run nothing.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[--] COMMAND...")
-def profile(json_file, family, only_library, command):
+def profile(json_file: str | None, family: str, only_library: bool, command: tuple[str, ...]) -> None:
     """Run COMMAND, an MPI program with its launcher, and show at its end, on the standard error, which communicators
     and groups it created: their members' structure, what the MPI library's lists of them cost on all processes
     together, and what compact maps would. The program is not rebuilt; its exit code is passed on. One that ends without

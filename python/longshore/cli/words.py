@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
 import click
 import numpy as np
 
-_UNITS = {"": 1, "b": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
-_UNITS |= {f"{letter}ib": 2**power for letter, power in zip("kmgt", (10, 20, 30, 40))}
-_UNITS |= {f"{letter}b": 10**power for letter, power in zip("kmgt", (3, 6, 9, 12))}
+from .._words import size_in_bytes
+from ..errors import ArgumentError
 
 
 class Shape(click.ParamType):
@@ -18,7 +18,7 @@ class Shape(click.ParamType):
 
     name = "shape"
 
-    def convert(self, value, param, context):
+    def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
         if isinstance(value, tuple):
             return value
         words = re.split(r"[x,]", value.strip().lower().strip("()").rstrip(","))
@@ -37,7 +37,7 @@ class Axes(click.ParamType):
 
     name = "axes"
 
-    def convert(self, value, param, context):
+    def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
         if isinstance(value, tuple):
             return value
         words = value.strip().strip("()").split(",")
@@ -54,16 +54,11 @@ class Size(click.ParamType):
 
     name = "size"
 
-    def convert(self, value, param, context):
-        if isinstance(value, int):
-            return value
-        match = re.fullmatch(r"\s*(\d{1,18}(?:\.\d{1,9})?)\s*([A-Za-z]{0,3})\s*", value)
-        if not match or match.group(2).lower() not in _UNITS:
-            self.fail(f"{value!r} is no size; write a number with KiB, MiB or GiB, such as 256MiB", param, context)
-        size = int(float(match.group(1)) * _UNITS[match.group(2).lower()])
-        if not 0 < size < 2**63:
-            self.fail(f"{value!r} is not a usable size", param, context)
-        return size
+    def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
+        try:
+            return size_in_bytes(value, "")
+        except ArgumentError as error:
+            self.fail(str(error), param, context)
 
 
 class ElementType(click.ParamType):
@@ -71,7 +66,7 @@ class ElementType(click.ParamType):
 
     name = "dtype"
 
-    def convert(self, value, param, context):
+    def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
         if isinstance(value, np.dtype):
             return value
         try:
@@ -82,7 +77,8 @@ class ElementType(click.ParamType):
                 dtype = np.dtype(value)
         except Exception:
             self.fail(
-                f'{value!r} is no element type NumPy knows; float64, ">i4", S10 and [["x", "<f4"], ["n", "<i8"]] are some',
+                f'{value!r} is no element type NumPy knows; float64, ">i4", S10 and [["x", "<f4"], ["n", "<i8"]] '
+                "are some",
                 param,
                 context,
             )

@@ -272,6 +272,8 @@ def one_line_redistribute():
     out = np.empty(dst.local_shape(ME))
     ls.redistribute(a, src, dst, comm=WORLD, out=out, alpha=3.0)
     assert right(dst, out, factor=3)
+    whole = ls.redistribute(a, src, f"(*, *) on 1, ranks={P - 1}:{P}", comm=WORLD)  # as gather advises
+    assert whole is None if ME < P - 1 else (whole == np.arange(src.size).reshape(SHAPE)).all()
 
 
 def _resident():

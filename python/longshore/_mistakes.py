@@ -1,0 +1,205 @@
+"""Arguments of the wrong kind: which one it is, what was given and what is wanted, from the signatures that the core
+tells."""
+
+from __future__ import annotations
+
+import ast
+import operator
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from . import _core
+from ._words import short
+from .errors import ArgumentTypeError, LongshoreError, SizeOverflowError
+
+_LIMIT = 2**63
+_NAMES = {
+    "int": "an integer",
+    "float": "a number",
+    "bool": "True or False",
+    "str": "text",
+    "bytes": "bytes",
+    "PathLike": "a path",
+    "None": "None",
+}
+_MANY = {"int": "integers", "float": "numbers", "bool": "flags (True or False)", "str": "texts", "bytes": "bytes"}
+
+
+def check(name: str, value: Any, wanted: str) -> None:
+    """Raises where an argument's value is not of the kind that an annotation says, such as "int | Sequence[int]"."""
+    kind = ast.parse(wanted, mode="eval").body
+    if (misfit := _misfit(name, value, kind)) is not None:
+        raise misfit
+
+
+def explain(function: Any, positional: list[Any], named: dict[str, Any]) -> LongshoreError:
+    """What is wrong with a call that a function of the core could not make sense of."""
+    what = function.__qualname__.removesuffix(".__init__")
+    found = [_mistake(what, signature, positional, named) for signature, *_ in function.__nb_signature__]
+    # Of several signatures the one that was meant is the one of which most is right.
+    return max(found, key=operator.itemgetter(0))[1]
+
+
+def _mistake(what: str, signature: str, positional: list[Any], named: dict[str, Any]) -> tuple[int, LongshoreError]:
+    """How many arguments are right before the first mistake, and that."""
+    text = re.sub(r"\\\d+", "...", signature[signature.index("def ") :])
+    (head,) = ast.parse(text + ": ...").body
+    assert isinstance(head, ast.FunctionDef)
+    everything = head.args.posonlyargs + head.args.args
+    ours = [argument for argument in everything if argument.arg != "self"]
+    needed = len(ours) - len(head.args.defaults)
+    by_name = {argument.arg: argument for argument in ours + head.args.kwonlyargs}
+    if len(positional) > len(ours) and head.args.vararg is None:
+        takes = f"{len(ours)} argument{'' if len(ours) == 1 else 's'}" + (
+            " without a name" if head.args.kwonlyargs else ""
+        )
+        return len(ours), ArgumentTypeError(f"{what} takes {takes}, not {len(positional)}: {_list(by_name)}")
+    given = {argument.arg: value for argument, value in zip(ours, positional)}
+    for name in named:
+        if name in given:
+            return 0, ArgumentTypeError(f"{name} is given twice")
+        if name not in by_name and head.args.kwarg is None:
+            return 0, ArgumentTypeError(f"{what} has no argument {name!r}; it has {_list(by_name)}")
+    given |= named
+    right = 0
+    for name, argument in by_name.items():
+        if name in given:
+            if (misfit := _misfit(name, given[name], argument.annotation)) is not None:
+                return right, misfit
+            right += 1
+    for argument in ours[:needed]:
+        if argument.arg not in given:
+            return right, ArgumentTypeError(f"{argument.arg} is missing; it must be {_words(argument.annotation)}")
+    for argument, default in zip(head.args.kwonlyargs, head.args.kw_defaults):
+        if default is None and argument.arg not in given:
+            return right, ArgumentTypeError(f"{argument.arg}= is missing; it must be {_words(argument.annotation)}")
+    for name, value in given.items():  # the core counts some things in fewer bits, or from 0
+        number = _integer(value)
+        if number is not None and not 0 <= number < 2**31:
+            return right, ArgumentTypeError(f"{name} is {number}, which is too {'small' if number < 0 else 'large'}")
+    shown = ", ".join(f"{name}={_shown(value)}" for name, value in given.items())
+    return right, ArgumentTypeError(f"{what} takes {ast.unparse(head.args)}; it was given {shown}")
+
+
+def _list(names: Iterable[str]) -> str:
+    return ", ".join(names) or "none"
+
+
+def _misfit(name: str, value: Any, kind: ast.expr | None) -> LongshoreError | None:
+    """What is wrong with a value of which an annotation says what is wanted."""
+    if _fits(value, kind):
+        return None
+    number = _integer(value)
+    if number is not None and not -_LIMIT <= number < _LIMIT and _fits(0, kind):
+        return SizeOverflowError(f"{name} is {short(value)}, which does not fit in 64 bits")
+    items = _items(value)
+    for option in _options(kind):
+        if items is not None and (inner := _item(option)) is not None:
+            place = next(k for k, each in enumerate(items) if not _fits(each, inner))
+            misfit = _misfit(f"{name}[{place}]", items[place], inner)
+            if isinstance(misfit, SizeOverflowError):
+                return misfit
+            return ArgumentTypeError(f"{name}[{place}] is {_shown(items[place])}; {name} must be {_words(kind)}")
+    return ArgumentTypeError(f"{name} is {_shown(value)}; it must be {_words(kind)}")
+
+
+def _options(kind: ast.expr | None) -> Iterator[ast.expr]:
+    """What stands between the bars of an annotation."""
+    if isinstance(kind, ast.BinOp):
+        yield from _options(kind.left)
+        yield from _options(kind.right)
+    elif kind is not None:
+        yield kind
+
+
+def _name(kind: ast.expr) -> str:
+    """The last word of a name: Region of longshore._core.Region."""
+    if isinstance(kind, ast.Constant):
+        return kind.value.split(".")[-1] if isinstance(kind.value, str) else repr(kind.value)
+    return ast.unparse(kind.value if isinstance(kind, ast.Subscript) else kind).split(".")[-1]
+
+
+def _item(kind: ast.expr) -> ast.expr | None:
+    """Of what a sequence is."""
+    if isinstance(kind, ast.Subscript) and _name(kind) in ("Sequence", "list", "Iterable"):
+        return kind.slice
+    return None
+
+
+def _items(value: Any) -> list[Any] | None:
+    """What a list or anything like it has in it."""
+    if isinstance(value, (str, bytes, Mapping)):
+        return None
+    try:
+        return list(value)
+    except TypeError:
+        return None
+
+
+def _words(kind: ast.expr | None) -> str:
+    """An annotation in plain words."""
+    *most, last = [_one(option) for option in _options(kind)] or ["something else"]
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+def _one(kind: ast.expr) -> str:
+    name = _name(kind)
+    if (inner := _item(kind)) is not None:
+        if _item(inner) is not None:
+            return "a sequence of sequences"
+        of = " or ".join(_MANY.get(_name(option), f"{_name(option)}s") for option in _options(inner))
+        return f"a sequence of {of}"
+    return _NAMES.get(name, ("an " if name[:1] in "AEIOU" else "a ") + name)
+
+
+def _shown(value: Any) -> str:
+    """A value in a few words."""
+    if isinstance(value, np.ndarray) and value.ndim:
+        return f"an array of shape {value.shape} and dtype {value.dtype}"
+    return " ".join(short(value).split())
+
+
+def _integer(value: Any) -> int | None:
+    try:
+        return operator.index(value)
+    except TypeError:
+        return None
+
+
+def _fits(value: Any, kind: ast.expr | None) -> bool:
+    if isinstance(kind, ast.BinOp):
+        return any(_fits(value, option) for option in _options(kind))
+    if kind is None:
+        return True
+    if (inner := _item(kind)) is not None:
+        items = _items(value)
+        return items is not None and all(_fits(each, inner) for each in items)
+    name = _name(kind)
+    if name in _TESTS:
+        return _TESTS[name](value)
+    wanted = getattr(_core, name, None)
+    return not isinstance(wanted, type) or isinstance(value, wanted)  # of arrays and callables those know who take them
+
+
+def _fits_integer(value: Any) -> bool:
+    number = _integer(value)
+    return number is not None and -_LIMIT <= number < _LIMIT
+
+
+def _fits_number(value: Any) -> bool:
+    return hasattr(value, "__float__") or hasattr(value, "__index__")
+
+
+_TESTS: dict[str, Callable[[Any], bool]] = {
+    "int": _fits_integer,
+    "float": _fits_number,
+    "bool": lambda value: isinstance(value, (bool, np.bool_)),
+    "str": lambda value: isinstance(value, str),
+    "bytes": lambda value: isinstance(value, bytes),
+    "PathLike": lambda value: isinstance(value, os.PathLike),
+    "None": lambda value: value is None,
+}
