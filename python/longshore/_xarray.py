@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from . import _arrays, _core
+from ._mistakes import check
 from .errors import ArgumentError
 
 
@@ -15,8 +17,9 @@ class Grid(np.ndarray):
     """A block's elements over `region`, ghost cells included: a NumPy array that knows its place in the domain.
 
     NumPy's own indices count from the array's corner; `grid.at[...]` takes global ones, `grid.on(region)` a Region, and
-    `grid.interior` is the block without its ghost cells. All of these are views. Slices and results of arithmetic are
-    ordinary arrays again. (The Data Mover, section 2.)
+    `grid.interior` is the block without its ghost cells. All of these are views. A grid's transposes and copies are
+    grids, with the region that they are of; slices and results of arithmetic are ordinary arrays again. (The Data
+    Mover, section 2.)
 
     >>> u = XArray(FloorPlan.even(Region.of_shape((8, 8)), 4), "float64", ghost=1)
     >>> u[3].region
@@ -24,28 +27,106 @@ class Grid(np.ndarray):
     >>> u[3].at[4, 4:6] = 1, 2  # the global points (4, 4) and (4, 5)
     >>> u[3].interior[0, :2]
     array([1., 2.])
+    >>> u[3].T.at[4:6, 4]
+    array([1., 2.])
     """
 
     region: _core.Region | None
-    """The points that there are elements for; None where an array was made of a grid."""
+    """The points that there are elements for; None where an array was made of a grid in a way that loses them."""
     block: _core.Region | None
     """The region of the block itself, without ghost cells."""
 
     def __array_finalize__(self, obj: Any) -> None:
-        same = getattr(obj, "shape", None) == self.shape and getattr(obj, "region", None) is not None
-        self.region = obj.region if same else None
-        self.block = obj.block if same else None
+        # Whether an index of the new array means the same cannot be seen from its shape: who knows says so, with
+        # _place.
+        self.region = self.block = None
 
     def __array_wrap__(self, array: np.ndarray, context: Any = None, return_scalar: bool = False) -> Any:
+        if array is self:  # arithmetic in place
+            return self
         return array[()] if return_scalar else np.asarray(array)
 
     def __getitem__(self, key: Any) -> Any:
         return np.asarray(self)[key]
 
+    def _place(self, made: Any, axes: Sequence[int] | None = None) -> Any:
+        """An array that was made of this one, of all of its elements, with dimensions permuted: told where it lies."""
+        if isinstance(made, Grid) and self.block is not None and self.region is not None:
+            made.region = self.region if axes is None else self.region.transpose(axes)
+            made.block = self.block if axes is None else self.block.transpose(axes)
+        return made
+
+    def transpose(self, *axes: Any) -> Grid:
+        """As NumPy's; the region is permuted alike."""
+        order = axes[0] if len(axes) == 1 and not isinstance(axes[0], (int, np.integer)) else axes or None
+        order = (
+            range(self.ndim)[::-1] if order is None else [operator.index(axis) % max(self.ndim, 1) for axis in order]
+        )
+        return self._place(super().transpose(*axes), tuple(order))
+
+    @property
+    def T(self) -> Grid:
+        """transpose()."""
+        return self.transpose()
+
+    @property
+    def mT(self) -> Grid:
+        """The last two dimensions exchanged."""
+        if self.ndim < 2:
+            raise ValueError(f"mT exchanges the last two dimensions; this grid has {self.ndim}")
+        return self.swapaxes(-2, -1)
+
+    def swapaxes(self, axis1: Any, axis2: Any) -> Grid:
+        """As NumPy's; the region is permuted alike."""
+        order = list(range(self.ndim))
+        order[axis1], order[axis2] = order[axis2], order[axis1]
+        return self.transpose(order)
+
+    def view(self, *args: Any, **kwargs: Any) -> Any:
+        """As NumPy's; an element type of another size loses the region."""
+        made = super().view(*args, **kwargs)
+        return self._place(made) if made.shape == self.shape else made
+
+    @property
+    def real(self) -> Grid:
+        """The real parts, over the same region."""
+        return self._place(super().real)
+
+    @real.setter
+    def real(self, value: Any) -> None:
+        np.asarray(self).real = value
+
+    @property
+    def imag(self) -> Grid:
+        """The imaginary parts, over the same region."""
+        return self._place(super().imag)
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        np.asarray(self).imag = value
+
+    def copy(self, order: Any = "C") -> Grid:
+        """A grid of its own memory, over the same region."""
+        return self._place(super().copy(order))
+
+    def astype(self, *args: Any, **kwargs: Any) -> Any:
+        """A grid of another element type, over the same region."""
+        return self._place(super().astype(*args, **kwargs))
+
+    def __copy__(self) -> Grid:
+        return self._place(super().__copy__())
+
+    def __deepcopy__(self, memo: Any) -> Grid:
+        return self._place(super().__deepcopy__(memo))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _grid_of, (np.asarray(self), self.region, self.block)
+
     def _placed(self) -> _core.Region:
-        if self.region is None:
+        if self.region is None or self.region.shape != self.shape:
             raise ArgumentError(
-                "this array was made of a grid and has no place in the domain; take the XArray's own grid"
+                "this array was made of a grid and has no place in the domain: take `at`, `on` or `interior` of "
+                "the XArray's own grid first, or index this array from its corner as NumPy does"
             )
         return self.region
 
@@ -63,7 +144,15 @@ class Grid(np.ndarray):
     def interior(self) -> np.ndarray:
         """A view of the block without its ghost cells."""
         self._placed()
+        assert self.block is not None
         return self.on(self.block)
+
+
+def _grid_of(array: np.ndarray, region: _core.Region | None, block: _core.Region | None) -> Grid:
+    """An array as the grid of a region."""
+    grid = array.view(Grid)
+    grid.region, grid.block = region, block
+    return grid
 
 
 class _Global:
@@ -142,13 +231,17 @@ class XArray(Sequence):
         comm: Any = None,
         rank: int | None = None,
     ) -> None:
+        check("blocks", blocks, "FloorPlan")
+        check("ghost", ghost, "int | Sequence[int]")
+        check("order", order, "str")
+        check("rank", rank, "int | None")
         self.dtype = _arrays.fixed_dtype(dtype)
         """The elements' dtype."""
         self.blocks = blocks
         """The floor plan."""
         self.ghost = tuple([ghost] * blocks.ndim if isinstance(ghost, (int, np.integer)) else ghost)
         """Ghost cells on both sides, a dimension each."""
-        self.order = order
+        self.order: Any = order
         """The memory order of every grid."""
         if comm is not None:
             from . import _mpi
@@ -165,9 +258,7 @@ class XArray(Sequence):
             memory = np.asarray(_Bytes(self._grids, self._grids.address(block), size)).view(self.dtype)
         else:
             memory = np.empty(0, self.dtype)
-        grid = memory.reshape(region.shape, order=self.order).view(Grid)
-        grid.region, grid.block = region, self.blocks[block]
-        return grid
+        return _grid_of(memory.reshape(region.shape, order=self.order), region, self.blocks[block])
 
     @property
     def owned(self) -> list[int]:
@@ -183,12 +274,11 @@ class XArray(Sequence):
         """Blocks, here and elsewhere."""
         return len(self.blocks)
 
-    def __getitem__(self, block: int) -> Grid:
+    def __getitem__(self, block: int) -> Grid:  # type: ignore[override]
         """The Grid of a block. Raises ArgumentError where it has no storage here, naming its owner."""
-        view = self._views.get(block)
-        if view is None:
+        if block not in self._views:
             self._grids.region(block)  # raises
-        return view
+        return self._views[block]
 
     def __iter__(self) -> Iterator[Grid]:
         """The Grids that have storage here."""
