@@ -18,7 +18,7 @@ _PLACE = Path("build", "demo")
 _PROBE = "from mpi4py import MPI; import sys; sys.exit(0 if MPI.COMM_WORLD.Get_size() == 4 else 1)"
 
 
-def main():
+def main() -> int:
     """Explains, moves there and back, compares. Returns the exit code."""
     import numpy as np
 
@@ -26,15 +26,14 @@ def main():
     if sample is None:
         print("the demo needs matplotlib's sample data: install matplotlib beside longshore", file=sys.stderr)
         return 2
-    shutil.rmtree(_PLACE, ignore_errors=True)
-    _PLACE.mkdir(parents=True)
+    _PLACE.mkdir(parents=True, exist_ok=True)
     with np.load(sample) as archive:
         elevation = archive["elevation"]
     np.save(_PLACE / "elevation.npy", elevation)
     rows, columns = elevation.shape
     print(
-        f"elevation.npy: {rows} x {columns} {elevation.dtype}, the Jacksboro fault (USGS, public domain), from matplotlib;\n"
-        f"heights {elevation.min()} to {elevation.max()} m. Everything below happens in {_PLACE}."
+        f"elevation.npy: {rows} x {columns} {elevation.dtype}, the Jacksboro fault (USGS, public domain), "
+        f"from matplotlib;\nheights {elevation.min()} to {elevation.max()} m. Everything below happens in {_PLACE}."
     )
 
     blocks, cyclic = "(BLOCK, *) on 4", "(CYCLIC(64), CYCLIC(64)) on 2x2"
@@ -44,12 +43,15 @@ def main():
         ["move", "shards/", "other/", "--to", cyclic, "--max-mem", "16MiB", "--verify"],
     ]
     for step in steps:
+        if step[0] == "move" and (_PLACE / step[2]).exists():
+            step.append("--force")
         if code := _run(step):
             return code
     launcher = find_mpiexec()
     if launcher is None:
         print("\nNo mpiexec with a matching mpi4py here, so the way back goes by threads.")
-    if code := _run(["move", "other/", "back.npy"], launcher):
+    back_again = ["move", "other/", "back.npy", *(["--force"] if (_PLACE / "back.npy").exists() else [])]
+    if code := _run(back_again, launcher):
         return code
 
     back = np.load(_PLACE / "back.npy")
@@ -58,7 +60,7 @@ def main():
     return 0 if same else 1
 
 
-def find_sample():
+def find_sample() -> Path | None:
     """The file in the installed matplotlib, without importing it."""
     spec = importlib.util.find_spec("matplotlib")
     for folder in (spec.submodule_search_locations or []) if spec else []:
@@ -67,7 +69,7 @@ def find_sample():
     return None
 
 
-def find_mpiexec():
+def find_mpiexec() -> str | None:
     """A launcher whose processes this Python's mpi4py sees as one job of 4, or None."""
     if importlib.util.find_spec("mpi4py") is None:
         return None
@@ -89,7 +91,7 @@ def find_mpiexec():
     return None
 
 
-def _run(words, launcher=None):
+def _run(words: list[str], launcher: str | None = None) -> int:
     script = os.path.join(os.path.dirname(sys.executable), "longshore")
     command = [script] if os.path.exists(script) else [sys.executable, "-m", "longshore.cli"]
     before = [launcher, "-n", "4"] if launcher else []
@@ -97,7 +99,7 @@ def _run(words, launcher=None):
     return subprocess.run(before + command + words, cwd=_PLACE, env=_environment()).returncode
 
 
-def _environment():
+def _environment() -> dict[str, str]:
     # Open MPI refuses to run as root, and more processes than cores, unless told that it is meant.
     return {
         "OMPI_ALLOW_RUN_AS_ROOT": "1",

@@ -1,16 +1,25 @@
 """What a plan will do, said before it is done: as a dict for programs (`describe`) and as text for people (`render`).
 
-Nothing here looks at elements. Plans with too many motions to list are told from one rank's view; plans where even one rank
-has too many peers are told by bounds.
+Nothing here looks at elements. Plans with too many motions to list are told from one rank's view; plans where even one
+rank has too many peers are told by bounds.
 """
 
 from __future__ import annotations
 
 import io
 import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
+from ._core import Distribution, Layout, Motion
+from ._words import bytes_of, count_of
 from .errors import ArgumentError
-from .stores.dense import DenseLayout
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+    from ._api import MotionPlan
 
 _MOTIONS_AT_MOST = 1 << 16  # that are listed
 _MATRIX_RANKS = 64  # that the matrix of `describe` covers
@@ -19,30 +28,28 @@ _RELATIONS_AT_MOST = 256  # that access patterns are taken from
 _MAP_CELLS = 8
 
 
-def describe(plan, rank=None):
+def describe(plan: MotionPlan, rank: int | None = None) -> dict[str, Any]:
     """The facts of a plan as a dict of numbers, lists and words (JSON can hold it).
 
     `view` says what the counts cover: "all" motions; those of "one rank" (`rank`), where there are too many to list; or
     "bounds" for one rank, where even its motions are too many: `messages_sent` is then an upper bound.
     """
-    source, destination = DenseLayout.of(plan.source), DenseLayout.of(plan.destination)
+    source, destination = plan.source, plan.destination
     itemsize = plan.itemsize
-    array_bytes = itemsize
-    for extent in source.shape:
-        array_bytes *= extent
-    told = {
-        "source": _describe_layout(plan.source, source),
-        "destination": _describe_layout(plan.destination, destination),
+    array_bytes = itemsize * source.size
+    told: dict[str, Any] = {
+        "source": _describe_layout(source),
+        "destination": _describe_layout(destination),
         "axes": [int(a) for a in plan.axes],
         "itemsize": itemsize,
         "array_bytes": array_bytes,
         "moved_bytes": array_bytes * destination.replicas,
     }
     peers = [_peers_bound(source, destination, plan.axes), _peers_bound(destination, source, _inverse(plan.axes))]
-    if rank is None and source.processes * peers[0] <= _MOTIONS_AT_MOST:
-        _describe_all(told, plan, source, destination)
+    if rank is None and source.rank_count * peers[0] <= _MOTIONS_AT_MOST:
+        _describe_all(told, plan)
     else:
-        rank = source.rank_of_process(0) if rank is None else int(rank)
+        rank = source.rank_map[0] if rank is None else int(rank)
         if not 0 <= rank < plan.world_size:
             raise ArgumentError(f"rank {rank} takes no part; the ranks of this plan lie in [0, {plan.world_size})")
         told["rank"] = rank
@@ -53,7 +60,9 @@ def describe(plan, rank=None):
     return told
 
 
-def render(plan, *, rank=None, width=100, colour=False, element=None):
+def render(
+    plan: MotionPlan, *, rank: int | None = None, width: int = 100, colour: bool = False, element: str | None = None
+) -> str:
     """The same facts for people, from one rank's view if `rank` is given. `colour` adds terminal colours."""
     from rich.console import Console
 
@@ -71,7 +80,7 @@ def render(plan, *, rank=None, width=100, colour=False, element=None):
     return "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
 
 
-def print_to(console, plan, *, element=None, rank=None):
+def print_to(console: Console, plan: MotionPlan, *, element: str | None = None, rank: int | None = None) -> None:
     """Prints the explanation on a rich console."""
     from rich.text import Text
 
@@ -79,7 +88,10 @@ def print_to(console, plan, *, element=None, rank=None):
     shape = " x ".join(f"{n:,}" for n in told["source"]["shape"])
     element = element or str(plan.dtype)
     axes = told["axes"]
-    print_ = lambda line="", style=None: console.print(Text(line, style=style or ""), soft_wrap=True)
+
+    def print_(line: str = "") -> None:
+        console.print(Text(line), soft_wrap=True)
+
     print_(
         f"array {shape} of {element}, {bytes_of(told['array_bytes'])}"
         + ("" if axes == sorted(axes) else f"; axes permuted to {', '.join(map(str, axes))}")
@@ -94,35 +106,36 @@ def print_to(console, plan, *, element=None, rank=None):
 # -- facts ------------------------------------------------------------------------------------------------------------
 
 
-def _describe_layout(layout, dense):
-    locals_ = layout.local_shape(dense.rank_of_process(0))
+def _describe_layout(layout: Layout) -> dict[str, Any]:
+    first = layout.rank_map[0]
     return {
         "layout": str(layout),
-        "shape": [int(n) for n in dense.shape],
-        "grid": [int(n) for n in dense.extents],
-        "ranks": dense.processes,
-        "first_rank": dense.rank_of_process(0),
-        "order": dense.order,
-        "replicas": dense.replicas,
-        "first_local_shape": [int(n) for n in locals_],
+        "shape": list(layout.shape),
+        "grid": list(layout.grid_shape),
+        "ranks": layout.rank_count,
+        "first_rank": first,
+        "order": layout.order,
+        "replicas": layout.replicas,
+        "first_local_shape": list(layout.local_shape(first)),
     }
 
 
-def _inverse(axes):
+def _inverse(axes: Sequence[int]) -> list[int]:
     inverse = [0] * len(axes)
     for d, a in enumerate(axes):
         inverse[a] = d
     return inverse
 
 
-def _peers_bound(a, b, axes):
+def _peers_bound(a: Layout, b: Layout, axes: Sequence[int]) -> int:
     """At most how many ranks of `b` one rank of `a` shares elements with; b's dimension d is a's dimension axes[d]."""
     peers = 1
-    for d, to in enumerate(b.dimensions):
-        of = a.dimensions[axes[d]]
+    dealt = a.distributions
+    for d, to in enumerate(b.distributions):
+        of = dealt[axes[d]]
         if to.coordinates == 1:
             continue
-        owned = _most_owned(of)
+        owned = of.largest_count
         if to.kind == "GEN_BLOCK" or of.kind == "GEN_BLOCK":
             peers *= min(to.coordinates, owned)
             continue
@@ -132,25 +145,16 @@ def _peers_bound(a, b, axes):
     return peers * max(1, b.replicas)
 
 
-def _most_owned(dim):
-    if dim.coordinates == 1:
-        return dim.extent
-    if dim.kind == "GEN_BLOCK":
-        return max(dim.sizes)
-    if dim.kind == "BLOCK":
-        return min(dim.block, dim.extent)
-    return min(dim.extent, (-(-dim.extent // (dim.block * dim.coordinates)) + 1) * dim.block)
-
-
-def _describe_all(told, plan, source, destination):
+def _describe_all(told: dict[str, Any], plan: MotionPlan) -> None:
     size = plan.itemsize
     messages = local = 0
-    largest = None
-    out, into = {}, {}
-    cells = {}
-    sample = []
-    for p in range(source.processes):
-        rank = source.rank_of_process(p)
+    largest: dict[str, int] | None = None
+    out: dict[int, int] = {}
+    into: dict[int, int] = {}
+    cells: dict[tuple[int, int], int] = {}
+    sample: list[Motion] = []
+    rows, columns = plan.source.ranks, plan.destination.ranks
+    for rank in rows:
         for motion in plan.sends(rank):
             n = motion.elements * size
             cells[motion.source, motion.destination] = n
@@ -168,21 +172,19 @@ def _describe_all(told, plan, source, destination):
         view="all", messages=messages, message_bytes=sum(out.values()), local_bytes=local, largest_message=largest
     )
     ranks = set(out) | set(into)
-    busiest = max(sorted(ranks), key=lambda r: out.get(r, 0) + into.get(r, 0), default=None)
-    told["extra_memory"] = _extra(out.get(busiest, 0), into.get(busiest, 0), busiest)
-    rows = [source.rank_of_process(p) for p in range(source.processes)]
-    columns = [destination.rank_of_process(p) for p in range(destination.processes)]
+    busiest = max(sorted(ranks), key=lambda r: out.get(r, 0) + into.get(r, 0), default=-1)
+    told["extra_memory"] = _extra(out.get(busiest, 0), into.get(busiest, 0), busiest if ranks else None)
     told["matrix"] = None
     if max(len(rows), len(columns)) <= _MATRIX_RANKS:
         told["matrix"] = {
-            "source_ranks": rows,
-            "destination_ranks": columns,
+            "source_ranks": list(rows),
+            "destination_ranks": list(columns),
             "bytes": [[cells.get((r, c), 0) for c in columns] for r in rows],
         }
     told["access"] = _access(plan, sample)
 
 
-def _describe_rank(told, plan, rank):
+def _describe_rank(told: dict[str, Any], plan: MotionPlan, rank: int) -> None:
     size = plan.itemsize
     sends, receives = list(plan.sends(rank)), list(plan.receives(rank))
     away = [m for m in sends if m.destination != rank]
@@ -204,7 +206,7 @@ def _describe_rank(told, plan, rank):
     )
 
 
-def _describe_bounds(told, plan, rank, peers):
+def _describe_bounds(told: dict[str, Any], plan: MotionPlan, rank: int, peers: list[int]) -> None:
     size = plan.itemsize
     sent, received = plan.source.local_size(rank) * size, plan.destination.local_size(rank) * size
     told.update(
@@ -218,15 +220,15 @@ def _describe_bounds(told, plan, rank, peers):
     )
 
 
-def _extra(sent, received, rank):
+def _extra(sent: int, received: int, rank: int | None) -> dict[str, Any]:
     """`threads` copies straight from array to array. `mpi` packs what is not contiguous: at most everything a rank
     sends and receives, all at once; `max_mem` bounds it."""
     return {"threads_bytes": 0, "mpi_bytes_at_most": sent + received, "rank": rank}
 
 
-def _access(plan, motions):
+def _access(plan: MotionPlan, motions: Sequence[Motion]) -> list[dict[str, Any]]:
     """The patterns of these motions, equal ones together, most bytes first."""
-    groups = {}
+    groups: dict[str, dict[str, Any]] = {}
     for motion in motions:
         relation = plan.relation_of(motion)
         read, written = relation.source_pattern, relation.destination_pattern
@@ -246,7 +248,7 @@ def _access(plan, motions):
     return sorted(groups.values(), key=lambda group: -group["bytes"])
 
 
-def _plain(pattern):
+def _plain(pattern: dict[str, Any]) -> dict[str, Any]:
     return {
         "block_bytes": pattern["block_bytes"],
         "loops": [list(loop) for loop in pattern["loops"]],
@@ -254,7 +256,7 @@ def _plain(pattern):
     }
 
 
-def pattern_words(pattern, itemsize):
+def pattern_words(pattern: dict[str, Any], itemsize: int) -> str:
     """An access pattern in plain words, innermost first."""
     block, loops = pattern["block_bytes"], [loop for loop in pattern["loops"] if loop[0] != 1]
     usual = "" if pattern["regular"] else "mostly "
@@ -273,38 +275,18 @@ def pattern_words(pattern, itemsize):
     return usual + words + (f" ({levels} levels)" if levels > 1 else "")
 
 
-# -- words ------------------------------------------------------------------------------------------------------------
-
-
-def bytes_of(n):
-    """A number of bytes for people: "512 MiB", "1.5 KiB", "17 B"."""
-    n = int(n)
-    for power, unit in ((40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")):
-        if abs(n) >= 1 << power:
-            if power == 40 and n >= 1 << 50:
-                return f"{n / (1 << power):,.0f} {unit}"
-            value = f"{n / (1 << power):.1f}"
-            return f"{value.removesuffix('.0')} {unit}"
-    return f"{n} B"
-
-
-def count_of(n, word):
-    return f"{n:,} {word}" + ("" if n == 1 else "s")
-
-
 # -- owner maps -------------------------------------------------------------------------------------------------------
 
 _COLOURS = ("cyan", "yellow", "green", "magenta", "bright_blue", "bright_red", "white", "bright_green")
 
 
-def _print_maps(console, plan):
+def _print_maps(console: Console, plan: MotionPlan) -> None:
     from rich.table import Table
 
-    source, destination = DenseLayout.of(plan.source), DenseLayout.of(plan.destination)
-    shown = _interesting(source, destination, plan.axes)
+    shown = _interesting(plan.source, plan.destination, plan.axes)
     inverse = _inverse(plan.axes)
-    left = _map(source, sorted(shown), "from", str(plan.source))
-    right = _map(destination, sorted(inverse[d] for d in shown), "to", str(plan.destination))
+    left = _map(plan.source, sorted(shown), "from")
+    right = _map(plan.destination, sorted(inverse[d] for d in shown), "to")
     widths = [max((line.cell_len for line in side), default=0) for side in (left, right)]
     if sum(widths) + 4 <= console.width:
         table = Table.grid(padding=(0, 4, 0, 0))
@@ -313,88 +295,103 @@ def _print_maps(console, plan):
         table.add_row(Text("\n").join(left), Text("\n").join(right))
         console.print(table)
         return
-    for line in left + [""] + right:
+    for line in [*left, "", *right]:
         console.print(line, soft_wrap=True)
 
 
-def _interesting(source, destination, axes):
+def _interesting(source: Layout, destination: Layout, axes: Sequence[int]) -> list[int]:
     """The (at most two) source dimensions worth drawing: those
     that are dealt to more than one coordinate, then the last."""
-    n = len(source.shape)
+    n = source.ndim
     inverse = _inverse(axes)
+    from_, to = source.distributions, destination.distributions
 
-    def weight(d):
-        a, b = source.dimensions[d], destination.dimensions[inverse[d]]
+    def weight(d: int) -> tuple[int, bool, int]:
+        a, b = from_[d], to[inverse[d]]
         return ((a.coordinates > 1) + (b.coordinates > 1), source.shape[d] > 1, d)
 
     return sorted(sorted(range(n), key=weight, reverse=True)[:2])
 
 
-def _map(dense, dims, word, text):
+def _map(layout: Layout, dims: list[int], word: str) -> list[Text]:
     """Lines of text: rank numbers by the runs of indices that one coordinate owns, along one or two dimensions."""
     from rich.text import Text
 
-    lines = [Text(f"{word}  ", style="bold").append(text, style="bold")]
-    if 0 in dense.shape:
+    lines = [Text(f"{word}  ", style="bold").append(str(layout), style="bold")]
+    if 0 in layout.shape:
         return lines + [Text("  no elements")]
-    runs = [_scaled(dense.dimensions[d]) for d in dims]
-    rows = runs[0] if len(dims) == 2 else ([0], 1, True)
-    columns = runs[-1]
-    fixed = [0] * len(dense.shape)
+    dealt = layout.distributions
+    runs = [_scaled(dealt[d]) for d in dims]
+    rows, all_rows = runs[0] if len(dims) == 2 else ([0], True)
+    columns, all_columns = runs[-1]
     labels, cells = [], []
-    for r, i in enumerate(rows[0]):
+    for r, i in enumerate(rows):
         line = []
-        for j in columns[0]:
-            index = list(fixed)
+        for j in columns:
+            index = [0] * layout.ndim
             index[dims[-1]] = j
             if len(dims) == 2:
                 index[dims[0]] = i
-            owner = [int(dim.owner(x)) for dim, x in zip(dense.dimensions, index)]
-            line.append(dense.rank_of_process(dense.process_at(owner)))
+            line.append(layout.owner(index))
         cells.append(line)
-        labels.append(str(i) if r == 0 or rows[0][r - 1] != i else "")
-    heads = [str(j) if k == 0 or columns[0][k - 1] != j else "" for k, j in enumerate(columns[0])]
+        labels.append(str(i) if r == 0 or rows[r - 1] != i else "")
+    heads = [str(j) if k == 0 or columns[k - 1] != j else "" for k, j in enumerate(columns)]
     wide = max(len(str(rank)) for line in cells for rank in line)
     cell = max(wide, max(map(len, heads))) + 1
     margin = max(map(len, labels)) if len(dims) == 2 else 0
     indent = "  " + " " * margin + " "
-    more = " …" if not columns[2] else ""
+    more = " …" if not all_columns else ""
     lines.append(Text(indent + "".join(f"{head:>{cell}}" for head in heads) + more, style="dim"))
     for label, line in zip(labels, cells):
         text_line = Text().append(f"  {label if len(dims) == 2 else '':>{margin}} ", style="dim")
         for rank in line:
             text_line.append(f"{rank:>{cell}}", style=f"black on {_COLOURS[rank % len(_COLOURS)]}")
         lines.append(text_line.append(more, style="dim"))
-    if not rows[2]:
+    if not all_rows:
         lines.append(Text(f"  {'…':>{margin}}", style="dim"))
     notes = []
-    if len(dense.shape) > len(dims):
+    if layout.ndim > len(dims):
         notes.append(f"dimensions {' and '.join(map(str, dims))}; the others at index 0")
-    if dense.replicas > 1:
-        notes.append(f"the first of {dense.replicas} replicas")
+    if layout.replicas > 1:
+        notes.append(f"the first of {layout.replicas} replicas")
     if notes:
         lines.append(Text("  (" + "; ".join(notes) + ")", style="dim"))
     return lines
 
 
-def _scaled(dim):
+def run_starts(dim: Distribution) -> Iterator[int]:
+    """Where the runs of indices that one coordinate owns begin."""
+    if dim.kind == "GEN_BLOCK":
+        position = 0
+        for size in dim.sizes:
+            if size:
+                yield position
+            position += size
+        return
+    block = dim.block if dim.coordinates > 1 else dim.extent
+    if dim.extent:
+        yield 0
+        yield from range(block - (dim.origin % block if dim.coordinates > 1 else 0), dim.extent, block)
+
+
+def _scaled(dim: Distribution) -> tuple[list[int], bool]:
     """Where the map's cells begin: runs repeated in proportion
-    where all fit, else the first ones. (starts, _, complete)."""
-    starts, complete = dim.boundaries(_MAP_CELLS)
-    if not complete:
-        return starts, len(starts), False
+    where all fit, else the first ones. (starts, whether these are all)."""
+    starts = list(itertools.islice(run_starts(dim), _MAP_CELLS + 1))
+    if len(starts) > _MAP_CELLS:
+        return starts[:_MAP_CELLS], False
     stops = starts[1:] + [dim.extent]
     cells = min(_MAP_CELLS, dim.extent)
-    repeated = []
+    repeated: list[int] = []
     for start, stop in zip(starts, stops):
         repeated += [start] * max(1, round(cells * (stop - start) / dim.extent))
-    return repeated, len(starts), True
+    return repeated, True
 
 
 # -- counts -----------------------------------------------------------------------------------------------------------
 
 
-def _print_counts(console, print_, told):
+def _print_counts(console: Console, print_: Callable[..., None], told: dict[str, Any]) -> None:
     if told["view"] == "all":
         if told["matrix"] is not None:
             _print_matrix(console, print_, told["matrix"])
@@ -426,11 +423,11 @@ def _print_counts(console, print_, told):
     _print_extra(print_, told)
 
 
-def _share(part, whole):
+def _share(part: int, whole: int) -> str:
     return f" ({100 * part / whole:.3g} %)" if whole else ""
 
 
-def _print_largest(print_, told):
+def _print_largest(print_: Callable[..., None], told: dict[str, Any]) -> None:
     largest = told["largest_message"]
     words = (
         f"{bytes_of(largest['bytes'])}, rank {largest['source']} to rank {largest['destination']}"
@@ -440,7 +437,7 @@ def _print_largest(print_, told):
     print_(f"largest message  {words}")
 
 
-def _print_extra(print_, told):
+def _print_extra(print_: Callable[..., None], told: dict[str, Any]) -> None:
     extra = told["extra_memory"]
     print_("extra memory     threads engine: none, it copies from array to array")
     if extra["rank"] is not None and extra["mpi_bytes_at_most"]:
@@ -452,7 +449,7 @@ def _print_extra(print_, told):
         print_("                 mpi engine: none")
 
 
-def _print_matrix(console, print_, matrix):
+def _print_matrix(console: Console, print_: Callable[..., None], matrix: dict[str, Any]) -> None:
     from rich.table import Table
 
     rows, columns, cells = matrix["source_ranks"], matrix["destination_ranks"], matrix["bytes"]
@@ -463,7 +460,7 @@ def _print_matrix(console, print_, matrix):
     if len(shown_columns) == len(columns) - 1:
         shown_columns = columns
 
-    def cell(n, local=False):
+    def cell(n: int, local: bool = False) -> str:
         if not n:
             return "·"
         text = f"{n / (1 << power):.1f}".removesuffix(".0") if power else str(n)
@@ -495,14 +492,14 @@ def _print_matrix(console, print_, matrix):
     console.print(table, soft_wrap=True)
 
 
-def _unit(n):
+def _unit(n: int) -> tuple[str, int]:
     for power, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
         if n >= 1 << power:
             return unit, power
     return "bytes", 0
 
 
-def _print_access(print_, told):
+def _print_access(print_: Callable[..., None], told: dict[str, Any]) -> None:
     groups = told["access"]
     if not groups:
         return

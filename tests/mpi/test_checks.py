@@ -25,7 +25,11 @@ RANKS_OF = {
     "moves": RANKS,
     "behaviour": RANKS,
 }
-RANKS_OF_CHECK = {"moves.errors": (3,), "moves.one_process_fails_in_the_middle": (3,)}
+RANKS_OF_CHECK = {
+    "moves.errors": (3,),
+    "moves.one_process_fails_in_the_middle": (3,),
+    "moves.asked_for_in_python": (3,),
+}
 
 # The numbers that a check takes, for each number of ranks: before a commit, and all. Fewer where ranks outnumber the
 # processors of a small machine.

@@ -5,8 +5,8 @@ import json
 import longshore as ls
 import numpy as np
 import pytest
+from dense_layout import DenseLayout, selector
 from longshore.explain import bytes_of, describe, pattern_words, render
-from longshore.stores.dense import DenseLayout, selector
 
 
 def plan(shape, source, destination, axes=None, dtype="float64"):
@@ -175,9 +175,9 @@ def test_elided_matrix_keeps_its_totals():
 
 
 def test_words():
-    words = lambda block, loops, regular=True: pattern_words(
-        {"block_bytes": block, "loops": loops, "regular": regular}, 8
-    )
+    def words(block, loops, regular=True):
+        return pattern_words({"block_bytes": block, "loops": loops, "regular": regular}, 8)
+
     assert words(1 << 20, []) == "contiguous, 1 MiB"
     assert words(8, [(64, 32)]) == "single elements strided by 4, 64 times"
     assert words(512, [(64, 1024)]) == "runs of 512 B, one every 1 KiB, 64 times"

@@ -21,7 +21,7 @@ GOOD = {
 
 
 def parse(raw):
-    return layout_json.parse_layout_json(raw if isinstance(raw, bytes) else raw.encode(), "x/layout.json", Layout)
+    return layout_json.parse_layout_json(raw if isinstance(raw, bytes) else raw.encode(), "x/layout.json")
 
 
 def changed(**changes):
@@ -95,19 +95,19 @@ def test_hostile(case):
 
 def test_the_file_itself(tmp_path):
     with pytest.raises(StoreError, match="no layout.json"):
-        layout_json.read_layout_json(tmp_path, Layout)
+        layout_json.read_layout_json(tmp_path)
     path = tmp_path / "layout.json"
     path.write_bytes(b" " * (layout_json.MAX_BYTES + 1))
     with pytest.raises(StoreError, match="larger than"):
-        layout_json.read_layout_json(tmp_path, Layout)
+        layout_json.read_layout_json(tmp_path)
     path.unlink()
     os.mkfifo(path)
     with pytest.raises(StoreError, match="not a plain file"):
-        layout_json.read_layout_json(tmp_path, Layout)
+        layout_json.read_layout_json(tmp_path)
     path.unlink()
     path.symlink_to("/etc/passwd")
     with pytest.raises(StoreError, match="symbolic link"):
-        layout_json.read_layout_json(tmp_path, Layout)
+        layout_json.read_layout_json(tmp_path)
     path.unlink()
     path.write_text(json.dumps(GOOD))
-    assert layout_json.read_layout_json(tmp_path, Layout).shards == tuple(GOOD["shards"])
+    assert layout_json.read_layout_json(tmp_path).shards == tuple(GOOD["shards"])

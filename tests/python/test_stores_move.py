@@ -1,16 +1,19 @@
-"""Moves between stores: every kind of array, layout, order and window, compared with NumPy; broken sources; verification."""
+"""Moves between stores: every kind of array, layout, order and window, compared with NumPy; broken sources;
+verification."""
 
+import itertools
 import json
 import os
 
 import numpy as np
 import pytest
+from dense_layout import DenseLayout, count, selector
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from longshore import Layout
-from longshore.errors import ArgumentError, LayoutError, MemoryLimitError, StoreError
-from longshore.stores import VerificationError, boxes, move, moving, open_store, windows
-from longshore.stores.dense import DenseLayout, count, selector
+from longshore.errors import ArgumentError, LayoutError, MemoryLimitError, ShapeError, StoreError
+from longshore.explain import run_starts
+from longshore.stores import VerificationError, boxes, memory, move, moving, open_store, windows
 from longshore.stores.team import Alone
 
 
@@ -26,8 +29,8 @@ def small_windows(request, monkeypatch):
     if request.param is not None:
         choose = windows.choose_window
 
-        def smaller(shape, itemsize, source, destination, budget, enough=0):
-            return choose(shape, itemsize, source, destination, min(budget, request.param), 1)
+        def smaller(shape, itemsize, source, destination, budget):
+            return choose(shape, itemsize, source, destination, min(budget, request.param))
 
         monkeypatch.setattr(moving, "choose_window", smaller)
 
@@ -140,10 +143,10 @@ def test_any_window_covers_everything_once(data):
         grid = "x".join(str(data.draw(st.integers(1, 3))) for word in words if word != "*") or "1"
         axes = data.draw(st.permutations(range(n)))
         text = f"({', '.join(words)}) on {grid}, order={order}"
-        return windows.Side.of(DenseLayout.parse(text, [shape[a] for a in axes]), axes)
+        return windows.Side.of(Layout(text, [shape[a] for a in axes]), axes)
 
     source, destination = side(), side()
-    window = windows.choose_window(shape, 1, source, destination, budget, data.draw(st.integers(1, 300)))
+    window = windows.choose_window(shape, 1, source, destination, budget)
     assert 0 in shape or np.prod(window) <= budget
     seen = np.zeros(shape, int)
     found = 0
@@ -281,8 +284,8 @@ def test_arguments(here):
 
 def test_source_that_shrinks_meanwhile(here, monkeypatch):
     np.save("a.npy", sample((8, 5)))
-    begin = moving.Quiet.begin
-    monkeypatch.setattr(moving.Quiet, "begin", lambda *args: (begin(*args), os.truncate("a.npy", 200)))
+    begin = moving.Watcher.begin
+    monkeypatch.setattr(moving.Watcher, "begin", lambda *args: (begin(*args), os.truncate("a.npy", 200)))
     with pytest.raises(StoreError, match="shorter"):
         move("a.npy", "d.npy")
     assert os.listdir(".") == ["a.npy"]
@@ -334,6 +337,12 @@ def test_the_plain_twin_agrees_with_the_core(data):
     if data.draw(st.booleans()):
         text += f", ranks=3:{3 + int(np.prod([2 if 'R' in e else int(e) for e in extents]))}"
     layout = Layout(text, shape)
+    for dim, dealt in zip(DenseLayout.of(layout).dimensions, layout.distributions):
+        assert (dealt.kind, dealt.extent, dealt.coordinates) == (dim.kind, dim.extent, dim.coordinates)
+        assert (dealt.block or dealt.extent == 0 or dealt.kind == "GEN_BLOCK") and tuple(dealt.sizes) == dim.sizes
+        owned = [count(dim.owned(c, 0, dim.extent)) for c in range(dim.coordinates)]
+        assert dealt.largest_count == max(owned)
+        assert list(run_starts(dealt)) == dim.boundaries(1000)[0]
     lo = [data.draw(st.integers(0, n)) for n in shape]
     hi = [data.draw(st.integers(a, n)) for a, n in zip(lo, shape)]
     window = layout.window(lo, hi)
@@ -343,6 +352,8 @@ def test_the_plain_twin_agrees_with_the_core(data):
         assert dense.rank_of_process(p) == rank
         owned = dense.owned(p, lo, hi)
         assert tuple(map(count, owned)) == window.local_shape(rank)
+        plain = np.arange(window.size).reshape(window.shape)
+        np.testing.assert_array_equal(plain[moving.selector(window, rank)], plain[selector(owned, lo)])
         assert dense.local_start(p, lo) == layout.local_start(rank, lo)
         again = dense_window.owned(p, zeros, window.shape)
         assert [np.arange(99)[a].tolist() if isinstance(a, slice) else a.tolist() for a in owned] == [
@@ -353,6 +364,122 @@ def test_the_plain_twin_agrees_with_the_core(data):
         index = [data.draw(st.integers(0, n - 1)) for n in shape]
         owner = [int(dim.owner(i)) for dim, i in zip(dense.dimensions, index)]
         assert dense.rank_of_process(dense.process_at(owner)) == layout.owner(index)
+
+
+def test_layouts_and_sizes_in_words(here):
+    array = sample((8, 5))
+    np.save("a.npy", array)
+    layout = Layout("(CYCLIC, *) on 2, ranks=3:5", (8, 5))
+    report = move("a.npy", "s", layout, max_mem="64MiB")
+    assert report.max_mem_bytes == 64 << 20 and str(open_store("s").layout) == str(layout)
+    np.testing.assert_array_equal(np.load("s/rank-00004.npy"), array[1::2])
+    move("s", "t", Layout("(*, BLOCK) on 2", (5, 8)), axes=(1, 0), max_mem="20000 k")
+    np.testing.assert_array_equal(np.load("t/rank-00000.npy"), array.T[:, :4])
+    np.testing.assert_array_equal(np.load("t/rank-00001.npy"), array.T[:, 4:])
+    move("t", "back.npy", Layout("(*, *) on 1, order=F", (8, 5)), axes=np.array([1, 0]))
+    assert np.load("back.npy").flags.f_contiguous
+
+
+@pytest.mark.parametrize(
+    "error, words, arguments",
+    [
+        (ArgumentError, "to is 4; it must be a Layout, text or None", {"to": 4}),
+        (ArgumentError, "axes is 1; it must be a sequence of integers", {"axes": 1}),
+        (ArgumentError, r"axes\[1\] is '0'", {"axes": [1, "0"]}),
+        (ArgumentError, "axes 1,1 is no permutation", {"axes": [1, 1]}),
+        (ArgumentError, "max_mem '64 potatoes' is not a size", {"max_mem": "64 potatoes"}),
+        (ArgumentError, "threads is '2'; it must be an integer or None", {"threads": "2"}),
+        (ArgumentError, "threads is 0; it must be at least 1", {"threads": 0}),
+        (ArgumentError, "comm must be a communicator of mpi4py, not int", {"comm": 3}),
+        (ArgumentError, "destination is 5; it must be text", {"destination": 5}),
+        (StoreError, "is a folder", {"destination": "folder.npy", "force": True}),
+    ],
+)
+def test_mistakes_are_told(here, error, words, arguments):
+    np.save("a.npy", sample((8, 5)))
+    os.mkdir("folder.npy")
+    if "comm" in arguments:
+        pytest.importorskip("mpi4py")
+    with pytest.raises(error, match=words):
+        move(**{"source": "a.npy", "destination": "b.npy", **arguments})
+    assert sorted(os.listdir()) == ["a.npy", "folder.npy"]
+
+
+def test_a_layout_of_another_shape(here):
+    np.save("a.npy", sample((8, 5)))
+    with pytest.raises(ShapeError, match=r"to= has shape \(5, 8\), the array .* \(8, 5\)"):
+        move("a.npy", "b.npy", Layout("(*, *) on 1", (5, 8)))
+    assert os.listdir() == ["a.npy"]
+
+
+@pytest.mark.parametrize("precious", ["precious.npy", "layout.json.bak", "sub/folder.npy"])
+def test_force_takes_no_data_away(here, precious):
+    np.save("a.npy", sample((8, 5)))
+    os.mkdir("d")
+    os.makedirs(os.path.dirname(os.path.join("d", precious)), exist_ok=True)
+    with open(os.path.join("d", precious), "w") as file:
+        file.write("mine")
+    name = precious.split("/")[0]
+    for _ in range(2):
+        with pytest.raises(StoreError, match=f"holds '{name}'"):
+            move("a.npy", "d", "(BLOCK, *) on 2", force=True)
+        assert open(os.path.join("d", precious)).read() == "mine" and sorted(os.listdir()) == ["a.npy", "d"]
+        if not os.path.exists("d/layout.json"):  # nor beside a store
+            move("a.npy", "e", "(BLOCK, *) on 2")
+            for shard in os.listdir("e"):
+                os.rename(f"e/{shard}", f"d/{shard}")
+            os.rmdir("e")
+
+
+def test_windows_are_the_cheapest(here):
+    """What is chosen with more memory is hardly ever thought to be slower, and no more is taken than helps."""
+    for shape, itemsize, source, destination, axes in [
+        ((16384, 8192), 8, "(*, *) on 1", "(*, *) on 1", (1, 0)),
+        ((64,) * 5, 1, "(*, *, *, *, *) on 1", "(*, *, *, *, *) on 1", (4, 3, 2, 1, 0)),
+        ((16384, 16384), 4, "(*, CYCLIC) on 256", "(BLOCK, *) on 256", (0, 1)),
+        ((16384, 16384), 4, "(CYCLIC, *) on 64", "(*, CYCLIC) on 64", (0, 1)),
+        ((16384, 8192), 8, "(BLOCK, *) on 4", "(CYCLIC(64), CYCLIC(64)) on 2x2", (0, 1)),
+        ((400, 300, 200), 4, "(GEN_BLOCK(400, 0), *, *) on 2", "(CYCLIC(7), *, BLOCK) on 2x4", (2, 0, 1)),
+    ]:
+        sides = (
+            windows.Side.of(Layout(source, shape)),
+            windows.Side.of(Layout(destination, [shape[a] for a in axes]), axes),
+        )
+        costs = []
+        for power in range(16, 31):
+            window = windows.choose_window(shape, itemsize, *sides, 1 << power)
+            assert np.prod(window) * itemsize <= 1 << power
+            costs.append(windows._nanoseconds(shape, itemsize, *sides, window))
+        assert all(more <= 1.05 * less for less, more in itertools.pairwise(costs)) and costs[-1] < costs[0] / 4
+        assert np.prod(window) * itemsize <= 256 << 20
+
+
+def test_memory_that_is_left(tmp_path, monkeypatch):
+    """Control groups of both versions, nested; the page cache is left, too."""
+
+    def group(folder, limit, usage, files, stat):
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, value in zip(files, (limit, usage)):
+            (folder / name).write_text(f"{value}\n")
+        (folder / "memory.stat").write_text("".join(f"{name} {value}\n" for name, value in stat.items()))
+
+    v2, v1 = ("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")
+    (tmp_path / "proc" / "self").mkdir(parents=True)
+    (tmp_path / "proc" / "meminfo").write_text("MemTotal: 99 kB\nMemAvailable: 8000000 kB\n")
+    told = tmp_path / "proc" / "self" / "cgroup"
+    told.write_text("0::/a/b\n")
+    monkeypatch.setattr(memory, "_PROC", tmp_path / "proc")
+    monkeypatch.setattr(memory, "_CGROUP", tmp_path / "cgroup")
+    assert memory.available_bytes() == 8_000_000 * 1024 and memory.default_ceiling() == 1 << 30
+    group(tmp_path / "cgroup" / "a" / "b", "max", 10, v2, {})
+    assert memory.available_bytes() == 8_000_000 * 1024
+    stat = {"anon": 5, "inactive_file": 600 << 20, "active_file": 300 << 20}
+    group(tmp_path / "cgroup" / "a", 1 << 30, 1000 << 20, v2, stat)
+    assert memory.available_bytes() == 924 << 20 and memory.default_ceiling(4) == (924 << 20) // 16
+    told.write_text("5:cpu,cpuacct:/x\n4:memory:/job\n")
+    assert memory.available_bytes() == 8_000_000 * 1024
+    group(tmp_path / "cgroup" / "memory" / "job", 2 << 30, 2 << 30, v1, {"total_inactive_file": 1 << 30})
+    assert memory.available_bytes() == 1 << 30 and memory.default_ceiling() == 1 << 28
 
 
 def test_open_store_says_what_is_there(here):

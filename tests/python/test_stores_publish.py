@@ -3,15 +3,40 @@
 import fcntl
 import os
 
+import numpy as np
 import pytest
+from longshore import Layout
 from longshore.errors import StoreError
 from longshore.stores import publish
+from longshore.stores.layout_json import encode_layout_json
 from longshore.stores.publish import Publication, refuse_overlap
 
 
 def build(place, folder, words):
     with open(os.path.join(place, "layout.json") if folder else place, "w") as file:
         file.write(words)
+
+
+def a_store(path, *shards):
+    """A folder of shards, of whatever its layout.json names. Returns what that says."""
+    layout = Layout(f"(CYCLIC) on {len(shards)}", 4)
+    words = encode_layout_json(layout, (4,), np.dtype("f8"), "C", shards).decode()
+    path.mkdir()
+    (path / "layout.json").write_text(words)
+    for shard in shards:
+        (path / shard).write_text(f"elements of {shard}")
+    return words
+
+
+def everything(folder):
+    """All that there is in a folder, links as where they lead to."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        if path.is_symlink():
+            found[path.name] = os.readlink(path)
+        else:
+            found[path.name] = path.read_text() if path.is_file() else None
+    return found
 
 
 def contents(path, folder):
@@ -67,16 +92,15 @@ def test_appeared_meanwhile_is_not_replaced(tmp_path, folder, flags):
 
 def test_force_replaces(tmp_path, folder, flags):
     target = tmp_path / "x"
+    old = "old"
     if folder:
-        target.mkdir()
-        (target / "rank-00007.npy").write_text("old")
-        (target / "layout.json").write_text("old")
+        old = a_store(target, "rank-00007.npy", "some name.dat")
     else:
-        target.write_text("old")
+        target.write_text(old)
     with Publication(target, folder=folder, force=True) as publication:
         publication.check()
         build(publication.create(), folder, "new")
-        assert contents(target, folder) == "old"
+        assert contents(target, folder) == old
         publication.publish()
     assert os.listdir(tmp_path) == ["x"] and contents(target, folder) == "new"
     if folder:
@@ -92,6 +116,13 @@ def test_force_replaces_only_stores(tmp_path):
     (tmp_path / "notes" / "diary.txt").write_text("dear")
     with pytest.raises(StoreError, match="diary.txt"):
         Publication(tmp_path / "notes", folder=True, force=True).check()
+    (tmp_path / "arrays").mkdir()
+    (tmp_path / "arrays" / "precious.npy").write_text("dear")
+    with pytest.raises(StoreError, match=r"holds 'precious.npy', which is no shard, for there is no layout.json"):
+        Publication(tmp_path / "arrays", folder=True, force=True).check()
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(StoreError, match=r"with no layout.json"):
+        Publication(tmp_path / "empty", folder=True, force=True).check()
     with pytest.raises(StoreError, match="is a folder"):
         Publication(home, folder=False, force=True).check()
     (tmp_path / "file").write_text("")
@@ -107,6 +138,150 @@ def test_force_replaces_only_stores(tmp_path):
         Publication(tmp_path / "none" / "x", folder=True).check()
     with pytest.raises(StoreError, match="too long"):
         Publication(tmp_path / ("x" * 250), folder=True).check()
+
+
+IN_THE_WAY = {
+    "another array": (lambda d: (d / "precious.npy").write_text("mine"), "'precious.npy'"),
+    "a shard of another layout": (lambda d: (d / "rank-00002.npy").write_text("mine"), "'rank-00002.npy'"),
+    "a hidden file": (lambda d: (d / ".notes").write_text("mine"), "'.notes'"),
+    "a folder": (lambda d: (d / "deep" / "er").mkdir(parents=True), "'deep'"),
+    "a link": (lambda d: (d / "a link").symlink_to("../elsewhere"), "'a link'"),
+    "a link for a shard": (
+        lambda d: ((d / "rank-00000.npy").unlink(), (d / "rank-00000.npy").symlink_to("../elsewhere")),
+        "'rank-00000.npy', which is not a plain file",
+    ),
+    "a folder for a shard": (
+        lambda d: ((d / "rank-00001.npy").unlink(), (d / "rank-00001.npy").mkdir()),
+        "'rank-00001.npy', which is not a plain file",
+    ),
+}
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["before", "meanwhile"])
+@pytest.mark.parametrize("place, words", IN_THE_WAY.values(), ids=IN_THE_WAY)
+def test_force_takes_nothing_else_away(tmp_path, flags, late, place, words):
+    (tmp_path / "elsewhere").write_text("mine")
+    target = tmp_path / "x"
+    a_store(target, "rank-00000.npy", "rank-00001.npy")
+    if not late:
+        place(target)
+        before = everything(tmp_path)
+        with pytest.raises(StoreError, match=words):
+            Publication(target, folder=True, force=True).check()
+    else:
+        with Publication(target, folder=True, force=True) as publication:
+            publication.check()
+            build(publication.create(), True, "new")
+            place(target)
+            before = everything(target)
+            with pytest.raises(StoreError, match=words):
+                publication.publish()
+        before |= {"elsewhere": "mine", "x": None}
+    assert everything(tmp_path) == before
+
+
+@pytest.mark.parametrize("has_exchange", [True, False], ids=["renameat2", "plain"])
+def test_what_comes_in_at_the_last_moment_is_kept(tmp_path, monkeypatch, has_exchange):
+    target = tmp_path / "x"
+    a_store(target, "rank-00000.npy")
+    plain, there = publish._check_replaceable, []
+
+    def slip_in(path, *rest):
+        found = plain(path, *rest)
+        if not there:  # looked at for the last time before the new folder takes the place
+            (target / "mine.txt").write_text("mine")
+            there.append(everything(target))
+        return found
+
+    with Publication(target, folder=True, force=True) as publication:
+        publication.check()
+        build(publication.create(), True, "new")
+        monkeypatch.setattr(publish, "_check_replaceable", slip_in)
+        if not has_exchange:
+            monkeypatch.setattr(publish, "rename_with_flags", lambda *_: False)
+        with pytest.raises(StoreError, match="x holds 'mine.txt'"):
+            publication.publish()
+    assert os.listdir(tmp_path) == ["x"] and everything(target) == there[0]
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        ("{", "it is not JSON"),
+        ("[]", "must be a JSON object"),
+        ("[" * 100_000, "nests too deeply"),
+        (lambda text: text.replace("rank-00000.npy", "../precious.npy"), "no plain file name"),
+        (lambda text: text.replace("rank-00000.npy", "/etc/passwd"), "no plain file name"),
+        (lambda text: text.replace("rank-00000.npy", ".."), "no plain file name"),
+        (lambda text: text.replace("longshore-shards", "something else"), "format"),
+        (lambda text: text.replace(" on 2", " on 3"), "names 2 shards"),
+    ],
+)
+def test_force_believes_no_layout_json_blindly(tmp_path, words, said):
+    (tmp_path / "precious.npy").write_text("mine")
+    text = a_store(tmp_path / "x", "rank-00000.npy", "rank-00001.npy")
+    (tmp_path / "x" / "layout.json").write_text(words if isinstance(words, str) else words(text))
+    before = everything(tmp_path)
+    with pytest.raises(StoreError, match=said):
+        Publication(tmp_path / "x", folder=True, force=True).check()
+    assert everything(tmp_path) == before
+
+
+def test_force_follows_no_link_to_a_layout_json(tmp_path):
+    a_store(tmp_path / "other", "rank-00000.npy")
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x" / "layout.json").symlink_to("../other/layout.json")
+    (tmp_path / "x" / "rank-00000.npy").write_text("mine")
+    with pytest.raises(StoreError, match="symbolic link"):
+        Publication(tmp_path / "x", folder=True, force=True).check()
+
+
+def test_a_store_with_shards_missing_may_be_replaced(tmp_path, flags):
+    a_store(tmp_path / "x", "rank-00000.npy", "rank-00001.npy")
+    (tmp_path / "x" / "rank-00001.npy").unlink()
+    with Publication(tmp_path / "x", folder=True, force=True) as publication:
+        publication.check()
+        build(publication.create(), True, "new")
+        publication.publish()
+    assert everything(tmp_path) == {"x": None, "layout.json": "new"}
+
+
+def test_a_file_that_was_changed_meanwhile_is_not_replaced(tmp_path):
+    target = tmp_path / "x"
+    target.write_text("old")
+    changed = pytest.raises(StoreError, match="changed meanwhile")
+    with changed, Publication(target, folder=False, force=True) as publication:
+        publication.based_on = os.stat(target)
+        build(publication.create(), False, "made of the old one")
+        target.write_text("newer")
+        publication.publish()
+    assert everything(tmp_path) == {"x": "newer"}
+
+
+def test_killed_between_two_renames(tmp_path):
+    """Where folders cannot change places in one step, the old one lies aside for a moment."""
+    partial = tmp_path / ".x.longshore-partial-0123456789abcdef"
+    a_store(partial, "rank-00000.npy")
+    a_store(tmp_path / f"{partial.name}-old", "rank-00000.npy", "rank-00001.npy")
+    old = everything(tmp_path / f"{partial.name}-old")
+    again = Publication(tmp_path / "x", folder=True, force=True)
+    again.check()
+    assert everything(tmp_path / "x") == old
+    again.remove_stale()
+    assert again.stale_removed == [partial.name] and os.listdir(tmp_path) == ["x"]
+
+
+def test_stale_folders_with_something_else_in_them_are_left(tmp_path):
+    stale = tmp_path / ".x.longshore-partial-0123456789abcdef"
+    a_store(stale, "rank-00000.npy", "some name.dat")
+    (stale / "mine.txt").write_text("mine")
+    before = everything(tmp_path)
+    publication = Publication(tmp_path / "x", folder=True)
+    publication.remove_stale()
+    assert publication.stale_removed == [] and everything(tmp_path) == before
+    (stale / "mine.txt").unlink()
+    publication.remove_stale()
+    assert publication.stale_removed == [stale.name] and os.listdir(tmp_path) == []
 
 
 def test_stale_is_removed_and_living_is_not(tmp_path, folder):

@@ -7,6 +7,8 @@ import os
 import sys
 import time
 import traceback
+from collections.abc import Sequence
+from typing import NoReturn
 
 import click
 
@@ -37,14 +39,14 @@ Exit codes:
 )
 @click.version_option(__version__, "--version", message="longshore %(version)s")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
-def command(debug):
+def command(debug: bool) -> None:
     """Move distributed arrays from the layout they are in to the layout they are wanted in.
 
     Layouts are written as HPF writes them: "(BLOCK, *) on 4", "(CYCLIC(64), CYCLIC(64)) on 2x2".
     """
 
 
-def _commands():
+def _commands() -> None:
     from .bench import bench
     from .explain import explain
     from .move import move
@@ -58,7 +60,7 @@ def _commands():
 _commands()
 
 
-def main(arguments=None):
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Runs the command line; returns nothing, exits with one of the codes in `--help`."""
     code = run(sys.argv[1:] if arguments is None else list(arguments))
     if code != FINE:
@@ -66,7 +68,7 @@ def main(arguments=None):
     sys.exit(code)
 
 
-def run(arguments):
+def run(arguments: list[str]) -> int:
     """Runs the command line and returns the exit code. Every error becomes words on stderr."""
     debug = "--debug" in arguments
     arguments = [word for word in arguments if word != "--debug"]
@@ -110,13 +112,12 @@ def run(arguments):
         return _leave(code)
 
 
-def judge(error):
+def judge(error: BaseException) -> tuple[int, str]:
     """The exit code of an error and its words."""
-    from ..stores import VerificationError
     from .bench import LabMissingError
 
     text = str(error)
-    if isinstance(error, VerificationError):
+    if isinstance(error, errors.VerificationError):
         return FAILED, text
     if isinstance(error, LabMissingError):
         return NOT_INSTALLED, text
@@ -136,7 +137,7 @@ def judge(error):
     return FAILED, f"internal error, {surprise} (run again with --debug for the place, and please report it)"
 
 
-def _tell(text, alone=False):
+def _tell(text: str, alone: bool = False) -> None:
     """Says something on stderr, once in a job of many processes unless it may be this one's alone."""
     if alone or launched_rank() == 0:
         print(text.rstrip("\n"), file=sys.stderr, flush=True)
@@ -144,18 +145,18 @@ def _tell(text, alone=False):
             _linger(_FIRST_LINGERS_S)
 
 
-def _let_the_first_speak():
+def _let_the_first_speak() -> None:
     if launched_rank() != 0:
         _linger(_OTHERS_LINGER_S)
 
 
-def _linger(seconds):
+def _linger(seconds: float) -> None:
     """Waits; an interrupt ends the waiting and nothing else."""
     with contextlib.suppress(KeyboardInterrupt):
         time.sleep(seconds)
 
 
-def _leave(code):
+def _leave(code: int) -> int:
     """Ends the whole MPI job, if there is one: the other processes may be waiting for this one."""
     mpi = sys.modules.get("mpi4py.MPI")
     if mpi is not None and mpi.Is_initialized() and not mpi.Is_finalized() and mpi.COMM_WORLD.Get_size() > 1:

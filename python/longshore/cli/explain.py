@@ -6,6 +6,7 @@ import json as json_module
 import sys
 
 import click
+import numpy as np
 
 from .words import Axes, ElementType, Shape
 
@@ -27,7 +28,15 @@ from .words import Axes, ElementType, Shape
 )
 @click.option("--rank", type=click.IntRange(min=0), help="Tell it from this rank's view only.")
 @click.option("--json", "as_json", is_flag=True, help="Write JSON for programs.")
-def explain(shape, dtype, source, destination, axes, rank, as_json):
+def explain(
+    shape: tuple[int, ...],
+    dtype: np.dtype,
+    source: str,
+    destination: str,
+    axes: tuple[int, ...] | None,
+    rank: int | None,
+    as_json: bool,
+) -> None:
     """Show what a redistribution will do: who sends how many bytes to whom, what stays where it is, and how each side's
     memory is read and written. Needs no data, no MPI and no cluster, and plans of millions of ranks are no trouble.
 

@@ -5,10 +5,15 @@ from __future__ import annotations
 import json as json_module
 import signal
 import sys
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
+from ..stores.moving import MoveReport, Watcher
 from .words import Axes, Size
+
+if TYPE_CHECKING:
+    from rich.progress import TaskID
 
 
 @click.command(short_help="Move an array between stores: .npy files and folders of shards.")
@@ -33,7 +38,18 @@ from .words import Axes, Size
 @click.option("--force", is_flag=True, help="Replace DST, if it is a .npy file or a folder of shards.")
 @click.option("--json", "as_json", is_flag=True, help="Write the report as JSON for programs.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
-def move(source, destination, layout, axes, max_mem, verify, threads, force, as_json, quiet):
+def move(
+    source: str,
+    destination: str,
+    layout: str | None,
+    axes: tuple[int, ...] | None,
+    max_mem: int | None,
+    verify: bool,
+    threads: int | None,
+    force: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
     """Move an array from one store to another. A store is one .npy file, or a folder of one .npy a rank with a
     layout.json; a DST that ends in .npy is one file and gathers everything, any other is a folder and needs --to.
 
@@ -84,14 +100,14 @@ def move(source, destination, layout, axes, max_mem, verify, threads, force, as_
         print(tell(report))
 
 
-def tell(report):
+def tell(report: MoveReport) -> str:
     """A `MoveReport` in plain words."""
-    from ..explain import bytes_of, count_of
+    from .._words import bytes_of, count_of
 
     shape = " x ".join(f"{n:,}" for n in report.shape)
     rate = f"{bytes_of(report.moved_bytes / report.seconds)}/s" if report.seconds > 0 else ""
     predicted = f"{report.predicted_bytes:,} bytes"
-    if report.predicted_messages is not None:
+    if report.predicted_messages is not None and report.predicted_local_bytes is not None:
         predicted += (
             f", {count_of(report.predicted_messages, 'message')}, {bytes_of(report.predicted_local_bytes)} stay local"
         )
@@ -111,15 +127,15 @@ def tell(report):
     return "\n".join(lines)
 
 
-def _stop(number, frame):
+def _stop(number: int, frame: object) -> NoReturn:
     # An exit rather than a death: what was begun is removed on the way out.
     raise SystemExit(128 + number)
 
 
-class _Bar:
+class _Bar(Watcher):
     """A progress bar on the terminal."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         from rich.console import Console
         from rich.progress import (
             BarColumn,
@@ -139,18 +155,19 @@ class _Bar:
             console=Console(stderr=True),
             transient=True,
         )
-        self._task = None
+        self._task: TaskID | None = None
 
-    def begin(self, report):
+    def begin(self, report: MoveReport) -> None:
         self._progress.start()
 
-    def phase(self, name, total_bytes):
+    def phase(self, name: str, total_bytes: int) -> None:
         if self._task is not None:
             self._progress.remove_task(self._task)
         self._task = self._progress.add_task(name, total=total_bytes or None)
 
-    def advance(self, done_bytes):
-        self._progress.advance(self._task, done_bytes)
+    def advance(self, done_bytes: int) -> None:
+        if self._task is not None:
+            self._progress.advance(self._task, done_bytes)
 
-    def close(self):
+    def close(self) -> None:
         self._progress.stop()

@@ -1,9 +1,10 @@
 """Moves between XArrays and files: `bind`, and `save` and `load` for once.
 
-A file's array is cut into pieces as it lies in the file, and every rank gets some pieces that follow each other. Window by window,
-each rank has one piece in memory: one plan between the XArray's blocks and the pieces of a window carries the elements, and every
-rank moves its own piece from or to the file in one go. So the file sees a few large accesses, however the blocks are shaped, and
-memory for a window is all that it takes. (Collective I/O in two phases, scheduled; the Data Mover, section 4.)
+A file's array is cut into pieces as it lies in the file, and every rank gets some pieces that follow each other. Window
+by window, each rank has one piece in memory: one plan between the XArray's blocks and the pieces of a window carries
+the elements, and every rank moves its own piece from or to the file in one go. So the file sees a few large accesses,
+however the blocks are shaped, and memory for a window is all that it takes. (Collective I/O in two phases, scheduled;
+the Data Mover, section 4.)
 """
 
 from __future__ import annotations
@@ -12,15 +13,16 @@ import contextlib
 import math
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from .. import _core, regions
+from .. import _core, _mpi, regions
+from .._words import size_in_bytes
 from .._xarray import XArray
-from ..errors import ArgumentError, DisagreementError, MemoryLimitError, StoreError
+from ..errors import ArgumentError, MemoryLimitError, StoreError
 from .ends import ElementsEnd, Hdf5End, end_of
 from .memory import usable_processors
 from .publish import Publication
@@ -62,7 +64,7 @@ class _Flight:
         if self._thread is not None:
             self._thread.start()
 
-    def _carry_out(self) -> Iterator[bool]:
+    def _carry_out(self) -> Generator[bool, None, None]:
         """A step at a time. After a failure nothing is read or written
         any more, but the other ranks still get their windows."""
         try:
@@ -158,7 +160,7 @@ class FileMover:
         publication.remove_stale()
         publication.check_space(self._end.bytes)
         place = publication.create()
-        self._end.make(place)
+        publication.based_on = self._end.make(place)
         return place
 
     def _reopen(self) -> Any:
@@ -240,8 +242,10 @@ def bind(
     raw or of a written file lie, "C" (None) or "F".
 
     Saved is what the blocks own, without ghost cells: every point of the domain must belong to one block. The file is
-    new, and zero before the offset; it replaces another only with `force`. Loaded is what the blocks have of the
-    domain, with ghost=True their ghost cells too; all else keeps what it holds. dtypes must be the same.
+    new, and zero before the offset; it replaces another only with `force`. In an HDF5 file that is replaced only the
+    dataset is new: everything else is copied from the old one, which must stay as it is until wait(). Loaded is what
+    the blocks have of the domain, with ghost=True their ghost cells too; all else keeps what it holds. dtypes must be
+    the same.
 
     With an mpi4py communicator the call is collective, the XArray must be made with it, and all ranks read and
     write side by side (HDF5 is written by rank 0, to which the others send). Without one, `threads` (None: as many
@@ -259,15 +263,9 @@ def bind(
     >>> np.load(path).shape
     (6, 4)
     """
-    from .._api import _bytes
-
     team: Team = Alone()
     if comm is not None:
-        from .. import _mpi
-
         _mpi._open(comm)
-        from mpi4py import MPI
-
         team = MpiTeam(comm)
     writing = isinstance(source, XArray)
 
@@ -289,10 +287,13 @@ def bind(
             )
         if comm is not None and threads is not None:
             raise ArgumentError("threads= is for the threads engine; with comm= every rank moves its own part")
-        if comm is not None and proxy and MPI.Query_thread() < MPI.THREAD_MULTIPLE:
-            raise ArgumentError(
-                "a proxy calls MPI beside this thread: initialise MPI with MPI_THREAD_MULTIPLE, or bind without it"
-            )
+        if comm is not None and proxy:
+            from mpi4py import MPI
+
+            if MPI.Query_thread() < MPI.THREAD_MULTIPLE:
+                raise ArgumentError(
+                    "a proxy calls MPI beside this thread: initialise MPI with MPI_THREAD_MULTIPLE, or bind without it"
+                )
         if writing and ghost:
             raise ArgumentError("ghost= is for loading; ghost cells are not saved")
         if force and not writing:
@@ -305,23 +306,23 @@ def bind(
         if writing:
             _check_cover(array, where)
             Publication(end.path, folder=False, force=force).check()
-            return array, where, end, order or "C", (1,) * where.ndim, _bytes(max_mem)
+            return array, where, end, order or "C", (1,) * where.ndim, size_in_bytes(max_mem)
         file = end.read()
         file.close()
-        return array, where, end, file.order, file.grain, _bytes(max_mem)
+        return array, where, end, file.order, file.grain, size_in_bytes(max_mem)
 
     array, where, end, lies, grain, limit = team.together(prepare)
-    mine = (
-        f"{'saving to' if writing else 'loading from'} {end.path} over {where} ({offset=}, {dataset=}, {order=}, {ghost=}, "
-        f"{proxy=}, {force=}, {max_mem=}) {array.dtype} on {array.blocks} (digest {array.blocks.digest:x})"
+    team.same(
+        f"{'saving to' if writing else 'loading from'} {end.path} over {where} ({offset=}, {dataset=}, {order=}, "
+        f"{ghost=}, {proxy=}, {force=}, {max_mem=}) {array.dtype} on {array.blocks} (digest {array.blocks.digest:x})"
     )
-    told = team.broadcast(mine)
-    team.agree(None if told == mine else DisagreementError(f"rank {team.rank} is {mine}; rank 0 is {told}"))
 
     blocks = array.blocks.grow(array.ghost) if ghost else array.blocks
     ranks = min(team.size, end.writers or team.size) if writing else team.size
     pieces = _cut(blocks, where, grain, lies, array.dtype.itemsize, ranks, limit // 2 or _PIECE_BYTES)
-    ways = {"threads": threads} if comm is None else {"comm": comm, "preallocate": False, "max_mem": limit // 2 or None}
+    ways: dict[str, Any] = (
+        {"threads": threads} if comm is None else {"comm": comm, "preallocate": False, "max_mem": limit // 2 or None}
+    )
     ways["order"] = lies if writing else array.order  # the order in which memory is written: all regions agree in shape
     windows = _bind_windows(pieces, ranks, blocks, array, where, lies, writing, ways)
     mover = FileMover(end, lies, windows, team, writing, proxy, force)
@@ -360,8 +361,8 @@ def _check_cover(array: XArray, domain: _core.Region) -> None:
         for other in index.find(blocks[k] & domain):
             if other != k:
                 raise ArgumentError(
-                    f"blocks {min(k, other)} and {max(k, other)} both have the points {blocks[k] & blocks[other] & domain}; a "
-                    "file has room for one of them"
+                    f"blocks {min(k, other)} and {max(k, other)} both have the points "
+                    f"{blocks[k] & blocks[other] & domain}; a file has room for one of them"
                 )
     if sum((region & domain).size for region in blocks) != domain.size:
         for hole in regions.subtract([domain], blocks.regions)[:1]:
@@ -402,7 +403,7 @@ def _bind_windows(
     blocks: _core.FloorPlan,
     array: XArray,
     domain: _core.Region,
-    order: str,
+    order: Any,
     writing: bool,
     ways: dict[str, Any],
 ) -> list[_Window]:

@@ -5,10 +5,12 @@ No memory maps: their resident pages would count against the caller's memory cei
 
 from __future__ import annotations
 
+import functools
 import os
 import stat
 import threading
 from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -27,7 +29,7 @@ class FileArray:
 
     path: str
     data_offset: int
-    shape: tuple
+    shape: tuple[int, ...]
     order: str
     itemsize: int
 
@@ -37,12 +39,14 @@ class Box:
 
     __slots__ = ("_base", "_outer", "_strides", "array", "run_bytes", "runs")
 
-    def __init__(self, array, start, shape):
+    def __init__(self, array: FileArray, start: Sequence[int], shape: Sequence[int]) -> None:
         self.array = array
         axes = list(range(len(array.shape)))
         if array.order == "F":
             axes.reverse()
-        stride, run, outer, strides = array.itemsize, array.itemsize, [], []
+        stride = run = array.itemsize
+        outer: list[int] = []
+        strides: list[int] = []
         base, contiguous = array.data_offset, True
         for d in reversed(axes):  # from the fastest
             base += start[d] * stride
@@ -63,10 +67,10 @@ class Box:
             self.runs = 0
 
     @property
-    def nbytes(self):
+    def nbytes(self) -> int:
         return self.runs * self.run_bytes
 
-    def offsets(self, first, last):
+    def offsets(self, first: int, last: int) -> list[int]:
         """The file offsets of the runs [first, last), in the order of the buffer."""
         positions = np.arange(first, last, dtype=np.int64)
         offsets = np.full(last - first, self._base, dtype=np.int64)
@@ -76,20 +80,27 @@ class Box:
         return offsets.tolist()
 
 
+Work = tuple[Box, memoryview]
+"""A box of a file, and the bytes that it goes to or comes from."""
+_Opened = tuple[int, Box, memoryview]
+_Move = Callable[[int, str, list[int], memoryview], None]
+"""Of a descriptor, the file's name, offsets and bytes: runs of equal size."""
+
+
 class Files:
     """Open descriptors of many files, the oldest closed first, and the threads that read and write them."""
 
-    def __init__(self, threads=1, limit=512):
+    def __init__(self, threads: int = 1, limit: int = 512) -> None:
         self.threads = max(1, threads)
         self._limit = limit
-        self._open = OrderedDict()
-        self._pool = None
+        self._open: OrderedDict[tuple[str, bool], int] = OrderedDict()
+        self._pool: ThreadPoolExecutor | None = None
 
-    def hold(self, path, fd):
+    def hold(self, path: str, fd: int) -> None:
         """Takes over a descriptor for reading that was opened and checked, so that what was checked is what is read."""
         self._open[path, False] = fd
 
-    def descriptor(self, path, writing):
+    def descriptor(self, path: str, writing: bool) -> int:
         key = (path, writing)
         fd = self._open.get(key)
         if fd is not None:
@@ -104,28 +115,29 @@ class Files:
         self._open[key] = fd
         return fd
 
-    def close(self):
+    def close(self) -> None:
         if self._pool is not None:
             self._pool.shutdown()
             self._pool = None
         while self._open:
             os.close(self._open.popitem()[1])
 
-    def __enter__(self):
+    def __enter__(self) -> Files:
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def read(self, work):
+    def read(self, work: Iterable[Work]) -> None:
         """Reads (Box, memoryview of bytes) pairs."""
         self._transfer(work, False)
 
-    def write(self, work):
+    def write(self, work: Iterable[Work]) -> None:
         self._transfer(work, True)
 
-    def _transfer(self, work, writing):
-        batch, batch_bytes = [], 0
+    def _transfer(self, work: Iterable[Work], writing: bool) -> None:
+        batch: list[_Opened] = []
+        batch_bytes = 0
         for box, view in work:
             if not box.runs:
                 continue
@@ -138,7 +150,7 @@ class Files:
         if batch:
             self._run(batch, batch_bytes, writing)
 
-    def _run(self, batch, batch_bytes, writing):
+    def _run(self, batch: list[_Opened], batch_bytes: int, writing: bool) -> None:
         move = _write_runs if writing else _read_runs
         if self.threads == 1 or batch_bytes <= _PIECE_BYTES // 4:
             for fd, box, view in batch:
@@ -148,18 +160,14 @@ class Files:
         lock = threading.Lock()
         stop = threading.Event()
 
-        def drain():
+        def drain() -> None:
             while not stop.is_set():
                 with lock:
                     piece = next(pieces, None)
                 if piece is None:
                     return
                 try:
-                    if len(piece) == 4:
-                        move(piece[0], piece[1], [piece[3]], piece[2])
-                    else:
-                        fd, box, view, first, last, _ = piece
-                        _each_run(move, fd, box, view, first, last)
+                    piece(move)
                 except BaseException:
                     stop.set()
                     raise
@@ -176,7 +184,7 @@ class Files:
                 raise error
 
 
-def _pieces(batch):
+def _pieces(batch: list[_Opened]) -> Iterator[Callable[[_Move], None]]:
     """Cuts boxes into pieces for the threads: ranges of runs, or parts of one long run."""
     for fd, box, view in batch:
         if box.run_bytes >= 2 * _PIECE_BYTES:
@@ -185,20 +193,26 @@ def _pieces(batch):
                 place = run * box.run_bytes
                 for start in range(0, box.run_bytes, _PIECE_BYTES):
                     stop = min(start + _PIECE_BYTES, box.run_bytes)
-                    yield fd, box.array.path, view[place + start : place + stop], offset + start
+                    part = view[place + start : place + stop]
+                    yield functools.partial(_one_part, fd=fd, path=box.array.path, offset=offset + start, view=part)
         else:
             step = max(1, _PIECE_BYTES // box.run_bytes)
             for first in range(0, box.runs, step):
-                yield fd, box, view, first, min(first + step, box.runs), None
+                last = min(first + step, box.runs)
+                yield functools.partial(_each_run, fd=fd, box=box, view=view, first=first, last=last)
 
 
-def _each_run(move, fd, box, view, first, last):
+def _one_part(move: _Move, fd: int, path: str, offset: int, view: memoryview) -> None:
+    move(fd, path, [offset], view)
+
+
+def _each_run(move: _Move, fd: int, box: Box, view: memoryview, first: int, last: int) -> None:
     for start in range(first, last, _OFFSETS_AT_ONCE):
         stop = min(start + _OFFSETS_AT_ONCE, last)
         move(fd, box.array.path, box.offsets(start, stop), view[start * box.run_bytes : stop * box.run_bytes])
 
 
-def _read_runs(fd, path, offsets, view):
+def _read_runs(fd: int, path: str, offsets: list[int], view: memoryview) -> None:
     size = len(view) // len(offsets)
     place = 0
     try:
@@ -217,7 +231,7 @@ def _read_runs(fd, path, offsets, view):
         raise StoreError(error.errno, f"cannot read {path}: {error.strerror}") from None
 
 
-def _write_runs(fd, path, offsets, view):
+def _write_runs(fd: int, path: str, offsets: list[int], view: memoryview) -> None:
     size = len(view) // len(offsets)
     place = 0
     try:
@@ -231,7 +245,7 @@ def _write_runs(fd, path, offsets, view):
         raise StoreError(error.errno, f"cannot write {path}: {error.strerror}") from None
 
 
-def open_plain(path, *, follow_links=True):
+def open_plain(path: str | os.PathLike, *, follow_links: bool = True) -> int:
     """A descriptor for reading a file that is there and is a plain one."""
     # O_NONBLOCK: a FIFO in the file's place must not make us wait for ever.
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (0 if follow_links else os.O_NOFOLLOW)
@@ -250,7 +264,7 @@ def open_plain(path, *, follow_links=True):
     return fd
 
 
-def create_array_file(path, header, data_bytes, *, exclusive=True):
+def create_array_file(path: str, header: bytes, data_bytes: int, *, exclusive: bool = True) -> None:
     """A file with its header and room for its data, found lacking now rather than in the middle of the move."""
     flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT | os.O_EXCL if exclusive else 0)
     try:
@@ -271,7 +285,7 @@ def create_array_file(path, header, data_bytes, *, exclusive=True):
         ) from None
 
 
-def sync_file(path, *, forget=False):
+def sync_file(path: str, *, forget: bool = False) -> None:
     """Brings a file to the disk. `forget` drops it from the page cache, so that the next read comes from the disk."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

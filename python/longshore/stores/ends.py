@@ -1,13 +1,15 @@
-"""Files as ends of a move between blocks: one dense array as a `.npy` file, as raw bytes, or as a dataset of an HDF5 file.
+"""Files as ends of a move between blocks: one dense array as a `.npy` file, as raw bytes, or as a dataset of an HDF5
+file.
 
-An end opens its file for reading, with all that the file says about itself checked, or makes it anew. What it opens moves boxes
-between the file and arrays in memory. (The Data Mover, section 4: movers between disk and memory.)
+An end opens its file for reading, with all that the file says about itself checked, or makes it anew. What it opens
+moves boxes between the file and arrays in memory. (The Data Mover, section 4: movers between disk and memory.)
 """
 
 from __future__ import annotations
 
 import math
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -25,14 +27,14 @@ class ElementsFile:
 
     def __init__(self, array: FileArray, files: Files, writing: bool) -> None:
         self._array, self._files, self._writing = array, files, writing
-        self.order = array.order
+        self.order: Any = array.order
         """Which dimension is the fastest in the file: the last ("C") or the first ("F")."""
         self.grain = (1,) * len(array.shape)
         """Boxes of whole multiples of these extents are read without reading anything twice."""
 
     def transfer(self, start: tuple[int, ...], part: np.ndarray) -> None:
         """A box of the file into `part`, or `part` into the file. `part` is dense and in the file's order."""
-        view = memoryview(part.reshape(-1, order=self.order).view(np.uint8))
+        view = part.reshape(-1, order=self.order).view(np.uint8).data
         work = [(Box(self._array, start, part.shape), view)]
         self._files.write(work) if self._writing else self._files.read(work)
 
@@ -57,15 +59,15 @@ class ElementsEnd:
     ) -> None:
         if offset is None and not path.endswith(".npy"):
             raise ArgumentError(
-                f"the name {path} does not say what is in the file: .npy, .h5 and .hdf5 do; for raw bytes say with offset= where "
-                "the elements begin"
+                f"the name {path} does not say what is in the file: .npy, .h5 and .hdf5 do; for raw bytes say with "
+                "offset= where the elements begin"
             )
         self.path, self._shape, self._dtype, self._threads = path, shape, dtype, threads
         self._header = encode_header(shape, dtype, order) if offset is None else b""
         self._array = FileArray(path, len(self._header) if offset is None else offset, shape, order, dtype.itemsize)
         self._raw = offset is not None
         self.bytes = self._array.data_offset + math.prod(shape) * dtype.itemsize
-        """How large the file is, written."""
+        """What the file takes, written."""
         if not 0 <= self._array.data_offset <= self.bytes <= MAX_INDEX:
             raise ArgumentError(f"offset is {offset}; the file must begin at 0 at the earliest and end before 2^63")
 
@@ -95,9 +97,11 @@ class ElementsEnd:
             raise
         return ElementsFile(array, files, False)
 
-    def make(self, place: str) -> None:
-        """Makes the file, with room for everything. One process does."""
+    def make(self, place: str) -> os.stat_result | None:
+        """Makes the file, with room for everything. One process does. Returns what the file was that it is made of, if
+        any."""
         create_array_file(place, self._header, self.bytes - len(self._header), exclusive=False)
+        return None
 
     def write(self, place: str) -> ElementsFile:
         """Opens what `make` made."""
@@ -133,15 +137,17 @@ class Hdf5File:
 
 
 class Hdf5End:
-    """A dataset of an HDF5 file, through h5py without MPI: many processes may read it, one writes it."""
+    """A dataset of an HDF5 file, through h5py without MPI: many processes may read it, one writes it.
+
+    Written to a file that is there already, it takes the place of the dataset of its name, and everything else that the
+    file holds is kept: a copy of the file is what is written."""
 
     writers = 1
 
     def __init__(self, path: str, shape: tuple[int, ...], dtype: np.dtype, dataset: str | None) -> None:
-        self.path, self._shape, self._dtype, self._dataset = path, shape, dtype, dataset
-        self.bytes = math.prod(shape) * dtype.itemsize
-        if not dataset:
+        if not isinstance(dataset, str) or not dataset.strip("/"):
             raise ArgumentError(f"say with dataset= which dataset of {path} it is")
+        self.path, self._shape, self._dtype, self._dataset = path, shape, dtype, dataset
         try:
             import h5py
         except ImportError as error:
@@ -169,9 +175,60 @@ class Hdf5End:
             file.close()
             raise
 
-    def make(self, place: str) -> None:
-        with self._writable(place, "w") as file, _told(f"HDF5 cannot hold {self._dataset!r} of dtype {self._dtype}"):
-            file.create_dataset(self._dataset, self._shape, self._dtype)
+    @property
+    def bytes(self) -> int:
+        """What the file takes, written: what it takes now, and the dataset."""
+        there = os.path.getsize(self.path) if os.path.isfile(self.path) else 0
+        return there + math.prod(self._shape) * self._dtype.itemsize
+
+    def make(self, place: str) -> os.stat_result | None:
+        before = self._copy(place) if os.path.lexists(self.path) else None
+        with self._writable(place, "w" if before is None else "r+") as file:
+            group, name = self._room(file)
+            with _told(f"HDF5 cannot hold {self._dataset!r} of dtype {self._dtype}"):
+                early = self._h5py.h5p.create(self._h5py.h5p.DATASET_CREATE)
+                early.set_alloc_time(self._h5py.h5d.ALLOC_TIME_EARLY)  # now, in the room that the old one has left
+                group.create_dataset(name, self._shape, self._dtype, dcpl=early)
+        return before
+
+    def _copy(self, place: str) -> os.stat_result:
+        """Copies the file, while nobody who uses HDF5 can write it."""
+        mistake = f"cannot open {self.path}, to keep what else it holds"
+        with _told(mistake), self._h5py.File(self.path, "r") as file:
+            if file.mode != "r":  # HDF5 opens a file once, for all who use it in a process
+                raise StoreError(f"{mistake}: this process has it open for writing; close it first")
+            before = os.stat(self.path)
+            try:
+                shutil.copyfile(self.path, place)
+                shutil.copymode(self.path, place)
+            except OSError as error:
+                raise StoreError(error.errno, f"cannot copy {self.path}: {error.strerror}") from None
+        return before
+
+    def _room(self, file: Any) -> tuple[Any, str]:
+        """The group that the dataset goes to, and its name there, which is free. What a link leads to in another file
+        is not touched, and nothing but a dataset is taken away."""
+        *groups, name = [word for word in self._dataset.split("/") if word]
+        group, where = file, self.path
+        with _told(f"HDF5 cannot hold {self._dataset!r}"):
+            for word in groups:
+                where = f"{where}/{word}"
+                if group.get(word, getlink=True) is None:
+                    group = group.create_group(word)
+                    continue
+                group = group.get(word)
+                other = file.filename if group is None else group.file.filename
+                if not os.path.samefile(other, file.filename):
+                    group.file.close()
+                    raise StoreError(f"{where} leads to another file, {other}; name that")
+                if not isinstance(group, self._h5py.Group):
+                    raise StoreError(f"{where} is no group, so that it cannot hold a dataset")
+            link = group.get(name, getlink=True)
+            if isinstance(link, self._h5py.HardLink) and not isinstance(group.get(name), self._h5py.Dataset):
+                raise StoreError(f"{where}/{name} is no dataset but a group or a type; it is not replaced by a dataset")
+            if link is not None:
+                del group[name]
+        return group, name
 
     def write(self, place: str) -> Hdf5File:
         file = self._writable(place, "r+")
@@ -211,8 +268,8 @@ def _check(
     for d, (extent, wanted) in enumerate(zip(shape, wanted_shape)):
         if extent != wanted:
             raise ShapeError(
-                f"{what} has {extent} indices in dimension {d}, the domain has {wanted}; say with domain= which region the file "
-                "holds"
+                f"{what} has {extent} indices in dimension {d}, the domain has {wanted}; say with domain= which "
+                "region the file holds"
             )
     if dtype != wanted_dtype:
         raise DTypeError(

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, NoReturn
 
 import numpy as np
 
+from .._core import Layout
+from .._words import short
 from ..errors import LongshoreError, StoreError
 from .npy import check_shape, parse_descr
 
 NAME = "layout.json"
+SHARD_NAME = re.compile(r"rank-\d{5,19}\.npy")
+"""What the shards of a store that we make are called; those of others may have any name."""
 FORMAT = "longshore-shards"
 VERSION = 1
 MAX_BYTES = 8 << 20
@@ -23,25 +30,28 @@ _KEYS = ("format", "version", "layout", "shape", "dtype", "order", "shards")
 class ShardFolder:
     """The contents of a `layout.json`, checked as far as they can be without looking at the shards."""
 
-    layout: object
+    layout: Layout
     dtype: np.dtype
-    shards: tuple
+    shards: tuple[str, ...]
 
 
-def read_layout_json(folder, make_layout):
-    """Reads and checks `folder/layout.json`. `make_layout(text, shape)` is the core's `Layout`."""
+def read_layout_json(folder: str) -> ShardFolder:
+    """Reads and checks `folder/layout.json`."""
     path = os.path.join(folder, NAME)
-    return parse_layout_json(_read_bounded(path), path, make_layout)
+    return parse_layout_json(read_bounded(path), path)
 
 
-def parse_layout_json(raw, path, make_layout):
+def parse_layout_json(raw: bytes, path: str) -> ShardFolder:
+    """Checks the bytes of a `layout.json`; the path is for messages."""
     try:
-        return _parse(raw, make_layout)
+        return _parse(raw)
     except StoreError as error:
         raise StoreError(f"{path} cannot be used: {error}") from None
 
 
-def encode_layout_json(layout, shape, dtype, order, shards):
+def encode_layout_json(
+    layout: Layout, shape: Sequence[int], dtype: np.dtype, order: str, shards: Sequence[str]
+) -> bytes:
     """The bytes of a `layout.json`, one key a line so that people and diffs can read it."""
     values = {
         "format": FORMAT,
@@ -56,7 +66,8 @@ def encode_layout_json(layout, shape, dtype, order, shards):
     return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
 
 
-def _read_bounded(path):
+def read_bounded(path: str) -> bytes:
+    """The bytes of a `layout.json`, if there are not too many."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
     except FileNotFoundError:
@@ -79,26 +90,26 @@ def _read_bounded(path):
     return raw
 
 
-def _unique(pairs):
-    values = {}
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
     for key, value in pairs:
         if key in values:
-            raise StoreError(f"the key {_short(key)} appears twice")
+            raise StoreError(f"the key {short(key)} appears twice")
         values[key] = value
     return values
 
 
-def _integer(text):
+def _integer(text: str) -> int:
     if len(text) > 20:
         raise StoreError(f"it holds a number of {len(text)} digits")
     return int(text)
 
 
-def _no_fraction(text):
-    raise StoreError(f"it holds {_short(text)}; every number in it is an integer")
+def _no_fraction(text: str) -> NoReturn:
+    raise StoreError(f"it holds {short(text)}; every number in it is an integer")
 
 
-def _parse(raw, make_layout):
+def _parse(raw: bytes) -> ShardFolder:
     try:
         values = json.loads(
             raw.decode("utf-8"),
@@ -116,50 +127,50 @@ def _parse(raw, make_layout):
     if not isinstance(values, dict):
         raise StoreError("it must be a JSON object")
     if values.get("format") != FORMAT:
-        raise StoreError(f'its "format" must be "{FORMAT}", not {_short(values.get("format"))}')
+        raise StoreError(f'its "format" must be "{FORMAT}", not {short(values.get("format"))}')
     if type(values.get("version")) is not int or values["version"] != VERSION:
-        raise StoreError(f"its version is {_short(values.get('version'))}; this longshore reads version {VERSION}")
+        raise StoreError(f"its version is {short(values.get('version'))}; this longshore reads version {VERSION}")
     for key in _KEYS:
         if key not in values:
             raise StoreError(f'"{key}" is missing')
     for key in values:
         if key not in _KEYS:
-            raise StoreError(f"the key {_short(key)} is unknown")
+            raise StoreError(f"the key {short(key)} is unknown")
     dtype = parse_descr(values["dtype"])
     shape = check_shape(values["shape"], dtype.itemsize)
     if not isinstance(values["layout"], str):
-        raise StoreError(f'"layout" must be text, not {_short(values["layout"])}')
+        raise StoreError(f'"layout" must be text, not {short(values["layout"])}')
     if not isinstance(values["shards"], list):
-        raise StoreError(f'"shards" must be a list of file names, not {_short(values["shards"])}')
+        raise StoreError(f'"shards" must be a list of file names, not {short(values["shards"])}')
     try:
         values["layout"].encode("ascii")
     except UnicodeEncodeError:
-        raise StoreError(f'"layout" is {_short(values["layout"])}, which is not plain ASCII') from None
+        raise StoreError(f'"layout" is {short(values["layout"])}, which is not plain ASCII') from None
     try:
-        layout = make_layout(values["layout"], shape)
+        layout = Layout(values["layout"], shape)
     except LongshoreError as error:
         raise StoreError(f"its layout is wrong:\n{error}") from None
     if values["order"] not in ("C", "F") or values["order"] != layout.order:
-        raise StoreError(f'"order" is {_short(values["order"])} but its layout says {layout.order}')
+        raise StoreError(f'"order" is {short(values["order"])} but its layout says {layout.order}')
     if len(values["shards"]) != layout.rank_count:
         raise StoreError(f"it names {len(values['shards'])} shards, but its layout has {layout.rank_count} ranks")
-    seen = set()
+    seen: set[str] = set()
     for name in values["shards"]:
         check_shard_name(name)
         if name in seen:
-            raise StoreError(f"the shard {_short(name)} is named twice")
+            raise StoreError(f"the shard {short(name)} is named twice")
         seen.add(name)
     return ShardFolder(layout, dtype, tuple(values["shards"]))
 
 
-def check_shard_name(name):
+def check_shard_name(name: Any) -> None:
     """A shard is a plain file name inside the folder: no path leads out of it."""
     if not isinstance(name, str):
-        raise StoreError(f"{_short(name)} is no file name")
+        raise StoreError(f"{short(name)} is no file name")
     try:
         encoded = os.fsencode(name)
     except UnicodeEncodeError:
-        raise StoreError(f"{_short(name)} is no file name") from None
+        raise StoreError(f"{short(name)} is no file name") from None
     if (
         not 0 < len(encoded) <= 255
         or "/" in name
@@ -168,9 +179,4 @@ def check_shard_name(name):
         or name in (".", "..")
         or name == NAME
     ):
-        raise StoreError(f"{_short(name)} is no plain file name inside the folder")
-
-
-def _short(value):
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+        raise StoreError(f"{short(name)} is no plain file name inside the folder")

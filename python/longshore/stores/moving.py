@@ -1,25 +1,31 @@
 """Out-of-core moves between stores: window by window through memory, published at the end, within a memory ceiling.
 
-For each window of the index space: read the source shards' sub-boxes, redistribute them in memory with the engine that the
-team stands for, write the destination's sub-boxes. The destination appears by one rename after everything is on the disk.
+For each window of the index space: read the source shards' sub-boxes, redistribute them in memory with the engine that
+the team stands for, write the destination's sub-boxes. The destination appears by one rename after everything is on the
+disk.
 """
 
 from __future__ import annotations
 
 import os
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from .. import errors
-from ..errors import ArgumentError, DTypeError, MemoryLimitError
+from .. import _core
+from .._api import plan
+from .._core import Layout
+from .._mistakes import check
+from .._words import size_in_bytes
+from ..errors import ArgumentError, DTypeError, MemoryLimitError, VerificationError
 from . import memory
-from .boxes import Files
-from .dense import DenseLayout, count, selector
+from .boxes import Files, Work
 from .publish import Publication, refuse_overlap
-from .store import destination_layout, finish_store, is_file_name, make_store, open_store, write_layout_json
-from .team import Alone
+from .store import Store, destination_layout, finish_store, is_file_name, make_store, open_store, write_layout_json
+from .team import Team, team_of
 from .windows import Side, choose_window, count_motions, count_windows, each_window
 
 _ALIGNMENT = 64
@@ -32,10 +38,6 @@ _SMALLEST_WINDOW_BYTES = 64 << 10
 _LARGEST_VERIFY_BYTES = 16 << 20
 
 
-class VerificationError(errors.StoreError):
-    """The destination read back does not hold what the source holds."""
-
-
 @dataclass
 class MoveReport:
     """What a move did. Bytes are counted in destination elements written, replicas included."""
@@ -44,7 +46,7 @@ class MoveReport:
     destination: str
     source_layout: str
     destination_layout: str
-    shape: tuple
+    shape: tuple[int, ...]
     dtype: str
     engine: str
     processes: int
@@ -55,61 +57,89 @@ class MoveReport:
     predicted_messages: int | None
     moved_bytes: int = 0
     windows: int = 0
-    window_shape: tuple = ()
+    window_shape: tuple[int, ...] = ()
     seconds: float = 0.0
     sync_seconds: float = 0.0
     verified: bool = False
     verify_seconds: float = 0.0
     max_mem_bytes: int = 0
     peak_memory_bytes: int = 0
-    removed_partials: list = field(default_factory=list)
+    removed_partials: list[str] = field(default_factory=list)
 
-    def as_dict(self):
+    def as_dict(self) -> dict[str, Any]:
+        """The fields, as JSON can hold them."""
         return {key: list(value) if isinstance(value, tuple) else value for key, value in self.__dict__.items()}
 
 
-class Quiet:
-    """Progress nobody looks at. A watcher has these methods."""
+class Watcher:
+    """Who looks at a move's progress. This one does nothing with it."""
 
-    def begin(self, report):
+    def begin(self, report: MoveReport) -> None:
         pass
 
-    def phase(self, name, total_bytes):
+    def phase(self, name: str, total_bytes: int) -> None:
         pass
 
-    def advance(self, done_bytes):
+    def advance(self, done_bytes: int) -> None:
         pass
 
 
 def move(
-    source,
-    destination,
-    to=None,
+    source: str | os.PathLike,
+    destination: str | os.PathLike,
+    to: Layout | str | None = None,
     *,
-    axes=None,
-    max_mem=None,
-    verify=False,
-    threads=None,
-    force=False,
-    team=None,
-    watcher=None,
-):
-    """Moves the array of one store into another. Collective over the team. Returns a `MoveReport`.
+    axes: Sequence[int] | None = None,
+    max_mem: int | str | None = None,
+    verify: bool = False,
+    threads: int | None = None,
+    force: bool = False,
+    comm: Any = None,
+    team: Team | None = None,
+    watcher: Watcher | None = None,
+) -> MoveReport:
+    """Moves the array of one store into another, whole or not at all, and tells what that took.
 
-    `source` is a `.npy` file or a folder of shards; `destination` likewise, named by its ending. `to` is the layout of
-    the destination's folder; a `.npy` file gathers everything. `axes` permutes the dimensions as `numpy.transpose`
-    does. `max_mem` bounds this process's resident memory, in bytes, above what it is when the move begins."""
-    team = Alone() if team is None else team
-    watcher = Quiet() if watcher is None else watcher
+    A store is a `.npy` file, or a folder of one `.npy` a rank with a `layout.json`; a destination whose name ends in
+    .npy is a file and gathers everything, any other a folder. `to`: the layout of the destination's folder, a `Layout`
+    or its text. `axes` permutes the dimensions as `numpy.transpose` does. `max_mem`: bytes (or "256MiB") that this
+    process may take for it. `verify`: reads both back and compares them before the destination appears. `threads`: None
+    is as many as the process may use. `force` replaces a file, or a folder of shards in which there is nothing else.
+
+    With an mpi4py communicator the call is collective and all ranks share the work. Without one this process does it
+    alone. Of a job of several processes that is refused: they would all do the same move, and a move that takes the job
+    to be meant would wait for ever where one rank alone asks for it. Give `comm=MPI.COMM_WORLD` to share it, or
+    `comm=MPI.COMM_SELF` to have this process do it.
+
+    Raises ArgumentError, ShapeError, LayoutError, StoreError, MemoryLimitError and VerificationError, with `comm` on
+    every rank alike, and DisagreementError where ranks ask for different moves; then nothing has been published.
+
+    >>> import numpy as np
+    >>> np.save("a.npy", np.arange(12.0).reshape(4, 3))
+    >>> report = move("a.npy", "shards", "(CYCLIC, *) on 2", max_mem="64MiB")
+    >>> np.load("shards/rank-00001.npy")[:, 0]
+    array([3., 9.])
+    """
+    watcher = Watcher() if watcher is None else watcher
     memory.reset_peak()
     idle = memory.resident_bytes()
     began = time.perf_counter()
-    source, destination = os.fspath(source), os.fspath(destination)
-    if max_mem is None:
-        max_mem = memory.default_ceiling(team.size)
-    if threads is None:
-        threads = min(16, max(1, memory.usable_processors() // (1 if team.size == 1 else team.size)))
-    job = _Job(source, destination, to, axes, max_mem, threads, force, team)
+    team = team_of(comm) if team is None else team
+
+    def prepare() -> tuple[str, str, int, int]:
+        check("source", source, "str | PathLike")
+        check("destination", destination, "str | PathLike")
+        check("to", to, "Layout | str | None")
+        check("axes", axes, "Sequence[int] | None")
+        check("threads", threads, "int | None")
+        if threads is not None and threads < 1:
+            raise ArgumentError(f"threads is {threads}; it must be at least 1")
+        ceiling = memory.default_ceiling(team.size) if max_mem is None else size_in_bytes(max_mem)
+        return os.fspath(source), os.fspath(destination), ceiling, threads or _threads(team)
+
+    source, destination, ceiling, threads_here = team.together(prepare)
+    team.same(f"moving {source} to {destination} ({to=}, {axes=}, {max_mem=}, {verify=}, {threads=}, {force=})")
+    job = _Job(source, destination, to, axes, ceiling, threads_here, force, team)
     report = job.report
     with job.publication:
         report.removed_partials = team.broadcast(job.publication.stale_removed)
@@ -130,13 +160,21 @@ class _Job:
     """One move from check to publication. Everything is refused
     here, in the constructor, before anything is written."""
 
-    def __init__(self, source, destination, to, axes, max_mem, threads, force, team):
-        from .. import plan
-
+    def __init__(
+        self,
+        source: str,
+        destination: str,
+        to: Layout | str | None,
+        axes: Sequence[int] | None,
+        max_mem: int,
+        threads: int,
+        force: bool,
+        team: Team,
+    ) -> None:
         self.team, self.threads = team, threads
         as_file = is_file_name(destination)
         self.publication = Publication(destination, folder=not as_file, force=force)
-        team.first(lambda: (refuse_overlap(source, destination), self.publication.check()))
+        team.first(lambda: self._check_places(source, destination))
         self.source = open_store(source, team)
         self._check_axes(axes)
         shape = tuple(self.source.shape[a] for a in self.axes)
@@ -153,11 +191,8 @@ class _Job:
         # To the engine an element is its bytes, so any fixed-size type moves, of either byte order.
         self.raw = np.dtype((np.void, self.dtype.itemsize))
         self.plan = plan(self.source.layout, self.layout, self.raw, axes=list(self.axes))
-        dense = DenseLayout.of(self.layout)
-        self.total = self.dtype.itemsize
-        for extent in shape:
-            self.total *= extent
-        self.written = self.total * dense.replicas
+        self.total = self.dtype.itemsize * self.layout.size
+        self.written = self.total * self.layout.replicas
         messages, local = self._predict()
         self.report = MoveReport(
             source,
@@ -176,38 +211,42 @@ class _Job:
         )
         self.report.max_mem_bytes = max_mem
         team.first(self._check_space)
-        self._choose_window(max_mem, dense)
+        self._choose_window(max_mem)
         team.first(self.publication.remove_stale)
 
-    def _check_axes(self, axes):
+    def _check_places(self, source: str, destination: str) -> None:
+        refuse_overlap(source, destination)
+        self.publication.check()
+
+    def _check_axes(self, axes: Sequence[int] | None) -> None:
         n = len(self.source.shape)
         self.axes = tuple(range(n)) if axes is None else tuple(axes)
         if sorted(self.axes) != list(range(n)):
             raise ArgumentError(f"axes {','.join(map(str, self.axes))} is no permutation of the array's {n} dimensions")
 
-    def _predict(self):
+    def _predict(self) -> tuple[int, int] | tuple[None, None]:
         """Messages and the bytes that stay with their rank; None
         where the plan has too many motions to count them all."""
         messages, local = 0, 0
-        ranks = self.source.dense.processes
-        if ranks * self.layout.rank_count > 1 << 20:
+        source = self.source.layout
+        if source.rank_count * self.layout.rank_count > 1 << 20:
             return None, None
-        for p in range(ranks):
-            for motion in self.plan.sends(self.source.dense.rank_of_process(p)):
+        for rank in source.ranks:
+            for motion in self.plan.sends(rank):
                 if motion.source == motion.destination:
                     local += motion.elements * self.dtype.itemsize
                 else:
                     messages += 1
         return messages, local
 
-    def _choose_window(self, max_mem, dense):
+    def _choose_window(self, max_mem: int) -> None:
         """The window that fits the ceiling together with everything
         else a move holds; refused if even a small one does not."""
-        source_dense, itemsize, size = self.source.dense, self.dtype.itemsize, self.team.size
-        self.sides = Side.of(source_dense), Side.of(dense, self.axes)
-        parts = -(-source_dense.processes // size) + -(-dense.processes // size)
+        source, to, itemsize, size = self.source.layout, self.layout, self.dtype.itemsize, self.team.size
+        self.sides = Side.of(source), Side.of(to, self.axes)
+        parts = -(-source.rank_count // size) + -(-to.rank_count // size)
         fixed = _BASE_BYTES[self.team.engine] + parts * _PART_BYTES + (self.threads - 1) * _THREAD_BYTES
-        copies = source_dense.replicas + dense.replicas
+        copies = source.replicas + to.replicas
         # Under MPI the engine's own buffers come on top: half as much as the window, bounded by the engine's max_mem.
         buffers = 3 if self.team.engine == "mpi" else 2
         smallest = max(itemsize, min(_SMALLEST_WINDOW_BYTES, self.total))
@@ -231,14 +270,14 @@ class _Job:
                 least = -(-need // (1 << 20))
                 raise MemoryLimitError(
                     f"this move cannot be done within {max_mem / (1 << 20):g} MiB: it needs at least {least} MiB "
-                    f"for {source_dense.processes} source and {dense.processes} destination parts; allow --max-mem {least}MiB"
+                    f"for {source.rank_count} source and {to.rank_count} destination parts; allow --max-mem {least}MiB"
                 )
             budget = max(smallest, min(budget, volume) * 2 // 3)
         self.verify_bytes = min((max_mem - fixed) // 6, _LARGEST_VERIFY_BYTES)
         self.report.window_shape = self.window
         self.report.windows = count_windows(self.source.shape, self.window)
 
-    def _workspace_of_a_window(self):
+    def _workspace_of_a_window(self) -> int:
         """What the engine holds when it is bound to the first window: known before anything is written. Collective."""
         for lo, hi in each_window(self.source.shape, self.window, self._order()):
             target = make_store("", self.as_file, self.layout, self.dtype, self.team, create=False)
@@ -250,19 +289,17 @@ class _Job:
             return self.team.max(mover.workspace_bytes)
         return 0
 
-    def _check_space(self):
+    def _check_space(self) -> None:
         self.publication.check_space(self.written + 4096 * (1 if self.as_file else self.layout.rank_count + 1))
 
     # -- doing it ---------------------------------------------------------------------------------------------------
 
-    def create(self):
+    def create(self) -> None:
         place = self.team.first(self.publication.create)
         self.target = make_store(place, self.as_file, self.layout, self.dtype, self.team)
 
-    def bind(self, window):
+    def bind(self, window: _Window) -> _core.Mover:
         """The engine, bound to a window's parts. Collective."""
-        from .. import plan
-
         made = plan(window.source_layout, window.target_layout, self.raw, axes=list(self.axes))
         if self.team.engine == "mpi":
             return made.bind(
@@ -270,10 +307,10 @@ class _Job:
             )
         return made.bind(window.sources, window.targets, threads=self.threads)
 
-    def _order(self):
+    def _order(self) -> tuple[int, ...]:
         return tuple(reversed(self.sides[1].fastest_first))
 
-    def _open_window(self, target, lo, hi):
+    def _open_window(self, target: Store, lo: Sequence[int], hi: Sequence[int]) -> _Window:
         source_layout, boxes, shapes = self.source.window(lo, hi)
         to_lo, to_hi = [lo[a] for a in self.axes], [hi[a] for a in self.axes]
         target_layout, target_boxes, target_shapes = target.window(to_lo, to_hi)
@@ -288,11 +325,13 @@ class _Job:
             [(target_boxes[rank], target_bytes[rank]) for rank in target_boxes],
         )
 
-    def carry(self, watcher, verify):
+    def carry(self, watcher: Watcher, verify: bool) -> None:
         """Moves everything, window by window, and brings it to the
         disk; out of the page cache too if it will be verified."""
         watcher.phase("moving", self.written)
-        error = key = mover = None
+        error: BaseException | None = None
+        key: Any = None
+        mover: _core.Mover | None = None
         with Files(self.threads) as files:
             for lo, hi in each_window(self.source.shape, self.window, self._order()):
                 try:
@@ -304,7 +343,7 @@ class _Job:
                 self.team.agree(error)
                 # Windows that look alike, in the same memory, need no new mover. All processes decide alike.
                 looks = window.source_layout, window.target_layout, self.arenas[0].version, self.arenas[1].version
-                if self.team.max(looks != key):
+                if mover is None or self.team.max(looks != key):
                     mover = None  # its memory goes before the next one's comes
                     mover, key = self.bind(window), looks
                 mover()
@@ -313,7 +352,7 @@ class _Job:
                     files.write(window.writes)
                 except Exception as caught:
                     error = caught  # the others hear of it before the next window
-                done = self.target.dense.replicas * self.dtype.itemsize
+                done = self.layout.replicas * self.dtype.itemsize
                 for a, b in zip(lo, hi):
                     done *= b - a
                 watcher.advance(done)
@@ -328,15 +367,13 @@ class _Job:
         finish_store(self.target, self.team, forget=verify)
         self.report.sync_seconds = time.perf_counter() - started
 
-    def verify(self, watcher):
-        """Reads both stores back and compares them, with NumPy
-        and the plain twin of the layouts: no engine, no plan."""
+    def verify(self, watcher: Watcher) -> None:
+        """Reads both stores back and compares them, with NumPy and
+        the indices that the layouts' ranks own: no engine, no plan."""
         watcher.phase("verifying", self.written)
-        window = choose_window(
-            self.source.shape, self.dtype.itemsize, *self.sides, self.verify_bytes, _LARGEST_VERIFY_BYTES
-        )
+        window = choose_window(self.source.shape, self.dtype.itemsize, *self.sides, self.verify_bytes)
 
-        def compare():
+        def compare() -> None:
             with Files(self.threads) as files:
                 for n, (lo, hi) in enumerate(each_window(self.source.shape, window, self._order())):
                     if n % self.team.size == self.team.rank:
@@ -345,31 +382,34 @@ class _Job:
 
         self.team.together(compare)
 
-    def _verify_window(self, files, arenas, lo, hi):
+    def _verify_window(
+        self, files: Files, arenas: tuple[_Arena, _Arena], lo: tuple[int, ...], hi: tuple[int, ...]
+    ) -> None:
         raw = self.raw
-        whole, _ = arenas[0].carve({0: tuple(b - a for a, b in zip(lo, hi))}, "C", raw)
-        whole = whole[0]
-        for p, box, shape in self.source.boxes(lo, hi):
+        whole = arenas[0].carve({0: tuple(b - a for a, b in zip(lo, hi))}, "C", raw)[0][0]
+        there = self.source.layout.window(lo, hi)
+        for rank, box, shape in self.source.boxes(lo, hi):
             part, view = arenas[1].carve({0: shape}, self.source.order, raw)
             files.read([(box, view[0])])
-            owned = self.source.dense.owned(p, lo, hi)
-            whole[selector(owned, lo)] = part[0]
+            whole[selector(there, rank)] = part[0]
         permuted = whole.transpose(self.axes)
         to_lo, to_hi = [lo[a] for a in self.axes], [hi[a] for a in self.axes]
-        for p, box, shape in self.target.boxes(to_lo, to_hi):
+        there = self.layout.window(to_lo, to_hi)
+        for rank, box, shape in self.target.boxes(to_lo, to_hi):
             part, view = arenas[1].carve({0: shape}, self.target.order, raw)
             files.read([(box, view[0])])
-            owned = self.target.dense.owned(p, to_lo, to_hi)
-            if tuple(count(indices) for indices in owned) != shape:
+            wanted = permuted[selector(there, rank)]
+            if wanted.shape != shape:
                 raise VerificationError(f"{box.array.path}: the layout's window does not have shape {shape}")
-            if not _same_bytes(part[0], permuted[selector(owned, to_lo)]):
+            if not _same_bytes(part[0], wanted):
                 raise VerificationError(
-                    f"verification failed: {os.path.basename(box.array.path)} differs from the source within the indices "
-                    f"[{', '.join(map(str, to_lo))}] to [{', '.join(map(str, to_hi))}]; nothing was published"
+                    f"verification failed: {os.path.basename(box.array.path)} differs from the source within "
+                    f"the indices [{', '.join(map(str, to_lo))}] to [{', '.join(map(str, to_hi))}]; nothing was "
+                    "published"
                 )
 
-    def publish(self):
-        def finish():
+    def publish(self) -> None:
+        def finish() -> None:
             if self.target.kind == "folder":
                 write_layout_json(self.target)
             self.publication.publish()
@@ -381,25 +421,28 @@ class _Job:
 class _Window:
     """One window's layouts, its parts in memory, and where they are in the files: pairs of `Box` and bytes."""
 
-    source_layout: object
-    target_layout: object
-    sources: dict
-    targets: dict
-    reads: list
-    writes: list
+    source_layout: Layout
+    target_layout: Layout
+    sources: dict[int, np.ndarray]
+    targets: dict[int, np.ndarray]
+    reads: list[Work]
+    writes: list[Work]
 
 
 class _Arena:
     """One buffer, used again for every window: parts are carved
     from its start, so only what is used becomes resident."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._bytes = np.empty(0, np.uint8)
         self.version = 0  # changes when the memory does
 
-    def carve(self, shapes, order, dtype):
+    def carve(
+        self, shapes: Mapping[int, tuple[int, ...]], order: Any, dtype: np.dtype
+    ) -> tuple[dict[int, np.ndarray], dict[int, memoryview]]:
         """Arrays of these shapes and memoryviews of their bytes, both by key."""
-        places, end = {}, 0
+        places: dict[int, tuple[int, int]] = {}
+        end = 0
         for key, shape in shapes.items():
             size = dtype.itemsize
             for extent in shape:
@@ -407,18 +450,47 @@ class _Arena:
             places[key] = end, end + size
             end += -(-size // _ALIGNMENT) * _ALIGNMENT
         if end > len(self._bytes):
-            self._bytes = None
+            self._bytes = np.empty(0, np.uint8)  # the old memory goes before the new one comes
             self._bytes = np.empty(end, np.uint8)
             self.version += 1
-        view = memoryview(self._bytes)
-        arrays, views = {}, {}
+        view = self._bytes.data
+        arrays: dict[int, np.ndarray] = {}
+        views: dict[int, memoryview] = {}
         for key, (start, stop) in places.items():
             views[key] = view[start:stop]
             arrays[key] = self._bytes[start:stop].view(dtype).reshape(shapes[key], order=order)
         return arrays, views
 
 
-def _same_bytes(a, b):
+def selector(layout: Layout, rank: int) -> tuple[Any, ...]:
+    """What to index an array with to reach what a rank of its layout owns: slices where possible, else an open mesh."""
+    indices = [_indices(runs) for runs in layout.owned(rank)]
+    if sum(isinstance(each, np.ndarray) for each in indices) <= 1:
+        return tuple(indices)  # NumPy keeps the dimension in its place where only one index is an array
+    return np.ix_(*[np.arange(layout.shape[d])[each] for d, each in enumerate(indices)])
+
+
+def _indices(runs: list[tuple[int, int, int, int]]) -> slice | np.ndarray:
+    """Runs (first, length, count, step) as a slice, where they are evenly spaced, or as an array."""
+    if not runs:
+        return slice(0, 0)
+    if len(runs) == 1:
+        first, length, count, step = runs[0]
+        if count == 1:
+            return slice(first, first + length)
+        if length == 1:
+            return slice(first, first + (count - 1) * step + 1, step)
+    return np.concatenate(
+        [(first + step * np.arange(count)[:, None] + np.arange(length)).ravel() for first, length, count, step in runs]
+    )
+
+
+def _threads(team: Team) -> int:
+    """As many as this process may use, of the processors that it shares with its team."""
+    return min(16, max(1, memory.usable_processors() // team.size))
+
+
+def _same_bytes(a: np.ndarray, b: np.ndarray) -> bool:
     """Whether two arrays of raw bytes are equal, in pieces so that no large temporary is made. Shapes are equal."""
     if a.size == 0:
         return True

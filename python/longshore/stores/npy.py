@@ -1,4 +1,5 @@
-"""The header of a `.npy` file, read from an untrusted hand and written: format versions 1, 2 and 3, any fixed-size dtype.
+"""The header of a `.npy` file, read from an untrusted hand and written: format versions 1, 2 and 3, any fixed-size
+dtype.
 
 NumPy's own reader evaluates the header with `ast.literal_eval`, whose depth is bounded only by the C stack, and maps
 mistakes to many kinds of error. This one knows the few things a header may hold and says what is wrong in one sentence.
@@ -10,10 +11,13 @@ import ast
 import os
 import re
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from .._words import short
 from ..errors import StoreError
 from .boxes import open_plain
 
@@ -34,25 +38,25 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True)
 class NpyHeader:
-    shape: tuple
+    shape: tuple[int, ...]
     dtype: np.dtype
     order: str  # "C" or "F"
     data_offset: int
 
     @property
-    def data_bytes(self):
+    def data_bytes(self) -> int:
         size = self.dtype.itemsize
         for extent in self.shape:
             size *= extent
         return size
 
 
-def parse_descr(descr):
+def parse_descr(descr: Any) -> np.dtype:
     """A dtype from a header's `descr`: a string, or a list of
     (name, descr[, shape]). Refuses objects and zero bytes."""
     fields = 0
 
-    def build(node, depth):
+    def build(node: Any, depth: int) -> Any:
         nonlocal fields
         if depth > _MAX_DEPTH:
             raise StoreError(f"the element type nests deeper than {_MAX_DEPTH}")
@@ -62,13 +66,13 @@ def parse_descr(descr):
                     "it holds Python objects, which have no fixed size and may run code when they are read"
                 )
             if not _TYPE.match(node):
-                raise StoreError(f"{_short(node)} is no element type of fixed size")
+                raise StoreError(f"{short(node)} is no element type of fixed size")
             return node
         if not isinstance(node, (list, tuple)):
-            raise StoreError(f"{_short(node)} is no element type")
+            raise StoreError(f"{short(node)} is no element type")
         if isinstance(node, tuple):  # a base type and its own shape
             if len(node) != 2:
-                raise StoreError(f"{_short(node)} is no element type")
+                raise StoreError(f"{short(node)} is no element type")
             return np.dtype((build(node[0], depth + 1), subshape(node[1])))
         if not node:
             raise StoreError("the element type has no fields")
@@ -78,25 +82,25 @@ def parse_descr(descr):
             if fields > _MAX_FIELDS:
                 raise StoreError(f"the element type has more than {_MAX_FIELDS} fields")
             if not isinstance(entry, (list, tuple)) or len(entry) not in (2, 3):
-                raise StoreError(f"{_short(entry)} is no field: (name, type) or (name, type, shape) is one")
+                raise StoreError(f"{short(entry)} is no field: (name, type) or (name, type, shape) is one")
             name = entry[0]
             if isinstance(name, (list, tuple)):
                 if len(name) != 2 or not all(isinstance(part, str) for part in name):
-                    raise StoreError(f"{_short(name)} is no field name")
+                    raise StoreError(f"{short(name)} is no field name")
                 name = tuple(name)
             elif not isinstance(name, str):
-                raise StoreError(f"{_short(name)} is no field name")
+                raise StoreError(f"{short(name)} is no field name")
             part = (name, build(entry[1], depth + 1))
             parts.append(part + (subshape(entry[2]),) if len(entry) == 3 else part)
         return parts
 
-    def subshape(node):
+    def subshape(node: Any) -> tuple[int, ...]:
         extents = node if isinstance(node, (list, tuple)) else [node]
         if len(extents) > MAX_DIMENSIONS:
             raise StoreError("a field has too many dimensions")
         for extent in extents:
             if type(extent) is not int or not 0 <= extent < 2**31:
-                raise StoreError(f"{_short(extent)} is no extent of a field")
+                raise StoreError(f"{short(extent)} is no extent of a field")
         return tuple(extents)
 
     try:
@@ -112,19 +116,19 @@ def parse_descr(descr):
     return dtype
 
 
-def check_shape(shape, itemsize):
+def check_shape(shape: Any, itemsize: int) -> tuple[int, ...]:
     """A tuple of extents from an untrusted list; refuses what 64 bits cannot count."""
     if not isinstance(shape, (list, tuple)):
-        raise StoreError(f"its shape is {_short(shape)}, not a list of extents")
+        raise StoreError(f"its shape is {short(shape)}, not a list of extents")
     if len(shape) > MAX_DIMENSIONS:
         raise StoreError(f"it has {len(shape)} dimensions; at most {MAX_DIMENSIONS} are supported")
     size = itemsize
     empty = False
     for d, extent in enumerate(shape):
         if type(extent) is not int:
-            raise StoreError(f"extent {d} of its shape is {_short(extent)}, not an integer")
+            raise StoreError(f"extent {d} of its shape is {short(extent)}, not an integer")
         if not 0 <= extent <= MAX_INDEX:
-            raise StoreError(f"extent {d} of its shape is {_short(extent)}; it must lie in [0, 2^63)")
+            raise StoreError(f"extent {d} of its shape is {short(extent)}; it must lie in [0, 2^63)")
         empty = empty or extent == 0
         size *= extent or 1
     if size > MAX_INDEX and not empty:
@@ -132,7 +136,7 @@ def check_shape(shape, itemsize):
     return tuple(shape)
 
 
-def read_header(fd):
+def read_header(fd: int) -> NpyHeader:
     """The header of an open `.npy` file. Raises StoreError with the reason; the caller knows the file's name."""
     start = os.pread(fd, 12, 0)
     if len(start) < 10 or start[:6] != MAGIC:
@@ -163,13 +167,13 @@ def read_header(fd):
     if not isinstance(values, dict) or set(values) != {"descr", "fortran_order", "shape"}:
         raise StoreError("its header must say descr, fortran_order and shape, and nothing else")
     if type(values["fortran_order"]) is not bool:
-        raise StoreError(f"fortran_order is {_short(values['fortran_order'])}, not True or False")
+        raise StoreError(f"fortran_order is {short(values['fortran_order'])}, not True or False")
     dtype = parse_descr(values["descr"])
     shape = check_shape(values["shape"], dtype.itemsize)
     return NpyHeader(shape, dtype, "F" if values["fortran_order"] else "C", prefix + length)
 
 
-def open_npy(path, *, follow_links=True):
+def open_npy(path: str | os.PathLike, *, follow_links: bool = True) -> tuple[int, NpyHeader]:
     """Opens a `.npy` file for reading and checks it: (descriptor,
     header). The size must be what the header promises."""
     name = os.fspath(path)
@@ -194,7 +198,7 @@ def open_npy(path, *, follow_links=True):
     return fd, header
 
 
-def encode_header(shape, dtype, order):
+def encode_header(shape: Sequence[int], dtype: np.dtype, order: str) -> bytes:
     """The bytes of a header, padded so that the data starts at a multiple of 64."""
     descr = np.lib.format.dtype_to_descr(dtype)
     text = f"{{'descr': {descr!r}, 'fortran_order': {order == 'F'}, 'shape': {tuple(int(n) for n in shape)!r}, }}"
@@ -210,24 +214,24 @@ def encode_header(shape, dtype, order):
     return MAGIC + bytes([version, 0]) + length + raw
 
 
-def _parse_literal(text):
+def _parse_literal(text: str) -> Any:
     """A Python literal of dicts, lists, tuples, strings, integers
     and booleans; bounded in depth, nothing else accepted."""
     place = 0
 
-    def token():
+    def token() -> tuple[str | None, str]:
         nonlocal place
         match = _TOKEN.match(text, place)
         if not match:
-            return "end", None
+            return "end", ""
         place = match.end()
-        return match.lastgroup, match.group(match.lastgroup)
+        return match.lastgroup, match.group(match.lastgroup or 0)
 
-    def peek():
+    def peek() -> str | None:
         match = _TOKEN.match(text, place)
         return match.group("sign") if match else None
 
-    def value(depth):
+    def value(depth: int) -> Any:
         if depth > _MAX_DEPTH:
             raise StoreError(f"its header nests deeper than {_MAX_DEPTH}")
         kind, word = token()
@@ -248,11 +252,12 @@ def _parse_literal(text):
         if kind == "sign" and word == "{":
             return mapping(depth)
         raise StoreError(
-            "its header cannot be read" if word is None else f"its header has {_short(word)} where a value belongs"
+            "its header cannot be read" if kind == "end" else f"its header has {short(word)} where a value belongs"
         )
 
-    def sequence(depth, closing):
-        items, commas = [], 0
+    def sequence(depth: int, closing: str) -> Any:
+        items: list[Any] = []
+        commas = 0
         while peek() != closing:
             items.append(value(depth + 1))
             if peek() != ",":
@@ -265,14 +270,14 @@ def _parse_literal(text):
             return items
         return items[0] if len(items) == 1 and not commas else tuple(items)
 
-    def mapping(depth):
-        items = {}
+    def mapping(depth: int) -> dict[str, Any]:
+        items: dict[str, Any] = {}
         while peek() != "}":
             key = value(depth + 1)
             if not isinstance(key, str) or token()[1] != ":":
                 raise StoreError("its header cannot be read")
             if key in items:
-                raise StoreError(f"its header says {_short(key)} twice")
+                raise StoreError(f"its header says {short(key)} twice")
             items[key] = value(depth + 1)
             if peek() != ",":
                 break
@@ -287,10 +292,5 @@ def _parse_literal(text):
     return result
 
 
-def _short(value):
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
-def _first_line(error):
+def _first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0][:200]

@@ -1,4 +1,5 @@
-"""Atomic publication: a store is built under a hidden name beside its place and appears there by one rename, or not at all.
+"""Atomic publication: a store is built under a hidden name beside its place and appears there by one rename, or not at
+all.
 
 The hidden name is locked (flock) while its builder lives, so that a later run can tell a stale one, left by a killed
 process, from one that somebody is still writing.
@@ -6,39 +7,49 @@ process, from one that somebody is still writing.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import fcntl
 import os
+import re
 import secrets
-import shutil
 import stat
+from collections.abc import Collection, Iterator
 
 from ..errors import StoreError
 from .layout_json import NAME as LAYOUT_JSON
+from .layout_json import SHARD_NAME, read_layout_json
 
 _PARTIAL = ".longshore-partial-"
 _RENAME_NOREPLACE = 1
 _RENAME_EXCHANGE = 2
 _AT_FDCWD = -100
+_ASIDE = "-old"
 
 
 class Publication:
-    """The place where a store will appear. Use as a context manager: without `publish()` nothing stays behind."""
+    """The place where a store will appear. Use as a context manager: without `publish()` nothing stays behind.
 
-    def __init__(self, destination, *, folder, force=False):
+    With `force` a file takes the place of a file, and a folder of shards that of another. Of a folder that is replaced,
+    only its `layout.json` and the shards that this names are removed; one that holds anything else is refused."""
+
+    def __init__(self, destination: str | os.PathLike, *, folder: bool, force: bool = False) -> None:
         self.destination = os.path.abspath(destination)
         self.folder = folder
         self.force = force
         self.parent, self.name = os.path.split(self.destination)
-        self.partial = None  # the hidden path
-        self.stale_removed = []
-        self._lock = None
+        self.partial: str | None = None
+        """The hidden path."""
+        self.based_on: os.stat_result | None = None
+        """Of a file that was made from the one it is to replace: what that one was then."""
+        self.stale_removed: list[str] = []
+        self._lock: int | None = None
         self._published = False
 
     # -- before anything is written ---------------------------------------------------------------------------------
 
-    def check(self):
+    def check(self) -> None:
         """Refuses a destination that cannot or must not be written. Writes nothing."""
         if not self.name:
             raise StoreError(f"{self.destination} cannot be a destination")
@@ -46,10 +57,15 @@ class Publication:
             raise StoreError(f"the name {self.name!r} is too long: a hidden one is made from it while writing")
         if not os.path.isdir(self.parent):
             raise StoreError(f"the folder {self.parent} does not exist; make it first")
+        self._put_back()
+        self._check_existing()
+
+    def _check_existing(self) -> bool:
+        """Whether there is something to replace; refused where that must not be."""
         try:
             status = os.lstat(self.destination)
         except FileNotFoundError:
-            return
+            return False
         except OSError as error:
             raise StoreError(error.errno, f"cannot look at {self.destination}: {error.strerror}") from None
         if stat.S_ISLNK(status.st_mode):
@@ -63,31 +79,46 @@ class Publication:
             was, wanted = ("folder", "file") if not self.folder else ("file", "folder")
             raise StoreError(f"{self.destination} is a {was}; it is not replaced by a {wanted}")
         if self.folder:
-            _check_replaceable_folder(self.destination)
+            _check_replaceable(self.destination)
         elif not stat.S_ISREG(status.st_mode):
             raise StoreError(f"{self.destination} is not a plain file; it is not replaced")
+        return True
 
-    def remove_stale(self):
-        """Removes what killed runs left for this destination; their names go to `stale_removed`."""
-        prefix = f".{self.name}{_PARTIAL}"
+    def _stale(self, ending: str) -> Iterator[str]:
+        """What killed runs left for this destination, locked while it is looked at."""
+        pattern = re.compile(re.escape(f".{self.name}{_PARTIAL}") + "[0-9a-f]{16}" + ending)
         try:
-            names = [name for name in os.listdir(self.parent) if name.startswith(prefix)]
+            names = [name for name in os.listdir(self.parent) if pattern.fullmatch(name)]
         except OSError:
             return
         for name in names:
-            path = os.path.join(self.parent, name)
-            fd = _open_locked(path)
+            fd = _open_locked(os.path.join(self.parent, name))
             if fd is None:
                 continue  # somebody is writing it, or it is gone, or not ours to judge
             try:
-                _remove(path)
-                self.stale_removed.append(name)
-            except OSError:
-                pass
+                yield name
             finally:
                 os.close(fd)
 
-    def check_space(self, needed):
+    def _put_back(self) -> None:
+        """What lay aside while it was replaced takes its place again, where the run that replaced it was killed
+        between."""
+        for name in self._stale(_ASIDE):
+            path = os.path.join(self.parent, name)
+            if os.path.lexists(path.removesuffix(_ASIDE)):
+                with contextlib.suppress(OSError):
+                    _rename_to_nothing(path, self.destination)
+
+    def remove_stale(self) -> None:
+        """Removes what killed runs left for this destination; their names go to `stale_removed`."""
+        for name in self._stale(f"({_ASIDE})?"):
+            if name.endswith(_ASIDE) and not os.path.lexists(self.destination):
+                continue  # all that there is
+            with contextlib.suppress(OSError):
+                _remove(os.path.join(self.parent, name))
+                self.stale_removed.append(name)
+
+    def check_space(self, needed: int) -> None:
         """Refuses what the disk has no room for."""
         place = os.statvfs(self.parent)
         free = place.f_bavail * place.f_frsize
@@ -98,7 +129,7 @@ class Publication:
 
     # -- building ---------------------------------------------------------------------------------------------------
 
-    def create(self):
+    def create(self) -> str:
         """Makes the hidden file or folder and returns its path."""
         for _ in range(16):
             path = os.path.join(self.parent, f".{self.name}{_PARTIAL}{secrets.token_hex(8)}")
@@ -118,13 +149,13 @@ class Publication:
             # Another run took it for a stale one before it was locked: try again under another name.
         raise StoreError(errno.EBUSY, f"cannot create a hidden file in {self.parent}")
 
-    def publish(self):
+    def publish(self) -> None:
         """Makes the finished store appear under its own name, durably. All files in it must have been synced."""
+        assert self.partial is not None
         try:
             if self.folder:
                 sync_folder(self.partial)
-            self._rename()
-            self._published = True
+            self._rename(self.partial)
             sync_folder(self.parent)
         except OSError as error:
             if isinstance(error, StoreError):
@@ -133,59 +164,65 @@ class Publication:
         finally:
             self._unlock()
 
-    def discard(self):
+    def discard(self) -> None:
         """Removes the hidden file or folder, if it was not published."""
         if self.partial and not self._published:
-            try:
+            with contextlib.suppress(OSError):  # the lock goes with this process, so the next run removes it
                 _remove(self.partial)
-            except FileNotFoundError:
-                pass
-            except OSError:
-                pass  # the lock goes with this process, so the next run removes it
             self.partial = None
         self._unlock()
 
-    def __enter__(self):
+    def __enter__(self) -> Publication:
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         self.discard()
 
-    def _unlock(self):
+    def _unlock(self) -> None:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
 
-    def _rename(self):
-        if not self.force or not os.path.lexists(self.destination):
-            if rename_with_flags(self.partial, self.destination, _RENAME_NOREPLACE):
-                return
-            if os.path.lexists(self.destination):
+    def _rename(self, partial: str) -> None:
+        if not self.force or not self._check_existing():
+            if not _rename_to_nothing(partial, self.destination):
                 raise StoreError(f"{self.destination} has appeared meanwhile; it is not replaced")
-            os.rename(self.partial, self.destination)
+            self._published = True
             return
         if not self.folder:
-            os.replace(self.partial, self.destination)
+            if self.based_on is not None and not _unchanged(self.based_on, self.destination):
+                raise StoreError(f"{self.destination} has been changed meanwhile; it is not replaced")
+            os.replace(partial, self.destination)
+            self._published = True
             return
-        _check_replaceable_folder(self.destination)
-        if not rename_with_flags(self.partial, self.destination, _RENAME_EXCHANGE):
-            # Without the exchange the place is empty for a moment; what was there lies beside it until the end.
-            aside = f"{self.partial}-old"
-            os.rename(self.destination, aside)
-            try:
-                os.rename(self.partial, self.destination)
-            except OSError:
-                os.rename(aside, self.destination)
-                raise
-            self.partial = aside
-        sync_folder(self.parent)
-        try:
-            _remove(self.partial)  # now the old contents
-        except OSError:
-            pass  # published all the same; the next run to this place removes what is left
+        with contextlib.ExitStack() as held, contextlib.ExitStack() as undo:
+            old = self._swap(partial, held, undo)
+            _check_replaceable(old, self.destination)  # what has come into it meanwhile is not taken away
+            undo.pop_all()
+            self._published = True
+            sync_folder(self.parent)
+            with contextlib.suppress(OSError):  # the next run to this place removes what is left
+                _remove(old)
+
+    def _swap(self, partial: str, held: contextlib.ExitStack, undo: contextlib.ExitStack) -> str:
+        """Puts the new folder in the place of the old one, and returns where that is now."""
+        if rename_with_flags(partial, self.destination, _RENAME_EXCHANGE):
+            undo.callback(rename_with_flags, partial, self.destination, _RENAME_EXCHANGE)
+            return partial
+        # Without the exchange the place is empty for a moment; what was there lies beside it, locked as the new one is.
+        lock = _open_locked(self.destination, when_unsupported=True)
+        if lock is None:
+            raise StoreError(errno.EBUSY, f"{self.destination} is being replaced by somebody else")
+        held.callback(os.close, lock)
+        old = partial + _ASIDE
+        os.rename(self.destination, old)
+        undo.callback(os.rename, old, self.destination)
+        os.rename(partial, self.destination)
+        undo.callback(os.rename, self.destination, partial)
+        return old
 
 
-def sync_folder(path):
+def sync_folder(path: str) -> None:
     fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(fd)
@@ -196,7 +233,7 @@ def sync_folder(path):
         os.close(fd)
 
 
-def rename_with_flags(old, new, flags):
+def rename_with_flags(old: str, new: str, flags: int) -> bool:
     """renameat2; False where the system or the file system does not have it (or the target of NOREPLACE exists)."""
     try:
         function = ctypes.CDLL(None, use_errno=True).renameat2
@@ -212,7 +249,25 @@ def rename_with_flags(old, new, flags):
     raise OSError(code, os.strerror(code), new)
 
 
-def refuse_overlap(source, destination):
+def _rename_to_nothing(old: str, new: str) -> bool:
+    """Renames; False, with nothing done, where there is something of the new name."""
+    if rename_with_flags(old, new, _RENAME_NOREPLACE):
+        return True
+    if os.path.lexists(new):
+        return False
+    os.rename(old, new)
+    return True
+
+
+def _unchanged(before: os.stat_result, path: str) -> bool:
+    now = os.lstat(path)
+    return all(
+        getattr(now, what) == getattr(before, what)
+        for what in ("st_dev", "st_ino", "st_size", "st_mtime_ns", "st_ctime_ns")
+    )
+
+
+def refuse_overlap(source: str | os.PathLike, destination: str | os.PathLike) -> None:
     """The source is never touched: the destination may not be it, lie in it, or hold it."""
     if not os.path.exists(source):
         raise StoreError(f"{os.fspath(source)} does not exist")
@@ -225,18 +280,38 @@ def refuse_overlap(source, destination):
         raise StoreError(f"{os.fspath(destination)} holds the source; name another place")
 
 
-def _check_replaceable_folder(path):
-    """--force replaces folders of shards only: it must not take a home folder away because of a slip of the hand."""
+def _check_replaceable(path: str, called: str = "") -> None:
+    """A slip of the hand must not take anything but a store away: raises StoreError where a folder is none, or holds
+    anything besides, and names that. `called`: what messages call the folder."""
+    called = called or path
+    only = "--force (in Python force=True) replaces folders of shards only"
+    names = sorted(os.listdir(path))
+    if LAYOUT_JSON not in names:
+        what = f"holds {names[0]!r}, which is no shard, for there is" if names else "is a folder with"
+        raise StoreError(f"{called} {what} no {LAYOUT_JSON}; {only}, so remove it yourself or name another place")
+    try:
+        own = read_layout_json(path).shards
+    except StoreError as error:
+        if error.errno is not None:
+            raise
+        raise StoreError(f"{error}; {only}") from None
+    _only(path, own, called, f"which is no shard that its {LAYOUT_JSON} names; {only}, so move that away first")
+
+
+def _only(path: str, own: Collection[str], called: str, otherwise: str) -> list[str]:
+    """The files in a folder, its `layout.json` last. Raises StoreError where there is anything but its own."""
+    own = {*own, LAYOUT_JSON}
     with os.scandir(path) as entries:
-        for entry in entries:
-            plain = entry.is_file(follow_symlinks=False)
-            if not plain or not (entry.name == LAYOUT_JSON or entry.name.endswith(".npy")):
-                raise StoreError(
-                    f"{path} holds {entry.name!r}, which is no shard; --force replaces folders of shards only"
-                )
+        found = {entry.name: entry.is_file(follow_symlinks=False) for entry in entries}
+    for name in sorted(found):
+        if name not in own:
+            raise StoreError(f"{called} holds {name!r}, {otherwise}")
+        if not found[name]:
+            raise StoreError(f"{called} holds {name!r}, which is not a plain file; move that away first")
+    return sorted(found, key=lambda name: name == LAYOUT_JSON)
 
 
-def _open_locked(path, when_unsupported=False):
+def _open_locked(path: str, when_unsupported: bool = False) -> int | None:
     """A descriptor that holds the lock of `path`, or None when somebody else holds it or it is no longer that path."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -259,8 +334,22 @@ def _open_locked(path, when_unsupported=False):
     return None
 
 
-def _remove(path):
-    if os.path.isdir(path) and not os.path.islink(path):
-        shutil.rmtree(path)
-    else:
+def _remove(path: str) -> None:
+    """Removes a hidden file, or a hidden folder with what a run of ours leaves in one: a store, or a part of one.
+    OSError, with nothing removed, where it holds anything else."""
+    if os.path.islink(path) or not os.path.isdir(path):
         os.unlink(path)
+        return
+    try:
+        own: Collection[str] = read_layout_json(path).shards
+    except StoreError:
+        own = ()
+    own = {*own, *(name for name in os.listdir(path) if SHARD_NAME.fullmatch(name))}
+    names = _only(path, own, path, "which is not ours")
+    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        for name in names:
+            os.unlink(name, dir_fd=folder)
+    finally:
+        os.close(folder)
+    os.rmdir(path)

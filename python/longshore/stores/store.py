@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
 
-from ..errors import ArgumentError, LayoutError, StoreError
+import numpy as np
+
+from .._arrays import whole_layout
+from .._core import Layout
+from ..errors import ArgumentError, LayoutError, ShapeError, StoreError
 from . import layout_json
 from .boxes import Box, FileArray, create_array_file, sync_file
-from .dense import DenseLayout
 from .npy import encode_header, open_npy
+from .team import Alone, Team
+
+Window = tuple[Layout, dict[int, Box], dict[int, tuple[int, ...]]]
+"""The layout of a window and this process's parts of it, by rank: boxes of files, and local shapes."""
 
 
-def is_file_name(path):
+def is_file_name(path: str | os.PathLike) -> bool:
     """Whether a destination's name says that it is one `.npy` file rather than a folder."""
     return os.fspath(path).endswith(".npy")
 
@@ -21,28 +29,26 @@ class FileStore:
 
     kind = "file"
 
-    def __init__(self, path, array, dtype, layout, team):
+    def __init__(self, path: str, array: FileArray, dtype: np.dtype, layout: Layout, team: Team) -> None:
         self.path, self.dtype, self.layout, self.order = path, dtype, layout, array.order
-        self.shape = tuple(layout.shape)
-        self.dense = DenseLayout.of(layout)
-        self._array = array
+        self.shape = layout.shape
+        self.arrays = [array]
         self._team = team
 
-    @property
-    def arrays(self):
-        return [self._array]
+    def owner(self, part: int) -> int:
+        """The process of the team that answers for a file."""
+        return 0
 
-    def window(self, lo, hi):
-        """The layout of a window and this process's parts of it: (Layout, {rank: Box}, {rank: local shape})."""
+    def window(self, lo: Sequence[int], hi: Sequence[int]) -> Window:
         extents = tuple(b - a for a, b in zip(lo, hi))
         size = self._team.size
         slowest_first = range(len(extents)) if self.order == "C" else reversed(range(len(extents)))
         split = next((d for d in slowest_first if extents[d] > 1), 0)
         if size == 1:
-            layout = _layout(_whole_text(len(extents), self.order), extents)
+            layout = whole_layout(extents, self.order)
         else:
             words = ", ".join("BLOCK" if d == split else "*" for d in range(len(extents)))
-            layout = _layout(f"({words}) on {size}, order={self.order}", extents)
+            layout = Layout(f"({words}) on {size}, order={self.order}", extents)
         block = -(-extents[split] // size)
         first = min(self._team.rank * block, extents[split])
         last = min(first + block, extents[split])
@@ -50,12 +56,12 @@ class FileStore:
         start[split] += first
         shape = list(extents)
         shape[split] = last - first
-        return layout, {self._team.rank: Box(self._array, start, shape)}, {self._team.rank: tuple(shape)}
+        return layout, {self._team.rank: Box(self.arrays[0], start, shape)}, {self._team.rank: tuple(shape)}
 
-    def boxes(self, lo, hi):
-        """All parts of a window, for a reader of everything: (process of `dense`, Box, shape)."""
+    def boxes(self, lo: Sequence[int], hi: Sequence[int]) -> Iterator[tuple[int, Box, tuple[int, ...]]]:
+        """All parts of a window, for a reader of everything: (rank, Box, shape)."""
         shape = tuple(b - a for a, b in zip(lo, hi))
-        yield 0, Box(self._array, lo, shape), shape
+        yield 0, Box(self.arrays[0], lo, shape), shape
 
 
 class ShardStore:
@@ -63,73 +69,77 @@ class ShardStore:
 
     kind = "folder"
 
-    def __init__(self, path, arrays, dtype, layout, team):
+    def __init__(self, path: str, arrays: list[FileArray], dtype: np.dtype, layout: Layout, team: Team) -> None:
         self.path, self.dtype, self.layout, self.order = path, dtype, layout, layout.order
-        self.shape = tuple(layout.shape)
-        self.dense = DenseLayout.of(layout)
-        self.arrays = arrays  # by process of the grid
-        self._ranks = [self.dense.rank_of_process(p) for p in range(self.dense.processes)]
-        self._mine = [p for p, rank in enumerate(self._ranks) if rank % team.size == team.rank]
+        self.shape = layout.shape
+        self.arrays = arrays  # as the layout has its ranks
+        self._team = team
+        self._ranks = layout.ranks
+        self._mine = [(rank, array) for rank, array in zip(self._ranks, arrays) if rank % team.size == team.rank]
 
-    def window(self, lo, hi):
+    def owner(self, part: int) -> int:
+        """The process of the team that answers for a file."""
+        return self._ranks[part] % self._team.size
+
+    def window(self, lo: Sequence[int], hi: Sequence[int]) -> Window:
         layout = self.layout.window(lo, hi)
         boxes, shapes = {}, {}
-        for p in self._mine:
-            rank = self._ranks[p]
-            shapes[rank] = shape = tuple(layout.local_shape(rank))
-            boxes[rank] = Box(self.arrays[p], self.layout.local_start(rank, lo), shape)
+        for rank, array in self._mine:
+            shapes[rank] = shape = layout.local_shape(rank)
+            boxes[rank] = Box(array, self.layout.local_start(rank, lo), shape)
         return layout, boxes, shapes
 
-    def boxes(self, lo, hi):
-        for p, array in enumerate(self.arrays):
-            coordinates = self.dense.coordinates(p)
-            start = [dim.count_below(c, a) for dim, c, a in zip(self.dense.dimensions, coordinates, lo)]
-            stop = [dim.count_below(c, b) for dim, c, b in zip(self.dense.dimensions, coordinates, hi)]
-            shape = tuple(b - a for a, b in zip(start, stop))
+    def boxes(self, lo: Sequence[int], hi: Sequence[int]) -> Iterator[tuple[int, Box, tuple[int, ...]]]:
+        """All parts of a window, for a reader of everything: (rank, Box, shape)."""
+        window = self.layout.window(lo, hi)
+        for rank, array in zip(self._ranks, self.arrays):
+            shape = window.local_shape(rank)
             if 0 not in shape:
-                yield p, Box(array, start, shape), shape
+                yield rank, Box(array, self.layout.local_start(rank, lo), shape), shape
 
 
-def open_store(path, team):
-    """Collective over the team. Opens and checks a store; what is wrong with it is said on every process."""
+Store = FileStore | ShardStore
+
+
+def open_store(path: str | os.PathLike, team: Team | None = None) -> Store:
+    """Opens and checks a store: `layout`, `shape`, `dtype` and `order` say what is in it. Collective over the team,
+    where there is one; what is wrong is said on every process. Raises StoreError."""
     path = os.fspath(path)
+    team = Alone() if team is None else team
 
-    def read_layout():
+    def read_layout() -> bytes | None:
         if not os.path.lexists(path):
             raise StoreError(f"{path} does not exist")
-        return layout_json._read_bounded(os.path.join(path, layout_json.NAME)) if os.path.isdir(path) else None
+        return layout_json.read_bounded(os.path.join(path, layout_json.NAME)) if os.path.isdir(path) else None
 
     raw = team.first(read_layout)
     return team.together(lambda: _open_file(path, team) if raw is None else _open_folder(path, raw, team))
 
 
-def _open_file(path, team):
+def _open_file(path: str, team: Team) -> FileStore:
     fd, header = open_npy(path)
     os.close(fd)
     if not header.shape:
         raise StoreError(f"{path} holds a single element without dimensions; there is nothing to distribute")
-    layout = _layout(_whole_text(len(header.shape), header.order), header.shape)
     array = FileArray(path, header.data_offset, header.shape, header.order, header.dtype.itemsize)
-    return FileStore(path, array, header.dtype, layout, team)
+    return FileStore(path, array, header.dtype, whole_layout(header.shape, header.order), team)
 
 
-def _open_folder(path, raw, team):
-    told = layout_json.parse_layout_json(raw, os.path.join(path, layout_json.NAME), _layout)
-    dense = DenseLayout.of(told.layout)
-    arrays = []
-    for p, name in enumerate(told.shards):
-        rank = dense.rank_of_process(p)
-        array = _open_shard(os.path.join(path, name), rank, told, check=rank % team.size == team.rank)
-        arrays.append(array)
+def _open_folder(path: str, raw: bytes, team: Team) -> ShardStore:
+    told = layout_json.parse_layout_json(raw, os.path.join(path, layout_json.NAME))
+    arrays = [
+        _open_shard(os.path.join(path, name), rank, told, check=rank % team.size == team.rank)
+        for rank, name in zip(told.layout.ranks, told.shards)
+    ]
     return ShardStore(path, arrays, told.dtype, told.layout, team)
 
 
-def _open_shard(path, rank, told, check):
+def _open_shard(path: str, rank: int, told: layout_json.ShardFolder, check: bool) -> FileArray:
     """Every process reads every header (another process's shard is read again by `--verify`), each judges its own."""
     fd, header = open_npy(path, follow_links=False)
     os.close(fd)
     if check:
-        wanted = tuple(told.layout.local_shape(rank))
+        wanted = told.layout.local_shape(rank)
         if header.shape != wanted:
             raise StoreError(
                 f"{path} has shape {header.shape}, but rank {rank} of the layout {told.layout} holds {wanted}"
@@ -142,46 +152,47 @@ def _open_shard(path, rank, told, check):
     return FileArray(path, header.data_offset, header.shape, told.layout.order, header.dtype.itemsize)
 
 
-def shard_names(dense):
+def shard_names(layout: Layout) -> list[str]:
     """The files of a folder of shards, of one width so that they sort by rank."""
-    ranks = [dense.rank_of_process(p) for p in range(dense.processes)]
-    width = max(5, len(str(max(ranks, default=0))))
-    return [f"rank-{rank:0{width}d}.npy" for rank in ranks]
+    width = max(5, len(str(layout.world_size - 1)))
+    return [f"rank-{rank:0{width}d}.npy" for rank in layout.ranks]
 
 
-def destination_layout(text, shape, as_file):
-    """The layout that `--to` says, checked for what a store can be."""
-    layout = _layout(text if text is not None else _whole_text(len(shape), "C"), shape)
+def destination_layout(to: Layout | str | None, shape: tuple[int, ...], as_file: bool) -> Layout:
+    """The layout of a destination, checked for what a store can be."""
+    if isinstance(to, Layout):
+        if to.shape != shape:
+            raise ShapeError(f"the layout to= has shape {to.shape}, the array that is moved to it {shape}")
+        layout = to
+    else:
+        layout = whole_layout(shape) if to is None else Layout(to, shape)
     if as_file and layout.rank_count != 1:
         raise ArgumentError(
             f"a .npy file holds the array of one rank, but {layout} has {layout.rank_count}; "
             "name a folder (without .npy), or leave the layout out to gather everything"
         )
-    if getattr(layout, "ld", None):
+    if layout.ld:
         raise LayoutError("ld= pads arrays in memory; the files of a store have no padding: leave it out")
     return layout
 
 
-def make_store(place, as_file, layout, dtype, team, *, create=True):
+def make_store(place: str, as_file: bool, layout: Layout, dtype: np.dtype, team: Team, *, create: bool = True) -> Store:
     """Collective. A destination's store at `place` (hidden as yet): its files, with room for all data, if `create`."""
 
-    def make():
-        dense = DenseLayout.of(layout)
+    def make() -> Store:
         if as_file:
-            array = _create(place, tuple(layout.shape), layout.order, dtype, create and team.rank == 0, False)
+            array = _create(place, layout.shape, layout.order, dtype, create and team.rank == 0, False)
             return FileStore(place, array, dtype, layout, team)
         arrays = []
-        for p, name in enumerate(shard_names(dense)):
-            rank = dense.rank_of_process(p)
+        for rank, name in zip(layout.ranks, shard_names(layout)):
             mine = create and rank % team.size == team.rank
-            shape = tuple(layout.local_shape(rank))
-            arrays.append(_create(os.path.join(place, name), shape, layout.order, dtype, mine, True))
+            arrays.append(_create(os.path.join(place, name), layout.local_shape(rank), layout.order, dtype, mine, True))
         return ShardStore(place, arrays, dtype, layout, team)
 
     return team.together(make)
 
 
-def _create(path, shape, order, dtype, mine, exclusive):
+def _create(path: str, shape: tuple[int, ...], order: str, dtype: np.dtype, mine: bool, exclusive: bool) -> FileArray:
     header = encode_header(shape, dtype, order)
     size = dtype.itemsize
     for extent in shape:
@@ -191,22 +202,20 @@ def _create(path, shape, order, dtype, mine, exclusive):
     return FileArray(path, len(header), shape, order, dtype.itemsize)
 
 
-def finish_store(store, team, *, forget=False):
-    """Collective. Brings a created store's files to the disk and,
-    for a folder, writes its `layout.json`, the last file."""
+def finish_store(store: Store, team: Team, *, forget: bool = False) -> None:
+    """Collective. Brings a created store's files to the disk."""
 
-    def sync():
-        for p, array in enumerate(store.arrays):
-            owner = store.dense.rank_of_process(p) % team.size if store.kind == "folder" else 0
-            if owner == team.rank:
+    def sync() -> None:
+        for part, array in enumerate(store.arrays):
+            if store.owner(part) == team.rank:
                 sync_file(array.path, forget=forget)
 
     team.together(sync)
 
 
-def write_layout_json(store):
+def write_layout_json(store: Store) -> None:
     """The last file of a folder of shards; without it the folder is not one."""
-    raw = layout_json.encode_layout_json(store.layout, store.shape, store.dtype, store.order, shard_names(store.dense))
+    raw = layout_json.encode_layout_json(store.layout, store.shape, store.dtype, store.order, shard_names(store.layout))
     path = os.path.join(store.path, layout_json.NAME)
     try:
         with open(path, "xb") as file:
@@ -215,13 +224,3 @@ def write_layout_json(store):
             os.fsync(file.fileno())
     except OSError as error:
         raise StoreError(error.errno, f"cannot write {path}: {error.strerror}") from None
-
-
-def _whole_text(dimensions, order):
-    return f"({', '.join('*' * dimensions)}) on 1, order={order}"
-
-
-def _layout(text, shape):
-    from .. import Layout
-
-    return Layout(text, shape)

@@ -14,11 +14,12 @@ import os
 import signal
 
 import numpy as np
-from checks import ME, WORLD, P, check, new_folder
-from longshore import StoreError
+from checks import ME, WORLD, P, check, new_folder, raises_everywhere
+from longshore import ArgumentError, DisagreementError, Layout, StoreError
 from longshore.cli import run
-from longshore.stores import boxes, moving
+from longshore.stores import VerificationError, boxes, moving
 from longshore.stores.team import Alone
+from mpi4py import MPI
 
 ERRORS = [
     (["a.npy", "x", "--to", "(BLOK, *, *) on 2"], 2, "^"),
@@ -125,3 +126,32 @@ def one_process_fails_in_the_middle():
                 setattr(boxes.Files, what, usual)
                 assert code == expected, (what, victim, err)
                 assert "Traceback" not in err and names() == ["a.npy"], (what, victim, err)
+
+
+@check
+def asked_for_in_python():
+    """comm= shares a move; without it a job of several ranks is refused. A mistake of one rank is told to all."""
+
+    def refused(kind, *words, **arguments):
+        usual = {"destination": "b", "to": "(BLOCK, *, *) on 3", "comm": WORLD}
+        raises_everywhere(kind, lambda: moving.move("a.npy", **{**usual, **arguments}), *words, within_s=20)
+        assert names() == ["a.npy"], words
+
+    one = ME == 1
+    with folder_with(small()):
+        refused(ArgumentError, f"one of {P} processes", "comm=MPI.COMM_WORLD to share", "comm=MPI.COMM_SELF", comm=None)
+        refused(DisagreementError, "rank 1 is moving a.npy to b", "rank 0 is", to=f"(BLOCK, *, *) on {1 + one}")
+        refused(DisagreementError, "rank 1 is moving", max_mem="64MiB" if one else None)
+        refused(ArgumentError, "max_mem 'x' is not a size", max_mem="x" if one else None)
+        refused(ArgumentError, "to is 4; it must be a Layout, text or None", to=4 if one else "(BLOCK, *, *) on 3")
+        usual = moving._same_bytes
+        moving._same_bytes = lambda *arrays: not one and usual(*arrays)
+        refused(VerificationError, "verification failed", verify=True, max_mem="16MiB")
+        moving._same_bytes = usual
+
+        layout = Layout("(BLOCK, *, *) on 3, order=F", (300, 211, 3))
+        report = moving.move("a.npy", "b", layout, comm=WORLD, max_mem="48 MiB", verify=True)
+        assert (report.processes, report.engine, report.max_mem_bytes) == (P, "mpi", 48 << 20)
+        if one:
+            assert moving.move("b", "c.npy", comm=MPI.COMM_SELF).processes == 1
+            np.testing.assert_array_equal(np.load("c.npy"), small())

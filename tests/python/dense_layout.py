@@ -1,7 +1,7 @@
 """The plain twin of the core's index arithmetic: a layout's text read again, and who owns what said with NumPy alone.
 
-Nothing here calls the core. `move --verify` and the tests compare the engines with it, so a mistake in the core's closed
-forms cannot hide in a check that uses the same forms. `explain` draws its owner maps from it.
+Nothing here calls the core: the tests compare the engines, the layouts and what is made of them with it, so a mistake
+in the core's closed forms cannot hide in a check that uses the same forms.
 """
 
 from __future__ import annotations
