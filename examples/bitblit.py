@@ -2,9 +2,9 @@
 
     python examples/bitblit.py [IMAGE] [--out DIR]
 
-Turns, mirrors, tiles, cuts and warps a picture, and copies a part of it to where it does not quite fit. Each of these is an
-address relation, that is pairs of pixels, made once and carried out by `move` or a compiled program; NumPy checks every one.
-Without an image, a harbour is drawn. The pictures are written to DIR (default: bitblit-pictures).
+Turns, mirrors, tiles, cuts and warps a picture, and copies a part of it to where it does not quite fit. Each of these
+is an address relation, that is pairs of pixels, made once and carried out by `move` or a compiled program; NumPy checks
+every one. Without an image, a harbour is drawn. The pictures are written to DIR (default: bitblit-pictures).
 """
 
 from __future__ import annotations

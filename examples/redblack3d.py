@@ -1,11 +1,12 @@
-"""Redblack3D: seven-point Gauss-Seidel on red and black points, in NumPy, with halos by Longshore (the Data Mover, section 3.1).
+"""Redblack3D: seven-point Gauss-Seidel on red and black points, in NumPy, with halos by Longshore (the Data Mover,
+section 3.1).
 
     python examples/redblack3d.py [--size N] [--iterations N] [--blocks N]
     mpiexec -n 2 python examples/redblack3d.py [--size N] [--iterations N]
 
-Solves Poisson's equation on a cube whose boundary is given. Under mpiexec every rank has one block; otherwise all blocks are in this
-process, and the same lines move the ghost cells between them. At the end every point is compared, bit by bit, with the same
-iterations on one block.
+Solves Poisson's equation on a cube whose boundary is given. Under mpiexec every rank has one block; otherwise all
+blocks are in this process, and the same lines move the ghost cells between them. At the end every point is compared,
+bit by bit, with the same iterations on one block.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
-"""SUMMA: C = A B on a grid of blocks, in NumPy, with panels broadcast by Longshore (van de Geijn and Watts; the Data Mover, section 3.4).
+"""SUMMA: C = A B on a grid of blocks, in NumPy, with panels broadcast by Longshore (van de Geijn and Watts; the Data
+Mover, section 3.4).
 
     python examples/summa.py [--size N] [--panel N] [--blocks N]
     mpiexec -n 4 python examples/summa.py [--size N] [--panel N]
 
-Step by step, every block gets a panel of columns of A from its row of blocks and a panel of rows of B from its column, while the
-product of the last two is computed. Under mpiexec every rank has one block of each matrix; otherwise all are in this process.
+Step by step, every block gets a panel of columns of A from its row of blocks and a panel of rows of B from its column,
+while the product of the last two is computed. Under mpiexec every rank has one block of each matrix; otherwise all are
+in this process.
 """
 
 from __future__ import annotations

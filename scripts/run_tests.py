@@ -3,8 +3,8 @@
     scripts/run_tests.py STAGE...
 
 Of `make test`: style (clang-format, ruff, mypy), core (C++ units and properties, optimised), python (both MPIs in it).
-Of `make check`: slow (what of Python's tests takes long), asan, tsan, packaging, lab (the benches). A stage for which this machine lacks
-something is skipped by name; where CI=true that is a failure.
+Of `make check`: slow (what of Python's tests takes long), asan, tsan, packaging, lab (the benches). A stage for which
+this machine lacks something is skipped by name; where CI=true that is a failure.
 """
 
 from __future__ import annotations

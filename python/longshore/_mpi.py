@@ -1,7 +1,8 @@
-"""The way to the mpi engine: which of its modules fits the MPI that mpi4py runs on, and the communicator's handle for it.
+"""The way to the mpi engine: which of its modules fits the MPI that mpi4py runs on, and the communicator's handle for
+it.
 
-Two MPI libraries in one process would answer with rank -1 and no error, so the module's view of a communicator is compared
-with mpi4py's before it is used.
+Two MPI libraries in one process would answer with rank -1 and no error, so the module's view of a communicator is
+compared with mpi4py's before it is used.
 """
 
 from __future__ import annotations
@@ -64,17 +65,17 @@ def _family(MPI: ModuleType) -> str:
     if "/libmpi.so.40" in loaded or "Open MPI" in MPI.Get_library_version():
         return "openmpi"
     raise TransportError(
-        f"Longshore has no module for this MPI: {MPI.Get_library_version().splitlines()[0].strip()!r}; it knows MPICH's ABI "
-        "(libmpi.so.12), Open MPI's (libmpi.so.40) and the standard one (libmpi_abi.so.1)"
+        f"Longshore has no module for this MPI: {MPI.Get_library_version().splitlines()[0].strip()!r}; it knows "
+        "MPICH's ABI (libmpi.so.12), Open MPI's (libmpi.so.40) and the standard one (libmpi_abi.so.1)"
     )
 
 
 def mpi_family() -> str:
     """The MPI family that mpi4py runs on in this process: "mpich", "openmpi" or "abi", the standard one.
 
-    For extension modules that, like the engine's own, are built once for each family (`longshore::mpi_<family>` of the CMake
-    package): of two MPI libraries in one process both are wrong. Not collective. Raises ArgumentError without mpi4py,
-    TransportError for an MPI that is none of these.
+    For extension modules that, like the engine's own, are built once for each family (`longshore::mpi_<family>` of the
+    CMake package): of two MPI libraries in one process both are wrong. Not collective. Raises ArgumentError without
+    mpi4py, TransportError for an MPI that is none of these.
     """
     return _family(_mpi4py("mpi_family()"))
 
@@ -86,8 +87,8 @@ def _module(MPI: ModuleType) -> ModuleType:
         return importlib.import_module(f"longshore._mpi_{family}")
     except ModuleNotFoundError:
         raise TransportError(
-            f"this Longshore was built without its module for {family} ({_SONAMES[family]}), which mpi4py runs on; build it "
-            f"where the headers of that MPI are"
+            f"this Longshore was built without its module for {family} ({_SONAMES[family]}), which mpi4py runs on; "
+            f"build it where the headers of that MPI are"
         ) from None
     except ImportError as error:
         raise TransportError(f"the module for {family} cannot be loaded: {error}") from None
@@ -106,8 +107,8 @@ def _open(comm: Any) -> tuple[ModuleType, int]:
     seen, expected = module.comm_facts(bits), (comm.Get_rank(), comm.Get_size())
     if seen != expected:
         raise TransportError(
-            f"mpi4py says rank {expected[0]} of {expected[1]}, Longshore's module {module.__name__} says rank {seen[0]} of "
-            f"{seen[1]}: there are two MPI libraries in this process"
+            f"mpi4py says rank {expected[0]} of {expected[1]}, Longshore's module {module.__name__} says "
+            f"rank {seen[0]} of {seen[1]}: there are two MPI libraries in this process"
         )
     return module, bits
 

@@ -63,7 +63,7 @@ def distinct(shape, dtype):
     out = np.zeros((n, dtype.itemsize), "u1")
     k = min(8, dtype.itemsize)
     out[:, :k] = raw[:, :k]
-    return (out[:, 0] & 1).astype(bool).reshape(shape) if dtype == bool else out.view(dtype).reshape(shape)
+    return (out[:, 0] & 1).astype(bool).reshape(shape) if dtype.kind == "b" else out.view(dtype).reshape(shape)
 
 
 def same(a, b):

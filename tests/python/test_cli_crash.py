@@ -1,4 +1,5 @@
-"""`longshore move` cut off at the worst moments: kill -9, signals, a full disk. What is published is whole; the source is as it was."""
+"""`longshore move` cut off at the worst moments: kill -9, signals, a full disk. What is published is whole; the source
+is as it was."""
 
 import errno
 import os
@@ -83,7 +84,7 @@ def test_kill_9(source, capfd, moment, target):
         assert moment == "end" or run(["move", hidden[0], "x.npy", "-q"]) == 2
     capfd.readouterr()
     assert run(WORDS[target]) == 0
-    out, err = capfd.readouterr()
+    err = capfd.readouterr().err
     assert hidden[0] in err and "killed run" in err
     assert sorted(os.listdir(".")) == sorted(["a.npy", target, "other"])
     assert run(["move", target, "back.npy", *([] if target == "d" else ["--axes", "1,0"]), "-q"]) == 0

@@ -1,4 +1,5 @@
-"""The memory ceiling of `longshore move`, measured from outside: peak resident size above the size after the imports."""
+"""The memory ceiling of `longshore move`, measured from outside: peak resident size above the size after the
+imports."""
 
 import json
 import subprocess

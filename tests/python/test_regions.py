@@ -103,7 +103,7 @@ def test_what_is_no_point_is_told(wrong):
         with pytest.raises(ls.SizeOverflowError, match="64 bits"):
             Region(0, 4).shift(wide)
     with pytest.raises(TypeError):
-        Region(0, 4) in Region(0, 4)
+        _ = Region(0, 4) in Region(0, 4)
     for bounds in (np.array([[[0.5], [4.9]]]), np.array([[[0], [2**63 + 4]]], np.uint64)):
         with pytest.raises(TypeError):
             FloorPlan.from_bounds(bounds, [0])

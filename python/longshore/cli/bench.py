@@ -10,14 +10,14 @@ from ..errors import LongshoreError
 class LabMissingError(LongshoreError):
     """The laboratory is not installed."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__(
             "the benches are a distribution of their own, which is not installed here: pip install longshore-lab "
             "(in a checkout: make lab)"
         )
 
 
-def _lab():
+def _lab() -> dict[str, click.Command] | None:
     try:
         from longshore_lab.cli import COMMANDS
     except ModuleNotFoundError as error:
@@ -28,13 +28,15 @@ def _lab():
 
 
 class _Benches(click.Group):
-    def list_commands(self, context):
+    def list_commands(self, context: click.Context) -> list[str]:
         return list(_lab() or ())
 
-    def get_command(self, context, name):
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
         return (_lab() or {}).get(name)
 
-    def resolve_command(self, context, words):
+    def resolve_command(
+        self, context: click.Context, words: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
         there = _lab()
         if there is None:
             raise LabMissingError
@@ -45,7 +47,7 @@ class _Benches(click.Group):
 
 @click.group(cls=_Benches, short_help="Run a benchmark; without a name, list them.", invoke_without_command=True)
 @click.pass_context
-def bench(context):
+def bench(context: click.Context) -> None:
     """Run a benchmark and print its table. Without a name, list the benchmarks.
 
     The benchmarks are a distribution of their own: pip install longshore-lab.
