@@ -93,7 +93,8 @@ void bind_movers(nb::module_& module) {
       "A plan bound to memory and to an engine: start(), wait(), again and again. Collective where the engine is. "
       "Several may be in flight, and ranks may wait for them in different orders.\n\n"
       "Between start() and wait() the sources must not be written and the destinations not be touched. The GIL is "
-      "released while data moves.")
+      "released while data moves. One thread uses a mover at a time: a call while another thread is in one raises "
+      "ArgumentError, and the other goes on.")
       .def("start", &Mover::start, nb::call_guard<nb::gil_scoped_release>(),
            "Begins the move. ArgumentError where one is under way, LocalArrayError where an array was resized since it "
            "was bound.")

@@ -2,6 +2,21 @@
 
 namespace longshore {
 
+/// One thread's call; while it lasts, no other thread has one.
+class Mover::Turn {
+ public:
+  Turn(Mover& mover, const char* call) : mover_(mover) {
+    const char* other = nullptr;
+    if (!mover.call_.compare_exchange_strong(other, call, std::memory_order_acquire, std::memory_order_relaxed))
+      throw Error(ErrorKind::argument, std::string(call) + " while another thread is in " + other +
+                                           " of the same mover: bind a mover for each thread, or let them take turns");
+  }
+  ~Turn() { mover_.call_.store(nullptr, std::memory_order_release); }
+
+ private:
+  Mover& mover_;
+};
+
 void Mover::make_ready() {
   if (state_ == State::moving)
     throw Error(ErrorKind::argument, "this move has been started already: wait() for it first");
@@ -13,17 +28,20 @@ void Mover::make_ready() {
 }
 
 void Mover::start() {
+  const Turn turn(*this, "start()");
   make_ready();
   begin();
   state_ = State::moving;
 }
 
 void Mover::move() {
+  const Turn turn(*this, "move()");
   make_ready();
   at_once();
 }
 
 bool Mover::test() {
+  const Turn turn(*this, "test()");
   if (state_ == State::idle) throw Error(ErrorKind::argument, "test() without start(): no move has been started");
   if (state_ == State::moving) {
     state_ = State::idle;  // should it fail
@@ -33,6 +51,7 @@ bool Mover::test() {
 }
 
 void Mover::wait() {
+  const Turn turn(*this, "wait()");
   if (state_ == State::idle) throw Error(ErrorKind::argument, "wait() without start(): no move has been started");
   if (std::exchange(state_, State::idle) == State::moving) finish();
 }

@@ -1,6 +1,7 @@
 /// movers: carry out a plan. A `Mover` is a plan bound to memory and to an engine: start(), wait(), again and again.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -38,8 +39,9 @@ struct MoveOptions {
   Index max_mem = 0;
 };
 
-/// A plan bound to memory. Movable between threads, used by one at a time. Any number of movers may be
-/// in flight: those of one communicator push each other on, so that ranks may wait for them in
+/// A plan bound to memory. Movable between threads, used by one at a time: who calls start(), test(), wait() or move()
+/// while another thread is in one of them gets `Error(argument)`, and the other goes on. Any number of movers may be in
+/// flight: those of one communicator push each other on, so that ranks may wait for them in
 /// different orders. A rank that waits may need the others to test() or wait() too, whatever for:
 /// nobody should block elsewhere while others wait (or take a `proxy`).
 class Mover {
@@ -76,9 +78,11 @@ class Mover {
   virtual void finish() = 0;
   virtual void at_once() { begin(), finish(); }
 
+  class Turn;
   void make_ready();
   std::vector<BoundMemory> memory_;
   State state_ = State::idle;
+  std::atomic<const char*> call_ = nullptr;  ///< that a thread is in
 };
 
 /// The memory of both arrays, held once where they are the same; with `rank`, what that rank's blocks lie in.
