@@ -1,63 +1,76 @@
 #include "movers/bind_texts.hpp"
 
+#include <charconv>
+#include <complex>
+
+#include "relations/element_types.hpp"
+
 namespace longshore {
 
 namespace {
+
+std::string element_of(Index bytes, const std::string& name) {
+  return std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes") + (name.empty() ? "" : " (" + name + ")");
+}
 
 std::string type_of(const Reduction& reduction) {
   return reduction.op() == ReduceOp::user ? "elements of " + std::to_string(reduction.element_bytes()) + " bytes"
                                           : std::string(element_name(reduction.type()));
 }
 
-template <class Axes>
-std::string words_of(const Axes& axes) {
-  std::string text;
-  for (const auto axis : axes) text += (text.empty() ? ", axes " : " ") + std::to_string(axis);
-  return text;
+/// All of its digits: numbers that differ have texts that differ.
+template <class T>
+std::string text_of(const T& number) {
+  char text[64];
+  return {text, std::to_chars(text, text + sizeof text, number).ptr};
+}
+template <class T>
+std::string text_of(const std::complex<T>& number) {
+  return text_of(number.real()) + " + " + text_of(number.imag()) + "i";
+}
+
+std::string scalar_of(ElementType type, const ScalarBytes& bytes) {
+  return with_type(type, [&](auto number) { return text_of(load_element<decltype(number)>(bytes.data())); }) + " (" +
+         std::string(element_name(type)) + ")";
 }
 
 }  // namespace
 
-std::string describe_blocks(const BlockPlan& plan, const XArray& source, const XArray& destination,
-                            const BlockOptions& options, std::uint64_t digest, const std::string& element) {
-  auto array = [](const XArray& of) {
-    return "elements of " + std::to_string(of.element_bytes()) + " bytes, ghost cells " +
-           of.format().ghost.to_string() + (of.format().order == Order::C ? ", order C" : ", order F");
+Facts block_facts(const BlockPlan& plan, const XArray& source, const XArray& destination, const BlockOptions& options,
+                  const std::string& element, bool lists) {
+  Facts facts = plan.facts(lists);
+  const bool same = source.same_storage(destination);
+  facts.push_back({"arrays", same ? "one, moved within itself" : "a source and a destination"});
+  auto array = [&](const XArray& of, const char* side) {
+    facts.push_back({std::string(side) + " array", "elements of " + element_of(of.element_bytes(), element)});
+    facts.push_back({std::string(side) + " array", "ghost cells " + of.format().ghost.to_string()});
+    facts.push_back({std::string(side) + " array", std::string("order ") + char(of.format().order)});
   };
-  std::string text = array(source) + " from " + plan.source().to_string(2);
-  text += source.same_storage(destination) ? ", to themselves"
-                                           : " to " + array(destination) + " on " + plan.destination().to_string(2);
-  if (!element.empty()) text += " (" + element + ")";
-  text += words_of(plan.axes());
-  if (!options.reduction.is_replace())
-    text += ", " + std::string(reduce_name(options.reduction.op())) + " of " + type_of(options.reduction);
-  if (options.visit == Order::C) text += ", visited in order C";
-  if (options.checked) text += ", checked";
-  return text + ", digest of the plan " + std::to_string(digest);
+  array(source, "source");
+  if (!same) array(destination, "destination");
+  facts.push_back({"combine", options.reduction.is_replace() ? "none"
+                                                             : std::string(reduce_name(options.reduction.op())) +
+                                                                   " of " + type_of(options.reduction)});
+  facts.push_back({"order", std::string(1, char(options.visit))});
+  facts.push_back({"checked", options.checked ? "true" : "false"});
+  return facts;
 }
 
-std::string describe_layouts(const MotionPlan& plan, const Combine& combine, const std::string& element) {
-  auto shape = [](const Layout& layout) {
-    std::string text;
-    for (const Index n : layout.shape()) text += (text.empty() ? "" : "x") + std::to_string(n);
-    return text;
-  };
-  std::string text = shape(plan.source()) + " elements of " + std::to_string(plan.element_bytes()) + " bytes";
-  if (!element.empty()) text += " (" + element + ")";
-  text += " from " + plan.source().to_string() + " to " + plan.destination().to_string();
-  bool permuted = false;
-  for (std::size_t d = 0; d < plan.axes().size(); ++d) permuted |= plan.axes()[d] != d;
-  if (permuted) text += words_of(plan.axes());
-  if (!combine.is_copy()) {
-    auto scalar = [](const ScalarBytes& bytes) {
-      std::string hex;
-      for (const auto b : bytes) hex += "0123456789abcdef"[int(b) >> 4], hex += "0123456789abcdef"[int(b) & 15];
-      return hex;
-    };
-    text += ", " + std::string(element_name(combine.type())) + " alpha 0x" + scalar(combine.alpha()) + " beta 0x" +
-            scalar(combine.beta()) + (combine.conjugate() ? " conjugated" : "");
-  }
-  return text;
+Facts layout_facts(const MotionPlan& plan, const Combine& combine, const std::string& element) {
+  Facts facts;
+  std::string shape, axes;
+  for (const Index n : plan.source().shape()) shape += (shape.empty() ? "" : "x") + std::to_string(n);
+  for (const std::size_t axis : plan.axes()) axes += (axes.empty() ? "" : ", ") + std::to_string(axis);
+  facts.push_back({"shape", shape});
+  facts.push_back({"elements", element_of(plan.element_bytes(), element)});
+  facts.push_back({"source layout", plan.source().to_string()});
+  facts.push_back({"destination layout", plan.destination().to_string()});
+  facts.push_back({"axes", axes});
+  const bool copies = combine.is_copy();
+  facts.push_back({"alpha", copies ? "1" : scalar_of(combine.type(), combine.alpha())});
+  facts.push_back({"beta", copies ? "0" : scalar_of(combine.type(), combine.beta())});
+  facts.push_back({"conjugate", combine.conjugate() ? "true" : "false"});
+  return facts;
 }
 
 void check_owner(const BlockPlan& plan, const XArray& source, const XArray& destination, Index rank, Index ranks,

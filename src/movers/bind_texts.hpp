@@ -8,10 +8,10 @@
 
 namespace longshore {
 
-/// What is to be moved, in words; `digest` is the plan's, `element` says what an element is ("<f8"), if that is known.
-std::string describe_blocks(const BlockPlan& plan, const XArray& source, const XArray& destination,
-                            const BlockOptions& options, std::uint64_t digest, const std::string& element = {});
-std::string describe_layouts(const MotionPlan& plan, const Combine& combine, const std::string& element = {});
+/// What is to be moved; `element` says what an element is ("<f8"), if that is known. `lists`: see `BlockPlan::facts`.
+Facts block_facts(const BlockPlan& plan, const XArray& source, const XArray& destination, const BlockOptions& options,
+                  const std::string& element, bool lists);
+Facts layout_facts(const MotionPlan& plan, const Combine& combine, const std::string& element = {});
 
 /// Throws `Error(argument)` where the plan needs more ranks than there are, or plan or arrays belong to another rank
 /// than this one. `world`: what the ranks are of, "the communicator".

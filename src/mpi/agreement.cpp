@@ -2,34 +2,23 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 
 #include "core/disagreement.hpp"
+#include "mpi/gather.hpp"
 
 namespace longshore::mpi {
 
 namespace {
 
-constexpr std::size_t longest_text = 4000;  // a layout of a million ranks must not flood the others
+constexpr std::size_t longest_text = 32000;  // a layout of a million ranks must not flood the others
 
 /// Every rank's text, on every rank. Only on the way to an error.
 std::vector<std::string> gather_texts(const Communicator& communicator, std::string text) {
-  if (text.size() > longest_text) text = text.substr(0, longest_text) + "...";
-  const int length = int(text.size());
-  std::vector<int> lengths(std::size_t(communicator.size())), places(lengths.size());
-  check_mpi(MPI_Allgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, communicator.world()), "MPI_Allgather");
-  // One rank may bring megabytes when thousands fail alike: cut everybody so that the whole stays addressable.
-  const int share = std::max(1, int((Index(1) << 28) / communicator.size()));
-  for (auto& l : lengths) l = std::min(l, share);
-  std::exclusive_scan(lengths.begin(), lengths.end(), places.begin(), 0);
-  std::string all(std::size_t(places.back() + lengths.back()), '\0');
-  check_mpi(MPI_Allgatherv(text.data(), lengths[std::size_t(communicator.rank())], MPI_CHAR, all.data(), lengths.data(),
-                           places.data(), MPI_CHAR, communicator.world()),
-            "MPI_Allgatherv");
-  std::vector<std::string> texts;
-  for (std::size_t r = 0; r < lengths.size(); ++r)
-    texts.push_back(all.substr(std::size_t(places[r]), std::size_t(lengths[r])));
-  return texts;
+  // One rank may bring megabytes when thousands fail alike: everybody is cut so that the whole stays addressable.
+  const std::size_t share = std::max<std::size_t>(8, (std::size_t(1) << 28) / std::size_t(communicator.size()));
+  const std::size_t longest = std::min(longest_text, share);
+  if (text.size() > longest) text = text.substr(0, longest - 3) + "...";
+  return gather_bytes(communicator, Among::world, text);
 }
 
 TextOf everybodys(const Communicator& communicator, std::string text) {
@@ -42,13 +31,16 @@ std::array<Index, 2> agree(const Communicator& communicator, const Submission& m
                            const std::array<Index, 2>& values) {
   // The smallest and the largest of the digest's halves are equal where all agree; one reduction finds both.
   const auto high = Index(mine.digest >> 32), low = Index(mine.digest & 0xffffffffu);
-  std::array<Index, 7> ours = {mine.failure ? 0 : 1, high, -high, low, -low, values[0], values[1]}, all{};
-  check_mpi(MPI_Allreduce(ours.data(), all.data(), int(ours.size()), MPI_INT64_T, MPI_MIN, communicator.world()),
-            "MPI_Allreduce");
+  std::array<Index, 7> all = {mine.failure ? 0 : 1, high, -high, low, -low, values[0], values[1]};
+  find_smallest(communicator, Among::world, all);
   const Index ranks = communicator.size();
   if (!all[0])
     throw_failures(ranks, everybodys(communicator, mine.failure ? failure_text(*mine.failure) : std::string()));
-  if (all[1] != -all[2] || all[3] != -all[4]) throw_disagreement(ranks, everybodys(communicator, mine.text));
+  if (all[1] != -all[2] || all[3] != -all[4]) {
+    Facts facts = mine.facts ? mine.facts() : Facts();
+    facts.push_back({digest_fact, std::to_string(mine.digest)});
+    throw_disagreement(ranks, everybodys(communicator, facts_text(facts)));
+  }
   return {all[5], all[6]};
 }
 

@@ -2,23 +2,25 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <optional>
 #include <string>
 
 #include "longshore/core/checked.hpp"
+#include "longshore/core/facts.hpp"
 #include "mpi/communicator.hpp"
 
 namespace longshore::mpi {
 
-/// What one rank brings: its own error if it has one, a digest of what it was given, and that in words.
+/// What one rank brings: its own error if it has one, a digest of what it was given, and that in words, if asked.
 struct Submission {
   std::optional<Error> failure;
   std::uint64_t digest = 0;
-  std::string text;
+  std::function<Facts()> facts;
 };
 
 /// Collective. Returns the smallest of each of the `values` of any rank. Throws on every rank where one has failed
-/// (with the failing ranks' messages) or where digests differ (`Error(disagreement)` telling who was given what).
+/// (with the failing ranks' messages) or where digests differ (`Error(disagreement)` telling in what).
 std::array<Index, 2> agree(const Communicator& communicator, const Submission& mine,
                            const std::array<Index, 2>& values = {0, 0});
 
@@ -35,6 +37,13 @@ std::optional<Error> attempt(Work&& work) {
     return Error(ErrorKind::argument, error.what());
   }
   return std::nullopt;
+}
+
+/// The same in words.
+template <class Work>
+std::optional<std::string> obstacle_to(Work&& work) {
+  const auto failure = attempt(work);
+  return failure ? std::optional<std::string>(failure->what()) : std::nullopt;
 }
 
 }  // namespace longshore::mpi

@@ -15,14 +15,6 @@ void check_block(const FloorPlan& plan, Index k, const char* side) {
                                          "; the floor plan has " + std::to_string(plan.size()));
 }
 
-BlockMotion turned(BlockMotion motion) {
-  std::swap(motion.source, motion.destination);
-  std::swap(motion.source_region, motion.destination_region);
-  std::swap(motion.source_points, motion.destination_points);
-  motion.axes = inverse(motion.axes);
-  return motion;
-}
-
 /// Of one end of a motion. What may be longer or shorter says so first, or what follows could be taken for it.
 std::uint64_t digest_of(Index block, const Region& region, const PointList& points) {
   Digest digest;
@@ -34,6 +26,15 @@ std::uint64_t digest_of(Index block, const Region& region, const PointList& poin
 }
 
 }  // namespace
+
+BlockMotion BlockMotion::reverse() const {
+  BlockMotion motion = *this;
+  std::swap(motion.source, motion.destination);
+  std::swap(motion.source_region, motion.destination_region);
+  std::swap(motion.source_points, motion.destination_points);
+  motion.axes = inverse(motion.axes);
+  return motion;
+}
 
 std::string BlockMotion::to_string() const {
   const std::string list = is_list() ? std::to_string(points()) + (points() == 1 ? " point of " : " points of ") : "";
@@ -104,7 +105,7 @@ void BlockPlan::copy_points(PointList destination_points, Index destination, Poi
 
 void BlockPlan::add_by_hand(BlockMotion motion) {
   if (motion.points() == 0) return;
-  if (reversed_) motion = turned(std::move(motion));
+  if (reversed_) motion = motion.reverse();
   const std::uint64_t source = digest_of(motion.source, motion.source_region, motion.source_points),
                       destination = digest_of(motion.destination, motion.destination_region, motion.destination_points);
   auto mix = [](std::uint64_t& all, std::uint64_t from, std::uint64_t to) {
@@ -137,7 +138,7 @@ void BlockPlan::for_each_shared(const Each& f) const {
 }
 
 void BlockPlan::for_each_by_hand(const Each& f) const {
-  for (const auto& motion : by_hand_) f(reversed_ ? turned(motion) : motion);
+  for (const auto& motion : by_hand_) f(reversed_ ? motion.reverse() : motion);
 }
 
 void BlockPlan::for_each(const Each& f) const {
@@ -207,7 +208,7 @@ bool BlockPlan::operator==(const BlockPlan& other) const {
          halo_ == other.halo_ && digest() == other.digest() &&  // of motions that are not here
          std::equal(
              by_hand_.begin(), by_hand_.end(), other.by_hand_.begin(), other.by_hand_.end(),
-             [&](const auto& a, const auto& b) { return reversed_ == other.reversed_ ? a == b : a == turned(b); });
+             [&](const auto& a, const auto& b) { return reversed_ == other.reversed_ ? a == b : a == b.reverse(); });
 }
 
 std::uint64_t BlockPlan::digest() const {

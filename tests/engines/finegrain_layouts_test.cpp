@@ -121,11 +121,13 @@ TEST_F(FinegrainLayouts, say_what_is_wrong_to_every_rank) {
     });
     EXPECT_EQ(told, ranks);
   };
-  refuses(ErrorKind::disagreement, {"different things", "\n  ranks 0, 2: 6x8 elements of 8 bytes", "\n  rank 1: "},
+  refuses(ErrorKind::disagreement,
+          {"different things",
+           "\n  destination layout: rank 1 has (BLOCK, *) on 3, ranks 0, 2 have (*, BLOCK) on 2"},
           [](Index rank, auto& plan, auto&...) {
             if (rank == 1) plan = MotionPlan(plan.source(), plan.source(), 8);
           });
-  refuses(ErrorKind::disagreement, {"\n  rank 2: ", "float64 alpha"},
+  refuses(ErrorKind::disagreement, {"\n  alpha: rank 2 has 0 (float64), ranks 0, 1 have 1"},
           [](Index rank, auto&, auto&, auto&, auto& options) {
             if (rank == 2) options.combine = Combine(ElementType::float64, {}, {}, false);
           });

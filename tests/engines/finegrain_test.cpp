@@ -489,14 +489,14 @@ TEST_F(FinegrainMover, says_what_is_wrong_to_every_rank) {
     finegrain::run(ranks, [&](Rank& me) { expect_error(kind, words, [&] { bind(me); }), ++told; });
     EXPECT_EQ(told, ranks);
   };
-  refuses(ErrorKind::disagreement, {"different things", "\n  ranks 0, 1, 3: elements of 8 bytes", "\n  rank 2: "},
+  refuses(ErrorKind::disagreement, {"different things", "\n  halo: rank 2 has width 2, ranks 0, 1, 3 have width 1"},
           [&](Rank& me) { finegrain::bind(me.rank() == 2 ? wide : halo, me, array, array); });
-  refuses(ErrorKind::disagreement, {"\n  rank 3: elements of 8 bytes", "add of float64"}, [&](Rank& me) {
+  refuses(ErrorKind::disagreement, {"\n  combine: rank 3 has add of float64, ranks 0-2 have none"}, [&](Rank& me) {
     BlockOptions options;
     if (me.rank() == 3) options.reduction = Reduction(ElementType::float64, ReduceOp::add);
     finegrain::bind(halo, me, array, array, options);
   });
-  refuses(ErrorKind::disagreement, {"\n  rank 1: ", "to themselves"},
+  refuses(ErrorKind::disagreement, {"\n  arrays: rank 1 has one, moved within itself, ranks 0, 2, 3 have a source and a destination"},
           [&](Rank& me) { finegrain::bind(halo, me, array, me.rank() == 1 ? array : other); });
   refuses(ErrorKind::argument, {"proxy"}, [&](Rank& me) {
     BlockOptions options;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "longshore/core/facts.hpp"
 #include "longshore/layouts/floor_plan.hpp"
 #include "longshore/regions/point_list.hpp"
 
@@ -27,6 +28,8 @@ struct BlockMotion {
   Index points() const { return is_list() ? source_points.size() : source_region.size(); }
   /// "block 2 [0:4] -> block 0 [4:8]", "17 points of block 2 [0:40] -> block 0 [40:57]", "..., axes 1, 0"
   std::string to_string() const;
+  /// What brings it back.
+  BlockMotion reverse() const;
   bool operator==(const BlockMotion&) const = default;
 };
 
@@ -136,6 +139,9 @@ class BlockPlan {
   BlockPlan compose(const BlockPlan& next) const;
 
   std::uint64_t digest() const;
+  /// How it was made, in words: plans whose facts are the same have as a rule the same digest. `lists`: the blocks and
+  /// the motions by hand too, the first of them.
+  Facts facts(bool lists) const;
   bool operator==(const BlockPlan& other) const;
   Index workspace_bytes() const;  ///< the two floor plans not counted
   std::string to_string(Index most = 8) const;

@@ -109,9 +109,7 @@ class BlockBinding final : public Binding<BlockBinding, BlockPlan> {
   std::vector<BlockMotion> receives() const { return shares_ ? shares_->receives(rank_) : plan_.receives(rank_); }
   std::vector<BlockMotion> sends() const { return shares_ ? shares_->sends(rank_) : plan_.sends(rank_); }
 
-  std::string describe(std::uint64_t digest) const {
-    return describe_blocks(plan_, source_, destination_, options_, digest);
-  }
+  Facts facts() const { return block_facts(plan_, source_, destination_, options_, {}, true); }
   bool agrees(const BlockBinding& other) const {
     return source_.format() == other.source_.format() && destination_.format() == other.destination_.format() &&
            endogenous() == other.endogenous() && same_kind(options_.reduction, other.options_.reduction) &&

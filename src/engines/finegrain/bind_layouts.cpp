@@ -24,7 +24,7 @@ class LayoutBinding final : public Binding<LayoutBinding, MotionPlan> {
  private:
   friend Binding;
 
-  std::string describe(std::uint64_t) const { return describe_layouts(plan_, options_.combine); }
+  Facts facts() const { return layout_facts(plan_, options_.combine); }
   bool agrees(const LayoutBinding& other) const {
     const Combine &mine = options_.combine, &theirs = other.options_.combine;
     return mine.is_copy() == theirs.is_copy() && mine.type() == theirs.type() && mine.alpha() == theirs.alpha() &&

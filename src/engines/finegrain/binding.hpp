@@ -25,7 +25,7 @@ class Digests {
   std::unordered_map<const Plan*, std::uint64_t> known_;
 };
 
-/// A rank at a bind(). `Kind` has agrees(other), describe(digest of the plan) and check(all), all of
+/// A rank at a bind(). `Kind` has agrees(other), facts() and check(all), all of
 /// a rank that has an equal plan, and, static, check_together(all) for what is wrong between ranks
 /// and compile(all, move), which fills all ends of the move.
 template <class Kind, class Plan>
@@ -68,7 +68,9 @@ class Binding : public Guest {
       if (!digests.same(one->plan_, all[0]->plan_) || !one->agrees(*all[0]))
         throw_disagreement(Index(all.size()), [&](Index rank) {
           const auto& said = *all[std::size_t(rank)];
-          return said.describe(digests(said.plan_));
+          Facts facts = said.facts();
+          facts.push_back({digest_fact, std::to_string(digests(said.plan_))});
+          return facts_text(facts);
         });
   }
   static void check(const All& all) {
