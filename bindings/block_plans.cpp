@@ -339,7 +339,7 @@ void bind_block_plans(nb::module_& module) {
           [](nb::object self, nb::object sources, nb::object destinations, nb::kwargs options) {
             return nb::module_::import_("longshore._blocks").attr("bind")(self, sources, destinations, **options);
           },
-          nb::arg("sources"), nb::arg("destinations") = nb::none(), nb::arg("options"), bind_doc,
+          nb::arg("sources").none(), nb::arg("destinations") = nb::none(), nb::arg("options"), bind_doc,
           nb::sig("def bind(self, sources: object, destinations: object | None = None, *, comm: object | None = None, "
                   "ghost: int "
                   "| Sequence[int] | None = None, destination_ghost: int | Sequence[int] | None = None, combine: str | "

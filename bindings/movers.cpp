@@ -109,6 +109,9 @@ void bind_movers(nb::module_& module) {
            "start() and wait() at once, which may be faster than one after the other.")
       .def_prop_ro("workspace_bytes", &Mover::workspace_bytes, "Bytes this mover holds beyond the two arrays.")
       .def_prop_ro("moved_bytes", &Mover::moved_bytes, "Bytes one move writes into the destinations held here.")
+      .def_prop_ro("obstacle", &Mover::obstacle,
+                   "What makes data take a slower way than there might be, in words: that memory cannot be shared. "
+                   "Empty where nothing does.")
       .def_prop_ro("path", &Mover::describe, "Which way the data takes, in words.")
       .def("__repr__", [](const Mover& mover) { return "<longshore.Mover: " + mover.describe() + ">"; });
 

@@ -21,15 +21,6 @@ namespace nb = nanobind;
 
 namespace {
 
-/// A layout rank, its array, and the segment that the array lies in.
-using PythonPart = std::tuple<Index, LocalArray, std::shared_ptr<mpi::SharedSegment>>;
-
-std::vector<mpi::Part> to_parts(std::vector<PythonPart> given) {
-  std::vector<mpi::Part> parts;
-  for (auto& [rank, array, segment] : given) parts.push_back({rank, std::move(array), std::move(segment)});
-  return parts;
-}
-
 mpi::NodePath to_path(const std::string& name) {
   if (name == "auto") return mpi::NodePath::automatic;
   if (name == "direct") return mpi::NodePath::direct;
@@ -59,17 +50,17 @@ mpi::Exchange to_exchange(const std::string& name) {
 }
 
 ErrorKind to_kind(const std::string& class_name) {
-  for (int kind = 0; kind <= int(ErrorKind::transport); ++kind)
+  for (int kind = 0; kind <= int(ErrorKind::deadlock); ++kind)
     if (class_name == class_of(ErrorKind(kind))) return ErrorKind(kind);
   return ErrorKind::argument;
 }
 
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
-  auto* segment = nb::inst_ptr<mpi::SharedSegment>(nb::handle(self));
-  return PyBuffer_FillInfo(view, self, segment->data(), Py_ssize_t(segment->bytes()), 0, flags);
+  auto* memory = nb::inst_ptr<Memory>(nb::handle(self));
+  return PyBuffer_FillInfo(view, self, memory->data(), Py_ssize_t(memory->bytes()), 0, flags);
 }
 
-PyType_Slot segment_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)}, {0, nullptr}};
+PyType_Slot memory_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)}, {0, nullptr}};
 
 }  // namespace
 
@@ -78,14 +69,49 @@ NB_MODULE(LONGSHORE_MPI_MODULE, module) {
   nb::module_::import_("longshore._core");  // MotionPlan, Combine, LocalArray and Mover are bound there
   register_errors();
 
-  nb::class_<mpi::SharedSegment>(module, "SharedSegment", nb::type_slots(segment_slots),
-                                 "Memory that the other processes of this node can map. Supports the buffer protocol.")
-      .def_static("create", &mpi::SharedSegment::create, nb::arg("bytes"), nb::call_guard<nb::gil_scoped_release>(),
-                  "A new segment of so many bytes, all zero; None where the machine forbids it.")
-      .def_prop_ro("bytes", &mpi::SharedSegment::bytes, "Its size.")
-      .def_prop_ro(
-          "address", [](const mpi::SharedSegment& segment) { return std::uintptr_t(segment.data()); },
-          "Where it is mapped in this process.");
+  nb::class_<Memory>(module, "Memory", nb::type_slots(memory_slots),
+                     "Memory of an array, which the other processes of this node can map where the machine allows it. "
+                     "Supports the buffer protocol.");
+  module.def(
+      "array_memory",
+      [](std::uint64_t comm, Index bytes) { return mpi::array_memory(mpi::CommHandle::from_bits(comm), bytes); },
+      nb::arg("comm"), nb::arg("bytes"), nb::call_guard<nb::gil_scoped_release>(),
+      "So many bytes, all zero. Not collective.");
+
+  nb::class_<mpi::Part>(module, "Part", "A layout rank's array, and the Memory that it lies in, or None.")
+      .def(
+          "__init__",
+          [](mpi::Part* self, Index rank, const LocalArray& array, std::shared_ptr<Memory> memory) {
+            new (self) mpi::Part{rank, array, std::move(memory)};
+          },
+          nb::arg("rank"), nb::arg("array"), nb::arg("memory").none());
+
+  nb::class_<mpi::Options>(module, "Options", "How a plan between layouts is bound.")
+      .def(
+          "__init__",
+          [](mpi::Options* self, const Combine& combine, Index max_mem, const std::string& placement,
+             const std::string& node, std::string element) {
+            new (self) mpi::Options{combine, max_mem, to_placement(placement), to_path(node), std::move(element)};
+          },
+          nb::arg("combine"), nb::arg("max_mem"), nb::arg("placement"), nb::arg("node"), nb::arg("element"));
+
+  nb::class_<mpi::ExchangeOptions>(module, "ExchangeOptions", "How a plan between blocks is bound.")
+      .def(
+          "__init__",
+          [](mpi::ExchangeOptions* self, ElementType type, const std::string& combine, Index max_mem, bool proxy,
+             bool checked, const std::string& order, const std::string& node, bool aggregate, Index packet_bytes,
+             bool preallocate, const std::string& exchange, std::string element) {
+            mpi::ExchangeOptions options;
+            if (!combine.empty()) options.reduction = Reduction(type, reduce_op(combine));
+            options.max_mem = max_mem, options.proxy = proxy, options.checked = checked;
+            options.visit = to_order(order), options.node = to_path(node), options.aggregate = aggregate;
+            options.packet_bytes = packet_bytes, options.preallocate = preallocate;
+            options.exchange = to_exchange(exchange), options.element = std::move(element);
+            new (self) mpi::ExchangeOptions(std::move(options));
+          },
+          nb::arg("type"), nb::arg("combine"), nb::arg("max_mem"), nb::arg("proxy"), nb::arg("checked"),
+          nb::arg("order"), nb::arg("node"), nb::arg("aggregate"), nb::arg("packet_bytes"), nb::arg("preallocate"),
+          nb::arg("exchange"), nb::arg("element"));
 
   module.def(
       "comm_facts",
@@ -113,19 +139,16 @@ NB_MODULE(LONGSHORE_MPI_MODULE, module) {
       },
       nb::arg("comm"), nb::arg("text"), "Collective: every process's text, in order of rank.");
 
+  // What may be wrong on one rank alone is found before these are called: their arguments are of their types already.
   module.def(
       "bind",
-      [](const MotionPlan& plan, std::uint64_t comm, std::vector<PythonPart> sources,
-         std::vector<PythonPart> destinations, const Combine& combine, Index max_mem, const std::string& placement,
-         const std::string& node, std::string element) {
-        mpi::Options options{combine, max_mem, to_placement(placement), to_path(node), std::move(element)};
-        auto from = to_parts(std::move(sources)), to = to_parts(std::move(destinations));
+      [](const MotionPlan& plan, std::uint64_t comm, std::vector<mpi::Part> sources,
+         std::vector<mpi::Part> destinations, const mpi::Options& options) {
         nb::gil_scoped_release unlocked;
-        return mpi::bind(plan, mpi::CommHandle::from_bits(comm), std::move(from), std::move(to), options);
+        return mpi::bind(plan, mpi::CommHandle::from_bits(comm), std::move(sources), std::move(destinations), options);
       },
-      nb::arg("plan"), nb::arg("comm"), nb::arg("sources"), nb::arg("destinations"), nb::arg("combine"),
-      nb::arg("max_mem"), nb::arg("placement"), nb::arg("node"), nb::arg("element"),
-      "Collective: binds a plan to the parts of all processes. Parts are (layout rank, LocalArray, segment or None).");
+      nb::arg("plan"), nb::arg("comm"), nb::arg("sources"), nb::arg("destinations"), nb::arg("options"),
+      "Collective: binds a plan to the parts of all processes.");
 
   module.def(
       "make_grids",
@@ -138,23 +161,12 @@ NB_MODULE(LONGSHORE_MPI_MODULE, module) {
 
   module.def(
       "bind_blocks",
-      [](const BlockPlan& plan, std::uint64_t comm, const XArray& source, const XArray& destination, ElementType type,
-         const std::string& combine, Index max_mem, bool proxy, bool checked, const std::string& order,
-         const std::string& node, bool aggregate, Index packet_bytes, bool preallocate, const std::string& exchange,
-         std::string element) {
-        mpi::ExchangeOptions options;
-        if (!combine.empty()) options.reduction = Reduction(type, reduce_op(combine));
-        options.max_mem = max_mem, options.proxy = proxy, options.checked = checked, options.visit = to_order(order);
-        options.node = to_path(node), options.aggregate = aggregate, options.packet_bytes = packet_bytes;
-        options.preallocate = preallocate, options.exchange = to_exchange(exchange),
-        options.element = std::move(element);
-        nb::gil_scoped_release unlocked;
+      [](const BlockPlan& plan, std::uint64_t comm, const XArray& source, const XArray& destination,
+         const mpi::ExchangeOptions& options) {
         return mpi::bind(plan, mpi::CommHandle::from_bits(comm), source, destination, options);
       },
-      nb::arg("plan"), nb::arg("comm"), nb::arg("source"), nb::arg("destination"), nb::arg("type"), nb::arg("combine"),
-      nb::arg("max_mem"), nb::arg("proxy"), nb::arg("checked"), nb::arg("order"), nb::arg("node"), nb::arg("aggregate"),
-      nb::arg("packet_bytes"), nb::arg("preallocate"), nb::arg("exchange"), nb::arg("element"),
-      "Collective: binds a plan between blocks.");
+      nb::arg("plan"), nb::arg("comm"), nb::arg("source"), nb::arg("destination"), nb::arg("options"),
+      nb::call_guard<nb::gil_scoped_release>(), "Collective: binds a plan between blocks.");
 
   module.def(
       "from_datatype",

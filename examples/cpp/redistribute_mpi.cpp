@@ -21,7 +21,8 @@ int main(int argc, char** argv) {
     const auto grid = Layout::parse("(CYCLIC(32), CYCLIC(32)) on 1x" + p, shape);
 
     // Local arrays where the engine moves fastest. Any memory will do: fill in a LocalArray.
-    mpi::Part from = mpi::allocate(rows, rank, sizeof(double)), to = mpi::allocate(grid, rank, sizeof(double));
+    mpi::Part from = mpi::allocate(rows, rank, sizeof(double), MPI_COMM_WORLD),
+              to = mpi::allocate(grid, rank, sizeof(double), MPI_COMM_WORLD);
     auto value = [&](const std::vector<Index>& global) { return double(global[0] * shape[1] + global[1]); };
     auto each = [&](const Layout& layout, const mpi::Part& part, auto&& f) {
       const auto local = layout.local_shape(rank);

@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _arrays, _core
 from ._core import AddressRelation, Encoding, Layout, Motion, Mover, PutSender
-from ._mistakes import check
+from ._mistakes import check, flag
 from ._words import short, size_in_bytes
 from .errors import ArgumentError, ArgumentTypeError, DTypeError, LayoutError, LocalArrayError, ShapeError
 
@@ -110,7 +110,7 @@ class MotionPlan(_core.MotionPlan):
                 self,
                 [_arrays.local_array(sources[rank]) for rank in self.source.ranks],
                 [_arrays.local_array(destinations[rank]) for rank in self.destination.ranks],
-                _arrays.combine(self.dtype, alpha, beta, conjugate),
+                _arrays.combine(self.dtype, alpha, beta, flag(conjugate, "conjugate")),
                 threads or 0,
                 limit,
             )
@@ -123,12 +123,10 @@ class MotionPlan(_core.MotionPlan):
             destinations = _local_parts(destination, rank, self.destination, self.dtype)
             _arrays.check_dtype(sources, self.dtype, "source")
             _arrays.check_dtype(destinations, self.dtype, "destination")
-            return sources, destinations, _arrays.combine(self.dtype, alpha, beta, conjugate), size_in_bytes(max_mem)
+            combine = _arrays.combine(self.dtype, alpha, beta, flag(conjugate, "conjugate"))
+            return sources, destinations, combine, size_in_bytes(max_mem)
 
-        sources, destinations, combine, limit = _mpi.together(comm, prepare)
-        return _mpi.bind(
-            self, sources, destinations, comm, combine=combine, max_mem=limit, placement=placement, node=node
-        )
+        return _mpi.bind(self, comm, prepare, placement, node)
 
     @staticmethod
     def _check_ranks(arrays: Mapping[int, np.ndarray], layout: Layout, what: str) -> None:
@@ -299,10 +297,9 @@ def empty(layout: Layout, dtype: Any, comm: Any = None, *, rank: int | None = No
     if comm is not None:
         from . import _mpi
 
-        _mpi._open(comm)
-        rank = comm.Get_rank()
+        rank = _mpi.rank_in(comm)
         bytes_ = layout.allocated_size(rank) * dtype.itemsize
-        return _arrays.empty_local(layout, rank, dtype, _mpi.shared_memory(bytes_, comm) if bytes_ else None)
+        return _arrays.empty_local(layout, rank, dtype, _mpi.array_memory(bytes_, comm) if bytes_ else None)
     if rank is not None:
         return _arrays.empty_local(layout, rank, dtype)
     return [_arrays.empty_local(layout, r, dtype) for r in layout.ranks]

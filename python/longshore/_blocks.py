@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import _arrays, _core
+from ._mistakes import count, flag, one_of
 from ._words import size_in_bytes
 from ._xarray import XArray
 from .errors import ArgumentError, DTypeError
@@ -74,7 +75,6 @@ def bind(
     exchange: str | None = None,
 ) -> _core.Mover:
     """What `BlockPlan.bind` does."""
-    rank = None if comm is None else comm.Get_rank()
     messages: dict[str, Any] = {
         "node": node,
         "aggregate": aggregate,
@@ -86,34 +86,45 @@ def bind(
     def known_dtype() -> np.dtype | None:
         return _dtype_of(_arrays_of(sources, "source")) or _dtype_of(_arrays_of(destinations, "destination"))
 
-    def prepare(dtype: np.dtype) -> tuple[Any, Any, np.dtype, _core.ElementType]:
+    def prepare(dtype: np.dtype, rank: int | None) -> tuple[_core.Grids, _core.Grids, np.dtype, dict[str, Any]]:
         given, taken = _arrays_of(sources, "source"), _arrays_of(destinations, "destination")
+        if given is None:
+            raise ArgumentError("the sources are None; give an XArray or a sequence of one array a block")
         _arrays.fixed_dtype(dtype)
-        from_ = _grids(given, plan.source, rank, dtype, ghost, taken is None, order, "source")
+        visit = one_of(order, "order", ("C", "F"))
+        from_ = _grids(given, plan.source, rank, dtype, ghost, taken is None, visit, "source")
         to = from_
         if taken is not None:
             own_ghost = None if isinstance(taken, XArray) else ghost if destination_ghost is None else destination_ghost
-            to = _grids(taken, plan.destination, rank, dtype, own_ghost, True, order, "destination")
-        return from_, to, dtype, _arrays.element_type(dtype, combine)
+            to = _grids(taken, plan.destination, rank, dtype, own_ghost, True, visit, "destination")
+        if combine is not None and not isinstance(combine, str):
+            raise ArgumentError(f'combine is {combine!r}; it names an operation, such as "add", or is None')
+        options = {
+            "type": _arrays.element_type(dtype, combine),
+            "combine": combine or "",
+            "max_mem": size_in_bytes(max_mem),
+            "proxy": flag(proxy, "proxy"),
+            "checked": flag(checked, "checked"),
+            "order": visit,
+        }
+        return from_, to, dtype, options
 
     if comm is None:
         unused = [name for name, value in messages.items() if value is not None]
         if unused:
             raise ArgumentError(f"{unused[0]}= is for messages between processes; it needs comm=")
-        from_, to, _, kind = prepare(known_dtype() or np.dtype(np.uint8))
-        return _core.bind_grids_threads(
-            plan, from_, to, kind, combine or "", threads or 0, size_in_bytes(max_mem), proxy, checked, order
-        )
+        from_, to, _, options = prepare(known_dtype() or np.dtype(np.uint8), None)
+        return _core.bind_grids_threads(plan, from_, to, threads=count(threads or 0, "threads"), **options)
     from . import _mpi
 
     dtype = _mpi.common_dtype(comm, known_dtype, np.dtype(np.uint8))
 
-    def prepare_rank() -> tuple[_core.Grids, _core.Grids, np.dtype, _core.ElementType, int]:
+    def prepare_rank() -> tuple[_core.Grids, _core.Grids, np.dtype, dict[str, Any]]:
         if threads is not None:
             raise ArgumentError("threads= is for the threads engine; with comm= every rank moves its own part")
-        return *prepare(dtype), size_in_bytes(max_mem)
+        return prepare(dtype, comm.Get_rank())
 
-    return _mpi.bind_blocks(plan, comm, prepare_rank, combine or "", proxy, checked, order, **messages)
+    return _mpi.bind_blocks(plan, comm, prepare_rank, **messages)
 
 
 def empty(plan: _core.FloorPlan, dtype: Any, ghost: int | Sequence[int], order: Any) -> list[np.ndarray]:

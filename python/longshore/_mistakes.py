@@ -14,7 +14,7 @@ import numpy as np
 
 from . import _core
 from ._words import short
-from .errors import ArgumentTypeError, LongshoreError, SizeOverflowError
+from .errors import ArgumentError, ArgumentTypeError, LongshoreError, SizeOverflowError
 
 _LIMIT = 2**63
 _NAMES = {
@@ -34,6 +34,27 @@ def check(name: str, value: Any, wanted: str) -> None:
     kind = ast.parse(wanted, mode="eval").body
     if (misfit := _misfit(name, value, kind)) is not None:
         raise misfit
+
+
+def one_of(value: Any, name: str, known: Iterable[str]) -> str:
+    """A word that is among those that are known."""
+    if not isinstance(value, str) or value not in known:
+        raise ArgumentError(f"{name} is {_shown(value)}; it can be " + " or ".join(map(repr, known)))
+    return value
+
+
+def flag(value: Any, name: str) -> bool:
+    """True or False."""
+    check(name, value, "bool")
+    return bool(value)
+
+
+def count(value: Any, name: str) -> int:
+    """An integer that is not negative and has 63 bits."""
+    check(name, value, "int")
+    if (number := operator.index(value)) < 0:
+        raise ArgumentError(f"{name} is {number}; it must be at least 0")
+    return number
 
 
 def explain(function: Any, positional: list[Any], named: dict[str, Any]) -> LongshoreError:

@@ -13,6 +13,7 @@ import functools
 import importlib
 import operator
 import sys
+import warnings
 from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any, TypeVar
@@ -20,6 +21,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from . import _arrays, _core
+from ._mistakes import count, flag, one_of
 from .errors import ArgumentError, DisagreementError, LongshoreError, MemoryLimitError, TransportError
 
 T = TypeVar("T")
@@ -113,6 +115,12 @@ def _open(comm: Any) -> tuple[ModuleType, int]:
     return module, bits
 
 
+def rank_in(comm: Any) -> int:
+    """This process's rank in what must be a communicator of mpi4py. Not collective."""
+    _open(comm)
+    return comm.Get_rank()
+
+
 def together(comm: Any, work: Callable[[], T]) -> T:
     """Runs `work` on every rank; an exception on one becomes an error on all. Collective."""
     module, handle = _open(comm)
@@ -167,33 +175,35 @@ def _few(ranks: list[int]) -> str:
 
 def bind(
     plan: _core.MotionPlan,
-    sources: Mapping[int, np.ndarray],
-    destinations: Mapping[int, np.ndarray],
     comm: Any,
-    *,
-    combine: _core.Combine | None = None,
-    max_mem: int | None = None,
-    placement: str | None = None,
-    node: str | None = None,
+    prepare: Callable[[], tuple[Mapping[int, np.ndarray], Mapping[int, np.ndarray], _core.Combine, int]],
+    placement: str | None,
+    node: str | None,
 ) -> _core.Mover:
-    """A mover over MPI for this process's arrays, by layout rank. Collective."""
+    """A mover over MPI for this process's arrays, by layout rank. `prepare` gives source and destination arrays,
+    the combination and the bytes allowed. Collective."""
     module, handle = _open(comm)
-    dtype = getattr(plan, "dtype", None)
-    element = "" if dtype is None else str(np.lib.format.dtype_to_descr(dtype))
 
-    def prepare() -> tuple[list[Any], list[Any]]:
-        for name, value, known in (
-            ("placement", placement or "direct", ("direct", "wrap")),
-            ("node", node or "auto", ("auto", "direct", "ring", "messages")),
-        ):
-            if value not in known:
-                raise ArgumentError(f"{name} is {value!r}; it can be " + " or ".join(map(repr, known)))
-        return _parts(sources, module), _parts(destinations, module)
+    def checked() -> tuple[list[Any], list[Any], Any]:
+        sources, destinations, combine, max_mem = prepare()
+        dtype = getattr(plan, "dtype", None)
+        options = module.Options(
+            combine,
+            count(max_mem, "max_mem"),
+            one_of(placement or "direct", "placement", ("direct", "wrap")),
+            one_of(node or "auto", "node", _NODES),
+            "" if dtype is None else str(np.lib.format.dtype_to_descr(dtype)),
+        )
+        return _parts(sources, module), _parts(destinations, module), options
 
-    parts = together(comm, prepare)
-    return module.bind(
-        plan, handle, *parts, combine or _core.Combine(), max_mem or 0, placement or "direct", node or "auto", element
-    )
+    return _told(module.bind(plan, handle, *together(comm, checked)), comm)
+
+
+def _told(mover: _core.Mover, comm: Any) -> _core.Mover:
+    """The mover; a warning where this rank is the one that keeps memory from being shared."""
+    if mover.obstacle.startswith(f"rank {comm.Get_rank()}: "):
+        warnings.warn(f"memory is not shared as it might be, so data moves more slowly: {mover.obstacle}", stacklevel=4)
+    return mover
 
 
 def make_grids(blocks: _core.FloorPlan, comm: Any, itemsize: int, ghost: tuple[int, ...], order: str) -> _core.Grids:
@@ -202,17 +212,14 @@ def make_grids(blocks: _core.FloorPlan, comm: Any, itemsize: int, ghost: tuple[i
     return module.make_grids(blocks, handle, itemsize, ghost, order)
 
 
+_NODES = ("auto", "direct", "ring", "messages")
 _EXCHANGES = {"auto": "automatic", "p2p": "point_to_point", "neighborhood": "neighborhood", "alltoall": "all_to_all"}
 
 
 def bind_blocks(
     plan: _core.BlockPlan,
     comm: Any,
-    prepare: Callable[[], tuple[_core.Grids, _core.Grids, np.dtype, _core.ElementType, int]],
-    combine: str,
-    proxy: bool,
-    checked: bool,
-    order: str,
+    prepare: Callable[[], tuple[_core.Grids, _core.Grids, np.dtype, Mapping[str, Any]]],
     *,
     node: str | None,
     aggregate: bool | None,
@@ -220,56 +227,47 @@ def bind_blocks(
     preallocate: bool | None,
     exchange: str | None,
 ) -> _core.Mover:
-    """A mover over MPI for a plan between blocks. Collective."""
+    """A mover over MPI for a plan between blocks. `prepare` gives the grids, what their elements are, and
+    those options that the threads engine has too. Collective."""
     module, handle = _open(comm)
 
-    def checked_grids() -> tuple[_core.Grids, _core.Grids, np.dtype, _core.ElementType, int]:
-        if (exchange or "auto") not in _EXCHANGES:
-            raise ArgumentError(f"exchange is {exchange!r}; it can be " + ", ".join(map(repr, _EXCHANGES)))
-        return prepare()
+    def checked() -> tuple[_core.Grids, _core.Grids, Any]:
+        source, destination, dtype, options = prepare()
+        return (
+            source,
+            destination,
+            module.ExchangeOptions(
+                **options,
+                node=one_of(node or "auto", "node", _NODES),
+                aggregate=flag(True if aggregate is None else aggregate, "aggregate"),
+                packet_bytes=count(packet_bytes or 0, "packet_bytes"),
+                preallocate=flag(True if preallocate is None else preallocate, "preallocate"),
+                exchange=_EXCHANGES[one_of(exchange or "auto", "exchange", _EXCHANGES)],
+                element=str(np.lib.format.dtype_to_descr(dtype)),
+            ),
+        )
 
-    source, destination, dtype, kind, max_mem = together(comm, checked_grids)
-    element = str(np.lib.format.dtype_to_descr(dtype))
-    return module.bind_blocks(
-        plan,
-        handle,
-        source,
-        destination,
-        kind,
-        combine,
-        max_mem,
-        proxy,
-        checked,
-        order,
-        node or "auto",
-        aggregate is not False,
-        packet_bytes or 0,
-        preallocate is not False,
-        _EXCHANGES[exchange or "auto"],
-        element,
-    )
+    return _told(module.bind_blocks(plan, handle, *together(comm, checked)), comm)
 
 
-def _parts(arrays: Mapping[int, np.ndarray], module: ModuleType) -> list[tuple[int, _core.LocalArray, Any]]:
-    return [(int(rank), _arrays.local_array(a), _segment(a, module)) for rank, a in arrays.items()]
+def _parts(arrays: Mapping[int, np.ndarray], module: ModuleType) -> list[Any]:
+    return [module.Part(count(rank, "a layout rank"), _arrays.local_array(a), _memory(a, module)) for rank, a in arrays.items()]
 
 
-def _segment(array: Any, module: ModuleType) -> Any:
-    """The shared segment that an array's memory belongs to: the end of its chain of bases."""
+def _memory(array: Any, module: ModuleType) -> Any:
+    """The Memory that an array lies in, if it was made here: the end of its chain of bases."""
     while array is not None:
-        if isinstance(array, module.SharedSegment):
+        if isinstance(array, module.Memory):
             return array
         array = array.obj if isinstance(array, memoryview) else getattr(array, "base", None)
     return None
 
 
-def shared_memory(size: int, comm: Any) -> np.ndarray | None:
-    """Bytes that the other ranks of this node can reach, or None where the machine forbids that. Not collective."""
-    module, _ = _open(comm)
-    if comm.Get_size() == 1:
-        return None
-    segment = module.SharedSegment.create(size)
-    return None if segment is None else np.frombuffer(segment, np.uint8)
+def array_memory(size: int, comm: Any) -> np.ndarray | None:
+    """Bytes that the other ranks of this node can reach, where the machine allows it. None where there are none. Not
+    collective."""
+    module, handle = _open(comm)
+    return None if comm.Get_size() == 1 else np.frombuffer(module.array_memory(handle, size), np.uint8)
 
 
 def _open_datatypes(function: str) -> tuple[ModuleType, ModuleType]:

@@ -42,6 +42,7 @@ class CheckedMover final : public Mover {
   Index workspace_bytes() const override { return mover_->workspace_bytes() + workspace_bytes_; }
   Index moved_bytes() const override { return mover_->moved_bytes(); }
   std::string describe() const override { return "checked:\n" + mover_->describe(); }
+  std::string obstacle() const override { return mover_->obstacle(); }
 
  private:
   void begin() override {

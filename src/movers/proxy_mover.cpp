@@ -25,6 +25,7 @@ class ProxyMover final : public Mover {
   Index workspace_bytes() const override { return mover_->workspace_bytes(); }
   Index moved_bytes() const override { return mover_->moved_bytes(); }
   std::string describe() const override { return "by a thread of its own:\n" + mover_->describe(); }
+  std::string obstacle() const override { return mover_->obstacle(); }
 
  private:
   enum class State { idle, moving, moved, leaving };

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "mpi/attribute.hpp"
+
 namespace longshore::mpi {
 
 namespace {
@@ -13,32 +15,25 @@ namespace {
 // any more. An attribute of MPI_COMM_SELF goes first then and tells.
 bool finalising = false;
 
-int forget(MPI_Comm, int, void* stored, void*) {
-  auto* cached = static_cast<std::shared_ptr<Communicator>*>(stored);
-  (*cached)->release();
-  delete cached;
-  return MPI_SUCCESS;
-}
-
 int note_finalise(MPI_Comm, int, void*, void*) {
   finalising = true;
   return MPI_SUCCESS;
 }
 
-/// The attribute's key: made once a process, as MPI has it.
-int attribute_key() {
-  static const int key = [] {
-    int cached = MPI_KEYVAL_INVALID, farewell = MPI_KEYVAL_INVALID;
-    check_mpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &cached, nullptr), "MPI_Comm_create_keyval");
-    check_mpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, note_finalise, &farewell, nullptr),
-              "MPI_Comm_create_keyval");
-    check_mpi(MPI_Comm_set_attr(MPI_COMM_SELF, farewell, nullptr), "MPI_Comm_set_attr");
-    return cached;
+}  // namespace
+
+int new_attribute_key(MPI_Comm_delete_attr_function* forget) {
+  static const bool farewell = [] {
+    int key = MPI_KEYVAL_INVALID;
+    check_mpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, note_finalise, &key, nullptr), "MPI_Comm_create_keyval");
+    check_mpi(MPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr), "MPI_Comm_set_attr");
+    return true;
   }();
+  static_cast<void>(farewell);
+  int key = MPI_KEYVAL_INVALID;
+  check_mpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &key, nullptr), "MPI_Comm_create_keyval");
   return key;
 }
-
-}  // namespace
 
 void check_mpi(int code, const char* call) {
   if (code == MPI_SUCCESS) return;
@@ -84,24 +79,19 @@ CommFacts comm_facts(CommHandle handle) {
 
 std::shared_ptr<Communicator> Communicator::of(CommHandle handle) {
   const MPI_Comm comm = usable(handle);
-  const int key = attribute_key();
-  void* stored = nullptr;
-  int found = 0;
-  check_mpi(MPI_Comm_get_attr(comm, key, &stored, &found), "MPI_Comm_get_attr");
-  if (found) return *static_cast<std::shared_ptr<Communicator>*>(stored);
+  return kept_with<Communicator>(comm, [&] { return std::shared_ptr<Communicator>(new Communicator(comm)); });
+}
 
-  std::shared_ptr<Communicator> made(new Communicator);
-  check_mpi(MPI_Comm_dup(comm, &made->world_), "MPI_Comm_dup");
-  check_mpi(MPI_Comm_set_errhandler(made->world_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-  check_mpi(MPI_Comm_rank(made->world_, &made->rank_), "MPI_Comm_rank");
-  check_mpi(MPI_Comm_size(made->world_, &made->size_), "MPI_Comm_size");
+Communicator::Communicator(MPI_Comm comm) {
+  check_mpi(MPI_Comm_dup(comm, &world_), "MPI_Comm_dup");
+  check_mpi(MPI_Comm_set_errhandler(world_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  check_mpi(MPI_Comm_rank(world_, &rank_), "MPI_Comm_rank");
+  check_mpi(MPI_Comm_size(world_, &size_), "MPI_Comm_size");
   int* bound = nullptr;
-  check_mpi(MPI_Comm_get_attr(made->world_, MPI_TAG_UB, &bound, &found), "MPI_Comm_get_attr");
-  if (found && *bound > 0) made->tags_ = unsigned(*bound);
-  made->learn_node();
-  auto* cached = new std::shared_ptr<Communicator>(made);
-  check_mpi(MPI_Comm_set_attr(comm, key, cached), "MPI_Comm_set_attr");
-  return made;
+  int found = 0;
+  check_mpi(MPI_Comm_get_attr(world_, MPI_TAG_UB, &bound, &found), "MPI_Comm_get_attr");
+  if (found && *bound > 0) tags_ = unsigned(*bound);
+  learn_node();
 }
 
 void Communicator::learn_node() {
@@ -112,6 +102,12 @@ void Communicator::learn_node() {
   check_mpi(MPI_Comm_size(node_, &size), "MPI_Comm_size");
   node_ranks_.resize(std::size_t(size));
   check_mpi(MPI_Allgather(&rank_, 1, MPI_INT, node_ranks_.data(), 1, MPI_INT, node_), "MPI_Allgather");
+
+  const ProcessId me = this_process();
+  node_processes_.resize(node_ranks_.size());
+  check_mpi(MPI_Allgather(&me, sizeof me, MPI_BYTE, node_processes_.data(), sizeof me, MPI_BYTE, node_),
+            "MPI_Allgather");
+  for (auto& process : node_processes_) process = visible(process);
 
   // The processors that anybody here may use, counted together: bound ranks have one each, unbound ones share all.
   cpu_set_t mine;
@@ -148,6 +144,15 @@ MPI_Comm Communicator::node() const {
 int Communicator::node_rank_of(int world_rank) const {
   const auto place = std::lower_bound(node_ranks_.begin(), node_ranks_.end(), world_rank);
   return place != node_ranks_.end() && *place == world_rank ? int(place - node_ranks_.begin()) : -1;
+}
+
+bool Communicator::has_ended(int world_rank) const {
+  const int place = node_rank_of(world_rank);
+  return place >= 0 && mpi::has_ended(node_processes_[std::size_t(place)]);
+}
+
+std::int64_t Communicator::process_number(int world_rank) const {
+  return node_processes_[std::size_t(node_rank_of(world_rank))].number;
 }
 
 void Communicator::take_off(std::shared_ptr<Flight> flight) {

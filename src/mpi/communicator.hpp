@@ -9,6 +9,7 @@
 
 #include "longshore/core/checked.hpp"
 #include "longshore/mpi/communicator.hpp"
+#include "mpi/liveness.hpp"
 #include "mpi/mpi_header.hpp"
 
 namespace longshore::mpi {
@@ -50,18 +51,22 @@ class Communicator {
   void land(const Flight& flight);
   /// Pushes on the moves under way but for `mine`. True if anything was done.
   bool help_others(const Flight& mine);
+  /// Whether a rank of `world()` is known to have ended: none of another node is.
+  bool has_ended(int world_rank) const;
+  std::int64_t process_number(int world_rank) const;  ///< of a rank of this node
   /// Lets MPI make progress for everybody else's communication while we wait in shared memory.
   void poke() const;
   /// After the user freed the communicator (collectively) nothing of it can be used.
   void release();
 
  private:
-  Communicator() = default;
+  explicit Communicator(MPI_Comm comm);
   void learn_node();
 
   MPI_Comm world_ = MPI_COMM_NULL, node_ = MPI_COMM_NULL;
   int rank_ = 0, size_ = 1, node_rank_ = 0;
   std::vector<int> node_ranks_;  // ascending
+  std::vector<ProcessId> node_processes_;
   bool crowded_ = false;
   std::mutex mutex_;  // of the following: several threads may have moves under way
   std::vector<std::shared_ptr<Flight>> flights_;

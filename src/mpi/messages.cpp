@@ -78,6 +78,13 @@ class WholeMessages final : public Messages {
   }
 
   bool done() const override { return left_ == 0; }
+  std::vector<int> awaited() const override {
+    std::vector<int> peers;
+    for (const auto* ends : {&in_, &out_})
+      for (const auto& end : *ends)
+        if (end.transfer.active()) peers.push_back(end.peer);
+    return peers;
+  }
   Index staging_bytes() const override { return bytes_; }
   void abandon() override {
     for (auto* ends : {&in_, &out_})
@@ -127,6 +134,10 @@ class PacketStream {
 
   void start() { message_ = 0, packet_ = 0, skip_empty(); }
   bool done() const { return message_ == messages_.size() && pending_ == 0; }
+  void add_awaited(std::vector<int>& peers) const {
+    for (const auto& slot : slots_)
+      if (slot.transfer.active()) peers.push_back(messages_[slot.message].peer);
+  }
   Index bytes() const { return slot_bytes_ * Index(slots_.size()); }
 
   bool advance(MPI_Comm comm, int tag) {
@@ -204,6 +215,11 @@ class PacketedMessages final : public Messages {
     return out_.advance(comm, tag_) || received;
   }
   bool done() const override { return in_.done() && out_.done(); }
+  std::vector<int> awaited() const override {
+    std::vector<int> peers;
+    in_.add_awaited(peers), out_.add_awaited(peers);
+    return peers;
+  }
   Index staging_bytes() const override { return in_.bytes() + out_.bytes(); }
   void abandon() override { in_.abandon(), out_.abandon(); }
 

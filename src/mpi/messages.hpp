@@ -24,6 +24,8 @@ class Messages {
   /// Bounded work: at most a few packets. True if anything was done.
   virtual bool advance() = 0;
   virtual bool done() const = 0;
+  /// The processes without which it does not get on.
+  virtual std::vector<int> awaited() const = 0;
   virtual Index staging_bytes() const = 0;
   /// Gives up what is in flight, for a mover that is destroyed before wait().
   virtual void abandon() = 0;

@@ -35,13 +35,15 @@ struct Ring {
 /// The messages of one pair of processes, in order, and how far this end has come.
 class RingEnd {
  public:
-  RingEnd(const Ring& ring, std::vector<std::unique_ptr<PeerMessage>> messages)
-      : ring_(ring), messages_(std::move(messages)) {
+  /// `peer`: the other end, by node rank.
+  RingEnd(const Ring& ring, int peer, std::vector<std::unique_ptr<PeerMessage>> messages)
+      : ring_(ring), peer_(peer), messages_(std::move(messages)) {
     message_ = messages_.size();
     for (const auto& message : messages_) packets_ += message->packets();
   }
   void restart() { message_ = 0, packet_ = 0, passed_ = 0, skip_empty(); }
   bool done() const { return message_ == messages_.size(); }
+  int peer() const { return peer_; }
   Index packets() const { return packets_; }  ///< of one move
   Index passed() const { return passed_; }    ///< of them, so far
 
@@ -60,6 +62,7 @@ class RingEnd {
     for (; message_ < messages_.size(); ++message_, packet_ = 0)
       if (packet_ < messages_[message_]->packets()) return;
   }
+  int peer_;
   std::vector<std::unique_ptr<PeerMessage>> messages_;
   std::size_t message_ = 0;
   Index packet_ = 0, packets_ = 0, passed_ = 0;

@@ -1,6 +1,8 @@
 /// mpi: a peer's view of a `SharedSegment`.
 #pragma once
 
+#include <string>
+
 #include "longshore/mpi/shared_segment.hpp"
 
 namespace longshore::mpi {
@@ -9,7 +11,8 @@ namespace longshore::mpi {
 /// meanwhile.
 class SegmentView {
  public:
-  /// Null where the machine forbids it or where the address leads somewhere else (another process namespace).
+  /// Throws `Error(transport)` that says why where the machine forbids it or where the address leads somewhere else
+  /// (another process namespace).
   static std::shared_ptr<SegmentView> map(const SharedSegment::Address& address, bool writable);
   ~SegmentView();
   SegmentView(const SegmentView&) = delete;

@@ -14,16 +14,16 @@
 
 namespace longshore::mpi {
 
-/// One rank's array of one layout, held by this process. `segment`: where the array lies, if in shared memory.
+/// One rank's array of one layout, held by this process. `memory`: where the array lies, if in `array_memory`.
 struct Part {
   Index rank = 0;  ///< of the layout
   LocalArray array;
-  std::shared_ptr<const SharedSegment> segment;
+  std::shared_ptr<const Memory> memory;
 };
 
-/// An uninitialised array for `rank` of a layout, where the engine moves fastest (ordinary memory where that is
-/// forbidden).
-Part allocate(const Layout& layout, Index rank, Index element_bytes);
+/// An array for `rank` of a layout, all zeros, where the engine moves fastest (ordinary memory where that is
+/// forbidden). Not collective; `comm` is the communicator that it will be bound with.
+Part allocate(const Layout& layout, Index rank, Index element_bytes, CommHandle comm);
 
 /// Which process of the communicator holds a layout rank: the one of the same number, or rank modulo the size.
 enum class Placement { direct, wrap };

@@ -64,6 +64,9 @@ class Mover {
   virtual Index moved_bytes() const = 0;
   /// Which way the data takes, in words, one line a kind of path.
   virtual std::string describe() const = 0;
+  /// What makes data take a slower way than there might be, in words: that memory cannot be shared. Empty where nothing
+  /// does.
+  virtual std::string obstacle() const { return {}; }
 
  protected:
   /// `memory` is held as long as the mover, and looked at before each move.

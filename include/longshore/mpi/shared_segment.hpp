@@ -3,34 +3,50 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "longshore/core/memory.hpp"
+#include "longshore/mpi/communicator.hpp"
 
 namespace longshore::mpi {
 
+class SharedFile;
+
 /// Memory that the other processes of this node can map: an array here is moved with a single copy. It has no name in
-/// any file system, so a killed process leaves nothing behind. Not collective; freed when the last owner lets go.
+/// any file system, so a killed process leaves nothing behind. Freed when the last owner lets go.
 class SharedSegment final : public Memory {
  public:
-  /// Null where the machine forbids such memory; throws `std::bad_alloc` where there is not enough of it. Holds zeros.
+  /// Where another process finds it, and how it knows that it found the right one.
+  struct Address {
+    std::int64_t process = 0, descriptor = -1, offset = 0, bytes = 0;
+    std::uint64_t token[2] = {0, 0};
+  };
+
+  /// In a file of its own, which `seal` closes. Holds zeros. Throws `Error(transport)` that says why where the machine
+  /// forbids such memory, `std::bad_alloc` where there is not enough of it.
   static std::shared_ptr<SharedSegment> create(Index bytes);
   ~SharedSegment() override;
 
   bool contains(const std::byte* first, Index bytes) const;
-
-  /// Where another process finds it, and how it knows that it found the right one.
-  struct Address {
-    std::int64_t process = 0, descriptor = -1, bytes = 0;
-    std::uint64_t token[2] = {0, 0};
-  };
-  const Address& address() const { return address_; }
+  /// Of no descriptor once it is sealed.
+  Address address() const;
+  /// What is taken of the machine's memory.
+  Index held_bytes() const { return mapped_bytes_; }
   /// Gives the descriptor back: those who have mapped it keep it, nobody else can.
   void seal();
 
  private:
+  friend class SharedFile;
   SharedSegment() = default;
-  Index mapped_bytes_ = 0;
-  Address address_;
+  std::shared_ptr<SharedFile> file_;
+  Index offset_ = 0, mapped_bytes_ = 0;
 };
+
+/// Memory for an array, all zeros, where the processes of the node can map it: all that a process makes for one
+/// communicator are segments that have one file descriptor together. Ordinary memory where the machine forbids that.
+/// Not collective. Throws `std::bad_alloc`.
+std::shared_ptr<Memory> array_memory(CommHandle comm, Index bytes);
+/// Why memory that `array_memory` made is no segment, in words; empty of all other memory.
+std::string sharing_refusal(const Memory* memory);
 
 }  // namespace longshore::mpi

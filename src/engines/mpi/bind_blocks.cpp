@@ -12,18 +12,18 @@ namespace longshore::mpi {
 
 namespace {
 
-std::string describe(const BlockPlan& plan, const XArray& source, const XArray& destination,
-                     const ExchangeOptions& options) {
-  std::string text = describe_blocks(plan, source, destination, options, plan.digest(), options.element);
-  if (options.node != NodePath::automatic) text += std::string(", node path ") + path_name(options.node);
-  if (!options.aggregate) text += ", not aggregated";
-  if (options.packet_bytes > 0) text += ", packets of " + std::to_string(options.packet_bytes) + " bytes";
-  if (!options.preallocate) text += ", buffers not preallocated";
-  text += options.exchange == Exchange::point_to_point ? ", point to point"
-          : options.exchange == Exchange::neighborhood ? ", neighborhood collective"
-          : options.exchange == Exchange::all_to_all   ? ", all to all"
-                                                       : "";
-  return text;
+Facts facts_of(const BlockPlan& plan, const XArray& source, const XArray& destination, const ExchangeOptions& options,
+               bool lists) {
+  Facts facts = block_facts(plan, source, destination, options, options.element, lists);
+  facts.push_back({"node", path_name(options.node)});
+  facts.push_back({"aggregate", options.aggregate ? "true" : "false"});
+  facts.push_back({"packet_bytes", std::to_string(options.packet_bytes)});
+  facts.push_back({"preallocate", options.preallocate ? "true" : "false"});
+  facts.push_back({"exchange", options.exchange == Exchange::point_to_point ? "point to point"
+                               : options.exchange == Exchange::neighborhood ? "neighborhood collective"
+                               : options.exchange == Exchange::all_to_all   ? "all to all"
+                                                                            : "automatic"});
+  return facts;
 }
 
 void check(const Communicator& communicator, const BlockPlan& plan, const XArray& source, const XArray& destination,
@@ -62,10 +62,8 @@ XArray make_xarray(FloorPlan blocks, CommHandle comm, GridFormat format) {
                                          ", the communicator has " + std::to_string(facts.size) + " ranks");
   if (format.ghost.dims() == 0) format.ghost = Point(blocks.dims());
   const Index bytes = XArray::places(blocks, facts.rank, format).bytes;
-  std::shared_ptr<Memory> memory;
-  if (facts.size > 1 && bytes > 0) memory = SharedSegment::create(bytes);
-  if (!memory) memory = Memory::ordinary(bytes);
-  return XArray(std::move(blocks), facts.rank, std::move(format), std::move(memory));
+  return XArray(std::move(blocks), facts.rank, std::move(format),
+                facts.size > 1 && bytes > 0 ? array_memory(comm, bytes) : Memory::ordinary(bytes));
 }
 
 std::unique_ptr<Mover> bind(const BlockPlan& plan, CommHandle comm, XArray source, XArray destination,
@@ -75,9 +73,9 @@ std::unique_ptr<Mover> bind(const BlockPlan& plan, CommHandle comm, XArray sourc
   // 1. What we were given: checked here, then compared.
   Submission mine;
   mine.failure = attempt([&] {
-    mine.text = describe(plan, source, destination, options);
-    Digest digest;
-    digest.mix(mine.text);  // that of the plan is in it
+    mine.facts = [&] { return facts_of(plan, source, destination, options, true); };
+    Digest digest(plan.digest());
+    digest.mix(facts_text(facts_of(plan, source, destination, options, false)));
     mine.digest = digest.value();
     check(*communicator, plan, source, destination, options);
   });
@@ -85,8 +83,11 @@ std::unique_ptr<Mover> bind(const BlockPlan& plan, CommHandle comm, XArray sourc
   const Budget budget(agree(*communicator, mine, {max_mem, 0})[0], source.element_bytes());
 
   // 2. The node: what can be seen of each other's memory. 3. Messages for the rest.
-  BlockRoutes routes(*communicator, plan, source, destination, options, budget);
+  BlockRoutes routes(*communicator, plan, source, destination, options, budget, mine);
   MessageTraffic messages = agree_on_exchange(communicator, mine, budget, options, routes);
+
+  std::string obstacle = routes.obstacle();
+  for (const auto* array : {&source, &destination}) add_refusal(obstacle, *communicator, array->memory().get());
 
   std::unique_ptr<Mover> mover;
   mine.failure = attempt([&] {
@@ -95,7 +96,7 @@ std::unique_ptr<Mover> bind(const BlockPlan& plan, CommHandle comm, XArray sourc
                   "a proxy has to send MPI messages beside this thread: initialise MPI with "
                   "MPI_Init_thread and MPI_THREAD_MULTIPLE, or bind without proxy");
     mover = make_mpi_mover(communicator, routes.compile(), std::move(messages), routes.moved_bytes(),
-                           bound_memory(source, destination), options.proxy);
+                           bound_memory(source, destination), obstacle, options.proxy);
     if (options.proxy) mover = make_proxy_mover(std::move(mover));
   });
   agree(*communicator, mine);

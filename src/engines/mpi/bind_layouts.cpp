@@ -9,20 +9,11 @@ namespace longshore::mpi {
 
 namespace {
 
-std::string describe(const MotionPlan& plan, const Options& options) {
-  std::string text = describe_layouts(plan, options.combine, options.element);
-  if (options.placement == Placement::wrap) text += ", placement wrap";
-  if (options.node != NodePath::automatic) text += std::string(", node path ") + path_name(options.node);
-  return text;
-}
-
-Submission submission(const MotionPlan& plan, const Options& options) {
-  Submission mine;
-  mine.text = describe(plan, options);
-  Digest digest(plan.digest());
-  digest.mix(mine.text);
-  mine.digest = digest.value();
-  return mine;
+Facts facts_of(const MotionPlan& plan, const Options& options) {
+  Facts facts = layout_facts(plan, options.combine, options.element);
+  facts.push_back({"placement", options.placement == Placement::wrap ? "wrap" : "direct"});
+  facts.push_back({"node", path_name(options.node)});
+  return facts;
 }
 
 }  // namespace
@@ -33,8 +24,12 @@ std::unique_ptr<Mover> bind(const MotionPlan& plan, CommHandle comm, std::vector
 
   // 1. What we were given: checked here, then compared.
   std::optional<HeldParts> parts;
-  auto mine = submission(plan, options);
+  Submission mine;
   mine.failure = attempt([&] {
+    mine.facts = [&] { return facts_of(plan, options); };
+    Digest digest(plan.digest());
+    digest.mix(facts_text(facts_of(plan, options)));
+    mine.digest = digest.value();
     check_layout_options(plan, options.combine, options.max_mem);
     parts.emplace(plan, Holders{options.placement, communicator->size()}, communicator->rank(), std::move(sources),
                   std::move(destinations));
@@ -49,7 +44,7 @@ std::unique_ptr<Mover> bind(const MotionPlan& plan, CommHandle comm, std::vector
                        [&](const HeldMotion& m) { return communicator->node_rank_of(m.peer) < 0; });
   };
   const bool any_off_node = off_node(parts->outgoing()) || off_node(parts->incoming());
-  LayoutRoutes routes(*communicator, plan, *parts, options, budget.rings(any_off_node));
+  LayoutRoutes routes(*communicator, plan, *parts, options, budget.rings(any_off_node), mine);
 
   // 3. Messages: whole where every rank can hold them, else packets that every rank can hold.
   MessageSide outgoing, incoming;
@@ -63,6 +58,10 @@ std::unique_ptr<Mover> bind(const MotionPlan& plan, CommHandle comm, std::vector
   for (const auto& m : routes.incoming_left()) incoming.bytes += m.motion.elements * plan.element_bytes();
   auto messages = agree_on_messages(communicator, mine, budget, routes.ring_bytes(), outgoing, incoming);
 
+  std::string obstacle = routes.obstacle();
+  for (const auto* held : {&parts->sources(), &parts->destinations()})
+    for (const auto& part : *held) add_refusal(obstacle, *communicator, part.memory.get());
+
   std::unique_ptr<Mover> mover;
   mine.failure = attempt([&] {
     std::vector<BoundMemory> memory;
@@ -70,7 +69,7 @@ std::unique_ptr<Mover> bind(const MotionPlan& plan, CommHandle comm, std::vector
     for (const auto& part : parts->destinations())
       memory.push_back({part.array.keeper, "destination array of rank", part.rank});
     mover = make_mpi_mover(communicator, routes.compile(*parts, options.combine), std::move(messages),
-                           parts->moved_bytes(), std::move(memory));
+                           parts->moved_bytes(), std::move(memory), obstacle);
   });
   agree(*communicator, mine);
   return mover;

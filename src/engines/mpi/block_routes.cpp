@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engines/mpi/block_message.hpp"
+#include "mpi/gather.hpp"
 
 namespace longshore::mpi {
 
@@ -22,7 +23,8 @@ std::vector<int> BlockRoutes::peers_of(const ByPeer& motions) {
 }
 
 BlockRoutes::BlockRoutes(const Communicator& communicator, const BlockPlan& plan, const XArray& source,
-                         const XArray& destination, const ExchangeOptions& options, const Budget& budget)
+                         const XArray& destination, const ExchangeOptions& options, const Budget& budget,
+                         Submission& mine)
     : communicator_(communicator),
       source_(source),
       destination_(destination),
@@ -30,51 +32,35 @@ BlockRoutes::BlockRoutes(const Communicator& communicator, const BlockPlan& plan
       me_(communicator.node_rank()),
       copies_(options.visit, source.format().order, options.reduction),
       visible_(std::size_t(communicator.node_size())) {
-  const Index rank = communicator.rank(), element = source.element_bytes();
+  // Who fails goes on with nothing to move, and says so when all agree: nobody waits for it.
   ByPeer outgoing, incoming;
-  for (auto& motion : plan.motions()) {
-    const Index from = plan.source().owner(motion.source), to = plan.destination().owner(motion.destination);
-    if (to == rank) moved_bytes_ = checked_add(moved_bytes_, checked_mul(motion.points(), element));
-    if (from == rank && to == rank)
-      local_.push_back(std::move(motion));
-    else if (from == rank)
-      outgoing[int(to)].push_back(std::move(motion));
-    else if (to == rank)
-      incoming[int(from)].push_back(std::move(motion));
-  }
-  const int n = communicator.node_size();
-  if (n == 1) {
+  auto here = [&](auto&& work) {
+    if (!mine.failure) mine.failure = attempt(work);
+    if (mine.failure) outgoing.clear(), incoming.clear();
+  };
+  here([&] { find_motions(plan, outgoing, incoming); });
+  if (communicator.node_size() == 1) {
     message_out_ = std::move(outgoing), message_in_ = std::move(incoming);
     return;
   }
 
   share(incoming);
-  const bool rings = options.node == NodePath::automatic || options.node == NodePath::ring;
-  std::vector<Index> ring_bytes(static_cast<std::size_t>(n));
+  std::vector<Index> ring_bytes(std::size_t(communicator.node_size()));
   std::set<int> partners;
-  auto sort = [&](ByPeer& motions, bool out) {
-    for (auto& [process, list] : motions) {
-      const int peer = communicator.node_rank_of(process);
-      for (auto& motion : list) {
-        if (peer >= 0 && pulled(out ? int(rank) : process, motion)) {
-          if (out) touchers_.insert(peer);
-          if (!out) pull_[process].push_back(std::move(motion));
-        } else if (peer >= 0 && rings) {
-          if (!out) ring_bytes[std::size_t(peer)] += motion.points() * element;
-          (out ? ring_out_ : ring_in_)[process].push_back(std::move(motion));
-        } else {
-          (out ? message_out_ : message_in_)[process].push_back(std::move(motion));
-          continue;
-        }
-        partners.insert(peer);
-      }
-    }
-  };
-  sort(outgoing, true);
-  sort(incoming, false);
+  here([&] { sort(std::move(outgoing), true, ring_bytes, partners); });
+  here([&] { sort(std::move(incoming), false, ring_bytes, partners); });
   const bool messages_too = !message_out_.empty() || !message_in_.empty();
-  control_ = std::make_unique<ControlBlocks>(communicator, ring_bytes, partners, element, budget.rings(messages_too),
-                                             eager_bytes);
+  control_ = std::make_unique<ControlBlocks>(communicator, ring_bytes, partners, source.element_bytes(),
+                                             budget.rings(messages_too), eager_bytes);
+  if (!control_->usable()) {  // neither flags nor rings: all through MPI
+    obstacle_ = control_->obstacle();
+    control_.reset();
+    touchers_.clear(), local_.clear();
+    pull_.clear(), ring_out_.clear(), ring_in_.clear(), message_out_.clear(), message_in_.clear();
+    moved_bytes_ = 0;
+    here([&] { find_motions(plan, message_out_, message_in_); });  // in the order that both ends have in common
+    return;
+  }
   auto to_messages = [](ByPeer& from, ByPeer& to, auto&& wanted) {
     for (auto list = from.begin(); list != from.end();)
       if (wanted(list->first)) {
@@ -86,51 +72,69 @@ BlockRoutes::BlockRoutes(const Communicator& communicator, const BlockPlan& plan
         ++list;
       }
   };
-  if (!control_->usable()) {  // neither flags nor rings: all through MPI
-    control_.reset();
-    touchers_.clear();
-    // In the order of the plan again, which both ends have in common.
-    pull_.clear(), ring_out_.clear(), ring_in_.clear(), message_out_.clear(), message_in_.clear();
-    for (auto& motion : plan.motions()) {
-      const Index from = plan.source().owner(motion.source), to = plan.destination().owner(motion.destination);
-      if (from == rank && to != rank)
-        message_out_[int(to)].push_back(std::move(motion));
-      else if (to == rank && from != rank)
-        message_in_[int(from)].push_back(std::move(motion));
-    }
-    return;
+  here([&] {
+    to_messages(ring_out_, message_out_,
+                [&](int process) { return control_->of(communicator.node_rank_of(process)).ring(me_).slots == 0; });
+    to_messages(ring_in_, message_in_,
+                [&](int process) { return control_->mine().ring(communicator.node_rank_of(process)).slots == 0; });
+  });
+}
+
+/// Those of this process alone become `local_`.
+void BlockRoutes::find_motions(const BlockPlan& plan, ByPeer& outgoing, ByPeer& incoming) {
+  const Index rank = communicator_.rank();
+  for (auto& motion : plan.motions()) {
+    const Index from = plan.source().owner(motion.source), to = plan.destination().owner(motion.destination);
+    if (to == rank) moved_bytes_ = checked_add(moved_bytes_, checked_mul(motion.points(), source_.element_bytes()));
+    if (from == rank && to == rank)
+      local_.push_back(std::move(motion));
+    else if (from == rank)
+      outgoing[int(to)].push_back(std::move(motion));
+    else if (to == rank)
+      incoming[int(from)].push_back(std::move(motion));
   }
-  to_messages(ring_out_, message_out_,
-              [&](int process) { return control_->of(communicator.node_rank_of(process)).ring(me_).slots == 0; });
-  to_messages(ring_in_, message_in_,
-              [&](int process) { return control_->mine().ring(communicator.node_rank_of(process)).slots == 0; });
+}
+
+/// By who carries them. Counts what arrives through rings, and finds those whose flags are needed.
+void BlockRoutes::sort(ByPeer motions, bool outgoing, std::vector<Index>& ring_bytes, std::set<int>& partners) {
+  const bool rings = options_.node == NodePath::automatic || options_.node == NodePath::ring;
+  for (auto& [process, list] : motions) {
+    const int peer = communicator_.node_rank_of(process);
+    for (auto& motion : list) {
+      if (peer >= 0 && pulled(outgoing ? communicator_.rank() : process, motion)) {
+        if (outgoing) touchers_.insert(peer);
+        if (!outgoing) pull_[process].push_back(std::move(motion));
+      } else if (peer >= 0 && rings) {
+        if (!outgoing) ring_bytes[std::size_t(peer)] += motion.points() * source_.element_bytes();
+        (outgoing ? ring_out_ : ring_in_)[process].push_back(std::move(motion));
+      } else {
+        (outgoing ? message_out_ : message_in_)[process].push_back(std::move(motion));
+        continue;
+      }
+      partners.insert(peer);
+    }
+  }
 }
 
 void BlockRoutes::share(const ByPeer& incoming) {
   if (options_.node != NodePath::automatic && options_.node != NodePath::direct) return;
   SharedSegment::Address mine;
   const auto segment = std::dynamic_pointer_cast<SharedSegment>(source_.memory());
-  if (segment && segment->address().descriptor >= 0) mine = segment->address();
+  if (segment) mine = segment->address();
   const std::size_t n = visible_.size();
-  std::vector<SharedSegment::Address> addresses(n);
-  check_mpi(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, addresses.data(), sizeof mine, MPI_BYTE, communicator_.node()),
-            "MPI_Allgather");
+  const auto addresses = gather(communicator_, Among::node, mine);
   for (std::size_t peer = 0; peer < n; ++peer) visible_[peer] = addresses[peer].descriptor >= 0;
-  bool ok = true;
-  for (const auto& [process, motions] : incoming) {
-    const int peer = communicator_.node_rank_of(process);
-    auto reads = [&, process = process](const BlockMotion& m) { return pulled(process, m); };
-    if (peer < 0 || !std::any_of(motions.begin(), motions.end(), reads)) continue;
-    auto view = SegmentView::map(addresses[std::size_t(peer)], false);
-    if (!view) {
-      ok = false;
-      break;
-    }
-    mapped_[peer] = {std::move(view), XArray::places(source_.blocks(), process, source_.format())};
-  }
-  int all = 0, one = ok;
-  check_mpi(MPI_Allreduce(&one, &all, 1, MPI_INT, MPI_MIN, communicator_.node()), "MPI_Allreduce");
-  if (!all) visible_.assign(n, false), mapped_.clear();
+  obstacle_ =
+      obstacle_of_node(communicator_, obstacle_to([&] {
+                         for (const auto& [process, motions] : incoming) {
+                           const int peer = communicator_.node_rank_of(process);
+                           auto reads = [&, process = process](const BlockMotion& m) { return pulled(process, m); };
+                           if (peer < 0 || !std::any_of(motions.begin(), motions.end(), reads)) continue;
+                           mapped_[peer] = {SegmentView::map(addresses[std::size_t(peer)], false),
+                                            XArray::places(source_.blocks(), process, source_.format())};
+                         }
+                       }));
+  if (!obstacle_.empty()) visible_.assign(n, false), mapped_.clear();
 }
 
 /// The same answer on both ends.
@@ -223,14 +227,15 @@ NodeTraffic BlockRoutes::compile() {
     const RingShape shape = block.ring(me_);
     std::vector<std::unique_ptr<PeerMessage>> messages;
     messages.push_back(block_message(assemblies(list), true, shape.slot_bytes));
-    work.senders.emplace_back(Ring(block.segment(), shape), std::move(messages));
+    work.senders.emplace_back(Ring(block.segment(), shape), communicator_.node_rank_of(process), std::move(messages));
     work.bytes.sent += bytes_of(list);
   }
   for (const auto& [process, list] : ring_in_) {
     const RingShape shape = control_->mine().ring(communicator_.node_rank_of(process));
     std::vector<std::unique_ptr<PeerMessage>> messages;
     messages.push_back(block_message(disassemblies(list), false, shape.slot_bytes));
-    work.receivers.emplace_back(Ring(control_->mine().segment(), shape), std::move(messages));
+    work.receivers.emplace_back(Ring(control_->mine().segment(), shape), communicator_.node_rank_of(process),
+                                std::move(messages));
     work.bytes.received += bytes_of(list);
   }
   work.workspace_bytes = copies_.workspace_bytes();

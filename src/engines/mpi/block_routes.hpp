@@ -11,10 +11,13 @@ namespace longshore::mpi {
 
 class BlockRoutes {
  public:
-  /// Collective over the node: finds out who can see whose memory. The arrays have been checked.
+  /// Collective over the node: finds out who can see whose memory. The arrays have been checked. What fails here is
+  /// left in `mine`, to be told when all agree next.
   BlockRoutes(const Communicator& communicator, const BlockPlan& plan, const XArray& source, const XArray& destination,
-              const ExchangeOptions& options, const Budget& budget);
+              const ExchangeOptions& options, const Budget& budget, Submission& mine);
 
+  /// To seeing each other's memory, in words; empty where there is none.
+  const std::string& obstacle() const { return obstacle_; }
   Index ring_bytes() const { return control_ ? control_->ring_bytes() : 0; }
   Index moved_bytes() const { return moved_bytes_; }
   /// What goes through MPI. The routes must outlive the sides.
@@ -36,7 +39,9 @@ class BlockRoutes {
   };
 
   static std::vector<int> peers_of(const ByPeer& motions);
+  void find_motions(const BlockPlan& plan, ByPeer& outgoing, ByPeer& incoming);
   void share(const ByPeer& incoming);
+  void sort(ByPeer motions, bool outgoing, std::vector<Index>& ring_bytes, std::set<int>& partners);
   bool pulled(int process, const BlockMotion& motion) const;
   Grid source_grid(int process, const BlockMotion& motion) const;
   Index bytes_of(const std::vector<BlockMotion>& motions) const;
@@ -56,6 +61,7 @@ class BlockRoutes {
   std::vector<BlockMotion> local_;
   ByPeer pull_, ring_out_, ring_in_, message_out_, message_in_;
   std::set<int> touchers_;
+  std::string obstacle_;
   Index moved_bytes_ = 0;
 };
 

@@ -62,6 +62,12 @@ class CollectiveMessages final : public Messages {
     return true;
   }
   bool done() const override { return done_; }
+  std::vector<int> awaited() const override {
+    std::vector<int> peers;
+    for (const auto* messages : {&out_, &in_})
+      for (const auto& end : messages->ends) peers.push_back(end.peer);
+    return peers;
+  }
   Index staging_bytes() const override { return Index(out_.buffer.size() + in_.buffer.size()); }
   void abandon() override {
     if (done_) return;

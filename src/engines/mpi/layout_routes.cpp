@@ -27,7 +27,7 @@ bool rings(const Options& options) { return options.node == NodePath::automatic 
 }  // namespace
 
 LayoutRoutes::LayoutRoutes(const Communicator& communicator, const MotionPlan& plan, const HeldParts& parts,
-                           const Options& options, Index ring_budget)
+                           const Options& options, Index ring_budget, Submission& mine)
     : communicator_(communicator),
       plan_(plan),
       me_(communicator.node_rank()),
@@ -48,17 +48,26 @@ LayoutRoutes::LayoutRoutes(const Communicator& communicator, const MotionPlan& p
     }
     partners.insert(peer);
   };
-  for (const auto& m : parts.outgoing()) sort(m, true);
-  for (const auto& m : parts.incoming()) sort(m, false);
+  // Who fails goes on with nothing to move, and says so when all agree: nobody waits for it.
+  auto here = [&](auto&& work) {
+    if (!mine.failure) mine.failure = attempt(work);
+    if (mine.failure) ring_out_.clear(), ring_in_.clear(), partners.clear(), touchers.clear();
+  };
+  here([&] {
+    for (const auto& m : parts.outgoing()) sort(m, true);
+    for (const auto& m : parts.incoming()) sort(m, false);
+  });
   touchers_.assign(touchers.begin(), touchers.end());
+  obstacle_ = shared_.obstacle();
 
   if (communicator.node_size() > 1)
     control_ = std::make_unique<ControlBlocks>(communicator, ring_bytes, partners, plan.element_bytes(), ring_budget);
   if (!control_ || !control_->usable()) {
     // Neither flags nor rings: all through MPI.
-    outgoing_left_ = parts.outgoing(), incoming_left_ = parts.incoming();
+    if (control_) obstacle_ = control_->obstacle();
     ring_out_.clear(), ring_in_.clear(), touchers_.clear(), control_.reset();
     shared_ = SharedParts(communicator, plan, parts, false);
+    here([&] { outgoing_left_ = parts.outgoing(), incoming_left_ = parts.incoming(); });
     return;
   }
   auto without_ring = [&](std::vector<HeldMotion>& motions, std::vector<HeldMotion>& left, bool outgoing) {
@@ -70,8 +79,7 @@ LayoutRoutes::LayoutRoutes(const Communicator& communicator, const MotionPlan& p
     motions.erase(first, motions.end());
     std::stable_sort(left.begin(), left.end(), [](const auto& a, const auto& b) { return a.peer < b.peer; });
   };
-  without_ring(ring_out_, outgoing_left_, true);
-  without_ring(ring_in_, incoming_left_, false);
+  here([&] { without_ring(ring_out_, outgoing_left_, true), without_ring(ring_in_, incoming_left_, false); });
 }
 
 NodeTraffic LayoutRoutes::compile(const HeldParts& parts, const Combine& combine) {
@@ -117,7 +125,7 @@ void LayoutRoutes::compile_rings(NodeWork& work, const Combine& combine) const {
       messages.push_back(tiled_nest_message(plan_.relation(first->motion), shape.slot_bytes,
                                             PacketedMessage::Halves::assembly, {}, first->data));
     }
-    work.senders.emplace_back(Ring(block.segment(), shape), std::move(messages));
+    work.senders.emplace_back(Ring(block.segment(), shape), communicator_.node_rank_of(process), std::move(messages));
   });
   of_one_peer(ring_in_, [&](int process, auto first, auto last) {
     const RingShape shape = control_->mine().ring(communicator_.node_rank_of(process));
@@ -128,7 +136,8 @@ void LayoutRoutes::compile_rings(NodeWork& work, const Combine& combine) const {
                                             PacketedMessage::Halves::disassembly, unpacking(plan_, *first, combine),
                                             first->data));
     }
-    work.receivers.emplace_back(Ring(control_->mine().segment(), shape), std::move(messages));
+    work.receivers.emplace_back(Ring(control_->mine().segment(), shape), communicator_.node_rank_of(process),
+                                std::move(messages));
   });
 }
 

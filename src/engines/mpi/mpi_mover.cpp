@@ -5,6 +5,8 @@
 #include <exception>
 #include <mutex>
 
+#include "core/relax.hpp"
+
 namespace longshore::mpi {
 
 namespace {
@@ -12,17 +14,12 @@ namespace {
 /// Looks at the flags this often before giving the processor away.
 constexpr int patient_spins = 1000;
 
-inline void relax() {
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
-#endif
-}
-
 /// One move after the other of a mover, each from start() to completion. Whoever waits works on it: see
 /// `Communicator::help_others`.
 class Moves final : public Flight {
  public:
-  Moves(NodeTraffic node, MessageTraffic messages) : node_(std::move(node)), messages_(std::move(messages)) {}
+  Moves(const Communicator& communicator, NodeTraffic node, MessageTraffic messages)
+      : communicator_(communicator), node_(std::move(node)), messages_(std::move(messages)) {}
 
   /// `at_once`: whoever starts it waits for it, too.
   void start(bool at_once) {
@@ -45,9 +42,22 @@ class Moves final : public Flight {
     std::unique_lock lock(mutex_, std::try_to_lock);
     return lock && work();
   }
+  std::vector<Awaited> awaited() {
+    std::lock_guard lock(mutex_);
+    auto awaited = node_.awaited(communicator_);
+    if (messages_.messages)
+      for (const int rank : messages_.messages->awaited()) awaited.push_back({rank});
+    return awaited;
+  }
+  /// There is no going on. Not of this thread alone: others may be helping.
+  void fail(std::exception_ptr failure) {
+    std::lock_guard lock(mutex_);
+    break_off(std::move(failure));
+  }
   /// Destroyed in flight: receives are taken back. The rest is left to MPI; what it may still read is kept.
   void abandon() {
     std::lock_guard lock(mutex_);
+    node_.leave();
     if (std::exchange(active_, false) && messages_.messages && mpi_alive()) messages_.messages->abandon();
   }
 
@@ -63,11 +73,16 @@ class Moves final : public Flight {
       active_ = !node_.done() || (messages_.messages && !messages_.messages->done());
       return any;
     } catch (...) {
-      failure_ = std::current_exception();
+      break_off(std::current_exception());
       return true;
     }
   }
+  void break_off(std::exception_ptr failure) {
+    failure_ = std::move(failure);
+    node_.leave();
+  }
 
+  const Communicator& communicator_;
   std::mutex mutex_;
   NodeTraffic node_;
   MessageTraffic messages_;
@@ -78,11 +93,13 @@ class Moves final : public Flight {
 class MpiMover final : public Mover {
  public:
   MpiMover(std::shared_ptr<Communicator> communicator, NodeTraffic node, MessageTraffic messages, Index moved_bytes,
-           std::vector<BoundMemory> memory, bool threaded)
+           std::vector<BoundMemory> memory, std::string obstacle, bool threaded)
       : Mover(std::move(memory)),
         communicator_(std::move(communicator)),
-        moves_(std::make_shared<Moves>(std::move(node), std::move(messages))),
+        moves_(std::make_shared<Moves>(*communicator_, std::move(node), std::move(messages))),
+        patience_(*communicator_),
         moved_bytes_(moved_bytes),
+        obstacle_(std::move(obstacle)),
         threaded_(threaded),
         pokes_(!threaded || threads_may_call_mpi()) {}
 
@@ -104,8 +121,10 @@ class MpiMover final : public Mover {
     };
     line(moves_->messages().sent_bytes, "sent in MPI messages");
     line(moves_->messages().received_bytes, "received in MPI messages");
-    return text.empty() ? "nothing to move in this process" : text;
+    if (text.empty()) text = "nothing to move in this process";
+    return obstacle_.empty() ? text : text + "\nmemory is not shared as it might be: " + obstacle_;
   }
+  std::string obstacle() const override { return obstacle_; }
 
  private:
   void begin() override { take_off(false); }
@@ -121,24 +140,46 @@ class MpiMover final : public Mover {
   bool advance() override {
     const auto step = moves_->advance();
     if (step.done) return land(), true;
-    if (!step.progress && !help_others()) step_aside();
+    if (step.progress) {
+      patience_.progress();
+    } else {
+      if (!help_others()) step_aside();
+      look_for_the_lost();
+    }
     return false;
   }
   void finish() override {
     int spins = 0;
     for (auto step = moves_->advance(); !step.done; step = moves_->advance()) {
-      if (step.progress || help_others()) {
+      if (step.progress) {
+        patience_.progress(), spins = 0;
+        continue;
+      }
+      if (help_others()) {
         spins = 0;
       } else if (++spins > patient_spins || communicator_->crowded()) {
         step_aside();
       } else {
         relax();
+        continue;
       }
+      look_for_the_lost();
     }
     land();
   }
   bool help_others() { return !threaded_ && communicator_->help_others(*moves_); }
+  /// Nobody should wait for a process that has ended.
+  void look_for_the_lost() {
+    try {
+      patience_.nothing([this] { return moves_->awaited(); });
+    } catch (...) {
+      moves_->fail(std::current_exception());
+      land();
+      throw;
+    }
+  }
   void land() {
+    patience_.progress();
     if (std::exchange(flying_, false)) communicator_->land(*moves_);
   }
   void step_aside() {
@@ -148,7 +189,9 @@ class MpiMover final : public Mover {
 
   std::shared_ptr<Communicator> communicator_;
   std::shared_ptr<Moves> moves_;
+  Patience patience_;
   Index moved_bytes_;
+  std::string obstacle_;
   bool threaded_, pokes_, flying_ = false;
 };
 
@@ -181,7 +224,7 @@ MessageTraffic agree_on_messages(const std::shared_ptr<Communicator>& communicat
   const Index directions = (outgoing.bytes > 0) + (incoming.bytes > 0);
   std::vector<PeerEnd> out, in;
   Staging staging{true, 0, preallocate};
-  mine.failure = attempt([&] { out = outgoing.make({}), in = incoming.make({}); });
+  if (!mine.failure) mine.failure = attempt([&] { out = outgoing.make({}), in = incoming.make({}); });
   if (limit != Budget::unbounded || packet_bytes > 0) {
     Index fits = 1, packet = Budget::unbounded;
     if (!mine.failure)
@@ -218,11 +261,17 @@ MessageTraffic agree_on_messages(const std::shared_ptr<Communicator>& communicat
   return traffic;
 }
 
+void add_refusal(std::string& obstacle, const Communicator& communicator, const Memory* memory) {
+  if (!obstacle.empty() || communicator.node_size() == 1) return;
+  if (const auto refusal = sharing_refusal(memory); !refusal.empty())
+    obstacle = "rank " + std::to_string(communicator.rank()) + ": an array lies in ordinary memory: " + refusal;
+}
+
 std::unique_ptr<Mover> make_mpi_mover(std::shared_ptr<Communicator> communicator, NodeTraffic node,
                                       MessageTraffic messages, Index moved_bytes, std::vector<BoundMemory> memory,
-                                      bool threaded) {
+                                      std::string obstacle, bool threaded) {
   return std::make_unique<MpiMover>(std::move(communicator), std::move(node), std::move(messages), moved_bytes,
-                                    std::move(memory), threaded);
+                                    std::move(memory), std::move(obstacle), threaded);
 }
 
 }  // namespace longshore::mpi

@@ -1,8 +1,10 @@
 #include "engines/mpi/node_setup.hpp"
 
 #include <algorithm>
-#include <new>
-#include <numeric>
+#include <array>
+
+#include "mpi/agreement.hpp"
+#include "mpi/gather.hpp"
 
 namespace longshore::mpi {
 
@@ -21,27 +23,6 @@ struct PartRecord {
 };
 static_assert(std::is_trivially_copyable_v<PartRecord>);
 
-/// Everybody's records, in order of node rank.
-std::vector<PartRecord> gather_records(const Communicator& communicator, const std::vector<PartRecord>& mine) {
-  const auto n = std::size_t(communicator.node_size());
-  const int bytes = int(mine.size() * sizeof(PartRecord));
-  std::vector<int> counts(n), places(n);
-  check_mpi(MPI_Allgather(&bytes, 1, MPI_INT, counts.data(), 1, MPI_INT, communicator.node()), "MPI_Allgather");
-  std::exclusive_scan(counts.begin(), counts.end(), places.begin(), 0);
-  std::vector<PartRecord> all(std::size_t(places.back() + counts.back()) / sizeof(PartRecord));
-  if (!all.empty())
-    check_mpi(MPI_Allgatherv(mine.data(), bytes, MPI_BYTE, all.data(), counts.data(), places.data(), MPI_BYTE,
-                             communicator.node()),
-              "MPI_Allgatherv");
-  return all;
-}
-
-bool all_of_node(const Communicator& communicator, bool mine) {
-  int ok = mine, all = 0;
-  check_mpi(MPI_Allreduce(&ok, &all, 1, MPI_INT, MPI_MIN, communicator.node()), "MPI_Allreduce");
-  return all != 0;
-}
-
 }  // namespace
 
 // ---- SharedParts ----------------------------------------------------------------------------------------------------
@@ -52,25 +33,25 @@ SharedParts::SharedParts(const Communicator& communicator, const MotionPlan& pla
   std::vector<PartRecord> mine;
   auto record = [&](const std::vector<Part>& held, Index side) {
     for (const auto& part : held)
-      if (part.segment && part.segment->address().descriptor >= 0)
-        mine.push_back({side, part.rank, part.array.data - part.segment->data(), part.segment->address()});
+      if (const auto segment = std::dynamic_pointer_cast<const SharedSegment>(part.memory))
+        mine.push_back({side, part.rank, part.array.data - segment->data(), segment->address()});
   };
   record(parts.sources(), 0);
   record(parts.destinations(), 1);
-  for (const auto& r : gather_records(communicator, mine))
+  for (const auto& r : gather_lists(communicator, Among::node, mine))
     (r.side == 0 ? sources_ : destinations_)[r.rank] = {r.address, r.offset, nullptr};
   if (sources_.empty() && destinations_.empty()) return;
-  if (!all_of_node(communicator, map(communicator, parts))) {
-    sources_.clear(), destinations_.clear(), views_.clear();
-  }
+  obstacle_ = obstacle_of_node(communicator, obstacle_to([&] { map(communicator, parts); }));
+  if (!obstacle_.empty()) sources_.clear(), destinations_.clear(), views_.clear();
 }
 
-bool SharedParts::map(const Communicator& communicator, const HeldParts& parts) {
+void SharedParts::map(const Communicator& communicator, const HeldParts& parts) {
   struct View {
     std::shared_ptr<SegmentView> view;
     bool writable = false;
   };
-  std::map<std::pair<std::int64_t, std::int64_t>, View> views;  // two parts may lie in one segment
+  std::map<std::array<std::int64_t, 3>, View> views;  // two parts may lie in one segment
+  auto place_of = [](const SharedSegment::Address& at) { return std::array{at.process, at.descriptor, at.offset}; };
   std::vector<std::pair<Mapped*, bool>> needed;
   for (const auto& m : parts.incoming())
     if (communicator.node_rank_of(m.peer) >= 0 && carrier(m.motion) == Carrier::pull)
@@ -79,19 +60,17 @@ bool SharedParts::map(const Communicator& communicator, const HeldParts& parts) 
     if (communicator.node_rank_of(m.peer) >= 0 && carrier(m.motion) == Carrier::push)
       needed.emplace_back(&destinations_.at(m.motion.destination), true);
   for (const auto& [mapped, writable] : needed) {
-    auto& view = views[{mapped->address.process, mapped->address.descriptor}];
+    auto& view = views[place_of(mapped->address)];
     view.writable |= writable;
   }
   for (const auto& [mapped, writable] : needed) {
-    auto& view = views[{mapped->address.process, mapped->address.descriptor}];
+    auto& view = views[place_of(mapped->address)];
     if (!view.view) {
       view.view = SegmentView::map(mapped->address, view.writable);
-      if (!view.view) return false;
       views_.push_back(view.view);
     }
     mapped->data = view.view->data() + mapped->offset;
   }
-  return true;
 }
 
 Carrier SharedParts::carrier(const Motion& motion) const {
@@ -173,36 +152,27 @@ ControlBlocks::ControlBlocks(const Communicator& communicator, const std::vector
     bytes += shapes[i].bytes();
     ring_bytes_ += shapes[i].bytes();
   }
-  bool ok = true;
   SharedSegment::Address address;
-  if (!partners.empty()) {
-    try {
-      segment_ = SharedSegment::create(bytes);
-    } catch (const std::bad_alloc&) {  // too little for rings is no reason to fail
-    }
-    ok = segment_ != nullptr;
-    if (ok) {
-      // A fresh segment is all zeros, which is what flags start with.
-      blocks_[std::size_t(me_)] = ControlBlock(segment_->data(), n);
-      for (int i = 0; i < n; ++i) mine().ring(i) = shapes[std::size_t(i)];
-      address = segment_->address();
-    }
-  }
-  std::vector<SharedSegment::Address> addresses(blocks_.size());
-  check_mpi(MPI_Allgather(&address, sizeof address, MPI_BYTE, addresses.data(), sizeof address, MPI_BYTE,
-                          communicator.node()),
-            "MPI_Allgather");
-  for (const int peer : partners) {
-    if (!ok) break;
-    auto view = SegmentView::map(addresses[std::size_t(peer)], true);
-    if (!view)
-      ok = false;
-    else
-      blocks_[std::size_t(peer)] = ControlBlock(view->data(), n), views_.push_back(std::move(view));
-  }
-  usable_ = all_of_node(communicator, ok);
+  auto obstacle = obstacle_to([&] {
+    if (partners.empty()) return;
+    segment_ = SharedSegment::create(bytes);  // all zeros, which is what flags start with
+    blocks_[std::size_t(me_)] = ControlBlock(segment_->data(), n);
+    for (int i = 0; i < n; ++i) mine().ring(i) = shapes[std::size_t(i)];
+    address = segment_->address();
+  });
+  const auto addresses = gather(communicator, Among::node, address);
+  auto has_none = [&](int peer) { return addresses[std::size_t(peer)].descriptor < 0; };
+  if (!obstacle && std::any_of(partners.begin(), partners.end(), has_none)) obstacle = "";  // it says itself why not
+  if (!obstacle)
+    obstacle = obstacle_to([&] {
+      for (const int peer : partners) {
+        views_.push_back(SegmentView::map(addresses[std::size_t(peer)], true));
+        blocks_[std::size_t(peer)] = ControlBlock(views_.back()->data(), n);
+      }
+    });
+  obstacle_ = obstacle_of_node(communicator, obstacle);
   if (segment_) segment_->seal();
-  if (!usable_) segment_.reset(), views_.clear(), blocks_.assign(blocks_.size(), {}), ring_bytes_ = 0;
+  if (!usable()) segment_.reset(), views_.clear(), blocks_.assign(blocks_.size(), {}), ring_bytes_ = 0;
 }
 
 }  // namespace longshore::mpi

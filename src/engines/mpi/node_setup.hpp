@@ -27,6 +27,8 @@ class SharedParts {
   bool destination_visible(Index rank) const { return destinations_.count(rank) > 0; }
   Direction direction() const { return direction_; }
   const std::vector<std::shared_ptr<SegmentView>>& views() const { return views_; }
+  /// Why nothing is visible although it was wanted, in words; the same on all ranks of the node.
+  const std::string& obstacle() const { return obstacle_; }
   /// The same answer on both ends.
   Carrier carrier(const Motion& motion) const;
   /// The tasks of this process: local motions, and those that it pulls and pushes.
@@ -39,31 +41,35 @@ class SharedParts {
     Index offset = 0;
     std::byte* data = nullptr;  ///< once mapped, if needed here
   };
-  bool map(const Communicator& communicator, const HeldParts& parts);
+  void map(const Communicator& communicator, const HeldParts& parts);
   Direction direction_;
   std::map<Index, Mapped> sources_, destinations_;  ///< by layout rank
   std::vector<std::shared_ptr<SegmentView>> views_;
+  std::string obstacle_;
 };
 
-/// One process's mailbox and incoming rings, as it lies at the start of its control segment. Followed by `Flag done[n]`
-/// and `RingShape rings[n]` for the n processes of the node, then by the rings.
+/// One process's mailbox and incoming rings, as it lies at the start of its control segment: two flags of its own,
+/// `Flag done[n]` and `RingShape rings[n]` for the n processes of the node, then the rings.
 class ControlBlock {
  public:
   ControlBlock() = default;
   ControlBlock(std::byte* segment, int node_size) : segment_(segment), node_size_(node_size) {}
   static Index header_bytes(int node_size) {
-    return ceil_div((Index(sizeof(Flag)) + Index(sizeof(RingShape))) * node_size, 64) * 64 + Index(sizeof(Flag));
+    return ceil_div((Index(sizeof(Flag)) + Index(sizeof(RingShape))) * node_size, 64) * 64 + 2 * Index(sizeof(Flag));
   }
   /// The move that the owner has started: its sources may be read and its destinations written.
-  Flag& ready() const { return *reinterpret_cast<Flag*>(segment_); }
+  Flag& ready() const { return flags()[0]; }
+  /// Not 0: the owner's mover has broken off or is gone, and will do no more than it has done.
+  Flag& left() const { return flags()[1]; }
   /// The move in which process `from` has finished with the owner's arrays.
-  Flag& done(int from) const { return reinterpret_cast<Flag*>(segment_)[1 + from]; }
+  Flag& done(int from) const { return flags()[2 + from]; }
   /// The ring in which process `from` sends to the owner.
   RingShape& ring(int from) const { return reinterpret_cast<RingShape*>(&done(node_size_))[from]; }
   std::byte* segment() const { return segment_; }
   explicit operator bool() const { return segment_ != nullptr; }
 
  private:
+  Flag* flags() const { return reinterpret_cast<Flag*>(segment_); }
   std::byte* segment_ = nullptr;
   int node_size_ = 0;
 };
@@ -76,15 +82,16 @@ class ControlBlocks {
   /// process sends in a move finds room all at once if it is no more than `eager_bytes`.
   ControlBlocks(const Communicator& communicator, const std::vector<Index>& ring_bytes, const std::set<int>& partners,
                 Index element_bytes, Index budget, Index eager_bytes = 0);
-  /// False: the machine forbids shared control memory; everything goes through MPI.
-  bool usable() const { return usable_; }
+  /// False: there is an obstacle to shared control memory, in words; everything goes through MPI.
+  bool usable() const { return obstacle_.empty(); }
+  const std::string& obstacle() const { return obstacle_; }
   const ControlBlock& mine() const { return blocks_[std::size_t(me_)]; }
   const ControlBlock& of(int node_rank) const { return blocks_[std::size_t(node_rank)]; }
   Index ring_bytes() const { return ring_bytes_; }
 
  private:
   int me_;
-  bool usable_ = false;
+  std::string obstacle_;
   Index ring_bytes_ = 0;
   std::shared_ptr<SharedSegment> segment_;
   std::vector<std::shared_ptr<SegmentView>> views_;

@@ -20,7 +20,7 @@ NodeTraffic::NodeTraffic(int me, std::unique_ptr<ControlBlocks> control, NodeWor
     Task task{std::move(given.copy), {}};
     for (const int peer : given.peers) {
       const auto [place, fresh] = partner_of.try_emplace(peer, partners_.size());
-      if (fresh) partners_.push_back({control_->of(peer)});
+      if (fresh) partners_.push_back({peer, control_->of(peer)});
       task.partners.push_back(place->second);
       ++partners_[place->second].tasks;
     }
@@ -105,6 +105,25 @@ bool NodeTraffic::advance() {
     awaited_.erase(finished, awaited_.end());
   }
   return progress;
+}
+
+std::vector<Awaited> NodeTraffic::awaited(const Communicator& communicator) const {
+  std::set<int> peers(awaited_.begin(), awaited_.end());
+  for (const auto& partner : partners_)
+    if (partner.left > 0 && !partner.ready) peers.insert(partner.peer);
+  for (const auto& sender : senders_)
+    if (!sender.done()) peers.insert(sender.peer());
+  for (const auto& receiver : receivers_)
+    if (!receiver.done()) peers.insert(receiver.peer());
+  std::vector<Awaited> awaited;
+  for (const int peer : peers)
+    awaited.push_back(
+        {communicator.world_rank_of(peer), control_->of(peer).left().value.load(std::memory_order_acquire) != 0});
+  return awaited;
+}
+
+void NodeTraffic::leave() const {
+  if (mine_) mine_.left().value.store(1, std::memory_order_release);
 }
 
 void NodeTraffic::describe(std::string& text) const {

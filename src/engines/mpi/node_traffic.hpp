@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "engines/mpi/node_setup.hpp"
+#include "mpi/patience.hpp"
 
 namespace longshore::mpi {
 
@@ -37,6 +38,10 @@ class NodeTraffic {
   /// Does a bounded piece of work: at most one copy task and one packet a ring. True if anything was done.
   bool advance();
   bool done() const { return tasks_done_ && rings_done_ && awaited_.empty(); }
+  /// Those without whom it does not get on.
+  std::vector<Awaited> awaited(const Communicator& communicator) const;
+  /// Tells those who wait for this process that no more is done here.
+  void leave() const;
 
   Index workspace_bytes() const { return workspace_bytes_ + (control_ ? control_->ring_bytes() : 0); }
   void describe(std::string& text) const;
@@ -44,6 +49,7 @@ class NodeTraffic {
  private:
   /// A process of the node whose arrays this process's tasks touch.
   struct Partner {
+    int peer;
     ControlBlock block;
     std::size_t tasks = 0, left = 0;
     bool ready = false;

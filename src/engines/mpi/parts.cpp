@@ -24,8 +24,8 @@ void check_side(std::vector<Part>& parts, const Layout& layout, Index element_by
       continue;
     }
     check_local_array(part.array, layout, part.rank, element_bytes, what);
-    if (part.segment &&
-        !part.segment->contains(part.array.data, checked_mul(layout.allocated_size(part.rank), element_bytes)))
+    const auto segment = std::dynamic_pointer_cast<const SharedSegment>(part.memory);
+    if (segment && !segment->contains(part.array.data, checked_mul(layout.allocated_size(part.rank), element_bytes)))
       throw Error(ErrorKind::buffer, "the " + name + " does not lie in the shared segment it comes with");
     kept.push_back(std::move(part));
   }
@@ -80,22 +80,11 @@ HeldParts::HeldParts(const MotionPlan& plan, Holders holders, int me, std::vecto
   sort_motions(incoming_);
 }
 
-Part allocate(const Layout& layout, Index rank, Index element_bytes) {
-  Part part;
-  part.rank = rank;
-  part.array.shape = layout.local_shape(rank);
-  part.array.strides = layout.local_strides(rank, element_bytes);
-  const Index bytes = checked_mul(layout.allocated_size(rank), element_bytes);
-  if (auto segment = SharedSegment::create(bytes)) {
-    part.array.data = segment->data();
-    part.array.keeper = segment;
-    part.segment = segment;
-  } else {
-    auto memory = std::shared_ptr<std::byte[]>(new std::byte[std::size_t(std::max<Index>(bytes, 1))]);
-    part.array.data = memory.get();
-    part.array.keeper = keep(memory);
-  }
-  return part;
+Part allocate(const Layout& layout, Index rank, Index element_bytes, CommHandle comm) {
+  const auto memory = array_memory(comm, checked_mul(layout.allocated_size(rank), element_bytes));
+  return {rank,
+          {memory->data(), layout.local_shape(rank), layout.local_strides(rank, element_bytes), false, memory},
+          memory};
 }
 
 }  // namespace longshore::mpi

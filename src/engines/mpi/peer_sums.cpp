@@ -2,6 +2,8 @@
 
 #include <map>
 
+#include "mpi/patience.hpp"
+
 namespace longshore::mpi {
 
 namespace {
@@ -10,6 +12,7 @@ class PeerSums final : public SumsExchange {
  public:
   PeerSums(std::shared_ptr<Communicator> communicator, std::vector<int> receivers, std::vector<int> senders)
       : communicator_(std::move(communicator)),
+        patience_(*communicator_),
         tag_(communicator_->next_tag()),
         receivers_(std::move(receivers)),
         senders_(std::move(senders)) {}
@@ -31,7 +34,14 @@ class PeerSums final : public SumsExchange {
   bool test() override {
     bool done = true;
     for (auto* ends : {&out_, &in_})
-      for (auto& [peer, end] : *ends) done &= !end.transfer.active() || end.transfer.test();
+      for (auto& [peer, end] : *ends) {
+        if (!end.transfer.active()) continue;
+        if (end.transfer.test())
+          patience_.progress();
+        else
+          done = false;
+      }
+    if (!done) patience_.nothing([this] { return awaited(); });
     return done;
   }
   std::vector<std::uint64_t> expected() const override {
@@ -48,7 +58,16 @@ class PeerSums final : public SumsExchange {
     std::byte* data() { return reinterpret_cast<std::byte*>(sums.data()); }
     Index bytes() const { return Index(sums.size() * sizeof(std::uint64_t)); }
   };
+  std::vector<Awaited> awaited() const {
+    std::vector<Awaited> awaited;
+    for (const auto* ends : {&out_, &in_})
+      for (const auto& [peer, end] : *ends)
+        if (end.transfer.active()) awaited.push_back({peer});
+    return awaited;
+  }
+
   std::shared_ptr<Communicator> communicator_;
+  Patience patience_;
   int tag_;
   std::vector<int> receivers_, senders_;
   std::map<int, End> out_, in_;

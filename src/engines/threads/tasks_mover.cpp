@@ -9,6 +9,8 @@
 #include <mutex>
 #include <thread>
 
+#include "core/relax.hpp"
+
 namespace longshore {
 
 namespace {
@@ -18,12 +20,6 @@ constexpr int tasks_per_thread = 8;
 
 /// How often to look whether the helpers are done before sleeping until they are: some tens of microseconds.
 constexpr int patient_looks = 2000;
-
-inline void relax() {
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
-#endif
-}
 
 int available_processors() {
   cpu_set_t set;

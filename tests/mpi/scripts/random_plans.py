@@ -131,7 +131,7 @@ def one_case(draw, comm, number):
         from longshore import _arrays, _mpi
 
         n = layout.allocated_size(rank) * dtype.itemsize
-        return _arrays.empty_local(layout, rank, dtype, _mpi.shared_memory(n, comm) if n else None)
+        return _arrays.empty_local(layout, rank, dtype, _mpi.array_memory(n, comm) if n else None)
 
     try:
         inputs = {r: (ix, make(source.layout, r)) for r, ix in source.parts() if r % size == me}

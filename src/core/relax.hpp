@@ -1,0 +1,13 @@
+/// What a loop does that looks again and again for what another thread or process is about to write.
+#pragma once
+
+namespace longshore {
+
+/// Tells the processor that this is such a loop, so that it leaves more to others.
+inline void relax() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#endif
+}
+
+}  // namespace longshore

@@ -1,0 +1,97 @@
+#include "mpi/gather.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+
+#include "mpi/patience.hpp"
+
+namespace longshore::mpi {
+
+namespace {
+
+/// Waits for a collective that has been started: it cannot be complete before everybody has come.
+void wait_for(const Communicator& communicator, MPI_Request request, const char* call) {
+  Patience patience(communicator);
+  while (true) {
+    int done = 0;
+    check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), call);
+    if (done) return;
+    patience.nothing([&] {
+      std::vector<Awaited> all;
+      for (int k = 0; k < communicator.node_size(); ++k) all.push_back({communicator.world_rank_of(k)});
+      return all;
+    });
+    sched_yield();
+  }
+}
+
+/// Starts a collective from `mine` to as many bytes as `all` has, and waits for it.
+template <class Start>
+void collect(const Communicator& communicator, Among among, const char* call, std::span<const std::byte> mine,
+             std::span<std::byte> all, Start start) {
+  struct Held {
+    std::vector<std::byte> mine, all;
+    Start start;
+  };
+  auto held =
+      std::make_unique<Held>(Held{{mine.begin(), mine.end()}, std::vector<std::byte>(all.size()), std::move(start)});
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(held->start(held->mine.data(), held->all.data(),
+                        among == Among::world ? communicator.world() : communicator.node(), &request),
+            call);
+  try {
+    wait_for(communicator, request, call);
+  } catch (...) {
+    static_cast<void>(held.release());  // MPI may still read and write it
+    throw;
+  }
+  std::copy(held->all.begin(), held->all.end(), all.begin());
+}
+
+}  // namespace
+
+void gather_equal(const Communicator& communicator, Among among, std::span<const std::byte> mine,
+                  std::span<std::byte> all) {
+  collect(communicator, among, "MPI_Iallgather", mine, all,
+          [bytes = int(mine.size())](void* in, void* out, MPI_Comm comm, MPI_Request* made) {
+            return MPI_Iallgather(in, bytes, MPI_BYTE, out, bytes, MPI_BYTE, comm, made);
+          });
+}
+
+void find_smallest(const Communicator& communicator, Among among, std::span<Index> values) {
+  collect(communicator, among, "MPI_Iallreduce", std::as_bytes(values), std::as_writable_bytes(values),
+          [n = int(values.size())](void* in, void* out, MPI_Comm comm, MPI_Request* made) {
+            return MPI_Iallreduce(in, out, n, MPI_INT64_T, MPI_MIN, comm, made);
+          });
+}
+
+std::vector<std::string> gather_bytes(const Communicator& communicator, Among among, std::string_view mine) {
+  const auto lengths = gather(communicator, among, int(mine.size()));
+  std::vector<int> places(lengths.size());
+  std::exclusive_scan(lengths.begin(), lengths.end(), places.begin(), 0);
+  std::string all(std::size_t(places.back() + lengths.back()), '\0');
+  collect(communicator, among, "MPI_Iallgatherv", std::as_bytes(std::span(mine)),
+          std::as_writable_bytes(std::span(all)),
+          [n = int(mine.size()), lengths, places](void* in, void* out, MPI_Comm comm, MPI_Request* made) {
+            return MPI_Iallgatherv(in, n, MPI_BYTE, out, lengths.data(), places.data(), MPI_BYTE, comm, made);
+          });
+  std::vector<std::string> each;
+  for (std::size_t r = 0; r < lengths.size(); ++r)
+    each.push_back(all.substr(std::size_t(places[r]), std::size_t(lengths[r])));
+  return each;
+}
+
+std::string obstacle_of_node(const Communicator& communicator, const std::optional<std::string>& mine) {
+  Index free = !mine;
+  find_smallest(communicator, Among::node, std::span(&free, 1));
+  if (free) return {};
+  const auto all = gather_bytes(communicator, Among::node, mine.value_or(""));
+  const auto first = std::find_if(all.begin(), all.end(), [](const std::string& words) { return !words.empty(); });
+  if (first == all.end()) return "a process of the node has none";
+  return "rank " + std::to_string(communicator.world_rank_of(int(first - all.begin()))) + ": " + *first;
+}
+
+}  // namespace longshore::mpi

@@ -1,0 +1,236 @@
+"""A mistake of one rank alone: every rank hears of it, within seconds, and none waits for another. Every collective of the
+package, every argument, each rank in turn.
+
+    mpiexec -n P python mistakes.py
+"""
+
+import numpy as np
+from checks import ME, WORLD, P, check, raises_everywhere
+
+import longshore as ls
+from longshore import BlockPlan, FloorPlan, Region, VirtualComm, ranks
+
+SHAPE = (4 * P, 6)
+SECONDS = 20  # on a busy machine; a hang has no end
+
+
+class Nothing:
+    """Of no use for anything."""
+
+    def __repr__(self):
+        return "Nothing()"
+
+
+NOTHING = Nothing()
+
+
+def each_rank(kind, call, mistakes, *, right, raw=False):
+    """`call(value)` everywhere with the right value, but with a mistake on one rank. `raw`: the error may be a binding's."""
+    for value, *words in mistakes:
+        for who in range(P):
+            given = value if ME == who else right
+            text = raises_everywhere(kind, lambda: call(given() if callable(given) else given), *words, within_s=SECONDS)
+            assert f"rank {who}: rank {who}" not in text, text
+            if P > 1:
+                assert f"rank {who}" in text, (who, text)
+            assert raw or "incompatible function arguments" not in text, text
+
+
+def blocks_and_array(**how):
+    blocks = FloorPlan.even(Region.of_shape(SHAPE), P)
+    return blocks, ls.XArray(blocks, float, 1, comm=WORLD, **how)
+
+
+@check
+def binding_blocks():
+    blocks, u = blocks_and_array()
+    v = ls.XArray(blocks, float, 1, comm=WORLD)
+    other = ls.XArray(FloorPlan.even(Region.of_shape((4 * P, 8)), P), float, 1, comm=WORLD)
+    thin = ls.XArray(blocks, float, 0, comm=WORLD)
+    all_blocks = ls.XArray(blocks, float, 1)  # of no rank
+    own = [np.zeros(blocks[k].grow(1).shape) for k in blocks.owned_by(ME)]
+    frozen = [array.copy() for array in own]
+    for array in frozen:
+        array.flags.writeable = False
+    halo = BlockPlan.halo(blocks, 1)
+
+    def refused(mistakes, right=None):
+        each_rank(ls.LongshoreError, lambda value: halo.bind(u, comm=WORLD, **{name: value}), mistakes, right=right)
+
+    lists = [(NOTHING,), ("words",), (5,), ([NOTHING],), ([np.zeros((2, 2))],), ([],), (frozen,), ({},), (np.zeros((6, 8)),)]
+    arrays = [(other,), (all_blocks,), *([(thin, "ghost")] if P > 1 else [])]
+    each_rank(ls.LongshoreError, lambda value: halo.bind(value, comm=WORLD), [(None,), *lists, *arrays], right=u)
+    each_rank(ls.LongshoreError, lambda value: halo.bind(value, ghost=1, comm=WORLD), [(None,), *lists], right=own)
+    each_rank(ls.LongshoreError, lambda value: halo.bind(u, value, comm=WORLD), [*lists, *arrays], right=v)
+    for name in ("ghost", "destination_ghost"):
+        values = [("x",), (-1,), (3,), ((1,),), (NOTHING,), ((1, 2, 3),), (1 << 70,)]
+        how = {} if name == "ghost" else {"ghost": 1}
+        each_rank(
+            ls.LongshoreError,
+            lambda value: halo.bind(own, [array.copy() for array in own], comm=WORLD, **how, **{name: value}),
+            values,
+            right=1,
+        )
+    each_rank(ls.ArgumentError, lambda value: halo.bind(u, comm=WORLD, ghost=value), [(1, "knows its ghost")], right=None)
+
+    name = "combine"
+    refused([("sum", "sum"), (3, "combine"), (b"add",), (NOTHING,)])
+    refused([("sum", "sum"), (3, "combine")], right="add")
+    name = "threads"
+    refused([(2, "threads="), ("x",), (NOTHING,)])
+    name = "max_mem"
+    refused([("lots", "lots"), (-1,), (0,), ([],), (NOTHING,), (float("nan"),), (1 << 70,)])
+    for name in ("proxy", "checked"):
+        refused([("yes", name), (3, name), (None, name), (NOTHING, name)], right=False)
+    for name in ("aggregate", "preallocate"):
+        refused([("yes", name), (3, name), (NOTHING, name)])
+    name = "order"
+    refused([("X", "order"), (3, "order"), (None, "order"), (NOTHING, "order")], right="F")
+    name = "node"
+    refused([("teleport", "teleport"), (3, "node"), (NOTHING, "node")])
+    name = "packet_bytes"
+    refused([("x", name), (-1, name), (1 << 70, name), (1.5, name), (NOTHING, name)])
+    name = "exchange"
+    refused([("mail", "mail"), (3, name), (NOTHING, name)])
+    halo.bind(u, comm=WORLD)()
+
+
+@check
+def binding_blocks_otherwise():
+    """What is right by itself, but not what the others have been given."""
+    if P == 1:
+        return
+    blocks, u = blocks_and_array()
+    v = ls.XArray(blocks, float, 1, comm=WORLD)
+    halo = BlockPlan.halo(blocks, 1)
+
+    def differ(call, mistakes, right):
+        each_rank(ls.DisagreementError, call, mistakes, right=right)
+
+    differ(lambda value: halo.bind(u, comm=WORLD, combine=value), [("add",)], None)
+    differ(lambda value: halo.bind(u, comm=WORLD, checked=value), [(True,)], False)
+    differ(lambda value: halo.bind(u, comm=WORLD, order=value), [("C",)], "F")
+    differ(lambda value: halo.bind(u, comm=WORLD, node=value), [("ring",)], "auto")
+    differ(lambda value: halo.bind(u, comm=WORLD, aggregate=value), [(False,)], True)
+    differ(lambda value: halo.bind(u, comm=WORLD, packet_bytes=value), [(64,)], 0)
+    differ(lambda value: halo.bind(u, comm=WORLD, preallocate=value), [(False,)], None)
+    differ(lambda value: halo.bind(u, comm=WORLD, exchange=value), [("p2p",)], None)
+    differ(lambda value: halo.bind(u, value, comm=WORLD), [(v,)], None)
+    differ(lambda value: halo.bind(value, comm=WORLD), [(ls.XArray(blocks, "i8", 1, comm=WORLD), "int64")], u)
+    differ(lambda value: halo.bind(value, comm=WORLD), [(ls.XArray(blocks, float, 1, order="F", comm=WORLD),)], u)
+    plans = [BlockPlan.halo(blocks, 0), BlockPlan.halo(blocks, 1, corners=False), BlockPlan(blocks, blocks)]
+    plans += [BlockPlan.halo(blocks, 1, periodic=(True, False)), BlockPlan.copy_between(blocks, blocks), halo.reverse()]
+    differ(lambda plan: plan.bind(u, v, comm=WORLD, combine="add"), [(plan,) for plan in plans], halo)
+
+
+@check
+def binding_layouts():
+    rows, columns = ls.Layout(f"(BLOCK, *) on {P}", SHAPE), ls.Layout(f"(*, CYCLIC(2)) on {P}", SHAPE)
+    plan = ls.plan(rows, columns, "f8")
+    a, b = ls.empty(rows, "f8", rank=ME), ls.empty(columns, "f8", rank=ME)
+    frozen = b.copy()
+    frozen.flags.writeable = False
+    arrays = [("words",), (NOTHING,), (5,), ([NOTHING],), (np.zeros((2, 2)),), (np.zeros(3, object),), ({"x": a},)]
+    arrays += [({1 << 70: a},), ({-1: a},), ({ME: NOTHING},), ({ME: a, P + ME: a},), ({},)]
+    each_rank(ls.LongshoreError, lambda value: plan.bind(value, b, comm=WORLD), [*arrays, (None,), (a.view("i8"),)], right=a)
+    if all(columns.local_size(rank) for rank in range(P)):
+        each_rank(ls.LongshoreError, lambda value: plan.bind(a, value, comm=WORLD), [*arrays, (None,), (frozen,)], right=b)
+
+    def refused(mistakes, right=None):
+        each_rank(ls.LongshoreError, lambda value: plan.bind(a, b, comm=WORLD, **{name: value}), mistakes, right=right)
+
+    name = "max_mem"
+    refused([("lots", "lots"), (-1,), (0,), ([],), (NOTHING,), (1 << 70,)])
+    for name in ("alpha", "beta"):
+        refused([("x",), ([1, 2], name), (1j, name), (NOTHING,)], right=1.0)
+    name = "conjugate"
+    refused([("yes", name), (3, name), (NOTHING, name)], right=False)
+    name = "placement"
+    refused([("mail", "mail"), (3, name), (NOTHING, name)])
+    name = "node"
+    refused([("teleport", "teleport"), (3, name), (NOTHING, name)], right="auto")
+    if P > 1:
+        differ = [("alpha", 2.0, None), ("beta", 1.0, None), ("node", "ring", "auto")]
+        for name, value, right in differ:
+            each_rank(
+                ls.DisagreementError,
+                lambda value: plan.bind(a, b, comm=WORLD, **{name: value}),
+                [(value,)],
+                right=right,
+            )
+        others = [ls.plan(rows, columns, "i8"), ls.plan(rows, rows, "f8")]
+        others += [ls.plan(ls.Layout(f"(BLOCK, *) on {P}, order=F", SHAPE), columns, "f8")]
+        each_rank(
+            ls.LongshoreError,
+            lambda plan: plan.bind(*(ls.empty(side, plan.dtype, rank=ME) for side in (plan.source, plan.destination)), comm=WORLD),
+            [(other,) for other in others],
+            right=plan,
+        )
+    plan.bind(a, b, comm=WORLD)()
+
+
+@check
+def redistributing():
+    rows, columns = ls.Layout(f"(BLOCK, *) on {P}", SHAPE), ls.Layout(f"(*, CYCLIC(2)) on {P}", SHAPE)
+    a, out = ls.empty(rows, "f8", rank=ME), ls.empty(columns, "f8", rank=ME)
+    a[...] = ME
+    given = {"source": a, "source_layout": rows, "destination_layout": columns, "axes": None, "out": None}
+    given |= {"alpha": None, "beta": None, "conjugate": False, "max_mem": None}
+    large = ls.Layout(f"(BLOCK, *) on {P}", (4 * P, 7))
+    wrong = {
+        "source": [(NOTHING,), ("words",), (np.zeros((1, 1)),), (np.zeros(2, object),)],
+        "source_layout": [(None,), (NOTHING,), (large,), (ls.Layout(f"(BLOCK, *) on {P + 1}", SHAPE),)],
+        "destination_layout": [(None,), (NOTHING,), (large,), (ls.Layout(f"(BLOCK, *) on {P + 1}", SHAPE),)],
+        "axes": [((0, 0),), (NOTHING,), ((1,),), ("x",)],
+        "out": [(NOTHING,), ("words",), (np.zeros((1, 1)),), (np.zeros_like(out, "f4"),)],
+        "alpha": [("x",), (1j,), (NOTHING,)],
+        "beta": [(2.0, "out="), ("x",)],
+        "conjugate": [("yes",), (3,)],
+        "max_mem": [("lots",), (-1,), (NOTHING,)],
+    }
+    for name, mistakes in wrong.items():
+        each_rank(
+            ls.LongshoreError,
+            lambda value: ls.redistribute(comm=WORLD, **(given | {name: value})),
+            mistakes,
+            right=given[name],
+            raw=True,
+        )
+    ls.redistribute(comm=WORLD, **given)
+
+
+@check
+def not_collective():
+    """Whoever makes a mistake hears of it; nobody else has to be there."""
+    if ME == P - 1:
+        blocks = FloorPlan.even(Region.of_shape(SHAPE), P)
+        rows = ls.Layout(f"(BLOCK, *) on {P}", SHAPE)
+        for call in (
+            lambda: ls.XArray(blocks, object, comm=WORLD),
+            lambda: ls.XArray(blocks, float, -1, comm=WORLD),
+            lambda: ls.XArray(blocks.with_owners([P] * P), float, comm=WORLD),
+            lambda: ls.XArray(blocks, float, comm="world"),
+            lambda: ls.empty(rows, object, comm=WORLD),
+            lambda: ls.empty(rows, float, comm="world"),
+            lambda: BlockPlan.halo(blocks, 1).bind([], comm="world"),
+        ):
+            try:
+                call()
+            except ls.LongshoreError:
+                continue
+            raise AssertionError("no error")
+
+
+@check
+def virtual_communicators():
+    numbers = [(NOTHING,), ("x",), (1.5,), (None,), (1 << 70,)]
+    each_rank(ls.LongshoreError, lambda value: ranks.split(WORLD, value, 0), numbers, right=0)
+    each_rank(ls.LongshoreError, lambda value: ranks.split(WORLD, 0, value), numbers, right=0)
+    everybody = VirtualComm.over(WORLD)
+    each_rank(ls.LongshoreError, lambda value: everybody.split(value), numbers, right=0)
+    each_rank(ls.LongshoreError, lambda value: everybody.split(0, value), numbers, right=0)
+    contexts = [(NOTHING,), ("x",), (1 << 70,), (1 << 31,), (-1, "context"), (everybody.contexts, "context")]
+    contexts += [(0, "context")] if P == 1 else [(0, "context"), (8, "context")]
+    each_rank(ls.LongshoreError, lambda value: everybody.split(0, context=value), contexts, right=7)
+    each_rank(ls.LongshoreError, lambda value: ranks.rank_map_of(WORLD, value), [(NOTHING,), (None,), ("x",)], right=WORLD)
+    everybody.Free()
