@@ -23,18 +23,19 @@ bool Patience::due() {
 }
 
 void Patience::look(const std::vector<Awaited>& awaited) {
-  const auto gone = std::find_if(awaited.begin(), awaited.end(),
-                                 [this](const Awaited& one) { return one.left || communicator_->has_ended(one.rank); });
-  const int suspect = gone == awaited.end() ? -1 : gone->rank;
-  if (suspect < 0 || std::exchange(suspect_, suspect) != suspect) {
-    suspect_ = suspect;
+  auto gone = [this](const Awaited& one) { return one.left || communicator_->has_ended(one.rank); };
+  auto same = [this](const Awaited& one) { return one.rank == suspect_; };
+  const auto before = std::find_if(awaited.begin(), awaited.end(), same);
+  if (before == awaited.end() || !gone(*before)) {
+    const auto first = std::find_if(awaited.begin(), awaited.end(), gone);
+    suspect_ = first == awaited.end() ? -1 : first->rank;
     return;
   }
-  const std::string who = "rank " + std::to_string(suspect), me = "rank " + std::to_string(communicator_->rank());
+  const std::string who = "rank " + std::to_string(suspect_), me = "rank " + std::to_string(communicator_->rank());
   throw Error(ErrorKind::transport,
-              gone->left ? who + " has given up this move, for its mover failed or was destroyed, while " + me +
+              before->left ? who + " has given up this move, for its mover failed or was destroyed, while " + me +
                                " waited for it: what was to be written holds anything; bind the mover anew"
-                         : who + " (process " + std::to_string(communicator_->process_number(suspect)) +
+                         : who + " (process " + std::to_string(communicator_->process_number(suspect_)) +
                                " of this node) has ended while " + me +
                                " waited for it: what was to be written holds anything");
 }

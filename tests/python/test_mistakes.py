@@ -1,5 +1,8 @@
 """Wrong input gets a clear error, and nothing is written."""
 
+import random
+import threading
+
 import longshore as ls
 import numpy as np
 import pytest
@@ -136,6 +139,41 @@ def test_start_twice():
         mover.wait()
     with pytest.raises(ls.ArgumentError, match=r"test\(\) without start"):
         bind().test()
+
+
+@pytest.mark.parametrize("proxy", [False, True])
+def test_a_mover_in_two_threads(proxy):
+    """Whatever two threads do with one mover at once is refused by name or done whole."""
+    rows = ls.FloorPlan([ls.Region.of_shape((400, 300))], [0])
+    columns = ls.FloorPlan(ls.regions.split_evenly(ls.Region.of_shape((400, 300)), (1, 5)), [0] * 5)
+    u, v = ls.XArray(rows, float), ls.XArray(columns, float)
+    u[0][...] = np.arange(u[0].size).reshape(u[0].shape)
+    mover = ls.BlockPlan.copy_between(rows, columns).bind(u, v, threads=2, proxy=proxy)
+    other_errors, refused = [], []
+
+    def use(seed):
+        choose = random.Random(seed)
+        for _ in range(300):
+            try:
+                choose.choice([mover.start, mover.test, mover.wait, mover])()
+            except ls.ArgumentError as error:
+                refused.append(str(error))
+            except BaseException as error:
+                other_errors.append(error)
+
+    threads = [threading.Thread(target=use, args=[seed]) for seed in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not other_errors and refused
+    try:
+        mover.wait()
+    except ls.ArgumentError as error:
+        assert "without start()" in str(error)
+    mover()
+    for k, region in enumerate(columns):
+        np.testing.assert_array_equal(v[k], u[0][region.slices(ls.Region.of_shape((400, 300)))])
 
 
 @pytest.mark.parametrize("dtype", ["f8", "datetime64[s]"])  # NumPy lends no buffer of dates

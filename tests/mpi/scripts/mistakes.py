@@ -4,6 +4,12 @@ package, every argument, each rank in turn.
     mpiexec -n P python mistakes.py
 """
 
+import os
+import signal
+import subprocess
+import threading
+import time
+
 import numpy as np
 from checks import ME, WORLD, P, check, raises_everywhere
 
@@ -197,6 +203,86 @@ def redistributing():
             raw=True,
         )
     ls.redistribute(comm=WORLD, **given)
+
+
+@check
+def stopped_or_slow_is_not_dead():
+    if P == 1:
+        return
+    rows, columns = ls.Layout(f"(BLOCK, *) on {P}", SHAPE), ls.Layout(f"(*, CYCLIC(2)) on {P}", SHAPE)
+    plan = ls.plan(rows, columns, "f8")
+    for node, stop in (("auto", True), ("messages", False)):
+        a, b = ls.empty(rows, "f8", comm=WORLD), ls.empty(columns, "f8", comm=WORLD)
+        a[...] = ME
+        mover = plan.bind(a, b, comm=WORLD, node=node)
+        WORLD.Barrier()
+        begin = time.monotonic()
+        if ME == 1 and stop:
+            subprocess.Popen(["sh", "-c", f"sleep 3; kill -CONT {os.getpid()}"])
+            os.kill(os.getpid(), signal.SIGSTOP)
+        elif ME == 1:
+            time.sleep(3)
+        mover()
+        assert time.monotonic() - begin > 2
+        assert (b == np.repeat(np.arange(P), 4)[:, None]).all()
+
+
+@check
+def two_threads():
+    """Whoever uses a mover that another thread is waiting with is refused; who waits gets what it waits for."""
+    blocks, u = blocks_and_array()
+    for how in ({}, {"node": "messages"}, {"proxy": True}, {"checked": True}, {"proxy": True, "checked": True}):
+        mover = BlockPlan.halo(blocks, 1).bind(u, comm=WORLD, **how)
+        mover()
+        WORLD.Barrier()
+        if P > 1 and ME == 1:
+            time.sleep(0.3)  # somebody has to wait
+        mover.start()
+        refused = []
+
+        def call(what):
+            try:
+                what()
+            except ls.ArgumentError as error:
+                refused.append(str(error))
+
+        threads = [threading.Thread(target=call, args=[what]) for what in (mover.wait, mover.wait, mover.test)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if P > 1 and ME == 0:
+            assert any("another thread is in" in words for words in refused), refused
+        try:
+            mover.wait()  # if all have been refused
+        except ls.ArgumentError:
+            pass
+        WORLD.Barrier()
+
+
+@check
+def gone_before_it_is_asked():
+    """A mover that is destroyed in the middle of a move: the others hear of it."""
+    if P == 1:
+        return
+    blocks, u = blocks_and_array()
+    for who in range(P):
+        mover = BlockPlan.halo(blocks, 1).bind(u, comm=WORLD)
+        mover()
+        if ME == who:
+            mover = None
+            WORLD.Barrier()
+            continue
+        WORLD.Barrier()
+        waits = abs(ME - who) == 1
+        try:
+            if waits:
+                mover()
+        except ls.TransportError as error:
+            assert f"rank {who} has given up this move" in str(error), error
+        else:
+            assert not waits
+    WORLD.Barrier()
 
 
 @check

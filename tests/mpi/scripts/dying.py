@@ -1,0 +1,126 @@
+"""Ranks that are killed while others wait for them: those hear of it within seconds, whatever they wait in.
+
+    mpiexec -n 12 python dying.py FOLDER
+
+Ranks 0 and 1 wait; of the others, one a way, each is killed in its turn. The launcher would end everybody then, so what it
+starts is a process that stays, and the rank its child. Nobody calls MPI_Finalize, which would wait for the dead. Rank 0
+prints a line a way.
+"""
+
+import os
+import signal
+import sys
+import time
+import traceback
+from pathlib import Path
+
+folder = Path(sys.argv[1])
+if child := os.fork():
+    status = os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)  # it stays a zombie, which has ended too
+    if status.si_code == os.CLD_KILLED:
+        while not (folder / "done").exists():
+            time.sleep(0.05)
+        os._exit(0)
+    (folder / "done").touch()
+    os._exit(status.si_status)
+
+import longshore as ls  # noqa: E402: MPI is the child's
+from longshore import BlockPlan, FloorPlan, Region  # noqa: E402
+from mpi4py import MPI  # noqa: E402
+
+SECONDS = 15  # on a busy machine
+SHAPE = (18, 40)
+WAITING, VICTIM = (0, 1), 2  # of the three of a way
+
+
+def halo(comm, **options):
+    blocks = FloorPlan.even(Region.of_shape(SHAPE), 3)
+    u = ls.XArray(blocks, float, 1, comm=comm)
+    return BlockPlan.halo(blocks, 1, periodic=(True, True)).bind(u, comm=comm, **options)
+
+
+def transpose(comm, node, shared):
+    rows, columns = ls.Layout("(BLOCK, *) on 3", SHAPE), ls.Layout("(*, BLOCK) on 3", SHAPE)
+    how = dict(comm=comm) if shared else dict(rank=comm.rank)
+    a, b = ls.empty(rows, "f8", **how), ls.empty(columns, "f8", **how)
+    return ls.plan(rows, columns, "f8").bind(a, b, comm=comm, node=node)
+
+
+def test_again_and_again(mover):
+    mover.start()
+    while not mover.test():
+        pass
+
+
+def start_and_wait(mover):
+    mover.start()
+    mover.wait()
+
+
+def move(mover):
+    mover()
+
+
+# How a mover is bound, and what is called of it.
+WAYS = {
+    "binding": (halo, None),
+    "direct": (lambda comm: transpose(comm, "auto", True), start_and_wait),
+    "tested": (lambda comm: transpose(comm, "auto", True), test_again_and_again),
+    "ring": (lambda comm: transpose(comm, "ring", False), move),
+    "messages": (lambda comm: transpose(comm, "messages", False), start_and_wait),
+    "packets": (lambda comm: halo(comm, node="messages", packet_bytes=64), move),
+    "blocks": (halo, move),
+    "checked": (lambda comm: halo(comm, checked=True), move),
+    "proxy": (lambda comm: halo(comm, proxy=True), start_and_wait),
+    "alltoall": (lambda comm: halo(comm, node="messages", exchange="alltoall"), move),
+}
+
+
+def wait_for(path):
+    while not path.exists():
+        time.sleep(0.02)  # without MPI, which would take the processor
+
+
+def carry_out(way, comm):
+    bind, call = WAYS[way]
+    mover = bind(comm)
+    mover()
+    comm.Barrier()
+    if comm.rank == VICTIM:
+        os.kill(os.getpid(), signal.SIGKILL)
+    begin = time.monotonic()
+    try:
+        call(mover) if call else bind(comm)
+    except ls.TransportError as error:
+        text, took = str(error), time.monotonic() - begin
+    else:
+        raise AssertionError("no error")
+    assert took < SECONDS, (took, text)
+    (folder / f"{way}-{comm.rank}").write_text(text)
+    if comm.rank == 0:
+        wait_for(folder / f"{way}-1")
+        print(f"{way}: {took:.1f} s, {text}", flush=True)
+
+
+def main():
+    rank = MPI.COMM_WORLD.rank
+    everybody = MPI.COMM_WORLD.Get_group()
+    for k, way in enumerate(WAYS):
+        if rank not in (*WAITING, VICTIM + k):
+            continue
+        if rank == 0:
+            (folder / f"{way}-begins").touch()
+        wait_for(folder / f"{way}-begins")
+        comm = MPI.COMM_WORLD.Create_group(everybody.Incl([*WAITING, VICTIM + k]), k)
+        carry_out(way, comm)
+    if rank == 1:
+        wait_for(folder / f"{list(WAYS)[-1]}-0")
+
+
+try:
+    main()
+except BaseException:
+    traceback.print_exc()
+    sys.stderr.flush()
+    os._exit(1)
+os._exit(0)

@@ -1,0 +1,177 @@
+"""What arrays and movers take of a machine: descriptors and memory.
+
+    mpiexec -n P python memory.py
+"""
+
+import gc
+import os
+import resource
+import sys
+import warnings
+
+import numpy as np
+from checks import ME, WORLD, P, check, main
+
+import longshore as ls
+from longshore import BlockPlan, FloorPlan, Region
+
+
+def descriptors():
+    return len(os.listdir("/proc/self/fd"))
+
+
+def shared_pages():
+    """Bytes of the files that this process's arrays lie in."""
+    held = 0
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            if os.readlink(f"/proc/self/fd/{name}").startswith("/memfd:longshore"):
+                held += os.stat(f"/proc/self/fd/{name}").st_blocks * 512
+        except FileNotFoundError:  # the listing's own
+            pass
+    return held
+
+
+def layouts(shape=(8 * P, 6)):
+    return ls.Layout(f"(BLOCK, *) on {P}", shape), ls.Layout(f"(*, CYCLIC(2)) on {P}", shape)
+
+
+def moved(a, b, rows, columns, comm=WORLD):
+    """Moves between two arrays, and says which way."""
+    a[...] = ME + 1
+    mover = ls.plan(rows, columns, a.dtype).bind(a, b, comm=comm)
+    mover()
+    assert (b == np.repeat(np.arange(P) + 1, rows.shape[0] // P)[:, None]).all()
+    return mover
+
+
+@check
+def ten_thousand_arrays():
+    rows, columns = layouts()
+    first = ls.empty(rows, "f8", comm=WORLD), ls.empty(columns, "f8", comm=WORLD)
+    moved(*first, rows, columns)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    before = descriptors()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (before + 40, hard))
+    try:
+        arrays = [ls.empty(side, "f8", comm=WORLD) for _ in range(4500) for side in (rows, columns)]
+        blocks = FloorPlan.even(Region.of_shape((8 * P, 6)), P)
+        xarrays = [ls.XArray(blocks, float, 1, comm=WORLD) for _ in range(1000)]
+        assert descriptors() <= before + 1, (before, descriptors())
+        for a, b in (arrays[:2], arrays[-2:], first):
+            mover = moved(a, b, rows, columns)
+            assert P == 1 or "straight" in mover.path, mover.path
+            assert mover.obstacle == ""
+        for u in (xarrays[0], xarrays[-1]):
+            mover = BlockPlan.halo(blocks, 1).bind(u, comm=WORLD, node="direct")
+            mover()
+            assert P == 1 or "straight" in mover.path, mover.path
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@check
+def memory_is_given_back():
+    rows, columns = layouts((P << 9, 1 << 10))
+    before = shared_pages()
+    arrays = [ls.empty(side, "f8", comm=WORLD) for _ in range(4) for side in (rows, columns)]
+    if P > 1:
+        assert shared_pages() >= before + sum(a.nbytes for a in arrays)
+        moved(*arrays[:2], rows, columns)
+    WORLD.Barrier()
+    del arrays
+    gc.collect()
+    WORLD.Barrier()
+    assert shared_pages() <= before + (1 << 20), (before, shared_pages())
+
+
+@check
+def a_communicator_gives_its_descriptor_back():
+    rows, columns = layouts()
+    moved(ls.empty(rows, "f8", comm=WORLD), ls.empty(columns, "f8", comm=WORLD), rows, columns)
+    before = descriptors()
+    for _ in range(20):
+        comm = WORLD.Dup()
+        a, b = ls.empty(rows, "f8", comm=comm), ls.empty(columns, "f8", comm=comm)
+        mover = moved(a, b, rows, columns, comm)
+        del mover
+        comm.Free()
+        a[...] = 7  # an array outlives its communicator
+        del a, b
+        gc.collect()
+    assert descriptors() <= before + 1, (before, descriptors())
+
+
+@check
+def what_keeps_memory_from_being_shared_is_told():
+    if P == 1:
+        return
+    rows, columns = layouts()
+    comm = WORLD.Dup()  # with no descriptor yet
+    ls.plan(rows, columns, "f8").bind(*(ls.empty(side, "f8", rank=ME) for side in (rows, columns)), comm=comm)()
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if ME == 1:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        try:
+            a, b = ls.empty(rows, "f8", comm=comm), ls.empty(columns, "f8", comm=comm)
+            u = ls.XArray(FloorPlan.even(Region.of_shape((8 * P, 6)), P), float, 1, comm=comm)
+            mover = ls.plan(rows, columns, "f8").bind(a, b, comm=comm)
+            blocks_mover = BlockPlan.halo(u.blocks, 1).bind(u, comm=comm)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    for one in (mover, blocks_mover):
+        one()
+        assert one.obstacle.startswith("rank 1: ") and "Too many open files" in one.obstacle, one.obstacle
+        assert one.obstacle in one.path and "MPI messages" in one.path, one.path
+    assert (len(told) == 2) == (ME == 1), [str(warning.message) for warning in told]
+    # Enough descriptors by now, but those arrays stay where they are.
+    mover = moved(a, b, rows, columns, comm)
+    assert (ME == 1) == ("ordinary memory: memfd_create" in mover.path), mover.path
+    del mover, one, blocks_mover
+    comm.Free()
+
+
+@check
+def a_limit_on_files():
+    """`ulimit -f` counts shared memory as files: a signal would end the process."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    rows, columns = layouts((256 * P, 512))
+    comm = WORLD.Dup()
+    resource.setrlimit(resource.RLIMIT_FSIZE, (16 << 20, hard))
+    try:
+        arrays = [ls.empty(side, "f8", comm=comm) for _ in range(20) for side in (rows, columns)]  # of 1 MiB each
+        large = ls.empty(ls.Layout(f"(BLOCK, *) on {P}", (1 << 12, 1 << 12)), "f8", comm=comm)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    large[...] = 1
+    for a, b in (arrays[:2], arrays[-2:]):
+        mover = moved(a, b, rows, columns, comm)
+        assert P == 1 or "straight" in mover.path, mover.path
+    del mover
+    comm.Free()
+
+
+@check
+def a_forked_child_lets_go():
+    """What a child inherits is its parent's: nothing is given back, and nothing is given away twice."""
+    rows, columns = layouts((256 * P, 512))
+    arrays = [ls.empty(rows, "f8", comm=WORLD), ls.empty(columns, "f8", comm=WORLD)]
+    arrays[0][...] = 5
+    sys.stdout.flush()
+    child = os.fork()
+    if child == 0:
+        try:
+            arrays.clear()
+            gc.collect()
+            os._exit(0)
+        finally:
+            os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert (arrays[0] == 5).all()
+    WORLD.Barrier()
+    moved(*arrays, rows, columns)
+
+
+main()
