@@ -22,8 +22,11 @@ void bind_plans(nb::module_& module) {
             new (self) MotionPlan(source, destination, itemsize, to_axes(axes, source.rank_of_array()));
           },
           nb::arg("source"), nb::arg("destination"), nb::arg("itemsize"), nb::arg("axes") = nb::none())
-      .def_prop_ro("source", &MotionPlan::source, "The layout the array is in.")
-      .def_prop_ro("destination", &MotionPlan::destination, "The layout it is wanted in.")
+      .def_prop_ro(
+          "source", [](const MotionPlan& p) -> const Layout& { return p.source(); }, "The layout the array is in.")
+      .def_prop_ro(
+          "destination", [](const MotionPlan& p) -> const Layout& { return p.destination(); },
+          "The layout it is wanted in.")
       .def_prop_ro(
           "axes", [](const MotionPlan& p) { return nb::tuple(nb::cast(p.axes())); },
           "Destination dimension d is source dimension axes[d].", nb::sig("def axes(self) -> tuple[int, ...]"))

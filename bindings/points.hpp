@@ -1,6 +1,7 @@
 /// Points, shapes and what goes with them, as Python gives them and as it gets them.
 #pragma once
 
+#include "lists.hpp"
 #include "longshore/regions/axes.hpp"
 #include "longshore/regions/partition.hpp"
 #include "rooms.hpp"

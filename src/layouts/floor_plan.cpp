@@ -126,8 +126,8 @@ Index FloorPlan::owner(Index k) const {
   return data_->owners[k];
 }
 
-std::vector<Region> FloorPlan::regions() const {
-  std::vector<Region> regions;
+List<Region> FloorPlan::regions() const {
+  List<Region> regions;
   regions.reserve(std::size_t(size()));
   for (Index k = 0; k < size(); ++k) regions.push_back(region(k));
   return regions;
@@ -149,7 +149,7 @@ Region FloorPlan::bounding() const {
   return data_->look_ups->bounding.get([&] { return bounding_region(regions(), dims()); });
 }
 
-const RegionIndex& FloorPlan::index() const {
+const RegionIndex& FloorPlan::index() const& {
   return data_->look_ups->index.get(
       [&] { return dims() > 0 ? RegionIndex(dims(), bounds()) : RegionIndex(regions()); });
 }

@@ -93,24 +93,24 @@ XArray XArray::over(FloorPlan blocks, std::optional<Index> rank, GridFormat form
   return array;
 }
 
-const std::vector<Index>& XArray::owned() const {
+const std::vector<Index>& XArray::owned() const& {
   static const std::vector<Index> none;
   return grids_ ? grids_->owned : none;
 }
 
-const std::vector<Grid>& XArray::grids() const {
+const std::vector<Grid>& XArray::grids() const& {
   static const std::vector<Grid> none;
   return grids_ ? grids_->grids : none;
 }
 
-const std::vector<std::shared_ptr<const Keeper>>& XArray::keepers() const {
+const std::vector<std::shared_ptr<const Keeper>>& XArray::keepers() const& {
   static const std::vector<std::shared_ptr<const Keeper>> none;
   return grids_ ? grids_->keepers : none;
 }
 
 bool XArray::owns(Index block) const { return std::binary_search(owned().begin(), owned().end(), block); }
 
-const Grid& XArray::grid(Index block) const {
+const Grid& XArray::grid(Index block) const& {
   const auto place = std::lower_bound(owned().begin(), owned().end(), block);
   if (place != owned().end() && *place == block) return grids_->grids[std::size_t(place - owned().begin())];
   const Index owner = blocks_.owner(block);  // throws where there is no such block

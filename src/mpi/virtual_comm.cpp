@@ -117,7 +117,7 @@ VirtualComm VirtualComm::split(Index colour, Index key, std::optional<int> given
   return VirtualComm(std::make_shared<State>(trunk, std::move(map), rank, std::move(context)));
 }
 
-const RankMap& VirtualComm::map() const { return state_->map; }
+const RankMap& VirtualComm::map() const& { return state_->map; }
 Index VirtualComm::rank() const { return state_->rank; }
 int VirtualComm::tag_ub() const { return (1 << state_->trunk->tag_bits) - 2; }
 int VirtualComm::context() const { return state_->context.number(); }

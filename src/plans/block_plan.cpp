@@ -147,8 +147,8 @@ void BlockPlan::for_each(const Each& f) const {
 }
 
 template <class F>
-std::vector<BlockMotion> BlockPlan::in_order(F&& wanted) const {
-  std::vector<BlockMotion> all;
+List<BlockMotion> BlockPlan::in_order(F&& wanted) const {
+  List<BlockMotion> all;
   auto take = [&](const BlockMotion& motion) {
     if (wanted(motion)) all.push_back(motion);
   };
@@ -169,21 +169,21 @@ void BlockPlan::check_rank(Index rank) const {
                                          "'s; it does not hold the motions of rank " + std::to_string(rank));
 }
 
-std::vector<BlockMotion> BlockPlan::motions() const {
+List<BlockMotion> BlockPlan::motions() const {
   return in_order([](const BlockMotion&) { return true; });
 }
 
-std::vector<BlockMotion> BlockPlan::receives(Index rank) const {
+List<BlockMotion> BlockPlan::receives(Index rank) const {
   check_rank(rank);
   return in_order([&](const BlockMotion& motion) { return destination().owner(motion.destination) == rank; });
 }
 
-std::vector<BlockMotion> BlockPlan::sends(Index rank) const {
+List<BlockMotion> BlockPlan::sends(Index rank) const {
   check_rank(rank);
   return in_order([&](const BlockMotion& motion) { return source().owner(motion.source) == rank; });
 }
 
-std::vector<BlockPlan::Volume> BlockPlan::volumes() const {
+List<BlockPlan::Volume> BlockPlan::volumes() const {
   std::map<std::pair<Index, Index>, Volume> found;
   for_each([&](const BlockMotion& motion) {
     const Index from = source().owner(motion.source), to = destination().owner(motion.destination);
@@ -191,7 +191,7 @@ std::vector<BlockPlan::Volume> BlockPlan::volumes() const {
     ++volume.motions;
     volume.points = checked_add(volume.points, motion.points());
   });
-  std::vector<Volume> volumes;
+  List<Volume> volumes;
   for (const auto& [ranks, volume] : found) volumes.push_back(volume);
   return volumes;
 }

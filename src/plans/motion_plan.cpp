@@ -129,14 +129,14 @@ void MotionPlan::for_each_receive(Index rank, const std::function<void(const Mot
   });
 }
 
-std::vector<Motion> MotionPlan::sends(Index rank) const {
-  std::vector<Motion> result;
+List<Motion> MotionPlan::sends(Index rank) const {
+  List<Motion> result;
   for_each_send(rank, [&](const Motion& motion) { result.push_back(motion); });
   return result;
 }
 
-std::vector<Motion> MotionPlan::receives(Index rank) const {
-  std::vector<Motion> result;
+List<Motion> MotionPlan::receives(Index rank) const {
+  List<Motion> result;
   for_each_receive(rank, [&](const Motion& motion) { result.push_back(motion); });
   return result;
 }

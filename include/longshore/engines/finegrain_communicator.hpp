@@ -1,6 +1,8 @@
 /// Communicators of the finegrain engine: some ranks of a world, in an order, with messages and meetings of their own.
 #pragma once
 
+#include <utility>
+
 #include "longshore/engines/finegrain.hpp"
 #include "longshore/ranks/rank_map.hpp"
 
@@ -21,7 +23,8 @@ class Communicator {
 
   Index rank() const { return rank_; }
   Index size() const { return members().size(); }
-  const RankMap& members() const;
+  const RankMap& members() const&;
+  RankMap members() && { return std::as_const(*this).members(); }
 
   // As `Rank` has them, among the members.
   void send(Index to, Index tag, std::span<const std::byte> message);

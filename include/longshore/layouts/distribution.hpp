@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "longshore/core/checked.hpp"
@@ -37,7 +38,8 @@ class Distribution {
   Index block() const { return block_; }  ///< block size; the extent for `collapsed`, 0 for `general_block`
   Index source() const { return source_; }
   Index origin() const { return origin_; }
-  const std::vector<Index>& sizes() const { return sizes_; }
+  const std::vector<Index>& sizes() const& { return sizes_; }
+  std::vector<Index> sizes() && { return std::move(sizes_); }
   /// True when every coordinate owns at most one interval.
   bool intervals() const;
 

@@ -6,8 +6,10 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "longshore/core/list.hpp"
 #include "longshore/layouts/layout.hpp"
 #include "longshore/layouts/owner_map.hpp"
 #include "longshore/regions/axes.hpp"
@@ -37,15 +39,17 @@ class FloorPlan {
   Index owner(Index k) const;
   Map owners() const { return data_->owners.to_map(); }
   /// Those who own something: in the regions' order where each owns one, else ascending.
-  const RankMap& owning_ranks() const { return data_->owners.ranks(); }
-  std::vector<Region> regions() const;
+  RankMap owning_ranks() const { return data_->owners.ranks(); }
+  List<Region> regions() const;
   /// The lower, then the upper coordinates of every region, one region after the other.
-  std::span<const Index> bounds() const { return data_->bounds; }
+  std::span<const Index> bounds() const& { return data_->bounds; }
+  std::vector<Index> bounds() && { return data_->bounds; }
   /// The regions that a rank owns, ascending.
   std::vector<Index> owned_by(Index rank) const;
   Index world_size() const { return data_->world_size; }  ///< one more than the largest owner
   Region bounding() const;
-  const RegionIndex& index() const;  ///< which regions meet a given one
+  const RegionIndex& index() const&;  ///< which regions meet a given one
+  RegionIndex index() && { return std::as_const(*this).index(); }
   Index points() const;  ///< of all regions, overlaps counted as often as they occur. Throws `Error(overflow)`
 
   /// The same regions, each grown by these ghost widths (negative ones trim).

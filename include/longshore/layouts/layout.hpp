@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "longshore/layouts/distribution.hpp"
@@ -53,10 +54,13 @@ class Layout {
   Layout(std::vector<Distribution> dimensions, ProcessGrid grid, Order order = Order::C, Index ld = 0);
 
   std::size_t rank_of_array() const { return dimensions_.size(); }  ///< number of dimensions
-  const std::vector<Index>& shape() const { return shape_; }
+  const std::vector<Index>& shape() const& { return shape_; }
+  std::vector<Index> shape() && { return std::move(shape_); }
   Index size() const { return size_; }  ///< elements of the whole array
-  const std::vector<Distribution>& dimensions() const { return dimensions_; }
-  const ProcessGrid& grid() const { return grid_; }
+  const std::vector<Distribution>& dimensions() const& { return dimensions_; }
+  std::vector<Distribution> dimensions() && { return std::move(dimensions_); }
+  const ProcessGrid& grid() const& { return grid_; }
+  ProcessGrid grid() && { return std::move(grid_); }
   Order order() const { return order_; }
   Index ld() const { return ld_; }
   std::string to_string() const;

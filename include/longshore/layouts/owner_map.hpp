@@ -1,6 +1,7 @@
 /// `OwnerMap`: which rank each of several things belongs to, in few bits each.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "longshore/ranks/rank_map.hpp"
@@ -25,7 +26,8 @@ class OwnerMap {
   Index operator[](Index k) const { return ranks_.select(which_.empty() ? k : which_[k]); }
   Map to_map() const;
   /// Those who own something: each with its one thing in the things' order, or in ascending order.
-  const RankMap& ranks() const { return ranks_; }
+  const RankMap& ranks() const& { return ranks_; }
+  RankMap ranks() && { return std::move(ranks_); }
   bool one_each() const { return which_.empty(); }
   Index bytes() const { return ranks_.bytes() + which_.memory_bytes(); }
   bool operator==(const OwnerMap&) const = default;

@@ -4,6 +4,7 @@
 #include <array>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "longshore/core/memory.hpp"
@@ -45,19 +46,25 @@ class XArray {
   static XArray over(FloorPlan blocks, std::optional<Index> rank, GridFormat format, std::vector<Grid> grids,
                      std::vector<std::shared_ptr<const Keeper>> keepers = {});
 
-  const FloorPlan& blocks() const { return blocks_; }
+  const FloorPlan& blocks() const& { return blocks_; }
+  FloorPlan blocks() && { return std::move(blocks_); }
   std::optional<Index> rank() const { return rank_; }
-  const GridFormat& format() const { return format_; }
+  const GridFormat& format() const& { return format_; }
+  GridFormat format() && { return std::move(format_); }
   Index element_bytes() const { return format_.element_bytes; }
-  const std::vector<Index>& owned() const;  ///< the blocks with storage, ascending
+  const std::vector<Index>& owned() const&;  ///< the blocks with storage, ascending
+  std::vector<Index> owned() && { return std::as_const(*this).owned(); }
   bool owns(Index block) const;
   /// Throws `Error(argument)` where the block has no storage here, naming its owner.
-  const Grid& grid(Index block) const;
-  const std::vector<Grid>& grids() const;  ///< of `owned()`
+  const Grid& grid(Index block) const&;
+  const Grid& grid(Index block) && = delete;  // its memory may go with the array
+  const std::vector<Grid>& grids() const&;    ///< of `owned()`
+  const std::vector<Grid>& grids() && = delete;
   /// The memory, where all grids lie at `places` of one; null where somebody else keeps them.
-  const std::shared_ptr<Memory>& memory() const { return memory_; }
+  std::shared_ptr<Memory> memory() const { return memory_; }
   /// Who keeps the grids, in the order of `grids()`; one for all of them where they lie in one memory.
-  const std::vector<std::shared_ptr<const Keeper>>& keepers() const;
+  const std::vector<std::shared_ptr<const Keeper>>& keepers() const&;
+  std::vector<std::shared_ptr<const Keeper>> keepers() && { return std::as_const(*this).keepers(); }
   bool same_storage(const XArray& other) const { return grids_ && grids_ == other.grids_; }
 
   static GridPlaces places(const FloorPlan& blocks, std::optional<Index> rank, const GridFormat& format);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <utility>
 
 #include "longshore/mpi/groups.hpp"
 
@@ -62,7 +63,8 @@ class VirtualComm {
   /// among the members of a colour, or that one of them has in use, is an error of them all.
   VirtualComm split(Index colour, Index key, std::optional<int> context = {}) const;
 
-  const RankMap& map() const;
+  const RankMap& map() const&;
+  RankMap map() && { return std::as_const(*this).map(); }
   Index size() const { return map().size(); }
   /// This process's position, or `nobody`. Who is no member can ask, but neither send nor receive.
   Index rank() const;

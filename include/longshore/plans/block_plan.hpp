@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "longshore/core/facts.hpp"
+#include "longshore/core/list.hpp"
 #include "longshore/layouts/floor_plan.hpp"
 #include "longshore/regions/point_list.hpp"
 
@@ -106,27 +107,30 @@ class BlockPlan {
   /// The same for points: the first listed source to the first listed destination, and so on, whatever the axes.
   void copy_points(PointList destination_points, Index destination, PointList source_points, Index source);
 
-  const FloorPlan& source() const { return reversed_ ? destination_ : source_; }
-  const FloorPlan& destination() const { return reversed_ ? source_ : destination_; }
-  const Axes& axes() const { return reversed_ ? axes_back_ : axes_; }  ///< none: dimensions are not permuted
-  std::optional<Index> rank() const { return rank_; }                  ///< whose motions these are; none: everybody's
+  const FloorPlan& source() const& { return reversed_ ? destination_ : source_; }
+  FloorPlan source() && { return std::as_const(*this).source(); }
+  const FloorPlan& destination() const& { return reversed_ ? source_ : destination_; }
+  FloorPlan destination() && { return std::as_const(*this).destination(); }
+  const Axes& axes() const& { return reversed_ ? axes_back_ : axes_; }  ///< none: dimensions are not permuted
+  Axes axes() && { return std::as_const(*this).axes(); }
+  std::optional<Index> rank() const { return rank_; }  ///< whose motions these are; none: everybody's
   Index world_size() const { return std::max(source_.world_size(), destination_.world_size()); }
 
   /// All motions that the plan holds, none of them empty, in any order but with those copied by hand last, in theirs.
   void for_each(const std::function<void(const BlockMotion&)>& f) const;
   /// The same in an order that sender and receiver have in common:
   /// by destination, source and where in them, then those by hand.
-  std::vector<BlockMotion> motions() const;
+  List<BlockMotion> motions() const;
   /// Those to (from) blocks that a rank owns, in that order. Throw `Error(argument)` where the plan is another rank's.
-  std::vector<BlockMotion> receives(Index rank) const;
-  std::vector<BlockMotion> sends(Index rank) const;
+  List<BlockMotion> receives(Index rank) const;
+  List<BlockMotion> sends(Index rank) const;
 
   /// What one rank sends to another (or keeps), by ascending ranks.
   struct Volume {
     Index source_rank = 0, destination_rank = 0, motions = 0, points = 0;
     bool operator==(const Volume&) const = default;
   };
-  std::vector<Volume> volumes() const;
+  List<Volume> volumes() const;
   /// Throws `Error(argument)` naming two motions that write the same point, if there are any; for a plan whose sources
   /// and destinations are the same arrays (an endogenous copy), also two of which one reads what the other writes.
   /// Where a motion combines what it brings with what is there, several may write one point.
@@ -193,7 +197,7 @@ class BlockPlan {
   void check_motion(const BlockMotion& motion) const;
   void add_by_hand(BlockMotion motion);
   template <class F>
-  std::vector<BlockMotion> in_order(F&& wanted) const;
+  List<BlockMotion> in_order(F&& wanted) const;
   void check_rank(Index rank) const;
 
   FloorPlan source_, destination_;  ///< as they were before a plan was reversed

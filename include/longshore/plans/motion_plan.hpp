@@ -4,8 +4,10 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "longshore/core/list.hpp"
 #include "longshore/layouts/layout.hpp"
 #include "longshore/relations/loop_nest.hpp"
 
@@ -35,9 +37,12 @@ class MotionPlan {
   /// Throws `Error(shape)` naming the dimension where the two layouts disagree.
   MotionPlan(Layout source, Layout destination, Index element_bytes, std::vector<std::size_t> axes = {});
 
-  const Layout& source() const { return source_; }
-  const Layout& destination() const { return destination_; }
-  const std::vector<std::size_t>& axes() const { return axes_; }
+  const Layout& source() const& { return source_; }
+  Layout source() && { return std::move(source_); }
+  const Layout& destination() const& { return destination_; }
+  Layout destination() && { return std::move(destination_); }
+  const std::vector<std::size_t>& axes() const& { return axes_; }
+  std::vector<std::size_t> axes() && { return std::move(axes_); }
   Index element_bytes() const { return element_bytes_; }
   Index world_size() const;  ///< ranks [0, world_size()) may take part
 
@@ -46,8 +51,8 @@ class MotionPlan {
   /// replicated sources: a rank that holds a replica itself keeps it.
   void for_each_send(Index rank, const std::function<void(const Motion&)>& f) const;
   void for_each_receive(Index rank, const std::function<void(const Motion&)>& f) const;
-  std::vector<Motion> sends(Index rank) const;
-  std::vector<Motion> receives(Index rank) const;
+  List<Motion> sends(Index rank) const;
+  List<Motion> receives(Index rank) const;
 
   /// The motion as a relation between the two ranks' local arrays (byte offsets into them), in the destination's memory
   /// order, canonical. Sender and receiver compute the same.

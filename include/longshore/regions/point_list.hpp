@@ -35,7 +35,8 @@ class PointList {
   /// dimension. The caller knows that no sum leaves 64 bits.
   std::vector<Index> offsets(const Point& origin, std::span<const Index> strides) const;
   /// What contains them; empty where there are none.
-  const Region& bounding() const { return data_ ? data_->bounding : nothing(); }
+  const Region& bounding() const& { return data_ ? data_->bounding : nothing(); }
+  Region bounding() && { return data_ ? data_->bounding : nothing(); }
   Index workspace_bytes() const;
   bool operator==(const PointList& other) const;
 

@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "longshore/regions/order.hpp"
@@ -24,8 +25,10 @@ class Region {
   static Region of_shape(const Point& shape);
 
   std::size_t dims() const { return lower_.dims(); }
-  const Point& lower() const { return lower_; }
-  const Point& upper() const { return upper_; }
+  const Point& lower() const& { return lower_; }
+  Point lower() && { return std::move(lower_); }
+  const Point& upper() const& { return upper_; }
+  Point upper() && { return std::move(upper_); }
   Index extent(std::size_t d) const { return checked_sub(upper_[d], lower_[d]); }
   Point shape() const;  ///< the extents
   Index size() const;   ///< points

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "longshore/sequences/runs.hpp"
@@ -14,7 +15,8 @@ class Section {
   Section() = default;
   explicit Section(std::vector<Runs> dimensions) : dimensions_(std::move(dimensions)) {}
 
-  const std::vector<Runs>& dimensions() const { return dimensions_; }
+  const std::vector<Runs>& dimensions() const& { return dimensions_; }
+  std::vector<Runs> dimensions() && { return std::move(dimensions_); }
   Index size() const {
     for (const auto& runs : dimensions_)
       if (runs.empty()) return 0;  // however large the others are

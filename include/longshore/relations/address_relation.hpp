@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -70,8 +71,10 @@ class AddressRelation {
   Index elements() const { return elements_; }
   Index bytes() const { return elements_ * element_bytes_; }
   bool empty() const { return elements_ == 0; }
-  const Reduction& reduction() const { return reduction_; }
-  const std::vector<Part>& parts() const { return parts_; }
+  const Reduction& reduction() const& { return reduction_; }
+  Reduction reduction() && { return std::move(reduction_); }
+  const std::vector<Part>& parts() const& { return parts_; }
+  std::vector<Part> parts() && { return std::move(parts_); }
   Extent source_extent() const { return source_extent_; }
   Extent destination_extent() const { return destination_extent_; }
   /// The pair at a position of the message. Throws `Error(argument)` outside [0, elements()).

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "longshore/relations/offset_runs.hpp"
@@ -40,7 +41,8 @@ class LoopNest {
   Index elements() const { return elements_; }
   Index bytes() const { return elements_ * element_bytes_; }
   bool empty() const { return elements_ == 0; }
-  const std::vector<RelationAxis>& axes() const { return axes_; }
+  const std::vector<RelationAxis>& axes() const& { return axes_; }
+  std::vector<RelationAxis> axes() && { return std::move(axes_); }
   Index source_base() const { return source_base_; }
   Index destination_base() const { return destination_base_; }
 

@@ -1,6 +1,7 @@
 /// One dimension of an address relation: which source index goes to which destination index, as runs, never enumerated.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "longshore/core/checked.hpp"
@@ -35,7 +36,8 @@ class PairedRuns {
   /// One plain run of n pairs starting at the given indices.
   static PairedRuns run(Index n, Index source = 0, Index destination = 0, Index global = 0);
 
-  const std::vector<PairedPeriod>& periods() const { return periods_; }
+  const std::vector<PairedPeriod>& periods() const& { return periods_; }
+  std::vector<PairedPeriod> periods() && { return std::move(periods_); }
   Index elements() const { return elements_; }
   bool empty() const { return elements_ == 0; }
   /// True when the relation is one run: a single interval on both sides.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "longshore/core/checked.hpp"
@@ -28,7 +29,8 @@ class Runs {
   explicit Runs(std::vector<Run> runs);
   static Runs interval(Index first, Index last);
 
-  const std::vector<Run>& runs() const { return runs_; }
+  const std::vector<Run>& runs() const& { return runs_; }
+  std::vector<Run> runs() && { return std::move(runs_); }
   Index size() const { return size_; }
   bool empty() const { return size_ == 0; }
   bool contains(Index index) const;

@@ -36,7 +36,7 @@ Communicator Communicator::create(Rank& me, RankMap members) {
   return Communicator(world.shared_from_this(), std::move(circle), me.rank_, creation.rank());
 }
 
-const RankMap& Communicator::members() const { return circle_->members; }
+const RankMap& Communicator::members() const& { return circle_->members; }
 
 Index Communicator::world_rank(Index member) const {
   if (member < 0 || member >= size()) refuse_member(member, *circle_, "");
