@@ -107,7 +107,11 @@ void bind_movers(nb::module_& module) {
            "or wait() too, for whatever mover.")
       .def("__call__", &Mover::move, nb::call_guard<nb::gil_scoped_release>(),
            "start() and wait() at once, which may be faster than one after the other.")
-      .def_prop_ro("workspace_bytes", &Mover::workspace_bytes, "Bytes this mover holds beyond the two arrays.")
+      .def_prop_ro(
+          "workspace_bytes", &Mover::workspace_bytes,
+          "Bytes this mover holds beyond the two arrays: programs, buffers, rings, what it shares with others.")
+      .def_prop_ro("staging_bytes", &Mover::staging_bytes,
+                   "Of these, the rings and buffers that data goes through: what `max_mem` bounds under MPI.")
       .def_prop_ro("moved_bytes", &Mover::moved_bytes, "Bytes one move writes into the destinations held here.")
       .def_prop_ro("obstacle", &Mover::obstacle,
                    "What makes data take a slower way than there might be, in words: that memory cannot be shared. "

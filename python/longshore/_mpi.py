@@ -251,7 +251,10 @@ def bind_blocks(
 
 
 def _parts(arrays: Mapping[int, np.ndarray], module: ModuleType) -> list[Any]:
-    return [module.Part(count(rank, "a layout rank"), _arrays.local_array(a), _memory(a, module)) for rank, a in arrays.items()]
+    return [
+        module.Part(count(rank, "a layout rank"), _arrays.local_array(a), _memory(a, module))
+        for rank, a in arrays.items()
+    ]
 
 
 def _memory(array: Any, module: ModuleType) -> Any:

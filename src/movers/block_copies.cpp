@@ -33,17 +33,26 @@ std::size_t BlockCopies::Hash::operator()(const Key& key) const {
 std::shared_ptr<const RelationProgram> BlockCopies::program(Footprint from, Footprint to, Order order,
                                                             const Reduction& reduction) {
   from.offset = to.offset = 0;
-  auto make = [&] {
-    auto made = std::make_shared<const RelationProgram>(relation_between(from, to, order, reduction));
-    workspace_bytes_ += made->workspace_bytes();
+  auto make = [&] { return std::make_shared<const RelationProgram>(relation_between(from, to, order, reduction)); };
+  if (!from.places.empty()) {  // there is hardly another like it
+    auto made = make();
+    others_.push_back(made);
     return made;
-  };
-  if (!from.places.empty()) return make();  // there is hardly another like it
+  }
   key_.assign({!reduction.is_replace(), Index(order)});
   append(key_, from), append(key_, to);
   auto& known = programs_[key_];
   if (!known) known = make();
   return known;
+}
+
+Index BlockCopies::workspace_bytes() const {
+  Index bytes = 0;
+  for (const auto& [key, program] : programs_)
+    if (program.use_count() > 1) bytes += program->workspace_bytes();
+  for (const auto& other : others_)
+    if (const auto program = other.lock()) bytes += program->workspace_bytes();
+  return bytes;
 }
 
 Order BlockCopies::order_of(const BlockMotion& motion) const {

@@ -34,7 +34,7 @@ class BlockCopies {
   Stretch disassembly(const BlockMotion& motion, const Grid& destination);
   /// What a motion has brought, as the message that brought it.
   Stretch arrival(const BlockMotion& motion, const Grid& destination);
-  Index workspace_bytes() const { return workspace_bytes_; }  ///< of all programs
+  Index workspace_bytes() const;  ///< of all programs that stretches hold
 
  private:
   using Key = std::vector<Index>;
@@ -48,8 +48,8 @@ class BlockCopies {
   Order visit_, memory_;
   Reduction reduction_;
   std::unordered_map<Key, std::shared_ptr<const RelationProgram>, Hash> programs_;
+  std::vector<std::weak_ptr<const RelationProgram>> others_;  ///< that are not among these
   Key key_;
-  Index workspace_bytes_ = 0;
 };
 
 /// How many bytes of a region lie together in a grid of this format, over `grid`.

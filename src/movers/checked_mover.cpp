@@ -36,10 +36,13 @@ class CheckedMover final : public Mover {
       read_.push_back(copies.assembly(motion, motions_.source.grid(motion.source)));
     for (const auto& motion : motions_.receives)
       written_.push_back(copies.arrival(motion, motions_.destination.grid(motion.destination)));
-    workspace_bytes_ = copies.workspace_bytes();
+    workspace_bytes_ = copies.workspace_bytes() + Index(sizeof *this);
+    for (const auto* motions : {&motions_.sends, &motions_.receives})
+      workspace_bytes_ += Index(motions->capacity() * (sizeof(BlockMotion) + sizeof(Stretch) + 2 * sizeof sent_[0]));
   }
 
   Index workspace_bytes() const override { return mover_->workspace_bytes() + workspace_bytes_; }
+  Index staging_bytes() const override { return mover_->staging_bytes(); }
   Index moved_bytes() const override { return mover_->moved_bytes(); }
   std::string describe() const override { return "checked:\n" + mover_->describe(); }
   std::string obstacle() const override { return mover_->obstacle(); }

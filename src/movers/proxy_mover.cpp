@@ -22,7 +22,8 @@ class ProxyMover final : public Mover {
     thread_.join();
   }
 
-  Index workspace_bytes() const override { return mover_->workspace_bytes(); }
+  Index workspace_bytes() const override { return mover_->workspace_bytes() + Index(sizeof *this); }
+  Index staging_bytes() const override { return mover_->staging_bytes(); }
   Index moved_bytes() const override { return mover_->moved_bytes(); }
   std::string describe() const override { return "by a thread of its own:\n" + mover_->describe(); }
   std::string obstacle() const override { return mover_->obstacle(); }

@@ -86,6 +86,12 @@ class WholeMessages final : public Messages {
     return peers;
   }
   Index staging_bytes() const override { return bytes_; }
+  Index workspace_bytes() const override {
+    Index bytes = Index(sizeof *this) + bytes_;
+    for (const auto* ends : {&out_, &in_})
+      for (const auto& end : *ends) bytes += Index(sizeof end) + end.message->workspace_bytes();
+    return bytes;
+  }
   void abandon() override {
     for (auto* ends : {&in_, &out_})
       for (auto& end : *ends) end.transfer.abandon();
@@ -139,6 +145,9 @@ class PacketStream {
       if (slot.transfer.active()) peers.push_back(messages_[slot.message].peer);
   }
   Index bytes() const { return slot_bytes_ * Index(slots_.size()); }
+  Index workspace_bytes() const {
+    return Index(sizeof *this + slots_.size() * sizeof(Slot)) + bytes() + mpi::workspace_bytes(messages_);
+  }
 
   bool advance(MPI_Comm comm, int tag) {
     bool progress = false;
@@ -221,6 +230,7 @@ class PacketedMessages final : public Messages {
     return peers;
   }
   Index staging_bytes() const override { return in_.bytes() + out_.bytes(); }
+  Index workspace_bytes() const override { return in_.workspace_bytes() + out_.workspace_bytes(); }
   void abandon() override { in_.abandon(), out_.abandon(); }
 
  private:
@@ -230,6 +240,12 @@ class PacketedMessages final : public Messages {
 };
 
 }  // namespace
+
+Index workspace_bytes(const std::vector<PeerEnd>& ends) {
+  Index bytes = 0;
+  for (const auto& end : ends) bytes += Index(sizeof end) + end.message->workspace_bytes();
+  return bytes;
+}
 
 Index staging_bytes(const std::vector<PeerEnd>& outgoing, const std::vector<PeerEnd>& incoming) {
   Index bytes = 0;

@@ -27,10 +27,14 @@ class Messages {
   /// The processes without which it does not get on.
   virtual std::vector<int> awaited() const = 0;
   virtual Index staging_bytes() const = 0;
+  /// All that is held: buffers, and what packs and unpacks them.
+  virtual Index workspace_bytes() const = 0;
   /// Gives up what is in flight, for a mover that is destroyed before wait().
   virtual void abandon() = 0;
 };
 
+/// Of what packs and unpacks these messages.
+Index workspace_bytes(const std::vector<PeerEnd>& ends);
 /// The staging that these messages need here if every packet of theirs is in flight at once.
 Index staging_bytes(const std::vector<PeerEnd>& outgoing, const std::vector<PeerEnd>& incoming);
 

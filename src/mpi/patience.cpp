@@ -14,10 +14,11 @@ constexpr int polls_between_looks = 100;
 }  // namespace
 
 bool Patience::due() {
-  const auto now = std::chrono::steady_clock::now();
   const bool fresh = !std::exchange(waiting_, true);
   if (fresh) suspect_ = -1;
-  if (!fresh && (++polls_ < polls_between_looks || now < next_)) return false;
+  if (!fresh && ++polls_ < polls_between_looks) return false;
+  const auto now = std::chrono::steady_clock::now();
+  if (!fresh && now < next_) return false;
   polls_ = 0, next_ = now + between_looks;
   return !fresh;
 }
@@ -34,10 +35,10 @@ void Patience::look(const std::vector<Awaited>& awaited) {
   const std::string who = "rank " + std::to_string(suspect_), me = "rank " + std::to_string(communicator_->rank());
   throw Error(ErrorKind::transport,
               before->left ? who + " has given up this move, for its mover failed or was destroyed, while " + me +
-                               " waited for it: what was to be written holds anything; bind the mover anew"
-                         : who + " (process " + std::to_string(communicator_->process_number(suspect_)) +
-                               " of this node) has ended while " + me +
-                               " waited for it: what was to be written holds anything");
+                                 " waited for it: what was to be written holds anything; bind the mover anew"
+                           : who + " (process " + std::to_string(communicator_->process_number(suspect_)) +
+                                 " of this node) has ended while " + me +
+                                 " waited for it: what was to be written holds anything");
 }
 
 }  // namespace longshore::mpi

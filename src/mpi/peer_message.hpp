@@ -21,6 +21,8 @@ class PeerMessage {
   /// Where the packet lies contiguously in the array at this end,
   /// so that it can go from there (come to there); else null.
   virtual std::byte* lies(Index packet) const = 0;
+  /// Memory held, programs that several messages share not counted.
+  virtual Index workspace_bytes() const = 0;
 };
 
 /// A message and the process at the other end.

@@ -44,6 +44,11 @@ class RingEnd {
   void restart() { message_ = 0, packet_ = 0, passed_ = 0, skip_empty(); }
   bool done() const { return message_ == messages_.size(); }
   int peer() const { return peer_; }
+  Index workspace_bytes() const {
+    Index bytes = Index(sizeof *this);
+    for (const auto& message : messages_) bytes += message->workspace_bytes();
+    return bytes;
+  }
   Index packets() const { return packets_; }  ///< of one move
   Index passed() const { return passed_; }    ///< of them, so far
 

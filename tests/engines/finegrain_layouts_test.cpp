@@ -122,8 +122,7 @@ TEST_F(FinegrainLayouts, say_what_is_wrong_to_every_rank) {
     EXPECT_EQ(told, ranks);
   };
   refuses(ErrorKind::disagreement,
-          {"different things",
-           "\n  destination layout: rank 1 has (BLOCK, *) on 3, ranks 0, 2 have (*, BLOCK) on 2"},
+          {"different things", "\n  destination layout: rank 1 has (BLOCK, *) on 3, ranks 0, 2 have (*, BLOCK) on 2"},
           [](Index rank, auto& plan, auto&...) {
             if (rank == 1) plan = MotionPlan(plan.source(), plan.source(), 8);
           });

@@ -496,7 +496,8 @@ TEST_F(FinegrainMover, says_what_is_wrong_to_every_rank) {
     if (me.rank() == 3) options.reduction = Reduction(ElementType::float64, ReduceOp::add);
     finegrain::bind(halo, me, array, array, options);
   });
-  refuses(ErrorKind::disagreement, {"\n  arrays: rank 1 has one, moved within itself, ranks 0, 2, 3 have a source and a destination"},
+  refuses(ErrorKind::disagreement,
+          {"\n  arrays: rank 1 has one, moved within itself, ranks 0, 2, 3 have a source and a destination"},
           [&](Rank& me) { finegrain::bind(halo, me, array, me.rank() == 1 ? array : other); });
   refuses(ErrorKind::argument, {"proxy"}, [&](Rank& me) {
     BlockOptions options;

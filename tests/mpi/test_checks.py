@@ -23,6 +23,8 @@ RANKS_OF = {
     "datatype_edges": (1, 2),
     "rank_groups": (8,),
     "moves": RANKS,
+    "mistakes": (2, 3),
+    "memory": (1, 3),
     "behaviour": RANKS,
 }
 RANKS_OF_CHECK = {
@@ -92,3 +94,10 @@ def test_check(jobs, family, ranks, check):
 def test_the_module_of_another_family_is_refused(family):
     done = launch(family, 2, SCRIPTS / "wrong_family.py")
     assert done.returncode == 0 and "refused" in done.stdout, f"{done.stdout[-2000:]}\n{done.stderr[-6000:]}"
+
+
+@pytest.mark.parametrize("family", families())
+def test_ranks_that_are_killed(family, tmp_path):
+    done = launch(family, 12, SCRIPTS / "dying.py", tmp_path, timeout=150)  # the launcher says that it has failed
+    told = [line.split(":")[0] for line in done.stdout.splitlines() if "rank 2 (process" in line]
+    assert len(told) == 10, f"{done.stdout[-2000:]}\n{done.stderr[-6000:]}"

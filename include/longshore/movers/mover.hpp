@@ -58,8 +58,10 @@ class Mover {
   void wait();
   /// start() and wait() at once: where nothing is to be done meanwhile, engines go another and faster way.
   void move();
-  /// Bytes this mover holds beyond the two arrays.
+  /// Bytes this mover holds beyond the two arrays: programs, buffers, rings, what it shares with others.
   virtual Index workspace_bytes() const = 0;
+  /// Of these, the rings and buffers that data goes through: what `max_mem` bounds under MPI.
+  virtual Index staging_bytes() const { return 0; }
   /// Bytes that one move writes into the destinations held here.
   virtual Index moved_bytes() const = 0;
   /// Which way the data takes, in words, one line a kind of path.

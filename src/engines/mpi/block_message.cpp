@@ -41,6 +41,9 @@ class BlockMessage final : public PeerMessage {
     std::byte* const data = sending_ ? const_cast<std::byte*>(s.source) : s.destination;
     return data + (s.first + first - starts_[k]) * element_;
   }
+  Index workspace_bytes() const override {
+    return Index(sizeof *this + stretches_.capacity() * sizeof(Stretch) + starts_.capacity() * sizeof(Index));
+  }
 
  private:
   Index last_of(Index packet) const { return std::min(elements_, (packet + 1) * per_packet_); }

@@ -69,6 +69,14 @@ class CollectiveMessages final : public Messages {
     return peers;
   }
   Index staging_bytes() const override { return Index(out_.buffer.size() + in_.buffer.size()); }
+  Index workspace_bytes() const override {
+    Index bytes = Index(sizeof *this) + staging_bytes();
+    for (const auto* placed : {&out_, &in_})
+      bytes +=
+          mpi::workspace_bytes(placed->ends) + Index((placed->counts.size() + placed->places.size()) * sizeof(int) +
+                                                     placed->starts.size() * sizeof(std::size_t));
+    return bytes;
+  }
   void abandon() override {
     if (done_) return;
     // A collective cannot be taken back, and MPI may still read and write the buffers: they stay for good.

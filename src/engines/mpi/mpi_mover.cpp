@@ -110,7 +110,12 @@ class MpiMover final : public Mover {
 
   Index workspace_bytes() const override {
     const auto& messages = moves_->messages().messages;
-    return moves_->node().workspace_bytes() + (messages ? messages->staging_bytes() : 0);
+    return Index(sizeof *this + sizeof(Moves)) + moves_->node().workspace_bytes() +
+           (messages ? messages->workspace_bytes() : 0);
+  }
+  Index staging_bytes() const override {
+    const auto& messages = moves_->messages().messages;
+    return moves_->node().staging_bytes() + (messages ? messages->staging_bytes() : 0);
   }
   Index moved_bytes() const override { return moved_bytes_; }
   std::string describe() const override {

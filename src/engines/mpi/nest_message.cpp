@@ -43,6 +43,12 @@ class NestMessage final : public PeerMessage {
                                  : std::nullopt;
     return place ? data_ + *place : nullptr;
   }
+  Index workspace_bytes() const override {
+    Index bytes =
+        Index(sizeof *this + parts_.capacity() * sizeof(PacketedMessage) + starts_.capacity() * sizeof(Index));
+    for (const auto& part : parts_) bytes += part.workspace_bytes();
+    return bytes;
+  }
 
  private:
   /// The part that a packet belongs to; makes its number one among the part's packets.

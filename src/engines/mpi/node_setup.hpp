@@ -88,6 +88,8 @@ class ControlBlocks {
   const ControlBlock& mine() const { return blocks_[std::size_t(me_)]; }
   const ControlBlock& of(int node_rank) const { return blocks_[std::size_t(node_rank)]; }
   Index ring_bytes() const { return ring_bytes_; }
+  /// Of the rings and all else in the control segment.
+  Index held_bytes() const { return segment_ ? segment_->held_bytes() : 0; }
 
  private:
   int me_;

@@ -26,6 +26,10 @@ NodeTraffic::NodeTraffic(int me, std::unique_ptr<ControlBlocks> control, NodeWor
     }
     tasks_.push_back(std::move(task));
   }
+  for (const auto& task : tasks_) workspace_bytes_ += Index(sizeof task) + task.copy.workspace_bytes();
+  for (const auto& sender : senders_) workspace_bytes_ += sender.workspace_bytes();
+  for (const auto& receiver : receivers_) workspace_bytes_ += receiver.workspace_bytes();
+  if (control_) workspace_bytes_ += control_->held_bytes();
   // Foreign ones first: others wait for them.
   std::stable_partition(tasks_.begin(), tasks_.end(), [](const Task& task) { return !task.partners.empty(); });
 }

@@ -43,7 +43,9 @@ class NodeTraffic {
   /// Tells those who wait for this process that no more is done here.
   void leave() const;
 
-  Index workspace_bytes() const { return workspace_bytes_ + (control_ ? control_->ring_bytes() : 0); }
+  /// Of the rings alone.
+  Index staging_bytes() const { return control_ ? control_->ring_bytes() : 0; }
+  Index workspace_bytes() const { return workspace_bytes_; }
   void describe(std::string& text) const;
 
  private:

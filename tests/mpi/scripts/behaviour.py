@@ -161,14 +161,14 @@ def memory_limits():
             b[...] = 0
             # The smallest that any rank gives counts.
             mover = plan.bind(a, b, comm=WORLD, max_mem=limit + ME, node=node)
-            assert mover.workspace_bytes <= limit, (mover.workspace_bytes, limit, mover.path)
+            assert mover.staging_bytes <= limit, (mover.staging_bytes, limit, mover.path)
             mover()
             assert right(dst, b)
     # Shared arrays need no staging at all.
     a, b = arrays(src, dst, shared=True)
     mover = plan.bind(a, b, comm=WORLD, max_mem=1)
     mover()
-    assert right(dst, b) and mover.workspace_bytes == 0
+    assert right(dst, b) and mover.staging_bytes == 0
 
 
 @check

@@ -24,7 +24,7 @@ if child := os.fork():
     (folder / "done").touch()
     os._exit(status.si_status)
 
-import longshore as ls  # noqa: E402: MPI is the child's
+import longshore as ls  # noqa: E402
 from longshore import BlockPlan, FloorPlan, Region  # noqa: E402
 from mpi4py import MPI  # noqa: E402
 

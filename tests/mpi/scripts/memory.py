@@ -1,8 +1,9 @@
 """What arrays and movers take of a machine: descriptors and memory.
 
-    mpiexec -n P python memory.py
+mpiexec -n P python memory.py
 """
 
+import ctypes
 import gc
 import os
 import resource
@@ -10,10 +11,13 @@ import sys
 import warnings
 
 import numpy as np
-from checks import ME, WORLD, P, check, main
+from checks import ME, WORLD, P, check
 
 import longshore as ls
 from longshore import BlockPlan, FloorPlan, Region
+
+
+LIBC = ctypes.CDLL("libc.so.6")
 
 
 def descriptors():
@@ -174,4 +178,79 @@ def a_forked_child_lets_go():
     moved(*arrays, rows, columns)
 
 
-main()
+class Mallinfo(ctypes.Structure):
+    """Of glibc: bytes in use are `uordblks` of its arenas and `hblkhd` of mappings of their own."""
+
+    _fields_ = [
+        (name, ctypes.c_size_t) for name in "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks".split()
+    ]
+    _fields_ += [(name, ctypes.c_size_t) for name in ("fordblks", "keepcost")]
+
+
+def held():
+    """Bytes that all ranks have of the heap and in segments, which are shared by those who map them."""
+    gc.collect()
+    WORLD.Barrier()
+    LIBC.mallinfo2.restype = Mallinfo
+    heap = LIBC.mallinfo2()
+    mine, ours = heap.uordblks + heap.hblkhd, False
+    with open("/proc/self/smaps") as file:
+        for line in file:
+            if line[0] in "0123456789abcdef":
+                ours = "/memfd:longshore" in line
+            elif ours and line.startswith("Pss:"):
+                mine += int(line.split()[1]) << 10
+    total = WORLD.allreduce(mine)
+    WORLD.Barrier()
+    return total
+
+
+def movers_of_all_kinds():
+    """By name: how to bind one, and how many of them make the rest that memory is used for too little to matter."""
+    rows, columns = ls.Layout(f"(BLOCK, *) on {P}", (1200, 1200)), ls.Layout(f"(*, CYCLIC(3)) on {P}", (1200, 1200))
+    both = ls.plan(rows, columns, "f8")
+    shared = [ls.empty(side, "f8", comm=WORLD) for side in (rows, columns)]
+    own = [ls.empty(side, "f8", rank=ME) for side in (rows, columns)]
+    pieces = ls.regions.split_evenly(Region.of_shape((96, 96)), (24, 24))
+    many = FloorPlan(pieces, [k % P for k in range(len(pieces))])
+    u = ls.XArray(many, float, 2, comm=WORLD)
+    halo = BlockPlan.halo(many, 2)
+    mesh = FloorPlan.even(Region.of_shape(30000 * P), P)
+    ghosts = np.random.default_rng(5).integers(0, 30000 * P, (P, 20000))
+    points = BlockPlan.gather_points(
+        mesh, [np.setdiff1d(g, np.arange(30000) + 30000 * k) for k, g in enumerate(ghosts)]
+    )
+    w = ls.XArray(points.source, float, comm=WORLD)
+    square = FloorPlan.even(Region.of_shape((600 * P, 300)), P)
+    other = FloorPlan(ls.regions.split_evenly(Region.of_shape((600 * P, 300)), (1, P)), list(range(P)))
+    x, y = ls.XArray(square, float, comm=WORLD), ls.XArray(other, float, comm=WORLD)
+    across = BlockPlan.copy_between(square, other)
+    kinds = {"layouts, shared": (20, lambda: both.bind(*shared, comm=WORLD))}
+    for node in ("ring", "messages"):
+        kinds[f"layouts, {node}"] = 5, lambda node=node: both.bind(*own, comm=WORLD, node=node)
+        kinds[f"halo, {node}"] = 20, lambda node=node: halo.bind(u, comm=WORLD, node=node)
+        kinds[f"points, {node}"] = 5, lambda node=node: points.bind(w, comm=WORLD, node=node)
+        kinds[f"across, {node}"] = 5, lambda node=node: across.bind(x, y, comm=WORLD, node=node)
+    kinds["layouts, packets"] = 20, lambda: both.bind(*own, comm=WORLD, node="messages", max_mem=200_000)
+    kinds["halo, packets"] = 20, lambda: halo.bind(u, comm=WORLD, node="messages", packet_bytes=4096)
+    kinds["points, packets"] = 5, lambda: points.bind(w, comm=WORLD, node="messages", packet_bytes=4096)
+    kinds["halo"] = 20, lambda: halo.bind(u, comm=WORLD)
+    kinds["halo, checked"] = 20, lambda: halo.bind(u, comm=WORLD, checked=True)
+    kinds["halo, collective"] = 20, lambda: halo.bind(u, comm=WORLD, node="messages", exchange="neighborhood")
+    return kinds
+
+
+@check
+def workspace_is_what_is_held():
+    for name, (count, bind) in movers_of_all_kinds().items():
+        bind()()  # whatever MPI and Python want for the first time
+        before = held()
+        movers = [bind() for _ in range(count)]
+        for mover in movers:
+            mover()
+        taken = held() - before
+        said = WORLD.allreduce(sum(mover.workspace_bytes for mover in movers))
+        assert all(mover.staging_bytes <= mover.workspace_bytes for mover in movers)
+        del movers, mover
+        slack = P << 19  # programs for parts that interleave count a thread's room, which it has while it runs
+        assert said < 1.1 * taken + slack and taken < 1.1 * said + slack, (name, taken, said)

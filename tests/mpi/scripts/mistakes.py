@@ -35,7 +35,9 @@ def each_rank(kind, call, mistakes, *, right, raw=False):
     for value, *words in mistakes:
         for who in range(P):
             given = value if ME == who else right
-            text = raises_everywhere(kind, lambda: call(given() if callable(given) else given), *words, within_s=SECONDS)
+            text = raises_everywhere(
+                kind, lambda: call(given() if callable(given) else given), *words, within_s=SECONDS
+            )
             assert f"rank {who}: rank {who}" not in text, text
             if P > 1:
                 assert f"rank {who}" in text, (who, text)
@@ -63,7 +65,17 @@ def binding_blocks():
     def refused(mistakes, right=None):
         each_rank(ls.LongshoreError, lambda value: halo.bind(u, comm=WORLD, **{name: value}), mistakes, right=right)
 
-    lists = [(NOTHING,), ("words",), (5,), ([NOTHING],), ([np.zeros((2, 2))],), ([],), (frozen,), ({},), (np.zeros((6, 8)),)]
+    lists = [
+        (NOTHING,),
+        ("words",),
+        (5,),
+        ([NOTHING],),
+        ([np.zeros((2, 2))],),
+        ([],),
+        (frozen,),
+        ({},),
+        (np.zeros((6, 8)),),
+    ]
     arrays = [(other,), (all_blocks,), *([(thin, "ghost")] if P > 1 else [])]
     each_rank(ls.LongshoreError, lambda value: halo.bind(value, comm=WORLD), [(None,), *lists, *arrays], right=u)
     each_rank(ls.LongshoreError, lambda value: halo.bind(value, ghost=1, comm=WORLD), [(None,), *lists], right=own)
@@ -77,7 +89,9 @@ def binding_blocks():
             values,
             right=1,
         )
-    each_rank(ls.ArgumentError, lambda value: halo.bind(u, comm=WORLD, ghost=value), [(1, "knows its ghost")], right=None)
+    each_rank(
+        ls.ArgumentError, lambda value: halo.bind(u, comm=WORLD, ghost=value), [(1, "knows its ghost")], right=None
+    )
 
     name = "combine"
     refused([("sum", "sum"), (3, "combine"), (b"add",), (NOTHING,)])
@@ -138,9 +152,13 @@ def binding_layouts():
     frozen.flags.writeable = False
     arrays = [("words",), (NOTHING,), (5,), ([NOTHING],), (np.zeros((2, 2)),), (np.zeros(3, object),), ({"x": a},)]
     arrays += [({1 << 70: a},), ({-1: a},), ({ME: NOTHING},), ({ME: a, P + ME: a},), ({},)]
-    each_rank(ls.LongshoreError, lambda value: plan.bind(value, b, comm=WORLD), [*arrays, (None,), (a.view("i8"),)], right=a)
+    each_rank(
+        ls.LongshoreError, lambda value: plan.bind(value, b, comm=WORLD), [*arrays, (None,), (a.view("i8"),)], right=a
+    )
     if all(columns.local_size(rank) for rank in range(P)):
-        each_rank(ls.LongshoreError, lambda value: plan.bind(a, value, comm=WORLD), [*arrays, (None,), (frozen,)], right=b)
+        each_rank(
+            ls.LongshoreError, lambda value: plan.bind(a, value, comm=WORLD), [*arrays, (None,), (frozen,)], right=b
+        )
 
     def refused(mistakes, right=None):
         each_rank(ls.LongshoreError, lambda value: plan.bind(a, b, comm=WORLD, **{name: value}), mistakes, right=right)
@@ -168,7 +186,9 @@ def binding_layouts():
         others += [ls.plan(ls.Layout(f"(BLOCK, *) on {P}, order=F", SHAPE), columns, "f8")]
         each_rank(
             ls.LongshoreError,
-            lambda plan: plan.bind(*(ls.empty(side, plan.dtype, rank=ME) for side in (plan.source, plan.destination)), comm=WORLD),
+            lambda plan: plan.bind(
+                *(ls.empty(side, plan.dtype, rank=ME) for side in (plan.source, plan.destination)), comm=WORLD
+            ),
             [(other,) for other in others],
             right=plan,
         )
@@ -318,5 +338,7 @@ def virtual_communicators():
     contexts = [(NOTHING,), ("x",), (1 << 70,), (1 << 31,), (-1, "context"), (everybody.contexts, "context")]
     contexts += [(0, "context")] if P == 1 else [(0, "context"), (8, "context")]
     each_rank(ls.LongshoreError, lambda value: everybody.split(0, context=value), contexts, right=7)
-    each_rank(ls.LongshoreError, lambda value: ranks.rank_map_of(WORLD, value), [(NOTHING,), (None,), ("x",)], right=WORLD)
+    each_rank(
+        ls.LongshoreError, lambda value: ranks.rank_map_of(WORLD, value), [(NOTHING,), (None,), ("x",)], right=WORLD
+    )
     everybody.Free()

@@ -151,7 +151,7 @@ def one_case(draw, comm, number):
             placement="wrap" if wrap else None,
         )
         if max_mem is not None:
-            assert mover.workspace_bytes <= max_mem, (mover.workspace_bytes, max_mem, mover.path)
+            assert mover.staging_bytes <= max_mem, (mover.staging_bytes, max_mem, mover.path)
         total = 0
         for repeat in range(2):
             whole = fill(draw, dtype, shape, number * 10 + repeat)
