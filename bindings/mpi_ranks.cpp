@@ -79,7 +79,8 @@ void bind_mpi_ranks(nb::module_& module) {
             return self.split(number(colour), number(key), context);
           },
           colour, key, context, Unlocked(), "A colour or a key of None is an error of all.")
-      .def_prop_ro("map", &VirtualComm::map, nb::rv_policy::copy)
+      .def_prop_ro(
+          "map", [](const VirtualComm& comm) -> const RankMap& { return comm.map(); }, nb::rv_policy::copy)
       .def_prop_ro("size", &VirtualComm::size)
       .def_prop_ro("rank", [](const VirtualComm& self) { return place(self.rank()); })
       .def("peer", &VirtualComm::peer, nb::arg("rank"))

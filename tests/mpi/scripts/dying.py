@@ -2,9 +2,9 @@
 
     mpiexec -n 12 python dying.py FOLDER
 
-Ranks 0 and 1 wait; of the others, one a way, each is killed in its turn. The launcher would end everybody then, so what it
-starts is a process that stays, and the rank its child. Nobody calls MPI_Finalize, which would wait for the dead. Rank 0
-prints a line a way.
+Ranks 0 and 1 wait; of the others, one a way, each is killed in its turn. The launcher would end everybody then, so
+what it starts is a process that stays, and the rank its child. Nobody calls MPI_Finalize, which would wait for the
+dead. Rank 0 prints a line a way.
 """
 
 import os
@@ -41,7 +41,7 @@ def halo(comm, **options):
 
 def transpose(comm, node, shared):
     rows, columns = ls.Layout("(BLOCK, *) on 3", SHAPE), ls.Layout("(*, BLOCK) on 3", SHAPE)
-    how = dict(comm=comm) if shared else dict(rank=comm.rank)
+    how = {"comm": comm} if shared else {"rank": comm.rank}
     a, b = ls.empty(rows, "f8", **how), ls.empty(columns, "f8", **how)
     return ls.plan(rows, columns, "f8").bind(a, b, comm=comm, node=node)
 

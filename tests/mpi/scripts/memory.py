@@ -1,7 +1,4 @@
-"""What arrays and movers take of a machine: descriptors and memory.
-
-mpiexec -n P python memory.py
-"""
+"""What arrays and movers take of a machine: descriptors and memory."""
 
 import ctypes
 import gc
@@ -10,12 +7,10 @@ import resource
 import sys
 import warnings
 
+import longshore as ls
 import numpy as np
 from checks import ME, WORLD, P, check
-
-import longshore as ls
 from longshore import BlockPlan, FloorPlan, Region
-
 
 LIBC = ctypes.CDLL("libc.so.6")
 
@@ -181,10 +176,8 @@ def a_forked_child_lets_go():
 class Mallinfo(ctypes.Structure):
     """Of glibc: bytes in use are `uordblks` of its arenas and `hblkhd` of mappings of their own."""
 
-    _fields_ = [
-        (name, ctypes.c_size_t) for name in "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks".split()
-    ]
-    _fields_ += [(name, ctypes.c_size_t) for name in ("fordblks", "keepcost")]
+    _names = ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost")
+    _fields_ = [(name, ctypes.c_size_t) for name in _names]
 
 
 def held():

@@ -1,19 +1,17 @@
-"""A mistake of one rank alone: every rank hears of it, within seconds, and none waits for another. Every collective of the
-package, every argument, each rank in turn.
-
-    mpiexec -n P python mistakes.py
+"""A mistake of one rank alone: every rank hears of it, within seconds, and none waits for another. Every collective of
+the package, every argument, each rank in turn.
 """
 
+import contextlib
 import os
 import signal
 import subprocess
 import threading
 import time
 
+import longshore as ls
 import numpy as np
 from checks import ME, WORLD, P, check, raises_everywhere
-
-import longshore as ls
 from longshore import BlockPlan, FloorPlan, Region, VirtualComm, ranks
 
 SHAPE = (4 * P, 6)
@@ -31,7 +29,9 @@ NOTHING = Nothing()
 
 
 def each_rank(kind, call, mistakes, *, right, raw=False):
-    """`call(value)` everywhere with the right value, but with a mistake on one rank. `raw`: the error may be a binding's."""
+    """`call(value)` everywhere with the right value, but with a mistake on one rank. `raw`: the error may be a
+    binding's.
+    """
     for value, *words in mistakes:
         for who in range(P):
             given = value if ME == who else right
@@ -273,10 +273,8 @@ def two_threads():
             thread.join()
         if P > 1 and ME == 0:
             assert any("another thread is in" in words for words in refused), refused
-        try:
+        with contextlib.suppress(ls.ArgumentError):
             mover.wait()  # if all have been refused
-        except ls.ArgumentError:
-            pass
         WORLD.Barrier()
 
 
