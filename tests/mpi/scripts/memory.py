@@ -236,12 +236,13 @@ def movers_of_all_kinds():
 @check
 def workspace_is_what_is_held():
     for name, (count, bind) in movers_of_all_kinds().items():
-        bind()()  # whatever MPI and Python want for the first time
-        before = held()
-        movers = [bind() for _ in range(count)]
-        for mover in movers:
-            mover()
-        taken = held() - before
+        for _ in range(2):  # the first time, MPI and Python want more for whatever they keep
+            movers = mover = None
+            before = held()
+            movers = [bind() for _ in range(count)]
+            for mover in movers:
+                mover()
+            taken = held() - before
         said = WORLD.allreduce(sum(mover.workspace_bytes for mover in movers))
         assert all(mover.staging_bytes <= mover.workspace_bytes for mover in movers)
         del movers, mover
