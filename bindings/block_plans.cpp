@@ -1,4 +1,5 @@
-#include "longshore/plans/block_plan.hpp"
+#include "longshore/plans/block_algebra.hpp"
+#include "longshore/plans/block_builders.hpp"
 
 #include "points.hpp"
 #include "relation_buffers.hpp"
@@ -169,7 +170,7 @@ void bind_block_plans(nb::module_& module) {
           "halo",
           [](const FloorPlan& blocks, nb::object below, nb::object above, nb::object domain, nb::object periodic,
              bool corners, std::optional<Index> rank) {
-            return BlockPlan::halo(blocks, to_halo(blocks, below, above, std::move(domain), periodic, corners), rank);
+            return halo_exchange(blocks, to_halo(blocks, below, above, std::move(domain), periodic, corners), rank);
           },
           nb::arg("blocks"), nb::arg("below"), nb::arg("above") = nb::none(), nb::kw_only(),
           nb::arg("domain") = nb::none(), nb::arg("periodic") = nb::none(), nb::arg("corners") = true,
@@ -188,8 +189,8 @@ void bind_block_plans(nb::module_& module) {
           "copy_between",
           [](const FloorPlan& source, const FloorPlan& destination, nb::object domain, nb::object periodic,
              std::optional<Index> rank) {
-            return BlockPlan::copy_between(source, destination, rank, domain_of(source, domain, periodic),
-                                           to_flags(periodic, source.dims()));
+            return copy_between(source, destination, rank, domain_of(source, domain, periodic),
+                                to_flags(periodic, source.dims()));
           },
           nb::arg("source"), nb::arg("destination"), nb::kw_only(), nb::arg("domain") = nb::none(),
           nb::arg("periodic") = nb::none(), nb::arg("rank") = nb::none(),
@@ -203,8 +204,7 @@ void bind_block_plans(nb::module_& module) {
       .def_static(
           "transpose",
           [](const FloorPlan& source, const FloorPlan& destination, nb::object axes, std::optional<Index> rank) {
-            return BlockPlan::transpose(source, destination, to_transpose_axes(axes, dims_of(source, destination)),
-                                        rank);
+            return transpose(source, destination, to_transpose_axes(axes, dims_of(source, destination)), rank);
           },
           nb::arg("source"), nb::arg("destination"), nb::arg("axes") = nb::none(), nb::kw_only(),
           nb::arg("rank") = nb::none(),
@@ -218,8 +218,8 @@ void bind_block_plans(nb::module_& module) {
           "coarsen_fine",
           [](const FloorPlan& fine, const FloorPlan& coarse, nb::object ratio, nb::object domain, nb::object periodic,
              std::optional<Index> rank) {
-            return BlockPlan::coarsen_fine(fine, coarse, to_point(ratio, fine.dims()), rank,
-                                           domain_of(coarse, domain, periodic), to_flags(periodic, coarse.dims()));
+            return coarsen_fine(fine, coarse, to_point(ratio, fine.dims()), rank, domain_of(coarse, domain, periodic),
+                                to_flags(periodic, coarse.dims()));
           },
           nb::arg("fine"), nb::arg("coarse"), nb::arg("ratio"), nb::kw_only(), nb::arg("domain") = nb::none(),
           nb::arg("periodic") = nb::none(), nb::arg("rank") = nb::none(),
@@ -234,9 +234,8 @@ void bind_block_plans(nb::module_& module) {
           "refine_coarse",
           [](const FloorPlan& coarse, const FloorPlan& fine, nb::object ratio, nb::object width, nb::object domain,
              nb::object periodic, std::optional<Index> rank) {
-            return BlockPlan::refine_coarse(coarse, fine, to_point(ratio, fine.dims()), to_point(width, fine.dims()),
-                                            rank, domain_of(coarse, domain, periodic),
-                                            to_flags(periodic, coarse.dims()));
+            return refine_coarse(coarse, fine, to_point(ratio, fine.dims()), to_point(width, fine.dims()), rank,
+                                 domain_of(coarse, domain, periodic), to_flags(periodic, coarse.dims()));
           },
           nb::arg("coarse"), nb::arg("fine"), nb::arg("ratio"), nb::arg("width") = 0, nb::kw_only(),
           nb::arg("domain") = nb::none(), nb::arg("periodic") = nb::none(), nb::arg("rank") = nb::none(),
@@ -249,16 +248,26 @@ void bind_block_plans(nb::module_& module) {
                   "Sequence[bool] | None = None, rank: int | "
                   "None = None) -> BlockPlan"))
       .def_static(
-          "broadcast", &BlockPlan::broadcast, nb::arg("blocks"), nb::arg("dim"), nb::arg("first"), nb::arg("last"),
-          nb::kw_only(), nb::arg("rank") = nb::none(),
+          "broadcast", &broadcast, nb::arg("blocks"), nb::arg("dim"), nb::arg("first"), nb::arg("last"), nb::kw_only(),
+          nb::arg("rank") = nb::none(),
           "Of SUMMA: to every block the panel [first, last) of one dimension over its own extent in the others, "
           "plan.destination == blocks.with_range(dim, first, last). Raises ArgumentError where there is no such "
           "dimension, "
           "and where nobody has a part of a panel, naming both.")
-      .def_static("broadcast_rows", &BlockPlan::broadcast_rows, nb::arg("blocks"), nb::arg("first"), nb::arg("last"),
-                  nb::kw_only(), nb::arg("rank") = nb::none(), "A panel of dimension 0.")
-      .def_static("broadcast_columns", &BlockPlan::broadcast_columns, nb::arg("blocks"), nb::arg("first"),
-                  nb::arg("last"), nb::kw_only(), nb::arg("rank") = nb::none(), "A panel of dimension 1.")
+      .def_static(
+          "broadcast_rows",
+          [](const FloorPlan& blocks, Index first, Index last, std::optional<Index> rank) {
+            return broadcast(blocks, 0, first, last, rank);
+          },
+          nb::arg("blocks"), nb::arg("first"), nb::arg("last"), nb::kw_only(), nb::arg("rank") = nb::none(),
+          "A panel of dimension 0.")
+      .def_static(
+          "broadcast_columns",
+          [](const FloorPlan& blocks, Index first, Index last, std::optional<Index> rank) {
+            return broadcast(blocks, 1, first, last, rank);
+          },
+          nb::arg("blocks"), nb::arg("first"), nb::arg("last"), nb::kw_only(), nb::arg("rank") = nb::none(),
+          "A panel of dimension 1.")
       .def_static(
           "gather_points",
           [](const FloorPlan& blocks, nb::object needed, std::optional<Index> rank) {
@@ -266,7 +275,7 @@ void bind_block_plans(nb::module_& module) {
             for (const auto list : nb::iter(needed))
               lists.push_back(
                   to_integers(nb::borrow(list), ("needed[" + std::to_string(lists.size()) + "]").c_str(), 1));
-            return BlockPlan::gather_points(blocks, lists, rank);
+            return gather_points(blocks, lists, rank);
           },
           nb::arg("blocks"), nb::arg("needed"), nb::kw_only(), nb::arg("rank") = nb::none(), gather_points_doc,
           nb::sig(
@@ -315,20 +324,20 @@ void bind_block_plans(nb::module_& module) {
           "volumes",
           [](const BlockPlan& plan) {
             nb::list list;
-            for (const auto& v : plan.volumes())
+            for (const auto& v : volumes(plan))
               list.append(nb::make_tuple(v.source_rank, v.destination_rank, v.motions, v.points));
             return list;
           },
           "What one rank sends to another or keeps: (source rank, destination rank, motions, points), ascending.",
           nb::sig("def volumes(self) -> list[tuple[int, int, int, int]]"))
-      .def("check_races", &BlockPlan::check_races, nb::arg("endogenous") = false, nb::arg("combining") = false,
+      .def("check_races", &check_races, nb::arg("endogenous") = false, nb::arg("combining") = false,
            "Raises ArgumentError naming two motions that write the same point, if there are any; with `endogenous`, "
            "where sources "
            "and destinations are the same arrays, also two of which one reads what the other writes. `combining` "
            "motions may write "
            "one point several times.")
       .def("reverse", &BlockPlan::reverse, "The plan that brings everything back.")
-      .def("compose", &BlockPlan::compose, nb::arg("next"),
+      .def("compose", &compose, nb::arg("next"),
            "First this plan, then `next`: motions from this one's sources straight to the other's destinations that "
            "carry what "
            "goes all the way. Raises ArgumentError where `next` begins with other blocks than those this plan ends "

@@ -4,6 +4,7 @@
 #include "apps/app.hpp"
 #include "apps/ft/kernels.hpp"
 #include "longshore/engines/mpi.hpp"
+#include "longshore/plans/block_builders.hpp"
 
 namespace longshore::apps::ft {
 
@@ -14,7 +15,7 @@ class Communication {
   Communication(MPI_Comm comm, const Slabs& slabs, bool overlapped)
       : planes_(mpi::make_xarray(slabs.planes, comm, format)),
         spectrum_(mpi::make_xarray(slabs.columns, comm, format)) {
-    const BlockPlan plan = BlockPlan::copy_between(slabs.planes, slabs.columns, planes_.rank());
+    const BlockPlan plan = copy_between(slabs.planes, slabs.columns, planes_.rank());
     to_spectrum_ = mpi::bind(plan, comm, planes_, spectrum_);
     for (int i = 0; i < (overlapped ? 2 : 1); ++i) {
       columns_.push_back(mpi::make_xarray(slabs.columns, comm, format));

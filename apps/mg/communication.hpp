@@ -3,6 +3,7 @@
 
 #include "apps/mg/solver.hpp"
 #include "longshore/engines/mpi.hpp"
+#include "longshore/plans/block_builders.hpp"
 
 namespace longshore::apps::mg {
 
@@ -50,7 +51,7 @@ class Communication {
     Array(MPI_Comm comm, const FloorPlan& blocks, bool overlapped)
         : values(mpi::make_xarray(blocks, comm, {sizeof(double), Point(3, 1), Order::C})) {
       const Region domain = blocks.bounding(), block = blocks.region(values.owned()[0]);
-      const BlockPlan halo = BlockPlan::halo(blocks, Halo(3, 1, domain, {true, true, true}));
+      const BlockPlan halo = halo_exchange(blocks, Halo(3, 1, domain, {true, true, true}));
       if (!overlapped || block.extent(0) < least_extent) {
         all_or_others = mpi::bind(halo, comm, values, values);
         return;

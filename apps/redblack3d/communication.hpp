@@ -4,6 +4,7 @@
 #include "apps/app.hpp"
 #include "apps/redblack3d/kernels.hpp"
 #include "longshore/engines/mpi.hpp"
+#include "longshore/plans/block_builders.hpp"
 
 namespace longshore::apps::redblack3d {
 
@@ -17,7 +18,7 @@ class Communication {
         block_(blocks.region(solution_.owned()[0])) {
     Halo faces(3, 1);
     faces.corners = false;
-    const BlockPlan plan = BlockPlan::halo(blocks, faces, solution_.rank());
+    const BlockPlan plan = halo_exchange(blocks, faces, solution_.rank());
     mover_ = mpi::bind(plan, comm, solution_, solution_);
     if (overlapped)
       for (const BlockMotion& motion : plan.receives(*solution_.rank()))

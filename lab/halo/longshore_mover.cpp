@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "exchange.hpp"
+#include "longshore/plans/block_builders.hpp"
 
 namespace longshore::bench {
 
@@ -19,7 +20,7 @@ class LongshoreMover final : public HaloExchange {
 }  // namespace
 
 std::unique_ptr<HaloExchange> longshore_mover(const Boxes& boxes, mpi::CommHandle comm, bool proxy) {
-  const auto plan = BlockPlan::halo(boxes.array().blocks(), boxes.problem().halo(), boxes.rank());
+  const auto plan = halo_exchange(boxes.array().blocks(), boxes.problem().halo(), boxes.rank());
   mpi::ExchangeOptions options;
   options.proxy = proxy;
   return std::make_unique<LongshoreMover>(mpi::bind(plan, comm, boxes.array(), boxes.array(), options));

@@ -1,9 +1,7 @@
-// Plans that are made from floor plans.
+#include "longshore/plans/block_builders.hpp"
+
 #include <algorithm>
 #include <map>
-#include <numeric>
-
-#include "longshore/plans/block_plan.hpp"
 
 namespace longshore {
 
@@ -37,6 +35,11 @@ class Owners {
   std::vector<Index> order_;  ///< that own anything, by range
 };
 
+/// The dimensions of all blocks; where there are none, any will do.
+std::size_t dims_of(const FloorPlan& source, const FloorPlan& destination, std::size_t otherwise) {
+  return source.empty() && destination.empty() ? otherwise : std::max(source.dims(), destination.dims());
+}
+
 /// Throws unless somebody has every point of the panels, which say what of dimension
 /// `dim`. Every rank looks at all of them, each once, or ranks would not agree.
 void check_panels(const FloorPlan& blocks, const FloorPlan& panels, const std::string& what) {
@@ -60,33 +63,29 @@ void check_panels(const FloorPlan& blocks, const FloorPlan& panels, const std::s
 
 }  // namespace
 
-BlockPlan BlockPlan::copy_between(FloorPlan source, FloorPlan destination, std::optional<Index> rank, Region domain,
-                                  std::vector<bool> periodic) {
-  BlockPlan plan(std::move(source), std::move(destination));
-  const std::size_t dims = plan.dims_or(periodic.size());
-  plan.find_neighbours(Kind::between, Halo(dims, 0, std::move(domain), std::move(periodic)), rank);
-  return plan;
+BlockPlan halo_exchange(FloorPlan blocks, Halo halo, std::optional<Index> rank) {
+  return {BlockPlan::Kind::halo, blocks, blocks, {}, std::move(halo), rank};
 }
 
-BlockPlan BlockPlan::transpose(FloorPlan source, FloorPlan destination, Axes axes, std::optional<Index> rank) {
-  BlockPlan plan(std::move(source), std::move(destination), std::move(axes));
-  plan.find_neighbours(Kind::between, Halo(plan.dims_or(0), 0), rank);
-  return plan;
+BlockPlan copy_between(FloorPlan source, FloorPlan destination, std::optional<Index> rank, Region domain,
+                       std::vector<bool> periodic) {
+  const std::size_t dims = dims_of(source, destination, periodic.size());
+  Halo halo(dims, 0, std::move(domain), std::move(periodic));
+  return {BlockPlan::Kind::between, std::move(source), std::move(destination), {}, std::move(halo), rank};
 }
 
-BlockPlan BlockPlan::halo(FloorPlan blocks, Halo halo, std::optional<Index> rank) {
-  BlockPlan plan(blocks, blocks);
-  plan.find_neighbours(Kind::halo, std::move(halo), rank);
-  return plan;
+BlockPlan transpose(FloorPlan source, FloorPlan destination, Axes axes, std::optional<Index> rank) {
+  Halo halo(dims_of(source, destination, 0), 0);
+  return {BlockPlan::Kind::between, std::move(source), std::move(destination), std::move(axes), std::move(halo), rank};
 }
 
-BlockPlan BlockPlan::coarsen_fine(const FloorPlan& fine, FloorPlan coarse, const Point& ratio,
-                                  std::optional<Index> rank, Region domain, std::vector<bool> periodic) {
+BlockPlan coarsen_fine(const FloorPlan& fine, FloorPlan coarse, const Point& ratio, std::optional<Index> rank,
+                       Region domain, std::vector<bool> periodic) {
   return copy_between(std::move(coarse), fine.coarsen(ratio), rank, std::move(domain), std::move(periodic)).reverse();
 }
 
-BlockPlan BlockPlan::refine_coarse(FloorPlan coarse, const FloorPlan& fine, const Point& ratio, const Point& width,
-                                   std::optional<Index> rank, Region domain, std::vector<bool> periodic) {
+BlockPlan refine_coarse(FloorPlan coarse, const FloorPlan& fine, const Point& ratio, const Point& width,
+                        std::optional<Index> rank, Region domain, std::vector<bool> periodic) {
   for (std::size_t d = 0; d < width.dims(); ++d)
     if (width[d] < 0)
       throw Error(ErrorKind::argument,
@@ -94,7 +93,7 @@ BlockPlan BlockPlan::refine_coarse(FloorPlan coarse, const FloorPlan& fine, cons
   return copy_between(std::move(coarse), fine.coarsen(ratio).grow(width), rank, std::move(domain), std::move(periodic));
 }
 
-BlockPlan BlockPlan::broadcast(FloorPlan blocks, std::size_t dim, Index first, Index last, std::optional<Index> rank) {
+BlockPlan broadcast(FloorPlan blocks, std::size_t dim, Index first, Index last, std::optional<Index> rank) {
   auto panels = blocks.with_range(dim, first, last);
   const Region all = blocks.bounding();
   const std::string what = "[" + std::to_string(first) + ", " + std::to_string(last) + ") of dimension " +
@@ -105,16 +104,8 @@ BlockPlan BlockPlan::broadcast(FloorPlan blocks, std::size_t dim, Index first, I
   return copy_between(std::move(blocks), std::move(panels), rank);
 }
 
-BlockPlan BlockPlan::broadcast_rows(FloorPlan blocks, Index first, Index last, std::optional<Index> rank) {
-  return broadcast(std::move(blocks), 0, first, last, rank);
-}
-
-BlockPlan BlockPlan::broadcast_columns(FloorPlan blocks, Index first, Index last, std::optional<Index> rank) {
-  return broadcast(std::move(blocks), 1, first, last, rank);
-}
-
-BlockPlan BlockPlan::gather_points(const FloorPlan& blocks, std::span<const std::vector<Index>> needed,
-                                   std::optional<Index> rank) {
+BlockPlan gather_points(const FloorPlan& blocks, std::span<const std::vector<Index>> needed,
+                        std::optional<Index> rank) {
   if (!blocks.empty()) check_same_dims(blocks.dims(), 1, "blocks and ranges of vertices");
   if (Index(needed.size()) != blocks.size())
     throw Error(ErrorKind::shape,
@@ -125,8 +116,7 @@ BlockPlan BlockPlan::gather_points(const FloorPlan& blocks, std::span<const std:
     regions[k] = Region(regions[k].lower(), regions[k].upper() + Point(1, Index(needed[k].size())));
   const FloorPlan with_ghosts(regions, blocks.owners());
 
-  BlockPlan plan(with_ghosts, with_ghosts);
-  plan.set_rank(rank);
+  BlockPlan plan(with_ghosts, with_ghosts, {}, rank);
   struct Lists {
     std::vector<Index> vertices, places;
   };

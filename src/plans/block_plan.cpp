@@ -1,9 +1,9 @@
 #include "longshore/plans/block_plan.hpp"
 
 #include <algorithm>
-#include <map>
 
 #include "core/digest.hpp"
+#include "plans/neighbours.hpp"
 
 namespace longshore {
 
@@ -25,6 +25,35 @@ std::uint64_t digest_of(Index block, const Region& region, const PointList& poin
   return digest.value();
 }
 
+/// The dimensions of all blocks; where there are none, any will do.
+std::size_t dims_of(const BlockPlan& plan, std::size_t otherwise) {
+  const bool none = plan.source().empty() && plan.destination().empty();
+  return none ? otherwise : std::max(plan.source().dims(), plan.destination().dims());
+}
+
+/// A halo that fits blocks of so many dimensions; where nothing is periodic, without a domain.
+Halo checked(Halo halo, const FloorPlan& source, std::size_t dims) {
+  check_same_dims(dims, halo.below.dims(), "blocks and ghost widths");
+  check_same_dims(dims, halo.above.dims(), "blocks and ghost widths");
+  for (std::size_t d = 0; d < dims; ++d)
+    if (halo.below[d] < 0 || halo.above[d] < 0)
+      throw Error(ErrorKind::argument, "ghost width " + std::to_string(std::min(halo.below[d], halo.above[d])) +
+                                           " in dimension " + std::to_string(d) + " is negative");
+  if (!halo.periodic.empty()) check_same_dims(dims, halo.periodic.size(), "blocks and periodic dimensions");
+  if (std::find(halo.periodic.begin(), halo.periodic.end(), true) == halo.periodic.end()) {
+    halo.periodic.clear();
+    halo.domain = Region(Point(dims), Point(dims));
+    return halo;
+  }
+  check_same_dims(dims, halo.domain.dims(), "blocks and the periodic domain");
+  if (source.empty() || halo.domain.contains(source.bounding())) return halo;
+  for (Index k = 0; k < source.size(); ++k)
+    if (!halo.domain.contains(source.region(k)))
+      throw Error(ErrorKind::argument, "block " + std::to_string(k) + " " + source.region(k).to_string() +
+                                           " is not within the periodic domain " + halo.domain.to_string());
+  return halo;
+}
+
 }  // namespace
 
 BlockMotion BlockMotion::reverse() const {
@@ -44,11 +73,11 @@ std::string BlockMotion::to_string() const {
          std::to_string(destination) + " " + destination_region.to_string() + permuting;
 }
 
-BlockPlan::BlockPlan(FloorPlan source, FloorPlan destination, Axes axes)
-    : source_(std::move(source)), destination_(std::move(destination)), axes_(std::move(axes)) {
+BlockPlan::BlockPlan(FloorPlan source, FloorPlan destination, Axes axes, std::optional<Index> rank)
+    : source_(std::move(source)), destination_(std::move(destination)), axes_(std::move(axes)), rank_(rank) {
   if (!source_.empty() && !destination_.empty())
     check_same_dims(source_.dims(), destination_.dims(), "a source and a destination");
-  check_axes(axes_, dims_or(axes_.size()));
+  check_axes(axes_, dims_of(*this, axes_.size()));
   axes_back_ = inverse(axes_);
   everybodys_.digest = everybodys_.digest_back = Digest().value();
   constexpr Index most = std::numeric_limits<std::uint32_t>::max();
@@ -56,16 +85,17 @@ BlockPlan::BlockPlan(FloorPlan source, FloorPlan destination, Axes axes)
     throw Error(ErrorKind::memory_limit, "a floor plan of " +
                                              std::to_string(std::max(source_.size(), destination_.size())) +
                                              " blocks; plans are for " + std::to_string(most) + " at most");
-}
-
-/// The dimensions of all blocks; where there are none, any will do.
-std::size_t BlockPlan::dims_or(std::size_t otherwise) const {
-  return source_.empty() && destination_.empty() ? otherwise : std::max(source_.dims(), destination_.dims());
-}
-
-void BlockPlan::set_rank(std::optional<Index> rank) {
   if (rank && *rank < 0) throw Error(ErrorKind::argument, "rank " + std::to_string(*rank) + " is negative");
-  rank_ = rank;
+}
+
+BlockPlan::BlockPlan(Kind kind, FloorPlan source, FloorPlan destination, Axes axes, Halo halo,
+                     std::optional<Index> rank, Index most_pairs)
+    : BlockPlan(std::move(source), std::move(destination), std::move(axes), rank) {
+  if (kind == Kind::by_hand) return;
+  kind_ = kind;
+  const std::size_t dims = dims_of(*this, halo.below.dims());
+  halo_ = checked(std::move(halo), source_, dims);
+  neighbours_ = std::make_shared<const Neighbours>(kind, source_, destination_, axes_, halo_, rank, most_pairs);
 }
 
 void BlockPlan::check_motion(const BlockMotion& motion) const {
@@ -119,22 +149,8 @@ void BlockPlan::add_by_hand(BlockMotion motion) {
     by_hand_.push_back(std::move(motion));
 }
 
-void BlockPlan::emit(Index destination, Index source, std::uint16_t number, const Each& f) const {
-  const Point& shift = shifts_[number];
-  for (auto& piece : pieces(destination, source, shift)) {
-    Region origin = permuted(piece.shift(-shift), axes_back_);
-    f(reversed_ ? BlockMotion{destination, source, std::move(piece), std::move(origin), axes_back_}
-                : BlockMotion{source, destination, std::move(origin), std::move(piece), axes_});
-  }
-}
-
 void BlockPlan::for_each_shared(const Each& f) const {
-  for (std::size_t k = 0; k < received_.blocks.size(); ++k)
-    for (std::size_t n = received_.starts[k]; n < received_.starts[k + 1]; ++n)
-      emit(received_.blocks[k], received_.others[n], received_.shifts[n], f);
-  for (std::size_t k = 0; k < sent_.blocks.size(); ++k)
-    for (std::size_t n = sent_.starts[k]; n < sent_.starts[k + 1]; ++n)
-      emit(sent_.others[n], sent_.blocks[k], sent_.shifts[n], f);
+  if (neighbours_) neighbours_->for_each(reversed_, f);
 }
 
 void BlockPlan::for_each_by_hand(const Each& f) const {
@@ -183,19 +199,6 @@ List<BlockMotion> BlockPlan::sends(Index rank) const {
   return in_order([&](const BlockMotion& motion) { return source().owner(motion.source) == rank; });
 }
 
-List<BlockPlan::Volume> BlockPlan::volumes() const {
-  std::map<std::pair<Index, Index>, Volume> found;
-  for_each([&](const BlockMotion& motion) {
-    const Index from = source().owner(motion.source), to = destination().owner(motion.destination);
-    auto& volume = found.try_emplace({from, to}, Volume{from, to}).first->second;
-    ++volume.motions;
-    volume.points = checked_add(volume.points, motion.points());
-  });
-  List<Volume> volumes;
-  for (const auto& [ranks, volume] : found) volumes.push_back(volume);
-  return volumes;
-}
-
 BlockPlan BlockPlan::reverse() const {
   BlockPlan back = *this;
   back.reversed_ = !reversed_;
@@ -231,13 +234,9 @@ std::uint64_t BlockPlan::digest() const {
 }
 
 Index BlockPlan::workspace_bytes() const {
-  auto bytes = [](const Neighbours& n) {
-    return (n.blocks.capacity() + n.starts.capacity() + n.others.capacity()) * sizeof(std::uint32_t) +
-           n.shifts.capacity() * sizeof(std::uint16_t);
-  };
-  Index total = Index(sizeof *this + bytes(received_) + bytes(sent_) + shifts_.capacity() * sizeof(Point) +
-                      (axes_.capacity() + axes_back_.capacity()) * sizeof(std::size_t) +
+  Index total = Index(sizeof *this + (axes_.capacity() + axes_back_.capacity()) * sizeof(std::size_t) +
                       by_hand_.capacity() * sizeof(BlockMotion));
+  if (neighbours_) total += neighbours_->workspace_bytes();
   for (const auto& motion : by_hand_)
     total += motion.source_points.workspace_bytes() + motion.destination_points.workspace_bytes();
   return total;

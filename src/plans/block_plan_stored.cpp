@@ -85,7 +85,6 @@ BlockPlan BlockPlan::from_bytes(std::span<const std::byte> bytes, Index most_pai
     const std::optional<Index> rank = head[2] < 0 ? std::nullopt : std::optional(head[2]);
     const auto source = read_floor_plan(in, most_pairs), destination = same ? source : read_floor_plan(in, most_pairs);
     const auto axes = in.list();
-    BlockPlan plan(source, destination, Axes(axes.begin(), axes.end()));
     Halo halo;
     halo.corners = flag(head[4]);
     halo.below = in.list(), halo.above = in.list();
@@ -96,10 +95,7 @@ BlockPlan BlockPlan::from_bytes(std::span<const std::byte> bytes, Index most_pai
       in.refuse("copies between floor plans and has ghost cells");
     if (!axes.empty() && !halo.periodic.empty()) in.refuse("is a transpose and periodic");
     if (kind == Kind::by_hand && !(halo == Halo())) in.refuse("is by hand and has ghost cells");
-    if (kind == Kind::by_hand)
-      plan.set_rank(rank);
-    else
-      plan.find_neighbours(kind, std::move(halo), rank, most_pairs);
+    BlockPlan plan(kind, source, destination, Axes(axes.begin(), axes.end()), std::move(halo), rank, most_pairs);
 
     const auto sources = in.list_of_most(most_pairs, "motions by hand");
     const auto destinations = in.list(sources.size()), listed = in.list(sources.size());

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "longshore/layouts/grid.hpp"
-#include "longshore/plans/block_plan.hpp"
+#include "longshore/plans/block_algebra.hpp"
 #include "longshore/regions/region_index.hpp"
 
 namespace longshore {
@@ -144,15 +144,15 @@ class RaceCheck {
 
 }  // namespace
 
-void BlockPlan::check_races(bool endogenous, bool combining) const {
-  const auto all = motions();
+void check_races(const BlockPlan& plan, bool endogenous, bool combining) {
+  const auto all = plan.motions();
   std::vector<Use> uses;
   for (const auto& motion : all) {
     uses.push_back({&motion, true});
     if (endogenous) uses.push_back({&motion, false});
   }
   std::stable_sort(uses.begin(), uses.end(), [](const Use& a, const Use& b) { return a.block() < b.block(); });
-  RaceCheck races(destination(), combining);
+  RaceCheck races(plan.destination(), combining);
   for (std::size_t first = 0, last; first < uses.size(); first = last) {
     for (last = first; last < uses.size() && uses[last].block() == uses[first].block();) ++last;
     races.check(std::span(uses).subspan(first, last - first));

@@ -1,6 +1,7 @@
 // Plans between layouts, moved by ranks that take turns, against the threads engine.
 #include <cstring>
 
+#include "longshore/plans/block_builders.hpp"
 #include "support/arrays.hpp"
 #include "support/expect_error.hpp"
 #include "support/finegrain.hpp"
@@ -158,7 +159,7 @@ TEST_F(FinegrainLayouts, say_what_is_wrong_to_every_rank) {
                [&] {
                  finegrain::run(2, [&](Rank& me) {
                    if (me.rank() == 0)
-                     finegrain::bind(BlockPlan::halo(blocks, Halo(1, 1)), me, array, array);
+                     finegrain::bind(halo_exchange(blocks, Halo(1, 1)), me, array, array);
                    else
                      finegrain::bind(layouts.plan, me, {}, {});
                  });

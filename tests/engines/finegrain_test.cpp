@@ -5,6 +5,7 @@
 #include <random>
 #include <stdexcept>
 
+#include "longshore/plans/block_builders.hpp"
 #include "support/expect_error.hpp"
 #include "support/finegrain.hpp"
 
@@ -120,15 +121,15 @@ TEST_F(FinegrainMover, does_what_threads_do) {
     const XArray array(blocks, {}, format);
     const auto seed = std::uint64_t(trial);
     const Halo halo(dims, width, domain, std::vector<bool>(dims, random() % 2 == 0));
-    compare_with_threads({BlockPlan::halo(blocks, halo), array, array}, ranks + 1, seed, {},
-                         [&](Index r) { return BlockPlan::halo(blocks, halo, r); });
-    compare_with_threads({BlockPlan::copy_between(blocks, others), array, XArray(others, {}, bare)}, ranks, seed + 1,
-                         {}, [&](Index r) { return BlockPlan::copy_between(blocks, others, r); });
+    compare_with_threads({halo_exchange(blocks, halo), array, array}, ranks + 1, seed, {},
+                         [&](Index r) { return halo_exchange(blocks, halo, r); });
+    compare_with_threads({copy_between(blocks, others), array, XArray(others, {}, bare)}, ranks, seed + 1, {},
+                         [&](Index r) { return copy_between(blocks, others, r); });
     BlockOptions add;
     add.reduction = Reduction(ElementType::uint64, ReduceOp::add);
     const XArray numbers(blocks, {}, {8, Point(dims, width), order});
-    compare_with_threads({BlockPlan::halo(blocks, halo).reverse(), numbers, numbers}, ranks, seed + 2, add,
-                         [&](Index r) { return BlockPlan::halo(blocks, halo, r).reverse(); });
+    compare_with_threads({halo_exchange(blocks, halo).reverse(), numbers, numbers}, ranks, seed + 2, add,
+                         [&](Index r) { return halo_exchange(blocks, halo, r).reverse(); });
   }
 }
 
@@ -150,7 +151,7 @@ TEST_F(FinegrainMover, other_shapes_by_hand) {
 
 TEST_F(FinegrainMover, functions_of_ones_own) {
   const auto blocks = even_floor_plan(Region({0}, {30}), 5);
-  const BlockPlan halo = BlockPlan::halo(blocks, Halo(1, 1));
+  const BlockPlan halo = halo_exchange(blocks, Halo(1, 1));
   const XArray array(blocks, {}, {8, Point(1, 1), Order::F});
   finegrain::run(5, [&](Rank& me) {
     Index calls = 0;  // on this rank's stack
@@ -174,10 +175,10 @@ TEST_F(FinegrainMover, thousands_of_ranks) {
     const Region domain({0, 0}, {4 * ranks, 60});
     const auto blocks = even_floor_plan(domain, ranks, {true, true});
     const XArray array(blocks, {}, {8, Point(2, 1), Order::F});
-    const Case one{BlockPlan::halo(blocks, Halo(2, 1, domain, {true, true})), array, array};
+    const Case one{halo_exchange(blocks, Halo(2, 1, domain, {true, true})), array, array};
     for (const std::uint64_t seed : {0, 7})  // with everybody's plan, and each with its own and arrays of its own
       compare_with_threads(one, ranks, seed, {}, [&](Index r) {
-        return BlockPlan::halo(blocks, Halo(2, 1, domain, {true, true}), r);
+        return halo_exchange(blocks, Halo(2, 1, domain, {true, true}), r);
       });
   }
 }
@@ -185,7 +186,7 @@ TEST_F(FinegrainMover, thousands_of_ranks) {
 TEST_F(FinegrainMover, several_in_flight_and_given_up) {
   const Region domain({0, 0}, {24, 24});
   const auto blocks = even_floor_plan(domain, 6), rows = balanced_along(split_to_size(domain, {1, 24}), 6);
-  const BlockPlan there = BlockPlan::copy_between(blocks, rows);
+  const BlockPlan there = copy_between(blocks, rows);
   const XArray a(blocks, {}, {8, {}, Order::F}), b(rows, {}, {8, {}, Order::C}), c = Case::fresh(a),
                                                                                  expected_b(rows, {}, b.format());
   for (const std::uint64_t seed : {0, 1, 2, 3}) {
@@ -260,7 +261,7 @@ TEST_F(FinegrainMover, who_gives_up_a_later_move_has_not_finished_the_one_before
 
 TEST_F(FinegrainMover, what_a_function_throws_is_its_ranks) {
   const auto blocks = even_floor_plan(Region({0}, {16}), 4);
-  const BlockPlan halo = BlockPlan::halo(blocks, Halo(1, 1));
+  const BlockPlan halo = halo_exchange(blocks, Halo(1, 1));
   const XArray array(blocks, {}, {8, Point(1, 1), Order::F});
   for (const std::uint64_t seed : {0, 1, 2, 3})
     for (const bool asks : {false, true}) {
@@ -300,7 +301,7 @@ TEST_F(FinegrainMover, what_a_function_throws_is_its_ranks) {
 
 TEST_F(FinegrainMover, destructors_may_wait_while_the_world_ends) {
   const auto blocks = even_floor_plan(Region({0}, {16}), 4);
-  const BlockPlan halo = BlockPlan::halo(blocks, Halo(1, 1));
+  const BlockPlan halo = halo_exchange(blocks, Halo(1, 1));
   const XArray array(blocks, {}, {8, Point(1, 1), Order::F});
   struct Finish {
     Rank& me;
@@ -347,7 +348,7 @@ TEST_F(FinegrainMover, destructors_may_wait_while_the_world_ends) {
 
 TEST_F(FinegrainMover, starts_again_after_test) {
   const auto blocks = even_floor_plan(Region({0, 0}, {12, 9}), 5);
-  const BlockPlan halo = BlockPlan::halo(blocks, Halo(2, 1));
+  const BlockPlan halo = halo_exchange(blocks, Halo(2, 1));
   for (const bool checked : {false, true})
     for (const std::uint64_t seed : {0, 1, 2}) {
       const XArray array(blocks, {}, {8, Point(2, 1), Order::F}), expected = Case::fresh(array);
@@ -380,7 +381,7 @@ TEST_F(FinegrainMover, starts_again_after_test) {
 
 TEST_F(FinegrainMover, checked_moves_find_what_was_written_too_early) {
   const auto blocks = even_floor_plan(Region({0, 0}, {12, 9}), 5);
-  const BlockPlan halo = BlockPlan::halo(blocks, Halo(2, 1));
+  const BlockPlan halo = halo_exchange(blocks, Halo(2, 1));
   for (const bool own : {false, true})
     for (const bool early : {false, true}) {
       const XArray array(blocks, {}, {8, Point(2, 1), Order::F});
@@ -389,7 +390,7 @@ TEST_F(FinegrainMover, checked_moves_find_what_was_written_too_early) {
         finegrain::run(5, [&](Rank& me) {
           BlockOptions options;
           options.checked = true;
-          const BlockPlan share = BlockPlan::halo(blocks, Halo(2, 1), me.rank());
+          const BlockPlan share = halo_exchange(blocks, Halo(2, 1), me.rank());
           const auto mover = finegrain::bind(own ? share : halo, me, array, array, options);
           for (int round = 0; round < 2; ++round) {
             mover->start();
@@ -410,7 +411,7 @@ TEST_F(FinegrainMover, checked_moves_find_what_was_written_too_early) {
 
 TEST_F(FinegrainMover, deadlocks_name_who_does_not_move) {
   const auto blocks = even_floor_plan(Region({0}, {12}), 4);
-  const BlockPlan halo = BlockPlan::halo(blocks, Halo(1, 1));
+  const BlockPlan halo = halo_exchange(blocks, Halo(1, 1));
   const XArray array(blocks, {}, {8, Point(1, 1), Order::F});
   auto world = [&](auto&& program) {
     finegrain::run(4, [&](Rank& me) {
@@ -481,7 +482,7 @@ TEST_F(FinegrainMover, deadlocks_name_who_does_not_move) {
 
 TEST_F(FinegrainMover, says_what_is_wrong_to_every_rank) {
   const auto blocks = even_floor_plan(Region({0, 0}, {8, 6}), 4);
-  const BlockPlan halo = BlockPlan::halo(blocks, Halo(2, 1)), wide = BlockPlan::halo(blocks, Halo(2, 2));
+  const BlockPlan halo = halo_exchange(blocks, Halo(2, 1)), wide = halo_exchange(blocks, Halo(2, 2));
   const XArray array(blocks, {}, {8, Point(2, 1), Order::F}), other = Case::fresh(array),
                                                               bare(blocks, {}, {8, {}, Order::F});
   auto refuses = [&](ErrorKind kind, const std::vector<std::string>& words, auto&& bind, Index ranks = 4) {
@@ -508,7 +509,7 @@ TEST_F(FinegrainMover, says_what_is_wrong_to_every_rank) {
       ErrorKind::argument, {"blocks on rank 3, the world has 3 ranks"},
       [&](Rank& me) { finegrain::bind(halo, me, array, array); }, 3);
   refuses(ErrorKind::argument, {"rank 0: the plan is rank 3's, this is rank 0"},
-          [&](Rank& me) { finegrain::bind(BlockPlan::halo(blocks, Halo(2, 1), 3 - me.rank()), me, array, array); });
+          [&](Rank& me) { finegrain::bind(halo_exchange(blocks, Halo(2, 1), 3 - me.rank()), me, array, array); });
   refuses(ErrorKind::argument, {"rank 1: the source array is rank 2's"}, [&](Rank& me) {
     const XArray mine = part_of(array, me.rank() == 1 ? 2 : me.rank());
     finegrain::bind(halo, me, mine, mine);

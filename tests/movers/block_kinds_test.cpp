@@ -5,6 +5,7 @@
 #include <random>
 
 #include "longshore/movers/mover.hpp"
+#include "longshore/plans/block_builders.hpp"
 #include "movers/block_copies.hpp"
 
 namespace longshore::test {
@@ -105,7 +106,7 @@ TEST(BlockKinds, transposes) {
         for (auto& n : shape) n = draw(3, axes.size() == 2 ? 40 : 9);
         const FloorPlan source = even_floor_plan(Region::of_shape(shape), 5);
         const FloorPlan destination = even_floor_plan(permuted(Region::of_shape(shape), axes), 4);
-        const BlockPlan plan = BlockPlan::transpose(source, destination, axes);
+        const BlockPlan plan = transpose(source, destination, axes);
         expect_moves(plan, element, visit, in_order);
         expect_moves(plan.reverse(), element, visit, in_order);
         BlockPlan hand(destination, destination, axes);  // a box of each block, turned about
@@ -185,7 +186,7 @@ TEST(BlockKinds, ghosts_of_vertices_there_and_back) {
   std::vector<std::vector<Index>> needed(parts);
   for (Index k = 0; k < parts; ++k)
     for (Index i = 0; i < 120; ++i) needed[std::size_t(k)].push_back((k * 250 + 250 + i * 37 % 600) % n);
-  const BlockPlan plan = BlockPlan::gather_points(mesh, needed);
+  const BlockPlan plan = gather_points(mesh, needed);
   const XArray u(plan.source(), {}, {8, {}, Order::C});
   auto value = [&](Index block, Index point) -> double& { return View<double, 1>(u.grid(block))(point); };
   for (Index k = 0; k < parts; ++k)

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "longshore/movers/mover.hpp"
+#include "longshore/plans/block_builders.hpp"
 #include "longshore/plans/block_relation.hpp"
 #include "support/expect_error.hpp"
 
@@ -56,7 +57,7 @@ void carry_out(const BlockPlan& plan, Blocks& from, Blocks& to, Order visit) {
 TEST(BlocksMover, halos_again_and_again) {
   const Region domain({0, 0, 0}, {20, 18, 22});
   const auto plan = balanced_along(split_to_size(domain, {7, 6, 9}), 3);
-  const BlockPlan halo = BlockPlan::halo(plan, Halo(3, 2, domain, {true, false, true}));
+  const BlockPlan halo = halo_exchange(plan, Halo(3, 2, domain, {true, false, true}));
   for (const Order order : {Order::C, Order::F})
     for (const Index element : {1, 8, 12})
       for (const int threads : {1, 2, 5}) {
@@ -84,7 +85,7 @@ TEST(BlocksMover, two_in_flight_between_floor_plans) {
   const Region domain({0, 0}, {97, 61});
   const FloorPlan rows = even_floor_plan(domain, 7),
                   tiles = floor_plan_of(Layout::parse("(CYCLIC(5), BLOCK) on 3x2", {97, 61}));
-  const BlockPlan there = BlockPlan::copy_between(rows, tiles);
+  const BlockPlan there = copy_between(rows, tiles);
   Blocks a(rows, 0, Order::C, 8, true), b(tiles, 1, Order::F, 8, false), c(rows, 3, Order::F, 8, false), expected = b,
                                                                                                          back = c;
   Blocks d(tiles, 0, Order::C, 8, true), e(rows, 0, Order::C, 8, false), expected_e = e;
@@ -136,7 +137,7 @@ TEST(BlocksMover, long_motions_are_shared_among_threads) {
   Blocks a(one, 0, Order::C, 8, true), b(one, 0, Order::C, 8, false);
   BlockOptions options;
   options.threads = 2;
-  const auto mover = bind_threads(BlockPlan::copy_between(one, one), a.array(), b.array(), options);
+  const auto mover = bind_threads(copy_between(one, one), a.array(), b.array(), options);
   EXPECT_NE(mover->describe().find("16 tasks"), std::string::npos) << mover->describe();
   EXPECT_EQ(mover->moved_bytes(), 1 << 21);
   mover->start();
@@ -148,7 +149,7 @@ TEST(BlocksMover, combines_what_overlaps) {
   // Ghost cells are added to the cells of their owners: what finite elements do.
   const Region domain({0, 0, 0}, {11, 9, 10});
   const auto plan = balanced_along(split_to_size(domain, {4, 5, 4}), 2);
-  const BlockPlan back = BlockPlan::halo(plan, Halo(3, 2, domain, {true, true, false})).reverse();
+  const BlockPlan back = halo_exchange(plan, Halo(3, 2, domain, {true, true, false})).reverse();
   for (const Order order : {Order::C, Order::F}) {
     const XArray array(plan, {}, {8, Point(3, 2), order}), expected(plan, {}, {8, Point(3, 2), order});
     for (Index k = 0; k < plan.size(); ++k) {
@@ -190,7 +191,7 @@ TEST(BlocksMover, combines_by_a_function_of_the_user) {
       const Point p = rows.region(k).point_at(i, Order::C);
       View<std::int32_t, 2>(from.grid(k))(p[0], p[1]) = std::int32_t(p[0] + 20 * p[1]);
     }
-  const auto mover = bind_threads(BlockPlan::copy_between(rows, columns), from, to, options);
+  const auto mover = bind_threads(copy_between(rows, columns), from, to, options);
   for (int again = 0; again < 2; ++again) mover->start(), mover->wait();
   for (const Index k : to.owned())
     for (Index i = 0; i < columns.region(k).size(); ++i) {
@@ -203,7 +204,7 @@ TEST(BlocksMover, combines_by_a_function_of_the_user) {
 
 TEST(BlocksMover, says_what_is_wrong) {
   const FloorPlan plan = even_floor_plan(Region({0, 0}, {8, 6}), 4);
-  const BlockPlan halo = BlockPlan::halo(plan, Halo(2, 1));
+  const BlockPlan halo = halo_exchange(plan, Halo(2, 1));
   Blocks thin(plan, 0, Order::C, 8, true), good(plan, 1, Order::C, 8, true), other(plan, 1, Order::C, 8, true);
   const XArray a = good.array(), b = other.array(), none = thin.array();
   expect_error(ErrorKind::argument, {"block 0", "not within the storage of destination block 0", "ghost"},
@@ -218,7 +219,7 @@ TEST(BlocksMover, says_what_is_wrong) {
     const XArray shared = good.over(grids);
     bind_threads(halo, shared, shared);
   });
-  expect_error(ErrorKind::argument, {"rank 1's"}, [&] { bind_threads(BlockPlan::halo(plan, Halo(2, 1), 1), a, a); });
+  expect_error(ErrorKind::argument, {"rank 1's"}, [&] { bind_threads(halo_exchange(plan, Halo(2, 1), 1), a, a); });
   const XArray rank_one(plan, 1, {8, Point(2, 1)});
   expect_error(ErrorKind::argument, {"rank 1 alone"}, [&] { bind_threads(halo, rank_one, rank_one); });
   expect_error(ErrorKind::shape, {"destination array has other blocks", "on 3"}, [&] {
@@ -273,22 +274,22 @@ TEST(BlocksMover, threads_plan_from_one_floor_plan) {
   const Region domain({0, 0}, {40, 30});
   const FloorPlan blocks = even_floor_plan(domain, 12), others = even_floor_plan(domain, 5);
   const Halo halo(2, 1, domain, {true, false});
-  const auto expected = BlockPlan::halo(FloorPlan(blocks.regions(), blocks.owners()), halo);
+  const auto expected = halo_exchange(FloorPlan(blocks.regions(), blocks.owners()), halo);
   std::vector<std::vector<BlockMotion>> received(12), moved(12);
   std::vector<std::uint64_t> digests(12);
   std::vector<std::thread> threads;
   for (Index rank = 0; rank < 12; ++rank)
     threads.emplace_back([&, rank] {
-      const auto plan = BlockPlan::halo(blocks, halo, rank);
+      const auto plan = halo_exchange(blocks, halo, rank);
       const auto k = std::size_t(rank);
       received[k] = plan.receives(rank), digests[k] = plan.digest();
-      moved[k] = BlockPlan::copy_between(others, blocks, rank).receives(rank);
+      moved[k] = copy_between(others, blocks, rank).receives(rank);
     });
   for (auto& thread : threads) thread.join();
   for (Index rank = 0; rank < 12; ++rank) {
     EXPECT_EQ(received[std::size_t(rank)], expected.receives(rank));
     EXPECT_EQ(digests[std::size_t(rank)], expected.digest());
-    EXPECT_EQ(moved[std::size_t(rank)], BlockPlan::copy_between(others, blocks).receives(rank));
+    EXPECT_EQ(moved[std::size_t(rank)], copy_between(others, blocks).receives(rank));
   }
 }
 

@@ -26,7 +26,7 @@ TEST(StoredPlan, what_is_written_is_read) {
   }
   // Its description, not its lists.
   const auto boxes = split_evenly(Region({0, 0, 0}, {160, 160, 160}), {16, 16, 16});
-  const BlockPlan halo = BlockPlan::halo(balanced_along(boxes, 16), Halo(3, 1));
+  const BlockPlan halo = halo_exchange(balanced_along(boxes, 16), Halo(3, 1));
   EXPECT_LT(Index(halo.to_bytes().size()), halo.workspace_bytes() / 8);
   EXPECT_EQ(BlockPlan::from_bytes(halo.to_bytes()), halo);
 }
@@ -41,7 +41,7 @@ TEST(StoredPlan, floor_plans_are_read_too) {
 TEST(StoredPlan, of_a_rank_takes_the_others_motions_at_their_word) {
   const FloorPlan four = even_floor_plan(Region({0}, {40}), 4);
   auto plan = [&](std::optional<Index> rank, Index others) {
-    BlockPlan made = BlockPlan::halo(four, Halo(1, 1), rank);
+    BlockPlan made = halo_exchange(four, Halo(1, 1), rank);
     made.copy(Region({0}, {1}), 0, Region({3}, {4}), 0);
     made.copy(Region({20}, {21}), 2, Region({others}, {others + 1}), 3);
     return made;
@@ -58,7 +58,7 @@ TEST(StoredPlan, is_read_within_bounds) {
   Map owners(same.size(), 0);
   owners[7] = 1;
   const FloorPlan heap(same, owners);
-  const BlockPlan plan = BlockPlan::copy_between(heap, heap, 1);
+  const BlockPlan plan = copy_between(heap, heap, 1);
   const auto bytes = plan.to_bytes();
   EXPECT_LT(bytes.size(), 10000u);
   EXPECT_EQ(BlockPlan::from_bytes(bytes), plan);
@@ -73,7 +73,7 @@ TEST(StoredPlan, is_read_within_bounds) {
 
 TEST(StoredPlan, says_what_is_wrong) {
   const FloorPlan four = even_floor_plan(Region({0, 0}, {8, 6}), 4);
-  auto bytes = BlockPlan::halo(four, Halo(2, 1)).to_bytes();
+  auto bytes = halo_exchange(four, Halo(2, 1)).to_bytes();
   auto wrong = [&](const std::vector<std::string>& words, const std::function<void(Bytes&)>& change,
                    bool sealed = true) {
     auto changed = bytes;
@@ -90,7 +90,7 @@ TEST(StoredPlan, says_what_is_wrong) {
   expect_error(ErrorKind::argument, {"does not begin with LSFP"}, [&] { FloorPlan::from_bytes(bytes); });
   expect_error(ErrorKind::argument, {"the stored floor plan", "cut short"}, [&] { FloorPlan::from_bytes({}); });
   expect_error(ErrorKind::argument, {"more than 11 pairs of neighbours"}, [&] { BlockPlan::from_bytes(bytes, 11); });
-  EXPECT_EQ(BlockPlan::from_bytes(bytes, 12), BlockPlan::halo(four, Halo(2, 1)));
+  EXPECT_EQ(BlockPlan::from_bytes(bytes, 12), halo_exchange(four, Halo(2, 1)));
   wrong({"the stored plan has no good list at byte 5: packed integers: byte 0: scheme 9"},
         [](Bytes& b) { b[5] = std::byte(9); });
   // What no builder makes: a periodic transpose.
@@ -107,9 +107,8 @@ TEST(StoredPlan, says_what_is_wrong) {
     out.list({0, Index(Digest().value()), Index(Digest().value())});
     return std::move(out).finish();
   };
-  EXPECT_EQ(BlockPlan::from_bytes(stored({1, 0}, {})), BlockPlan::transpose(two, two, {1, 0}));
-  EXPECT_EQ(BlockPlan::from_bytes(stored({}, {1, 0})),
-            BlockPlan::copy_between(two, two, {}, two.bounding(), {true, false}));
+  EXPECT_EQ(BlockPlan::from_bytes(stored({1, 0}, {})), transpose(two, two, {1, 0}));
+  EXPECT_EQ(BlockPlan::from_bytes(stored({}, {1, 0})), copy_between(two, two, {}, two.bounding(), {true, false}));
   expect_error(ErrorKind::argument, {"the stored plan is a transpose and periodic"}, [&] {
     BlockPlan::from_bytes(stored({1, 0}, {1, 0}));
   });

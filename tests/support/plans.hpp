@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "longshore/plans/block_plan.hpp"
+#include "longshore/plans/block_builders.hpp"
 
 namespace longshore::test {
 
@@ -19,19 +19,19 @@ inline std::vector<BlockPlan> every_kind_of_plan() {
   hand.copy(Region({3, 4}, {6, 5}), 1, Region({0, 3}, {1, 6}), 1);
   std::vector<std::vector<Index>> needed(5);
   for (Index k = 0; k < 60; ++k) needed[std::size_t(k % 5)].push_back(k * 37 % 100);
-  BlockPlan both = BlockPlan::halo(four, Halo(2, 1), 2);
+  BlockPlan both = halo_exchange(four, Halo(2, 1), 2);
   for (const Index k : {3, 2}) both.copy(Region({0, 0}, {1, 1}), k, Region({1, 0}, {2, 1}), 3);
   return {BlockPlan(FloorPlan(), FloorPlan()),
           hand,
           hand.reverse(),
-          BlockPlan::halo(four, faces),
+          halo_exchange(four, faces),
           both,
           both.reverse(),
-          BlockPlan::copy_between(four, tall, 1, domain, {false, true}),
-          BlockPlan::transpose(four, tall, {1, 0}),
-          BlockPlan::transpose(four, tall, {1, 0}).reverse(),
-          BlockPlan::gather_points(line, needed, 3),
-          BlockPlan::gather_points(line, needed)};
+          copy_between(four, tall, 1, domain, {false, true}),
+          transpose(four, tall, {1, 0}),
+          transpose(four, tall, {1, 0}).reverse(),
+          gather_points(line, needed, 3),
+          gather_points(line, needed)};
 }
 
 inline std::vector<FloorPlan> odd_floor_plans() {

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "engines/finegrain/binding.hpp"
+#include "longshore/plans/block_algebra.hpp"
 #include "movers/apart.hpp"
 #include "movers/block_copies.hpp"
 #include "movers/checked_mover.hpp"
@@ -120,7 +121,7 @@ class BlockBinding final : public Binding<BlockBinding, BlockPlan> {
       throw Error(ErrorKind::argument, "proxy is for threads and processes; ranks of the finegrain engine take turns");
     check_owner(plan_, source_, destination_, rank_, Index(all.size()), "the world");
     check_arrays(plan_, source_, destination_, options_);
-    if (plan_.rank()) plan_.check_races(endogenous(), combines());
+    if (plan_.rank()) check_races(plan_, endogenous(), combines());
   }
 
   /// Everybody's plan, which is looked at once, if anybody has brought it.
@@ -131,7 +132,7 @@ class BlockBinding final : public Binding<BlockBinding, BlockPlan> {
 
   static void check_together(const All& all) {
     const bool same = all[0]->endogenous();
-    if (const auto* one = whole(all)) one->plan_.check_races(same, one->combines());
+    if (const auto* one = whole(all)) check_races(one->plan_, same, one->combines());
     Apart apart;
     auto add = [&](const FloorPlan& blocks, XArray BlockBinding::*array, bool written) {
       for (Index k = 0; k < blocks.size(); ++k) {

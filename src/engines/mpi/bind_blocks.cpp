@@ -5,6 +5,7 @@
 #include "engines/mpi/block_routes.hpp"
 #include "engines/mpi/collective_messages.hpp"
 #include "engines/mpi/peer_sums.hpp"
+#include "longshore/plans/block_algebra.hpp"
 #include "movers/bind_texts.hpp"
 #include "movers/proxy_mover.hpp"
 
@@ -38,7 +39,7 @@ void check(const Communicator& communicator, const BlockPlan& plan, const XArray
     throw Error(ErrorKind::argument,
                 "packet_bytes is " + std::to_string(options.packet_bytes) + "; it cannot be negative");
   check_arrays(plan, source, destination, options);
-  plan.check_races(source.same_storage(destination), !options.reduction.is_replace());
+  check_races(plan, source.same_storage(destination), !options.reduction.is_replace());
   check_apart(source, destination);
 }
 

@@ -1,5 +1,6 @@
 /// The `threads` engine for blocks: motions become stretches of programs, and stretches tasks.
 #include "engines/threads/tasks_mover.hpp"
+#include "longshore/plans/block_algebra.hpp"
 #include "movers/block_copies.hpp"
 #include "movers/checked_mover.hpp"
 #include "movers/proxy_mover.hpp"
@@ -16,7 +17,7 @@ std::unique_ptr<Mover> bind_threads(const BlockPlan& plan, XArray source, XArray
       throw Error(ErrorKind::argument, "an array has storage for the blocks of rank " + std::to_string(*array->rank()) +
                                            " alone; the threads engine needs all of them");
   check_arrays(plan, source, destination, options);
-  plan.check_races(source.same_storage(destination), !options.reduction.is_replace());
+  check_races(plan, source.same_storage(destination), !options.reduction.is_replace());
   check_apart(source, destination);
 
   BlockCopies copies(options.visit, source.format().order, options.reduction);

@@ -1,11 +1,27 @@
-// One plan after the other.
+#include "longshore/plans/block_algebra.hpp"
+
 #include <algorithm>
+#include <map>
 
 #include "longshore/layouts/grid.hpp"
-#include "longshore/plans/block_plan.hpp"
 #include "longshore/regions/region_index.hpp"
 
 namespace longshore {
+
+std::vector<BlockVolume> volumes(const BlockPlan& plan) {
+  std::map<std::pair<Index, Index>, BlockVolume> found;
+  plan.for_each([&](const BlockMotion& motion) {
+    const Index from = plan.source().owner(motion.source), to = plan.destination().owner(motion.destination);
+    auto& volume = found.try_emplace({from, to}, BlockVolume{from, to}).first->second;
+    ++volume.motions;
+    volume.points = checked_add(volume.points, motion.points());
+  });
+  std::vector<BlockVolume> all;
+  for (const auto& [ranks, volume] : found) all.push_back(volume);
+  return all;
+}
+
+// --- one plan after the other
 
 namespace {
 
@@ -95,15 +111,15 @@ void check_shape(const BlockMotion& motion) {
 
 }  // namespace
 
-BlockPlan BlockPlan::compose(const BlockPlan& next) const {
-  if (!(destination() == next.source()))
+BlockPlan compose(const BlockPlan& plan, const BlockPlan& next) {
+  if (!(plan.destination() == next.source()))
     throw Error(ErrorKind::argument, "the next plan begins with other blocks than those this plan ends with: " +
-                                         next.source().to_string(2) + ", not " + destination().to_string(2));
-  for (const auto& rank : {rank_, next.rank_})
+                                         next.source().to_string(2) + ", not " + plan.destination().to_string(2));
+  for (const auto& rank : {plan.rank(), next.rank()})
     if (rank)
       throw Error(ErrorKind::argument,
                   "a plan is rank " + std::to_string(*rank) + "'s; only everybody's plans are composed");
-  BlockPlan both(source(), next.destination(), then(axes(), next.axes()));
+  BlockPlan both(plan.source(), next.destination(), then(plan.axes(), next.axes()));
   auto pass = [&](const BlockMotion& first, const Leg& arriving, const BlockMotion& second, const Leg& leaving) {
     check_shape(first), check_shape(second);
     auto list = [&](PointList sources, PointList destinations) {
@@ -124,7 +140,7 @@ BlockPlan BlockPlan::compose(const BlockPlan& next) const {
     }
   };
   // Block after block of those between.
-  auto firsts = motions(), seconds = next.motions();
+  auto firsts = plan.motions(), seconds = next.motions();
   std::stable_sort(firsts.begin(), firsts.end(),
                    [](const auto& a, const auto& b) { return a.destination < b.destination; });
   std::stable_sort(seconds.begin(), seconds.end(), [](const auto& a, const auto& b) { return a.source < b.source; });

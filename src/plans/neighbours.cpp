@@ -1,7 +1,7 @@
-// Who a block's neighbours are, and what it takes of them.
+#include "plans/neighbours.hpp"
+
 #include <algorithm>
 
-#include "longshore/plans/block_plan.hpp"
 #include "longshore/regions/region_index.hpp"
 
 namespace longshore {
@@ -26,55 +26,36 @@ void check_images(const Region& moving, const Region& reach, const Halo& halo) {
 
 }  // namespace
 
-void BlockPlan::find_neighbours(Kind kind, Halo halo, std::optional<Index> rank, Index most_pairs) {
-  kind_ = kind;
-  set_rank(rank);
-  halo_ = std::move(halo);
-  check_halo();
-  look_up(most_pairs);
-}
-
-void BlockPlan::check_halo() {
-  const std::size_t dims = dims_or(halo_.below.dims());
-  check_same_dims(dims, halo_.below.dims(), "blocks and ghost widths");
-  check_same_dims(dims, halo_.above.dims(), "blocks and ghost widths");
-  for (std::size_t d = 0; d < dims; ++d)
-    if (halo_.below[d] < 0 || halo_.above[d] < 0)
-      throw Error(ErrorKind::argument, "ghost width " + std::to_string(std::min(halo_.below[d], halo_.above[d])) +
-                                           " in dimension " + std::to_string(d) + " is negative");
-  if (!halo_.periodic.empty()) check_same_dims(dims, halo_.periodic.size(), "blocks and periodic dimensions");
-  if (std::find(halo_.periodic.begin(), halo_.periodic.end(), true) == halo_.periodic.end()) {
-    halo_.periodic.clear();
-    halo_.domain = Region(Point(dims), Point(dims));
-    return;
-  }
-  check_same_dims(dims, halo_.domain.dims(), "blocks and the periodic domain");
-  if (source_.empty() || halo_.domain.contains(source_.bounding())) return;
-  for (Index k = 0; k < source_.size(); ++k)
-    if (!halo_.domain.contains(source_.region(k)))
-      throw Error(ErrorKind::argument, "block " + std::to_string(k) + " " + source_.region(k).to_string() +
-                                           " is not within the periodic domain " + halo_.domain.to_string());
+Neighbours::Neighbours(BlockPlan::Kind kind, FloorPlan source, FloorPlan destination, const Axes& axes,
+                       const Halo& halo, std::optional<Index> rank, Index most_pairs)
+    : kind_(kind),
+      source_(std::move(source)),
+      destination_(std::move(destination)),
+      axes_(axes),
+      axes_back_(inverse(axes)),
+      halo_(halo) {
+  look_up(rank, most_pairs);
 }
 
 /// Where a shift is among those to all images.
-std::uint16_t BlockPlan::shift_number(const Point& shift) const {
+std::uint16_t Neighbours::shift_number(const Point& shift) const {
   return std::uint16_t(std::lower_bound(shifts_.begin(), shifts_.end(), shift) - shifts_.begin());
 }
 
 /// A source block as destinations see it.
-Region BlockPlan::image(Index source, const Point& shift) const {
+Region Neighbours::image(Index source, const Point& shift) const {
   return permuted(source_.region(source), axes_).shift(shift);
 }
 
 /// What a destination block takes of a source block's image:
 /// usually one box, more where it goes around the block itself.
-std::vector<Region> BlockPlan::pieces(Index destination, Index source, const Point& shift) const {
+std::vector<Region> Neighbours::pieces(Index destination, Index source, const Point& shift) const {
   const Region own = destination_.region(destination), other = image(source, shift);
   std::vector<Region> found;
   auto take = [&found](Region region) {
     if (!region.empty()) found.push_back(std::move(region));
   };
-  if (kind_ == Kind::between) {
+  if (kind_ == BlockPlan::Kind::between) {
     take(own & other);
   } else if (!halo_.corners) {
     for (std::size_t d = 0; d < own.dims(); ++d)
@@ -94,7 +75,7 @@ std::vector<Region> BlockPlan::pieces(Index destination, Index source, const Poi
   return found;
 }
 
-BlockPlan::Place BlockPlan::place(Index destination, Index source, const Point& shift) const {
+Neighbours::Place Neighbours::place(Index destination, Index source, const Point& shift) const {
   const std::size_t dims = source_.dims();
   const Index* const own = &destination_.bounds()[std::size_t(destination) * 2 * dims];
   const Index* const other = &source_.bounds()[std::size_t(source) * 2 * dims];
@@ -107,7 +88,7 @@ BlockPlan::Place BlockPlan::place(Index destination, Index source, const Point& 
   return place;
 }
 
-void BlockPlan::look_up(Index most_pairs) {
+void Neighbours::look_up(std::optional<Index> rank, Index most_pairs) {
   if (source_.empty() || destination_.empty()) return;
   const std::size_t dims = source_.dims();
   if (dims == 0) throw Error(ErrorKind::argument, "blocks of no dimensions have no neighbours to be looked up");
@@ -140,7 +121,7 @@ void BlockPlan::look_up(Index most_pairs) {
                                                " pairs of neighbours; make a plan for each rank, which has fewer");
     found.emplace_back(std::uint32_t(other), shift);
   };
-  auto append = [&](Neighbours& to, Index block) {
+  auto append = [&](Lists& to, Index block) {
     if (found.empty()) return;
     std::sort(found.begin(), found.end());
     to.blocks.push_back(std::uint32_t(block));
@@ -149,10 +130,10 @@ void BlockPlan::look_up(Index most_pairs) {
     found.clear();
   };
   // Neighbours are so to each other, if both reach as far and neither covers the other's ghost cells.
-  bool mutual = kind_ == Kind::halo && halo_.below == halo_.above;
+  bool mutual = kind_ == BlockPlan::Kind::halo && halo_.below == halo_.above;
   // Whether there are pieces, given that the block's reach meets the image: told without working them out.
   auto shares = [&](Index destination, Index source, const Point& shift) {
-    if (kind_ == Kind::between) return true;
+    if (kind_ == BlockPlan::Kind::between) return true;
     const Place at = place(destination, source, shift);
     mutual = mutual && at.beside > 0;
     return at.beside == 0 ? at.beyond : at.beside == 1 || halo_.corners;  // in one dimension alone: beyond a face
@@ -163,34 +144,61 @@ void BlockPlan::look_up(Index most_pairs) {
       const bool still = shift == in_place[0];
       const std::uint16_t number = shift_number(shift);
       for (const Index j : find(source_.index(), permuted(reach.shift(-shift), axes_back_)))
-        if (!(j == i && still && kind_ == Kind::halo) && shares(i, j, shift)) take(j, number);
+        if (!(j == i && still && kind_ == BlockPlan::Kind::halo) && shares(i, j, shift)) take(j, number);
     }
     append(received_, i);
   };
-  if (!rank_)
+  if (!rank)
     for (Index i = 0; i < destination_.size(); ++i) receive(i);
   else
-    for (const Index i : destination_.owned_by(*rank_)) receive(i);
-  if (rank_ && mutual) {
+    for (const Index i : destination_.owned_by(*rank)) receive(i);
+  if (rank && mutual) {
     for (std::size_t k = 0; k < received_.blocks.size(); ++k) {
       for (std::size_t n = received_.starts[k]; n < received_.starts[k + 1]; ++n)
-        if (destination_.owner(received_.others[n]) != *rank_)
+        if (destination_.owner(received_.others[n]) != *rank)
           take(received_.others[n], shift_number(-shifts_[received_.shifts[n]]));
       append(sent_, received_.blocks[k]);
     }
-  } else if (rank_) {
-    for (const Index j : source_.owned_by(*rank_)) {
+  } else if (rank) {
+    for (const Index j : source_.owned_by(*rank)) {
       const Region region = permuted(source_.region(j), axes_);
       for (const auto& shift : shifts(region, all_reach)) {
         const std::uint16_t number = shift_number(shift);
         // The blocks whose reach the image meets are those that meet the image's own reach the other way.
         for (const Index i : find(destination_.index(), region.shift(shift).grow(halo_.above, halo_.below)))
-          if (destination_.owner(i) != *rank_ && shares(i, j, shift)) take(i, number);
+          if (destination_.owner(i) != *rank && shares(i, j, shift)) take(i, number);
       }
       append(sent_, j);
     }
   }
   for (auto* lists : {&received_, &sent_}) lists->others.shrink_to_fit(), lists->shifts.shrink_to_fit();
+}
+
+void Neighbours::for_each(bool reversed, const std::function<void(const BlockMotion&)>& f) const {
+  auto emit = [&](Index destination, Index source, std::uint16_t number) {
+    const Point& shift = shifts_[number];
+    for (auto& piece : pieces(destination, source, shift)) {
+      Region origin = permuted(piece.shift(-shift), axes_back_);
+      f(reversed ? BlockMotion{destination, source, std::move(piece), std::move(origin), axes_back_}
+                 : BlockMotion{source, destination, std::move(origin), std::move(piece), axes_});
+    }
+  };
+  for (std::size_t k = 0; k < received_.blocks.size(); ++k)
+    for (std::size_t n = received_.starts[k]; n < received_.starts[k + 1]; ++n)
+      emit(received_.blocks[k], received_.others[n], received_.shifts[n]);
+  for (std::size_t k = 0; k < sent_.blocks.size(); ++k)
+    for (std::size_t n = sent_.starts[k]; n < sent_.starts[k + 1]; ++n)
+      emit(sent_.others[n], sent_.blocks[k], sent_.shifts[n]);
+}
+
+Index Neighbours::workspace_bytes() const {
+  Index total = Index(sizeof *this + shifts_.capacity() * sizeof(Point) +
+                      (axes_.capacity() + axes_back_.capacity()) * sizeof(std::size_t));
+  for (const auto* lists : {&received_, &sent_})
+    total +=
+        Index((lists->blocks.capacity() + lists->starts.capacity() + lists->others.capacity()) * sizeof(std::uint32_t) +
+              lists->shifts.capacity() * sizeof(std::uint16_t));
+  return total;
 }
 
 }  // namespace longshore
