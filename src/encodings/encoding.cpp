@@ -2,8 +2,6 @@
 #include "longshore/encodings/encoding.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
 
 #include "encodings/forms.hpp"
 #include "relations/fold.hpp"
@@ -64,14 +62,9 @@ class WindowReader : public RunReader {
   Index skip_, left_;
 };
 
-// --- stored bytes
-// ------------------------------------------------------------------------------------------------------------ "LSAR",
-// version, kind, reduction, element type; then 64-bit words: element bytes, elements, payload words, payload, checksum
-// of all before it.
-
-constexpr char magic[4] = {'L', 'S', 'A', 'R'};
-constexpr std::uint8_t version = 1;
-constexpr std::size_t head_words = 4;
+/// Its content: the kind, the reduction and the element type, a byte each; element bytes; elements; what the form
+/// writes.
+constexpr StoredKind stored_kind{"LSAR", 2, "encoding"};
 
 }  // namespace
 
@@ -138,9 +131,7 @@ Index Encoding::distinct_symbols() const { return form_->distinct_symbols(); }
 double Encoding::predicted_decode_ns() const { return double(form_->symbols()) * form_->symbol_ns(); }
 
 std::unique_ptr<RunReader> Encoding::reader(Index first, Index last) const {
-  if (first < 0 || last > elements_ || first > last)
-    throw Error(ErrorKind::argument, "positions [" + std::to_string(first) + ", " + std::to_string(last) +
-                                         ") are not within [0, " + std::to_string(elements_) + ")");
+  check_positions(first, last, elements_);
   if (const auto* relation = form_->as_it_is()) return relation->reader(first, last);
   return std::make_unique<WindowReader>(form_->reader(), first, last);
 }
@@ -177,55 +168,31 @@ void Encoding::disassemble(std::byte* destination, const std::byte* message, Ind
 std::vector<std::byte> Encoding::to_bytes() const {
   if (reduction_.op() == ReduceOp::user)
     throw Error(ErrorKind::argument, "a relation that combines with a function of its user's cannot be stored");
-  WordWriter payload;
-  form_->write(payload);
-  std::vector<std::uint64_t> words(head_words);
-  std::uint8_t head[8] = {
-      0, 0, 0, 0, version, std::uint8_t(kind()), std::uint8_t(reduction_.op()), std::uint8_t(reduction_.type())};
-  std::memcpy(head, magic, sizeof magic);
-  for (int k = 0; k < 8; ++k) words[0] |= std::uint64_t(head[k]) << (8 * k);
-  words[1] = std::uint64_t(element_bytes_), words[2] = std::uint64_t(elements_), words[3] = payload.words().size();
-  words.insert(words.end(), payload.words().begin(), payload.words().end());
-  words.push_back(checksum(words));
-  return to_little_endian(std::move(words));
+  WordWriter out(stored_kind);
+  out.byte(std::uint8_t(kind())), out.byte(std::uint8_t(reduction_.op())), out.byte(std::uint8_t(reduction_.type()));
+  out.index(element_bytes_), out.index(elements_);
+  form_->write(out);
+  return std::move(out).finish();
 }
 
 Encoding Encoding::from_bytes(std::span<const std::byte> bytes, Index most_elements) {
-  const auto refuse = refuse_encoding;
-  if (bytes.size() < (head_words + 1) * 8 || bytes.size() % 8 != 0)
-    refuse("has " + std::to_string(bytes.size()) + " bytes, not a multiple of 8 from " +
-           std::to_string((head_words + 1) * 8) + " on: it is cut short or no encoding");
-  const auto words = from_little_endian(bytes);
-  auto head = [&](int k) { return std::uint8_t(words[0] >> (8 * k)); };
-  for (int k = 0; k < 4; ++k)
-    if (head(k) != std::uint8_t(magic[k])) refuse("does not begin with LSAR");
-  if (head(4) != version)
-    refuse("has version " + std::to_string(head(4)) + "; this library reads version " + std::to_string(version));
-  if (words[3] != words.size() - head_words - 1)
-    refuse("announces " + std::to_string(words[3]) + " words of content and has " +
-           std::to_string(words.size() - head_words - 1));
-  if (words.back() != checksum(std::span<const std::uint64_t>(words).first(words.size() - 1)))
-    refuse("has a wrong checksum: it was damaged");
-  try {
-    if (head(6) > std::uint8_t(ReduceOp::bitwise_xor) || head(7) > std::uint8_t(ElementType::complex128))
-      refuse("has an unknown reduction");
-    const FormHeader header{Index(words[1]), Index(words[2]), Reduction(ElementType(head(7)), ReduceOp(head(6)))};
-    if (header.element_bytes < 1) refuse("has elements of " + std::to_string(header.element_bytes) + " bytes");
+  return read_stored([&] {
+    WordReader in(stored_kind, bytes);
+    const auto kind = in.byte(), op = in.byte(), type = in.byte();
+    if (op > std::uint8_t(ReduceOp::bitwise_xor) || type > std::uint8_t(ElementType::complex128))
+      in.refuse("has an unknown reduction");
+    const FormHeader header{in.index(), in.index(), Reduction(ElementType(type), ReduceOp(op))};
+    if (header.element_bytes < 1) in.refuse("has elements of " + std::to_string(header.element_bytes) + " bytes");
     if (header.elements < 0 || header.elements > most_elements)
-      refuse("has " + std::to_string(header.elements) + " elements; at most " + std::to_string(most_elements) +
-             " are expected");
-
-    WordReader in(std::span<const std::uint64_t>(words).subspan(head_words, words.size() - head_words - 1),
-                  "the encoding");
-    auto form = entry_of(EncodingKind(head(5))).read(in, header);
+      in.refuse("has " + std::to_string(header.elements) + " elements; at most " + std::to_string(most_elements) +
+                " are expected");
+    auto form = entry_of(EncodingKind(kind)).read(in, header);
     in.end();
     Encoding encoding(std::move(form), header.element_bytes, header.elements, header.reduction);
     const auto relation = encoding.checked();
     encoding.source_extent_ = relation.source_extent(), encoding.destination_extent_ = relation.destination_extent();
     return encoding;
-  } catch (const Error& error) {  // what relations refuse for reasons of their own
-    throw Error(ErrorKind::argument, error.what());
-  }
+  });
 }
 
 AddressRelation Encoding::checked() const {

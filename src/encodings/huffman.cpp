@@ -202,8 +202,7 @@ FormPointer read_huffman(WordReader& in, const FormHeader&) {
   form->count = in.index();
   form->bits = in.index();
   if (form->count < 0 || form->bits < form->count) in.refuse("has fewer bits than symbols");
-  const auto words = in.take(std::size_t(ceil_div(form->bits, 64)));
-  form->words.assign(words.begin(), words.end());
+  form->words = in.take(std::size_t(ceil_div(form->bits, 64)));
   form->prepare();
   Index at = 0;
   for (Index k = 0; k < form->count; ++k) {

@@ -1,7 +1,6 @@
 // DMRLE through LZ4, the other scheme that the paper leaves open (section 7). The library is looked for when it is
 // first wanted, so that nothing else depends on it.
 #include <algorithm>
-#include <cstring>
 
 #include "core/loaded_library.hpp"
 #include "encodings/forms.hpp"
@@ -77,11 +76,7 @@ struct LzForm : Form {
     out.index(count);
     out.index(Index(blocks.size()));
     for (const auto& block : blocks) out.index(Index(block.bytes));
-    for (std::size_t k = 0; k < data.size(); k += 8) {
-      std::uint64_t word = 0;
-      std::memcpy(&word, data.data() + k, std::min<std::size_t>(8, data.size() - k));
-      out.word(word);
-    }
+    out.bytes(data);
   }
 };
 
@@ -124,9 +119,8 @@ FormPointer read_lz(WordReader& in, const FormHeader&) {
     form->blocks.push_back({bytes, std::size_t(n), std::min(symbols_a_block, left)});
     bytes += std::size_t(n);
   }
-  const auto words = in.take((bytes + 7) / 8);
-  form->data.resize(bytes);
-  if (bytes > 0) std::memcpy(form->data.data(), words.data(), bytes);
+  form->data = in.bytes();
+  if (form->data.size() != bytes) in.refuse("has compressed blocks of another size than it says");
   std::vector<DifferenceSymbol> plain(symbols_a_block);
   for (const auto& block : form->blocks) {
     form->decompress(block, plain);

@@ -11,7 +11,7 @@ namespace {
 
 // A put message: "LSPM" and a version, bytes of addresses, bytes
 // of data, as 64-bit words; an encoding's stored bytes; the data.
-constexpr std::uint64_t put_magic = 0x1'4d'50'53'4c;
+constexpr std::uint64_t put_magic = 0x2'4d'50'53'4c;
 constexpr std::size_t put_header = 3 * sizeof(std::uint64_t);
 
 Encoding encoded(const AddressRelation& relation, std::optional<EncodingKind> kind) {
@@ -28,14 +28,14 @@ struct PutParts {
     if (message.size() < put_header)
       refuse("a put message has at least " + std::to_string(put_header) + " bytes, not " +
              std::to_string(message.size()));
-    const auto words = from_little_endian(message.first(put_header));
-    if (words[0] != put_magic) refuse("the bytes do not begin as a put message of this version does");
-    const auto rest = message.size() - put_header;
-    if (words[1] > rest || words[2] != rest - words[1])
-      refuse("the put message announces " + std::to_string(words[1]) + " bytes of addresses and " +
-             std::to_string(words[2]) + " of data, and has " + std::to_string(rest));
-    addresses = message.subspan(put_header, words[1]);
-    payload = message.subspan(put_header + words[1]);
+    WordReader in(message.first(put_header), "the put message");
+    if (in.word() != put_magic) in.refuse("does not begin as one of this version does");
+    const auto of_addresses = in.word(), of_data = in.word(), rest = std::uint64_t(message.size() - put_header);
+    if (of_addresses > rest || of_data != rest - of_addresses)
+      in.refuse("announces " + std::to_string(of_addresses) + " bytes of addresses and " + std::to_string(of_data) +
+                " of data, and has " + std::to_string(rest));
+    addresses = message.subspan(put_header, of_addresses);
+    payload = message.subspan(put_header + of_addresses);
   }
 };
 
@@ -89,7 +89,7 @@ void check_half(const Encoding& half, Side side) {
   }
 }
 
-void check_within(const Extent& extent, const Extent& bounds, const char* name) {
+void check_within(const Interval& extent, const Interval& bounds, const char* name) {
   if (extent.first == extent.last || (extent.first >= bounds.first && extent.last <= bounds.last)) return;
   throw Error(ErrorKind::buffer, std::string("the message touches bytes [") + std::to_string(extent.first) + ", " +
                                      std::to_string(extent.last) + ") of the " + name + ", which has [" +
@@ -131,7 +131,9 @@ Encoding receiver_half(const AddressRelation& relation, std::optional<EncodingKi
 PutSender::PutSender(const AddressRelation& relation, std::optional<EncodingKind> kind)
     : assembler_(relation), payload_bytes_(relation.bytes()) {
   const auto addresses = receiver_half(relation, kind).to_bytes();
-  head_ = to_little_endian({put_magic, addresses.size(), std::uint64_t(payload_bytes_)});
+  WordWriter head;
+  head.word(put_magic), head.index(Index(addresses.size())), head.index(payload_bytes_);
+  head_ = head.written();
   head_.insert(head_.end(), addresses.begin(), addresses.end());
   checked_add(address_bytes(), payload_bytes_);
 }
@@ -144,7 +146,7 @@ void PutSender::run(std::byte* message, const std::byte* source) const {
 PutMessage::PutMessage(std::span<const std::byte> message)
     : payload_(PutParts(message).payload), addresses_(addresses_of(PutParts(message))) {}
 
-void PutMessage::deliver(std::byte* destination, Extent bounds) const {
+void PutMessage::deliver(std::byte* destination, Interval bounds) const {
   check_within(destination_extent(), bounds, "destination");
   // A nest is compiled in no time; what is stored symbol by symbol
   // is read only once, so that it is carried out as it is read.
@@ -161,7 +163,7 @@ std::vector<std::byte> get_request(const AddressRelation& relation, std::optiona
 GetRequest::GetRequest(std::span<const std::byte> request, Index most_bytes)
     : addresses_(request_of(request, most_bytes)) {}
 
-void GetRequest::answer(std::byte* payload, const std::byte* source, Extent bounds) const {
+void GetRequest::answer(std::byte* payload, const std::byte* source, Interval bounds) const {
   check_within(source_extent(), bounds, "source");
   if (addresses_.kind() == EncodingKind::nest)
     RelationProgram(addresses_.decode()).run(payload, source);

@@ -30,7 +30,7 @@ struct NestForm : Form {
   Index encoded_bytes() const override {
     WordWriter out;
     write(out);
-    return Index(out.words().size() * sizeof(std::uint64_t));
+    return Index(out.written().size());
   }
   Index symbols() const override {
     Index n = 0;

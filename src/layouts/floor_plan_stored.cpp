@@ -12,24 +12,24 @@ Index upper_of(Index lower, Index extent) { return Index(std::uint64_t(lower) + 
 
 }  // namespace
 
-void write_regions(ListWriter& out, std::size_t dims, std::span<const Region> regions) {
+void write_regions(WordWriter& out, std::size_t dims, std::span<const Region> regions) {
   std::vector<Index> lower(regions.size()), extents(regions.size());
   for (std::size_t d = 0; d < dims; ++d) {
     for (std::size_t k = 0; k < regions.size(); ++k) {
       lower[k] = regions[k].lower()[d];
       extents[k] = extent_of(lower[k], regions[k].upper()[d]);
     }
-    out.list(lower), out.list(extents);
+    out.integers(lower), out.integers(extents);
   }
 }
 
-std::vector<Region> read_regions(ListReader& in, std::size_t dims, std::size_t n) {
+std::vector<Region> read_regions(WordReader& in, std::size_t dims, std::size_t n) {
   if (Index(dims) > most_dims)
     in.refuse("has regions of " + std::to_string(dims) + " dimensions, more than the " + std::to_string(most_dims) +
               " that are read");
   std::vector<std::vector<Index>> lower, upper;  // by dimension
   for (std::size_t d = 0; d < dims; ++d) {
-    lower.push_back(in.list(n)), upper.push_back(in.list(n));
+    lower.push_back(in.integers(n)), upper.push_back(in.integers(n));
     for (std::size_t k = 0; k < n; ++k) {
       const Index extent = std::exchange(upper[d][k], upper_of(lower[d][k], upper[d][k]));
       if (upper[d][k] < lower[d][k])
@@ -46,15 +46,15 @@ std::vector<Region> read_regions(ListReader& in, std::size_t dims, std::size_t n
   return regions;
 }
 
-void write(ListWriter& out, const FloorPlan& plan) {
-  out.list({Index(plan.dims())});
-  out.list(plan.owners());
+void write(WordWriter& out, const FloorPlan& plan) {
+  out.integers({Index(plan.dims())});
+  out.integers(plan.owners());
   write_regions(out, plan.dims(), plan.regions());
 }
 
-FloorPlan read_floor_plan(ListReader& in, Index most_regions) {
-  const Index dims = in.list(1)[0];
-  Map owners = in.list_of_most(most_regions, "regions");
+FloorPlan read_floor_plan(WordReader& in, Index most_regions) {
+  const Index dims = in.integers(1)[0];
+  Map owners = in.integers_of_most(most_regions, "regions");
   if (dims < 0 || (owners.empty() && dims > 0))
     in.refuse("has " + std::to_string(owners.size()) + " regions of " + std::to_string(dims) + " dimensions");
   const auto regions = read_regions(in, std::size_t(dims), owners.size());
@@ -62,14 +62,14 @@ FloorPlan read_floor_plan(ListReader& in, Index most_regions) {
 }
 
 std::vector<std::byte> FloorPlan::to_bytes() const {
-  ListWriter out(stored_kind);
+  WordWriter out(stored_kind);
   write(out, *this);
   return std::move(out).finish();
 }
 
 FloorPlan FloorPlan::from_bytes(std::span<const std::byte> bytes, Index most_regions) {
   return read_stored([&] {
-    ListReader in(stored_kind, bytes);
+    WordReader in(stored_kind, bytes);
     auto plan = read_floor_plan(in, most_regions);
     in.end();
     return plan;

@@ -12,7 +12,7 @@ constexpr StoredKind stored_kind{"LSBP", 1, "plan"};
 
 /// One side of all lists of points, one after the other: a list of numbers a dimension.
 template <class PointsOf>
-void write_points(ListWriter& out, std::size_t dims, const std::vector<BlockMotion>& motions, PointsOf&& points_of) {
+void write_points(WordWriter& out, std::size_t dims, const std::vector<BlockMotion>& motions, PointsOf&& points_of) {
   for (std::size_t d = 0; d < dims; ++d) {
     std::vector<Index> all;
     for (const auto& motion : motions) {
@@ -20,15 +20,15 @@ void write_points(ListWriter& out, std::size_t dims, const std::vector<BlockMoti
       const auto some = points_of(motion).coordinates(d);
       all.insert(all.end(), some.begin(), some.end());
     }
-    out.list(all);
+    out.integers(all);
   }
 }
 
 /// Such lists, taken apart again.
 class PointsReader {
  public:
-  PointsReader(ListReader& in, std::size_t dims, std::size_t points) {
-    for (std::size_t d = 0; d < dims; ++d) coordinates_.push_back(in.list(points));
+  PointsReader(WordReader& in, std::size_t dims, std::size_t points) {
+    for (std::size_t d = 0; d < dims; ++d) coordinates_.push_back(in.integers(points));
   }
   PointList next(Index n) {
     std::vector<std::vector<Index>> some;
@@ -45,14 +45,14 @@ class PointsReader {
 }  // namespace
 
 std::vector<std::byte> BlockPlan::to_bytes() const {
-  ListWriter out(stored_kind);
+  WordWriter out(stored_kind);
   const bool same = source_ == destination_;
-  out.list({Index(kind_), reversed_, rank_.value_or(-1), same, halo_.corners});
+  out.integers({Index(kind_), reversed_, rank_.value_or(-1), same, halo_.corners});
   write(out, source_);
   if (!same) write(out, destination_);
-  out.list(std::vector<Index>(axes_.begin(), axes_.end()));
-  out.list(halo_.below), out.list(halo_.above);
-  out.list(std::vector<Index>(halo_.periodic.begin(), halo_.periodic.end()));
+  out.integers(std::vector<Index>(axes_.begin(), axes_.end()));
+  out.integers(halo_.below), out.integers(halo_.above);
+  out.integers(std::vector<Index>(halo_.periodic.begin(), halo_.periodic.end()));
   write_regions(out, halo_.domain.dims(), std::span(&halo_.domain, 1));
 
   std::vector<Index> sources, destinations, listed;  // how many points a motion lists; 0: it has regions
@@ -62,33 +62,33 @@ std::vector<std::byte> BlockPlan::to_bytes() const {
     listed.push_back(motion.source_points.size());
     if (!motion.is_list()) from.push_back(motion.source_region), to.push_back(motion.destination_region);
   }
-  out.list(sources), out.list(destinations), out.list(listed);
+  out.integers(sources), out.integers(destinations), out.integers(listed);
   write_regions(out, source_.dims(), from), write_regions(out, destination_.dims(), to);
   write_points(out, source_.dims(), by_hand_, [](const BlockMotion& motion) { return motion.source_points; });
   write_points(out, destination_.dims(), by_hand_, [](const BlockMotion& motion) { return motion.destination_points; });
-  out.list({everybodys_.motions, Index(everybodys_.digest), Index(everybodys_.digest_back)});
+  out.integers({everybodys_.motions, Index(everybodys_.digest), Index(everybodys_.digest_back)});
   return std::move(out).finish();
 }
 
 BlockPlan BlockPlan::from_bytes(std::span<const std::byte> bytes, Index most_pairs) {
   return read_stored([&] {
-    ListReader in(stored_kind, bytes);
+    WordReader in(stored_kind, bytes);
     auto flag = [&](Index value) {
       if (value != 0 && value != 1) in.refuse("has " + std::to_string(value) + " where 0 or 1 must be");
       return value == 1;
     };
-    const auto head = in.list(5);
+    const auto head = in.integers(5);
     if (head[0] < 0 || head[0] > Index(Kind::halo)) in.refuse("is of unknown kind " + std::to_string(head[0]));
     const auto kind = Kind(head[0]);
     const bool reversed = flag(head[1]), same = flag(head[3]);
     if (head[2] < -1) in.refuse("is that of rank " + std::to_string(head[2]));
     const std::optional<Index> rank = head[2] < 0 ? std::nullopt : std::optional(head[2]);
     const auto source = read_floor_plan(in, most_pairs), destination = same ? source : read_floor_plan(in, most_pairs);
-    const auto axes = in.list();
+    const auto axes = in.integers();
     Halo halo;
     halo.corners = flag(head[4]);
-    halo.below = in.list(), halo.above = in.list();
-    for (const Index value : in.list()) halo.periodic.push_back(flag(value));
+    halo.below = in.integers(), halo.above = in.integers();
+    for (const Index value : in.integers()) halo.periodic.push_back(flag(value));
     halo.domain = read_regions(in, halo.below.dims(), 1)[0];
     if (kind == Kind::halo && (!same || !axes.empty())) in.refuse("is a halo between different blocks");
     if (kind == Kind::between && !(halo == Halo(halo.below.dims(), 0, halo.domain, halo.periodic)))
@@ -97,8 +97,8 @@ BlockPlan BlockPlan::from_bytes(std::span<const std::byte> bytes, Index most_pai
     if (kind == Kind::by_hand && !(halo == Halo())) in.refuse("is by hand and has ghost cells");
     BlockPlan plan(kind, source, destination, Axes(axes.begin(), axes.end()), std::move(halo), rank, most_pairs);
 
-    const auto sources = in.list_of_most(most_pairs, "motions by hand");
-    const auto destinations = in.list(sources.size()), listed = in.list(sources.size());
+    const auto sources = in.integers_of_most(most_pairs, "motions by hand");
+    const auto destinations = in.integers(sources.size()), listed = in.integers(sources.size());
     Index regions = 0, points = 0;
     for (const Index n : listed) {
       if (n < 0) in.refuse("has a list of " + std::to_string(n) + " points");
@@ -108,7 +108,7 @@ BlockPlan BlockPlan::from_bytes(std::span<const std::byte> bytes, Index most_pai
                to = read_regions(in, destination.dims(), std::size_t(regions));
     PointsReader source_points(in, source.dims(), std::size_t(points)),
         destination_points(in, destination.dims(), std::size_t(points));
-    const auto whole = in.list(3);
+    const auto whole = in.integers(3);
     const ByHand everybodys{whole[0], std::uint64_t(whole[1]), std::uint64_t(whole[2])};
     in.end();
     for (std::size_t k = 0, r = 0; k < sources.size(); ++k) {

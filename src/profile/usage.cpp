@@ -7,7 +7,7 @@ namespace longshore::profile {
 
 namespace {
 
-constexpr StoredKind stored_kind{"LSRP", 1, "rank profile"};
+constexpr StoredKind stored_kind{"LSRP", 2, "rank profile"};
 
 void add(std::map<std::string, Index>& sums, const std::map<std::string, Index>& more) {
   for (const auto& [name, count] : more) sums[name] = checked_add(sums[name], count);
@@ -98,8 +98,7 @@ std::vector<std::byte> Summary::to_bytes() const {
 }
 
 Summary Summary::from_bytes(std::span<const std::byte> bytes, Index world) {
-  const auto content = stored_content(stored_kind, bytes);
-  WordReader in(content, stored_kind);
+  WordReader in(stored_kind, bytes);
   Summary read;
   read.family = in.text();
   read.world = in.within(world, world, "size of the world");

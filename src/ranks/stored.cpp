@@ -15,7 +15,7 @@ namespace ranks {
 
 namespace {
 
-constexpr StoredKind stored_kind{"LSRM", 1, "rank map"};
+constexpr StoredKind stored_kind{"LSRM", 2, "rank map"};
 constexpr std::string_view nest_name = "nest", module_name = "module";
 
 void write_nest(WordWriter& out, const AffineNest& nest) {
@@ -111,7 +111,7 @@ void write_map(WordWriter& out, const RankMap& map) {
 bool same_words(const RankMap& a, const RankMap& b) {
   WordWriter of_a, of_b;
   write_map(of_a, a.with_lookup(LookupKind::none)), write_map(of_b, b.with_lookup(LookupKind::none));
-  return of_a.words() == of_b.words();
+  return of_a.written() == of_b.written();
 }
 
 RankMap read_map(WordReader& in, const FormHead& within) {
@@ -148,8 +148,7 @@ RankMap RankMap::from_bytes(std::span<const std::byte> bytes, Index most_members
 }
 
 RankMap RankMap::from_bytes(std::span<const std::byte> bytes, Index most_members, const Modules& modules) {
-  const auto content = stored_content(ranks::stored_kind, bytes);
-  WordReader in(content, ranks::stored_kind);
+  WordReader in(ranks::stored_kind, bytes);
   try {
     auto map = ranks::read_map(in, {0, 0, true, most_members, &modules});
     in.end();

@@ -81,8 +81,8 @@ std::vector<Symbol> symbols_of(const Pairs& pairs) {
 /// What an encoding has stored between its header and its checksum.
 std::vector<Index> content(const Encoding& encoding) {
   const auto bytes = encoding.to_bytes();
-  std::vector<Index> words(bytes.size() / 8 - 5);
-  std::memcpy(words.data(), &bytes[32], 8 * words.size());
+  std::vector<Index> words(bytes.size() / 8 - 4);
+  std::memcpy(words.data(), &bytes[24], 8 * words.size());
   return words;
 }
 

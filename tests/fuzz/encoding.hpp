@@ -7,6 +7,7 @@
 #include <iostream>
 
 #include "support/relations.hpp"
+#include "support/seal.hpp"
 
 namespace longshore::test {
 
@@ -18,19 +19,6 @@ inline void require(bool good, const Bytes& bytes, const char* what) {
   std::abort();
 }
 
-/// The format's checksum again, from its definition: FNV-1a over the words before it, the high bits folded in.
-inline void seal(Bytes& bytes) {
-  if (bytes.size() < 8 || bytes.size() % 8 != 0) return;
-  std::uint64_t hash = 14695981039346656037u;
-  for (std::size_t k = 0; k + 8 < bytes.size(); k += 8) {
-    std::uint64_t word;
-    std::memcpy(&word, &bytes[k], 8);
-    hash = (hash ^ word) * 1099511628211u;
-    hash ^= hash >> 32;
-  }
-  std::memcpy(&bytes[bytes.size() - 8], &hash, 8);
-}
-
 inline void check_decoded(const Encoding& encoding, const Bytes& bytes) {
   std::string reason;
   require(encoding.validate(reason), bytes, "is accepted, but does not hold together");
@@ -39,8 +27,9 @@ inline void check_decoded(const Encoding& encoding, const Bytes& bytes) {
           "does not survive its own bytes");
   const auto relation = encoding.decode();
   require(relation.elements() == encoding.elements(), bytes, "decodes to another number of elements");
-  const Extent s = relation.source_extent(), d = relation.destination_extent();
-  if (relation.elements() == 0) return require(s == Extent{} && d == Extent{}, bytes, "touches something with nothing");
+  const Interval s = relation.source_extent(), d = relation.destination_extent();
+  if (relation.elements() == 0)
+    return require(s == Interval{} && d == Interval{}, bytes, "touches something with nothing");
   const Index element = relation.element_bytes(), n = relation.elements();
   for (const Index at : {Index{0}, n / 2, n - 1}) {
     const auto pair = relation.at(at);
@@ -49,7 +38,7 @@ inline void check_decoded(const Encoding& encoding, const Bytes& bytes) {
     require(pair.destination >= d.first && pair.destination + element <= d.last, bytes,
             "has a destination outside its extent");
   }
-  auto in_reach = [](const Extent& extent) {
+  auto in_reach = [](const Interval& extent) {
     return extent.last - extent.first <= 20000 && std::abs(extent.first) < Index{1} << 40;
   };
   if (n > 1000 || !in_reach(s) || !in_reach(d)) return;  // what no pointer gets to is not moved

@@ -13,7 +13,7 @@
 namespace longshore::test {
 namespace {
 
-constexpr std::size_t head_words = 4;
+constexpr std::size_t head_words = 3;
 
 struct Dice {
   std::mt19937_64 random{20261123};  // fixed: a failure repeats
@@ -49,10 +49,9 @@ std::uint64_t word(const Bytes& bytes, std::size_t k) {
 }
 void set_word(Bytes& bytes, std::size_t k, std::uint64_t value) { std::memcpy(&bytes[8 * k], &value, 8); }
 
-/// The header's number of words and the checksum put right.
+/// Whole words, with the checksum put right.
 void close(Bytes& bytes) {
   bytes.resize(std::max(bytes.size() / 8 * 8, (head_words + 1) * 8));
-  set_word(bytes, 3, bytes.size() / 8 - head_words - 1);
   seal(bytes);
 }
 
@@ -69,7 +68,7 @@ Bytes file(EncodingKind kind, Index element, Index elements, const std::vector<I
            Reduction reduction = {}) {
   Bytes bytes(8 * (head_words + content.size() + 1));
   const std::uint8_t head[8] = {
-      'L', 'S', 'A', 'R', 1, std::uint8_t(kind), std::uint8_t(reduction.op()), std::uint8_t(reduction.type())};
+      'L', 'S', 'A', 'R', 2, std::uint8_t(kind), std::uint8_t(reduction.op()), std::uint8_t(reduction.type())};
   std::memcpy(bytes.data(), head, 8);
   set_word(bytes, 1, std::uint64_t(element)), set_word(bytes, 2, std::uint64_t(elements));
   for (std::size_t k = 0; k < content.size(); ++k) set_word(bytes, head_words + k, std::uint64_t(content[k]));
@@ -241,16 +240,16 @@ TEST(StoredEncoding, says_what_is_wrong) {
   };
   const auto kind = EncodingKind::aapair;
   wrong({"has 0 bytes"}, {});
-  wrong({"has 47 bytes"}, Bytes(47));
+  wrong({"has 12 bytes", "cut short"}, Bytes(12));
   wrong({"does not begin with LSAR"}, Bytes(48));
   auto bytes = file(kind, 8, 1, {1, 0, 0});
   bytes[4] = std::byte(9);
   seal(bytes);
-  wrong({"version 9", "reads version 1"}, bytes);
+  wrong({"version 9", "reads version 2"}, bytes);
   bytes = file(kind, 8, 1, {1, 0, 0});
-  set_word(bytes, 3, 77);
+  bytes.resize(bytes.size() - 8);
   seal(bytes);
-  wrong({"announces 77 words"}, bytes);
+  wrong({"announces 1 entries", "more than there are"}, bytes);
   bytes = file(kind, 8, 1, {1, 0, 0});
   bytes.back() ^= std::byte(1);
   wrong({"checksum", "damaged"}, bytes);
@@ -258,7 +257,7 @@ TEST(StoredEncoding, says_what_is_wrong) {
   wrong({"elements of 0 bytes"}, file(kind, 0, 1, {1, 0, 0}));
   wrong({"-1 elements"}, file(kind, 8, -1, {1, 0, 0}));
   wrong({"announces 2 entries", "more than there are"}, file(kind, 8, 1, {2, 0, 0}));
-  wrong({"goes on after its end, at word 3"}, file(kind, 8, 1, {1, 0, 0, 0}));
+  wrong({"goes on for 8 bytes after its end"}, file(kind, 8, 1, {1, 0, 0, 0}));
   wrong({"has 1 elements and announces 2"}, file(kind, 8, 2, {1, 0, 0}));
   wrong({"pair 0 (0 -> 0) and pair 1 (8 -> 7)", "same bytes"}, file(kind, 8, 2, {2, 0, 0, 8, 7}));
   wrong({"beyond 2^60"}, file(kind, 8, 1, {1, INT64_MAX - 8, 0}));

@@ -2,27 +2,14 @@
 #pragma once
 
 #include <cstdlib>
-#include <cstring>
 #include <optional>
 #include <span>
 
 #include "longshore/ranks/rank_map.hpp"
 #include "support/memory.hpp"
+#include "support/seal.hpp"
 
 namespace longshore::test {
-
-/// The checksum at the end put right, so that what is behind it is looked at.
-inline void seal_rank_map(Bytes& bytes) {
-  if (bytes.size() < 16 || bytes.size() % 8 != 0) return;
-  std::uint64_t hash = 14695981039346656037u;
-  for (std::size_t k = 0; k + 8 < bytes.size(); k += 8) {
-    std::uint64_t word;
-    std::memcpy(&word, &bytes[k], 8);
-    hash = (hash ^ word) * 1099511628211u;
-    hash ^= hash >> 32;
-  }
-  std::memcpy(&bytes[bytes.size() - 8], &hash, 8);
-}
 
 /// Whether the bytes were a map; ends the program where one does not hold together.
 inline bool check_rank_map(std::span<const std::byte> bytes) {

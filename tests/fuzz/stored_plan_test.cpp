@@ -8,7 +8,7 @@
 #include <random>
 
 #include "core/digest.hpp"
-#include "sequences/stored_lists.hpp"
+#include "sequences/stored_words.hpp"
 #include "support/clock.hpp"
 #include "support/expect_error.hpp"
 #include "support/plans.hpp"
@@ -91,9 +91,9 @@ TEST(FuzzedPlan, survives_bytes_changed_and_sealed) {
 
 /// So many blocks or motions, all alike, of `dims` dimensions from
 /// `lower` with `extent`, in some dozens of bytes a thousand.
-void write_alike(ListWriter& out, Index n, Index dims, Index lower, Index extent) {
+void write_alike(WordWriter& out, Index n, Index dims, Index lower, Index extent) {
   for (Index d = 0; d < dims; ++d)
-    out.list(std::vector<Index>(std::size_t(n), lower)), out.list(std::vector<Index>(std::size_t(n), extent));
+    out.integers(std::vector<Index>(std::size_t(n), lower)), out.integers(std::vector<Index>(std::size_t(n), extent));
 }
 
 struct Bomb {
@@ -101,22 +101,22 @@ struct Bomb {
 };
 
 Bytes build(const Bomb& bomb) {
-  ListWriter out({"LSBP", 1, "plan"});
-  out.list({bomb.kind, 0, -1, 1, 1});
-  out.list({bomb.dims});
-  out.list(std::vector<Index>(std::size_t(bomb.blocks), 0));
+  WordWriter out({"LSBP", 1, "plan"});
+  out.integers({bomb.kind, 0, -1, 1, 1});
+  out.integers({bomb.dims});
+  out.integers(std::vector<Index>(std::size_t(bomb.blocks), 0));
   write_alike(out, bomb.blocks, bomb.dims, 0, bomb.extent);
-  out.list({});
+  out.integers({});
   const std::size_t dims = bomb.kind == 0 ? 0 : std::size_t(bomb.dims);
-  out.list(std::vector<Index>(dims, bomb.width)), out.list(std::vector<Index>(dims, bomb.width));
-  out.list(std::vector<Index>(bomb.period > 0 ? dims : 0, 1));
+  out.integers(std::vector<Index>(dims, bomb.width)), out.integers(std::vector<Index>(dims, bomb.width));
+  out.integers(std::vector<Index>(bomb.period > 0 ? dims : 0, 1));
   write_alike(out, 1, Index(dims), 0, bomb.period);
   const std::vector<Index> none(std::size_t(bomb.motions), 0);
-  out.list(none), out.list(none), out.list(std::vector<Index>(none.size(), bomb.points));
+  out.integers(none), out.integers(none), out.integers(std::vector<Index>(none.size(), bomb.points));
   for (int side = 0; side < 2; ++side) write_alike(out, bomb.points == 0 ? bomb.motions : 0, bomb.dims, 0, 1);
   for (int side = 0; side < 2; ++side)
-    for (Index d = 0; d < bomb.dims; ++d) out.list(std::vector<Index>(std::size_t(bomb.motions * bomb.points), 3));
-  out.list({bomb.motions, Index(Digest().value()), Index(Digest().value())});  // those of no motions
+    for (Index d = 0; d < bomb.dims; ++d) out.integers(std::vector<Index>(std::size_t(bomb.motions * bomb.points), 3));
+  out.integers({bomb.motions, Index(Digest().value()), Index(Digest().value())});  // those of no motions
   return std::move(out).finish();
 }
 

@@ -7,6 +7,7 @@
 #include "core/digest.hpp"
 #include "fuzz/stored_plan.hpp"
 #include "layouts/floor_plan_stored.hpp"
+#include "longshore/layouts/balance.hpp"
 #include "support/expect_error.hpp"
 #include "support/plans.hpp"
 
@@ -96,15 +97,15 @@ TEST(StoredPlan, says_what_is_wrong) {
   // What no builder makes: a periodic transpose.
   const FloorPlan two = even_floor_plan(Region({0, 0}, {4, 4}), 2);
   auto stored = [&](const Axes& axes, const std::vector<Index>& periodic) {
-    ListWriter out({"LSBP", 1, "plan"});
-    out.list({1, 0, -1, 1, 1});
+    WordWriter out({"LSBP", 1, "plan"});
+    out.integers({1, 0, -1, 1, 1});
     write(out, two);
-    out.list(std::vector<Index>(axes.begin(), axes.end()));
-    out.list({0, 0}), out.list({0, 0}), out.list(periodic);
+    out.integers(std::vector<Index>(axes.begin(), axes.end()));
+    out.integers({0, 0}), out.integers({0, 0}), out.integers(periodic);
     const Region domain = periodic.empty() ? Region({0, 0}, {0, 0}) : two.bounding();
     write_regions(out, 2, std::span(&domain, 1));
-    for (int empty = 0; empty < 3 + 4 + 4 + 4; ++empty) out.list({});
-    out.list({0, Index(Digest().value()), Index(Digest().value())});
+    for (int empty = 0; empty < 3 + 4 + 4 + 4; ++empty) out.integers({});
+    out.integers({0, Index(Digest().value()), Index(Digest().value())});
     return std::move(out).finish();
   };
   EXPECT_EQ(BlockPlan::from_bytes(stored({1, 0}, {})), transpose(two, two, {1, 0}));

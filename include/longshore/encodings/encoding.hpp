@@ -41,8 +41,10 @@ class Encoding {
   Index element_bytes() const;
   Index elements() const;
   const Reduction& reduction() const;
-  Extent source_extent() const { return source_extent_; }            ///< the bytes of the source that are touched
-  Extent destination_extent() const { return destination_extent_; }  ///< the bytes of the destination that are touched
+  Interval source_extent() const { return source_extent_; }  ///< the bytes of the source that are touched
+  Interval destination_extent() const {
+    return destination_extent_;
+  }  ///< the bytes of the destination that are touched
   /// Bytes of keys and symbols as the paper counts them: 64-bit words, no header. DMRLEC's table has 2^k entries.
   Index encoded_bytes() const;
   /// Symbols that are decoded to go through the whole relation.
@@ -85,7 +87,7 @@ class Encoding {
   std::shared_ptr<const Form> form_;
   Index element_bytes_, elements_;
   Reduction reduction_;
-  Extent source_extent_, destination_extent_;
+  Interval source_extent_, destination_extent_;
 };
 
 }  // namespace longshore

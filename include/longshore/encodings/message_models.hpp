@@ -43,10 +43,10 @@ class PutMessage {
   const Encoding& addresses() const { return addresses_; }
   std::span<const std::byte> payload() const { return payload_; }
   /// The bytes of the destination that are written, relative to its pointer.
-  Extent destination_extent() const { return addresses_.destination_extent(); }
+  Interval destination_extent() const { return addresses_.destination_extent(); }
   /// Writes, or combines, the data where it belongs. Throws `Error(buffer)`, with
   /// nothing written, where that leaves the bytes `bounds` of the destination.
-  void deliver(std::byte* destination, Extent bounds) const;
+  void deliver(std::byte* destination, Interval bounds) const;
 
  private:
   std::span<const std::byte> payload_;
@@ -67,10 +67,10 @@ class GetRequest {
   const Encoding& addresses() const { return addresses_; }
   Index payload_bytes() const { return addresses_.elements() * addresses_.element_bytes(); }
   /// The bytes of the source that are read, relative to its pointer.
-  Extent source_extent() const { return addresses_.source_extent(); }
+  Interval source_extent() const { return addresses_.source_extent(); }
   /// `payload_bytes()` of data. Throws `Error(buffer)`, with nothing
   /// read, where that leaves the bytes `bounds` of the source.
-  void answer(std::byte* payload, const std::byte* source, Extent bounds) const;
+  void answer(std::byte* payload, const std::byte* source, Interval bounds) const;
 
  private:
   Encoding addresses_;
