@@ -1,4 +1,4 @@
-#include "longshore/layouts/floor_plan.hpp"
+#include "longshore/layouts/balance.hpp"
 
 #include <nanobind/ndarray.h>
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "apps/nas_random.hpp"
+#include "longshore/regions/partition.hpp"
 
 namespace longshore::apps::ft {
 

@@ -4,6 +4,7 @@
 
 #include "apps/mg/communication.hpp"
 #include "lab/twins/mg.hpp"
+#include "longshore/regions/partition.hpp"
 
 namespace longshore::apps::mg {
 

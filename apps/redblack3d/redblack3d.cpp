@@ -8,6 +8,8 @@
 #include "apps/redblack3d/communication.hpp"
 #include "apps/redblack3d/solver.hpp"
 #include "lab/twins/redblack3d.hpp"
+#include "longshore/layouts/balance.hpp"
+#include "longshore/regions/partition.hpp"
 
 namespace longshore::apps::redblack3d {
 

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "longshore/core/error.hpp"
+#include "longshore/regions/partition.hpp"
 
 // OpenBLAS's own; other libraries do not have them.
 extern "C" {

@@ -1,6 +1,7 @@
 // Plans between layouts, moved by ranks that take turns, against the threads engine.
 #include <cstring>
 
+#include "longshore/layouts/balance.hpp"
 #include "longshore/plans/block_builders.hpp"
 #include "support/arrays.hpp"
 #include "support/expect_error.hpp"

@@ -5,6 +5,7 @@
 #include <random>
 #include <stdexcept>
 
+#include "longshore/layouts/balance.hpp"
 #include "longshore/plans/block_builders.hpp"
 #include "support/expect_error.hpp"
 #include "support/finegrain.hpp"

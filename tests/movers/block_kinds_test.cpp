@@ -4,6 +4,7 @@
 #include <cstring>
 #include <random>
 
+#include "longshore/layouts/balance.hpp"
 #include "longshore/movers/mover.hpp"
 #include "longshore/plans/block_builders.hpp"
 #include "movers/block_copies.hpp"

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "longshore/layouts/balance.hpp"
 #include "longshore/plans/block_algebra.hpp"
 #include "longshore/plans/block_builders.hpp"
 #include "support/clock.hpp"

@@ -5,6 +5,7 @@
 
 #include "longshore/plans/block_algebra.hpp"
 #include "longshore/plans/block_builders.hpp"
+#include "longshore/regions/partition.hpp"
 
 namespace longshore::test {
 namespace {

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "longshore/plans/block_builders.hpp"
+#include "longshore/layouts/balance.hpp"
 
 namespace longshore::test {
 
