@@ -162,8 +162,7 @@ void bind_layouts(nb::module_& module) {
           "owned",
           [](const Layout& l, Index rank) {
             std::vector<std::vector<nb::tuple>> result;
-            const auto section = l.section(rank);
-            for (const auto& runs : section.dimensions()) {
+            for (const auto& runs : l.owned(rank)) {
               auto& dimension = result.emplace_back();
               for (const auto& run : runs.runs())
                 dimension.push_back(nb::make_tuple(run.first, run.length, run.count, run.step));

@@ -15,7 +15,7 @@ struct Mesh {
   explicit Mesh(const Region& region)
       : memory(region.size()),
         view(Grid{region, reinterpret_cast<std::byte*>(memory.data()),
-                  Grid::dense_strides(region, Order::C, sizeof(double)), sizeof(double)}) {}
+                  dense_strides(region.shape(), Order::C, sizeof(double)), sizeof(double)}) {}
   Array<double> memory;
   View<double, 3> view;
 };

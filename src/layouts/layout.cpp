@@ -175,35 +175,29 @@ Index Layout::local_size(Index rank) const {
   return std::accumulate(extents.begin(), extents.end(), Index{1}, std::multiplies<>());
 }
 
-Index Layout::allocated_size(Index rank) const {
+std::vector<Index> Layout::allocated_shape(Index rank) const {
   auto extents = local_shape(rank);
   if (ld_ > 0) (order_ == Order::C ? extents.back() : extents.front()) = ld_;
-  const bool empty = local_size(rank) == 0;
-  Index n = empty ? 0 : 1;
-  for (const Index extent : extents) n = checked_mul(n, extent);
+  return extents;
+}
+
+Index Layout::allocated_size(Index rank) const {
+  Index n = local_size(rank) == 0 ? 0 : 1;
+  for (const Index extent : allocated_shape(rank)) n = checked_mul(n, extent);
   return n;
 }
 
 std::vector<Index> Layout::local_strides(Index rank, Index element_bytes) const {
-  const auto extents = local_shape(rank);
-  const std::size_t n = extents.size();
-  std::vector<Index> strides(n);
-  Index stride = element_bytes;
-  for (std::size_t k = 0; k < n; ++k) {
-    const std::size_t d = order_ == Order::C ? n - 1 - k : k;
-    strides[d] = stride;
-    stride = checked_mul(stride, std::max<Index>(k == 0 && ld_ > 0 ? ld_ : extents[d], 1));
-  }
-  return strides;
+  return dense_strides(allocated_shape(rank), order_, element_bytes);
 }
 
-Section Layout::section(Index rank) const {
+std::vector<Runs> Layout::owned(Index rank) const {
   std::vector<Runs> runs(shape_.size());
   if (const auto process = process_of(rank)) {
     const auto coordinates = owner_coordinates(*process);
     for (std::size_t d = 0; d < shape_.size(); ++d) runs[d] = dimensions_[d].owned(coordinates[d]);
   }
-  return Section(std::move(runs));
+  return runs;
 }
 
 namespace {

@@ -60,7 +60,8 @@ XArray::XArray(FloorPlan blocks, std::optional<Index> rank, GridFormat format, s
   for (std::size_t i = 0; i < where.blocks.size(); ++i) {
     const Region region = blocks_.region(where.blocks[i]).grow(format_.ghost);
     grids->grids.push_back({region, region.empty() ? nullptr : memory_->data() + where.offsets[i],
-                            Grid::dense_strides(region, format_.order, format_.element_bytes), format_.element_bytes});
+                            dense_strides(region.shape(), format_.order, format_.element_bytes),
+                            format_.element_bytes});
   }
   grids->owned = std::move(where.blocks);
   grids->keepers = {memory_};
@@ -107,8 +108,6 @@ const std::vector<std::shared_ptr<const Keeper>>& XArray::keepers() const& {
   static const std::vector<std::shared_ptr<const Keeper>> none;
   return grids_ ? grids_->keepers : none;
 }
-
-bool XArray::owns(Index block) const { return std::binary_search(owned().begin(), owned().end(), block); }
 
 const Grid& XArray::grid(Index block) const& {
   const auto place = std::lower_bound(owned().begin(), owned().end(), block);

@@ -119,7 +119,7 @@ Region slab(const Region& region, std::size_t d, Index first, Index last) {
 
 /// Motions of short runs that touch the same blocks, directly or
 /// by way of others of the same shape, such as a row of boxes.
-class Strands {
+class ConnectedBlocks {
  public:
   using Shape = std::vector<Index>;
 
@@ -148,7 +148,7 @@ std::vector<BlockMotion> BlockCopies::woven(std::vector<BlockMotion> motions, co
   const auto& format = source.format();
   std::vector<Index> lengths(motions.size()),
       runs(motions.size());  // bytes of a run; how many, or 0: carried out by itself
-  Strands strands;
+  ConnectedBlocks connected;
   for (std::size_t k = 0; k < motions.size(); ++k) {
     const auto& motion = motions[k];
     const Region& box = motion.source_region;
@@ -156,16 +156,16 @@ std::vector<BlockMotion> BlockCopies::woven(std::vector<BlockMotion> motions, co
     const Index run = lengths[k] = run_bytes(box, source.blocks().region(motion.source).grow(format.ghost), format);
     if (run >= short_run_bytes || box.size() * format.element_bytes < least_runs * run) continue;
     runs[k] = box.size() * format.element_bytes / run;
-    strands.join(box.shape().to_vector(), motion.source, motion.destination);
+    connected.join(box.shape().to_vector(), motion.source, motion.destination);
   }
   std::vector<std::vector<std::size_t>> members;
-  std::map<std::pair<Strands::Shape, Index>, std::size_t> known;
+  std::map<std::pair<ConnectedBlocks::Shape, Index>, std::size_t> known;
   for (std::size_t k = 0; k < motions.size(); ++k) {
     std::size_t place = members.size();
     if (runs[k] > 0) {
       auto shape = motions[k].source_region.shape().to_vector();
-      const Index strand = strands.of(shape, motions[k].source);
-      place = known.try_emplace({std::move(shape), strand}, place).first->second;
+      const Index representative = connected.of(shape, motions[k].source);
+      place = known.try_emplace({std::move(shape), representative}, place).first->second;
     }
     if (place == members.size()) members.emplace_back();
     members[place].push_back(k);

@@ -9,7 +9,7 @@
 #include "longshore/layouts/xarray.hpp"
 #include "longshore/movers/local_moves.hpp"
 #include "longshore/movers/mover.hpp"
-#include "longshore/plans/block_relation.hpp"
+#include "longshore/plans/footprint.hpp"
 
 namespace longshore {
 
@@ -27,7 +27,7 @@ class BlockCopies {
   /// hundred runs at a time, so that memory sees one sweep instead of one for each. Depends on nothing but
   /// motions and format: both ends of a message weave alike.
   std::vector<BlockMotion> woven(std::vector<BlockMotion> motions, const XArray& source) const;
-  /// Throw what `block_relation` throws.
+  /// Throw what footprints throw.
   Stretch direct(const BlockMotion& motion, const Grid& source, const Grid& destination);
   /// A grid's part to and from a dense message, `first byte of the message` being added by whoever runs it.
   Stretch assembly(const BlockMotion& motion, const Grid& source);

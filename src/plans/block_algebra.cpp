@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "longshore/layouts/grid.hpp"
 #include "longshore/regions/region_index.hpp"
 
 namespace longshore {
@@ -73,7 +72,7 @@ std::pair<PointList, PointList> through(const Leg& list, const Leg& box) {
 
 /// Where points lie among those of a region; -1: outside.
 std::vector<Index> places_in(const Region& region, const Columns& points) {
-  const auto strides = Grid::dense_strides(region, Order::C, 1);
+  const auto strides = dense_strides(region.shape(), Order::C, 1);
   std::vector<Index> places(points[0].size());
   for (std::size_t d = 0; d < points.size(); ++d)
     for (std::size_t k = 0; k < places.size(); ++k) {

@@ -1,7 +1,6 @@
 // Motions that get in each other's way.
 #include <algorithm>
 
-#include "longshore/layouts/grid.hpp"
 #include "longshore/plans/block_algebra.hpp"
 #include "longshore/regions/region_index.hpp"
 
@@ -102,7 +101,7 @@ class RaceCheck {
     });
     if (lists_.empty()) return;
     const Region all = around([](const Use&) { return true; });
-    const auto strides = Grid::dense_strides(all, Order::C, 1);
+    const auto strides = dense_strides(all.shape(), Order::C, 1);
     struct Place {
       Index at;
       std::uint32_t use;

@@ -158,22 +158,6 @@ LoopNest MotionPlan::relation_by_dimension(const Motion& motion) const {
   return LoopNest(element_bytes_, std::move(relation));
 }
 
-Section MotionPlan::section(const Motion& motion) const {
-  std::vector<Runs> dimensions(axes_.size());
-  for (std::size_t d = 0; d < axes_.size(); ++d) {
-    const std::size_t s = axes_[d];
-    const auto pairs = intersect(source_.dimensions()[s], motion.source_coordinates[s], destination_.dimensions()[d],
-                                 motion.destination_coordinates[d]);
-    std::vector<Run> runs;
-    for (const auto& period : pairs.periods())
-      for (Index k = 0; k < period.repeats; ++k)
-        for (const auto& run : period.runs)
-          runs.push_back({run.global + k * period.global_period, run.length, run.count, run.global_step});
-    dimensions[s] = Runs(std::move(runs));
-  }
-  return Section(std::move(dimensions));
-}
-
 std::string MotionPlan::to_string() const {
   std::string text = "move " + text_of(source_.shape()) + " elements of " + std::to_string(element_bytes_) +
                      " bytes from " + source_.to_string() + " to " + destination_.to_string();

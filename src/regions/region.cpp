@@ -292,10 +292,4 @@ std::vector<Region> unite(std::span<const Region> regions) {
   return all;
 }
 
-Index total_size(std::span<const Region> regions) {
-  Index n = 0;
-  for (const auto& region : regions) n = checked_add(n, region.size());
-  return n;
-}
-
 }  // namespace longshore

@@ -31,7 +31,10 @@ inline bool check_layout_text(const std::string& text, const std::vector<Index>&
     }
     for (const Index rank : {Index{0}, layout.world_size() - 1}) {
       require(layout.local_size(rank) <= layout.size(), text, "owns more than there is");
-      require(layout.section(rank).size() == layout.local_size(rank), text, "counts two ways");
+      Index owned = 1;
+      for (const auto& runs : layout.owned(rank))
+        owned = runs.empty() ? 0 : owned == 0 ? 0 : checked_mul(owned, runs.size());
+      require(owned == layout.local_size(rank), text, "counts two ways");
     }
     require(layout.digest() == Layout::parse(canonical, shape).digest(), text, "has two digests");
     return true;

@@ -25,7 +25,7 @@ TEST(Layout, replicas_own_the_same) {
   EXPECT_EQ(Layout::parse("(BLOCK, *) on 2xREPLICATED(2)", {4, 5}).owners({3, 0}), (Ranks{2, 3}));
   EXPECT_EQ(Layout::parse("(*, *) on REPLICATED(3)", {4, 5}).owners({3, 0}), (Ranks{0, 1, 2}));
   EXPECT_EQ(layout.replicas(), 2);
-  EXPECT_EQ(layout.section(1), layout.section(3));
+  EXPECT_EQ(layout.owned(1), layout.owned(3));
 }
 
 TEST(Layout, memory_order_and_leading_dimension) {
@@ -46,7 +46,7 @@ TEST(Layout, a_rank_that_takes_no_part_owns_nothing) {
     EXPECT_EQ(layout.local_shape(rank), (Shape{0, 0})) << rank;
     EXPECT_EQ(layout.local_size(rank), 0);
     EXPECT_EQ(layout.allocated_size(rank), 0);
-    EXPECT_TRUE(layout.section(rank).empty());
+    EXPECT_EQ(layout.owned(rank), std::vector<Runs>(2));
   }
   expect_error(ErrorKind::argument, {"rank 4", "not among the 2 ranks"}, [&] { layout.local_to_global(4, {0, 0}); });
 }
@@ -73,7 +73,7 @@ TEST(Layout, an_empty_array_with_huge_dimensions_owns_nothing) {
   EXPECT_EQ(layout.size(), 0);
   EXPECT_EQ(layout.local_size(0), 0);
   EXPECT_EQ(layout.allocated_size(0), 0);
-  EXPECT_TRUE(layout.section(0).empty());
+  EXPECT_TRUE(layout.owned(0)[2].empty());
 }
 
 TEST(Layout, consecutive_ranks_are_a_range_however_written) {

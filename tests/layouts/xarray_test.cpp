@@ -1,5 +1,6 @@
 // XArrays: where grids lie, what they hold, and what is refused.
 #include "longshore/layouts/xarray.hpp"
+#include "longshore/layouts/balance.hpp"
 
 #include <gtest/gtest.h>
 
@@ -18,8 +19,6 @@ TEST(XArray, has_storage_for_what_its_rank_owns) {
   for (const Order order : {Order::C, Order::F}) {
     const XArray array(blocks, 1, {8, Point{1, 2}, order});
     EXPECT_EQ(array.owned(), (std::vector<Index>{0, 2, 3}));
-    EXPECT_TRUE(array.owns(3));
-    EXPECT_FALSE(array.owns(1));
     EXPECT_TRUE(array.grid(2).region.empty());
     const Grid& grid = array.grid(3);
     EXPECT_EQ(grid.region, Region({1, 2}, {5, 11}));

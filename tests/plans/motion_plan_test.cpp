@@ -21,7 +21,6 @@ TEST(MotionPlan, rows_to_columns) {
   EXPECT_EQ(sends[0].destination, 0);
   EXPECT_EQ(sends[1].destination, 1);
   EXPECT_EQ(sends[1].elements, 6);
-  EXPECT_EQ(p.section(sends[1]).to_string(), "[0:2] x [3:6]");
   const auto relation = p.relation(sends[1]);
   EXPECT_EQ(relation.at(0), (LoopNest::Pair{24, 0}));
   EXPECT_EQ(relation.at(3), (LoopNest::Pair{72, 24}));

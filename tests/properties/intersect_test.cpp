@@ -99,7 +99,7 @@ RC_GTEST_PROP(PairedRuns, restrict_is_a_slice, ()) {
 RC_GTEST_PROP(PairedRuns, halves_go_through_the_position, ()) {
   const auto runs = draw_runs();
   const auto all = pairs_of(runs), assembly = pairs_of(runs.source_to_position()),
-             disassembly = pairs_of(runs.position_to_destination()), inverse = pairs_of(runs.inverse());
+             disassembly = pairs_of(runs.inverse().source_to_position().inverse()), inverse = pairs_of(runs.inverse());
   RC_ASSERT(assembly.size() == all.size() && disassembly.size() == all.size() && inverse.size() == all.size());
   for (std::size_t p = 0; p < all.size(); ++p) {
     RC_ASSERT(assembly[p].source == all[p].source && assembly[p].destination == Index(p));

@@ -35,7 +35,9 @@ RC_GTEST_PROP(Layout, describes_every_local_array, (const LayoutSpec& spec)) {
     RC_ASSERT(made.local_shape(process.rank) == shape);
     RC_ASSERT(made.local_size(process.rank) == product(shape));
     RC_ASSERT(made.allocated_size(process.rank) == dense.allocated(process));
-    RC_ASSERT(made.section(process.rank).size() == product(shape));
+    Indices owned;
+    for (const auto& runs : made.owned(process.rank)) owned.push_back(runs.size());
+    RC_ASSERT(owned == shape);
     const auto strides = made.local_strides(process.rank, element_bytes);
     for_each_index(shape, [&](const Indices& local) {
       Index at = 0;
@@ -65,7 +67,7 @@ RC_GTEST_PROP(Layout, numbers_its_processes, (const LayoutSpec& spec)) {
     if (taken[rank]) continue;
     RC_ASSERT(!made.process_of(Index(rank)));
     RC_ASSERT(made.local_shape(Index(rank)) == Indices(dense.shape.size(), 0));
-    RC_ASSERT(made.section(Index(rank)).empty());
+    RC_ASSERT(made.owned(Index(rank)) == std::vector<Runs>(dense.shape.size()));
   }
 }
 

@@ -71,27 +71,6 @@ RC_GTEST_PROP(MotionPlan, a_rank_that_holds_what_it_needs_keeps_it, (const MoveS
     }
 }
 
-RC_GTEST_PROP(MotionPlan, sections_are_what_both_own, (const MoveSpec& spec)) {
-  const auto plan = plan_of(spec);
-  const DenseLayout source(spec.source), destination(spec.destination);
-  for (const auto& receiver : destination.processes)
-    for (const auto& motion : plan.receives(receiver.rank)) {
-      const auto section = plan.section(motion);
-      RC_ASSERT(section.size() == motion.elements);
-      Index counted = 0;
-      for_each_index(source.shape, [&](const Indices& index) {
-        Indices permuted;
-        for (const auto axis : spec.axes) permuted.push_back(index[axis]);
-        bool both = destination.owns(receiver, permuted);
-        for (std::size_t d = 0; d < index.size(); ++d)
-          both = both && source.dimensions[d].owner[std::size_t(index[d])] == motion.source_coordinates[d];
-        RC_ASSERT(section.contains(index) == both);
-        counted += both;
-      });
-      RC_ASSERT(counted == motion.elements);
-    }
-}
-
 RC_GTEST_PROP(MotionPlan, relation_by_dimension_has_the_same_pairs, (const MoveSpec& spec)) {
   const auto plan = plan_of(spec);
   for (Index rank = 0; rank < plan.world_size(); ++rank)

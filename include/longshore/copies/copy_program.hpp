@@ -27,7 +27,6 @@ class CopyProgram {
 
   /// Moves every pair. Offsets are relative to the two pointers. The arrays must not overlap.
   void run(std::byte* destination, const std::byte* source) const;
-  Index bytes() const;
   /// What runs, in words, for `explain` and for tests: "4 x transpose 512 x 512 of 8 bytes".
   std::string describe() const;
   Index workspace_bytes() const;  ///< memory this object holds

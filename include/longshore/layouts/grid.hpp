@@ -16,8 +16,6 @@ struct Grid {
 
   /// Bytes from `data` to a point's element. Throws `Error(argument)` for points outside the region.
   Index offset_of(const Point& point) const;
-  /// The strides of a dense array.
-  static std::vector<Index> dense_strides(const Region& region, Order order, Index element_bytes);
 };
 
 }  // namespace longshore

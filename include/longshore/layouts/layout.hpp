@@ -11,7 +11,6 @@
 #include "longshore/layouts/distribution.hpp"
 #include "longshore/ranks/rank_map.hpp"
 #include "longshore/regions/order.hpp"
-#include "longshore/regions/section.hpp"
 
 namespace longshore {
 
@@ -84,7 +83,7 @@ class Layout {
   Index local_size(Index rank) const;                                       ///< elements owned
   Index allocated_size(Index rank) const;                                   ///< elements of memory, `ld` counted
   std::vector<Index> local_strides(Index rank, Index element_bytes) const;  ///< bytes
-  Section section(Index rank) const;                                        ///< global indices owned
+  std::vector<Runs> owned(Index rank) const;                                ///< global indices, a dimension each
   std::vector<Index> owners(const std::vector<Index>& index) const;         ///< world ranks, first replica first
   struct Place {
     Index rank;
@@ -102,6 +101,7 @@ class Layout {
   bool operator==(const Layout&) const = default;
 
  private:
+  std::vector<Index> allocated_shape(Index rank) const;
   /// The text, with ranks that are no range listed or left out.
   std::string text(bool with_list) const;
   std::vector<Index> shape_;

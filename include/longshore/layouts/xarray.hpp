@@ -54,7 +54,6 @@ class XArray {
   Index element_bytes() const { return format_.element_bytes; }
   const std::vector<Index>& owned() const&;  ///< the blocks with storage, ascending
   std::vector<Index> owned() && { return std::as_const(*this).owned(); }
-  bool owns(Index block) const;
   /// Throws `Error(argument)` where the block has no storage here, naming its owner.
   const Grid& grid(Index block) const&;
   const Grid& grid(Index block) && = delete;  // its memory may go with the array

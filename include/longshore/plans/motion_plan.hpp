@@ -60,8 +60,6 @@ class MotionPlan {
   /// The same pairs with one axis a dimension, in the destination's memory order, nothing merged or dropped: what
   /// several motions that are carried out together have in common shows only so.
   LoopNest relation_by_dimension(const Motion& motion) const;
-  /// The global (source) indices that move. Periods are written out: for looking at and for tests, no move needs it.
-  Section section(const Motion& motion) const;
 
   std::uint64_t digest() const;
   /// The plan in words that say everything: equal plans have equal texts, and a text names its layouts as they parse.

@@ -89,7 +89,5 @@ std::vector<Region> subtract(const Region& from, const Region& what);
 std::vector<Region> subtract(std::span<const Region> from, std::span<const Region> what);
 /// All points of the regions once, in regions that do not overlap. Pieces keep the order of those they come from.
 std::vector<Region> unite(std::span<const Region> regions);
-/// Points of the regions, each counted as often as it occurs. Throws `Error(overflow)`.
-Index total_size(std::span<const Region> regions);
 
 }  // namespace longshore

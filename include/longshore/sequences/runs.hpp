@@ -1,11 +1,10 @@
 /// sequences: compact integer sequences. `Runs` is an ascending set of indices kept as periodic runs, never enumerated.
 #pragma once
 
-#include <string>
 #include <utility>
 #include <vector>
 
-#include "longshore/core/checked.hpp"
+#include "longshore/sequences/interval.hpp"
 
 namespace longshore {
 
@@ -33,10 +32,6 @@ class Runs {
   std::vector<Run> runs() && { return std::move(runs_); }
   Index size() const { return size_; }
   bool empty() const { return size_ == 0; }
-  bool contains(Index index) const;
-  /// The index at a position. Throws `Error(argument)` outside [0, size()).
-  Index at(Index position) const;
-  std::string to_string() const;  ///< "0:64, 256:320 by 256 x 3"
   bool operator==(const Runs&) const = default;
 
  private:

@@ -154,7 +154,7 @@ Grid BlockRoutes::source_grid(int process, const BlockMotion& motion) const {
   const auto k = std::lower_bound(blocks.begin(), blocks.end(), motion.source) - blocks.begin();
   const Region region = source_.blocks().region(motion.source).grow(source_.format().ghost);
   return {region, mapped.view->data() + mapped.places.offsets[std::size_t(k)],
-          Grid::dense_strides(region, source_.format().order, source_.element_bytes()), source_.element_bytes()};
+          dense_strides(region.shape(), source_.format().order, source_.element_bytes()), source_.element_bytes()};
 }
 
 Index BlockRoutes::bytes_of(const std::vector<BlockMotion>& motions) const {

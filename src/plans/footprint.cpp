@@ -1,4 +1,4 @@
-#include "longshore/plans/block_relation.hpp"
+#include "longshore/plans/footprint.hpp"
 
 #include <algorithm>
 
@@ -58,7 +58,7 @@ AddressRelation listed(const Footprint& from, const Footprint& to, const Reducti
 
 Footprint Footprint::message(Order visit) const {
   Footprint dense{element_bytes, 0, extents, {}, {}};
-  if (places.empty()) dense.strides = Grid::dense_strides(Region::of_shape(extents), visit, element_bytes);
+  if (places.empty()) dense.strides = dense_strides(extents, visit, element_bytes);
   for (std::size_t k = 0; k < places.size(); ++k) dense.places.push_back(Index(k) * element_bytes);
   return dense;
 }
@@ -81,18 +81,6 @@ AddressRelation relation_between(const Footprint& from, const Footprint& to, Ord
   if (from.extents == to.extents) return strided(from, to, reduction);
   // Other shapes meet in the message.
   return strided(from, from.message(visit), {}).compose(strided(to.message(visit), to, {}), reduction);
-}
-
-AddressRelation block_relation(const BlockMotion& motion, const Grid& source, const Grid& destination, Order visit,
-                               const Reduction& reduction) {
-  const auto from = source_footprint(motion, source), to = destination_footprint(motion, destination);
-  if (source.element_bytes != destination.element_bytes)
-    throw Error(ErrorKind::type, motion.to_string() + ": elements of " + std::to_string(source.element_bytes) +
-                                     " and of " + std::to_string(destination.element_bytes) + " bytes");
-  if (motion.source_region.size() != motion.destination_region.size() && !motion.is_list())
-    throw Error(ErrorKind::shape, motion.to_string() + ": the regions do not have the same number of points");
-  if (motion.points() == 0) return AddressRelation(source.element_bytes, reduction);
-  return relation_between(from, to, visit, reduction);
 }
 
 }  // namespace longshore

@@ -1,4 +1,5 @@
-/// Motions between blocks, brought down to the addresses of two grids.
+/// Motions between blocks, brought down to the addresses of grids: what a motion touches of one, and the relation of
+/// two.
 #pragma once
 
 #include "longshore/layouts/grid.hpp"
@@ -6,13 +7,6 @@
 #include "longshore/relations/address_relation.hpp"
 
 namespace longshore {
-
-/// The motion as byte offsets from the two grids' `data`, points visited in column-major order (the Data Mover's) or in
-/// row-major order on both sides, the source's dimensions permuted by the motion's axes; lists in their order. Throws
-/// `Error(argument)` where a region is outside its grid, `Error(type)` where element sizes differ, `Error(shape)` where
-/// the numbers of points do; all name the blocks.
-AddressRelation block_relation(const BlockMotion& motion, const Grid& source, const Grid& destination,
-                               Order visit = Order::F, const Reduction& reduction = {});
 
 /// What a motion touches of one grid, and where that begins: a box of elements, or a list of them. Two that differ in
 /// nothing but their place differ in nothing but `offset`.
@@ -25,10 +19,12 @@ struct Footprint {
   Footprint message(Order visit) const;
 };
 
-/// Throw `Error(argument)` where the motion's region is outside the grid.
+/// Of a motion's source, its dimensions permuted by the motion's axes, and of its destination. Throw `Error(argument)`
+/// where the motion's region is outside the grid, naming the block.
 Footprint source_footprint(const BlockMotion& motion, const Grid& source);
 Footprint destination_footprint(const BlockMotion& motion, const Grid& destination);
-/// Element for element, boxes in the order of the visit.
+/// The elements of one to those of the other, as byte offsets from the grids' data: boxes visited in column-major order
+/// (the Data Mover's) or in row-major order on both sides, lists in their order.
 AddressRelation relation_between(const Footprint& from, const Footprint& to, Order visit, const Reduction& reduction);
 
 }  // namespace longshore
