@@ -31,7 +31,7 @@ void bind_encodings(nb::module_& module) {
               message = arrays_module().attr("empty_message")(source, end - first, self.element_bytes());
             const auto extent = self.source_extent();
             const Memory from(source), to(message);
-            const Extent bytes{0, (end - first) * self.element_bytes()};
+            const Interval bytes{0, (end - first) * self.element_bytes()};
             from.check(extent, "source", false);
             to.check(bytes, "message", true);
             to.check_apart(bytes, from, extent);
@@ -49,7 +49,7 @@ void bind_encodings(nb::module_& module) {
             const Index end = end_of_stretch(first, last, self.elements());
             const auto extent = self.destination_extent();
             const Memory from(message), to(destination);
-            const Extent bytes{0, (end - first) * self.element_bytes()};
+            const Interval bytes{0, (end - first) * self.element_bytes()};
             from.check(bytes, "message", false);
             to.check(extent, "destination", true);
             to.check_apart(extent, from, bytes);

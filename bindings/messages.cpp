@@ -59,7 +59,7 @@ void bind_messages(nb::module_& module) {
           [](const PutSender& self, const nb::object& source, nb::object message) {
             if (message.is_none()) message = arrays_module().attr("empty_bytes")(self.message_bytes());
             const Memory from(source), to(message);
-            const Extent bytes{0, self.message_bytes()}, read = self.assembler().program().source_extent();
+            const Interval bytes{0, self.message_bytes()}, read = self.assembler().program().source_extent();
             from.check(read, "source", false);
             to.check(bytes, "message", true);
             to.check_apart(bytes, from, read);

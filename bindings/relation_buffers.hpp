@@ -46,9 +46,7 @@ struct IndexArray {
 /// Throws `Error(argument)` where there are no such positions.
 inline Index end_of_stretch(Index first, const std::optional<Index>& last, Index elements) {
   const Index end = last.value_or(elements);
-  if (first < 0 || end > elements || first > end)
-    throw Error(ErrorKind::argument, "positions [" + std::to_string(first) + ", " + std::to_string(end) +
-                                         ") are not within [0, " + std::to_string(elements) + ")");
+  check_positions(first, end, elements);
   return end;
 }
 
@@ -79,7 +77,7 @@ struct Memory {
     writeable = nb::cast<bool>(made[4]), contiguous = nb::cast<bool>(made[5]);
   }
 
-  void check(const Extent& extent, const char* name, bool write) const {
+  void check(const Interval& extent, const char* name, bool write) const {
     if (write && !writeable) throw Error(ErrorKind::buffer, std::string("the ") + name + " array is read-only");
     if (extent.first == extent.last || (extent.first >= low && extent.last <= high)) return;
     throw Error(ErrorKind::buffer, std::string("the relation touches bytes [") + std::to_string(extent.first) + ", " +
@@ -87,7 +85,7 @@ struct Memory {
                                        std::to_string(low) + ", " + std::to_string(high) + ")");
   }
   /// Bytes [first, last) of this memory and of another must be different bytes.
-  void check_apart(const Extent& mine, const Memory& other, const Extent& theirs) const {
+  void check_apart(const Interval& mine, const Memory& other, const Interval& theirs) const {
     if (mine.first == mine.last || theirs.first == theirs.last) return;
     if (data + mine.first < other.data + theirs.last && other.data + theirs.first < data + mine.last)
       throw Error(ErrorKind::buffer, "source and destination overlap in memory; move through a message, or copy first");

@@ -86,7 +86,7 @@ void bind_programs(nb::module_& module) {
             if (message.is_none())
               message = arrays_module().attr("empty_message")(source, end - first, program.element_bytes());
             const Memory from(source), to(message);
-            const Extent bytes{0, (end - first) * program.element_bytes()};
+            const Interval bytes{0, (end - first) * program.element_bytes()};
             from.check(program.source_extent(), "source", false);
             to.check(bytes, "message", true);
             to.check_apart(bytes, from, program.source_extent());
@@ -113,7 +113,7 @@ void bind_programs(nb::module_& module) {
             const auto& program = self.program();
             const Index end = end_of_stretch(first, last, program.elements());
             const Memory from(message), to(destination);
-            const Extent bytes{0, (end - first) * program.element_bytes()};
+            const Interval bytes{0, (end - first) * program.element_bytes()};
             from.check(bytes, "message", false);
             to.check(program.destination_extent(), "destination", true);
             to.check_apart(program.destination_extent(), from, bytes);

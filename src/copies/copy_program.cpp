@@ -8,57 +8,58 @@ namespace longshore {
 
 namespace {
 
-/// Two nested strided loops in bytes, the inner one n0.
-struct StridedPiece {
-  Index source, destination;
-  Index n0, s0, d0;
-  Index n1, s1, d1;
+/// Fewer and longer loops that say the same.
+void simplify(BlockLoops& loops) {
+  auto& [block, n0, s0, d0, n1, s1, d1] = loops;
+  if (n0 == 1) n0 = n1, s0 = s1, d0 = d1, n1 = 1;
+  if (n1 > 1 && s1 == n0 * s0 && d1 == n0 * d0) n0 *= n1, n1 = 1;
+  if (n1 == 1) s1 = d1 = 0;
+}
 
-  /// Fewer and longer loops that say the same.
-  void simplify() {
-    if (n0 == 1) n0 = n1, s0 = s1, d0 = d1, n1 = 1;
-    if (n1 > 1 && s1 == n0 * s0 && d1 == n0 * d0) n0 *= n1, n1 = 1;
-    if (n1 == 1) s1 = d1 = 0;
-  }
-};
-
-struct Group {
-  std::vector<StridedPiece> pieces;
+/// A period of an axis in bytes: its runs, and how often and how far apart they come again.
+struct Period {
+  std::vector<PlacedLoops> runs;
   Index repeats, source_period, destination_period;
 };
 
-using Axis = std::vector<Group>;
+using Axis = std::vector<Period>;
 
-Axis compile_axis(const RelationAxis& axis) {
+/// The axis as loops over blocks of `block` bytes, which are what is inside it.
+Axis compile_axis(const RelationAxis& axis, Index block) {
   const Index ss = axis.source_stride, ds = axis.destination_stride;
   Axis result;
-  for (const auto& period : axis.runs.periods()) {
-    Group group{{}, period.repeats, period.source_period * ss, period.destination_period * ds};
-    for (const auto& run : period.runs) {
-      StridedPiece piece{run.source * ss,      run.destination * ds,     run.length, ss, ds, run.count,
-                         run.source_step * ss, run.destination_step * ds};
-      piece.simplify();
-      group.pieces.push_back(piece);
+  for (const auto& given : axis.runs.periods()) {
+    Period period{{}, given.repeats, given.source_period * ss, given.destination_period * ds};
+    for (const auto& run : given.runs) {
+      period.runs.push_back({run.source * ss,
+                             run.destination * ds,
+                             {block, run.length, ss, ds, run.count, run.source_step * ss, run.destination_step * ds}});
+      simplify(period.runs.back().loops);
     }
-    if (group.pieces.size() == 1 && group.pieces[0].n1 == 1 && group.repeats > 1) {
-      auto& piece = group.pieces[0];
-      piece.n1 = group.repeats, piece.s1 = group.source_period, piece.d1 = group.destination_period;
-      piece.simplify();
-      group.repeats = 1;
+    if (period.runs.size() == 1 && period.runs[0].loops.n1 == 1 && period.repeats > 1) {
+      auto& loops = period.runs[0].loops;
+      loops.n1 = period.repeats, loops.s1 = period.source_period, loops.d1 = period.destination_period;
+      simplify(loops);
+      period.repeats = 1;
     }
-    result.push_back(std::move(group));
+    result.push_back(std::move(period));
   }
   return result;
 }
 
-/// Calls f(piece, destination, source) for every repetition of every piece, in order.
+/// The loops of an axis that is no more than two.
+const PlacedLoops* only_loops(const Axis& axis) {
+  return axis.size() == 1 && axis[0].repeats == 1 && axis[0].runs.size() == 1 ? &axis[0].runs[0] : nullptr;
+}
+
+/// Calls f(loops, destination, source) for every repetition of every run, in order.
 template <class F>
-void for_each_piece(const Axis& axis, std::byte* destination, const std::byte* source, F&& f) {
-  for (const auto& group : axis)
-    for (Index k = 0; k < group.repeats; ++k)
-      for (const auto& piece : group.pieces)
-        f(piece, destination + k * group.destination_period + piece.destination,
-          source + k * group.source_period + piece.source);
+void for_each_run(const Axis& axis, std::byte* destination, const std::byte* source, F&& f) {
+  for (const auto& period : axis)
+    for (Index k = 0; k < period.repeats; ++k)
+      for (const auto& run : period.runs)
+        f(run.loops, destination + k * period.destination_period + run.destination,
+          source + k * period.source_period + run.source);
 }
 
 /// What the leaves call: the kernels, or the arithmetic of a Combine.
@@ -84,7 +85,7 @@ struct CombineLeaf {
 struct CopyProgram::Implementation {
   enum class Leaf {
     one_block,   ///< nothing but one contiguous block
-    rows,        ///< the last axis, piece by piece
+    rows,        ///< the last axis, run by run
     fused_rows,  ///< the last axis is one loop: the last two axes make one call
     tiles,       ///< source and destination run fastest along different axes: transpose the last two
   };
@@ -98,8 +99,7 @@ struct CopyProgram::Implementation {
   /// small messages are over before loops over axes have begun.
   struct Call {
     decltype(KernelTable::blocks) kernel;
-    BlockLoops loops;
-    Index source, destination;
+    PlacedLoops at;
     decltype(PreparedBlocks::run) prepared = nullptr;  ///< instead of the kernel, where there is one
   };
   std::optional<Call> only;
@@ -122,32 +122,31 @@ struct CopyProgram::Implementation {
       }
     }
     choose_leaf(order);
-    for (const auto& axis : order) axes.push_back(compile_axis(axis));
+    for (const auto& axis : order) axes.push_back(compile_axis(axis, block));
     if (leaf == Leaf::rows && axes.size() >= 2 && is_one_loop(axes.back())) leaf = Leaf::fused_rows;
     if (options.combine.is_copy()) find_only_call();
   }
 
   void find_only_call() {
-    for (const auto& axis : axes)
-      if (axis.size() != 1 || axis[0].repeats != 1 || axis[0].pieces.size() != 1) return;
-    if (axes.size() == 1 && leaf == Leaf::rows) {
-      const auto& piece = axes[0][0].pieces[0];
-      only = Call{table->blocks, loops_of(piece), source_base + piece.source, destination_base + piece.destination};
-    } else if (axes.size() == 2 && leaf != Leaf::rows) {
-      const auto &outer = axes[0][0].pieces[0], &inner = axes[1][0].pieces[0];
-      if (outer.n1 != 1 || (leaf == Leaf::tiles && inner.n1 != 1)) return;
-      const BlockLoops row = loops_of(inner);
-      only = leaf == Leaf::tiles
-                 ? Call{table->transpose, {block, inner.n0, inner.s0, inner.d0, outer.n0, outer.s0, outer.d0}, 0, 0}
-                 : Call{table->blocks, {row.block, row.n0, row.s0, row.d0, outer.n0, outer.s0, outer.d0}, 0, 0};
-      only->source = source_base + outer.source + inner.source;
-      only->destination = destination_base + outer.destination + inner.destination;
-    } else if (leaf == Leaf::one_block) {
-      only = Call{table->blocks, {block}, source_base, destination_base};
+    PlacedLoops at{source_base, destination_base, {block}};
+    for (const auto& axis : axes) {
+      const auto* run = only_loops(axis);
+      if (run == nullptr) return;
+      at.source += run->source, at.destination += run->destination;
     }
-    if (!only || only->kernel != table->blocks || options.stores != Stores::cached) return;
-    const auto prepared = table->prepare(only->loops);
-    if (prepared.run != nullptr) only->prepared = prepared.run, only->loops = prepared.loops;
+    if (axes.size() == 1 && leaf == Leaf::rows) {
+      at.loops = with_blocks(only_loops(axes[0])->loops);
+    } else if (axes.size() == 2 && leaf != Leaf::rows) {
+      const auto &outer = only_loops(axes[0])->loops, &inner = only_loops(axes[1])->loops;
+      if (outer.n1 != 1 || (leaf == Leaf::tiles && inner.n1 != 1)) return;
+      at.loops = around(leaf == Leaf::tiles ? inner : with_blocks(inner), outer);
+    } else if (leaf != Leaf::one_block) {
+      return;
+    }
+    only = Call{leaf == Leaf::tiles ? table->transpose : table->blocks, at};
+    if (leaf == Leaf::tiles || options.stores != Stores::cached) return;
+    const auto prepared = table->prepare(at.loops);
+    if (prepared.run != nullptr) only->prepared = prepared.run, only->at.loops = prepared.loops;
   }
 
   /// The same pairs visited in the destination's memory order: a write costs more than a read, and streams better.
@@ -171,16 +170,18 @@ struct CopyProgram::Implementation {
     std::rotate(fastest, fastest + 1, last);  // bring it next to last
   }
 
-  bool is_one_loop(const Axis& axis) const {
-    if (axis.size() != 1 || axis[0].repeats != 1 || axis[0].pieces.size() != 1) return false;
-    const auto& piece = axis[0].pieces[0];
-    return piece.n1 == 1 || (piece.s0 == block && piece.d0 == block);
+  static bool is_one_loop(const Axis& axis) {
+    const auto* run = only_loops(axis);
+    return run != nullptr && with_blocks(run->loops).n1 == 1;
   }
 
-  /// A piece as the kernels want it: contiguous elements are one longer block.
-  BlockLoops loops_of(const StridedPiece& piece) const {
-    if (piece.s0 == block && piece.d0 == block) return {block * piece.n0, piece.n1, piece.s1, piece.d1, 1, 0, 0};
-    return {block, piece.n0, piece.s0, piece.d0, piece.n1, piece.s1, piece.d1};
+  /// Loops as the kernels want them: contiguous blocks are one longer block.
+  static BlockLoops with_blocks(const BlockLoops& x) {
+    return x.s0 == x.block && x.d0 == x.block ? BlockLoops{x.block * x.n0, x.n1, x.s1, x.d1, 1, 0, 0} : x;
+  }
+  /// One loop within the other.
+  static BlockLoops around(const BlockLoops& inner, const BlockLoops& outer) {
+    return {inner.block, inner.n0, inner.s0, inner.d0, outer.n0, outer.s0, outer.d0};
   }
 
   template <class L>
@@ -188,34 +189,28 @@ struct CopyProgram::Implementation {
     const std::size_t left = axes.size() - k;
     if (left == 0) return leaf_calls.copy(destination, source, block);
     if (left == 1 && leaf == Leaf::rows)
-      return for_each_piece(axes[k], destination, source,
-                            [&](const StridedPiece& piece, std::byte* d, const std::byte* s) {
-                              leaf_calls.blocks(d, s, loops_of(piece));
-                            });
+      return for_each_run(axes[k], destination, source, [&](const BlockLoops& x, std::byte* d, const std::byte* s) {
+        leaf_calls.blocks(d, s, with_blocks(x));
+      });
     if (left == 2 && leaf == Leaf::fused_rows) {
-      const auto& inner = axes[k + 1][0].pieces[0];
-      const BlockLoops row = loops_of(inner);
-      return for_each_piece(axes[k], destination, source,
-                            [&](const StridedPiece& outer, std::byte* d, const std::byte* s) {
-                              for (Index j = 0; j < outer.n1; ++j)
-                                leaf_calls.blocks(d + inner.destination + j * outer.d1, s + inner.source + j * outer.s1,
-                                                  {row.block, row.n0, row.s0, row.d0, outer.n0, outer.s0, outer.d0});
-                            });
+      const auto& inner = *only_loops(axes[k + 1]);
+      const BlockLoops row = with_blocks(inner.loops);
+      return for_each_run(axes[k], destination, source, [&](const BlockLoops& x, std::byte* d, const std::byte* s) {
+        for (Index j = 0; j < x.n1; ++j)
+          leaf_calls.blocks(d + inner.destination + j * x.d1, s + inner.source + j * x.s1, around(row, x));
+      });
     }
     if (left == 2 && leaf == Leaf::tiles)
-      return for_each_piece(
-          axes[k], destination, source, [&](const StridedPiece& a, std::byte* da, const std::byte* sa) {
-            for_each_piece(axes[k + 1], da, sa, [&](const StridedPiece& b, std::byte* db, const std::byte* sb) {
-              for (Index i = 0; i < a.n1; ++i)
-                for (Index j = 0; j < b.n1; ++j)
-                  leaf_calls.transpose(db + i * a.d1 + j * b.d1, sb + i * a.s1 + j * b.s1,
-                                       {block, b.n0, b.s0, b.d0, a.n0, a.s0, a.d0});
-            });
-          });
-    for_each_piece(axes[k], destination, source, [&](const StridedPiece& piece, std::byte* d, const std::byte* s) {
-      for (Index j = 0; j < piece.n1; ++j)
-        for (Index i = 0; i < piece.n0; ++i)
-          run(leaf_calls, k + 1, d + j * piece.d1 + i * piece.d0, s + j * piece.s1 + i * piece.s0);
+      return for_each_run(axes[k], destination, source, [&](const BlockLoops& a, std::byte* da, const std::byte* sa) {
+        for_each_run(axes[k + 1], da, sa, [&](const BlockLoops& b, std::byte* db, const std::byte* sb) {
+          for (Index i = 0; i < a.n1; ++i)
+            for (Index j = 0; j < b.n1; ++j)
+              leaf_calls.transpose(db + i * a.d1 + j * b.d1, sb + i * a.s1 + j * b.s1, around(b, a));
+        });
+      });
+    for_each_run(axes[k], destination, source, [&](const BlockLoops& x, std::byte* d, const std::byte* s) {
+      for (Index j = 0; j < x.n1; ++j)
+        for (Index i = 0; i < x.n0; ++i) run(leaf_calls, k + 1, d + j * x.d1 + i * x.d0, s + j * x.s1 + i * x.s0);
     });
   }
 };
@@ -229,10 +224,9 @@ CopyProgram& CopyProgram::operator=(CopyProgram&&) noexcept = default;
 void CopyProgram::run(std::byte* destination, const std::byte* source) const {
   const auto& self = *implementation_;
   if (self.only) {
-    if (self.only->prepared)
-      return self.only->prepared(destination + self.only->destination, source + self.only->source, self.only->loops);
-    self.only->kernel(destination + self.only->destination, source + self.only->source, self.only->loops,
-                      self.options.stores);
+    const auto& [kernel, at, prepared] = *self.only;
+    if (prepared) return prepared(destination + at.destination, source + at.source, at.loops);
+    kernel(destination + at.destination, source + at.source, at.loops, self.options.stores);
     if (self.options.stores == Stores::streaming) self.table->fence();
     return;
   }
@@ -242,8 +236,6 @@ void CopyProgram::run(std::byte* destination, const std::byte* source) const {
   self.run(CopyLeaf{*self.table, self.options.stores}, 0, destination, source);
   if (self.options.stores == Stores::streaming) self.table->fence();
 }
-
-Index CopyProgram::bytes() const { return implementation_->bytes; }
 
 std::string CopyProgram::describe() const {
   using Leaf = Implementation::Leaf;
@@ -255,8 +247,8 @@ std::string CopyProgram::describe() const {
     text += " in";
     for (std::size_t k = 0; k < self.axes.size(); ++k) {
       Index visits = 0;
-      for (const auto& group : self.axes[k])
-        for (const auto& piece : group.pieces) visits += piece.n0 * piece.n1 * group.repeats;
+      for (const auto& period : self.axes[k])
+        for (const auto& run : period.runs) visits += run.loops.n0 * run.loops.n1 * period.repeats;
       text += (k ? " x " : " ") + std::to_string(visits);
     }
   }
@@ -266,7 +258,7 @@ std::string CopyProgram::describe() const {
 Index CopyProgram::workspace_bytes() const {
   Index bytes = sizeof(Implementation);
   for (const auto& axis : implementation_->axes)
-    for (const auto& group : axis) bytes += Index(sizeof(Group) + group.pieces.size() * sizeof(StridedPiece));
+    for (const auto& period : axis) bytes += Index(sizeof(Period) + period.runs.size() * sizeof(PlacedLoops));
   return bytes;
 }
 

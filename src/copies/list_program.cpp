@@ -10,7 +10,7 @@ namespace {
 
 constexpr Index index_range = Index{1} << 32;
 
-/// The stretch's own range of offsets on one side.
+/// The least and the greatest offset of a window on one side.
 struct Range {
   Index low = 0, high = 0;
   bool takes(Index offset, Index most) {
@@ -20,6 +20,11 @@ struct Range {
     return true;
   }
 };
+
+std::string words_of(bool dense_source, bool dense_destination, Index count, Index block) {
+  const char* what = dense_source ? (dense_destination ? "dense" : "scatter") : dense_destination ? "gather" : "list";
+  return std::string(what) + " of " + std::to_string(count) + " x " + std::to_string(block) + "-byte blocks";
+}
 
 }  // namespace
 
@@ -52,63 +57,58 @@ ListProgram::ListProgram(Index block, std::span<const OffsetPair> pairs) : block
   Range s, d;
   for (Index k = 0; k < count_; ++k) {
     const auto& pair = pairs[std::size_t(k)];
-    const bool open = !stretches_.empty();
+    const bool open = !windows_.empty();
     if (open && (dense_source_ || s.takes(pair.source, most)) &&
         (dense_destination_ || d.takes(pair.destination, most))) {
-      stretches_.back().last = k + 1;
-      stretches_.back().source = s.low, stretches_.back().destination = d.low;
+      windows_.back().blocks.last = k + 1;
+      windows_.back().source = s.low, windows_.back().destination = d.low;
       continue;
     }
     s = {pair.source, pair.source}, d = {pair.destination, pair.destination};
-    stretches_.push_back({k, k + 1, pair.source, pair.destination});
+    windows_.push_back({{k, k + 1}, pair.source, pair.destination});
   }
-  for (auto& stretch : stretches_) {
-    if (dense_source_) stretch.source = origin.source;
-    if (dense_destination_) stretch.destination = origin.destination;
+  for (auto& window : windows_) {
+    if (dense_source_) window.source = origin.source;
+    if (dense_destination_) window.destination = origin.destination;
   }
   if (!dense_source_) source_.resize(pairs.size());
   if (!dense_destination_) destination_.resize(pairs.size());
-  for (const auto& stretch : stretches_)
-    for (Index k = stretch.first; k < stretch.last; ++k) {
+  for (const auto& window : windows_)
+    for (Index k = window.blocks.first; k < window.blocks.last; ++k) {
       const auto& pair = pairs[std::size_t(k)];
-      if (!dense_source_) source_[std::size_t(k)] = std::uint32_t((pair.source - stretch.source) / unit_);
+      if (!dense_source_) source_[std::size_t(k)] = std::uint32_t((pair.source - window.source) / unit_);
       if (!dense_destination_)
-        destination_[std::size_t(k)] = std::uint32_t((pair.destination - stretch.destination) / unit_);
+        destination_[std::size_t(k)] = std::uint32_t((pair.destination - window.destination) / unit_);
     }
 }
 
 void ListProgram::run(const KernelTable& table, Stores stores, std::byte* destination, const std::byte* source,
                       Index first, Index last) const {
-  for (const auto& stretch : stretches_) {
-    const Index from = std::max(first, stretch.first), to = std::min(last, stretch.last);
+  for (const auto& window : windows_) {
+    const Index from = std::max(first, window.blocks.first), to = std::min(last, window.blocks.last);
     if (from >= to) continue;
-    const BlockPlaces s = dense_source_ ? BlockPlaces{stretch.source + from * block_}
-                                        : BlockPlaces{stretch.source, &source_[std::size_t(from)]};
-    const BlockPlaces d = dense_destination_ ? BlockPlaces{stretch.destination + from * block_}
-                                             : BlockPlaces{stretch.destination, &destination_[std::size_t(from)]};
+    const BlockPlaces s = dense_source_ ? BlockPlaces{window.source + from * block_}
+                                        : BlockPlaces{window.source, &source_[std::size_t(from)]};
+    const BlockPlaces d = dense_destination_ ? BlockPlaces{window.destination + from * block_}
+                                             : BlockPlaces{window.destination, &destination_[std::size_t(from)]};
     move_blocks(table, stores, destination, d, source, s, to - from, block_, unit_);
   }
 }
 
 OffsetPair ListProgram::at(Index k) const {
-  const auto stretch =
-      std::upper_bound(stretches_.begin(), stretches_.end(), k, [](Index x, const Stretch& y) { return x < y.first; }) -
-      1;
-  return {stretch->source + (dense_source_ ? k * block_ : Index(source_[std::size_t(k)]) * unit_),
-          stretch->destination + (dense_destination_ ? k * block_ : Index(destination_[std::size_t(k)]) * unit_)};
+  const auto window = std::upper_bound(windows_.begin(), windows_.end(), k,
+                                       [](Index x, const Window& y) { return x < y.blocks.first; }) -
+                      1;
+  return {window->source + (dense_source_ ? k * block_ : Index(source_[std::size_t(k)]) * unit_),
+          window->destination + (dense_destination_ ? k * block_ : Index(destination_[std::size_t(k)]) * unit_)};
 }
 
 Index ListProgram::workspace_bytes() const {
-  return Index(sizeof *this + stretches_.size() * sizeof(Stretch) +
+  return Index(sizeof *this + windows_.size() * sizeof(Window) +
                (source_.size() + destination_.size()) * sizeof(std::uint32_t));
 }
 
-std::string ListProgram::describe() const {
-  const char* what = dense_source_        ? (dense_destination_ ? "dense" : "scatter")
-                     : dense_destination_ ? "gather"
-                                          : "list";
-  return std::string(what) + " of " + std::to_string(count_) + " x " + std::to_string(block_) + "-byte blocks";
-}
+std::string ListProgram::describe() const { return words_of(dense_source_, dense_destination_, count_, block_); }
 
 namespace {
 
@@ -170,11 +170,7 @@ void PackedProgram::run(const KernelTable& table, Stores stores, std::byte* dest
 }
 
 std::string PackedProgram::describe() const {
-  const char* what = dense_source_        ? (dense_destination_ ? "dense" : "scatter")
-                     : dense_destination_ ? "gather"
-                                          : "list";
-  return std::string(what) + " of " + std::to_string(list_.source().size()) + " x " + std::to_string(block_) +
-         "-byte blocks, bit-packed";
+  return words_of(dense_source_, dense_destination_, list_.source().size(), block_) + ", bit-packed";
 }
 
 }  // namespace longshore

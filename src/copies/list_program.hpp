@@ -9,7 +9,7 @@
 
 namespace longshore {
 
-/// A stretch of one side of a list: where its blocks are.
+/// Where blocks of a list are on one side.
 struct BlockPlaces {
   Index base = 0;  ///< bytes from the array's beginning
   /// in units from the base; null: dense, one block after the other from the base on
@@ -35,14 +35,14 @@ class ListProgram {
   std::string describe() const;
 
  private:
-  /// A stretch of the list whose offsets fit in 32 bits, counted in units from a base.
-  struct Stretch {
-    Index first, last;  ///< of the list
+  /// Blocks of the list whose offsets fit in 32 bits, counted in units from these.
+  struct Window {
+    Interval blocks;
     Index source, destination;
   };
   Index block_, unit_ = 1, count_;
   bool dense_source_ = false, dense_destination_ = false;
-  std::vector<Stretch> stretches_;
+  std::vector<Window> windows_;
   std::vector<std::uint32_t> source_, destination_;  ///< empty where dense
 };
 

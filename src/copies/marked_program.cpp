@@ -41,17 +41,6 @@ bool MarkedProgram::finish() {
   return true;
 }
 
-std::optional<MarkedProgram> MarkedProgram::make(const KernelTable& table, Index block,
-                                                 std::span<const OffsetPair> pairs) {
-  if (!table.expand || (block != 4 && block != 8) || pairs.empty()) return {};
-  MarkedProgram made;
-  made.block_ = block;
-  for (const auto& pair : pairs)
-    if (!made.take(pair)) return {};
-  if (!made.finish()) return {};
-  return made;
-}
-
 std::optional<MarkedProgram> MarkedProgram::make(const KernelTable& table, Index block, RunReader& blocks) {
   if (!table.expand || (block != 4 && block != 8)) return {};
   MarkedProgram made;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -14,10 +13,8 @@ namespace longshore {
 /// A dense message's blocks to ascending places.
 class MarkedProgram {
  public:
-  /// Blocks of `block` bytes at these pairs of offsets. Nothing where the source is not dense, the places do not
+  /// Blocks of `block` bytes, each a run of the reader. Nothing where the source is not dense, the places do not
   /// ascend, or scattering them by their indices is faster.
-  static std::optional<MarkedProgram> make(const KernelTable& table, Index block, std::span<const OffsetPair> pairs);
-  /// The same from a reader each of whose runs is a block.
   static std::optional<MarkedProgram> make(const KernelTable& table, Index block, RunReader& blocks);
 
   /// Moves the blocks [first, last).

@@ -5,6 +5,7 @@
 
 #include "copies/list_program.hpp"
 #include "copies/marked_program.hpp"
+#include "relations/parts.hpp"
 
 namespace longshore {
 
@@ -43,14 +44,14 @@ class LoopWalk {
       if (run.length == 1 || run.count == 1) {
         const bool single = run.length == 1 && run.count > 1;  // elements in step
         loops_.push_back({run.length * run.count, axis.source_stride * (single ? run.source_step : 1),
-                          axis.destination_stride * (single ? run.destination_step : 1), 1});
+                          axis.destination_stride * (single ? run.destination_step : 1)});
       } else {
         loops_.push_back(
-            {run.count, run.source_step * axis.source_stride, run.destination_step * axis.destination_stride, 1});
-        loops_.push_back({run.length, axis.source_stride, axis.destination_stride, 1});
+            {run.count, run.source_step * axis.source_stride, run.destination_step * axis.destination_stride});
+        loops_.push_back({run.length, axis.source_stride, axis.destination_stride});
       }
     }
-    for (std::size_t k = loops_.size(); k-- > 1;) loops_[k - 1].inner = loops_[k].inner * loops_[k].n;
+    for (std::size_t k = loops_.size(); k-- > 1;) loops_[k - 1].inner = loops_[k].inner * loops_[k].count;
   }
 
   bool plain() const { return plain_ && !loops_.empty(); }
@@ -59,38 +60,45 @@ class LoopWalk {
   }
 
  private:
-  struct Loop {
-    Index n, s, d, inner;  ///< inner: elements of one step
+  struct PairLoop {
+    Index count, source_step, destination_step;
+    Index inner = 1;  ///< elements of one step
   };
 
   void walk(std::size_t k, Index first, Index last, std::byte* d, const std::byte* s, Stores stores) const {
     const auto& loop = loops_[k];
     if (k + 1 == loops_.size())
-      return table_.blocks(d + first * loop.d, s + first * loop.s, {element_, last - first, loop.s, loop.d}, stores);
+      return table_.blocks(d + first * loop.destination_step, s + first * loop.source_step,
+                           {element_, last - first, loop.source_step, loop.destination_step}, stores);
     const Index head = first / loop.inner, tail = last / loop.inner;
-    auto at = [&](Index i, Index from, Index to) { walk(k + 1, from, to, d + i * loop.d, s + i * loop.s, stores); };
+    auto at = [&](Index i, Index from, Index to) {
+      walk(k + 1, from, to, d + i * loop.destination_step, s + i * loop.source_step, stores);
+    };
     if (head == tail) return at(head, first % loop.inner, last % loop.inner);
     const Index whole = head + (first % loop.inner != 0);
     if (whole > head) at(head, first % loop.inner, loop.inner);
     if (k + 2 < loops_.size())
       for (Index i = whole; i < tail; ++i) at(i, 0, loop.inner);
     else if (tail > whole)
-      plane(loop, loops_[k + 1], tail - whole, d + whole * loop.d, s + whole * loop.s, stores);
+      plane(loop, loops_[k + 1], tail - whole, d + whole * loop.destination_step, s + whole * loop.source_step, stores);
     if (last % loop.inner != 0) at(tail, 0, last % loop.inner);
   }
 
   /// Two whole loops, in the order that suits memory, as `CopyProgram` would have it.
-  void plane(const Loop& outer, const Loop& inner, Index n, std::byte* d, const std::byte* s, Stores stores) const {
-    const bool exchange = std::abs(outer.d) < std::abs(inner.d);
+  void plane(const PairLoop& outer, const PairLoop& inner, Index n, std::byte* d, const std::byte* s,
+             Stores stores) const {
+    const bool exchange = std::abs(outer.destination_step) < std::abs(inner.destination_step);
     const auto &slow = exchange ? inner : outer, &fast = exchange ? outer : inner;
-    const Index n_slow = exchange ? inner.n : n, n_fast = exchange ? n : inner.n;
-    const auto kernel = std::abs(fast.s) > std::abs(slow.s) ? table_.transpose : table_.blocks;
-    kernel(d, s, {element_, n_fast, fast.s, fast.d, n_slow, slow.s, slow.d}, stores);
+    const Index n_slow = exchange ? inner.count : n, n_fast = exchange ? n : inner.count;
+    const auto kernel = std::abs(fast.source_step) > std::abs(slow.source_step) ? table_.transpose : table_.blocks;
+    kernel(d, s,
+           {element_, n_fast, fast.source_step, fast.destination_step, n_slow, slow.source_step, slow.destination_step},
+           stores);
   }
 
   Index element_, source_ = 0, destination_ = 0;
   const KernelTable& table_;
-  std::vector<Loop> loops_;
+  std::vector<PairLoop> loops_;
   bool plain_ = true;
 };
 
@@ -138,7 +146,7 @@ struct RelationProgram::Implementation {
   Stores stores;  ///< of a stretch of near_bytes and more
   const KernelTable* table;
   Index element, elements, near_bytes;
-  Extent source, destination;
+  Interval source, destination;
   Reduction reduction;
   struct Step {
     Index first, last;  ///< positions
@@ -198,7 +206,8 @@ struct RelationProgram::Implementation {
 
   /// Blocks of `block` bytes at these pairs.
   Executable listed(Index block, std::span<const OffsetPair> pairs) const {
-    if (auto marked = MarkedProgram::make(*table, block, pairs)) return *std::move(marked);
+    PairReader blocks(pairs);
+    if (auto marked = MarkedProgram::make(*table, block, blocks)) return *std::move(marked);
     return ListProgram(block, pairs);
   }
 
@@ -270,16 +279,14 @@ void RelationProgram::run(std::byte* destination, const std::byte* source) const
 }
 
 void RelationProgram::run(Index first, Index last, std::byte* destination, const std::byte* source) const {
-  if (first < 0 || last > implementation_->elements || first > last)
-    throw Error(ErrorKind::argument, "positions [" + std::to_string(first) + ", " + std::to_string(last) +
-                                         ") are not within [0, " + std::to_string(implementation_->elements) + ")");
+  check_positions(first, last, implementation_->elements);
   implementation_->run(first, last, destination, source);
 }
 
 Index RelationProgram::elements() const { return implementation_->elements; }
 Index RelationProgram::element_bytes() const { return implementation_->element; }
-Extent RelationProgram::source_extent() const { return implementation_->source; }
-Extent RelationProgram::destination_extent() const { return implementation_->destination; }
+Interval RelationProgram::source_extent() const { return implementation_->source; }
+Interval RelationProgram::destination_extent() const { return implementation_->destination; }
 
 std::string RelationProgram::describe() const {
   struct Words {

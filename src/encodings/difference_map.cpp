@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "core/digest.hpp"
 #include "encodings/forms.hpp"
 
 namespace longshore {
@@ -128,10 +129,9 @@ SymbolTable::SymbolTable(std::span<const DifferenceSymbol> symbols) : keys(symbo
     throw Error(ErrorKind::overflow, "a relation of more than 2^32 symbols has no symbol table");
   std::vector<std::uint32_t> slots(64, none);
   auto place_of = [&](const DifferenceSymbol& symbol) {
-    std::uint64_t hash = std::uint64_t(symbol.source) * 0x9e3779b97f4a7c15u;
-    hash = (hash ^ std::uint64_t(symbol.destination)) * 0xbf58476d1ce4e5b9u;
-    hash = (hash ^ hash >> 31 ^ std::uint64_t(symbol.length)) * 0x94d049bb133111ebu;
-    auto place = std::size_t(hash >> 20) & (slots.size() - 1);
+    Digest digest;
+    for (const Index x : {symbol.source, symbol.destination, symbol.length}) digest.mix(std::uint64_t(x));
+    auto place = std::size_t(digest.value()) & (slots.size() - 1);
     while (slots[place] != none && !(distinct[slots[place]] == symbol)) place = (place + 1) & (slots.size() - 1);
     return place;
   };
@@ -183,8 +183,7 @@ FormPointer read_dmrlec(WordReader& in, const FormHeader&) {
   form->count = in.index();
   const Index per_word = 64 / form->bits;
   if (form->count < 0 || (form->count > 0 && form->table.empty())) in.refuse("has keys but no symbols");
-  const auto words = in.take(std::size_t(ceil_div(form->count, per_word)));
-  form->words.assign(words.begin(), words.end());
+  form->words = in.take(std::size_t(ceil_div(form->count, per_word)));
   for (Index k = 0; k < form->count; ++k)
     if (form->key(k) >= form->table.size())
       in.refuse("has key " + std::to_string(form->key(k)) + " at " + std::to_string(k) + " in a table of " +

@@ -137,12 +137,12 @@ PairedRuns intersect(const Distribution& a, Index ca, const Distribution& b, Ind
 
   if (a.intervals() || b.intervals()) {
     Interval ia{0, extent}, ib{0, extent};
-    if (a.intervals()) ia = {a.interval(ca).first, a.interval(ca).last};
-    if (b.intervals()) ib = {b.interval(cb).first, b.interval(cb).last};
+    if (a.intervals()) ia = a.interval(ca);
+    if (b.intervals()) ib = b.interval(cb);
     const Interval both{std::max(ia.first, ib.first), std::min(ia.last, ib.last)};
-    if (both.length() <= 0) return PairedRuns();
+    if (both.empty()) return PairedRuns();
     if (a.intervals() && b.intervals())
-      out.add(both.first, both.length());
+      out.add(both.first, both.size());
     else
       clip(a.intervals() ? family(b, cb) : family(a, ca), both, out);
     return once();

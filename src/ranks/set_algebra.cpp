@@ -85,7 +85,7 @@ Interval bounds_of(const RankMap& map) {
 
 bool worth_marks(const Interval& within, Index members) {
   constexpr Index most_words = Index{1} << 28;
-  return within.length() / 64 <= std::min(2 * members + 1024, most_words);
+  return within.size() / 64 <= std::min(2 * members + 1024, most_words);
 }
 
 void Marks::set(const RankMap& map) {

@@ -31,7 +31,7 @@ bool worth_marks(const Interval& within, Index members);
 /// A bit for each rank of an interval.
 class Marks {
  public:
-  explicit Marks(const Interval& within) : within_(within), words_(std::size_t(ceil_div(within.length(), 64))) {}
+  explicit Marks(const Interval& within) : within_(within), words_(std::size_t(ceil_div(within.size(), 64))) {}
 
   void set(const RankMap& map);
   bool test(Index w) const { return holds(w) && (words_[std::size_t((w - within_.first) / 64)] & bit(w)); }

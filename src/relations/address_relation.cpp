@@ -31,102 +31,6 @@ void tidy(AddressRelation::Part& part, Index element_bytes) {
   std::erase_if(*runs, [](const OffsetRun& run) { return run.count == 0; });
 }
 
-Index elements_of(const AddressRelation::Part& part) {
-  if (const auto* nest = std::get_if<LoopNest>(&part)) return nest->elements();
-  if (const auto* list = std::get_if<PackedList>(&part)) return list->elements();
-  if (const auto* pairs = std::get_if<AddressRelation::PairList>(&part)) return Index(pairs->size());
-  Index n = 0;
-  for (const auto& run : std::get<AddressRelation::RunList>(part)) n = checked_add(n, run.count);
-  return n;
-}
-
-void widen(Extent& extent, bool& any, Index first, Index end) {
-  extent = any ? Extent{std::min(extent.first, first), std::max(extent.last, end)} : Extent{first, end};
-  any = true;
-}
-
-/// Distances between offsets, and one step beyond them, must fit in 64 bits.
-constexpr Index offset_limit = Index{1} << 60;
-
-/// The last element of a run in one step of checked arithmetic.
-Index last_of(Index first, Index step, Index count) { return checked_add(first, checked_mul(step, count - 1)); }
-
-struct Extents {
-  Extent source, destination;
-  bool any_source = false, any_destination = false;
-
-  void add(const AddressRelation::Part& part, Index element) {
-    auto add_all = [&](const auto& regular) {
-      if (regular.elements() == 0) return;
-      const auto s = regular.source_extent(), d = regular.destination_extent();
-      widen(source, any_source, s.first, s.last), widen(destination, any_destination, d.first, d.last);
-    };
-    if (const auto* nest = std::get_if<LoopNest>(&part)) {
-      add_all(*nest);
-    } else if (const auto* list = std::get_if<PackedList>(&part)) {
-      add_all(*list);
-    } else if (const auto* pairs = std::get_if<AddressRelation::PairList>(&part)) {
-      if (pairs->empty()) return;
-      Index s0 = pairs->front().source, s1 = s0, d0 = pairs->front().destination, d1 = d0;
-      for (const auto& pair : *pairs) {
-        s0 = std::min(s0, pair.source), s1 = std::max(s1, pair.source);
-        d0 = std::min(d0, pair.destination), d1 = std::max(d1, pair.destination);
-      }
-      widen(source, any_source, s0, checked_add(s1, element)),
-          widen(destination, any_destination, d0, checked_add(d1, element));
-    } else {
-      for (const auto& run : std::get<AddressRelation::RunList>(part)) add(run, element);
-    }
-  }
-
-  void add(const OffsetRun& run, Index element) {
-    const Index s = last_of(run.source, run.source_step, run.count),
-                d = last_of(run.destination, run.destination_step, run.count);
-    widen(source, any_source, std::min(run.source, s), checked_add(std::max(run.source, s), element));
-    widen(destination, any_destination, std::min(run.destination, d),
-          checked_add(std::max(run.destination, d), element));
-  }
-
-  void check() const {
-    for (const auto& extent : {source, destination})
-      if (extent.first < -offset_limit || extent.last > offset_limit)
-        throw Error(ErrorKind::overflow, "offsets from " + std::to_string(extent.first) + " to " +
-                                             std::to_string(extent.last) + " reach beyond 2^60 bytes");
-  }
-};
-
-/// Reads the positions [first, last) of a list of runs.
-class RunListReader : public RunReader {
- public:
-  RunListReader(const AddressRelation::RunList& runs, Index first, Index last) : runs_(runs), left_(last - first) {
-    while (left_ > 0 && first >= runs_[at_].count) first -= runs_[at_++].count;
-    skip_ = first;
-  }
-  std::size_t read(std::span<OffsetRun> out) override {
-    std::size_t n = 0;
-    for (; n < out.size() && left_ > 0; ++n) {
-      const auto& run = runs_[at_++];
-      out[n] = run.slice(skip_, std::min(run.count, skip_ + left_));
-      left_ -= out[n].count;
-      skip_ = 0;
-    }
-    return n;
-  }
-
- private:
-  const AddressRelation::RunList& runs_;
-  std::size_t at_ = 0;
-  Index left_, skip_ = 0;
-};
-
-std::unique_ptr<RunReader> reader_of(const AddressRelation::Part& part, Index first, Index last) {
-  if (const auto* nest = std::get_if<LoopNest>(&part)) return nest->reader(first, last);
-  if (const auto* list = std::get_if<PackedList>(&part)) return list->reader(first, last);
-  if (const auto* pairs = std::get_if<AddressRelation::PairList>(&part))
-    return std::make_unique<PairReader>(std::span(*pairs).subspan(std::size_t(first), std::size_t(last - first)));
-  return std::make_unique<RunListReader>(std::get<AddressRelation::RunList>(part), first, last);
-}
-
 /// The parts' readers one after the other.
 class PartsReader : public RunReader {
  public:
@@ -166,8 +70,8 @@ class CheckedReader : public RunReader {
       if (run.count < 1)
         throw Error(ErrorKind::argument, "a reader gives a run of " + std::to_string(run.count) + " elements");
       elements_ = checked_add(elements_, run.count);
-      Extents extents;
-      extents.add(run, element_);
+      Extents extents(element_);
+      extents.add(run);
       extents.check();
     }
     return n;
@@ -192,13 +96,6 @@ AddressRelation indexed(Index element, std::span<const Int> source, std::span<co
 
 }  // namespace
 
-std::size_t PairReader::read(std::span<OffsetRun> out) {
-  const std::size_t n = std::min(out.size(), pairs_.size());
-  for (std::size_t k = 0; k < n; ++k) out[k] = {pairs_[k].source, pairs_[k].destination, 1, 0, 0};
-  pairs_ = pairs_.subspan(n);
-  return n;
-}
-
 AddressRelation::AddressRelation(Index element_bytes, Reduction reduction)
     : AddressRelation(element_bytes, std::vector<Part>{}, reduction) {}
 
@@ -208,11 +105,11 @@ AddressRelation::AddressRelation(Index element_bytes, std::vector<Part> parts, R
   if (!reduction.is_replace() && reduction.element_bytes() != element_bytes)
     throw Error(ErrorKind::type, "elements of " + std::to_string(element_bytes) + " bytes cannot be reduced as " +
                                      std::string(element_name(reduction.type())));
-  Extents extents;
+  Extents extents(element_bytes);
   for (auto& part : parts) {
     const Index n = elements_of(part);
     if (n == 0) continue;
-    extents.add(part, element_bytes);
+    extents.add(part);
     starts_.push_back(elements_);
     elements_ = checked_add(elements_, n);
     parts_.push_back(std::move(part));
@@ -321,9 +218,7 @@ AddressRelation AddressRelation::from_reader(Index element_bytes, RunReader& rea
 }
 
 AddressRelation::Pair AddressRelation::at(Index position) const {
-  if (position < 0 || position >= elements_)
-    throw Error(ErrorKind::argument,
-                "position " + std::to_string(position) + " is outside [0, " + std::to_string(elements_) + ")");
+  check_position(position, elements_);
   OffsetRun run;
   reader(position, position + 1)->read({&run, 1});
   return run.at(0);
@@ -340,9 +235,7 @@ AddressRelation::PairList AddressRelation::pairs() const {
 }
 
 std::unique_ptr<RunReader> AddressRelation::reader(Index first, Index last) const {
-  if (first < 0 || last > elements_ || first > last)
-    throw Error(ErrorKind::argument, "positions [" + std::to_string(first) + ", " + std::to_string(last) +
-                                         ") are not within [0, " + std::to_string(elements_) + ")");
+  check_positions(first, last, elements_);
   return std::make_unique<PartsReader>(*this, starts_, first, last);
 }
 

@@ -4,6 +4,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/digest.hpp"
+
 namespace longshore {
 
 namespace {
@@ -18,10 +20,10 @@ struct Shape {
 
 struct ShapeHash {
   std::size_t operator()(const Shape& shape) const {
-    std::uint64_t hash = std::uint64_t(shape.inner + 1);
-    for (const Index x : {shape.count, shape.source_step, shape.destination_step})
-      hash = (hash ^ std::uint64_t(x)) * 0x9e3779b97f4a7c15u, hash ^= hash >> 29;
-    return std::size_t(hash);
+    Digest digest;
+    for (const Index x : {Index(shape.inner), shape.count, shape.source_step, shape.destination_step})
+      digest.mix(std::uint64_t(x));
+    return std::size_t(digest.value());
   }
 };
 
@@ -84,9 +86,10 @@ class Folder {
   /// A nest of fewer elements among others is not worth a kernel call of its own.
   static constexpr Index least = 128;
 
+  /// Items in step, which the next may join.
   struct Group {
     Item first;
-    Index count = 0, source_step = 0, destination_step = 0;
+    Shape shape{-1, 0, 0, 0};
   };
 
   int intern(const Shape& shape) {
@@ -113,24 +116,23 @@ class Folder {
       items_.push_back(item);
       return;
     }
-    auto& group = groups_[level];
-    if (group.count > 0 && group.first.shape == item.shape) {
-      const Index s = item.source - group.first.source, d = item.destination - group.first.destination;
-      if (group.count == 1) group.source_step = s, group.destination_step = d;
-      if (s == group.count * group.source_step && d == group.count * group.destination_step) {
-        ++group.count;
+    auto& [first, shape] = groups_[level];
+    if (shape.count > 0 && shape.inner == item.shape) {
+      const Index s = item.source - first.source, d = item.destination - first.destination;
+      if (shape.count == 1) shape.source_step = s, shape.destination_step = d;
+      if (s == shape.count * shape.source_step && d == shape.count * shape.destination_step) {
+        ++shape.count;
         return;
       }
     }
     close(level);
-    group = {item, 1, 0, 0};
+    groups_[level] = {item, {item.shape, 1, 0, 0}};
   }
 
   void close(std::size_t level) {
-    const Group group = std::exchange(groups_[level], {});
-    if (group.count == 0) return;
-    Item item = group.first;
-    if (group.count > 1) item.shape = intern({item.shape, group.count, group.source_step, group.destination_step});
+    auto [item, shape] = std::exchange(groups_[level], {});
+    if (shape.count == 0) return;
+    if (shape.count > 1) item.shape = intern(shape);
     fold_item(level + 1, item);
   }
 

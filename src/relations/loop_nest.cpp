@@ -21,9 +21,7 @@ LoopNest::LoopNest(Index element_bytes, std::vector<RelationAxis> axes, Index so
 }
 
 LoopNest::Pair LoopNest::at(Index position) const {
-  if (position < 0 || position >= elements_)
-    throw Error(ErrorKind::argument,
-                "position " + std::to_string(position) + " is outside [0, " + std::to_string(elements_) + ")");
+  check_position(position, elements_);
   Pair pair{source_base_, destination_base_};
   for (std::size_t k = axes_.size(); k-- > 0;) {
     const auto& axis = axes_[k];

@@ -56,41 +56,17 @@ Index narrow(Wide offset) {
 }
 
 /// Where one is in an axis, element by element.
-struct AxisCursor {
-  const RelationAxis* axis = nullptr;
-  std::size_t period = 0, run = 0;
-  Index repeat = 0, count = 0, element = 0;
+struct AxisCursor : PairedRuns::Place {
+  AxisCursor(const RelationAxis& a, Index position) : Place(a.runs.find(position)), axis(&a) {}
+
+  const RelationAxis* axis;
 
   const PairedPeriod& at_period() const { return axis->runs.periods()[period]; }
   const PairedRun& at_run() const { return at_period().runs[run]; }
 
   OffsetPair offset() const {
-    const auto& p = at_period();
-    const auto& r = p.runs[run];
-    return {(r.source + repeat * p.source_period + count * r.source_step + element) * axis->source_stride,
-            (r.destination + repeat * p.destination_period + count * r.destination_step + element) *
-                axis->destination_stride};
-  }
-
-  void seek(Index position) {
-    period = run = 0;
-    repeat = count = element = 0;
-    for (;; ++period) {
-      const Index each = at_period().elements_per_period(), all = each * at_period().repeats;
-      if (position < all) {
-        repeat = position / each;
-        position %= each;
-        break;
-      }
-      position -= all;
-    }
-    for (;; ++run) {
-      const Index n = at_run().length * at_run().count;
-      if (position < n) break;
-      position -= n;
-    }
-    count = position / at_run().length;
-    element = position % at_run().length;
+    const auto pair = axis->runs.at(*this);
+    return {pair.source * axis->source_stride, pair.destination * axis->destination_stride};
   }
 
   /// The longest run from here on that the axis has as one, and past it. At most `most` elements.
@@ -138,12 +114,11 @@ class NestReader : public RunReader {
  public:
   NestReader(const LoopNest& nest, Index first, Index last) : nest_(nest), left_(last - first) {
     if (left_ == 0) return;
-    for (const auto& axis : nest.axes()) cursors_.push_back({&axis});
-    for (std::size_t k = cursors_.size(); k-- > 0;) {
-      const Index n = nest.axes()[k].runs.elements();
-      cursors_[k].seek(first % n);
-      first /= n;
-      if (k + 1 == cursors_.size()) inner_left_ = n - (last - left_) % n;
+    const auto& axes = nest.axes();
+    if (!axes.empty()) inner_left_ = axes.back().runs.elements() - first % axes.back().runs.elements();
+    for (std::size_t k = axes.size(); k-- > 0;) {
+      cursors_.insert(cursors_.begin(), AxisCursor(axes[k], first % axes[k].runs.elements()));
+      first /= axes[k].runs.elements();
     }
     outer_ = outer_offset();
   }
@@ -189,9 +164,7 @@ class NestReader : public RunReader {
 }  // namespace
 
 std::unique_ptr<RunReader> LoopNest::reader(Index first, Index last) const {
-  if (first < 0 || last > elements_ || first > last)
-    throw Error(ErrorKind::argument, "positions [" + std::to_string(first) + ", " + std::to_string(last) +
-                                         ") are not within [0, " + std::to_string(elements_) + ")");
+  check_positions(first, last, elements_);
   return std::make_unique<NestReader>(*this, first, last);
 }
 
@@ -220,15 +193,13 @@ void append_slice(std::vector<LoopNest>& out, const LoopNest& nest, Index first,
 }  // namespace
 
 std::vector<LoopNest> LoopNest::slice(Index first, Index last) const {
-  if (first < 0 || last > elements_ || first > last)
-    throw Error(ErrorKind::argument, "positions [" + std::to_string(first) + ", " + std::to_string(last) +
-                                         ") are not within [0, " + std::to_string(elements_) + ")");
+  check_positions(first, last, elements_);
   std::vector<LoopNest> nests;
   append_slice(nests, *this, first, last);
   return nests;
 }
 
-Extent LoopNest::source_extent() const {
+Interval LoopNest::source_extent() const {
   if (empty()) return {};
   Wide low = source_base_, high = source_base_;
   Wide reach = low < 0 ? -low : low;  // of all parts together: sums that stay below it may be taken in any order
@@ -242,7 +213,7 @@ Extent LoopNest::source_extent() const {
   return {narrow(low), narrow(high + element_bytes_)};
 }
 
-Extent LoopNest::destination_extent() const { return inverse().source_extent(); }
+Interval LoopNest::destination_extent() const { return inverse().source_extent(); }
 
 bool LoopNest::ascending_source() const {
   Wide inner = element_bytes_;  // what one position of the axis at hand spans

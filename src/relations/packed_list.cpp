@@ -130,7 +130,7 @@ PackedList::PackedList(Index element_bytes, Index block, Index unit, Index sourc
   source_extent(), destination_extent();
 }
 
-Extent PackedList::source_extent() const {
+Interval PackedList::source_extent() const {
   if (source_.empty()) return {};
   return {checked_add(source_base_, checked_mul(source_.minimum(), unit_)),
           checked_add(checked_add(source_base_, checked_mul(source_.maximum(), unit_)), block_ * element_bytes_)};
@@ -152,9 +152,7 @@ PackedList PackedList::assembly() const {
 }
 
 std::unique_ptr<RunReader> PackedList::reader(Index first, Index last) const {
-  if (first < 0 || last > elements() || first > last)
-    throw Error(ErrorKind::argument, "positions [" + std::to_string(first) + ", " + std::to_string(last) +
-                                         ") are not within [0, " + std::to_string(elements()) + ")");
+  check_positions(first, last, elements());
   return std::make_unique<PackedListReader>(*this, first, last);
 }
 

@@ -92,30 +92,23 @@ Index PairedRuns::run_count() const {
   return n;
 }
 
-PairedRuns::Pair PairedRuns::at(Index position) const {
-  if (position < 0 || position >= elements_)
-    throw Error(ErrorKind::argument,
-                "position " + std::to_string(position) + " is outside [0, " + std::to_string(elements_) + ")");
-  for (const auto& period : periods_) {
-    const Index each = period.elements_per_period();
-    if (position >= each * period.repeats) {
-      position -= each * period.repeats;
-      continue;
-    }
-    const Index k = position / each;
-    position %= each;
-    for (const auto& run : period.runs) {
-      if (position >= run.length * run.count) {
-        position -= run.length * run.count;
-        continue;
-      }
-      const Index r = position / run.length, e = position % run.length;
-      return {run.global + k * period.global_period + r * run.global_step + e,
-              run.source + k * period.source_period + r * run.source_step + e,
-              run.destination + k * period.destination_period + r * run.destination_step + e};
-    }
+PairedRuns::Place PairedRuns::find(Index position) const {
+  check_position(position, elements_);
+  Place place;
+  Index each = 0;
+  for (;; ++place.period) {
+    each = periods_[place.period].elements_per_period();
+    const Index all = each * periods_[place.period].repeats;
+    if (position < all) break;
+    position -= all;
   }
-  throw Error(ErrorKind::argument, "unreachable: element count and runs disagree");
+  place.repeat = position / each;
+  position %= each;
+  const auto* run = periods_[place.period].runs.data();
+  for (; position >= run->length * run->count; ++run, ++place.run) position -= run->length * run->count;
+  place.count = position / run->length;
+  place.element = position % run->length;
+  return place;
 }
 
 Index PairedRuns::position_of_destination(Index index) const {
@@ -131,9 +124,7 @@ Index PairedRuns::position_of_destination(Index index) const {
 }
 
 PairedRuns PairedRuns::restrict(Index first, Index last) const {
-  if (first < 0 || last > elements_ || first > last)
-    throw Error(ErrorKind::argument, "positions [" + std::to_string(first) + ", " + std::to_string(last) +
-                                         ") are not within [0, " + std::to_string(elements_) + ")");
+  check_positions(first, last, elements_);
   if (first == 0 && last == elements_) return *this;
   std::vector<PairedPeriod> out;
   Index begin = 0;  // position where the current period list begins
@@ -204,8 +195,6 @@ PairedRuns PairedRuns::source_to_position() const {
   }
   return result;
 }
-
-PairedRuns PairedRuns::position_to_destination() const { return inverse().source_to_position().inverse(); }
 
 PairedRuns PairedRuns::scaled(Index n) const {
   PairedRuns result = *this;

@@ -44,30 +44,6 @@ bool in_order(const LoopNest& nest, bool by_source) {
                    : places.ascending_destination() && copies.ascending_source();
 }
 
-/// A dense message from `message` on takes the place of a part's destinations.
-AddressRelation::Part assembled(const AddressRelation::Part& part, Index element, Index message) {
-  if (const auto* nest = std::get_if<LoopNest>(&part)) {
-    const auto half = nest->assembly();
-    return LoopNest(element, half.axes(), half.source_base(), message);
-  }
-  if (const auto* list = std::get_if<PackedList>(&part)) {
-    const auto half = list->assembly();
-    return PackedList(element, half.block(), half.unit(), half.source_base(), message, half.source(),
-                      half.destination());
-  }
-  if (const auto* pairs = std::get_if<AddressRelation::PairList>(&part)) {
-    auto list = *pairs;
-    for (auto& pair : list) pair.destination = message, message += element;
-    return list;
-  }
-  auto list = std::get<AddressRelation::RunList>(part);
-  for (auto& run : list) {
-    run.destination = message, run.destination_step = element;
-    message += run.count * element;
-  }
-  return list;
-}
-
 /// What `next` does with stretches of its source array.
 class Onward {
  public:
@@ -130,19 +106,6 @@ class Onward {
 
 }  // namespace
 
-AddressRelation::Part inverted(const AddressRelation::Part& part) {
-  if (const auto* nest = std::get_if<LoopNest>(&part)) return nest->inverse();
-  if (const auto* list = std::get_if<PackedList>(&part)) return list->inverse();
-  if (const auto* pairs = std::get_if<AddressRelation::PairList>(&part)) {
-    auto list = *pairs;
-    for (auto& pair : list) std::swap(pair.source, pair.destination);
-    return list;
-  }
-  auto list = std::get<AddressRelation::RunList>(part);
-  for (auto& run : list) std::swap(run.source, run.destination), std::swap(run.source_step, run.destination_step);
-  return list;
-}
-
 AddressRelation AddressRelation::inverse(Reduction reduction) const {
   std::vector<Part> parts;
   for (const auto& part : parts_) parts.push_back(inverted(part));
@@ -169,9 +132,7 @@ AddressRelation AddressRelation::compose(const AddressRelation& next, Reduction 
 }
 
 AddressRelation AddressRelation::restrict(Index first, Index last) const {
-  if (first < 0 || last > elements_ || first > last)
-    throw Error(ErrorKind::argument, "positions [" + std::to_string(first) + ", " + std::to_string(last) +
-                                         ") are not within [0, " + std::to_string(elements_) + ")");
+  check_positions(first, last, elements_);
   std::vector<Part> parts;
   for (std::size_t k = 0; k < parts_.size(); ++k) {
     const Index end = k + 1 < parts_.size() ? starts_[k + 1] : elements_;

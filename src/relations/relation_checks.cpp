@@ -4,7 +4,8 @@
 #include <numeric>
 #include <queue>
 
-#include "longshore/relations/address_relation.hpp"
+#include "longshore/sequences/affine_run.hpp"
+#include "relations/parts.hpp"
 
 namespace longshore {
 
@@ -51,8 +52,8 @@ bool distinct_by_itself(const AddressRelation::Part& part, Index element) {
 /// Parts whose destinations may be the same bytes, and have to be looked at.
 struct Suspects {
   const AddressRelation* relation;
-  std::vector<std::pair<Index, Index>> stretches;  ///< of positions
-  Extent extent;
+  std::vector<Interval> positions;
+  Interval extent;
   Index elements = 0;
   bool told = true;  ///< every part is known to be distinct by itself
 };
@@ -80,7 +81,7 @@ template <class F>
 void for_each_run_at(const Suspects& suspects, F&& f) {
   const auto& parts = suspects.relation->parts();
   const auto* pairs = parts.size() == 1 ? std::get_if<PairList>(&parts.front()) : nullptr;
-  for (auto [position, last] : suspects.stretches) {
+  for (auto [position, last] : suspects.positions) {
     if (pairs) {  // without the detour of batches, which takes longer than the looking
       for (; position < last; ++position) {
         const auto& pair = (*pairs)[std::size_t(position)];
@@ -94,17 +95,6 @@ void for_each_run_at(const Suspects& suspects, F&& f) {
       at += run.count;
     });
   }
-}
-
-Extent extent_of(const AddressRelation::Part& part, const Suspects& all_of_it) {
-  if (const auto* nest = std::get_if<LoopNest>(&part)) return nest->destination_extent();
-  if (const auto* list = std::get_if<PackedList>(&part)) return list->destination_extent();
-  Index low = all_of_it.extent.last, high = all_of_it.extent.first;
-  for_each_run_at(all_of_it, [&](Index, const OffsetRun& run) {
-    const Index a = run.destination, b = run.at(run.count - 1).destination;
-    low = std::min({low, a, b}), high = std::max({high, a, b});
-  });
-  return {low, high + all_of_it.relation->element_bytes()};
 }
 
 /// Names the first two pairs that write a byte. In no run do elements overlap.
@@ -190,47 +180,44 @@ void check_by_bits(const Suspects& suspects, Index unit, Index places) {
 /// Runs merged in the order of their destinations: for those that lie
 /// far apart. What no other run interleaves with is passed at once.
 void check_by_merging(const Suspects& suspects, Index runs) {
-  struct Strip {
-    Index next, step, left;  ///< the next destination, ascending, and how many there are
-  };
   const Index element = suspects.relation->element_bytes();
-  std::vector<Strip> strips;
+  std::vector<AffineRun> strips;  // of destinations, ascending
   strips.reserve(std::size_t(runs));
   for_each_run_at(suspects, [&](Index, const OffsetRun& run) {
     const bool down = run.count > 1 && run.destination_step < 0;
     strips.push_back(
         {down ? run.at(run.count - 1).destination : run.destination, std::abs(run.destination_step), run.count});
   });
-  std::sort(strips.begin(), strips.end(), [](const Strip& a, const Strip& b) { return a.next < b.next; });
+  std::sort(strips.begin(), strips.end(), [](const AffineRun& a, const AffineRun& b) { return a.first < b.first; });
 
-  auto later = [](const Strip* a, const Strip* b) { return a->next > b->next; };
-  std::priority_queue<Strip*, std::vector<Strip*>, decltype(later)> open(later);
+  auto later = [](const AffineRun* a, const AffineRun* b) { return a->first > b->first; };
+  std::priority_queue<AffineRun*, std::vector<AffineRun*>, decltype(later)> open(later);
   Index end = suspects.extent.first;
   Index looks = std::max<Index>(Index{1} << 26, 64 * runs);  // at levels of the queue
   for (std::size_t k = 0; k < strips.size() || !open.empty();) {
-    if (open.empty() || (k < strips.size() && strips[k].next <= open.top()->next)) {
+    if (open.empty() || (k < strips.size() && strips[k].first <= open.top()->first)) {
       open.push(&strips[k++]);
       continue;
     }
-    Strip& strip = *open.top();
+    AffineRun& strip = *open.top();
     open.pop();
-    if (strip.next < end) refuse_byte(suspects, strip.next);
+    if (strip.first < end) refuse_byte(suspects, strip.first);
     looks -= std::bit_width(open.size() + 1);
     if (looks < 0) refuse_to_look(suspects);
-    Index n = strip.left;  // of its elements that come before anybody else's
-    if (n > 1 && !open.empty()) n = std::min(n, (open.top()->next - strip.next) / strip.step + 1);
-    if (n > 1 && k < strips.size()) n = std::min(n, (strips[k].next - strip.next) / strip.step + 1);
-    strip.next += (n - 1) * strip.step;
-    end = strip.next + element;
-    strip.left -= n;
-    if (strip.left > 0) strip.next += strip.step, open.push(&strip);
+    Index n = strip.count;  // of its elements that come before anybody else's
+    if (n > 1 && !open.empty()) n = std::min(n, (open.top()->first - strip.first) / strip.step + 1);
+    if (n > 1 && k < strips.size()) n = std::min(n, (strips[k].first - strip.first) / strip.step + 1);
+    strip.first += (n - 1) * strip.step;
+    end = strip.first + element;
+    strip.count -= n;
+    if (strip.count > 0) strip.first += strip.step, open.push(&strip);
   }
 }
 
 void check(Suspects suspects) {
   // More elements than there is room for: the first so many do already.
   const Index room = (suspects.extent.last - suspects.extent.first) / suspects.relation->element_bytes() + 1;
-  for (Index before = 0; auto& [first, last] : suspects.stretches) {
+  for (Index before = 0; auto& [first, last] : suspects.positions) {
     last = std::min(last, first + (room - before));
     before += last - first;
   }
@@ -256,7 +243,11 @@ void AddressRelation::check_destinations() const {
                   destination_extent_,
                   end - starts_[k],
                   distinct_by_itself(parts_[k], element_bytes_)};
-    if (parts_.size() > 1) part.extent = extent_of(parts_[k], part);
+    if (parts_.size() > 1) {
+      Extents extents(element_bytes_);
+      extents.add(parts_[k]);
+      part.extent = extents.destination;
+    }
     all.push_back(std::move(part));
   }
   // Only parts whose extents overlap can write the same bytes.
@@ -269,14 +260,15 @@ void AddressRelation::check_destinations() const {
       continue;
     }
     auto& group = groups.back();
-    group.stretches.push_back(part.stretches[0]);
+    group.positions.push_back(part.positions[0]);
     group.extent.last = std::max(group.extent.last, part.extent.last);
     group.elements += part.elements;
     group.told = false;
   }
   for (auto& group : groups) {
     if (group.told) continue;
-    std::sort(group.stretches.begin(), group.stretches.end());
+    std::sort(group.positions.begin(), group.positions.end(),
+              [](const Interval& a, const Interval& b) { return a.first < b.first; });
     check(group);
   }
 }

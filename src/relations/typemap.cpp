@@ -211,7 +211,7 @@ Typemap Typemap::basic(Index bytes) {
 void Typemap::reach(Wide first, Wide last) {
   if (first < -farthest || last > farthest)
     throw Error(ErrorKind::overflow, "a datatype reaches farther than 2^61 bytes");
-  if (extent_ != Extent{}) first = std::min<Wide>(first, extent_.first), last = std::max<Wide>(last, extent_.last);
+  if (extent_ != Interval{}) first = std::min<Wide>(first, extent_.first), last = std::max<Wide>(last, extent_.last);
   extent_ = {Index(first), Index(last)};
 }
 

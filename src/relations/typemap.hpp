@@ -61,7 +61,7 @@ class Typemap {
 
   std::vector<Piece> pieces_;
   Index bytes_ = 0, element_bytes_ = 0;
-  Extent extent_;  ///< of the memory
+  Interval extent_;  ///< of the memory
 };
 
 /// So many lines at most where something irregular has to be listed.

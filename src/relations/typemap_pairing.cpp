@@ -13,22 +13,17 @@ namespace {
 using Piece = Typemap::Piece;
 using Level = Typemap::Level;
 
-/// A stretch of places in step.
-struct StepStretch {
-  Index offset = 0, places = 0, stride = 0;
-};
-
-/// Reads a list of runs stretch by stretch.
-class Stretches {
+/// Reads the places of a level as runs in step.
+class PlacesReader {
  public:
-  explicit Stretches(const Level& list) : list_(list) { next(); }
-  bool done() const { return left_.places == 0; }
-  const StepStretch& left() const { return left_; }
+  explicit PlacesReader(const Level& list) : list_(list) { next(); }
+  bool done() const { return left_.count == 0; }
+  const AffineRun& left() const { return left_; }
   /// The first n places of what is left.
-  StepStretch take(Index n) {
-    StepStretch taken{left_.offset, n, left_.stride};
-    left_.offset += n * left_.stride, left_.places -= n;
-    if (left_.places == 0) next();
+  AffineRun take(Index n) {
+    const AffineRun taken{left_.first, left_.step, n};
+    left_.first += n * left_.step, left_.count -= n;
+    if (left_.count == 0) next();
     return taken;
   }
 
@@ -37,24 +32,24 @@ class Stretches {
     if (at_ == list_.size()) return;
     const auto& run = list_[at_];
     if (run.length == 1)
-      left_ = {run.offset, run.count, run.step};
+      left_ = {run.offset, run.step, run.count};
     else
-      left_ = {run.offset + repetition_ * run.step, run.length, run.stride};
+      left_ = {run.offset + repetition_ * run.step, run.stride, run.length};
     if (run.length == 1 || ++repetition_ == run.count) ++at_, repetition_ = 0;
   }
 
   const Level& list_;
   std::size_t at_ = 0;
   Index repetition_ = 0;
-  StepStretch left_;
+  AffineRun left_;
 };
 
-/// Calls f(source stretch, destination stretch) for as long stretches as are in step on both sides.
+/// Calls f(source run, destination run) for as long runs as are in step on both sides.
 template <class F>
-void for_each_common_stretch(const Level& source, const Level& destination, F&& f) {
+void for_each_common_run(const Level& source, const Level& destination, F&& f) {
   Index lines = 0;
-  for (Stretches s(source), d(destination); !s.done();) {
-    const Index n = std::min(s.left().places, d.left().places);
+  for (PlacesReader s(source), d(destination); !s.done();) {
+    const Index n = std::min(s.left().count, d.left().count);
     if (++lines > most_typemap_lines)
       throw Error(ErrorKind::memory_limit,
                   "two datatypes have no more in common than 2^26 short runs; move through a dense message");
@@ -135,12 +130,12 @@ RelationAxis axis_of(const Level& source, const Level& destination, OffsetPair& 
   const Index s = raster_of(source), d = raster_of(destination);
   std::vector<PairedRun> runs;
   Index position = 0;
-  for_each_common_stretch(source, destination, [&](const StepStretch& from, const StepStretch& to) {
-    const Index a = (from.offset - source[0].offset) / s, b = (to.offset - destination[0].offset) / d, n = from.places;
-    if (n == 1 || (from.stride == s && to.stride == d))
+  for_each_common_run(source, destination, [&](const AffineRun& from, const AffineRun& to) {
+    const Index a = (from.first - source[0].offset) / s, b = (to.first - destination[0].offset) / d, n = from.count;
+    if (n == 1 || (from.step == s && to.step == d))
       runs.push_back({position, a, b, n, 1, 0, 0, 0});
     else
-      runs.push_back({position, a, b, 1, n, 1, from.stride / s, to.stride / d});
+      runs.push_back({position, a, b, 1, n, 1, from.step / s, to.step / d});
     position += n;
   });
   base.source += source[0].offset, base.destination += destination[0].offset;
@@ -213,10 +208,10 @@ class Pairing {
       if (s != d) shorten(behind, std::min(std::abs(s - d), behind.front().bytes()));
       s <= d ? move_one(sources_, source, s) : move_one(destinations_, destination, d);
     } while (s != d);
-    for_each_common_stretch(listed(source, element_), listed(destination, element_),
-                            [&](const StepStretch& from, const StepStretch& to) {
-                              runs().push_back({from.offset, to.offset, from.places, from.stride, to.stride});
-                            });
+    for_each_common_run(listed(source, element_), listed(destination, element_),
+                        [&](const AffineRun& from, const AffineRun& to) {
+                          runs().push_back({from.first, to.first, from.count, from.step, to.step});
+                        });
   }
 
   AddressRelation::RunList& runs() {

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "bit_packing.hpp"
+#include "longshore/sequences/interval.hpp"
 
 namespace longshore {
 namespace {
@@ -110,9 +111,7 @@ Index PackedIntegers::maximum() const {
 }
 
 Index PackedIntegers::operator[](Index position) const {
-  if (position < 0 || position >= size_)
-    throw Error(ErrorKind::argument,
-                "position " + std::to_string(position) + " is outside [0, " + std::to_string(size_) + ")");
+  check_position(position, size_);
   const Block& block = blocks_[static_cast<std::size_t>(position / block_values)];
   const std::byte* bits = packed_.data() + block.unit * unit_bytes;
   const Index within = position % block_values;

@@ -54,6 +54,10 @@ void WordWriter::list(std::span<const std::uint64_t> words) {
 
 void WordWriter::integers(std::span<const Index> values) { PackedIntegers::smallest(values).append_to(written_); }
 
+std::vector<std::uint64_t> WordWriter::words() const {
+  return WordReader(written_, "what was written").take(written_.size() / word_bytes);
+}
+
 std::vector<std::byte> WordWriter::finish() && {
   word(checksum(written_));
   return std::move(written_);

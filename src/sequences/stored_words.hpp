@@ -36,6 +36,8 @@ class WordWriter {
   void integers(std::span<const Index> values);     ///< bit-packed
   void integers(std::initializer_list<Index> values) { integers(std::span(values.begin(), values.size())); }
   const std::vector<std::byte>& written() const { return written_; }
+  /// The same where nothing but words was written.
+  std::vector<std::uint64_t> words() const;
   /// With a checksum of all before it at the end.
   std::vector<std::byte> finish() &&;
 
@@ -51,6 +53,9 @@ class WordReader {
   WordReader(const StoredKind& kind, std::span<const std::byte> bytes);
   /// Words that are part of something else; `what` is what errors are about, such as "the message".
   WordReader(std::span<const std::byte> bytes, std::string what) : what_(std::move(what)), all_(bytes), left_(bytes) {}
+
+  WordReader(std::span<const std::uint64_t> words, std::string what)
+      : WordReader(std::as_bytes(words), std::move(what)) {}
 
   std::uint8_t byte() { return std::uint8_t(next(1)[0]); }
   std::uint64_t word() {

@@ -11,7 +11,6 @@
 #include "longshore/plans/block_plan.hpp"
 #include "longshore/plans/motion_plan.hpp"
 #include "longshore/regions/point_list.hpp"
-#include "longshore/regions/section.hpp"
 #include "longshore/relations/address_relation.hpp"
 #include "longshore/relations/loop_nest.hpp"
 #include "longshore/relations/paired_runs.hpp"
@@ -42,7 +41,6 @@ constexpr bool refers =
 GIVES_A_VALUE(Region, lower());
 GIVES_A_VALUE(Region, upper());
 GIVES_A_VALUE(PointList, bounding());
-GIVES_A_VALUE(Section, dimensions());
 GIVES_A_VALUE(Distribution, sizes());
 GIVES_A_VALUE(OwnerMap, ranks());
 GIVES_A_VALUE(Layout, shape());

@@ -79,9 +79,9 @@ RC_GTEST_PROP(AddressRelation, is_its_pairs, ()) {
   RC_ASSERT(relation.bytes() == relation.elements() * sample.element);
   for (std::size_t k = 0; k < pairs.size(); ++k) RC_ASSERT(relation.at(Index(k)) == pairs[k]);
   RC_ASSERT_THROWS_AS(relation.at(relation.elements()), Error);
-  Extent source, destination;
+  Interval source, destination;
   for (std::size_t k = 0; k < pairs.size(); ++k) {
-    auto widen = [&](Extent& extent, Index offset) {
+    auto widen = [&](Interval& extent, Index offset) {
       if (k == 0) extent = {offset, offset};
       extent = {std::min(extent.first, offset), std::max(extent.last, offset + sample.element)};
     };

@@ -131,10 +131,10 @@ TEST(HugeRelation, up_to_the_edge_and_no_further) {
     return AddressRelation::strided(element, std::vector{n}, std::vector{step}, std::vector{step}, base, base);
   };
   const auto longest = line(furthest / 8, 8);
-  EXPECT_EQ(longest.source_extent(), (Extent{0, furthest}));
+  EXPECT_EQ(longest.source_extent(), (Interval{0, furthest}));
   EXPECT_EQ(longest.at(furthest / 8 - 1).source, furthest - 8);
-  EXPECT_EQ(line(furthest / 8, -8, furthest - 8).destination_extent(), (Extent{0, furthest}));
-  EXPECT_EQ(line(furthest / 8 * 2, 8, -furthest).source_extent(), (Extent{-furthest, furthest}));
+  EXPECT_EQ(line(furthest / 8, -8, furthest - 8).destination_extent(), (Interval{0, furthest}));
+  EXPECT_EQ(line(furthest / 8 * 2, 8, -furthest).source_extent(), (Interval{-furthest, furthest}));
   EXPECT_EQ(line(furthest / 8, 8).sorted(PairOrder::source_first), longest);
   EXPECT_EQ(Encoding::from_bytes(Encoding(longest, EncodingKind::nest).to_bytes()).decode(), longest);
   for (const auto kind : encoding_kinds()) {
@@ -216,7 +216,7 @@ TEST(HugeRelation, destinations_that_cannot_be_told) {
   const Reduction add(ElementType::float64, ReduceOp::add);
   const auto sums =
       AddressRelation::strided(8, std::vector{giant}, std::vector<Index>{8}, std::vector<Index>{0}, 0, 0, add);
-  EXPECT_EQ(sums.destination_extent(), (Extent{0, 8}));
+  EXPECT_EQ(sums.destination_extent(), (Interval{0, 8}));
   EXPECT_EQ(Encoding::from_bytes(Encoding(sums, EncodingKind::nest).to_bytes()).decode(), sums);
 }
 

@@ -516,7 +516,7 @@ TEST(RankMap, what_a_module_wrote_is_read_by_it_and_looked_at) {
   EXPECT_EQ(RankMap::from_bytes(child.to_bytes(), 100, modules).to_vector(), (Ranks{21, 6, 297}));
   expect_error(ErrorKind::argument, {"module \"thirds\"", "not among"}, [&] { RankMap::from_bytes(map.to_bytes()); });
 
-  constexpr StoredKind kind{"LSRM", 1, "rank map"};
+  constexpr StoredKind kind{"LSRM", 2, "rank map"};
   auto stored = [&](Index world, Index size, const char* form, const char* name, std::vector<std::uint64_t> words) {
     WordWriter out(kind);
     out.index(world), out.index(size), out.word(1), out.text(form), out.text(name), out.list(words);

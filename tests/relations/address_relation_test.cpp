@@ -33,8 +33,8 @@ TEST(AddressRelation, nothing) {
   EXPECT_TRUE(none.empty());
   EXPECT_EQ(none.element_bytes(), 12);
   EXPECT_EQ(none.bytes(), 0);
-  EXPECT_EQ(none.source_extent(), Extent{});
-  EXPECT_EQ(none.destination_extent(), Extent{});
+  EXPECT_EQ(none.source_extent(), Interval{});
+  EXPECT_EQ(none.destination_extent(), Interval{});
   EXPECT_TRUE(none.pairs().empty() && none.parts().empty());
   EXPECT_TRUE(none.source_segments().empty() && none.destination_segments().empty());
   for (const auto& same :
@@ -78,8 +78,8 @@ TEST(AddressRelation, from_pairs_runs_and_blocks) {
   const auto relation = AddressRelation::from_pairs(8, pairs);
   EXPECT_EQ(AddressRelation::from_runs(8, {{0, 64, 3, 8, 8}, {100, 0, 1, 77, 99}, {5, 5, 0, 1, 1}}), relation);
   EXPECT_EQ(AddressRelation::from_blocks(8, Blocks{{0, 64, 2}, {16, 80, 1}, {100, 0, 1}}), relation);
-  EXPECT_EQ(relation.source_extent(), (Extent{0, 108}));
-  EXPECT_EQ(relation.destination_extent(), (Extent{0, 88}));
+  EXPECT_EQ(relation.source_extent(), (Interval{0, 108}));
+  EXPECT_EQ(relation.destination_extent(), (Interval{0, 88}));
   EXPECT_EQ(relation.source_segments(), (Segments{{0, 24}, {100, 8}}));
   EXPECT_EQ(relation.destination_segments(), (Segments{{64, 24}, {0, 8}}));
   expect_error(ErrorKind::argument, {"run 1", "-1 elements"}, [] {
@@ -157,7 +157,7 @@ TEST(AddressRelation, from_parts_and_from_readers) {
 TEST(AddressRelation, reductions_allow_what_is_otherwise_refused) {
   const auto scatter = AddressRelation::from_indices(8, Wides{0, 1, 2}, Wides{5, 5, 5}, sum);
   EXPECT_EQ(scatter.reduction(), sum);
-  EXPECT_EQ(scatter.destination_extent(), (Extent{40, 48}));
+  EXPECT_EQ(scatter.destination_extent(), (Interval{40, 48}));
   EXPECT_EQ(scatter.disassembly().reduction(), sum);
   EXPECT_TRUE(scatter.assembly().reduction().is_replace());
   EXPECT_EQ(scatter.restrict(1, 3).reduction(), sum);

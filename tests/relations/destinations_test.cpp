@@ -71,7 +71,7 @@ TEST(Destinations, a_nest_never_claims_what_is_not_so) {
     }
     Index low = pairs[0].destination, high = low;
     for (const auto& pair : pairs) low = std::min(low, pair.destination), high = std::max(high, pair.destination);
-    ASSERT_EQ(nest.destination_extent(), (Extent{low, high + element})) << words(nest);
+    ASSERT_EQ(nest.destination_extent(), (Interval{low, high + element})) << words(nest);
   }
   EXPECT_GT(distinct, rounds / 10);
   EXPECT_GT(ascending, rounds / 10);

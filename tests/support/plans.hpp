@@ -3,8 +3,8 @@
 
 #include <limits>
 
-#include "longshore/plans/block_builders.hpp"
 #include "longshore/layouts/balance.hpp"
+#include "longshore/plans/block_builders.hpp"
 
 namespace longshore::test {
 

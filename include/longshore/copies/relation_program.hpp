@@ -30,8 +30,8 @@ class RelationProgram {
 
   Index elements() const;
   Index element_bytes() const;
-  Extent source_extent() const;
-  Extent destination_extent() const;
+  Interval source_extent() const;
+  Interval destination_extent() const;
   std::string describe() const;  ///< what runs, in words
   Index workspace_bytes() const;
 

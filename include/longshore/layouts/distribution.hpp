@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "longshore/core/checked.hpp"
+#include "longshore/sequences/interval.hpp"
 #include "longshore/sequences/runs.hpp"
 
 namespace longshore {

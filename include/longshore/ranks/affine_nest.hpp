@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "longshore/core/checked.hpp"
+#include "longshore/sequences/affine_run.hpp"
 
 namespace longshore {
 
@@ -20,10 +20,7 @@ inline constexpr Index nobody = -1;
 /// off it. Up to four axes need no memory but the object itself.
 class AffineNest {
  public:
-  struct Axis {
-    Index count, stride;
-    bool operator==(const Axis&) const = default;
-  };
+  using Axis = Loop;
 
   /// Of no members.
   AffineNest() = default;

@@ -36,15 +36,6 @@ struct RankForm {
   const std::uint8_t which = custom;
 };
 
-/// Consecutive members: first, first + step, ...; `count` of them.
-struct AffineRun {
-  Index first = 0, step = 1, count = 0;
-  Index last() const { return first + step * (count - 1); }
-  Index lowest() const { return step < 0 ? last() : first; }
-  Index highest() const { return step < 0 ? first : last(); }
-  bool operator==(const AffineRun&) const = default;
-};
-
 /// As MPI_Group_compare says it.
 enum class Comparison {
   identical,  ///< the same members in the same order

@@ -75,8 +75,8 @@ class AddressRelation {
   Reduction reduction() && { return std::move(reduction_); }
   const std::vector<Part>& parts() const& { return parts_; }
   std::vector<Part> parts() && { return std::move(parts_); }
-  Extent source_extent() const { return source_extent_; }
-  Extent destination_extent() const { return destination_extent_; }
+  Interval source_extent() const { return source_extent_; }
+  Interval destination_extent() const { return destination_extent_; }
   /// The pair at a position of the message. Throws `Error(argument)` outside [0, elements()).
   Pair at(Index position) const;
   /// All pairs. Time and memory proportional to the elements.
@@ -132,7 +132,7 @@ class AddressRelation {
   Reduction reduction_;
   std::vector<Part> parts_;
   std::vector<Index> starts_;  ///< the first position of each part
-  Extent source_extent_, destination_extent_;
+  Interval source_extent_, destination_extent_;
 };
 
 }  // namespace longshore

@@ -13,4 +13,10 @@ struct BlockLoops {
   Index n1 = 1, s1 = 0, d1 = 0;
 };
 
+/// Block loops whose first block lies at these offsets, in bytes.
+struct PlacedLoops {
+  Index source = 0, destination = 0;
+  BlockLoops loops;
+};
+
 }  // namespace longshore

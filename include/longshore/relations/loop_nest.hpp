@@ -8,6 +8,7 @@
 
 #include "longshore/relations/offset_runs.hpp"
 #include "longshore/relations/paired_runs.hpp"
+#include "longshore/sequences/affine_run.hpp"
 
 namespace longshore {
 
@@ -23,9 +24,6 @@ struct RelationAxis {
 /// the loops then describe the commonest run.
 struct AccessPattern {
   Index block_bytes = 0;
-  struct Loop {
-    Index count, stride;
-  };
   std::vector<Loop> loops;
   bool regular = true;
 };
@@ -67,9 +65,10 @@ class LoopNest {
   /// along the innermost axis. The nest must outlive the reader.
   std::unique_ptr<RunReader> reader(Index first, Index last) const;
 
-  /// The bytes that each side touches. Throws `Error(overflow)` where an offset does not fit in 64 bits.
-  Extent source_extent() const;
-  Extent destination_extent() const;
+  /// The bytes that each side touches; [0, 0) where it touches none. Throws `Error(overflow)` where an offset does not
+  /// fit in 64 bits.
+  Interval source_extent() const;
+  Interval destination_extent() const;
   /// True when source offsets ascend strictly with the message position, without overlapping. False may also mean that
   /// this cannot be told without enumerating.
   bool ascending_source() const;

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <span>
 
-#include "longshore/core/checked.hpp"
+#include "longshore/sequences/interval.hpp"
 
 namespace longshore {
 
@@ -26,12 +26,6 @@ struct OffsetRun {
     const auto begin = at(first);
     return {begin.source, begin.destination, last - first, source_step, destination_step};
   }
-};
-
-/// The bytes [first, last) that one side of a relation touches; [0, 0) where it touches nothing.
-struct Extent {
-  Index first = 0, last = 0;
-  bool operator==(const Extent&) const = default;
 };
 
 /// Reads a sequence of pairs as runs, in order. Runs need not be as long as they could be.

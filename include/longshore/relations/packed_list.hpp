@@ -29,8 +29,8 @@ class PackedList {
   const PackedIntegers& source() const { return source_; }
   const PackedIntegers& destination() const { return destination_; }
   /// Throws `Error(overflow)` where an offset does not fit in 64 bits.
-  Extent source_extent() const;
-  Extent destination_extent() const { return inverse().source_extent(); }
+  Interval source_extent() const;
+  Interval destination_extent() const { return inverse().source_extent(); }
   Index workspace_bytes() const { return Index(sizeof *this) + source_.memory_bytes() + destination_.memory_bytes(); }
 
   PackedList inverse() const;

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "longshore/core/checked.hpp"
+#include "longshore/sequences/interval.hpp"
 
 namespace longshore {
 
@@ -49,7 +49,21 @@ class PairedRuns {
     Index global, source, destination;
   };
   /// The pair at a position. Throws `Error(argument)` outside [0, elements()).
-  Pair at(Index position) const;
+  Pair at(Index position) const { return at(find(position)); }
+  /// Where a position is: in which period and which run of it, in which repetitions of both, and how far on.
+  struct Place {
+    std::size_t period = 0, run = 0;
+    Index repeat = 0, count = 0, element = 0;
+  };
+  Place find(Index position) const;
+  Pair at(const Place& place) const {
+    const auto& period = periods_[place.period];
+    const auto& run = period.runs[place.run];
+    return {run.global + place.repeat * period.global_period + place.count * run.global_step + place.element,
+            run.source + place.repeat * period.source_period + place.count * run.source_step + place.element,
+            run.destination + place.repeat * period.destination_period + place.count * run.destination_step +
+                place.element};
+  }
   /// The first position whose destination index is at least
   /// `index`, where destination indices ascend with the position.
   Index position_of_destination(Index index) const;
@@ -59,8 +73,6 @@ class PairedRuns {
   PairedRuns inverse() const;
   /// Source index -> position in this relation: the assembly half of a message.
   PairedRuns source_to_position() const;
-  /// Position in this relation -> destination index: the disassembly half.
-  PairedRuns position_to_destination() const;
   /// Every index i replaced by the n consecutive indices [i*n,
   /// i*n + n): used when a contiguous inner dimension merges in.
   PairedRuns scaled(Index n) const;

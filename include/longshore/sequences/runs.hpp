@@ -8,13 +8,6 @@
 
 namespace longshore {
 
-/// The integers [first, last).
-struct Interval {
-  Index first, last;
-  Index length() const { return last - first; }
-  bool operator==(const Interval&) const = default;
-};
-
 /// `count` runs of `length` consecutive integers, `step` apart, the first starting at `first`.
 struct Run {
   Index first = 0, length = 0, count = 1, step = 0;

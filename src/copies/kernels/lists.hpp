@@ -86,6 +86,9 @@ inline bool gathers_fast() {
 
 using ListMover = void (*)(std::byte*, const std::byte*, const ListMove&);
 
+/// From so many bytes on blocks are not worth claiming ahead.
+constexpr Index claimed_below = 32;
+
 template <int W, Listed side, bool Ahead>
 ListMover choose_list_mover(const ListMove& l) {
 #if LONGSHORE_KERNELS_X86
@@ -97,16 +100,20 @@ ListMover choose_list_mover(const ListMove& l) {
 #endif
   return with_mover<W>(l.block, [&](auto mover) -> ListMover {
     using Mover = decltype(mover);
-    if constexpr (Mover::bytes(0) != 0)
-      if (l.unit == Mover::bytes(0)) return &move_list<Mover, Mover::bytes(0), side, Ahead>;
-    return &move_list<Mover, 0, side, Ahead>;
+    // Each of these is compiled: none that `worth_claiming` never asks for, and none where a product more costs
+    // nothing.
+    constexpr bool ahead = Ahead && Mover::least < claimed_below;
+    constexpr Index unit = Mover::bytes(0) < line_bytes ? Mover::bytes(0) : 0;
+    if constexpr (unit != 0)
+      if (l.unit == unit) return &move_list<Mover, unit, side, ahead>;
+    return &move_list<Mover, 0, side, ahead>;
   });
 }
 
 /// Whether a listed destination's lines are worth claiming ahead: those of small blocks, which take more lines than
 /// bytes, where they do not fit in a second-level cache, judged by a few of the places.
 inline bool worth_claiming(const ListMove& l) {
-  if (l.block >= 32) return false;
+  if (l.block >= claimed_below) return false;
   Index low = l.to[0], high = low;
   for (Index k = 1; k < 8; ++k) {
     const Index at = l.to[(l.n - 1) / 7 * k];

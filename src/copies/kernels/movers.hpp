@@ -15,23 +15,28 @@ LONGSHORE_INLINE void copy_exact(std::byte* d, const std::byte* s) {
   if constexpr (N > piece) copy_exact<W, N - piece>(d + piece, s + piece);
 }
 
-// Movers: how to copy one block. `bytes` is a constant where the size is known when compiling.
+// Movers: how to copy one block of `least` bytes at least. `bytes` is a constant where the size is known when
+// compiling.
 template <int W, int N>
 struct Exact {
+  static constexpr Index least = N;
   static constexpr Index bytes(Index) { return N; }
   LONGSHORE_INLINE static void move(std::byte* d, const std::byte* s, Index) { copy_exact<W, N>(d, s); }
 };
 template <int P>
 struct Overlapping {  // P to 2 P bytes
+  static constexpr Index least = P;
   static constexpr Index bytes(Index block) { return block; }
   LONGSHORE_INLINE static void move(std::byte* d, const std::byte* s, Index n) { copy_overlapping<P>(d, s, n); }
 };
 template <int W>
-struct Vectors {  // at least W bytes
+struct Vectors {
+  static constexpr Index least = W < 32 ? 32 : W;  // what is shorter overlaps
   static constexpr Index bytes(Index block) { return block; }
   LONGSHORE_INLINE static void move(std::byte* d, const std::byte* s, Index n) { copy_vectors<W>(d, s, n); }
 };
 struct Library {
+  static constexpr Index least = library_bytes;
   static constexpr Index bytes(Index block) { return block; }
   LONGSHORE_INLINE static void move(std::byte* d, const std::byte* s, Index n) {
     __builtin_memcpy(d, s, static_cast<std::size_t>(n));
@@ -39,6 +44,7 @@ struct Library {
 };
 template <int W>
 struct Streaming {
+  static constexpr Index least = line_bytes;
   static constexpr Index bytes(Index block) { return block; }
   LONGSHORE_INLINE static void move(std::byte* d, const std::byte* s, Index n) { copy_streaming<W>(d, s, n); }
 };
