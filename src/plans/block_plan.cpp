@@ -94,8 +94,13 @@ BlockPlan::BlockPlan(Kind kind, FloorPlan source, FloorPlan destination, Axes ax
   if (kind == Kind::by_hand) return;
   kind_ = kind;
   const std::size_t dims = dims_of(*this, halo.below.dims());
-  halo_ = checked(std::move(halo), source_, dims);
-  neighbours_ = std::make_shared<const Neighbours>(kind, source_, destination_, axes_, halo_, rank, most_pairs);
+  neighbours_ = std::make_shared<const Neighbours>(kind, source_, destination_, axes_,
+                                                   checked(std::move(halo), source_, dims), rank, most_pairs);
+}
+
+const Halo& BlockPlan::halo() const {
+  static const Halo none;
+  return neighbours_ ? neighbours_->halo() : none;
 }
 
 void BlockPlan::check_motion(const BlockMotion& motion) const {
@@ -208,7 +213,7 @@ BlockPlan BlockPlan::reverse() const {
 bool BlockPlan::operator==(const BlockPlan& other) const {
   return source() == other.source() && destination() == other.destination() && axes() == other.axes() &&
          kind_ == other.kind_ && (reversed_ == other.reversed_ || kind_ == Kind::by_hand) && rank_ == other.rank_ &&
-         halo_ == other.halo_ && digest() == other.digest() &&  // of motions that are not here
+         halo() == other.halo() && digest() == other.digest() &&  // of motions that are not here
          std::equal(
              by_hand_.begin(), by_hand_.end(), other.by_hand_.begin(), other.by_hand_.end(),
              [&](const auto& a, const auto& b) { return reversed_ == other.reversed_ ? a == b : a == b.reverse(); });
@@ -222,12 +227,13 @@ std::uint64_t BlockPlan::digest() const {
   digest.mix(kind_ != Kind::by_hand && reversed_);
   digest.mix(axes().size());
   for (const std::size_t axis : axes()) digest.mix(axis);
-  digest.mix(halo_.below.dims());
-  for (const Point* point : {&halo_.below, &halo_.above, &halo_.domain.lower(), &halo_.domain.upper()})
+  const auto& ghosts = halo();
+  digest.mix(ghosts.below.dims());
+  for (const Point* point : {&ghosts.below, &ghosts.above, &ghosts.domain.lower(), &ghosts.domain.upper()})
     digest.mix(*point);
-  digest.mix(halo_.periodic.size());
-  for (const bool flag : halo_.periodic) digest.mix(flag);
-  digest.mix(halo_.corners);
+  digest.mix(ghosts.periodic.size());
+  for (const bool flag : ghosts.periodic) digest.mix(flag);
+  digest.mix(ghosts.corners);
   digest.mix(std::uint64_t(everybodys_.motions));
   digest.mix(reversed_ ? everybodys_.digest_back : everybodys_.digest);
   return digest.value();

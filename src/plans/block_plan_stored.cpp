@@ -47,13 +47,13 @@ class PointsReader {
 std::vector<std::byte> BlockPlan::to_bytes() const {
   WordWriter out(stored_kind);
   const bool same = source_ == destination_;
-  out.integers({Index(kind_), reversed_, rank_.value_or(-1), same, halo_.corners});
+  out.integers({Index(kind_), reversed_, rank_.value_or(-1), same, halo().corners});
   write(out, source_);
   if (!same) write(out, destination_);
   out.integers(std::vector<Index>(axes_.begin(), axes_.end()));
-  out.integers(halo_.below), out.integers(halo_.above);
-  out.integers(std::vector<Index>(halo_.periodic.begin(), halo_.periodic.end()));
-  write_regions(out, halo_.domain.dims(), std::span(&halo_.domain, 1));
+  out.integers(halo().below), out.integers(halo().above);
+  out.integers(std::vector<Index>(halo().periodic.begin(), halo().periodic.end()));
+  write_regions(out, halo().domain.dims(), std::span(&halo().domain, 1));
 
   std::vector<Index> sources, destinations, listed;  // how many points a motion lists; 0: it has regions
   std::vector<Region> from, to;

@@ -26,14 +26,14 @@ void check_images(const Region& moving, const Region& reach, const Halo& halo) {
 
 }  // namespace
 
-Neighbours::Neighbours(BlockPlan::Kind kind, FloorPlan source, FloorPlan destination, const Axes& axes,
-                       const Halo& halo, std::optional<Index> rank, Index most_pairs)
+Neighbours::Neighbours(BlockPlan::Kind kind, FloorPlan source, FloorPlan destination, const Axes& axes, Halo halo,
+                       std::optional<Index> rank, Index most_pairs)
     : kind_(kind),
       source_(std::move(source)),
       destination_(std::move(destination)),
       axes_(axes),
       axes_back_(inverse(axes)),
-      halo_(halo) {
+      halo_(std::move(halo)) {
   look_up(rank, most_pairs);
 }
 

@@ -10,9 +10,10 @@ namespace longshore {
 class Neighbours {
  public:
   /// With a rank, its blocks' neighbours only. Throws what `BlockPlan` does.
-  Neighbours(BlockPlan::Kind kind, FloorPlan source, FloorPlan destination, const Axes& axes, const Halo& halo,
+  Neighbours(BlockPlan::Kind kind, FloorPlan source, FloorPlan destination, const Axes& axes, Halo halo,
              std::optional<Index> rank, Index most_pairs);
 
+  const Halo& halo() const { return halo_; }
   /// All motions, none of them empty; those of a reversed plan the other way.
   void for_each(bool reversed, const std::function<void(const BlockMotion&)>& f) const;
   Index workspace_bytes() const;

@@ -96,7 +96,7 @@ class BlockPlan {
   Index world_size() const { return std::max(source_.world_size(), destination_.world_size()); }
   Kind kind() const { return kind_; }
   /// Widths and what is periodic, for the plan that `reverse` turned round where it did.
-  const Halo& halo() const { return halo_; }
+  const Halo& halo() const;
   bool reversed() const { return reversed_; }
 
   /// All motions that the plan holds, none of them empty, in any order but with those copied by hand last, in theirs.
@@ -148,7 +148,6 @@ class BlockPlan {
   Axes axes_, axes_back_;           ///< the same, and their inverse
   std::optional<Index> rank_;
   Kind kind_ = Kind::by_hand;
-  Halo halo_;
   bool reversed_ = false;
   std::shared_ptr<const Neighbours> neighbours_;  ///< null: none share anything
   ByHand everybodys_;
