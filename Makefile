@@ -29,7 +29,7 @@ demo: build/installed .venv/sample-data
 	@.venv/bin/python -m longshore.demo
 
 test: build/installed .venv/test-tools .venv-openmpi/test-tools .deps/test-libraries
-	.venv/bin/python scripts/run_tests.py style core python
+	.venv/bin/python scripts/run_tests.py style core python+mpich+openmpi
 
 check: build/lab-installed .venv/test-tools .venv-openmpi/test-tools .deps/test-libraries .deps/check-libraries
 	.venv/bin/python scripts/run_tests.py slow asan tsan packaging lab
@@ -96,11 +96,14 @@ clean:
 .venv/sample-data: .venv/run-tools
 	@scripts/setup venv .venv matplotlib
 	@touch $@
+# Tests start Python some thousand times: what is imported is compiled once, not each time.
 .venv/test-tools: .venv/run-tools build/installed
 	@scripts/setup venv .venv $(TEST) $(STYLE) matplotlib
+	@.venv/bin/python -m compileall -q -j $(JOBS) .venv/lib
 	@touch $@
 .venv-openmpi/test-tools: .venv-openmpi/run-tools build/installed
-	@test ! -e .venv-openmpi/run-tools || { scripts/setup venv .venv-openmpi $(TEST) matplotlib && touch $@; }
+	@test ! -e .venv-openmpi/run-tools || { scripts/setup venv .venv-openmpi $(TEST) matplotlib && \
+	  .venv-openmpi/bin/python -m compileall -q -j $(JOBS) .venv-openmpi/lib && touch $@; }
 
 # One wheel with the modules of every MPI family, built step by step in build/wheel. The C++ tests are built there too, so that
 # the core is compiled once.

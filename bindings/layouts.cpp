@@ -52,8 +52,9 @@ void bind_layouts(nb::module_& module) {
           "block", [](const Distribution& d) { return d.block(); },
           "Indices of a block: all of \"*\", and 0 where blocks differ in size.")
       .def_prop_ro("origin", &Distribution::origin, "The cell of the template that index 0 lies in.")
-      .def_prop_ro("sizes", &Distribution::sizes, "The sizes of GEN_BLOCK's blocks.",
-                   nb::sig("def sizes(self) -> list[int]"))
+      .def_prop_ro(
+          "sizes", [](const Distribution& d) { return d.sizes(); }, "The sizes of GEN_BLOCK's blocks.",
+          nb::sig("def sizes(self) -> list[int]"))
       .def_prop_ro("largest_count", &Distribution::largest_count, "The most indices that a coordinate owns.")
       .def("__str__", &Distribution::to_string)
       .def("__repr__", [](const Distribution& d) { return "<longshore.Distribution: " + d.to_string() + ">"; });
@@ -108,8 +109,9 @@ void bind_layouts(nb::module_& module) {
             return words;
           },
           "HPF's word for each dimension.")
-      .def_prop_ro("distributions", &Layout::dimensions, "How each dimension is dealt.",
-                   nb::sig("def distributions(self) -> list[Distribution]"))
+      .def_prop_ro(
+          "distributions", [](const Layout& layout) { return layout.dimensions(); }, "How each dimension is dealt.",
+          nb::sig("def distributions(self) -> list[Distribution]"))
       .def_prop_ro(
           "grid_shape", [](const Layout& l) { return to_tuple(l.grid().extents); },
           "Extents of the process grid, replicated ones included.", nb::sig("def grid_shape(self) -> tuple[int, ...]"))

@@ -34,7 +34,8 @@ void bind_rank_algebra(nb::class_<RankMap>& type) {
   const auto other = nb::arg("other");
   const auto order = nb::arg("order") = "mpi";
   type.def("union", &combined<group_union, set_union>, other, order,
-           "Members of this map, then those of the other alone; with order \"set\", all ascending. Raises ArgumentError for maps of "
+           "Members of this map, then those of the other alone; with order \"set\", all ascending. Raises "
+           "ArgumentError for maps of "
            "two worlds.")
       .def("intersection", &combined<group_intersection, set_intersection>, other, order,
            "Members of this map, in its order, that are in the other; with order \"set\", ascending.")
@@ -49,7 +50,9 @@ void bind_rank_algebra(nb::class_<RankMap>& type) {
             const auto list = integers(positions, "positions");
             return unlocked([&] { return group_incl(map, list.values()); });
           },
-          nb::arg("positions"), "The members at these positions, in this order, as MPI_Group_incl. Raises ArgumentError for positions outside the "
+          nb::arg("positions"),
+          "The members at these positions, in this order, as MPI_Group_incl. Raises ArgumentError for positions "
+          "outside the "
           "map or given twice.")
       .def(
           "excl",
@@ -57,7 +60,8 @@ void bind_rank_algebra(nb::class_<RankMap>& type) {
             const auto list = integers(positions, "positions");
             return unlocked([&] { return group_excl(map, list.values()); });
           },
-          nb::arg("positions"), "The members but for those at these positions, as MPI_Group_excl. Raises ArgumentError as incl() does.")
+          nb::arg("positions"),
+          "The members but for those at these positions, as MPI_Group_excl. Raises ArgumentError as incl() does.")
       .def(
           "range_incl",
           [](const RankMap& map, const nb::handle& ranges) {

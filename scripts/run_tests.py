@@ -1,10 +1,11 @@
 """Tests, one stage after the other, with a summary at the end: what `make test` and `make check` run.
 
-    scripts/run_tests.py STAGE...
+    scripts/run_tests.py STAGE...        # python+mpich: the two side by side
 
-Of `make test`: style (clang-format, ruff, mypy), core (C++ units and properties, optimised), python (both MPIs in it).
-Of `make check`: slow (what of Python's tests takes long), asan, tsan, packaging, lab (the benches). A stage for which
-this machine lacks something is skipped by name; where CI=true that is a failure.
+Of `make test`: style (clang-format, ruff, mypy), core (C++ units and properties, optimised), python, and the tests
+under MPI: mpich (with those that need no MPI to be launched) and openmpi. Of `make check`: slow (what of Python's tests
+takes long), asan, tsan, packaging, lab (the benches). A stage for which this machine lacks something is skipped by name;
+where CI=true that is a failure.
 """
 
 from __future__ import annotations
@@ -15,9 +16,12 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -32,15 +36,24 @@ class Skipped(Exception):
     """This machine lacks what the stage needs."""
 
 
+OUTPUT = threading.local()  # .file: what this thread's stage says, where another stage has the terminal
+
+
+def say(*words: object) -> None:
+    print(*words, file=getattr(OUTPUT, "file", sys.stdout), flush=True)
+
+
 def run(*command: object, **env: str) -> bool:
     """Runs a command from the checkout's root; False where it failed or outlived its time and was ended."""
     words = [str(word) for word in command]
-    print("$", *words, flush=True)
-    process = subprocess.Popen(words, cwd=ROOT, env={**os.environ, **env}, start_new_session=True)
+    say("$", *words)
+    file = getattr(OUTPUT, "file", None)
+    where = {"stdout": file, "stderr": file and subprocess.STDOUT}
+    process = subprocess.Popen(words, cwd=ROOT, env={**os.environ, **env}, start_new_session=True, **where)
     try:
         return process.wait(COMMAND_LIMIT_S) == 0
     except subprocess.TimeoutExpired:
-        print(f"ended after {COMMAND_LIMIT_S} s", flush=True)
+        say(f"ended after {COMMAND_LIMIT_S} s")
         return False
     finally:
         if process.poll() is None:
@@ -123,7 +136,7 @@ def style() -> bool:
         )
         seconds = f"{time.monotonic() - begin:.1f}"
         case = ElementTree.SubElement(suite, "testcase", classname="style", name=name, time=seconds)
-        print(f"{name}: {'clean' if done.returncode == 0 else done.stdout}", flush=True)
+        say(f"{name}: {'clean' if done.returncode == 0 else done.stdout}")
         if done.returncode:
             ElementTree.SubElement(case, "failure", message=f"{name} found something").text = done.stdout
     ElementTree.ElementTree(suite).write(report("style"))
@@ -136,7 +149,15 @@ def core() -> bool:
 
 
 def python() -> bool:
-    return pytest("python", "tests", "--ignore=tests/packaging")
+    return pytest("python", "tests", "--ignore=tests/packaging", "--ignore=tests/mpi")
+
+
+def mpich() -> bool:
+    return pytest("mpich", "tests/mpi", "-k", "not openmpi")
+
+
+def openmpi() -> bool:
+    return pytest("openmpi", "tests/mpi", "-k", "openmpi")
 
 
 def slow() -> bool:
@@ -169,7 +190,7 @@ def lab() -> bool:
     return pytest("lab", "lab/tests")
 
 
-STAGES = {stage.__name__: stage for stage in (style, core, python, slow, asan, tsan, packaging, lab)}
+STAGES = {stage.__name__: stage for stage in (style, core, python, mpich, openmpi, slow, asan, tsan, packaging, lab)}
 
 
 def count(stage: str) -> Counter:
@@ -203,13 +224,13 @@ def failures(stage: str) -> list[str]:
 
 def carry_out(stage: str) -> tuple[Counter, str]:
     """Runs a stage; its counts, and its line of the summary."""
-    print(f"\n== {stage}", flush=True)
+    say(f"\n== {stage}")
     report(stage).unlink(missing_ok=True)
     start = time.monotonic()
     try:
         succeeded, note = STAGES[stage](), ""
     except Skipped as reason:
-        print(f"skipped: {reason}", flush=True)
+        say(f"skipped: {reason}")
         succeeded, note = os.environ.get("CI") != "true", f"  SKIPPED: {reason}"
     counts = count(stage)
     if not succeeded and not counts["failed"]:
@@ -218,7 +239,23 @@ def carry_out(stage: str) -> tuple[Counter, str]:
     return counts, f"{stage:<10}{line} {time.monotonic() - start:6.0f} s{note}"
 
 
-def main(names: list[str]) -> int:
+def carry_out_beside(stage: str) -> tuple[Counter, str]:
+    """Runs a stage while another one has the terminal; it says what it has to say at its end."""
+    with tempfile.TemporaryFile("w+") as OUTPUT.file:
+        result = carry_out(stage)
+        OUTPUT.file.seek(0)
+        print(OUTPUT.file.read(), end="", flush=True)
+    return result
+
+
+def side_by_side(stages: list[str]) -> list[tuple[Counter, str]]:
+    with ThreadPoolExecutor() as threads:
+        others = [threads.submit(carry_out_beside, stage) for stage in stages[1:]]
+        return [carry_out(stages[0]), *(other.result() for other in others)]
+
+
+def main(groups: list[str]) -> int:
+    names = [name for group in groups for name in group.split("+")]
     unknown = [name for name in names if name not in STAGES]
     if not names:
         sys.exit(__doc__)
@@ -226,7 +263,7 @@ def main(names: list[str]) -> int:
         print(f"no such stage: {', '.join(unknown)}; there are {', '.join(STAGES)}", file=sys.stderr)
         return 2
     REPORTS.mkdir(parents=True, exist_ok=True)
-    results = [carry_out(name) for name in names]
+    results = [result for group in groups for result in side_by_side(group.split("+"))]
     total = sum((counts for counts, _ in results), Counter())
     # Last, where whoever sees only the end of this finds it.
     print("", *(told for name in names for told in failures(name)), sep="\n")

@@ -7,7 +7,7 @@
 
 namespace longshore {
 
-std::vector<BlockVolume> volumes(const BlockPlan& plan) {
+List<BlockVolume> volumes(const BlockPlan& plan) {
   std::map<std::pair<Index, Index>, BlockVolume> found;
   plan.for_each([&](const BlockMotion& motion) {
     const Index from = plan.source().owner(motion.source), to = plan.destination().owner(motion.destination);

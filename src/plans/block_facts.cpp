@@ -33,17 +33,17 @@ Facts BlockPlan::facts(bool lists) const {
                                                    : "motions by hand";
   facts.push_back({"plan", std::string(how) + (reversed_ && kind_ != Kind::by_hand ? ", reversed" : "")});
   if (kind_ == Kind::halo) {
-    const bool same = halo_.below == halo_.above;
+    const bool same = halo().below == halo().above;
     facts.push_back(
-        {"halo", "width " + width_of(halo_.below) + (same ? "" : " below, " + width_of(halo_.above) + " above")});
-    facts.push_back({"halo", halo_.corners ? "corners" : "no corners"});
+        {"halo", "width " + width_of(halo().below) + (same ? "" : " below, " + width_of(halo().above) + " above")});
+    facts.push_back({"halo", halo().corners ? "corners" : "no corners"});
   }
   if (kind_ != Kind::by_hand) {
     std::string periodic;
-    for (std::size_t d = 0; d < halo_.periodic.size(); ++d)
-      if (halo_.periodic[d]) periodic += (periodic.empty() ? "" : ", ") + std::to_string(d);
+    for (std::size_t d = 0; d < halo().periodic.size(); ++d)
+      if (halo().periodic[d]) periodic += (periodic.empty() ? "" : ", ") + std::to_string(d);
     facts.push_back({"periodic", periodic.empty() ? "no dimensions" : "dimensions " + periodic});
-    facts.push_back({"domain", halo_.domain.to_string()});
+    facts.push_back({"domain", halo().domain.to_string()});
   }
   std::string permuted;
   for (const std::size_t axis : axes()) permuted += (permuted.empty() ? "" : ", ") + std::to_string(axis);

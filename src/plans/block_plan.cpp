@@ -98,7 +98,7 @@ BlockPlan::BlockPlan(Kind kind, FloorPlan source, FloorPlan destination, Axes ax
                                                    checked(std::move(halo), source_, dims), rank, most_pairs);
 }
 
-const Halo& BlockPlan::halo() const {
+const Halo& BlockPlan::halo() const& {
   static const Halo none;
   return neighbours_ ? neighbours_->halo() : none;
 }

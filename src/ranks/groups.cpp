@@ -139,8 +139,8 @@ RankMap node_order(std::span<const Index> nodes) {
   return RankMap::of(order, Index(nodes.size()));
 }
 
-std::vector<Part> split(const RankMap& parent, std::span<const Index> colours, std::span<const Index> keys,
-                        const Strategy& strategy) {
+std::vector<ColourGroup> split(const RankMap& parent, std::span<const Index> colours, std::span<const Index> keys,
+                               const Strategy& strategy) {
   const auto n = std::size_t(parent.size());
   if (colours.size() != n || (!keys.empty() && keys.size() != n))
     throw Error(ErrorKind::argument, std::to_string(colours.size()) + " colours and " + std::to_string(keys.size()) +
@@ -154,15 +154,15 @@ std::vector<Part> split(const RankMap& parent, std::span<const Index> colours, s
     return !keys.empty() && keys[i] < keys[j];
   };
   if (!std::is_sorted(order.begin(), order.end(), before)) std::stable_sort(order.begin(), order.end(), before);
-  std::vector<Part> parts;
+  std::vector<ColourGroup> groups;
   for (std::size_t first = 0, last; first < order.size(); first = last) {
     const Index colour = colours[std::size_t(order[first])];
     for (last = first + 1; last < order.size() && colours[std::size_t(order[last])] == colour;) ++last;
     const std::span<const Index> positions(order.data() + first, last - first);
     auto part = RankMap::child(parent, make_trusted(Members(positions), parent.size(), strategy));
-    parts.push_back({colour, positions.size() == n ? std::move(part) : flattened(part, strategy)});
+    groups.push_back({colour, positions.size() == n ? std::move(part) : flattened(part, strategy)});
   }
-  return parts;
+  return groups;
 }
 
 }  // namespace longshore

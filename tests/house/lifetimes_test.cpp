@@ -6,9 +6,11 @@
 #include <type_traits>
 
 #include "longshore/engines/finegrain_communicator.hpp"
+#include "longshore/layouts/balance.hpp"
 #include "longshore/layouts/floor_plan.hpp"
 #include "longshore/layouts/xarray.hpp"
-#include "longshore/plans/block_plan.hpp"
+#include "longshore/plans/block_algebra.hpp"
+#include "longshore/plans/block_builders.hpp"
 #include "longshore/plans/motion_plan.hpp"
 #include "longshore/regions/point_list.hpp"
 #include "longshore/relations/address_relation.hpp"
@@ -72,7 +74,8 @@ GIVES_A_VALUE(BlockPlan, axes());
 GIVES_A_VALUE(BlockPlan, motions()[0]);
 GIVES_A_VALUE(BlockPlan, sends(0)[0]);
 GIVES_A_VALUE(BlockPlan, receives(0)[0]);
-GIVES_A_VALUE(BlockPlan, volumes()[0]);
+GIVES_A_VALUE(BlockPlan, halo());
+static_assert(!refers<decltype(volumes(std::declval<BlockPlan>())[0])>, "volumes(BlockPlan)");
 GIVES_A_VALUE(AddressRelation, parts());
 GIVES_A_VALUE(AddressRelation, reduction());
 GIVES_A_VALUE(LoopNest, axes());
@@ -88,7 +91,7 @@ TEST(Lifetimes, elements_of_lists_that_are_returned) {
   EXPECT_EQ(region, plan.region(1));
   const Region& last = blocks().regions().back();
   EXPECT_EQ(last, plan.region(3));
-  const BlockMotion& motion = BlockPlan::halo(blocks(), Halo(5, 1)).motions()[0];
+  const BlockMotion& motion = halo_exchange(blocks(), Halo(5, 1)).motions()[0];
   EXPECT_EQ(motion.destination, 0);
 }
 
@@ -104,8 +107,7 @@ TEST(Lifetimes, corners_of_regions_that_are_returned) {
 
 TEST(Lifetimes, loops_over_parts_of_temporaries) {
   Index blocks_seen = 0, shape = 0;
-  for (const Region& region : BlockPlan::halo(blocks(), Halo(5, 1)).source().regions())
-    blocks_seen += region.size() > 0;
+  for (const Region& region : halo_exchange(blocks(), Halo(5, 1)).source().regions()) blocks_seen += region.size() > 0;
   EXPECT_EQ(blocks_seen, 4);
   for (const Index extent : Layout::parse("(BLOCK, *) on 2", {40, 30}).shape()) shape += extent;
   EXPECT_EQ(shape, 70);

@@ -4,7 +4,9 @@
 #include <numeric>
 #include <thread>
 
+#include "longshore/layouts/balance.hpp"
 #include "longshore/movers/mover.hpp"
+#include "longshore/plans/block_builders.hpp"
 #include "support/expect_error.hpp"
 
 namespace longshore::test {
@@ -23,7 +25,7 @@ struct Move {
     const View<std::int64_t, 2> u(from.grid(0));
     for (Index i = 0; i < side; ++i)
       for (Index j = 0; j < side; ++j) u(i, j) = i * side + j;
-    mover = bind_threads(BlockPlan::copy_between(rows, columns), from, to, options);
+    mover = bind_threads(copy_between(rows, columns), from, to, options);
   }
   bool moved() const {
     for (const Index k : to.owned()) {

@@ -24,13 +24,19 @@ RANKS_OF = {
     "rank_groups": (8,),
     "moves": RANKS,
     "mistakes": (2, 3),
-    "memory": (1, 3),
+    "memory": (1, 2, 3),
     "behaviour": RANKS,
 }
 RANKS_OF_CHECK = {
     "moves.errors": (3,),
     "moves.one_process_fails_in_the_middle": (3,),
     "moves.asked_for_in_python": (3,),
+}
+
+# Checks that take long: on how many ranks they are run before a commit. On others they are slow tests.
+BEFORE_A_COMMIT = {
+    "memory.workspace_is_what_is_held": (2,),
+    "mistakes.stopped_or_slow_is_not_dead": (3,),
 }
 
 # The numbers that a check takes, for each number of ranks: before a commit, and all. Fewer where ranks outnumber the
@@ -70,7 +76,7 @@ def numbers_of(check, family, ranks):
         if some < all_of_them:
             yield f"({all_of_them})", pytest.mark.slow
     else:
-        yield "", ()
+        yield "", () if ranks in BEFORE_A_COMMIT.get(check, RANKS) else pytest.mark.slow
 
 
 @pytest.fixture(scope="session")

@@ -31,7 +31,7 @@ def no_check():
 
 @check
 def hangs():
-    pathlib.Path(str(os.getpid())).touch()
+    pathlib.Path(f"hangs-{os.getpid()}").touch()
     if ME == 0:
         WORLD.recv(source=1)  # never sent
     time.sleep(600)
@@ -85,7 +85,7 @@ def test_what_goes_wrong_is_told_by_name_and_the_others_are_run(scripts, family)
         else:
             jobs.expect(family, 2, check)
     jobs.close()
-    ranks = [int(name) for name in os.listdir(scripts) if name.isdigit()]
+    ranks = [int(path.name.removeprefix("hangs-")) for path in scripts.glob("hangs-*")]
     assert len(ranks) == 2
     deadline = time.monotonic() + 60
     while alive := [pid for pid in ranks if running(pid)]:

@@ -12,7 +12,7 @@ struct BlockVolume {
   bool operator==(const BlockVolume&) const = default;
 };
 /// By ascending ranks.
-std::vector<BlockVolume> volumes(const BlockPlan& plan);
+List<BlockVolume> volumes(const BlockPlan& plan);
 
 /// Throws `Error(argument)` naming two motions that write the same point, if there are any; for a plan whose sources
 /// and destinations are the same arrays (an endogenous copy), also two of which one reads what the other writes.

@@ -96,7 +96,8 @@ class BlockPlan {
   Index world_size() const { return std::max(source_.world_size(), destination_.world_size()); }
   Kind kind() const { return kind_; }
   /// Widths and what is periodic, for the plan that `reverse` turned round where it did.
-  const Halo& halo() const;
+  const Halo& halo() const&;
+  Halo halo() && { return std::as_const(*this).halo(); }
   bool reversed() const { return reversed_; }
 
   /// All motions that the plan holds, none of them empty, in any order but with those copied by hand last, in theirs.

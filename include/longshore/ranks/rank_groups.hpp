@@ -41,14 +41,15 @@ std::vector<Index> translate_ranks(const RankMap& a, const RankMap& b);
 
 Comparison compare(const RankMap& a, const RankMap& b);
 
-struct Part {
+/// The members of one colour.
+struct ColourGroup {
   Index colour;
   RankMap members;
 };
-/// MPI_Comm_split: a colour and a key for each member; parts by ascending colour, their members by key, and by their
-/// order in the parent where keys are equal. Members of a negative colour are in no part. No keys: all equal. A part of
-/// everybody shares the parent and adds a permutation.
-std::vector<Part> split(const RankMap& parent, std::span<const Index> colours, std::span<const Index> keys,
-                        const Strategy& strategy = {});
+/// MPI_Comm_split: a colour and a key for each member; groups by ascending colour, their members by key, and by their
+/// order in the parent where keys are equal. Members of a negative colour are in no group. No keys: all equal. A group
+/// of everybody shares the parent and adds a permutation.
+std::vector<ColourGroup> split(const RankMap& parent, std::span<const Index> colours, std::span<const Index> keys,
+                               const Strategy& strategy = {});
 
 }  // namespace longshore

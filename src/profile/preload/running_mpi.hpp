@@ -8,18 +8,16 @@
 #include "mpi/mpi_header.hpp"
 
 // Those that every MPI has which the profile is for.
-#define LONGSHORE_PROFILED(X)                                                                                          \
-  X(Init)                                                                                                              \
-  X(Init_thread)                                                                                                       \
-  X(Finalize)                                                                                                          \
-  X(Comm_rank)                                                                                                         \
-  X(Comm_size) X(Comm_test_inter) X(Comm_create) X(Comm_create_group) X(Comm_dup) X(Comm_dup_with_info) X(Comm_idup)   \
-      X(Comm_split) X(Comm_split_type) X(Cart_create) X(Cart_sub) X(Cartdim_get) X(Graph_create) X(Dist_graph_create)  \
-          X(Dist_graph_create_adjacent) X(Intercomm_create) X(Intercomm_merge) X(Comm_free) X(Comm_get_parent)         \
-              X(Comm_create_keyval) X(Comm_get_attr) X(Comm_set_attr) X(Comm_group) X(Comm_remote_group) X(Group_size) \
-                  X(Group_union) X(Group_intersection) X(Group_difference) X(Group_incl) X(Group_excl)                 \
-                      X(Group_range_incl) X(Group_range_excl) X(Group_free) X(Group_translate_ranks) X(Allgather)      \
-                          X(Send) X(Recv)
+// clang-format off
+#define LONGSHORE_PROFILED(X)                                                                              \
+  X(Init) X(Init_thread) X(Finalize) X(Comm_rank) X(Comm_size) X(Comm_test_inter) X(Comm_create)           \
+  X(Comm_create_group) X(Comm_dup) X(Comm_dup_with_info) X(Comm_idup) X(Comm_split) X(Comm_split_type)     \
+  X(Cart_create) X(Cart_sub) X(Cartdim_get) X(Graph_create) X(Dist_graph_create)                           \
+  X(Dist_graph_create_adjacent) X(Intercomm_create) X(Intercomm_merge) X(Comm_free) X(Comm_get_parent)     \
+  X(Comm_create_keyval) X(Comm_get_attr) X(Comm_set_attr) X(Comm_group) X(Comm_remote_group) X(Group_size) \
+  X(Group_union) X(Group_intersection) X(Group_difference) X(Group_incl) X(Group_excl) X(Group_range_incl) \
+  X(Group_range_excl) X(Group_free) X(Group_translate_ranks) X(Allgather) X(Send) X(Recv)
+// clang-format on
 
 // A handle of MPICH's is Fortran's integer itself, and the standard ABI has left Fortran's handles to Fortran.
 #if defined(LONGSHORE_MPI_FAMILY_OPENMPI)

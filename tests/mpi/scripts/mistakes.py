@@ -256,7 +256,7 @@ def two_threads():
         mover()
         WORLD.Barrier()
         if P > 1 and ME == 1:
-            time.sleep(0.3)  # somebody has to wait
+            WORLD.recv(source=0)  # which has to wait until then
         mover.start()
         refused = []
 
@@ -269,6 +269,11 @@ def two_threads():
         threads = [threading.Thread(target=call, args=[what]) for what in (mover.wait, mover.wait, mover.test)]
         for thread in threads:
             thread.start()
+        if P > 1 and ME == 0:
+            begin = time.monotonic()
+            while not refused and time.monotonic() - begin < 5:
+                time.sleep(0.01)
+            WORLD.send(None, 1)
         for thread in threads:
             thread.join()
         if P > 1 and ME == 0:

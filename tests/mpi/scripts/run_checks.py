@@ -53,6 +53,7 @@ for words in [name for given in sys.argv[1:] for name in named(given)]:
         sys.stderr.flush()
         time.sleep(0.2)  # a launcher may drop what it has not passed on when the job ends
         WORLD.Abort(1)
+        os._exit(1)  # Abort may return, and the next barrier is not the one that the others wait in
     WORLD.Barrier()
     faulthandler.cancel_dump_traceback_later()
     say("done", words, f"{time.monotonic() - begin:.2f} s")
