@@ -3,9 +3,9 @@
     scripts/run_tests.py STAGE...        # python+mpich: the two side by side
 
 Of `make test`: style (clang-format, ruff, mypy), core (C++ units and properties, optimised), python, and the tests
-under MPI: mpich (with those that need no MPI to be launched) and openmpi. Of `make check`: slow (what of Python's tests
-takes long), asan, tsan, packaging, lab (the benches). A stage for which this machine lacks something is skipped by name;
-where CI=true that is a failure.
+under MPI: mpich (with those that need no MPI to be launched) and openmpi. Of `make check`: slow (what of Python's
+tests takes long), asan, tsan, packaging, lab (the benches). A stage for which this machine lacks something is skipped
+by name; where CI=true that is a failure.
 """
 
 from __future__ import annotations

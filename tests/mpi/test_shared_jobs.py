@@ -1,6 +1,5 @@
 """Checks that share a job: each is told by its name, and one that goes wrong harms none of the others."""
 
-import os
 import time
 
 import pytest
