@@ -10,7 +10,7 @@ namespace longshore::python {
 
 /// A shape or index: an integer for one dimension, or a sequence.
 inline std::vector<Index> to_indices(nb::handle value) {
-  Index single;
+  Index single = 0;
   if (nb::try_cast<Index>(value, single)) return {single};
   std::vector<Index> several;
   if (nb::try_cast<std::vector<Index>>(value, several)) return several;
@@ -21,7 +21,7 @@ inline Point to_point(nb::handle value) { return Point(to_indices(value)); }
 
 /// Widths or ratios: an integer stands for every dimension.
 inline Point to_point(nb::handle value, std::size_t dims) {
-  Index single;
+  Index single = 0;
   return nb::try_cast<Index>(value, single) ? Point(dims, single) : to_point(value);
 }
 

@@ -18,7 +18,7 @@ endif()
 # Kernels choose their instruction set at run time with target attributes, so there is no -march here.
 add_library(longshore_flags INTERFACE)
 target_compile_features(longshore_flags INTERFACE cxx_std_20)
-target_compile_options(longshore_flags INTERFACE -Wall -Wextra -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/= $<$<CONFIG:Release>:-O3>)
+target_compile_options(longshore_flags INTERFACE -Wall -Wextra -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
 # A module takes of the core what it needs: whoever links may leave the rest out (-Wl,--gc-sections).
 target_compile_options(longshore_flags INTERFACE -ffunction-sections -fdata-sections)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)

@@ -9,7 +9,8 @@ add_custom_target(longshore_python)  # what a wheel needs built
 
 # longshore_python_module(<name> <sources>...)
 function(longshore_python_module name)
-  nanobind_add_module(${name} NB_STATIC ${ARGN})
+  nanobind_add_module(${name} NB_STATIC NOMINSIZE ${ARGN})
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O2>)  # what takes time is the core
   longshore_join_some(${name} 7)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/bindings)
   target_link_libraries(${name} PRIVATE longshore::core longshore_flags)
