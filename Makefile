@@ -31,7 +31,7 @@ demo: build/installed .venv/sample-data
 test: build/installed .venv/test-tools .venv-openmpi/test-tools .deps/test-libraries
 	.venv/bin/python scripts/run_tests.py style core python+mpich+openmpi
 
-check: build/lab-installed .venv/test-tools .venv-openmpi/test-tools .deps/test-libraries .deps/check-libraries
+check: build/lab-installed build/packages/built .venv/test-tools .venv-openmpi/test-tools .deps/test-libraries .deps/check-libraries
 	.venv/bin/python scripts/run_tests.py slow asan tsan packaging lab
 
 bench: build/lab-installed .venv/sample-data
@@ -105,15 +105,23 @@ clean:
 	@test ! -e .venv-openmpi/run-tools || { scripts/setup venv .venv-openmpi $(TEST) matplotlib && \
 	  .venv-openmpi/bin/python -m compileall -q -j $(JOBS) .venv-openmpi/lib && touch $@; }
 
-# One wheel with the modules of every MPI family, built step by step in build/wheel. The C++ tests are built there too, so that
-# the core is compiled once.
-build/dist/built: $(SOURCES) .deps/compiler .deps/fibers .venv/build-tools .venv-openmpi/build-tools
-	@rm -rf build/dist && mkdir -p build/dist
-	@LONGSHORE_OPENMPI_ROOT=$(wildcard $(CURDIR)/.venv-openmpi) scripts/progress.py build/wheel.log "compiling the library" \
+# $(call wheel,FOLDER,STANDARD_ABI,WHAT): one wheel with the modules of every MPI family, built step by step in build/wheel. The C++ tests
+# are built there too, so that the core is compiled once.
+define wheel
+	@rm -rf $(1) && mkdir -p $(1)
+	@LONGSHORE_OPENMPI_ROOT=$(wildcard $(CURDIR)/.venv-openmpi) scripts/progress.py build/wheel.log "compiling $(3)" \
 	  .venv/bin/python -m pip wheel . -v \
-	  --no-build-isolation --no-deps --wheel-dir build/dist --config-settings=build-dir=build/wheel \
+	  --no-build-isolation --no-deps --wheel-dir $(1) --config-settings=build-dir=build/wheel \
+	  --config-settings=cmake.define.LONGSHORE_STANDARD_ABI=$(2) \
 	  $(foreach dir,$(wildcard .deps/usr/include/python3*),--config-settings=cmake.define.Python_INCLUDE_DIR=$(abspath $(dir)))
 	@touch $@
+endef
+
+# In a checkout, without the modules of the standard ABI, which no mpi4py here is built for: they are a sixth of the compiling.
+build/dist/built: $(SOURCES) .deps/compiler .deps/fibers .venv/build-tools .venv-openmpi/build-tools
+	$(call wheel,build/dist,OFF,the library)
+build/packages/built: build/dist/built build/lab-installed
+	$(call wheel,build/packages,ON,the library as it is released)
 build/installed: build/dist/built .venv/run-tools .venv-openmpi/run-tools
 	@for venv in .venv .venv-openmpi; do \
 	  test ! -x $$venv/bin/pip || $$venv/bin/python -m pip install -q --no-deps --no-compile --force-reinstall build/dist/*.whl; done

@@ -3,6 +3,7 @@
 #
 # A family is an ABI: MPICH's (libmpi.so.12), Open MPI's (libmpi.so.40), and the standard one (libmpi_abi.so.1). We take the
 # header directory and the library file themselves and never ask mpicc, whose answer carries a run path.
+option(LONGSHORE_STANDARD_ABI "The family of the standard ABI, too, where its library is" ON)
 set(LONGSHORE_MPICH_ROOT "$ENV{LONGSHORE_MPICH_ROOT}" CACHE PATH "Prefix of an MPICH; empty: PyPI's mpich of this Python")
 set(LONGSHORE_OPENMPI_ROOT "$ENV{LONGSHORE_OPENMPI_ROOT}" CACHE PATH "Prefix of an Open MPI; empty: its mpicc on PATH")
 
@@ -71,5 +72,7 @@ else()
   longshore_openmpi_dirs(openmpi_include_dirs openmpi_library_dirs)
 endif()
 longshore_find_family(mpich mpi.h libmpi.so.12 "${mpich_root}/include" "${mpich_root}/lib")
-longshore_find_family(abi mpi_abi.h libmpi_abi.so.1 "${mpich_root}/include" "${mpich_root}/lib")
+if(LONGSHORE_STANDARD_ABI)
+  longshore_find_family(abi mpi_abi.h libmpi_abi.so.1 "${mpich_root}/include" "${mpich_root}/lib")
+endif()
 longshore_find_family(openmpi mpi.h libmpi.so.40 "${openmpi_include_dirs}" "${openmpi_library_dirs}")

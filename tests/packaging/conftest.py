@@ -1,4 +1,4 @@
-"""What the packaging tests test: the wheel and the build directory that `make test` has just made."""
+"""What the packaging tests test: the wheel and the build directory that `make check` has just made."""
 
 import sys
 from pathlib import Path
@@ -9,9 +9,9 @@ from shell import ROOT, run
 
 @pytest.fixture(scope="session")
 def wheel() -> Path:
-    wheels = sorted((ROOT / "build" / "dist").glob("longshore-*.whl"))
+    wheels = sorted((ROOT / "build" / "packages").glob("longshore-*.whl"))
     if not wheels:
-        pytest.fail("there is no wheel in build/dist: run `make python`")
+        pytest.fail("there is no wheel in build/packages: run `make build/packages/built`")
     return wheels[-1]
 
 
