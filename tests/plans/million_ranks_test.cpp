@@ -13,14 +13,19 @@ namespace {
 
 std::atomic<std::size_t> live{0}, peak{0};
 
-void* counted(std::size_t n) {
+void* counted(std::size_t n) noexcept {
   void* p = std::malloc(n ? n : 1);
-  if (!p) throw std::bad_alloc();
+  if (!p) return nullptr;
   const auto now = live += malloc_usable_size(p);
   auto before = peak.load();
   while (before < now && !peak.compare_exchange_weak(before, now)) {
   }
   return p;
+}
+
+void* counted_or_thrown(std::size_t n) {
+  if (void* p = counted(n)) return p;
+  throw std::bad_alloc();
 }
 
 void discounted(void* p) noexcept {
@@ -30,8 +35,10 @@ void discounted(void* p) noexcept {
 
 }  // namespace
 
-void* operator new(std::size_t n) { return counted(n); }
-void* operator new[](std::size_t n) { return counted(n); }
+void* operator new(std::size_t n) { return counted_or_thrown(n); }
+void* operator new[](std::size_t n) { return counted_or_thrown(n); }
+void* operator new(std::size_t n, const std::nothrow_t&) noexcept { return counted(n); }
+void* operator new[](std::size_t n, const std::nothrow_t&) noexcept { return counted(n); }
 void operator delete(void* p) noexcept { discounted(p); }
 void operator delete[](void* p) noexcept { discounted(p); }
 void operator delete(void* p, std::size_t) noexcept { discounted(p); }
