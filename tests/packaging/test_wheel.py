@@ -115,7 +115,13 @@ def test_each_mpi_module_loads_with_its_mpi(contents):
         homes["abi"] = homes["mpich"]  # the mpich package carries the standard ABI's library too
     program = "import importlib, sys; importlib.import_module('longshore._mpi_' + sys.argv[1])"
     for family, python in homes.items():
-        environment = {**os.environ, "LD_BIND_NOW": "1", "LD_LIBRARY_PATH": str(python.parent.parent / "lib")}
+        libraries = str(python.parent.parent / "lib")
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(contents.parent),
+            "LD_BIND_NOW": "1",
+            "LD_LIBRARY_PATH": libraries,
+        }
         done = subprocess.run(
             [python, "-c", program, family], env=environment, cwd="/", capture_output=True, text=True, timeout=60
         )
