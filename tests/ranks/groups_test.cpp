@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "support/expect_error.hpp"
+#include "support/quick.hpp"
 #include "support/ranks.hpp"
 
 namespace longshore {
@@ -34,8 +35,9 @@ Ranks joined(Ranks a, const Ranks& b) {
 /// Maps of one world.
 std::vector<RankCase> one_world() {
   std::vector<RankCase> cases;
-  const Index world = Index{1} << 12;
-  for (auto& c : rank_cases(12))
+  const int bits = quick() ? 10 : 12;
+  const Index world = Index{1} << bits;
+  for (auto& c : rank_cases(bits))
     if (c.world <= world) cases.push_back({c.name, c.members, world});
   return cases;
 }
