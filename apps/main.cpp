@@ -66,9 +66,8 @@ Options parse(int argc, char** argv) {
 void print(const Options& options, const Result& result, int ranks, Index payload_bytes) {
   if (options.json)
     std::printf(
-        "{\"name\": \"%s\", \"variant\": \"%s\", \"ranks\": %d, \"verified\": %s, \"verification\": \"%s\", "
-        "\"error\": %.17g, \"tolerance\": %.17g, \"total_s\": %.9g, \"communication_s\": %.9g, \"payload_bytes\": "
-        "%lld, "
+        "{\"name\": \"%s\", \"variant\": \"%s\", \"ranks\": %d, \"verified\": %s, \"verification\": \"%s\", \"error\": "
+        "%.17g, \"tolerance\": %.17g, \"total_s\": %.9g, \"communication_s\": %.9g, \"payload_bytes\": %lld, "
         "\"flops\": %.17g}\n",
         options.problem.name.c_str(), to_string(options.variant), ranks, result.verified ? "true" : "false",
         result.verification.c_str(), result.error, result.tolerance, result.total_s, result.communication_s,

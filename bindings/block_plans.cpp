@@ -176,15 +176,12 @@ void bind_block_plans(nb::module_& module) {
           nb::arg("domain") = nb::none(), nb::arg("periodic") = nb::none(), nb::arg("corners") = true,
           nb::arg("rank") = nb::none(),
           "Ghost cells, so many below and above (none: the same) every dimension's sides, from the blocks that own "
-          "them. "
-          "`periodic`: a flag a dimension, or one for all, over `domain` (a Region or a shape; none: all blocks' "
-          "bounding region). corners=False: only what "
-          "lies beyond one face. Raises ArgumentError for negative widths and for blocks outside a periodic domain.",
-          nb::sig(
-              "def halo(blocks: FloorPlan, below: int | Sequence[int], above: int | Sequence[int] | None = None, *, "
-              "domain: Region | int | Sequence[int] | None = None, periodic: bool | Sequence[bool] | None = None, "
-              "corners: bool = True, rank: int "
-              "| None = None) -> BlockPlan"))
+          "them. `periodic`: a flag a dimension, or one for all, over `domain` (a Region or a shape; none: all blocks' "
+          "bounding region). corners=False: only what lies beyond one face. Raises ArgumentError for negative widths "
+          "and for blocks outside a periodic domain.",
+          nb::sig("def halo(blocks: FloorPlan, below: int | Sequence[int], above: int | Sequence[int] | None = None, "
+                  "*, domain: Region | int | Sequence[int] | None = None, periodic: bool | Sequence[bool] | None = "
+                  "None, corners: bool = True, rank: int | None = None) -> BlockPlan"))
       .def_static(
           "copy_between",
           [](const FloorPlan& source, const FloorPlan& destination, nb::object domain, nb::object periodic,
@@ -195,9 +192,8 @@ void bind_block_plans(nb::module_& module) {
           nb::arg("source"), nb::arg("destination"), nb::kw_only(), nb::arg("domain") = nb::none(),
           nb::arg("periodic") = nb::none(), nb::arg("rank") = nb::none(),
           "Every point of a destination block from the source blocks that have it. Where source blocks overlap, that "
-          "is a "
-          "race. `periodic`: a flag a dimension, over `domain` (none: the sources' bounding region); what lies outside "
-          "comes from its images. Raises ArgumentError for sources outside a periodic domain.",
+          "is a race. `periodic`: a flag a dimension, over `domain` (none: the sources' bounding region); what lies "
+          "outside comes from its images. Raises ArgumentError for sources outside a periodic domain.",
           nb::sig(
               "def copy_between(source: FloorPlan, destination: FloorPlan, *, domain: Region | int | Sequence[int] | "
               "None = None, periodic: bool | Sequence[bool] | None = None, rank: int | None = None) -> BlockPlan"))
@@ -209,8 +205,7 @@ void bind_block_plans(nb::module_& module) {
           nb::arg("source"), nb::arg("destination"), nb::arg("axes") = nb::none(), nb::kw_only(),
           nb::arg("rank") = nb::none(),
           "The same with permuted dimensions, as in NumPy's transpose: dimension d of a destination is dimension "
-          "axes[d] "
-          "of a source, and None reverses them. Raises ArgumentError for axes that are no permutation.",
+          "axes[d] of a source, and None reverses them. Raises ArgumentError for axes that are no permutation.",
           nb::sig(
               "def transpose(source: FloorPlan, destination: FloorPlan, axes: Sequence[int] | None = None, *, rank: "
               "int | None = None) -> BlockPlan"))
@@ -224,9 +219,8 @@ void bind_block_plans(nb::module_& module) {
           nb::arg("fine"), nb::arg("coarse"), nb::arg("ratio"), nb::kw_only(), nb::arg("domain") = nb::none(),
           nb::arg("periodic") = nb::none(), nb::arg("rank") = nb::none(),
           "Restriction: what fine blocks have worked out on the coarse mesh, plan.source == fine.coarsen(ratio), to "
-          "the "
-          "coarse blocks; from outside a periodic domain, as in refine_coarse, to where it is an image of. Fine blocks "
-          "that share a coarse cell race for it.",
+          "the coarse blocks; from outside a periodic domain, as in refine_coarse, to where it is an image of. Fine "
+          "blocks that share a coarse cell race for it.",
           nb::sig("def coarsen_fine(fine: FloorPlan, coarse: FloorPlan, ratio: int | Sequence[int], *, domain: Region "
                   "| int | Sequence[int] | None = None, periodic: bool | Sequence[bool] | None = None, rank: int | "
                   "None = None) -> BlockPlan"))
@@ -241,19 +235,15 @@ void bind_block_plans(nb::module_& module) {
           nb::arg("domain") = nb::none(), nb::arg("periodic") = nb::none(), nb::arg("rank") = nb::none(),
           "Prolongation: the coarse cells under every fine block and `width` around it, plan.destination == "
           "fine.coarsen(ratio).grow(width), from the coarse blocks. `periodic`: a flag a dimension, over `domain` "
-          "(none: "
-          "the coarse blocks' bounding region). Raises ArgumentError for negative widths.",
+          "(none: the coarse blocks' bounding region). Raises ArgumentError for negative widths.",
           nb::sig("def refine_coarse(coarse: FloorPlan, fine: FloorPlan, ratio: int | Sequence[int], width: int | "
                   "Sequence[int] = 0, *, domain: Region | int | Sequence[int] | None = None, periodic: bool | "
-                  "Sequence[bool] | None = None, rank: int | "
-                  "None = None) -> BlockPlan"))
-      .def_static(
-          "broadcast", &broadcast, nb::arg("blocks"), nb::arg("dim"), nb::arg("first"), nb::arg("last"), nb::kw_only(),
-          nb::arg("rank") = nb::none(),
-          "Of SUMMA: to every block the panel [first, last) of one dimension over its own extent in the others, "
-          "plan.destination == blocks.with_range(dim, first, last). Raises ArgumentError where there is no such "
-          "dimension, "
-          "and where nobody has a part of a panel, naming both.")
+                  "Sequence[bool] | None = None, rank: int | None = None) -> BlockPlan"))
+      .def_static("broadcast", &broadcast, nb::arg("blocks"), nb::arg("dim"), nb::arg("first"), nb::arg("last"),
+                  nb::kw_only(), nb::arg("rank") = nb::none(),
+                  "Of SUMMA: to every block the panel [first, last) of one dimension over its own extent in the "
+                  "others, plan.destination == blocks.with_range(dim, first, last). Raises ArgumentError where there "
+                  "is no such dimension, and where nobody has a part of a panel, naming both.")
       .def_static(
           "broadcast_rows",
           [](const FloorPlan& blocks, Index first, Index last, std::optional<Index> rank) {
@@ -284,10 +274,8 @@ void bind_block_plans(nb::module_& module) {
       .def("copy", &BlockPlan::copy, nb::arg("destination_region"), nb::arg("destination"), nb::arg("source_region"),
            nb::arg("source"),
            "One motion more. Raises ArgumentError where there is no such block, ShapeError where the regions do not "
-           "have the same "
-           "number of points (with axes: the same shape). Ranks that share a plan add the same motions, whoever takes "
-           "part in "
-           "them.")
+           "have the same number of points (with axes: the same shape). Ranks that share a plan add the same motions, "
+           "whoever takes part in them.")
       .def(
           "copy_points",
           [](BlockPlan& plan, nb::object destination_points, Index destination, nb::object source_points,
@@ -297,10 +285,8 @@ void bind_block_plans(nb::module_& module) {
           },
           nb::arg("destination_points"), nb::arg("destination"), nb::arg("source_points"), nb::arg("source"),
           "One motion more, of listed points: source point k goes to destination point k. Integer arrays of shape (n,) "
-          "for one "
-          "dimension, else (n, dimensions). Raises ArgumentError where there is no such block, ShapeError where there "
-          "are not as "
-          "many points on both sides.",
+          "for one dimension, else (n, dimensions). Raises ArgumentError where there is no such block, ShapeError "
+          "where there are not as many points on both sides.",
           nb::sig("def copy_points(self, destination_points: numpy.typing.ArrayLike, destination: int, source_points: "
                   "numpy.typing.ArrayLike, source: int) -> None"))
       .def_prop_ro(
@@ -315,8 +301,7 @@ void bind_block_plans(nb::module_& module) {
       .def_prop_ro("rank", &BlockPlan::rank, "Whose motions these are; None: everybody's.")
       .def_prop_ro("world_size", &BlockPlan::world_size, "Ranks [0, world_size) may take part.")
       .def("motions", &BlockPlan::motions,
-           "All motions that the plan holds, in an order that senders and receivers have in "
-           "common.")
+           "All motions that the plan holds, in an order that senders and receivers have in common.")
       .def("receives", &BlockPlan::receives, nb::arg("rank"),
            "The motions to blocks that a rank owns. Raises ArgumentError where the plan is another rank's.")
       .def("sends", &BlockPlan::sends, nb::arg("rank"), "The motions from blocks that a rank owns.")
@@ -332,17 +317,13 @@ void bind_block_plans(nb::module_& module) {
           nb::sig("def volumes(self) -> list[tuple[int, int, int, int]]"))
       .def("check_races", &check_races, nb::arg("endogenous") = false, nb::arg("combining") = false,
            "Raises ArgumentError naming two motions that write the same point, if there are any; with `endogenous`, "
-           "where sources "
-           "and destinations are the same arrays, also two of which one reads what the other writes. `combining` "
-           "motions may write "
-           "one point several times.")
+           "where sources and destinations are the same arrays, also two of which one reads what the other writes. "
+           "`combining` motions may write one point several times.")
       .def("reverse", &BlockPlan::reverse, "The plan that brings everything back.")
       .def("compose", &compose, nb::arg("next"),
            "First this plan, then `next`: motions from this one's sources straight to the other's destinations that "
-           "carry what "
-           "goes all the way. Raises ArgumentError where `next` begins with other blocks than those this plan ends "
-           "with, where a "
-           "plan is one rank's, and for motions between regions of different shape.")
+           "carry what goes all the way. Raises ArgumentError where `next` begins with other blocks than those this "
+           "plan ends with, where a plan is one rank's, and for motions between regions of different shape.")
       .def(
           "bind",
           [](nb::object self, nb::object sources, nb::object destinations, nb::kwargs options) {
@@ -350,14 +331,11 @@ void bind_block_plans(nb::module_& module) {
           },
           nb::arg("sources").none(), nb::arg("destinations") = nb::none(), nb::arg("options"), bind_doc,
           nb::sig("def bind(self, sources: object, destinations: object | None = None, *, comm: object | None = None, "
-                  "ghost: int "
-                  "| Sequence[int] | None = None, destination_ghost: int | Sequence[int] | None = None, combine: str | "
-                  "None = "
-                  "None, threads: int | None = None, max_mem: int | str | None = None, proxy: bool = False, checked: "
-                  "bool = "
-                  "False, order: str = 'F', node: str | None = None, aggregate: bool | None = None, packet_bytes: int "
-                  "| None = "
-                  "None, preallocate: bool | None = None, exchange: str | None = None) -> Mover"))
+                  "ghost: int | Sequence[int] | None = None, destination_ghost: int | Sequence[int] | None = None, "
+                  "combine: str | None = None, threads: int | None = None, max_mem: int | str | None = None, proxy: "
+                  "bool = False, checked: bool = False, order: str = 'F', node: str | None = None, aggregate: bool | "
+                  "None = None, packet_bytes: int | None = None, preallocate: bool | None = None, exchange: str | None "
+                  "= None) -> Mover"))
       .def_prop_ro("digest", &BlockPlan::digest,
                    "64 bits that agree on all machines for equal plans, whosever motions they hold.")
       .def_prop_ro("workspace_bytes", &BlockPlan::workspace_bytes,
@@ -371,8 +349,7 @@ void bind_block_plans(nb::module_& module) {
       .def(
           "to_bytes", [](const BlockPlan& plan) { return to_bytes(plan.to_bytes()); },
           "A file's content: header with a version, the plan, a checksum. What neighbours share is worked out again by "
-          "whoever "
-          "reads it.")
+          "whoever reads it.")
       .def_static(
           "from_bytes",
           [](const nb::bytes& bytes, std::optional<Index> most_pairs) {
@@ -381,8 +358,7 @@ void bind_block_plans(nb::module_& module) {
           nb::arg("bytes"), nb::arg("most_pairs") = nb::none(),
           "What to_bytes() wrote, of 64 dimensions at most. Raises ArgumentError saying what is wrong; never trusts a "
           "number. Few bytes may stand for very many blocks, pairs of neighbours and motions by hand: `most_pairs` "
-          "bounds "
-          "each of them, for bytes from strangers.")
+          "bounds each of them, for bytes from strangers.")
       .def("__getstate__", [](const BlockPlan& plan) { return to_bytes(plan.to_bytes()); })
       .def("__setstate__", [](BlockPlan& self,
                               const nb::bytes& bytes) { new (&self) BlockPlan(BlockPlan::from_bytes(to_span(bytes))); })

@@ -112,8 +112,7 @@ void bind_encodings(nb::module_& module) {
       },
       nb::arg("relation"), nb::arg("kind") = "auto",
       "Stores a relation as \"aapair\", \"aablk\", \"dmrle\", \"dmrlec\", \"huffman\", \"lz\", \"packed\", \"delta\" "
-      "or \"nest\"; "
-      "\"auto\" takes the kind with the least predicted time to read and decode, the smaller of equals.");
+      "or \"nest\"; \"auto\" takes the kind with the least predicted time to read and decode, the smaller of equals.");
   module.def(
       "encoding_kinds",
       [] {

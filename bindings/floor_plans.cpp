@@ -93,8 +93,7 @@ void bind_floor_plans(nb::module_& module) {
               "= 'hilbert') -> FloorPlan"))
       .def_static("of_layout", &floor_plan_of, nb::arg("layout"), nb::arg("most") = Index{1} << 24,
                   "What each rank of a layout owns, as boxes in global indices, by ascending rank. Raises "
-                  "MemoryLimitError where "
-                  "that takes more than `most` boxes.")
+                  "MemoryLimitError where that takes more than `most` boxes.")
       .def("__len__", &FloorPlan::size)
       .def(
           "__getitem__",
@@ -146,15 +145,13 @@ void bind_floor_plans(nb::module_& module) {
           [](const FloorPlan& p, nb::object axes) { return p.transpose(to_transpose_axes(axes, p.dims())); },
           nb::arg("axes") = nb::none(),
           "The same blocks with permuted dimensions, as NumPy's transpose has them; None reverses them. Raises "
-          "ArgumentError for "
-          "axes that are no permutation.",
+          "ArgumentError for axes that are no permutation.",
           nb::sig("def transpose(self, axes: Sequence[int] | None = None) -> FloorPlan"))
       .def("with_owners", &FloorPlan::with_owners, nb::arg("owners"), "The same regions with other owners.",
            nb::sig("def with_owners(self, owners: Sequence[int]) -> FloorPlan"))
       .def("with_range", &FloorPlan::with_range, nb::arg("dim"), nb::arg("first"), nb::arg("last"),
            "The same regions with [first, last) in one dimension; empty ones stay empty. Raises ArgumentError where "
-           "there is no "
-           "such dimension.")
+           "there is no such dimension.")
       .def(
           "empty",
           [](nb::object self, nb::object dtype, nb::object ghost, nb::object order) {
@@ -162,8 +159,7 @@ void bind_floor_plans(nb::module_& module) {
           },
           nb::arg("dtype"), nb::arg("ghost") = 0, nb::arg("order") = "C",
           "An uninitialised NumPy array for each block, over its region grown by `ghost`: `region.slices(within)` "
-          "picks parts of "
-          "it.",
+          "picks parts of it.",
           nb::sig("def empty(self, dtype: object, ghost: int | Sequence[int] = 0, order: str = 'C') -> "
                   "list[numpy.typing.NDArray]"))
       .def_prop_ro("digest", &FloorPlan::digest, "64 bits that agree on all machines for equal floor plans.")

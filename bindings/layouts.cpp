@@ -85,9 +85,8 @@ void bind_layouts(nb::module_& module) {
           nb::arg("rank_order") = nb::none(), nb::arg("source") = nb::none(), nb::arg("ranks") = nb::none(),
           nb::arg("origin") = nb::none(), nb::arg("ld") = nb::none(),
           nb::sig("def __init__(self, text: str, shape: int | Sequence[int], *, order: str | None = None, rank_order: "
-                  "str | None "
-                  "= None, source: Sequence[int] | None = None, ranks: Sequence[int] | RankMap | None = None, "
-                  "origin: Sequence[int] | None = None, ld: int | None = None) -> None"))
+                  "str | None = None, source: Sequence[int] | None = None, ranks: Sequence[int] | RankMap | None = "
+                  "None, origin: Sequence[int] | None = None, ld: int | None = None) -> None"))
       .def_prop_ro(
           "shape", [](const Layout& l) { return to_tuple(l.shape()); }, "Global extents.",
           nb::sig("def shape(self) -> tuple[int, ...]"))
@@ -138,8 +137,7 @@ void bind_layouts(nb::module_& module) {
           "owner", [](const Layout& l, nb::object index) { return l.owners(to_indices(index)).front(); },
           nb::arg("index"),
           "The world rank that owns a global index (the first one, if there are replicas). Raises ArgumentError "
-          "outside the "
-          "shape.",
+          "outside the shape.",
           nb::sig("def owner(self, index: int | Sequence[int]) -> int"))
       .def(
           "owners", [](const Layout& l, nb::object index) { return l.owners(to_indices(index)); }, nb::arg("index"),
@@ -173,8 +171,7 @@ void bind_layouts(nb::module_& module) {
           },
           nb::arg("rank"),
           "Per dimension, the global indices a rank owns as runs (first, length, count, step): `count` runs of "
-          "`length` "
-          "consecutive indices, `step` apart. A rank owns the product of its dimensions.",
+          "`length` consecutive indices, `step` apart. A rank owns the product of its dimensions.",
           nb::sig("def owned(self, rank: int) -> list[list[tuple[int, int, int, int]]]"))
       .def(
           "local_start",
@@ -191,8 +188,7 @@ void bind_layouts(nb::module_& module) {
           },
           nb::arg("first"), nb::arg("last"),
           "The layout of the sub-array [first, last): the same owners, dense local arrays. What a rank owns of it is "
-          "the box of "
-          "its local array that begins at local_start(rank, first) and has the window's local shape.",
+          "the box of its local array that begins at local_start(rank, first) and has the window's local shape.",
           nb::sig("def window(self, first: int | Sequence[int], last: int | Sequence[int]) -> Layout"))
       .def(
           "to_descriptor",

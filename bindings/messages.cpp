@@ -87,10 +87,8 @@ void bind_messages(nb::module_& module) {
       },
       nb::arg("message"), nb::arg("destination"),
       "Put, at the destination: writes, or combines, what a put message carries to where it says, and returns the "
-      "destination. The "
-      "message may come from anybody: raises ArgumentError where it does not hold together, LocalArrayError where it "
-      "would leave "
-      "the array. Nothing is written then.",
+      "destination. The message may come from anybody: raises ArgumentError where it does not hold together, "
+      "LocalArrayError where it would leave the array. Nothing is written then.",
       nb::sig("def deliver_put(message: object, destination: object) -> typing.Any"));
 
   module.def(
@@ -101,8 +99,7 @@ void bind_messages(nb::module_& module) {
       },
       nb::arg("relation"), kind_arg,
       "Get (section 2), at the destination, which has the whole relation: the source addresses, for the source's "
-      "`answer_get`. What "
-      "comes back goes to relation.disassembler().");
+      "`answer_get`. What comes back goes to relation.disassembler().");
   module.def(
       "answer_get",
       [](const nb::object& request, const nb::object& source, const std::optional<Index>& max_bytes) {
@@ -118,10 +115,9 @@ void bind_messages(nb::module_& module) {
       },
       nb::arg("request"), nb::arg("source"), nb::arg("max_bytes") = nb::none(),
       "Get, at the source: the data that a request asks for, as a dense message. The request may come from anybody: "
-      "raises "
-      "ArgumentError where it does not hold together or asks for more than `max_bytes` (default: as many as the source "
-      "has; a "
-      "request for the same elements many times over needs more), LocalArrayError where it would leave the array.",
+      "raises ArgumentError where it does not hold together or asks for more than `max_bytes` (default: as many as the "
+      "source has; a request for the same elements many times over needs more), LocalArrayError where it would leave "
+      "the array.",
       nb::sig("def answer_get(request: object, source: object, max_bytes: int | None = None) -> numpy.typing.NDArray"));
 }
 

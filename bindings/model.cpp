@@ -94,14 +94,12 @@ void bind_model(nb::module_& module) {
              "t_recompute = t_g + t_au = n ((n_g + n_au)/r_i + 1/r_rr + 2/r_wc) (equation \"uncached\").");
   module.def("threshold_instructions", &threshold_instructions, rates, costs,
              "The threshold of n_g in instructions, 2 r_i/r_rc + n_ac - n_au: decoding wins where making a tuple takes "
-             "strictly "
-             "more.\n\n>>> threshold_instructions(iwarp_rates, iwarp_static_costs)\n1.0");
-  module.def("break_even_uses", &break_even_uses, rates, costs, generate,
-             "The smallest whole n_i with t_decode <= t_recompute (equation \"crossover\"): (n_g + n_o + 2 r_i/r_wc) "
-             "instructions "
-             "a word against the\nn_g - threshold that each use gains. None at the threshold and below. Raises "
-             "SizeOverflowError "
-             "hardly above it.\n\n>>> break_even_uses(paragon_rates, paragon_static_costs, 17)\n41");
+             "strictly more.\n\n>>> threshold_instructions(iwarp_rates, iwarp_static_costs)\n1.0");
+  module.def(
+      "break_even_uses", &break_even_uses, rates, costs, generate,
+      "The smallest whole n_i with t_decode <= t_recompute (equation \"crossover\"): (n_g + n_o + 2 r_i/r_wc) "
+      "instructions a word against the\nn_g - threshold that each use gains. None at the threshold and below. Raises "
+      "SizeOverflowError hardly above it.\n\n>>> break_even_uses(paragon_rates, paragon_static_costs, 17)\n41");
   module.def("assembly_speedup", &assembly_speedup, rates, costs, generate,
              "What decoding gains in the end, (t_g + t_au)/t_ac: linear in n_g, less than 1 below the threshold.\n\n"
              ">>> round(assembly_speedup(iwarp_rates, iwarp_static_costs, 5), 2)\n1.33");

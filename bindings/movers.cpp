@@ -103,8 +103,7 @@ void bind_movers(nb::module_& module) {
            "start().")
       .def("wait", &Mover::wait, nb::call_guard<nb::gil_scoped_release>(),
            "Completes the move that start() began; ArgumentError where none did. A rank that waits may need the others "
-           "to test() "
-           "or wait() too, for whatever mover.")
+           "to test() or wait() too, for whatever mover.")
       .def("__call__", &Mover::move, nb::call_guard<nb::gil_scoped_release>(),
            "start() and wait() at once, which may be faster than one after the other.")
       .def_prop_ro(

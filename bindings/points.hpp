@@ -79,10 +79,15 @@ inline Axes to_transpose_axes(nb::handle value, std::size_t dims) {
 /// A flag a dimension; one stands for all. None: none.
 inline std::vector<bool> to_flags(nb::handle value, std::size_t dims) {
   if (value.is_none()) return {};
-  if (bool all; nb::try_cast<bool>(value, all)) return std::vector<bool>(dims, all);
   std::vector<bool> flags;
-  for (const Index flag : to_indices(value)) flags.push_back(flag != 0);
-  return flags;
+  for (const Index flag : to_indices(value)) {
+    if (flag != 0 && flag != 1)
+      throw Error(ErrorKind::argument, "a flag is " + std::to_string(flag) +
+                                           "; it must be True or False, one for each dimension or one for all");
+    flags.push_back(flag != 0);
+  }
+  Index one = 0;
+  return nb::try_cast<Index>(value, one) ? std::vector<bool>(dims, one != 0) : flags;
 }
 
 }  // namespace longshore::python

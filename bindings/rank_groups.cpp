@@ -35,8 +35,7 @@ void bind_rank_algebra(nb::class_<RankMap>& type) {
   const auto order = nb::arg("order") = "mpi";
   type.def("union", &combined<group_union, set_union>, other, order,
            "Members of this map, then those of the other alone; with order \"set\", all ascending. Raises "
-           "ArgumentError for maps of "
-           "two worlds.")
+           "ArgumentError for maps of two worlds.")
       .def("intersection", &combined<group_intersection, set_intersection>, other, order,
            "Members of this map, in its order, that are in the other; with order \"set\", ascending.")
       .def("difference", &combined<group_difference, set_difference>, other, order,
@@ -52,8 +51,7 @@ void bind_rank_algebra(nb::class_<RankMap>& type) {
           },
           nb::arg("positions"),
           "The members at these positions, in this order, as MPI_Group_incl. Raises ArgumentError for positions "
-          "outside the "
-          "map or given twice.")
+          "outside the map or given twice.")
       .def(
           "excl",
           [](const RankMap& map, const nb::handle& positions) {
@@ -132,14 +130,12 @@ void bind_rank_orders(nb::module_& module) {
       [](const std::vector<Index>& shape, const std::vector<Index>& tile) { return tiled_order(shape, tile); },
       nb::arg("shape"), nb::arg("tile"), nb::call_guard<nb::gil_scoped_release>(),
       "The ranks of a process grid, whose last dimension is the fastest, tile by tile. A closed form where the tile "
-      "divides the "
-      "grid, else tiles at the upper ends are cut.");
+      "divides the grid, else tiles at the upper ends are cut.");
   module.def(
       "hilbert_order", [](const std::vector<Index>& shape) { return hilbert_order(shape); }, nb::arg("shape"),
       nb::call_guard<nb::gil_scoped_release>(),
       "The ranks of a process grid along Hilbert's curve: each is a neighbour of the one before where extents are one "
-      "power of "
-      "two, near it elsewhere.");
+      "power of two, near it elsewhere.");
   module.def(
       "node_order",
       [](const nb::handle& nodes) {
@@ -152,9 +148,8 @@ void bind_rank_orders(nb::module_& module) {
   module.def("placed_order", &placed_order, nb::arg("cells"), nb::arg("processes"),
              nb::call_guard<nb::gil_scoped_release>(),
              "The order in which a grid goes to processes: the i-th rank of the grid that `cells` visits belongs to "
-             "the i-th of "
-             "`processes`; member c takes rank c of the grid. With `cells` in tiles and `processes` by node, nodes get "
-             "tiles.");
+             "the i-th of `processes`; member c takes rank c of the grid. With `cells` in tiles and `processes` by "
+             "node, nodes get tiles.");
   module.def(
       "split_keys", [](const RankMap& order) { return to_array(unlocked([&] { return keys_of(order); })); },
       nb::arg("order"),

@@ -142,8 +142,7 @@ void bind_explanation(nb::module_& module) {
             return rows;
           },
           "A dict for each module, the best first: module, possible, bytes, select_ns, rank_ns (None: an index is "
-          "needed), score, "
-          "note, chosen. Numbers are estimates.",
+          "needed), score, note, chosen. Numbers are estimates.",
           nb::sig("def rows(self) -> list[dict[str, object]]"))
       .def("__str__", &Explanation::to_string)
       .def("__repr__", &Explanation::to_string);

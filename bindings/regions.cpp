@@ -41,8 +41,7 @@ void bind_lists(nb::module_& module) {
       },
       nb::arg("dims"), nb::arg("least") = 1, nb::arg("most") = nb::none(),
       "Directions with `least` to `most` (none: all) coordinates other than 0: 1 to 1 are faces, 2 to 2 in three "
-      "dimensions "
-      "edges, dims to dims corners.",
+      "dimensions edges, dims to dims corners.",
       nb::sig("def directions(dims: int, least: int = 1, most: int | None = None) -> list[tuple[int, ...]]"));
   module.def(
       "bounding_region",
@@ -64,8 +63,7 @@ void bind_lists(nb::module_& module) {
   module.def(
       "subtract", [](const std::vector<Region>& from, const std::vector<Region>& what) { return subtract(from, what); },
       nb::arg("from_"), nb::arg("what"),
-      "The points of `from_` that are in none of `what`, as regions; disjoint if "
-      "`from_` is.");
+      "The points of `from_` that are in none of `what`, as regions; disjoint if `from_` is.");
   module.def(
       "unite", [](const std::vector<Region>& regions) { return unite(regions); }, nb::arg("regions"),
       "All points of the regions once, in regions that do not overlap.");
@@ -99,8 +97,7 @@ void bind_lists(nb::module_& module) {
       },
       nb::arg("processes"), nb::arg("shape"), nb::arg("periodic") = nb::none(),
       "The process grid whose blocks of a domain of this shape have the least surface in common; of equals, the one "
-      "with "
-      "the longest contiguous runs.",
+      "with the longest contiguous runs.",
       nb::sig("def process_grid(processes: int, shape: int | Sequence[int], periodic: bool | Sequence[bool] | None = "
               "None) -> tuple[int, ...]"));
   module.def(
@@ -157,8 +154,7 @@ void bind_regions(nb::module_& module) {
           },
           nb::arg("below"), nb::arg("above") = nb::none(),
           "Further out by so much below and above (none: the same) in every dimension; negative widths trim, to "
-          "nothing where "
-          "less than that is there.",
+          "nothing where less than that is there.",
           nb::sig("def grow(self, below: int | Sequence[int], above: int | Sequence[int] | None = None) -> Region"))
       .def(
           "coarsen", [](const Region& r, nb::object ratio) { return r.coarsen(to_point(ratio, r.dims())); },
@@ -175,8 +171,7 @@ void bind_regions(nb::module_& module) {
           },
           nb::arg("direction"), nb::arg("widths"),
           "The points outside within `widths` in one direction (-1, 0 or 1 in every dimension); inside along the "
-          "border where the "
-          "widths are negative.",
+          "border where the widths are negative.",
           nb::sig("def side(self, direction: Sequence[int], widths: int | Sequence[int]) -> Region"))
       .def(
           "subtract", [](const Region& a, const Region& b) { return subtract(a, b); }, nb::arg("other"),
@@ -190,8 +185,7 @@ void bind_regions(nb::module_& module) {
           },
           nb::arg("axes") = nb::none(),
           "The region with permuted dimensions, as NumPy's transpose has them; None reverses them. Raises "
-          "ArgumentError for axes "
-          "that are no permutation.",
+          "ArgumentError for axes that are no permutation.",
           nb::sig("def transpose(self, axes: Sequence[int] | None = None) -> Region"))
       .def(
           "slices",
@@ -207,8 +201,7 @@ void bind_regions(nb::module_& module) {
           },
           nb::arg("within"),
           "Slices that pick this region from a NumPy array over the region `within`. Raises ArgumentError where it is "
-          "not in "
-          "there.",
+          "not in there.",
           nb::sig("def slices(self, within: Region) -> tuple[slice, ...]"))
       .def(
           "offset_of",

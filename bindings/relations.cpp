@@ -96,8 +96,7 @@ void bind_programs(nb::module_& module) {
           },
           nb::arg("source"), nb::arg("message") = nb::none(), nb::arg("first") = 0, nb::arg("last") = nb::none(),
           "The elements at the message's positions [first, last) into `message` (new where None), which begins with "
-          "element "
-          "`first`. Returns the message. Raises LocalArrayError where an array is too small.",
+          "element `first`. Returns the message. Raises LocalArrayError where an array is too small.",
           nb::sig("def __call__(self, source: object, message: object | None = None, first: int = 0, last: int | None "
                   "= None) -> numpy.typing.NDArray"))
       .def_prop_ro(
@@ -123,8 +122,7 @@ void bind_programs(nb::module_& module) {
           },
           nb::arg("message"), nb::arg("destination"), nb::arg("first") = 0, nb::arg("last") = nb::none(),
           "A message that begins with element `first`, up to element `last`, into `destination`, which is returned. "
-          "Raises "
-          "LocalArrayError where an array is too small or read-only.",
+          "Raises LocalArrayError where an array is too small or read-only.",
           nb::sig("def __call__(self, message: object, destination: object, first: int = 0, last: int | None = None) "
                   "-> typing.Any"))
       .def_prop_ro(
@@ -156,15 +154,12 @@ void bind_relations(nb::module_& module) {
   nb::class_<AddressRelation>(
       module, "AddressRelation",
       "An ordered sequence of (source offset, destination offset) pairs in bytes over elements of one size (Dinda & "
-      "O'Hallaron, "
-      "section 2). A value: immutable, comparable, picklable. The order is the order of the elements in a message. "
-      "Sources may be "
-      "replicated; destinations may not overlap unless there is a combining operation.\n\n"
+      "O'Hallaron, section 2). A value: immutable, comparable, picklable. The order is the order of the elements in a "
+      "message. Sources may be replicated; destinations may not overlap unless there is a combining operation.\n\n"
       "`dtype` is a NumPy dtype or a number of bytes. `reduce` names a combining operation (add, multiply, minimum, "
-      "maximum, "
-      "logical_and, logical_or, logical_xor, bitwise_and, bitwise_or, bitwise_xor): destination = destination op "
-      "source. Raises "
-      "ArgumentError naming two pairs that write the same bytes, ShapeError, DTypeError, SizeOverflowError.")
+      "maximum, logical_and, logical_or, logical_xor, bitwise_and, bitwise_or, bitwise_xor): destination = destination "
+      "op source. Raises ArgumentError naming two pairs that write the same bytes, ShapeError, DTypeError, "
+      "SizeOverflowError.")
       .def_static(
           "from_indices",
           [](const nb::object& source, const nb::object& destination, const nb::object& dtype,
@@ -220,8 +215,7 @@ void bind_relations(nb::module_& module) {
           },
           nb::arg("source"), nb::arg("destination") = nb::none(), nb::arg("dtype") = 1, reduce_doc,
           "Gather lists as of readv(2): rows of (offset, bytes), shape (n, 2). The bytes of the source segments, one "
-          "after the "
-          "other, go to the bytes of the destination segments; without `destination`, to a dense message.")
+          "after the other, go to the bytes of the destination segments; without `destination`, to a dense message.")
       .def_static(
           "strided",
           [](const std::vector<Index>& shape, const std::vector<Index>& source_strides,
@@ -234,8 +228,7 @@ void bind_relations(nb::module_& module) {
           nb::arg("shape"), nb::arg("source_strides"), nb::arg("destination_strides"), nb::arg("dtype"),
           nb::arg("source_offset") = 0, nb::arg("destination_offset") = 0, reduce_doc,
           "A box of elements with strides and offsets in bytes on both sides, as NumPy's array.strides; the last "
-          "dimension runs "
-          "fastest.")
+          "dimension runs fastest.")
       .def_static(
           "from_layouts",
           [](const Layout& source, Index source_rank, const Layout& destination, Index destination_rank,
@@ -249,11 +242,9 @@ void bind_relations(nb::module_& module) {
           nb::arg("source"), nb::arg("source_rank"), nb::arg("destination"), nb::arg("destination_rank"),
           nb::arg("dtype"), nb::arg("axes") = nb::none(),
           "What goes from one rank's local array to another's when an array is redistributed. Costs the same at any "
-          "number of "
-          "elements.",
+          "number of elements.",
           nb::sig("def from_layouts(source: Layout, source_rank: int, destination: Layout, destination_rank: int, "
-                  "dtype: object, "
-                  "axes: Sequence[int] | None = None) -> AddressRelation"))
+                  "dtype: object, axes: Sequence[int] | None = None) -> AddressRelation"))
       .def_static(
           "concatenate",
           [](const std::vector<AddressRelation>& relations) { return AddressRelation::concatenate(relations); },
@@ -348,14 +339,13 @@ void bind_relations(nb::module_& module) {
           },
           nb::arg("source"), nb::arg("destination"),
           "The paper's generalised memcpy (section 6): moves every pair between two arrays of this process, once. For "
-          "repeated "
-          "moves keep program(). Raises LocalArrayError where an array is too small, read-only, or overlaps the other.",
+          "repeated moves keep program(). Raises LocalArrayError where an array is too small, read-only, or overlaps "
+          "the other.",
           nb::sig("def move(self, source: object, destination: object) -> typing.Any"))
       .def_prop_ro(
           "source_pattern", [](const AddressRelation& r) { return to_dict(pattern_of(r, true)); },
           "How the source is read, innermost first: contiguous `block_bytes`, then `loops` of (count, stride in "
-          "bytes); "
-          "`regular` is false where no one nest says it: block-cyclic meets block-cyclic, or lists.")
+          "bytes); `regular` is false where no one nest says it: block-cyclic meets block-cyclic, or lists.")
       .def_prop_ro(
           "destination_pattern", [](const AddressRelation& r) { return to_dict(pattern_of(r, false)); },
           "How the destination is written, as in source_pattern.")

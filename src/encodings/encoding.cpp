@@ -124,7 +124,6 @@ Encoding Encoding::automatic(const AddressRelation& relation) {
 EncodingKind Encoding::kind() const { return form_->kind(); }
 Index Encoding::element_bytes() const { return element_bytes_; }
 Index Encoding::elements() const { return elements_; }
-const Reduction& Encoding::reduction() const { return reduction_; }
 Index Encoding::encoded_bytes() const { return form_->encoded_bytes(); }
 Index Encoding::symbols() const { return form_->symbols(); }
 Index Encoding::distinct_symbols() const { return form_->distinct_symbols(); }

@@ -77,9 +77,9 @@ class CheckedMover final : public Mover {
     const auto got = sums(written_);
     for (std::size_t k = 0; k < got.size(); ++k)
       if (got[k] != expected[k])
-        throw Error(ErrorKind::transport, motions_.receives[k].to_string() +
-                                              ": what has arrived is not what was sent, or was "
-                                              "written before wait() was over");
+        throw Error(ErrorKind::transport,
+                    motions_.receives[k].to_string() +
+                        ": what has arrived is not what was sent, or was written before wait() was over");
   }
   std::vector<std::uint64_t> sums(const std::vector<Stretch>& stretches) const {
     std::vector<std::uint64_t> sums;

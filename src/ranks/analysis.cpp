@@ -203,10 +203,10 @@ Analysis analyse_simply(const Members& members, Index world, bool repetitive) {
   if (members.map() != nullptr && out.size >= long_runs)
     known = known_runs(*members.map(), std::min(out.size / long_runs, most_runs));
   if (members.map() != nullptr && !known && out.size > most_members)
-    throw Error(ErrorKind::memory_limit, "a map of " + std::to_string(out.size) +
-                                             " members that are no loops and no few runs is "
-                                             "not looked through; at most " +
-                                             std::to_string(most_members));
+    throw Error(ErrorKind::memory_limit,
+                "a map of " + std::to_string(out.size) +
+                    " members that are no loops and no few runs is not looked through; at most " +
+                    std::to_string(most_members));
   const auto runs = known ? std::span<const AffineRun>(*known) : members.runs();
   const auto n = Index(runs.size());
   if (n > 0 && n < out.size / short_runs) {

@@ -109,8 +109,7 @@ RankMap RankMap::child(const RankMap& parent, const RankMap& positions) {
   // What is too large to be flattened stays as it is, as long as it can be stored.
   if (std::max(depth(parent), depth(positions)) >= ranks::most_depth)
     throw Error(ErrorKind::memory_limit, "a map of " + std::to_string(positions.size()) +
-                                             " members is too large to be made one "
-                                             "of its own, and " +
+                                             " members is too large to be made one of its own, and " +
                                              std::to_string(ranks::most_depth) + " maps stand behind it already");
   const bool ascending = parent.ascending() && positions.ascending();
   return RankMap(keep(ChildForm(parent, positions)), parent.world(), ascending);

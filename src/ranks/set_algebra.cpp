@@ -21,8 +21,7 @@ void check_enumerable(const RankMap& map) {
   constexpr Index most = Index{1} << 32;
   if (map.size() > most)
     throw Error(ErrorKind::memory_limit, "a group of " + std::to_string(map.size()) +
-                                             " members without a few ranges in order is "
-                                             "not enumerated; at most " +
+                                             " members without a few ranges in order is not enumerated; at most " +
                                              std::to_string(most));
 }
 

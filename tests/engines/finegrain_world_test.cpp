@@ -359,8 +359,7 @@ TEST_F(FinegrainDeadlock, says_who_waits_for_whom) {
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(),
                  "deadlock: 5 of 5 ranks wait and none can go on\n  rank 3 waits for a message of rank 4 (tag 0)\n  "
-                 "rank 4 waits for a "
-                 "message of rank 3 (tag 0)");
+                 "rank 4 waits for a message of rank 3 (tag 0)");
   }
   for (const Index ranks : world_sizes())
     if (ranks > 100)

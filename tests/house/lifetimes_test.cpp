@@ -5,6 +5,8 @@
 #include <string_view>
 #include <type_traits>
 
+#include "longshore/encodings/message_models.hpp"
+#include "longshore/encodings/relation_cache.hpp"
 #include "longshore/engines/finegrain_communicator.hpp"
 #include "longshore/layouts/balance.hpp"
 #include "longshore/layouts/floor_plan.hpp"
@@ -15,7 +17,9 @@
 #include "longshore/regions/point_list.hpp"
 #include "longshore/relations/address_relation.hpp"
 #include "longshore/relations/loop_nest.hpp"
+#include "longshore/relations/packed_list.hpp"
 #include "longshore/relations/paired_runs.hpp"
+#include "longshore/sequences/elias_fano.hpp"
 
 namespace longshore::test {
 namespace {
@@ -81,6 +85,17 @@ GIVES_A_VALUE(AddressRelation, reduction());
 GIVES_A_VALUE(LoopNest, axes());
 GIVES_A_VALUE(PairedRuns, periods());
 GIVES_A_VALUE(Runs, runs());
+GIVES_A_VALUE(Combine, alpha());
+GIVES_A_VALUE(PackedList, source());
+GIVES_A_VALUE(PackedList, destination());
+GIVES_A_VALUE(Assembler, program());
+GIVES_A_VALUE(Disassembler, program());
+GIVES_A_VALUE(Encoding, reduction());
+GIVES_A_VALUE(CachedRelation, encoding());
+GIVES_A_VALUE(PutSender, assembler());
+GIVES_A_VALUE(PutMessage, addresses());
+GIVES_A_VALUE(GetRequest, addresses());
+GIVES_A_VALUE(EliasFano, low());
 GIVES_A_VALUE(finegrain::Communicator, members());
 
 FloorPlan blocks() { return even_floor_plan(Region::of_shape({6, 7, 8, 9, 10}), 4); }  // points that need memory

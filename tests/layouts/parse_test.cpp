@@ -17,8 +17,7 @@ TEST(Parse, prints_what_it_read) {
   for (const auto* text :
        {"(BLOCK, *) on 4", "(CYCLIC(64), CYCLIC(64)) on 2x2", "(BLOCK, BLOCK(100)) on 2x3", "(*, *) on 1",
         "(*, *) on REPLICATED(3)", "(CYCLIC, *) on 4xREPLICATED(2)", "(GEN_BLOCK(100, 0, 37), *) on 3",
-        "(CYCLIC(3), CYCLIC(2)) on 2x2, order=F, rank_order=F, "
-        "source=1x0, origin=4x1, ranks=[7,3,5,1], ld=99",
+        "(CYCLIC(3), CYCLIC(2)) on 2x2, order=F, rank_order=F, source=1x0, origin=4x1, ranks=[7,3,5,1], ld=99",
         "(BLOCK, *) on 4, ranks=4:8"})
     EXPECT_EQ(canonical(text, {137, 150}), text);
 }

@@ -70,10 +70,10 @@ TEST(CopyTasks, long_rows_of_few_and_of_many_periods) {
     for (const char* destination :
          {"(*, BLOCK) on 2", "(*, *) on 1", "(*, CYCLIC(104)) on 2", "(*, CYCLIC(64)) on 3, source=1"})
       for (const Index task_bytes : {INT64_MAX, Index{10000}}) {
-        const Index row = quick() ? 3001 : 9001;
+        const Index row = quick() ? 1501 : 9001;
         expect_tasks_deliver(plan(source, destination, {3, row}), {0, 1}, task_bytes);
         expect_tasks_deliver(plan(destination, source, {3, row}), {0}, task_bytes);
-        expect_tasks_deliver(plan(source, destination, {2, 700}, 1024), {0, 1}, task_bytes);
+        expect_tasks_deliver(plan(source, destination, {2, quick() ? 300 : 700}, 1024), {0, 1}, task_bytes);
       }
 }
 
@@ -103,8 +103,9 @@ TEST(CopyTasks, are_small_however_long_the_rows) {
 }
 
 TEST(CopyTasks, larger_than_the_cache_is_streamed) {
-  expect_tasks_deliver(plan("(*, CYCLIC(3)) on 2", "(BLOCK, *) on 1", {512, 4500}), {0, 1}, Index{1} << 20);
-  expect_tasks_deliver(plan("(*, CYCLIC(3)) on 2", "(*, *) on 1, ld=4503", {512, 4500}), {1, 0});
+  const Index rows = quick() ? 96 : 512;
+  expect_tasks_deliver(plan("(*, CYCLIC(3)) on 2", "(BLOCK, *) on 1", {rows, 4500}), {0, 1}, Index{1} << 20);
+  expect_tasks_deliver(plan("(*, CYCLIC(3)) on 2", "(*, *) on 1, ld=4503", {rows, 4500}), {1, 0});
 }
 
 TEST(JointCopy, refuses_members_that_do_not_belong_together) {

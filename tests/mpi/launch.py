@@ -22,7 +22,8 @@ from pathlib import Path
 
 RANKS = (1, 2, 3, 4, 7, 8)
 
-# There are more ranks than processors: who waits lets others work. As root, too, Open MPI wants to be asked nicely.
+# There are more ranks than processors: who waits lets others work. As root, too, Open MPI wants to be asked nicely, and
+# it looks for fabrics a whole second at each start.
 _ENV = {
     "mpich": {"MPIR_CVAR_ENABLE_HEAVY_YIELD": "1"},
     "openmpi": {
@@ -31,6 +32,8 @@ _ENV = {
         "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
         "OMPI_MCA_rmaps_base_oversubscribe": "1",
         "OMPI_MCA_mpi_yield_when_idle": "1",
+        "OMPI_MCA_btl": "^ofi",
+        "OMPI_MCA_mtl": "^ofi",
     },
 }
 

@@ -33,10 +33,10 @@ RANKS_OF_CHECK = {
     "moves.asked_for_in_python": (3,),
 }
 
-# Checks that take long: on how many ranks they are run before a commit. On others they are slow tests.
+# Checks that take long: with which MPI and on how many ranks they are run before a commit. All else is a slow test.
 BEFORE_A_COMMIT = {
-    "memory.workspace_is_what_is_held": (2,),
-    "mistakes.stopped_or_slow_is_not_dead": (3,),
+    "memory.workspace_is_what_is_held": {("mpich", 2)},
+    "mistakes.stopped_or_slow_is_not_dead": {("mpich", 3), ("openmpi", 3)},
 }
 
 # The numbers that a check takes, for each number of ranks: before a commit, and all. Fewer where ranks outnumber the
@@ -76,7 +76,7 @@ def numbers_of(check, family, ranks):
         if some < all_of_them:
             yield f"({all_of_them})", pytest.mark.slow
     else:
-        yield "", () if ranks in BEFORE_A_COMMIT.get(check, RANKS) else pytest.mark.slow
+        yield "", () if (family, ranks) in BEFORE_A_COMMIT.get(check, {(family, ranks)}) else pytest.mark.slow
 
 
 @pytest.fixture(scope="session")

@@ -52,6 +52,9 @@ def test_a_shape_is_a_domain_and_one_flag_is_for_all_dimensions():
     told = BlockPlan.halo(BLOCKS, 1, domain=domain, periodic=(True, True))
     assert BlockPlan.halo(BLOCKS, 1, domain=(6, 4), periodic=True).to_bytes() == told.to_bytes()
     assert FloorPlan.even(domain, 2, periodic=True) == FloorPlan.even(domain, 2, periodic=(True, True))
+    for no_flags in (3, (True, 2)):
+        with pytest.raises(ArgumentError, match=r"a flag is [23]; it must be True or False, one for each dimension"):
+            BlockPlan.halo(BLOCKS, 1, domain=domain, periodic=no_flags)
 
 
 def test_the_text_of_a_layout_where_the_shape_is_known():

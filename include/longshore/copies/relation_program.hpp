@@ -1,6 +1,8 @@
 /// Address relations compiled for execution, from any position of the message to any other.
 #pragma once
 
+#include <utility>
+
 #include "longshore/copies/copy_program.hpp"
 #include "longshore/relations/address_relation.hpp"
 
@@ -49,7 +51,8 @@ class Assembler {
     program_.run(first, last, message - first * program_.element_bytes(), source);
   }
   void run(std::byte* message, const std::byte* source) const { program_.run(message, source); }
-  const RelationProgram& program() const { return program_; }
+  const RelationProgram& program() const& { return program_; }
+  RelationProgram program() && { return std::move(program_); }
 
  private:
   RelationProgram program_;
@@ -64,7 +67,8 @@ class Disassembler {
     program_.run(first, last, destination, message - first * program_.element_bytes());
   }
   void run(std::byte* destination, const std::byte* message) const { program_.run(destination, message); }
-  const RelationProgram& program() const { return program_; }
+  const RelationProgram& program() const& { return program_; }
+  RelationProgram program() && { return std::move(program_); }
 
  private:
   RelationProgram program_;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "longshore/core/checked.hpp"
@@ -39,7 +40,8 @@ class DirectoryStore : public BackingStore {
   std::optional<std::vector<std::byte>> load(const std::string& name) override;
   void remove(const std::string& name) override;
 
-  const std::filesystem::path& folder() const { return folder_; }
+  const std::filesystem::path& folder() const& { return folder_; }
+  std::filesystem::path folder() && { return std::move(folder_); }
   /// The file of a name: the name's digest in hexadecimal digits.
   std::filesystem::path file_of(const std::string& name) const;
 

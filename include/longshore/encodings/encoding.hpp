@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "longshore/copies/relation_program.hpp"
@@ -40,7 +41,8 @@ class Encoding {
   EncodingKind kind() const;
   Index element_bytes() const;
   Index elements() const;
-  const Reduction& reduction() const;
+  const Reduction& reduction() const& { return reduction_; }
+  Reduction reduction() && { return std::move(reduction_); }
   Interval source_extent() const { return source_extent_; }  ///< the bytes of the source that are touched
   Interval destination_extent() const {
     return destination_extent_;

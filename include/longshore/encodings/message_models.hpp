@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <utility>
 
 #include "longshore/encodings/encoding.hpp"
 
@@ -25,7 +26,8 @@ class PutSender {
   Index address_bytes() const { return Index(head_.size()); }
   /// All `message_bytes()` of a message.
   void run(std::byte* message, const std::byte* source) const;
-  const Assembler& assembler() const { return assembler_; }
+  const Assembler& assembler() const& { return assembler_; }
+  Assembler assembler() && { return std::move(assembler_); }
 
  private:
   Assembler assembler_;
@@ -40,7 +42,8 @@ class PutMessage {
   /// go, and takes time and memory in proportion to them.
   explicit PutMessage(std::span<const std::byte> message);
 
-  const Encoding& addresses() const { return addresses_; }
+  const Encoding& addresses() const& { return addresses_; }
+  Encoding addresses() && { return std::move(addresses_); }
   std::span<const std::byte> payload() const { return payload_; }
   /// The bytes of the destination that are written, relative to its pointer.
   Interval destination_extent() const { return addresses_.destination_extent(); }
@@ -64,7 +67,8 @@ class GetRequest {
   /// asked for many times over, so that few bytes can ask for any amount).
   GetRequest(std::span<const std::byte> request, Index most_bytes);
 
-  const Encoding& addresses() const { return addresses_; }
+  const Encoding& addresses() const& { return addresses_; }
+  Encoding addresses() && { return std::move(addresses_); }
   Index payload_bytes() const { return addresses_.elements() * addresses_.element_bytes(); }
   /// The bytes of the source that are read, relative to its pointer.
   Interval source_extent() const { return addresses_.source_extent(); }

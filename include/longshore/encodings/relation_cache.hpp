@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <utility>
 #include <variant>
 
 #include "longshore/encodings/backing_store.hpp"
@@ -18,7 +19,8 @@ class CachedRelation {
  public:
   CachedRelation(Encoding encoding, KeptProgram kept);
 
-  const Encoding& encoding() const { return encoding_; }
+  const Encoding& encoding() const& { return encoding_; }
+  Encoding encoding() && { return std::move(encoding_); }
   KeptProgram kept() const { return KeptProgram(compiled_.index()); }
   /// Null where something else is kept.
   const RelationProgram* program() const { return std::get_if<RelationProgram>(&compiled_); }

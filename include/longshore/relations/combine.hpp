@@ -49,8 +49,8 @@ class Combine {
   void apply(std::byte* destination, const std::byte* source, const BlockLoops& loops) const {
     apply_(*this, destination, source, loops);
   }
-  const ScalarBytes& alpha() const { return alpha_; }
-  const ScalarBytes& beta() const { return beta_; }
+  ScalarBytes alpha() const { return alpha_; }
+  ScalarBytes beta() const { return beta_; }
   bool conjugate() const { return conjugate_; }
 
  private:

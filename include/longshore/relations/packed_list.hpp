@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 
 #include "longshore/relations/offset_runs.hpp"
 #include "longshore/sequences/packed_integers.hpp"
@@ -26,8 +27,10 @@ class PackedList {
   Index unit() const { return unit_; }    ///< bytes
   Index source_base() const { return source_base_; }
   Index destination_base() const { return destination_base_; }
-  const PackedIntegers& source() const { return source_; }
-  const PackedIntegers& destination() const { return destination_; }
+  const PackedIntegers& source() const& { return source_; }
+  PackedIntegers source() && { return std::move(source_); }
+  const PackedIntegers& destination() const& { return destination_; }
+  PackedIntegers destination() && { return std::move(destination_); }
   /// Throws `Error(overflow)` where an offset does not fit in 64 bits.
   Interval source_extent() const;
   Interval destination_extent() const { return inverse().source_extent(); }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <utility>
 
 #include "longshore/sequences/bitmap.hpp"
 #include "longshore/sequences/fixed_integers.hpp"
@@ -49,8 +50,10 @@ class EliasFano {
   void read(Index first, Index n, Index* out) const;
 
   Index memory_bytes() const { return low_.memory_bytes() + high_.memory_bytes(); }
-  const FixedIntegers& low() const { return low_; }
-  const Bitmap& high() const { return high_; }
+  const FixedIntegers& low() const& { return low_; }
+  FixedIntegers low() && { return std::move(low_); }
+  const Bitmap& high() const& { return high_; }
+  Bitmap high() && { return std::move(high_); }
   /// Puts together what `low().words()` and `high().words()` gave.
   /// Throws `Error(argument)` where it is no ascending sequence.
   static EliasFano from_words(Index size, Index universe, std::span<const std::uint64_t> low,

@@ -94,8 +94,8 @@ std::unique_ptr<Mover> bind(const BlockPlan& plan, CommHandle comm, XArray sourc
   mine.failure = attempt([&] {
     if (options.proxy && messages.messages && !threads_may_call_mpi())
       throw Error(ErrorKind::argument,
-                  "a proxy has to send MPI messages beside this thread: initialise MPI with "
-                  "MPI_Init_thread and MPI_THREAD_MULTIPLE, or bind without proxy");
+                  "a proxy has to send MPI messages beside this thread: initialise MPI with MPI_Init_thread and "
+                  "MPI_THREAD_MULTIPLE, or bind without proxy");
     mover = make_mpi_mover(communicator, routes.compile(), std::move(messages), routes.moved_bytes(),
                            bound_memory(source, destination), obstacle, options.proxy);
     if (options.proxy) mover = make_proxy_mover(std::move(mover));

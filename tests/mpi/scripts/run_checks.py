@@ -24,7 +24,8 @@ LIMIT_S = float(os.environ.get("LONGSHORE_CHECK_LIMIT_S", 600))
 
 def say(*words):
     if ME == 0:
-        print(">>>", *words, flush=True)
+        sys.stdout.write(" ".join((">>>", *words)) + "\n")  # at once: another rank may end the job at any time
+        sys.stdout.flush()
 
 
 def named(words):
@@ -43,6 +44,7 @@ def run(words):
 
 for words in [name for given in sys.argv[1:] for name in named(given)]:
     say("begins", words)
+    WORLD.Barrier()  # whoever ends the job ends it in this check
     begin = time.monotonic()
     faulthandler.dump_traceback_later(LIMIT_S)
     try:
