@@ -3,21 +3,10 @@
 /// extents. In a moment, and in memory that the bytes account for.
 #pragma once
 
-#include <ctime>
-#include <iostream>
-
+#include "fuzz/hostile.hpp"
 #include "support/relations.hpp"
-#include "support/seal.hpp"
 
 namespace longshore::test {
-
-inline void require(bool good, const Bytes& bytes, const char* what) {
-  if (good) return;
-  std::cerr << what << ':' << std::hex;
-  for (const auto byte : bytes) std::cerr << ' ' << int(byte);
-  std::cerr << '\n';
-  std::abort();
-}
 
 inline void check_decoded(const Encoding& encoding, const Bytes& bytes) {
   std::string reason;
@@ -56,18 +45,7 @@ inline void check_decoded(const Encoding& encoding, const Bytes& bytes) {
 
 /// True where the bytes are an encoding.
 inline bool check_encoding(const Bytes& bytes) {
-  constexpr double patience = 30;  // seconds; what is followed instead of refused takes hours
-  const auto start = std::clock();
-  bool good = false;
-  try {
-    check_decoded(Encoding::from_bytes(bytes), bytes);
-    good = true;
-  } catch (const Error& error) {
-    require(error.kind() == ErrorKind::argument, bytes, "has an error of another kind");
-    for (const char c : std::string(error.what())) require(c >= ' ' && c <= '~', bytes, "has an unprintable error");
-  }
-  require(double(std::clock() - start) / CLOCKS_PER_SEC < patience, bytes, "takes too long");
-  return good;
+  return check_read(bytes, [&] { check_decoded(Encoding::from_bytes(bytes), bytes); });
 }
 
 }  // namespace longshore::test

@@ -3,25 +3,11 @@
 /// races. In a moment, and in memory that the bytes account for.
 #pragma once
 
-#include <cstdlib>
-#include <ctime>
-#include <iostream>
-
+#include "fuzz/hostile.hpp"
 #include "longshore/plans/block_algebra.hpp"
 #include "longshore/plans/block_builders.hpp"
-#include "support/seal.hpp"
 
 namespace longshore::test {
-
-using Bytes = std::vector<std::byte>;
-
-inline void require(bool good, const Bytes& bytes, const char* what) {
-  if (good) return;
-  std::cerr << what << ':' << std::hex;
-  for (const auto byte : bytes) std::cerr << ' ' << int(byte);
-  std::cerr << '\n';
-  std::abort();
-}
 
 /// As many blocks, pairs of neighbours and motions by hand as are read.
 constexpr Index most_read = 1 << 12;
@@ -46,23 +32,6 @@ inline void check_plan(const BlockPlan& plan, const Bytes& bytes) {
     require(!plan.rank() || from == *plan.rank() || to == *plan.rank(), bytes, "holds what its rank takes no part in");
     require(!motion.to_string().empty(), bytes, "has nothing to say");
   }
-}
-
-/// Calls `read`, which throws an `Error(argument)` in printable words or holds. True where it holds.
-template <class Read>
-bool check_read(const Bytes& bytes, Read&& read) {
-  constexpr double patience = 30;  // seconds of the processor; what is followed instead of refused takes hours
-  const auto start = std::clock();
-  bool good = false;
-  try {
-    read();
-    good = true;
-  } catch (const Error& error) {
-    require(error.kind() == ErrorKind::argument, bytes, "has an error of another kind");
-    for (const char c : std::string(error.what())) require(c >= ' ' && c <= '~', bytes, "has an unprintable error");
-  }
-  require(double(std::clock() - start) / CLOCKS_PER_SEC < patience, bytes, "takes too long");
-  return good;
 }
 
 /// True where the bytes are a plan, or a floor plan.
