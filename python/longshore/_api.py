@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _arrays, _core
 from ._core import AddressRelation, Encoding, Layout, Motion, Mover, PutSender
-from ._mistakes import check, flag
+from ._mistakes import check, count, flag
 from ._words import short, size_in_bytes
 from .errors import ArgumentError, ArgumentTypeError, DTypeError, LayoutError, LocalArrayError, ShapeError
 
@@ -189,40 +189,56 @@ def plan(source: Layout | str, destination: Layout | str, dtype: Any, axes: Sequ
     return MotionPlan(source, destination, dtype, axes)
 
 
-def scatter(array: Any, layout: Layout | str) -> list[np.ndarray]:
-    """Deals a whole array to a layout: one new local array for each of its ranks, in the order of `layout.ranks`.
+def scatter(array: Any, layout: Layout | str, *, comm: Any = None, root: int = 0) -> Any:
+    """Deals a whole array to a layout.
 
-    For ranks of this process; not collective. Raises ShapeError where the array has another shape than the layout."""
+    Without `comm`: one new local array for each of the layout's ranks, in the order of `layout.ranks`. With an mpi4py
+    communicator (collective): `array` is the whole array of rank `root` and is not looked at elsewhere; the result is
+    this rank's new local array (None where it owns nothing). The layout is a text where the shape is the array's, so
+    not with `comm`. Raises ShapeError where the array has another shape than the layout, ArgumentError for a root
+    outside the communicator, and what `redistribute` raises."""
+    if comm is not None:
+        from . import _mpi
+
+        def prepare() -> tuple[np.ndarray | None, Layout]:
+            to = _layout(layout, "layout")
+            whole = _whole_at(root, to, comm)
+            return (np.ascontiguousarray(_shaped(array, to)) if comm.Get_rank() == root else None), whole
+
+        source, whole = _mpi.together(comm, prepare)
+        return redistribute(source, whole, layout, comm=comm)
     array = _arrays.as_array(array)
     layout = _layout(layout, "layout", array.shape)
-    if array.shape != layout.shape:
-        raise ShapeError(f"the array has shape {array.shape}, the layout {layout.shape}")
-    array, whole = _whole(array, layout.shape)
+    array, whole = _whole(_shaped(array, layout), layout.shape)
     parts = empty(layout, array.dtype)
     plan(whole, layout, array.dtype).bind([array], parts)()
     return parts
 
 
-def gather(parts: Any, layout: Layout, out: np.ndarray | None = None) -> np.ndarray:
-    """The whole array again from one local array for each rank of the layout (a sequence or a mapping from rank).
+def gather(parts: Any, layout: Layout, out: np.ndarray | None = None, *, comm: Any = None, root: int = 0) -> Any:
+    """The whole array again, of local arrays as a layout has them.
 
-    For ranks of this process; not collective. Where every process of an MPI job has its own local array, a
-    redistribution to a layout of one rank brings them together. Raises ArgumentError, ShapeError and DTypeError."""
+    Without `comm`: `parts` has one local array for each rank of the layout (a sequence or a mapping from rank). With an
+    mpi4py communicator (collective): `parts` is this rank's local array (None where it owns nothing), and the whole
+    array is rank `root`'s; the others get None, and their `out` is not looked at. `out` receives the result instead of
+    new memory. Raises ArgumentError, ShapeError and DTypeError, and what `redistribute` raises."""
+    if comm is not None:
+        from . import _mpi
+
+        def prepare() -> tuple[np.ndarray | None, Layout]:
+            whole = _whole_at(root, _layout(layout, "layout"), comm)
+            return (_shaped(out, whole, "out") if out is not None and comm.Get_rank() == root else None), whole
+
+        target, whole = _mpi.together(comm, prepare)
+        return redistribute(parts, layout, whole, out=target, comm=comm)
     layout = _layout(layout, "layout")
-    whole_text = f"({', '.join('*' * layout.ndim)}) on 1"
     arrays = _arrays.by_rank(
-        parts,
-        layout.ranks,
-        "source",
-        f'where each process of an MPI job has one, redistribute(local, layout, "{whole_text}", comm=comm) brings all '
-        "to rank 0",
+        parts, layout.ranks, "source", "where each process of an MPI job has one, gather(local, layout, comm=comm)"
     )
     dtype = next(iter(arrays.values())).dtype
     if out is None:
         out = np.empty(layout.shape, dtype, order=layout.order)
-    elif out.shape != layout.shape:
-        raise ShapeError(f"out has shape {out.shape}, the layout {layout.shape}")
-    target, whole = _whole(out, layout.shape, copy=False)
+    target, whole = _whole(_shaped(out, layout, "out"), layout.shape, copy=False)
     plan(layout, whole, dtype).bind(arrays, [target])()
     return out
 
@@ -429,6 +445,21 @@ def _local_parts(arrays: Any, rank: int, layout: Layout, dtype: np.dtype) -> dic
     if arrays is None:
         return {rank: np.empty(layout.local_shape(rank), dtype)} if layout.local_size(rank) == 0 else {}
     return {rank: _arrays.as_array(arrays)}
+
+
+def _shaped(array: Any, layout: Layout, name: str = "the array") -> np.ndarray:
+    """An array that has a layout's shape."""
+    array = _arrays.as_array(array)
+    if array.shape != layout.shape:
+        raise ShapeError(f"{name} has shape {array.shape}, the layout {layout.shape}")
+    return array
+
+
+def _whole_at(root: int, layout: Layout, comm: Any) -> Layout:
+    """The layout that has everything at one rank of a communicator."""
+    if (rank := count(root, "root")) >= comm.Get_size():
+        raise ArgumentError(f"root is {rank}; the communicator has ranks 0 to {comm.Get_size() - 1}")
+    return Layout(_arrays.whole_text(layout.ndim), layout.shape, ranks=[rank])
 
 
 def _whole(array: np.ndarray, shape: tuple[int, ...], *, copy: bool = True) -> tuple[np.ndarray, Layout]:

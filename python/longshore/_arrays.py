@@ -187,7 +187,12 @@ def _aligned(size: int) -> np.ndarray:
 
 def whole_layout(shape: Sequence[int], order: str = "C") -> _core.Layout:
     """The layout of one rank that has everything."""
-    return _core.Layout(f"({', '.join('*' * len(shape))}) on 1, order={order}", shape)
+    return _core.Layout(f"{whole_text(len(shape))}, order={order}", shape)
+
+
+def whole_text(ndim: int) -> str:
+    """Its text."""
+    return f"({', '.join('*' * ndim)}) on 1"
 
 
 def empty_local(layout: _core.Layout, rank: int, dtype: np.dtype, memory: Any = None) -> np.ndarray:

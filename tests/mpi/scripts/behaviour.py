@@ -364,3 +364,33 @@ def destroyed_in_flight():
         del mover
         gc.collect()
         WORLD.Barrier()
+
+
+@check
+def scattered_and_gathered():
+    """What one rank has whole goes to all ranks and comes back, whoever it is; it is told what is wrong with it."""
+    whole = np.arange(56.0 * 18).reshape(SHAPE)
+    last = P - 1
+    for root in {0, last}:
+        for layout in (*layouts(), ls.Layout("(*, BLOCK) on 1, order=F", SHAPE, ranks=[last])):
+            for given in (whole, np.asfortranarray(whole), whole[::-1]):
+                local = ls.scatter(given if ME == root else None, layout, comm=WORLD, root=root)
+                assert (local is None) == (layout.local_size(ME) == 0)
+                for out in (None, np.empty(SHAPE)):
+                    again = ls.gather(local, layout, out, comm=WORLD, root=root)
+                    assert ME == root or again is None
+                    if ME == root:
+                        assert out is None or again is out
+                        np.testing.assert_array_equal(again, given)
+    layout = layouts()[0]
+    local = ls.scatter(whole, layout, comm=WORLD)
+    short = np.empty((3, 18)) if ME == last else whole
+    raises_everywhere(ls.ShapeError, lambda: ls.scatter(short, layout, comm=WORLD, root=last), "(3, 18)", "(56, 18)")
+    raises_everywhere(ls.ShapeError, lambda: ls.gather(local, layout, short, comm=WORLD, root=last), "out has shape")
+    raises_everywhere(ls.ArgumentError, lambda: ls.scatter(whole, layout, comm=WORLD, root=P), f"root is {P}")
+    raises_everywhere(ls.ArgumentError, lambda: ls.gather(local, layout, comm=WORLD, root=-1), "root is -1")
+    raises_everywhere(ls.ArgumentError, lambda: ls.gather(local, str(layout), comm=WORLD), "says no shape")
+    if P > 1:
+        raises_everywhere(
+            ls.DisagreementError, lambda: ls.gather(local, layout, comm=WORLD, root=int(ME == last)), f"rank {last}"
+        )
