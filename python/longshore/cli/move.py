@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     type=Size(),
     metavar="SIZE",
     help="Stay within this much memory, such as 256MiB; under mpiexec, each process.  [default: a quarter of what is "
-    "free, at most 1GiB]",
+    "free, at most 1GiB, divided among the processes]",
 )
 @click.option("--verify", is_flag=True, help="Read both stores back and compare them before DST appears.")
 @click.option("--threads", type=click.IntRange(1, 1024), metavar="N", help="Threads to use.  [default: the processors]")

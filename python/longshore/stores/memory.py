@@ -65,7 +65,7 @@ def _groups() -> Iterator[tuple[Path, str, str, tuple[str, str]]]:
 
 
 def default_ceiling(processes: int = 1) -> int:
-    """A quarter of what is available, at most 1 GiB, shared by the processes of this machine. More helps no move that
+    """A quarter of what is available, at most 1 GiB, divided among the processes of the job. More helps no move that
     was measured: how much of it a move takes is decided by what its windows cost."""
     available = available_bytes()
     whole = 1 << 30 if available is None else min(1 << 30, available // 4)
