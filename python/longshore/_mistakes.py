@@ -164,7 +164,7 @@ def _item(kind: ast.expr) -> ast.expr | None:
 
 def _items(value: Any) -> list[Any] | None:
     """What a list or anything like it has in it."""
-    if isinstance(value, (str, bytes, Mapping)):
+    if isinstance(value, (str, bytes, Mapping, Iterator)):  # an iterator could be looked through only once
         return None
     try:
         return list(value)

@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _arrays, _core
 from ._mistakes import check
-from .errors import ArgumentError
+from .errors import ArgumentError, ShapeError
 
 
 class Grid(np.ndarray):
@@ -138,6 +138,7 @@ class Grid(np.ndarray):
 
     def on(self, region: _core.Region) -> np.ndarray:
         """A view of the elements of a region. Raises ArgumentError where it reaches beyond the grid."""
+        check("region", region, "Region")
         return np.asarray(self)[region.slices(self._placed())]
 
     @property
@@ -164,8 +165,10 @@ class _Global:
     def _local(self, key: Any) -> tuple[Any, ...]:
         lower, upper = self._region.lower, self._region.upper
         keys = list(key) if isinstance(key, tuple) else [key]
-        if Ellipsis in keys:
-            where = keys.index(Ellipsis)
+        dots = [k for k, each in enumerate(keys) if each is Ellipsis]
+        if len(dots) > 1:
+            raise ArgumentError("more than one ellipsis")
+        for where in dots:
             keys[where : where + 1] = [slice(None)] * (len(lower) - len(keys) + 1)
         keys += [slice(None)] * (len(lower) - len(keys))
         if len(keys) != len(lower):
@@ -179,11 +182,14 @@ class _Global:
             return index - lower
 
         if not isinstance(key, slice):
-            return inside(key.__index__(), upper - 1)
+            check(f"the index in dimension {d}", key, "int")
+            return inside(operator.index(key), upper - 1)
+        for what, end in (("start", key.start), ("stop", key.stop), ("step", key.step)):
+            check(f"the {what} of the slice in dimension {d}", end, "int | None")
         if key.step is not None and key.step <= 0:
             raise ArgumentError(f"step {key.step} in dimension {d}: global slices go upwards")
-        first = lower if key.start is None else key.start.__index__()
-        last = upper if key.stop is None else key.stop.__index__()
+        first = lower if key.start is None else operator.index(key.start)
+        last = upper if key.stop is None else operator.index(key.stop)
         return slice(inside(first, upper), inside(max(first, last), upper), key.step)
 
     def __getitem__(self, key: Any) -> Any:
@@ -239,8 +245,15 @@ class XArray(Sequence):
         """The elements' dtype."""
         self.blocks = blocks
         """The floor plan."""
-        self.ghost = tuple([ghost] * blocks.ndim if isinstance(ghost, (int, np.integer)) else ghost)
+        widths: Any = [ghost] * blocks.ndim if np.ndim(ghost) == 0 else ghost
+        self.ghost = tuple(operator.index(width) for width in widths)
         """Ghost cells on both sides, a dimension each."""
+        if len(self.ghost) != blocks.ndim:
+            raise ShapeError(f"ghost has {len(self.ghost)} numbers; the blocks have {blocks.ndim} dimensions")
+        if rank is not None and (comm is not None or rank < 0):
+            raise ArgumentError(
+                "with comm= an XArray has this rank's blocks; leave rank= out" if rank >= 0 else f"rank is {rank}"
+            )
         self.order: Any = order
         """The memory order of every grid."""
         if comm is not None:
@@ -276,6 +289,7 @@ class XArray(Sequence):
 
     def __getitem__(self, block: int) -> Grid:  # type: ignore[override]
         """The Grid of a block. Raises ArgumentError where it has no storage here, naming its owner."""
+        check("block", block, "int")
         if block not in self._views:
             self._grids.region(block)  # raises
         return self._views[block]

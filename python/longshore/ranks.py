@@ -167,7 +167,10 @@ def _file(name: str) -> np.ndarray:
     with open(name, "rb") as file:
         if file.read(6) == b"\x93NUMPY":
             file.seek(0)
-            array = np.load(file, allow_pickle=False)
+            try:
+                array = np.load(file, allow_pickle=False)
+            except (ValueError, EOFError) as error:
+                raise ArgumentError(f"{name} cannot be read: {error}") from None
             if array.dtype.kind not in "iu":
                 raise ArgumentError(f"{name} has elements of {array.dtype}, not integers")
             return np.ascontiguousarray(array.reshape(-1), dtype=np.int64)

@@ -21,9 +21,12 @@ void Mover::make_ready() {
   if (state_ == State::moving)
     throw Error(ErrorKind::argument, "this move has been started already: wait() for it first");
   for (const auto& [keeper, what, number] : memory_)
-    if (const auto change = keeper ? keeper->change() : std::string(); !change.empty())
-      throw Error(ErrorKind::buffer, std::string("the ") + what + " " + std::to_string(number) + " " + change +
-                                         " since the move was bound: bind it anew");
+    if (const auto change = keeper && looks_ ? keeper->change() : std::string(); !change.empty()) {
+      const Error error(ErrorKind::buffer, std::string("the ") + what + " " + std::to_string(number) + " " + change +
+                                               " since the move was bound: bind it anew");
+      give_up(error);
+      throw error;
+    }
   state_ = State::idle;  // should what follows fail
 }
 

@@ -11,7 +11,10 @@ namespace {
 
 class ProxyMover final : public Mover {
  public:
-  explicit ProxyMover(std::unique_ptr<Mover> mover) : mover_(std::move(mover)), thread_([this] { serve(); }) {}
+  /// The arrays are looked at by whoever starts: Python's want its lock, which who destroys a mover may hold while the
+  /// thread goes on.
+  explicit ProxyMover(std::unique_ptr<Mover> mover)
+      : Mover(looked_at_for(*mover)), mover_(std::move(mover)), thread_([this] { serve(); }) {}
   ~ProxyMover() override {
     {
       std::unique_lock lock(mutex_);

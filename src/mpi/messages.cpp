@@ -9,6 +9,8 @@ namespace longshore::mpi {
 namespace {
 
 constexpr Index longest_message = Index{1} << 30;
+/// After so many a receive that was taken back has ended, unless it was under way.
+constexpr int most_polls = 1000;
 
 Index round64(Index bytes) { return checked_mul(ceil_div(bytes, 64), 64); }
 
@@ -92,11 +94,12 @@ class WholeMessages final : public Messages {
       for (const auto& end : *ends) bytes += Index(sizeof end) + end.message->workspace_bytes();
     return bytes;
   }
-  void abandon() override {
+  bool abandon() override {
+    bool active = false;
     for (auto* ends : {&in_, &out_})
-      for (auto& end : *ends) end.transfer.abandon();
-    if (std::any_of(out_.begin(), out_.end(), [](const End& e) { return e.transfer.active(); }))
-      static_cast<void>(staging_.memory.release());  // MPI may still read it
+      for (auto& end : *ends) end.transfer.abandon(), active |= end.transfer.active();
+    if (active) static_cast<void>(staging_.memory.release());
+    return active;
   }
 
  private:
@@ -178,10 +181,11 @@ class PacketStream {
     return progress;
   }
 
-  void abandon() {
+  bool abandon() {
     bool active = false;
     for (auto& slot : slots_) slot.transfer.abandon(), active |= slot.transfer.active();
     if (active) static_cast<void>(staging_->memory.release());
+    return active;
   }
 
  private:
@@ -231,7 +235,10 @@ class PacketedMessages final : public Messages {
   }
   Index staging_bytes() const override { return in_.bytes() + out_.bytes(); }
   Index workspace_bytes() const override { return in_.workspace_bytes() + out_.workspace_bytes(); }
-  void abandon() override { in_.abandon(), out_.abandon(); }
+  bool abandon() override {
+    const bool in = in_.abandon(), out = out_.abandon();
+    return in || out;
+  }
 
  private:
   std::shared_ptr<Communicator> communicator_;
@@ -313,10 +320,14 @@ void Transfer::abandon() {
       MPI_Request_free(&request);
       continue;
     }
+    // One that is being received cannot be taken back either, and never ends where the sender has ended.
     MPI_Cancel(&request);
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    int ended = 0;
+    for (int polls = 0; !ended && polls < most_polls; ++polls)
+      if (MPI_Test(&request, &ended, MPI_STATUS_IGNORE) != MPI_SUCCESS) break;
+    if (ended) request = MPI_REQUEST_NULL;
   }
-  if (!sending_) requests_.clear();
+  if (!sending_) std::erase(requests_, MPI_REQUEST_NULL);
 }
 
 }  // namespace longshore::mpi

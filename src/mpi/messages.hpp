@@ -29,8 +29,9 @@ class Messages {
   virtual Index staging_bytes() const = 0;
   /// All that is held: buffers, and what packs and unpacks them.
   virtual Index workspace_bytes() const = 0;
-  /// Gives up what is in flight, for a mover that is destroyed before wait().
-  virtual void abandon() = 0;
+  /// Gives up what is in flight, for a mover that is destroyed before wait(). True where MPI may still read or write
+  /// the arrays; buffers of which that is so are kept for good.
+  [[nodiscard]] virtual bool abandon() = 0;
 };
 
 /// Of what packs and unpacks these messages.
@@ -54,6 +55,7 @@ class Transfer {
   void receive(MPI_Comm comm, int peer, int tag, std::byte* data, Index bytes);
   bool test();  ///< true once, when all of it has arrived or left; false when idle
   bool active() const { return !requests_.empty(); }
+  /// Takes a receive back, leaves a send to MPI. Active afterwards: MPI may still write or read the data.
   void abandon();
 
  private:

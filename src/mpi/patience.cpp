@@ -32,13 +32,18 @@ void Patience::look(const std::vector<Awaited>& awaited) {
     suspect_ = first == awaited.end() ? -1 : first->rank;
     return;
   }
-  const std::string who = "rank " + std::to_string(suspect_), me = "rank " + std::to_string(communicator_->rank());
-  throw Error(ErrorKind::transport,
-              before->left ? who + " has given up this move, for its mover failed or was destroyed, while " + me +
-                                 " waited for it: what was to be written holds anything; bind the mover anew"
-                           : who + " (process " + std::to_string(communicator_->process_number(suspect_)) +
-                                 " of this node) has ended while " + me +
-                                 " waited for it: what was to be written holds anything");
+  if (before->left) throw given_up(*communicator_, suspect_);
+  throw Error(ErrorKind::transport, "rank " + std::to_string(suspect_) + " (process " +
+                                        std::to_string(communicator_->process_number(suspect_)) +
+                                        " of this node) has ended while rank " + std::to_string(communicator_->rank()) +
+                                        " waited for it: what was to be written holds anything");
+}
+
+Error given_up(const Communicator& communicator, int rank) {
+  return Error(ErrorKind::transport, "rank " + std::to_string(rank) +
+                                         " has given up this move, for its mover failed or was destroyed, while " +
+                                         "rank " + std::to_string(communicator.rank()) +
+                                         " waited for it: what was to be written holds anything; bind the mover anew");
 }
 
 }  // namespace longshore::mpi

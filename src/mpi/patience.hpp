@@ -14,6 +14,9 @@ struct Awaited {
   bool left = false;  ///< has given up what it is waited for
 };
 
+/// What to throw where a rank has given up a move that this one takes part in.
+Error given_up(const Communicator& communicator, int rank);
+
 /// For loops that wait: told whenever nothing got on, it looks twice a second at those who are waited for. One that
 /// was gone at two looks, with nothing having got on in between, is an error: what it had sent before has arrived by
 /// then. Processes of other nodes cannot be seen; those that are stopped or slow are not gone.

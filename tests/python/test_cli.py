@@ -201,3 +201,28 @@ def test_impossible_ceiling(call):
     assert code == 3 and "at least" in err and os.listdir(".") == ["a.npy"]
     least = err.split("--max-mem ")[-1].strip()
     assert call("move", "a.npy", "x", "--to", BLOCKS, "--max-mem", least)[0] == 0
+
+
+def test_names_that_the_terminal_cannot_show(tmp_path):
+    np.save(tmp_path / "é.npy", np.arange(4))
+    done = subprocess.run(
+        [sys.executable, "-m", "longshore.cli", "move", "é.npy", "éd", "--to", "(BLOCK) on 2"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+    )
+    assert (done.returncode, sorted(os.listdir(tmp_path))) == (0, ["é.npy", "éd"]), done.stderr
+
+
+def test_words_of_other_programs_are_theirs(call):
+    code, _, err = call("move", "--", "--debug", "b.npy")
+    assert code != 0 and "--debug" in err
+
+
+def test_files_of_ranks_that_are_none(call):
+    np.save("objects.npy", np.array([1, None], dtype=object), allow_pickle=True)
+    with open("short.npy", "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00")
+    for name in ("objects.npy", "short.npy"):
+        code, _, err = call("ranks", "explain", name)
+        assert code == 2 and f"{name} cannot be read" in err and "internal" not in err

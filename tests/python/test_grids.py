@@ -203,3 +203,38 @@ def test_complex_parts():
     grid.imag = 3
     grid.real = 4
     assert (grid.interior == 4 + 3j).all()
+
+
+def test_what_makes_no_sense_is_told():
+    blocks = FloorPlan.even(Region.of_shape((6, 4)), 2)
+    u = ls.XArray(blocks, "f8", ghost=np.array(1))
+    assert u.ghost == (1, 1)
+    for ghost in ((), (1, 1, 1)):
+        with pytest.raises(ls.ShapeError, match="the blocks have 2 dimensions"):
+            ls.XArray(blocks, "f8", ghost=ghost)
+    with pytest.raises(ls.ArgumentTypeError, match="ghost is <generator"):
+        ls.XArray(blocks, "f8", ghost=(1 for _ in range(2)))
+    with pytest.raises(ls.ArgumentError, match="rank is -1"):
+        ls.XArray(blocks, "f8", rank=-1)
+    grid = u[0]
+    for key in (1.5, None, "x", np.array([1, 2]), slice(0, 2, 1.5), slice("a", None)):
+        with pytest.raises(ls.ArgumentTypeError, match="in dimension 0"):
+            grid.at[key]
+    with pytest.raises(ls.ArgumentError, match="more than one ellipsis"):
+        grid.at[..., ...]
+    for call, words in (
+        (lambda: grid.on((2, 2)), "region is"),
+        (lambda: u[0:2], "block is"),
+        (lambda: u[[0]], "block"),
+    ):
+        with pytest.raises(ls.ArgumentTypeError, match=words):
+            call()
+
+
+def test_a_proxy_may_be_dropped_while_it_moves():
+    one, other = (FloorPlan.even(Region.of_shape((400, 400)), n) for n in (4, 2))
+    u, v = ([np.ones(region.shape, order="F") for region in blocks] for blocks in (one, other))
+    for _ in range(100):
+        mover = ls.BlockPlan.copy_between(one, other).bind(u, v, proxy=True)
+        mover.start()
+        del mover

@@ -465,3 +465,30 @@ def test_docstrings():
         for test in finder.find(what, globs={**vars(ls), "np": np, "stores": stores, "path": f"{what.__name__}.npy"}):
             runner.run(test)
     assert runner.summarize() == doctest.TestResults(failed=0, attempted=9)
+
+
+@pytest.mark.parametrize(
+    "wrong, words",
+    [
+        ({"force": "no"}, "force is 'no'; it must be True or False"),
+        ({"proxy": 1}, "proxy is 1; it must be True or False"),
+        ({"domain": (8, 8)}, r"domain is \(8, 8\); it must be a Region or None"),
+        ({"offset": "12"}, "offset is '12'; it must be an integer or None"),
+        ({"offset": 1.5}, "offset is 1.5"),
+        ({"threads": "two"}, "threads is 'two'"),
+        ({"dataset": 3}, "dataset is 3"),
+    ],
+)
+def test_arguments_that_make_no_sense(wrong, words):
+    u = filled(rows(), WHOLE)
+    with pytest.raises(ArgumentError, match=words):
+        stores.save(u, "keep.npy", **wrong)
+    assert os.listdir() == []
+
+
+@needs_h5py
+@pytest.mark.parametrize("name", ["x\0y", ".", "./b", "g/../c"])
+def test_names_that_are_no_datasets(name):
+    with pytest.raises(ArgumentError, match="is no name of a dataset"):
+        stores.save(filled(rows(), WHOLE), "a.h5", dataset=name)
+    assert os.listdir() == []

@@ -431,6 +431,17 @@ def test_force_takes_no_data_away(here, precious):
             os.rmdir("e")
 
 
+def test_flags_and_names_are_checked(here):
+    np.save("a.npy", sample((8, 5)))
+    for wrong in ({"force": "no"}, {"verify": "no"}):
+        with pytest.raises(ArgumentError, match="is 'no'; it must be True or False"):
+            move("a.npy", "b.npy", **wrong)
+    for name in ("b\0.npy", "b\ud800.npy"):
+        with pytest.raises(StoreError, match="is no file name"):
+            move("a.npy", name)
+    assert os.listdir() == ["a.npy"]
+
+
 def test_windows_are_the_cheapest(here):
     """What is chosen with more memory is hardly ever thought to be slower, and no more is taken than helps."""
     for shape, itemsize, source, destination, axes in [

@@ -74,6 +74,13 @@ class Mover {
   /// `memory` is held as long as the mover, and looked at before each move.
   explicit Mover(std::vector<BoundMemory> memory = {}) : memory_(std::move(memory)) {}
   bool under_way() const { return state_ == State::moving; }
+  /// Of a mover that this one carries out: this one holds the memory too, and looks at it in place of the other.
+  static std::vector<BoundMemory> looked_at_for(Mover& other) {
+    other.looks_ = false;
+    return other.memory_;
+  }
+  /// Somebody may read or write the arrays after this mover is gone: they are never let go.
+  void keep_memory_for_good() { new std::vector<BoundMemory>(std::move(memory_)); }
 
  private:
   enum class State { idle, moving, moved };
@@ -82,10 +89,13 @@ class Mover {
   virtual bool advance() = 0;  ///< a bounded piece of work; true when the move is complete
   virtual void finish() = 0;
   virtual void at_once() { begin(), finish(); }
+  /// An array is not what it was: this mover will do no more, and those who wait for it should hear that.
+  virtual void give_up(const Error&) {}
 
   class Turn;
   void make_ready();
   std::vector<BoundMemory> memory_;
+  bool looks_ = true;  ///< at the memory, before each move
   State state_ = State::idle;
   std::atomic<const char*> call_ = nullptr;  ///< that a thread is in
 };

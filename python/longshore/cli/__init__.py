@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import sys
 import time
@@ -70,8 +71,15 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 def run(arguments: list[str]) -> int:
     """Runs the command line and returns the exit code. Every error becomes words on stderr."""
-    debug = "--debug" in arguments
-    arguments = [word for word in arguments if word != "--debug"]
+    # An option of any subcommand, up to where the words of somebody else's program may begin.
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    if arguments[:2] == ["ranks", "profile"]:
+        end = 2
+    debug = "--debug" in arguments[:end]
+    arguments = [word for word in arguments[:end] if word != "--debug"] + arguments[end:]
+    for stream in (sys.stdout, sys.stderr):  # names of files may have what a terminal cannot show
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         # Not command.main(): it would turn a reader that goes away into exit code 1.
         with command.make_context("longshore", arguments) as context:

@@ -20,12 +20,13 @@ from typing import Any
 import numpy as np
 
 from .. import _core, _mpi, regions
+from .._mistakes import check, flag
 from .._words import size_in_bytes
 from .._xarray import XArray
 from ..errors import ArgumentError, MemoryLimitError, StoreError
 from .ends import ElementsEnd, Hdf5End, end_of
 from .memory import usable_processors
-from .publish import Publication
+from .publish import Publication, file_name
 from .team import Alone, MpiTeam, Team
 
 _PIECE_BYTES = 8 << 20  # enough for a file to be fast, and it stays in a cache
@@ -270,6 +271,12 @@ def bind(
     writing = isinstance(source, XArray)
 
     def prepare() -> tuple[XArray, _core.Region, ElementsEnd | Hdf5End, str, tuple[int, ...], int]:
+        for what, value in (("ghost", ghost), ("proxy", proxy), ("force", force)):
+            flag(value, what)
+        check("domain", domain, "Region | None")
+        check("offset", offset, "int | None")
+        check("dataset", dataset, "str | None")
+        check("threads", threads, "int | None")
         array, name = (source, destination) if writing else (destination, source)
         if not isinstance(array, XArray) or not isinstance(name, (str, os.PathLike)):
             raise ArgumentError(
@@ -301,7 +308,13 @@ def bind(
         where = array.blocks.bounding if domain is None else domain
         workers = 1 if comm is not None else threads or min(16, usable_processors())
         end = end_of(
-            os.path.abspath(name), where.shape, array.dtype, workers, order=order, offset=offset, dataset=dataset
+            os.path.abspath(file_name(name)),
+            where.shape,
+            array.dtype,
+            workers,
+            order=order,
+            offset=offset,
+            dataset=dataset,
         )
         if writing:
             _check_cover(array, where)

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from .._words import short
 from ..errors import ArgumentError, DTypeError, LongshoreError, ShapeError, StoreError
 from .boxes import Box, FileArray, Files, create_array_file, open_plain, sync_file
 from .npy import MAX_INDEX, encode_header, open_npy
@@ -147,6 +148,8 @@ class Hdf5End:
     def __init__(self, path: str, shape: tuple[int, ...], dtype: np.dtype, dataset: str | None) -> None:
         if not isinstance(dataset, str) or not dataset.strip("/"):
             raise ArgumentError(f"say with dataset= which dataset of {path} it is")
+        if "\0" in dataset or {".", ".."} & set(dataset.split("/")):
+            raise ArgumentError(f"dataset {short(dataset)} is no name of a dataset")
         self.path, self._shape, self._dtype, self._dataset = path, shape, dtype, dataset
         try:
             import h5py

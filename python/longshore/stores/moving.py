@@ -18,12 +18,12 @@ import numpy as np
 from .. import _core
 from .._api import plan
 from .._core import Layout
-from .._mistakes import check
+from .._mistakes import check, flag
 from .._words import size_in_bytes
 from ..errors import ArgumentError, DTypeError, MemoryLimitError, VerificationError
 from . import memory
 from .boxes import Files, Work
-from .publish import Publication, refuse_overlap
+from .publish import Publication, file_name, refuse_overlap
 from .store import Store, destination_layout, finish_store, is_file_name, make_store, open_store, write_layout_json
 from .team import Team, team_of
 from .windows import Side, choose_window, count_motions, count_windows, each_window
@@ -134,10 +134,14 @@ def move(
         check("threads", threads, "int | None")
         if threads is not None and threads < 1:
             raise ArgumentError(f"threads is {threads}; it must be at least 1")
+        for name, value in (("verify", verify), ("force", force)):
+            flag(value, name)
         ceiling = memory.default_ceiling(team.size) if max_mem is None else size_in_bytes(max_mem)
-        return os.fspath(source), os.fspath(destination), ceiling, threads or _threads(team)
+        return file_name(source), file_name(destination), ceiling, threads or _threads(team)
 
     source, destination, ceiling, threads_here = team.together(prepare)
+    # Machines, and what a process may have of one, may differ: all plan for the least memory and the most threads.
+    ceiling, threads_here = -team.max(-ceiling), team.max(threads_here)
     team.same(f"moving {source} to {destination} ({to=}, {axes=}, {max_mem=}, {verify=}, {threads=}, {force=})")
     job = _Job(source, destination, to, axes, ceiling, threads_here, force, team)
     report = job.report

@@ -17,6 +17,7 @@ import secrets
 import stat
 from collections.abc import Collection, Iterator
 
+from .._words import short
 from ..errors import StoreError
 from .layout_json import NAME as LAYOUT_JSON
 from .layout_json import SHARD_NAME, read_layout_json
@@ -265,6 +266,17 @@ def _unchanged(before: os.stat_result, path: str) -> bool:
         getattr(now, what) == getattr(before, what)
         for what in ("st_dev", "st_ino", "st_size", "st_mtime_ns", "st_ctime_ns")
     )
+
+
+def file_name(path: str | os.PathLike) -> str:
+    """A path as text. Raises StoreError for what no file can be called."""
+    name = os.fspath(path)
+    try:
+        if b"\0" not in os.fsencode(name):
+            return name
+    except UnicodeEncodeError:
+        pass
+    raise StoreError(f"{short(name)} is no file name")
 
 
 def refuse_overlap(source: str | os.PathLike, destination: str | os.PathLike) -> None:

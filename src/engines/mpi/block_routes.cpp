@@ -100,6 +100,7 @@ void BlockRoutes::sort(ByPeer motions, bool outgoing, std::vector<Index>& ring_b
   const bool rings = options_.node == NodePath::automatic || options_.node == NodePath::ring;
   for (auto& [process, list] : motions) {
     const int peer = communicator_.node_rank_of(process);
+    if (peer >= 0) partners.insert(peer);  // who gives up tells those that messages come from, too
     for (auto& motion : list) {
       if (peer >= 0 && pulled(outgoing ? communicator_.rank() : process, motion)) {
         if (outgoing) touchers_.insert(peer);
@@ -109,9 +110,7 @@ void BlockRoutes::sort(ByPeer motions, bool outgoing, std::vector<Index>& ring_b
         (outgoing ? ring_out_ : ring_in_)[process].push_back(std::move(motion));
       } else {
         (outgoing ? message_out_ : message_in_)[process].push_back(std::move(motion));
-        continue;
       }
-      partners.insert(peer);
     }
   }
 }

@@ -77,12 +77,15 @@ class CollectiveMessages final : public Messages {
                                                      placed->starts.size() * sizeof(std::size_t));
     return bytes;
   }
-  void abandon() override {
-    if (done_) return;
+  bool abandon() override {
+    if (done_) return false;
     // A collective cannot be taken back, and MPI may still read and write the buffers: they stay for good.
     new std::vector<std::byte>(std::move(out_.buffer));
     new std::vector<std::byte>(std::move(in_.buffer));
+    for (auto* placed : {&out_, &in_})
+      for (auto* numbers : {&placed->counts, &placed->places}) new std::vector<int>(std::move(*numbers));
     graph_ = MPI_COMM_NULL;
+    return false;
   }
 
  private:

@@ -38,6 +38,7 @@ LayoutRoutes::LayoutRoutes(const Communicator& communicator, const MotionPlan& p
     auto& left = outgoing ? outgoing_left_ : incoming_left_;
     const int peer = communicator.node_rank_of(m.peer);
     if (peer < 0) return left.push_back(m);
+    partners.insert(peer);
     const Carrier carrier = shared_.carrier(m.motion);
     if (carrier == Carrier::ring) {
       if (!rings(options)) return left.push_back(m);
@@ -46,7 +47,6 @@ LayoutRoutes::LayoutRoutes(const Communicator& communicator, const MotionPlan& p
     } else if ((carrier == Carrier::pull) == outgoing) {
       touchers.insert(peer);
     }
-    partners.insert(peer);
   };
   // Who fails goes on with nothing to move, and says so when all agree: nobody waits for it.
   auto here = [&](auto&& work) {

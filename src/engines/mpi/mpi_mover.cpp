@@ -24,10 +24,16 @@ class Moves final : public Flight {
   /// `at_once`: whoever starts it waits for it, too.
   void start(bool at_once) {
     std::lock_guard lock(mutex_);
-    if (active_) throw Error(ErrorKind::argument, "the last move broke off in the middle: bind the mover anew");
+    if (active_ || failure_)
+      throw Error(ErrorKind::argument, "the last move broke off in the middle: bind the mover anew");
     active_ = true;
-    node_.start(at_once);
-    if (messages_.messages) messages_.messages->start();
+    try {
+      node_.start(at_once);
+      if (messages_.messages) messages_.messages->start();
+    } catch (...) {
+      break_off(std::current_exception());
+      throw;
+    }
   }
   struct Step {
     bool progress, done;
@@ -46,7 +52,8 @@ class Moves final : public Flight {
     std::lock_guard lock(mutex_);
     auto awaited = node_.awaited(communicator_);
     if (messages_.messages)
-      for (const int rank : messages_.messages->awaited()) awaited.push_back({rank});
+      for (const int rank : messages_.messages->awaited())
+        awaited.push_back({rank, node_.has_left(communicator_, rank)});
     return awaited;
   }
   /// There is no going on. Not of this thread alone: others may be helping.
@@ -54,11 +61,11 @@ class Moves final : public Flight {
     std::lock_guard lock(mutex_);
     break_off(std::move(failure));
   }
-  /// Destroyed in flight: receives are taken back. The rest is left to MPI; what it may still read is kept.
-  void abandon() {
+  /// Destroyed in flight: receives are taken back. The rest is left to MPI; true where it may still look at the arrays.
+  bool abandon() {
     std::lock_guard lock(mutex_);
     node_.leave();
-    if (std::exchange(active_, false) && messages_.messages && mpi_alive()) messages_.messages->abandon();
+    return std::exchange(active_, false) && messages_.messages && mpi_alive() && messages_.messages->abandon();
   }
 
   const NodeTraffic& node() const { return node_; }
@@ -69,7 +76,7 @@ class Moves final : public Flight {
     if (!active_ || failure_) return false;
     try {
       const bool progress = messages_.messages && messages_.messages->advance();
-      const bool any = node_.advance() || progress;
+      const bool any = node_.advance(communicator_) || progress;
       active_ = !node_.done() || (messages_.messages && !messages_.messages->done());
       return any;
     } catch (...) {
@@ -104,7 +111,7 @@ class MpiMover final : public Mover {
         pokes_(!threaded || threads_may_call_mpi()) {}
 
   ~MpiMover() override {
-    moves_->abandon();
+    if (moves_->abandon()) keep_memory_for_good();
     land();
   }
 
@@ -133,6 +140,7 @@ class MpiMover final : public Mover {
 
  private:
   void begin() override { take_off(false); }
+  void give_up(const Error& error) override { moves_->fail(std::make_exception_ptr(error)); }
   void at_once() override {
     take_off(true);
     finish();

@@ -11,8 +11,8 @@ namespace longshore::mpi {
 namespace {
 
 // Rings stay in the caches of the two processes: four slots, 128 KiB together (smaller ones make the tiles of a
-// transpose too small). All of a node's together are bounded, so that a node of hundreds of processes does not spend its memory on
-// them.
+// transpose too small). All of a node's together are bounded, so that a node of hundreds of processes does not spend
+// its memory on them.
 constexpr Index largest_slot = Index{32} << 10, smallest_slot = Index{4} << 10;
 constexpr Index most_slots = 4, fewest_slots = 2;
 constexpr Index node_ring_bytes = Index{64} << 20;

@@ -59,19 +59,26 @@ bool NodeTraffic::runnable(const Task& task) {
   return true;
 }
 
-void NodeTraffic::finish(const Task& task) {
-  for (const auto p : task.partners)
-    if (--partners_[p].left == 0) partners_[p].block.done(me_).value.store(move_, std::memory_order_release);
+/// A partner waits until this is done with its arrays, so one that has left has let go of them meanwhile.
+void NodeTraffic::finish(const Task& task, const Communicator& communicator) {
+  for (const auto p : task.partners) {
+    auto& partner = partners_[p];
+    if (--partner.left > 0) continue;
+    std::atomic_thread_fence(std::memory_order_acquire);  // what was copied was there before this look
+    if (partner.block.left().value.load(std::memory_order_acquire) != 0)
+      throw given_up(communicator, communicator.world_rank_of(partner.peer));
+    partner.block.done(me_).value.store(move_, std::memory_order_release);
+  }
 }
 
-bool NodeTraffic::run_task() {
+bool NodeTraffic::run_task(const Communicator& communicator) {
   bool before = true;
   for (std::size_t i = first_task_; i < tasks_.size(); ++i) {
     auto& task = tasks_[i];
     if (!task.run && runnable(task)) {
       task.copy.run();
       task.run = true;
-      finish(task);
+      finish(task, communicator);
       if (before) first_task_ = i + 1;
       tasks_done_ = first_task_ == tasks_.size();
       return true;
@@ -91,7 +98,7 @@ bool NodeTraffic::behind_arrivals() const {
   return Wide(first_task_) * packets < Wide(arrived) * Index(tasks_.size());
 }
 
-bool NodeTraffic::advance() {
+bool NodeTraffic::advance(const Communicator& communicator) {
   bool progress = false;
   if (!rings_done_) {
     rings_done_ = true;
@@ -100,7 +107,7 @@ bool NodeTraffic::advance() {
   }
   // Copies fill the time in which no ring has anything to do. Otherwise they keep step with what arrives: both go
   // through the destination in its order, so that lines which belong to both are still in cache when the other comes.
-  if (!tasks_done_ && (!progress || behind_arrivals())) progress |= run_task();
+  if (!tasks_done_ && (!progress || behind_arrivals())) progress |= run_task(communicator);
   if (!awaited_.empty()) {
     const auto finished = std::remove_if(awaited_.begin(), awaited_.end(), [this](int peer) {
       return mine_.done(peer).value.load(std::memory_order_acquire) >= move_;
@@ -124,6 +131,11 @@ std::vector<Awaited> NodeTraffic::awaited(const Communicator& communicator) cons
     awaited.push_back(
         {communicator.world_rank_of(peer), control_->of(peer).left().value.load(std::memory_order_acquire) != 0});
   return awaited;
+}
+
+bool NodeTraffic::has_left(const Communicator& communicator, int rank) const {
+  const int peer = communicator.node_rank_of(rank);
+  return peer >= 0 && control_ && control_->of(peer) && control_->of(peer).left().value.load(std::memory_order_acquire);
 }
 
 void NodeTraffic::leave() const {

@@ -36,10 +36,13 @@ class NodeTraffic {
   /// for `at_once`: then packets leave and arrive in turns, and what two of them touch is still in cache.
   void start(bool at_once);
   /// Does a bounded piece of work: at most one copy task and one packet a ring. True if anything was done.
-  bool advance();
+  /// Throws `Error(transport)` where arrays that were read or written here are gone.
+  bool advance(const Communicator& communicator);
   bool done() const { return tasks_done_ && rings_done_ && awaited_.empty(); }
   /// Those without whom it does not get on.
   std::vector<Awaited> awaited(const Communicator& communicator) const;
+  /// Whether another process has given up. False where that cannot be seen.
+  bool has_left(const Communicator& communicator, int rank) const;
   /// Tells those who wait for this process that no more is done here.
   void leave() const;
 
@@ -61,10 +64,10 @@ class NodeTraffic {
     std::vector<std::size_t> partners;
     bool run = false;
   };
-  bool run_task();
+  bool run_task(const Communicator& communicator);
   bool behind_arrivals() const;
   bool runnable(const Task& task);
-  void finish(const Task& task);
+  void finish(const Task& task, const Communicator& communicator);
 
   int me_;
   std::unique_ptr<ControlBlocks> control_;

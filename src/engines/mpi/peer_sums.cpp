@@ -19,7 +19,10 @@ class PeerSums final : public SumsExchange {
   ~PeerSums() override {
     if (mpi_alive())
       for (auto* ends : {&out_, &in_})
-        for (auto& [peer, end] : *ends) end.transfer.abandon();
+        for (auto& [peer, end] : *ends) {
+          end.transfer.abandon();
+          if (end.transfer.active()) new std::vector<std::uint64_t>(std::move(end.sums));  // MPI may still look at it
+        }
   }
 
   void start(const std::vector<std::uint64_t>& sent) override {

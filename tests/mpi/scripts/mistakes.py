@@ -11,7 +11,7 @@ import time
 
 import longshore as ls
 import numpy as np
-from checks import ME, WORLD, P, check, raises_everywhere
+from checks import ME, WORLD, P, check, raises, raises_everywhere
 from longshore import BlockPlan, FloorPlan, Region, VirtualComm, ranks
 
 SHAPE = (4 * P, 6)
@@ -306,6 +306,57 @@ def gone_before_it_is_asked():
         else:
             assert not waits
     WORLD.Barrier()
+
+
+def dropped_by_rank_0(node, shared):
+    """A mover that brings half of rank 0's array to rank 1, where rank 0 has started and dropped it, with the array."""
+    n = 1 << 20
+    whole, halves = ls.Layout(f"(CYCLIC({n})) on 2", (n,)), ls.Layout(f"(CYCLIC({n // 2})) on 2", (n,))
+    source, target = (ls.empty(side, "f8", **({"comm": WORLD} if shared else {"rank": ME})) for side in (whole, halves))
+    if ME == 0:
+        source[:] = 7
+    mover = ls.plan(whole, halves, "f8").bind(source, target, comm=WORLD, node=node)
+    WORLD.Barrier()
+    if ME == 0:
+        mover.start()
+        mover = source = None
+    WORLD.Barrier()
+    return mover, target
+
+
+@check
+def arrays_of_a_mover_that_was_dropped():
+    """Who reads them hears that they are gone, and what MPI sends of them stays until it is sent."""
+    if P != 2:
+        return
+    mover, _ = dropped_by_rank_0("auto", shared=True)
+    if ME == 1:
+        raises(ls.TransportError, mover, "rank 0 has given up this move")
+    WORLD.Barrier()
+    mover, target = dropped_by_rank_0("messages", shared=False)
+    if ME == 1:
+        mover()
+        assert (target == 7).all()
+    WORLD.Barrier()
+
+
+@check
+def an_array_that_is_not_what_it_was():
+    """The rank whose array it is hears that, and who waits for it hears of it, while the mover is there."""
+    if P != 2:
+        return
+    rows, columns = ls.Layout("(BLOCK, *) on 2", SHAPE), ls.Layout("(*, BLOCK) on 2", SHAPE)
+    for node in ("auto", "messages"):
+        source, target = np.zeros(rows.local_shape(ME)), np.zeros(columns.local_shape(ME))
+        mover = ls.plan(rows, columns, "f8").bind(source, target, comm=WORLD, node=node)
+        mover()
+        if ME == 0:
+            source.resize((1, 1), refcheck=False)
+            raises(ls.LocalArrayError, mover, "was resized")
+        else:
+            raises(ls.TransportError, mover, "rank 0 has given up this move")
+        WORLD.Barrier()
+        raises(ls.ArgumentError, mover, "bind the mover anew") if ME == 1 else None
 
 
 @check
