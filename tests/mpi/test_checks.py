@@ -31,6 +31,7 @@ RANKS_OF_CHECK = {
     "moves.errors": (3,),
     "moves.one_process_fails_in_the_middle": (3,),
     "moves.asked_for_in_python": (3,),
+    "moves.ranks_of_unlike_machines": (2,),
 }
 
 # Checks that take long: with which MPI and on how many ranks they are run before a commit. All else is a slow test.

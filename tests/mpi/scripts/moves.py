@@ -15,9 +15,9 @@ import signal
 
 import numpy as np
 from checks import ME, WORLD, P, check, new_folder, raises_everywhere
-from longshore import ArgumentError, DisagreementError, Layout, StoreError
+from longshore import ArgumentError, DisagreementError, Layout, MemoryLimitError, StoreError
 from longshore.cli import run
-from longshore.stores import VerificationError, boxes, moving
+from longshore.stores import VerificationError, boxes, memory, moving
 from longshore.stores.team import Alone
 from mpi4py import MPI
 
@@ -126,6 +126,30 @@ def one_process_fails_in_the_middle():
                 setattr(boxes.Files, what, usual)
                 assert code == expected, (what, victim, err)
                 assert "Traceback" not in err and names() == ["a.npy"], (what, victim, err)
+
+
+@check
+def ranks_of_unlike_machines():
+    """What each may take of its machine differs; all plan for the same, and fail alike."""
+    usual = memory.usable_processors, memory.available_bytes
+    memory.usable_processors = lambda: 2 + 30 * ME
+    memory.available_bytes = lambda: (8 << 30) >> (5 * ME)
+    try:
+        with folder_with(np.arange(4096 * 2048.0).reshape(4096, 2048)):
+            for to, max_mem in (("b", None), ("c", "24MiB")):
+                report = moving.move("a.npy", to, f"(*, BLOCK) on {P}", comm=WORLD, max_mem=max_mem)
+                assert len(set(WORLD.allgather((report.max_mem_bytes, report.window_shape)))) == 1
+                np.testing.assert_array_equal(
+                    np.load(f"{to}/rank-{ME:05}.npy"), np.array_split(np.load("a.npy"), P, axis=1)[ME]
+                )
+            raises_everywhere(
+                MemoryLimitError,
+                lambda: moving.move("a.npy", "d", f"(*, BLOCK) on {P}", comm=WORLD, max_mem="9MiB"),
+                "it needs at least",
+                within_s=20,
+            )
+    finally:
+        memory.usable_processors, memory.available_bytes = usual
 
 
 @check
