@@ -236,7 +236,7 @@ def gather(parts: Any, layout: Layout, out: np.ndarray | None = None, *, comm: A
         parts, layout.ranks, "source", "where each process of an MPI job has one, gather(local, layout, comm=comm)"
     )
     if not arrays:
-        raise ArgumentError(f"no source array for rank {next(iter(layout.ranks))} of the layout {layout}")
+        raise ArgumentError(f"no source array for rank {layout.ranks[0]} of the layout {layout}")
     dtype = next(iter(arrays.values())).dtype
     if out is None:
         out = np.empty(layout.shape, dtype, order=layout.order)

@@ -191,7 +191,7 @@ def whole_layout(shape: Sequence[int], order: str = "C") -> _core.Layout:
 
 
 def whole_text(ndim: int) -> str:
-    """Its text."""
+    """The text of such a layout."""
     return f"({', '.join('*' * ndim)}) on 1"
 
 

@@ -27,20 +27,22 @@ _NAMES = {
     "PathLike": "a path",
     "None": "None",
 }
-_PLAIN = {"bool": bool, "str": str, "bytes": bytes, "None": type(None)}
+_PLAIN = {"int": int, "bool": bool, "str": str, "bytes": bytes, "None": type(None)}
 _MANY = {"int": "integers", "float": "numbers", "bool": "flags (True or False)", "str": "texts", "bytes": "bytes"}
 
 
 def check(name: str, value: Any, wanted: str) -> None:
     """Raises where an argument's value is not of the kind that an annotation says, such as "int | Sequence[int]"."""
     kind, types = _kind(wanted)
-    if not isinstance(value, types) and (misfit := _misfit(name, value, kind)) is not None:
+    if isinstance(value, types) and (not isinstance(value, int) or -_LIMIT <= value < _LIMIT):
+        return
+    if (misfit := _misfit(name, value, kind)) is not None:
         raise misfit
 
 
 @functools.cache
 def _kind(wanted: str) -> tuple[ast.expr, tuple[type, ...]]:
-    """An annotation, and the types whose values need no further look."""
+    """An annotation, and the types whose values need no further look, but integers one at their size."""
     kind = ast.parse(wanted, mode="eval").body
     names = [_name(option) for option in _options(kind)]
     types = [_PLAIN.get(name, getattr(_core, name, None)) for name in names]

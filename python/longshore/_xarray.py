@@ -165,11 +165,10 @@ class _Global:
     def _local(self, key: Any) -> tuple[Any, ...]:
         lower, upper = self._region.lower, self._region.upper
         keys = list(key) if isinstance(key, tuple) else [key]
-        dots = [k for k, each in enumerate(keys) if each is Ellipsis]
-        if len(dots) > 1:
-            raise ArgumentError("more than one ellipsis")
-        for where in dots:
-            keys[where : where + 1] = [slice(None)] * (len(lower) - len(keys) + 1)
+        if dots := [k for k, each in enumerate(keys) if each is Ellipsis]:
+            if len(dots) > 1:
+                raise ArgumentError("more than one ellipsis")
+            keys[dots[0] : dots[0] + 1] = [slice(None)] * (len(lower) - len(keys) + 1)
         keys += [slice(None)] * (len(lower) - len(keys))
         if len(keys) != len(lower):
             raise ArgumentError(f"{len(keys)} indices for {len(lower)} dimensions")
@@ -182,10 +181,12 @@ class _Global:
             return index - lower
 
         if not isinstance(key, slice):
-            check(f"the index in dimension {d}", key, "int")
+            if type(key) is not int:
+                check(f"the index in dimension {d}", key, "int")
             return inside(operator.index(key), upper - 1)
-        for what, end in (("start", key.start), ("stop", key.stop), ("step", key.step)):
-            check(f"the {what} of the slice in dimension {d}", end, "int | None")
+        for end in (key.start, key.stop, key.step):
+            if end is not None and type(end) is not int:
+                check(f"an end or the step of the slice in dimension {d}", end, "int")
         if key.step is not None and key.step <= 0:
             raise ArgumentError(f"step {key.step} in dimension {d}: global slices go upwards")
         first = lower if key.start is None else operator.index(key.start)
@@ -289,7 +290,8 @@ class XArray(Sequence):
 
     def __getitem__(self, block: int) -> Grid:  # type: ignore[override]
         """The Grid of a block. Raises ArgumentError where it has no storage here, naming its owner."""
-        check("block", block, "int")
+        if type(block) is not int:
+            check("block", block, "int")
         if block not in self._views:
             self._grids.region(block)  # raises
         return self._views[block]

@@ -34,6 +34,7 @@ class ProxyMover final : public Mover {
  private:
   enum class State { idle, moving, moved, leaving };
 
+  void give_up(const Error& error) override { give_up_for(*mover_, error); }
   void begin() override {
     {
       std::lock_guard lock(mutex_);

@@ -312,22 +312,16 @@ bool Transfer::test() {
 }
 
 void Transfer::abandon() {
-  for (auto& request : requests_) {
-    if (request == MPI_REQUEST_NULL) continue;
-    if (sending_) {  // cannot be taken back: MPI finishes it by itself
-      int left = 0;
-      if (MPI_Test(&request, &left, MPI_STATUS_IGNORE) == MPI_SUCCESS && left) continue;
-      MPI_Request_free(&request);
-      continue;
-    }
-    // One that is being received cannot be taken back either, and never ends where the sender has ended.
-    MPI_Cancel(&request);
+  std::erase_if(requests_, [this](MPI_Request& request) {
+    if (request == MPI_REQUEST_NULL) return true;
+    // A send cannot be taken back, nor a receive that is under way, which never ends where its sender has ended.
+    if (!sending_) MPI_Cancel(&request);
     int ended = 0;
-    for (int polls = 0; !ended && polls < most_polls; ++polls)
+    for (int polls = sending_ ? 1 : most_polls; !ended && polls > 0; --polls)
       if (MPI_Test(&request, &ended, MPI_STATUS_IGNORE) != MPI_SUCCESS) break;
-    if (ended) request = MPI_REQUEST_NULL;
-  }
-  if (!sending_) std::erase(requests_, MPI_REQUEST_NULL);
+    if (!ended && sending_) MPI_Request_free(&request);  // MPI finishes it by itself
+    return ended != 0;
+  });
 }
 
 }  // namespace longshore::mpi

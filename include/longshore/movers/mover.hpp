@@ -79,6 +79,7 @@ class Mover {
     other.looks_ = false;
     return other.memory_;
   }
+  static void give_up_for(Mover& other, const Error& error) { other.give_up(error); }
   /// Somebody may read or write the arrays after this mover is gone: they are never let go.
   void keep_memory_for_good() { new std::vector<BoundMemory>(std::move(memory_)); }
 

@@ -63,6 +63,9 @@ _commands()
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Runs the command line; returns nothing, exits with one of the codes in `--help`."""
+    for stream in (sys.stdout, sys.stderr):  # names of files may have what a terminal cannot show
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     code = run(sys.argv[1:] if arguments is None else list(arguments))
     if code != FINE:
         _let_the_first_speak()
@@ -73,13 +76,10 @@ def run(arguments: list[str]) -> int:
     """Runs the command line and returns the exit code. Every error becomes words on stderr."""
     # An option of any subcommand, up to where the words of somebody else's program may begin.
     end = arguments.index("--") if "--" in arguments else len(arguments)
-    if arguments[:2] == ["ranks", "profile"]:
-        end = 2
+    if [word for word in arguments if word != "--debug"][:2] == ["ranks", "profile"]:
+        end = arguments.index("profile")
     debug = "--debug" in arguments[:end]
     arguments = [word for word in arguments[:end] if word != "--debug"] + arguments[end:]
-    for stream in (sys.stdout, sys.stderr):  # names of files may have what a terminal cannot show
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
     try:
         # Not command.main(): it would turn a reader that goes away into exit code 1.
         with command.make_context("longshore", arguments) as context:
