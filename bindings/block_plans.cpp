@@ -32,7 +32,7 @@ constexpr const char* gather_points_doc = R"(The halo of a mesh of finite elemen
 
 The blocks, of one dimension, own ranges of vertices, and block k wants the vertices needed[k] (integer arrays) of
 others, too. They land behind its own, in the order in which they are listed: ``plan.source`` and
-``plan.destination`` are the blocks, each so much longer. Reversed, with combine="add", the plan adds what was worked
+``plan.destination`` are the blocks, each so much longer. Reversed, with reduce="add", the plan adds what was worked
 out for ghosts to their owners'. Raises ShapeError for blocks of other dimensions and another number of lists,
 ArgumentError where blocks overlap, or nobody owns a vertex.
 
@@ -48,28 +48,22 @@ ArgumentError where blocks overlap, or nobody owns a vertex.
 constexpr const char* bind_doc =
     R"(Ties the plan to memory: a Mover with start(), test() and wait(), to be used again and again.
 
-`sources` and `destinations` are XArrays, or sequences of one array a block over its region grown by `ghost`
-(`destination_ghost`, where those have other ghost cells), in any memory order; the mover keeps them alive. Without
-destinations the sources are the destinations too, as in a halo update (an endogenous copy). Without `comm` all blocks
-are in this process and the threads engine moves them on `threads` threads (None: as many as the process may use). With
-an mpi4py communicator the call is collective, block owners are its ranks, and every rank gives the arrays of its own
-blocks: XArrays made with the same `comm` move fastest.
+`source` and `destination` are XArrays, or sequences of one array a block over its region grown by `ghost`
+(`destination_ghost`, where those have other ghost cells), in any memory order; the mover keeps them alive. Without a
+destination the source is the destination too, as in a halo update (an endogenous copy). Tuples of such sides are
+several fields, moved together. Without `comm` all blocks are in this process and the threads engine moves them on
+`threads` threads (None: as many as the process may use). With an mpi4py communicator the call is collective, block
+owners are its ranks, and every rank gives the arrays of its own blocks: XArrays made with the same `comm` move fastest.
+With placement="wrap", process p has the blocks of all ranks r with r % size == p, and gives mappings from rank.
 
-What a motion does where it writes: `combine` names an operation ("add", "min", "max", ...), None copies. Points
-of regions of different shape are visited in column-major order on both sides, or with order="C" in row-major
-order, which is also the faster way for arrays of your own that lie so. `proxy`: a thread of the mover's own
-carries the move out while the caller computes. `checked`: sums tell in wait() where a source was written too
-early (LocalArrayError) or something else has arrived than was sent (TransportError); twice the work and more.
-`max_mem`: bytes (or "64MiB") the move may take for buffers.
-
-How messages between processes travel (with `comm`): `node`, the way within a node: "auto", "direct", "ring" or
-"messages"; `aggregate`: one message for each pair of ranks (False: one a motion, contiguous ones without a buffer);
-`packet_bytes`: in packets no larger than that, few of them in flight; `preallocate`: buffers live as long as the mover
-(False: from start to wait); `exchange`: "auto", "p2p", "neighborhood" or "alltoall".
+Points of regions of different shape are visited in column-major order on both sides, or with order="C" in row-major
+order, which is also the faster way for arrays of your own that lie so. All other options are those of
+`MotionPlan.bind`: what is done where it writes (`alpha`, `beta`, `conjugate`; `reduce`), `max_mem`, `proxy`, `checked`,
+and how messages travel.
 
 Raises ShapeError, DTypeError, LocalArrayError and ArgumentError that name the block or the motion: also for motions
 outside the arrays, for arrays that share memory (or interleave), and for races: two motions that write the same point
-(unless they combine), or, without destinations, one that reads what another writes. With `comm` on every rank alike,
+(unless they reduce), or, without destinations, one that reads what another writes. With `comm` on every rank alike,
 and DisagreementError where ranks bring different plans.)";
 
 /// What is periodic: all blocks together, unless told otherwise.
@@ -326,16 +320,18 @@ void bind_block_plans(nb::module_& module) {
            "plan ends with, where a plan is one rank's, and for motions between regions of different shape.")
       .def(
           "bind",
-          [](nb::object self, nb::object sources, nb::object destinations, nb::kwargs options) {
-            return nb::module_::import_("longshore._blocks").attr("bind")(self, sources, destinations, **options);
+          [](nb::object self, nb::object source, nb::object destination, nb::kwargs options) {
+            return nb::module_::import_("longshore._bind").attr("bind_blocks")(self, source, destination, **options);
           },
-          nb::arg("sources").none(), nb::arg("destinations") = nb::none(), nb::arg("options"), bind_doc,
-          nb::sig("def bind(self, sources: object, destinations: object | None = None, *, comm: object | None = None, "
-                  "ghost: int | Sequence[int] | None = None, destination_ghost: int | Sequence[int] | None = None, "
-                  "combine: str | None = None, threads: int | None = None, max_mem: int | str | None = None, proxy: "
-                  "bool = False, checked: bool = False, order: str = 'F', node: str | None = None, aggregate: bool | "
-                  "None = None, packet_bytes: int | None = None, preallocate: bool | None = None, exchange: str | None "
-                  "= None) -> Mover"))
+          nb::arg("source").none(), nb::arg("destination") = nb::none(), nb::arg("options"), bind_doc,
+          nb::sig(
+              "def bind(self, source: object, destination: object | None = None, *, comm: object | None = None, "
+              "ghost: int | Sequence[int] | None = None, destination_ghost: int | Sequence[int] | None = None, "
+              "order: str = 'F', threads: int | None = None, max_mem: int | str | None = None, alpha: object | None "
+              "= None, beta: object | None = None, conjugate: bool = False, reduce: str | None = None, proxy: bool "
+              "= False, checked: bool = False, placement: str | None = None, node: str | None = None, aggregate: "
+              "bool | None = None, packet_bytes: int | str | None = None, preallocate: bool | None = None, "
+              "exchange: str | None = None) -> Mover"))
       .def_prop_ro("digest", &BlockPlan::digest,
                    "64 bits that agree on all machines for equal plans, whosever motions they hold.")
       .def_prop_ro("workspace_bytes", &BlockPlan::workspace_bytes,

@@ -20,10 +20,10 @@ void bind_finegrain(nb::module_& module) {
   module.def(
       "finegrain_move",
       [](const BlockPlan& plan, const XArray& source, const XArray& destination, ElementType type,
-         const std::string& combine, const std::string& order, bool checked, std::uint64_t seed, Index rounds,
+         const std::string& reduce, const std::string& order, bool checked, std::uint64_t seed, Index rounds,
          Index stack_bytes, Index max_mem) {
-        BlockOptions options;
-        if (!combine.empty()) options.reduction = Reduction(type, reduce_op(combine));
+        MoveOptions options;
+        if (!reduce.empty()) options.update = Reduction(type, reduce_op(reduce));
         options.visit = to_order(order), options.checked = checked, options.max_mem = max_mem;
         const Index ranks = std::max<Index>(1, plan.world_size());
         finegrain::Statistics statistics;
@@ -52,7 +52,7 @@ void bind_finegrain(nb::module_& module) {
         told["bind_s"] = *bind_s, told["move_s"] = *move_s;
         return told;
       },
-      nb::arg("plan"), nb::arg("source"), nb::arg("destination"), nb::arg("type"), nb::arg("combine"), nb::arg("order"),
+      nb::arg("plan"), nb::arg("source"), nb::arg("destination"), nb::arg("type"), nb::arg("reduce"), nb::arg("order"),
       nb::arg("checked"), nb::arg("seed"), nb::arg("rounds"), nb::arg("stack_bytes"), nb::arg("max_mem"),
       "What longshore.finegrain.move does.");
 }

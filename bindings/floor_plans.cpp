@@ -155,7 +155,7 @@ void bind_floor_plans(nb::module_& module) {
       .def(
           "empty",
           [](nb::object self, nb::object dtype, nb::object ghost, nb::object order) {
-            return nb::module_::import_("longshore._blocks").attr("empty")(self, dtype, ghost, order);
+            return nb::module_::import_("longshore._bind").attr("empty")(self, dtype, ghost, order);
           },
           nb::arg("dtype"), nb::arg("ghost") = 0, nb::arg("order") = "C",
           "An uninitialised NumPy array for each block, over its region grown by `ghost`: `region.slices(within)` "

@@ -1,8 +1,10 @@
 #include "longshore/movers/mover.hpp"
 
+#include <nanobind/stl/shared_ptr.h>
+
 #include <cstring>
 
-#include "longshore/movers/local_moves.hpp"
+#include "points.hpp"
 #include "rooms.hpp"
 
 namespace longshore::python {
@@ -43,6 +45,13 @@ class PythonArray final : public Keeper {
   std::vector<Index> shape_;
 };
 
+int get_buffer(PyObject* self, Py_buffer* view, int flags) {
+  auto* memory = nb::inst_ptr<Memory>(nb::handle(self));
+  return PyBuffer_FillInfo(view, self, memory->data(), Py_ssize_t(memory->bytes()), 0, flags);
+}
+
+PyType_Slot memory_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)}, {0, nullptr}};
+
 }  // namespace
 
 void bind_movers(nb::module_& module) {
@@ -61,19 +70,30 @@ void bind_movers(nb::module_& module) {
       .value("complex64", ElementType::complex64)
       .value("complex128", ElementType::complex128);
 
-  nb::class_<Combine>(module, "Combine",
-                      "What a move does where it writes: destination = beta * destination + alpha * op(source).")
+  nb::class_<Update>(module, "Update",
+                     "What a move does where it writes: it copies, scales (destination = beta * destination + alpha * "
+                     "op(source)) or reduces (destination = destination op source).")
       .def(nb::init<>())
       .def(
           "__init__",
-          [](Combine* self, ElementType type, nb::bytes alpha, nb::bytes beta, bool conjugate) {
+          [](Update* self, ElementType type, nb::bytes alpha, nb::bytes beta, bool conjugate) {
             ScalarBytes a{}, b{};
             std::memcpy(a.data(), alpha.c_str(), std::min(alpha.size(), a.size()));
             std::memcpy(b.data(), beta.c_str(), std::min(beta.size(), b.size()));
-            new (self) Combine(type, a, b, conjugate);
+            new (self) Update(Combine(type, a, b, conjugate));
           },
           nb::arg("type"), nb::arg("alpha"), nb::arg("beta"), nb::arg("conjugate"))
-      .def_prop_ro("is_copy", &Combine::is_copy);
+      .def(
+          "__init__",
+          [](Update* self, ElementType type, const std::string& reduce) {
+            new (self) Update(Reduction(type, reduce_op(reduce)));
+          },
+          nb::arg("type"), nb::arg("reduce"))
+      .def_prop_ro("is_copy", &Update::is_copy);
+
+  nb::class_<Memory>(module, "Memory", nb::type_slots(memory_slots),
+                     "Memory of an array, which the other processes of this node can map where the machine allows it. "
+                     "Supports the buffer protocol.");
 
   nb::class_<LocalArray>(module, "LocalArray",
                          "A rank's local array: address, shape, strides in bytes, and who owns the memory.")
@@ -87,6 +107,33 @@ void bind_movers(nb::module_& module) {
             new (self) LocalArray{begin, std::move(shape), std::move(strides), read_only, std::move(keeper)};
           },
           nb::arg("data"), nb::arg("shape"), nb::arg("strides"), nb::arg("read_only"), nb::arg("owner").none());
+
+  nb::class_<Part>(module, "Part", "A layout rank's array, and the Memory that it lies in, or None.")
+      .def(
+          "__init__",
+          [](Part* self, Index rank, const LocalArray& array, std::shared_ptr<Memory> memory) {
+            new (self) Part{rank, array, std::move(memory)};
+          },
+          nb::arg("rank"), nb::arg("array"), nb::arg("memory") = nb::none());
+
+  nb::class_<Field>(module, "Field", "A plan with the arrays of this process, to be bound, alone or with others.")
+      .def(
+          "__init__",
+          [](Field* self, const MotionPlan& plan, std::vector<Part> sources, std::vector<Part> destinations,
+             const Update& update, std::string element) {
+            new (self) Field(plan, std::move(sources), std::move(destinations), update, std::move(element));
+          },
+          nb::arg("plan"), nb::arg("sources"), nb::arg("destinations"), nb::arg("update"), nb::arg("element"),
+          nb::keep_alive<1, 2>())
+      .def(
+          "__init__",
+          [](Field* self, const BlockPlan& plan, std::vector<XArray> sources, std::vector<XArray> destinations,
+             const Update& update, std::string element, const std::string& order) {
+            new (self)
+                Field(plan, std::move(sources), std::move(destinations), update, to_order(order), std::move(element));
+          },
+          nb::arg("plan"), nb::arg("sources"), nb::arg("destinations"), nb::arg("update"), nb::arg("element"),
+          nb::arg("order"), nb::keep_alive<1, 2>());
 
   nb::class_<Mover>(
       module, "Mover",
@@ -120,12 +167,14 @@ void bind_movers(nb::module_& module) {
 
   module.def(
       "bind_threads",
-      [](const MotionPlan& plan, std::vector<LocalArray> sources, std::vector<LocalArray> destinations,
-         const Combine& combine, int threads, Index max_mem) {
-        return bind_threads(plan, std::move(sources), std::move(destinations), {combine, threads, max_mem});
+      [](const std::vector<Field>& fields, int threads, Index max_mem, bool proxy, bool checked) {
+        MoveOptions options;
+        options.threads = threads, options.max_mem = max_mem, options.proxy = proxy, options.checked = checked;
+        nb::gil_scoped_release unlocked;
+        return bind_threads(fields, options);
       },
-      nb::arg("plan"), nb::arg("sources"), nb::arg("destinations"), nb::arg("combine"), nb::arg("threads"),
-      nb::arg("max_mem"), "The threads engine: one array a process of each layout, all in this process.");
+      nb::arg("fields"), nb::arg("threads"), nb::arg("max_mem"), nb::arg("proxy"), nb::arg("checked"),
+      "The threads engine: all ranks' arrays are in this process.");
 }
 
 }  // namespace longshore::python

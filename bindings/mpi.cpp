@@ -55,63 +55,18 @@ ErrorKind to_kind(const std::string& class_name) {
   return ErrorKind::argument;
 }
 
-int get_buffer(PyObject* self, Py_buffer* view, int flags) {
-  auto* memory = nb::inst_ptr<Memory>(nb::handle(self));
-  return PyBuffer_FillInfo(view, self, memory->data(), Py_ssize_t(memory->bytes()), 0, flags);
-}
-
-PyType_Slot memory_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)}, {0, nullptr}};
-
 }  // namespace
 
 NB_MODULE(LONGSHORE_MPI_MODULE, module) {
   module.doc() = "Longshore's mpi engine for one MPI family. Use it through `longshore`.";
-  nb::module_::import_("longshore._core");  // MotionPlan, Combine, LocalArray and Mover are bound there
+  nb::module_::import_("longshore._core");  // Field, Mover and Memory are bound there
   register_errors();
 
-  nb::class_<Memory>(module, "Memory", nb::type_slots(memory_slots),
-                     "Memory of an array, which the other processes of this node can map where the machine allows it. "
-                     "Supports the buffer protocol.");
   module.def(
       "array_memory",
       [](std::uint64_t comm, Index bytes) { return mpi::array_memory(mpi::CommHandle::from_bits(comm), bytes); },
       nb::arg("comm"), nb::arg("bytes"), nb::call_guard<nb::gil_scoped_release>(),
       "So many bytes, all zero. Not collective.");
-
-  nb::class_<mpi::Part>(module, "Part", "A layout rank's array, and the Memory that it lies in, or None.")
-      .def(
-          "__init__",
-          [](mpi::Part* self, Index rank, const LocalArray& array, std::shared_ptr<Memory> memory) {
-            new (self) mpi::Part{rank, array, std::move(memory)};
-          },
-          nb::arg("rank"), nb::arg("array"), nb::arg("memory").none());
-
-  nb::class_<mpi::Options>(module, "Options", "How a plan between layouts is bound.")
-      .def(
-          "__init__",
-          [](mpi::Options* self, const Combine& combine, Index max_mem, const std::string& placement,
-             const std::string& node, std::string element) {
-            new (self) mpi::Options{combine, max_mem, to_placement(placement), to_path(node), std::move(element)};
-          },
-          nb::arg("combine"), nb::arg("max_mem"), nb::arg("placement"), nb::arg("node"), nb::arg("element"));
-
-  nb::class_<mpi::ExchangeOptions>(module, "ExchangeOptions", "How a plan between blocks is bound.")
-      .def(
-          "__init__",
-          [](mpi::ExchangeOptions* self, ElementType type, const std::string& combine, Index max_mem, bool proxy,
-             bool checked, const std::string& order, const std::string& node, bool aggregate, Index packet_bytes,
-             bool preallocate, const std::string& exchange, std::string element) {
-            mpi::ExchangeOptions options;
-            if (!combine.empty()) options.reduction = Reduction(type, reduce_op(combine));
-            options.max_mem = max_mem, options.proxy = proxy, options.checked = checked;
-            options.visit = to_order(order), options.node = to_path(node), options.aggregate = aggregate;
-            options.packet_bytes = packet_bytes, options.preallocate = preallocate;
-            options.exchange = to_exchange(exchange), options.element = std::move(element);
-            new (self) mpi::ExchangeOptions(std::move(options));
-          },
-          nb::arg("type"), nb::arg("combine"), nb::arg("max_mem"), nb::arg("proxy"), nb::arg("checked"),
-          nb::arg("order"), nb::arg("node"), nb::arg("aggregate"), nb::arg("packet_bytes"), nb::arg("preallocate"),
-          nb::arg("exchange"), nb::arg("element"));
 
   module.def(
       "comm_facts",
@@ -132,23 +87,37 @@ NB_MODULE(LONGSHORE_MPI_MODULE, module) {
       "Collective: raises on every process if one of them brings an error.");
 
   module.def(
-      "gather_texts",
-      [](std::uint64_t comm, const std::string& text) {
+      "gather_words",
+      [](std::uint64_t comm, const std::string& words, const std::optional<std::string>& error_class,
+         const std::string& message) {
+        const Error error(to_kind(error_class.value_or("")), message);
         nb::gil_scoped_release unlocked;
-        return mpi::gather_texts(mpi::CommHandle::from_bits(comm), text);
+        return mpi::gather_words(mpi::CommHandle::from_bits(comm), words, error_class ? &error : nullptr);
       },
-      nb::arg("comm"), nb::arg("text"), "Collective: every process's text, in order of rank.");
+      nb::arg("comm"), nb::arg("words"), nb::arg("error_class").none(), nb::arg("message"),
+      "Collective: what processes say, once where all say the same, else in order of rank.");
 
-  // What may be wrong on one rank alone is found before these are called: their arguments are of their types already.
   module.def(
       "bind",
-      [](const MotionPlan& plan, std::uint64_t comm, std::vector<mpi::Part> sources,
-         std::vector<mpi::Part> destinations, const mpi::Options& options) {
+      [](std::uint64_t comm, const std::vector<Field>& fields, const std::optional<std::string>& error_class,
+         const std::string& message, Index max_mem, bool proxy, bool checked, const std::string& placement,
+         const std::string& node, bool aggregate, Index packet_bytes, bool preallocate, const std::string& exchange) {
+        std::optional<Error> failure;
+        if (error_class) failure.emplace(to_kind(*error_class), message);
+        mpi::Options options;
+        options.max_mem = max_mem, options.proxy = proxy, options.checked = checked;
+        options.placement = to_placement(placement), options.node = to_path(node), options.aggregate = aggregate;
+        options.packet_bytes = packet_bytes, options.preallocate = preallocate,
+        options.exchange = to_exchange(exchange);
         nb::gil_scoped_release unlocked;
-        return mpi::bind(plan, mpi::CommHandle::from_bits(comm), std::move(sources), std::move(destinations), options);
+        return mpi::bind(fields, mpi::CommHandle::from_bits(comm), options, failure ? &*failure : nullptr);
       },
-      nb::arg("plan"), nb::arg("comm"), nb::arg("sources"), nb::arg("destinations"), nb::arg("options"),
-      "Collective: binds a plan to the parts of all processes.");
+      nb::arg("comm"), nb::arg("fields"), nb::arg("error_class").none(), nb::arg("message"), nb::arg("max_mem") = 0,
+      nb::arg("proxy") = false, nb::arg("checked") = false, nb::arg("placement") = "direct", nb::arg("node") = "auto",
+      nb::arg("aggregate") = true, nb::arg("packet_bytes") = 0, nb::arg("preallocate") = true,
+      nb::arg("exchange") = "automatic",
+      "Collective: binds fields to the arrays of all processes. `error_class`, `message`: what is wrong here, already "
+      "known; raised on every process.");
 
   module.def(
       "make_grids",
@@ -158,15 +127,6 @@ NB_MODULE(LONGSHORE_MPI_MODULE, module) {
       },
       nb::arg("blocks"), nb::arg("comm"), nb::arg("itemsize"), nb::arg("ghost"), nb::arg("order"),
       "This process's blocks, where other processes of its node can reach them. Not collective.");
-
-  module.def(
-      "bind_blocks",
-      [](const BlockPlan& plan, std::uint64_t comm, const XArray& source, const XArray& destination,
-         const mpi::ExchangeOptions& options) {
-        return mpi::bind(plan, mpi::CommHandle::from_bits(comm), source, destination, options);
-      },
-      nb::arg("plan"), nb::arg("comm"), nb::arg("source"), nb::arg("destination"), nb::arg("options"),
-      nb::call_guard<nb::gil_scoped_release>(), "Collective: binds a plan between blocks.");
 
   module.def(
       "from_datatype",

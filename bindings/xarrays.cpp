@@ -65,21 +65,6 @@ void bind_xarrays(nb::module_& module) {
       .def(
           "region", [](const XArray& array, Index block) { return array.grid(block).region; }, nb::arg("block"),
           "What a block has storage for, ghost cells included.");
-
-  module.def(
-      "bind_grids_threads",
-      [](const BlockPlan& plan, const XArray& source, const XArray& destination, ElementType type,
-         const std::string& combine, int threads, Index max_mem, bool proxy, bool checked, const std::string& order) {
-        BlockOptions options;
-        if (!combine.empty()) options.reduction = Reduction(type, reduce_op(combine));
-        options.threads = threads, options.max_mem = max_mem, options.proxy = proxy, options.checked = checked;
-        options.visit = to_order(order);
-        nb::gil_scoped_release unlocked;
-        return bind_threads(plan, source, destination, options);
-      },
-      nb::arg("plan"), nb::arg("source"), nb::arg("destination"), nb::arg("type"), nb::arg("combine"),
-      nb::arg("threads"), nb::arg("max_mem"), nb::arg("proxy"), nb::arg("checked"), nb::arg("order"),
-      "The threads engine for blocks.");
 }
 
 }  // namespace longshore::python

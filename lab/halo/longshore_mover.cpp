@@ -21,7 +21,7 @@ class LongshoreMover final : public HaloExchange {
 
 std::unique_ptr<HaloExchange> longshore_mover(const Boxes& boxes, mpi::CommHandle comm, bool proxy) {
   const auto plan = halo_exchange(boxes.array().blocks(), boxes.problem().halo(), boxes.rank());
-  mpi::ExchangeOptions options;
+  mpi::Options options;
   options.proxy = proxy;
   return std::make_unique<LongshoreMover>(mpi::bind(plan, comm, boxes.array(), boxes.array(), options));
 }

@@ -17,6 +17,7 @@ from ._api import (
     scatter,
     to_mpi_datatype,
 )
+from ._bind import bind_together
 from ._cache import CachedRelation, CacheEntry, CacheStatistics, FlushUnit, RelationCache
 from ._core import (
     Assembler,
@@ -100,6 +101,7 @@ __all__ = [
     "XArray",
     "__version__",
     "answer_get",
+    "bind_together",
     "deliver_put",
     "empty",
     "encode",

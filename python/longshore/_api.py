@@ -76,8 +76,15 @@ class MotionPlan(_core.MotionPlan):
         alpha: Any = None,
         beta: Any = None,
         conjugate: bool = False,
+        reduce: str | None = None,
+        proxy: bool = False,
+        checked: bool = False,
         placement: str | None = None,
-        node: str = "auto",
+        node: str | None = None,
+        aggregate: bool | None = None,
+        packet_bytes: int | str | None = None,
+        preallocate: bool | None = None,
+        exchange: str | None = None,
     ) -> Mover:
         """Ties the plan to memory: a Mover with start(), test() and wait(), to be used again and again.
 
@@ -86,55 +93,43 @@ class MotionPlan(_core.MotionPlan):
         (default: as many as the process may use). With an mpi4py communicator the call is collective, rank r of the
         communicator gives its own local arrays (None where it owns nothing), and the mpi engine moves them.
 
+        Several fields at once: `source` and `destination` are tuples of such sides, equally long. They are bound with
+        one agreement and moved by one start and wait, with one message a peer. (Without `comm` a tuple of arrays is one
+        field, an array for each rank.) `bind_together` does the same for different plans.
+
         Arrays are NumPy's, or anything with a buffer or DLPack; they must have the layout's local shape, order and
-        dtype, and are kept alive by the mover. destination = beta * destination + alpha * op(source), where op
-        conjugates if `conjugate`. `max_mem`: bytes (or "64MiB") the move may take beyond its arrays on this rank:
+        dtype, and are kept alive by the mover. What is done where it writes: destination = beta * destination + alpha *
+        op(source), where op conjugates if `conjugate`; or, with `reduce` ("add", "min", "max", ...), destination =
+        destination op source. `max_mem`: bytes (or "64MiB") the move may take beyond its arrays on this rank:
         with threads, which need no buffers, for the copy programs; under MPI for buffers (the programs come on
-        top: some KiB a peer, some hundred where parts interleave). `placement="wrap"` (mpi): layout rank r lives
-        in process r % size, and processes give mappings from layout rank. `node` (mpi): how ranks of one node
-        exchange data: "auto", "direct", "ring" or "messages".
+        top: some KiB a peer, some hundred where parts interleave). `proxy`: a thread of the mover's own carries the
+        move out while the caller computes. `checked`: sums tell in wait() where a source was written too early
+        (LocalArrayError) or something else has arrived than was sent (TransportError); twice the work and more.
+
+        With `comm`: `placement="wrap"`: layout rank r lives in process r % size, and processes give mappings from
+        layout rank. How messages travel: `node`, the way within a node: "auto", "direct", "ring" or "messages";
+        `aggregate`: one message for each pair of ranks (False: one a motion); `packet_bytes`: in packets no larger than
+        that, few of them in flight; `preallocate`: buffers live as long as the mover (False: from start to wait);
+        `exchange`: "auto", "p2p", "neighborhood" or "alltoall".
 
         Raises, on every rank alike and before anything moves: ShapeError, DTypeError, LocalArrayError,
         MemoryLimitError, DisagreementError, ArgumentError."""
-        if comm is None:
-            limit = size_in_bytes(max_mem)
-            if placement is not None:
-                raise ArgumentError("placement= needs comm=")
-            sources = _arrays.by_rank(source, self.source.ranks, "source")
-            destinations = _arrays.by_rank(destination, self.destination.ranks, "destination")
-            self._check_ranks(sources, self.source, "source")
-            self._check_ranks(destinations, self.destination, "destination")
-            _arrays.check_dtype(sources, self.dtype, "source")
-            _arrays.check_dtype(destinations, self.dtype, "destination")
-            return _core.bind_threads(
-                self,
-                [_arrays.local_array(sources[rank]) for rank in self.source.ranks],
-                [_arrays.local_array(destinations[rank]) for rank in self.destination.ranks],
-                _arrays.combine(self.dtype, alpha, beta, flag(conjugate, "conjugate")),
-                threads or 0,
-                limit,
-            )
+        from . import _bind
 
-        from . import _mpi
-
-        def prepare() -> tuple[dict[int, np.ndarray], dict[int, np.ndarray], _core.Combine, int]:
-            rank = comm.Get_rank()
-            sources = _local_parts(source, rank, self.source, self.dtype)
-            destinations = _local_parts(destination, rank, self.destination, self.dtype)
-            _arrays.check_dtype(sources, self.dtype, "source")
-            _arrays.check_dtype(destinations, self.dtype, "destination")
-            combine = _arrays.combine(self.dtype, alpha, beta, flag(conjugate, "conjugate"))
-            return sources, destinations, combine, size_in_bytes(max_mem)
-
-        return _mpi.bind(self, comm, prepare, placement, node)
-
-    @staticmethod
-    def _check_ranks(arrays: Mapping[int, np.ndarray], layout: Layout, what: str) -> None:
-        wanted = set(layout.ranks)
-        if missing := sorted(wanted - arrays.keys()):
-            raise ArgumentError(f"no {what} array for rank {missing[0]} of the layout {layout}")
-        if surplus := sorted(arrays.keys() - wanted):
-            raise ArgumentError(f"a {what} array for rank {surplus[0]}, which is not in the layout {layout}")
+        own = {"alpha": alpha, "beta": beta, "conjugate": conjugate, "reduce": reduce}
+        ways = {
+            "threads": threads,
+            "max_mem": max_mem,
+            "proxy": proxy,
+            "checked": checked,
+            "placement": placement,
+            "node": node,
+            "aggregate": aggregate,
+            "packet_bytes": packet_bytes,
+            "preallocate": preallocate,
+            "exchange": exchange,
+        }
+        return _bind.bind_plan(self, source, destination, comm, own, ways)
 
     def to_json(self) -> str:
         """The plan as JSON text: a format name, a version, the
@@ -256,6 +251,7 @@ def redistribute(
     alpha: Any = None,
     beta: Any = None,
     conjugate: bool = False,
+    reduce: str | None = None,
     threads: int | None = None,
     max_mem: int | str | None = None,
 ) -> Any:
@@ -275,11 +271,13 @@ def redistribute(
            [ 9, 11],
            [13, 15]])
     """
-    options = {"alpha": alpha, "beta": beta, "conjugate": conjugate, "threads": threads, "max_mem": max_mem}
+    options: dict[str, Any] = {"alpha": alpha, "beta": beta, "conjugate": conjugate, "reduce": reduce}
+    options.update(threads=threads, max_mem=max_mem)
 
     def prepare(dtype: np.dtype, rank: int | None) -> tuple[MotionPlan, Any]:
-        if beta is not None and out is None:
-            raise ArgumentError("beta needs out=: there is no old destination to keep a part of")
+        for name, value in (("beta", beta), ("reduce", reduce)):
+            if value is not None and out is None:
+                raise ArgumentError(f"{name} needs out=: there is no old destination to keep a part of")
         made = plan(source_layout, destination_layout, dtype, axes)
         if out is not None:
             return made, out
@@ -438,15 +436,6 @@ def _dtype_of(source: Any) -> np.dtype:
     if isinstance(parts, np.ndarray) or not isinstance(parts, Sequence) or not parts:
         raise ArgumentError(f"without comm= give one source array for each rank, got {type(source).__name__}")
     return _arrays.as_array(parts[0]).dtype
-
-
-def _local_parts(arrays: Any, rank: int, layout: Layout, dtype: np.dtype) -> dict[int, np.ndarray]:
-    """This process's arrays by layout rank: a mapping as given, an array for the rank itself, nothing for None."""
-    if isinstance(arrays, Mapping):
-        return {int(r): _arrays.as_array(a) for r, a in arrays.items()}
-    if arrays is None:
-        return {rank: np.empty(layout.local_shape(rank), dtype)} if layout.local_size(rank) == 0 else {}
-    return {rank: _arrays.as_array(arrays)}
 
 
 def _shaped(array: Any, layout: Layout, name: str = "the array") -> np.ndarray:

@@ -99,11 +99,13 @@ def relation_element(dtype: Any, reduce: str | None) -> tuple[int, _core.Element
     return dtype.itemsize, _ELEMENT_TYPES.get(dtype, _core.ElementType.bytes)
 
 
-def element_type(dtype: np.dtype, combine: str | None) -> _core.ElementType:
-    """What a motion that combines computes with; any dtype can be copied."""
+def element_type(dtype: np.dtype, reduce: str | None) -> _core.ElementType:
+    """What a motion that reduces computes with; any dtype can be copied."""
+    if reduce is not None and not isinstance(reduce, str):
+        raise ArgumentError(f'reduce is {reduce!r}; it names an operation, such as "add", or is None')
     kind = _ELEMENT_TYPES.get(dtype, _core.ElementType.bytes)
-    if combine is not None and kind == _core.ElementType.bytes:
-        raise DTypeError(f"combine={combine!r} cannot compute with dtype {dtype}")
+    if reduce is not None and kind == _core.ElementType.bytes:
+        raise DTypeError(f"reduce={reduce!r} cannot compute with dtype {dtype}")
     return kind
 
 
@@ -154,12 +156,18 @@ def check_dtype(arrays: Mapping[int, np.ndarray], dtype: np.dtype, what: str) ->
             raise DTypeError(f"rank {rank}: the {what} array has dtype {array.dtype}, the plan moves {dtype}")
 
 
-def combine(dtype: np.dtype, alpha: Any, beta: Any, conjugate: bool) -> _core.Combine:
-    """alpha, beta and conjugate for elements of a dtype; None means 1 and 0."""
-    if alpha is None and beta is None and not conjugate:
-        return _core.Combine()
-    element_type = _ELEMENT_TYPES.get(dtype, _core.ElementType.bytes)
-    if element_type == _core.ElementType.bytes:
+def update(dtype: np.dtype, alpha: Any, beta: Any, conjugate: bool, reduce: str | None) -> _core.Update:
+    """What a move of elements of a dtype does where it writes; alpha and beta of None mean 1 and 0."""
+    scales = alpha is not None or beta is not None or conjugate
+    if reduce is not None:
+        kind = element_type(dtype, reduce)
+        if scales:
+            raise ArgumentError(f"reduce={reduce!r} with alpha, beta or conjugate: a move does one or the other")
+        return _core.Update(kind, reduce)
+    if not scales:
+        return _core.Update()
+    kind = _ELEMENT_TYPES.get(dtype, _core.ElementType.bytes)
+    if kind == _core.ElementType.bytes:
         raise DTypeError(
             f"alpha, beta and conjugate need a number that this machine computes with; dtype {dtype} can only be copied"
         )
@@ -175,7 +183,7 @@ def combine(dtype: np.dtype, alpha: Any, beta: Any, conjugate: bool) -> _core.Co
             raise DTypeError(f"{name} = {given} does not fit in dtype {dtype}")
         return converted.tobytes()
 
-    return _core.Combine(element_type, scalar(alpha, 1, "alpha"), scalar(beta, 0, "beta"), bool(conjugate))
+    return _core.Update(kind, scalar(alpha, 1, "alpha"), scalar(beta, 0, "beta"), bool(conjugate))
 
 
 def _aligned(size: int) -> np.ndarray:

@@ -14,14 +14,13 @@ import importlib
 import operator
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any, TypeVar
 
 import numpy as np
 
 from . import _arrays, _core
-from ._mistakes import count, flag, one_of
 from .errors import ArgumentError, DisagreementError, LongshoreError, MemoryLimitError, TransportError
 
 T = TypeVar("T")
@@ -121,48 +120,70 @@ def rank_in(comm: Any) -> int:
     return comm.Get_rank()
 
 
+def _attempt(work: Callable[[], T]) -> tuple[T | None, str | None, str]:
+    """What `work` returns, or the class and the words of the error that it ended with."""
+    try:
+        return work(), None, ""
+    except LongshoreError as error:
+        return None, type(error).__name__, str(error)
+    except MemoryError as error:
+        return None, MemoryLimitError.__name__, f"not enough memory: {error}"
+    except Exception as error:
+        return None, ArgumentError.__name__, f"{type(error).__name__}: {error}"
+
+
 def together(comm: Any, work: Callable[[], T]) -> T:
     """Runs `work` on every rank; an exception on one becomes an error on all. Collective."""
     module, handle = _open(comm)
-    try:
-        result = work()
-    except LongshoreError as error:
-        module.agree(handle, type(error).__name__, str(error))
-        raise  # not reached: agree() raises
-    except MemoryError as error:
-        module.agree(handle, MemoryLimitError.__name__, f"not enough memory: {error}")
-        raise
-    except Exception as error:
-        module.agree(handle, ArgumentError.__name__, f"{type(error).__name__}: {error}")
-        raise
-    module.agree(handle, None, "")
-    return result
+    result, *failure = _attempt(work)
+    module.agree(handle, *failure)
+    return result  # type: ignore[return-value]  # agree() raises where there is none
 
 
-def common_dtype(comm: Any, local_dtype: Callable[[], np.dtype | None], default: np.dtype | None = None) -> np.dtype:
+def common_dtype(comm: Any, local_dtype: Callable[[], np.dtype | None]) -> np.dtype:
     """The element type that all ranks which know one agree on. Collective."""
+    dtype = common_dtypes(comm, lambda: [local_dtype()])[0]
+    if dtype is None:
+        raise ArgumentError("no rank has an array to move: nobody knows the element type")
+    return dtype
+
+
+def common_dtypes(comm: Any, local_dtypes: Callable[[], Sequence[np.dtype | None]], default: Any = None) -> list[Any]:
+    """The same of several things. Collective."""
+    module, handle = _open(comm)
 
     def text() -> str:
-        dtype = local_dtype()
-        return "" if dtype is None else repr(np.lib.format.dtype_to_descr(_arrays.fixed_dtype(dtype)))
+        return "\n".join(
+            "" if dtype is None else repr(np.lib.format.dtype_to_descr(_arrays.fixed_dtype(dtype)))
+            for dtype in local_dtypes()
+        )
 
-    mine = together(comm, text)
-    module, handle = _open(comm)
-    texts = module.gather_texts(handle, mine)
+    mine, *failure = _attempt(text)
+    texts = module.gather_words(handle, mine or "", *failure)
+    if len(texts) == 1:  # all say the same
+        return [_dtype(what) or default for what in texts[0].split("\n")]
+    said = [words.split("\n") for words in texts]
+    if len({len(words) for words in said}) > 1:
+        raise DisagreementError(f"ranks move {' or '.join(str(n) for n in sorted({len(w) for w in said}))} fields")
+    return [_agreed([words[k] for words in said]) or default for k in range(len(said[0]))]
+
+
+def _agreed(texts: Sequence[str]) -> np.dtype | None:
     ranks: dict[str, list[int]] = {}
     for rank, what in enumerate(texts):
         if what:
             ranks.setdefault(what, []).append(rank)
-    if not ranks:
-        if default is not None:
-            return default
-        raise ArgumentError("no rank has an array to move: nobody knows the element type")
     if len(ranks) > 1:
         told = "; ".join(
             f"{np.dtype(_descr(what))} on rank{'s' if len(who) > 1 else ''} {_few(who)}" for what, who in ranks.items()
         )
         raise DisagreementError(f"ranks have arrays of different dtypes: {told}")
-    return np.lib.format.descr_to_dtype(_descr(next(iter(ranks))))
+    return _dtype(next(iter(ranks), ""))
+
+
+@functools.lru_cache(256)  # of texts, which say everything
+def _dtype(text: str) -> np.dtype | None:
+    return np.lib.format.descr_to_dtype(_descr(text)) if text else None
 
 
 def _descr(text: str) -> Any:
@@ -173,30 +194,12 @@ def _few(ranks: list[int]) -> str:
     return ", ".join(map(str, ranks[:8])) + (", ..." if len(ranks) > 8 else "")
 
 
-def bind(
-    plan: _core.MotionPlan,
-    comm: Any,
-    prepare: Callable[[], tuple[Mapping[int, np.ndarray], Mapping[int, np.ndarray], _core.Combine, int]],
-    placement: str | None,
-    node: str | None,
-) -> _core.Mover:
-    """A mover over MPI for this process's arrays, by layout rank. `prepare` gives source and destination arrays,
-    the combination and the bytes allowed. Collective."""
+def bind(comm: Any, prepare: Callable[[], tuple[list[_core.Field], dict[str, Any]]]) -> _core.Mover:
+    """A mover over MPI of the fields that `prepare` gives, with its options. Collective."""
     module, handle = _open(comm)
-
-    def checked() -> tuple[list[Any], list[Any], Any]:
-        sources, destinations, combine, max_mem = prepare()
-        dtype = getattr(plan, "dtype", None)
-        options = module.Options(
-            combine,
-            count(max_mem, "max_mem"),
-            one_of(placement or "direct", "placement", ("direct", "wrap")),
-            one_of(node or "auto", "node", _NODES),
-            "" if dtype is None else str(np.lib.format.dtype_to_descr(dtype)),
-        )
-        return _parts(sources, module), _parts(destinations, module), options
-
-    return _told(module.bind(plan, handle, *together(comm, checked)), comm)
+    made, *failure = _attempt(prepare)
+    fields, options = made if made is not None else ([], {})
+    return _told(module.bind(handle, fields, *failure, **options), comm)
 
 
 def _told(mover: _core.Mover, comm: Any) -> _core.Mover:
@@ -210,60 +213,6 @@ def make_grids(blocks: _core.FloorPlan, comm: Any, itemsize: int, ghost: tuple[i
     """The storage of this rank's blocks, where other ranks of its node can reach it. Not collective."""
     module, handle = _open(comm)
     return module.make_grids(blocks, handle, itemsize, ghost, order)
-
-
-_NODES = ("auto", "direct", "ring", "messages")
-_EXCHANGES = {"auto": "automatic", "p2p": "point_to_point", "neighborhood": "neighborhood", "alltoall": "all_to_all"}
-
-
-def bind_blocks(
-    plan: _core.BlockPlan,
-    comm: Any,
-    prepare: Callable[[], tuple[_core.Grids, _core.Grids, np.dtype, Mapping[str, Any]]],
-    *,
-    node: str | None,
-    aggregate: bool | None,
-    packet_bytes: int | None,
-    preallocate: bool | None,
-    exchange: str | None,
-) -> _core.Mover:
-    """A mover over MPI for a plan between blocks. `prepare` gives the grids, what their elements are, and
-    those options that the threads engine has too. Collective."""
-    module, handle = _open(comm)
-
-    def checked() -> tuple[_core.Grids, _core.Grids, Any]:
-        source, destination, dtype, options = prepare()
-        return (
-            source,
-            destination,
-            module.ExchangeOptions(
-                **options,
-                node=one_of(node or "auto", "node", _NODES),
-                aggregate=flag(True if aggregate is None else aggregate, "aggregate"),
-                packet_bytes=count(packet_bytes or 0, "packet_bytes"),
-                preallocate=flag(True if preallocate is None else preallocate, "preallocate"),
-                exchange=_EXCHANGES[one_of(exchange or "auto", "exchange", _EXCHANGES)],
-                element=str(np.lib.format.dtype_to_descr(dtype)),
-            ),
-        )
-
-    return _told(module.bind_blocks(plan, handle, *together(comm, checked)), comm)
-
-
-def _parts(arrays: Mapping[int, np.ndarray], module: ModuleType) -> list[Any]:
-    return [
-        module.Part(count(rank, "a layout rank"), _arrays.local_array(a), _memory(a, module))
-        for rank, a in arrays.items()
-    ]
-
-
-def _memory(array: Any, module: ModuleType) -> Any:
-    """The Memory that an array lies in, if it was made here: the end of its chain of bases."""
-    while array is not None:
-        if isinstance(array, module.Memory):
-            return array
-        array = array.obj if isinstance(array, memoryview) else getattr(array, "base", None)
-    return None
 
 
 def array_memory(size: int, comm: Any) -> np.ndarray | None:

@@ -29,7 +29,7 @@ def move(
     destination: XArray | None = None,
     *,
     seed: int = 0,
-    combine: str | None = None,
+    reduce: str | None = None,
     order: str = "F",
     checked: bool = False,
     rounds: int = 1,
@@ -41,7 +41,7 @@ def move(
     `source` and `destination` are XArrays with storage for all blocks; without a destination the source is the
     destination too, as in a halo update. `seed`: whose turn it is; 0 for one after the other. `rounds`: how
     often the plan is carried out; it is bound once. `stack_bytes`: a rank's stack, of which memory is taken for
-    what is touched. `max_mem`: what a rank may hold beyond its arrays. `combine`, `order` and `checked` are
+    what is touched. `max_mem`: what a rank may hold beyond its arrays. `reduce`, `order` and `checked` are
     those of `BlockPlan.bind`, and so is what is raised; an error names the rank, DeadlockError who waits for
     whom. Raises ArgumentError in builds without Boost.Context.
 
@@ -70,13 +70,13 @@ def move(
         raise ArgumentError(f"seed is {seed}; it must be 0 or more and fit in 64 bits")
     if rounds < 0:
         raise ArgumentError(f"rounds is {rounds}; it must be 0 or more")
-    kind = _arrays.element_type(source.dtype, combine)
+    kind = _arrays.element_type(source.dtype, reduce)
     return _core.finegrain_move(
         plan,
         source._grids,
         destination._grids,
         kind,
-        combine or "",
+        reduce or "",
         order,
         checked,
         seed,

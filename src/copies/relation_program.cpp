@@ -5,6 +5,7 @@
 
 #include "copies/list_program.hpp"
 #include "copies/marked_program.hpp"
+#include "longshore/relations/update.hpp"
 #include "relations/parts.hpp"
 
 namespace longshore {
@@ -33,7 +34,8 @@ struct RunsProgram {
 /// The stretches of a nest of plain loops, which are cut anew at every call: no more than two kernel calls a loop.
 class LoopWalk {
  public:
-  LoopWalk(const LoopNest& nest, const KernelTable& table) : element_(nest.element_bytes()), table_(table) {
+  LoopWalk(const LoopNest& nest, const KernelTable& table, const Combine& combine)
+      : element_(nest.element_bytes()), table_(table), combine_(combine) {
     source_ = nest.source_base(), destination_ = nest.destination_base();
     for (const auto& axis : nest.axes()) {
       const auto& periods = axis.runs.periods();
@@ -68,8 +70,8 @@ class LoopWalk {
   void walk(std::size_t k, Index first, Index last, std::byte* d, const std::byte* s, Stores stores) const {
     const auto& loop = loops_[k];
     if (k + 1 == loops_.size())
-      return table_.blocks(d + first * loop.destination_step, s + first * loop.source_step,
-                           {element_, last - first, loop.source_step, loop.destination_step}, stores);
+      return blocks(d + first * loop.destination_step, s + first * loop.source_step,
+                    {element_, last - first, loop.source_step, loop.destination_step}, stores);
     const Index head = first / loop.inner, tail = last / loop.inner;
     auto at = [&](Index i, Index from, Index to) {
       walk(k + 1, from, to, d + i * loop.destination_step, s + i * loop.source_step, stores);
@@ -90,14 +92,19 @@ class LoopWalk {
     const bool exchange = std::abs(outer.destination_step) < std::abs(inner.destination_step);
     const auto &slow = exchange ? inner : outer, &fast = exchange ? outer : inner;
     const Index n_slow = exchange ? inner.count : n, n_fast = exchange ? n : inner.count;
-    const auto kernel = std::abs(fast.source_step) > std::abs(slow.source_step) ? table_.transpose : table_.blocks;
-    kernel(d, s,
-           {element_, n_fast, fast.source_step, fast.destination_step, n_slow, slow.source_step, slow.destination_step},
-           stores);
+    const BlockLoops both{element_, n_fast,           fast.source_step,     fast.destination_step,
+                          n_slow,   slow.source_step, slow.destination_step};
+    if (combine_.is_copy() && std::abs(fast.source_step) > std::abs(slow.source_step))
+      return table_.transpose(d, s, both, stores);
+    blocks(d, s, both, stores);
+  }
+  void blocks(std::byte* d, const std::byte* s, const BlockLoops& loops, Stores stores) const {
+    combine_.is_copy() ? table_.blocks(d, s, loops, stores) : combine_.apply(d, s, loops);
   }
 
   Index element_, source_ = 0, destination_ = 0;
   const KernelTable& table_;
+  const Combine& combine_;
   std::vector<PairLoop> loops_;
   bool plain_ = true;
 };
@@ -109,7 +116,8 @@ struct NestProgram {
   LoopWalk walk;
 };
 
-/// What has a reduction: strictly in message order, so that sums do not depend on how the relation is kept.
+/// What has a reduction: strictly in message order, so that sums do not depend on how the relation is kept. And lists
+/// that are not just copied.
 struct OrderedProgram {
   AddressRelation relation;
 };
@@ -147,7 +155,7 @@ struct RelationProgram::Implementation {
   const KernelTable* table;
   Index element, elements, near_bytes;
   Interval source, destination;
-  Reduction reduction;
+  Update update;
   struct Step {
     Index first, last;  ///< positions
     Executable executable;
@@ -162,19 +170,25 @@ struct RelationProgram::Implementation {
         near_bytes(options.near_bytes),
         source(given.source_extent()),
         destination(given.destination_extent()),
-        reduction(given.reduction()) {
-    if (!reduction.is_replace()) {
+        update(given.reduction().is_replace() ? Update(options.combine) : Update(given.reduction())) {
+    if (update.is_reduction()) {
       steps.push_back({0, elements, OrderedProgram{given}});
       return;
     }
     const auto relation = given.canonical();
+    const auto is_nest = [](const auto& part) { return std::holds_alternative<LoopNest>(part); };
+    if (!update.is_copy() && !std::all_of(relation.parts().begin(), relation.parts().end(), is_nest)) {
+      steps.push_back({0, elements, OrderedProgram{relation}});
+      return;
+    }
     Index at = 0;
     for (const auto& part : relation.parts()) {
       Index n = 0;
       if (const auto* nest = std::get_if<LoopNest>(&part)) {
         n = nest->elements();
-        steps.push_back(
-            {at, at + n, NestProgram{*nest, CopyProgram(*nest, {stores, table, {}}), LoopWalk(*nest, *table)}});
+        steps.push_back({at, at + n,
+                         NestProgram{*nest, CopyProgram(*nest, {stores, table, update.combine()}),
+                                     LoopWalk(*nest, *table, update.combine())}});
       } else if (const auto* list = std::get_if<PackedList>(&part)) {
         n = list->elements();
         if (list->source().size() <= unpacked_entries)
@@ -215,7 +229,8 @@ struct RelationProgram::Implementation {
                 Stores how) const {
     if (first == 0 && last == program.nest.elements() && how == stores) return program.program.run(d, s);
     if (program.walk.plain()) return program.walk.run(first, last, d, s, how);
-    for (const auto& piece : program.nest.slice(first, last)) CopyProgram(piece, {how, table, {}}).run(d, s);
+    for (const auto& piece : program.nest.slice(first, last))
+      CopyProgram(piece, {how, table, update.combine()}).run(d, s);
   }
 
   /// Lists of blocks, which a stretch of elements may cut.
@@ -248,7 +263,12 @@ struct RelationProgram::Implementation {
                 Stores) const {
     const auto some = program.relation.reader(first, last);
     for_each_run(*some, [&](const OffsetRun& run) {
-      reduction.apply(d + run.destination, s + run.source, run.count, run.destination_step, run.source_step);
+      std::byte* const to = d + run.destination;
+      const std::byte* const from = s + run.source;
+      if (update.is_reduction())
+        update.reduction().apply(to, from, run.count, run.destination_step, run.source_step);
+      else
+        update.combine().apply(to, from, {element, run.count, run.source_step, run.destination_step});
     });
   }
 
@@ -296,7 +316,8 @@ std::string RelationProgram::describe() const {
     std::string operator()(const PackedProgram& p) const { return p.describe(); }
     std::string operator()(const RunsProgram& p) const { return std::to_string(p.runs.size()) + " separate runs"; }
     std::string operator()(const OrderedProgram& p) const {
-      return std::string(reduce_name(p.relation.reduction().op())) + " in message order";
+      const auto& reduction = p.relation.reduction();
+      return (reduction.is_replace() ? "scaled" : std::string(reduce_name(reduction.op()))) + " in message order";
     }
   };
   const auto& steps = implementation_->steps;

@@ -4,38 +4,38 @@
 
 namespace longshore {
 
-std::string Apart::Span::name(bool same) const {
-  std::string text = std::string("the ") + (same ? "" : written ? "destination " : "source ") + "array of ";
+std::string Apart::Span::name() const {
+  std::string text = std::string("the ") + role + "array of ";
   if (block == no_block) return text + "rank " + std::to_string(rank);
   return text + "block " + std::to_string(block) + (rank == nobody ? "" : " (rank " + std::to_string(rank) + ")");
 }
 
-void Apart::add(const Grid& grid, bool written, Index block, Index rank) {
+void Apart::add(const Grid& grid, const char* role, Index block, Index rank) {
   if (grid.region.empty()) return;
   Index low = 0, high = grid.element_bytes;
   for (std::size_t d = 0; d < grid.region.dims(); ++d) {
     const Index reach = checked_mul(grid.region.extent(d) - 1, grid.strides[d]);
     (reach < 0 ? low : high) = checked_add(reach < 0 ? low : high, reach);
   }
-  spans_.push_back({grid.data + low, grid.data + high, written, block, rank});
+  spans_.push_back({grid.data + low, grid.data + high, role, block, rank});
 }
 
-void Apart::add(const LocalArray& array, const Layout& layout, Index rank, Index element_bytes, bool written) {
+void Apart::add(const LocalArray& array, const Layout& layout, Index rank, Index element_bytes, const char* role) {
   const Index bytes = checked_mul(layout.allocated_size(rank), element_bytes);
-  if (bytes > 0) spans_.push_back({array.data, array.data + bytes, written, no_block, rank});
+  if (bytes > 0) spans_.push_back({array.data, array.data + bytes, role, no_block, rank});
 }
 
-void Apart::check(bool same) {
+void Apart::check() {
   std::sort(spans_.begin(), spans_.end(), [](const Span& a, const Span& b) { return a.first < b.first; });
   // What is only read may share memory with other such things.
   const Span *reach = nullptr, *reach_written = nullptr;
   for (const auto& span : spans_) {
-    const Span* before = span.written ? reach : reach_written;
+    const Span* before = span.written() ? reach : reach_written;
     if (before && before->last > span.first)
       throw Error(ErrorKind::buffer,
-                  before->name(same) + " and " + span.name(same) + " share memory; give what is written its own");
+                  before->name() + " and " + span.name() + " share memory; give what is written its own");
     if (!reach || span.last > reach->last) reach = &span;
-    if (span.written && (!reach_written || span.last > reach_written->last)) reach_written = &span;
+    if (span.written() && (!reach_written || span.last > reach_written->last)) reach_written = &span;
   }
 }
 

@@ -9,20 +9,24 @@ namespace longshore {
 
 class Apart {
  public:
+  /// What an array is called: "destination ", or nothing where it is both.
+  static constexpr const char *source = "source ", *destination = "destination ", *both = "";
+
   /// A block's grid; with `rank` it is named too.
-  void add(const Grid& grid, bool written, Index block, Index rank = nobody);
+  void add(const Grid& grid, const char* role, Index block, Index rank = nobody);
   /// A rank's array of a layout.
-  void add(const LocalArray& array, const Layout& layout, Index rank, Index element_bytes, bool written);
-  /// Throws `Error(buffer)` that names two arrays which should have been apart. `same`: sources are the destinations.
-  void check(bool same = false);
+  void add(const LocalArray& array, const Layout& layout, Index rank, Index element_bytes, const char* role);
+  /// Throws `Error(buffer)` that names two arrays which should have been apart.
+  void check();
 
  private:
   static constexpr Index nobody = -1, no_block = -1;
   struct Span {
     const std::byte *first, *last;
-    bool written;
+    const char* role;
     Index block, rank;
-    std::string name(bool same) const;
+    bool written() const { return role != source; }
+    std::string name() const;
   };
   std::vector<Span> spans_;
 };

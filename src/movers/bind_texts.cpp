@@ -34,10 +34,22 @@ std::string scalar_of(ElementType type, const ScalarBytes& bytes) {
          std::string(element_name(type)) + ")";
 }
 
+void add_update(Facts& facts, const Update& update) {
+  const Combine& combine = update.combine();
+  const Reduction& reduction = update.reduction();
+  const bool copies = combine.is_copy();
+  facts.push_back({"alpha", copies ? "1" : scalar_of(combine.type(), combine.alpha())});
+  facts.push_back({"beta", copies ? "0" : scalar_of(combine.type(), combine.beta())});
+  facts.push_back({"conjugate", combine.conjugate() ? "true" : "false"});
+  facts.push_back({"reduce", reduction.is_replace()
+                                 ? "none"
+                                 : std::string(reduce_name(reduction.op())) + " of " + type_of(reduction)});
+}
+
 }  // namespace
 
-Facts block_facts(const BlockPlan& plan, const XArray& source, const XArray& destination, const BlockOptions& options,
-                  const std::string& element, bool lists) {
+Facts block_facts(const BlockPlan& plan, const XArray& source, const XArray& destination, const Update& update,
+                  Order visit, const std::string& element, bool lists) {
   Facts facts = plan.facts(lists);
   const bool same = source.same_storage(destination);
   facts.push_back({"arrays", same ? "one, moved within itself" : "a source and a destination"});
@@ -48,15 +60,12 @@ Facts block_facts(const BlockPlan& plan, const XArray& source, const XArray& des
   };
   array(source, "source");
   if (!same) array(destination, "destination");
-  facts.push_back({"combine", options.reduction.is_replace() ? "none"
-                                                             : std::string(reduce_name(options.reduction.op())) +
-                                                                   " of " + type_of(options.reduction)});
-  facts.push_back({"order", std::string(1, char(options.visit))});
-  facts.push_back({"checked", options.checked ? "true" : "false"});
+  add_update(facts, update);
+  facts.push_back({"order", std::string(1, char(visit))});
   return facts;
 }
 
-Facts layout_facts(const MotionPlan& plan, const Combine& combine, const std::string& element) {
+Facts layout_facts(const MotionPlan& plan, const Update& update, const std::string& element) {
   Facts facts;
   std::string shape, axes;
   for (const Index n : plan.source().shape()) shape += (shape.empty() ? "" : "x") + std::to_string(n);
@@ -66,31 +75,8 @@ Facts layout_facts(const MotionPlan& plan, const Combine& combine, const std::st
   facts.push_back({"source layout", plan.source().to_string()});
   facts.push_back({"destination layout", plan.destination().to_string()});
   facts.push_back({"axes", axes});
-  const bool copies = combine.is_copy();
-  facts.push_back({"alpha", copies ? "1" : scalar_of(combine.type(), combine.alpha())});
-  facts.push_back({"beta", copies ? "0" : scalar_of(combine.type(), combine.beta())});
-  facts.push_back({"conjugate", combine.conjugate() ? "true" : "false"});
+  add_update(facts, update);
   return facts;
-}
-
-void check_owner(const BlockPlan& plan, const XArray& source, const XArray& destination, Index rank, Index ranks,
-                 const char* world) {
-  if (plan.world_size() > ranks)
-    throw Error(ErrorKind::argument, "the plan has blocks on rank " + std::to_string(plan.world_size() - 1) + ", " +
-                                         world + " has " + std::to_string(ranks) + " ranks");
-  for (const auto& [whose, what] :
-       {std::pair{plan.rank(), "plan"}, {source.rank(), "source array"}, {destination.rank(), "destination array"}})
-    if (whose && *whose != rank)
-      throw Error(ErrorKind::argument, std::string("the ") + what + " is rank " + std::to_string(*whose) +
-                                           "'s, this is rank " + std::to_string(rank));
-}
-
-void check_layout_options(const MotionPlan& plan, const Combine& combine, Index max_mem) {
-  if (max_mem < 0)
-    throw Error(ErrorKind::argument, "max_mem is " + std::to_string(max_mem) + " bytes; it must not be negative");
-  if (!combine.is_copy() && element_size(combine.type()) != plan.element_bytes())
-    throw Error(ErrorKind::type, "alpha and beta are for " + std::string(element_name(combine.type())) +
-                                     ", the plan's elements have " + std::to_string(plan.element_bytes()) + " bytes");
 }
 
 }  // namespace longshore

@@ -4,7 +4,6 @@
 #include <map>
 
 #include "core/digest.hpp"
-#include "movers/apart.hpp"
 
 namespace longshore {
 
@@ -30,16 +29,20 @@ std::size_t BlockCopies::Hash::operator()(const Key& key) const {
   return std::size_t(digest.value());
 }
 
-std::shared_ptr<const RelationProgram> BlockCopies::program(Footprint from, Footprint to, Order order,
-                                                            const Reduction& reduction) {
+std::shared_ptr<const RelationProgram> BlockCopies::program(Footprint from, Footprint to, Order order, bool updates) {
   from.offset = to.offset = 0;
-  auto make = [&] { return std::make_shared<const RelationProgram>(relation_between(from, to, order, reduction)); };
+  auto make = [&] {
+    RelationProgram::Options options;
+    if (updates) options.combine = update_.combine();
+    return std::make_shared<const RelationProgram>(
+        relation_between(from, to, order, updates ? update_.reduction() : Reduction()), options);
+  };
   if (!from.places.empty()) {  // there is hardly another like it
     auto made = make();
     others_.push_back(made);
     return made;
   }
-  key_.assign({!reduction.is_replace(), Index(order)});
+  key_.assign({updates && !update_.is_copy(), Index(order)});
   append(key_, from), append(key_, to);
   auto& known = programs_[key_];
   if (!known) known = make();
@@ -61,14 +64,14 @@ Order BlockCopies::order_of(const BlockMotion& motion) const {
 
 Stretch BlockCopies::direct(const BlockMotion& motion, const Grid& source, const Grid& destination) {
   const auto from = source_footprint(motion, source), to = destination_footprint(motion, destination);
-  auto copy = program(from, to, order_of(motion), reduction_);
+  auto copy = program(from, to, order_of(motion), true);
   const Index n = copy->elements();
   return {std::move(copy), 0, n, destination.data + to.offset, source.data + from.offset, false};
 }
 
 Stretch BlockCopies::packed(const BlockMotion& motion, const Footprint& from, const Grid& grid) {
   const auto message = from.message(order_of(motion));
-  auto pack = program(from, message, order_of(motion), {});
+  auto pack = program(from, message, order_of(motion), false);
   const Index n = pack->elements();
   return {std::move(pack), 0, n, nullptr, grid.data + from.offset, in_order(from, message)};
 }
@@ -84,10 +87,9 @@ Stretch BlockCopies::arrival(const BlockMotion& motion, const Grid& destination)
 Stretch BlockCopies::disassembly(const BlockMotion& motion, const Grid& destination) {
   const Order order = order_of(motion);
   const auto to = destination_footprint(motion, destination), message = to.message(order);
-  auto unpack = program(message, to, order, reduction_);
+  auto unpack = program(message, to, order, true);
   const Index n = unpack->elements();
-  return {
-      std::move(unpack), 0, n, destination.data + to.offset, nullptr, reduction_.is_replace() && in_order(to, message)};
+  return {std::move(unpack), 0, n, destination.data + to.offset, nullptr, update_.is_copy() && in_order(to, message)};
 }
 
 Index run_bytes(const Region& region, const Region& grid, const GridFormat& format) {
@@ -144,7 +146,7 @@ class ConnectedBlocks {
 std::vector<BlockMotion> BlockCopies::woven(std::vector<BlockMotion> motions, const XArray& source) const {
   constexpr Index turn_runs = 2048, least_turn_runs = 32;  // whose lines stay in the second-level cache
   constexpr Index least_runs = 512;                        // that are worth cutting
-  if (!reduction_.is_replace()) return motions;            // sums are made in the plan's order
+  if (update_.is_reduction()) return motions;              // sums are made in the plan's order
   const auto& format = source.format();
   std::vector<Index> lengths(motions.size()),
       runs(motions.size());  // bytes of a run; how many, or 0: carried out by itself
@@ -214,37 +216,6 @@ std::vector<CopyTask> batch(const std::vector<Stretch>& stretches, Index task_by
   }
   flush();
   return tasks;
-}
-
-void check_arrays(const BlockPlan& plan, const XArray& source, const XArray& destination, const BlockOptions& options) {
-  auto check = [](const XArray& array, const FloorPlan& blocks, const char* what) {
-    if (!(array.blocks() == blocks))
-      throw Error(ErrorKind::shape, std::string("the ") + what + " array has other blocks than the plan: " +
-                                        array.blocks().to_string(2) + ", not " + blocks.to_string(2));
-  };
-  check(source, plan.source(), "source");
-  check(destination, plan.destination(), "destination");
-  if (source.element_bytes() != destination.element_bytes())
-    throw Error(ErrorKind::type, "the source array has elements of " + std::to_string(source.element_bytes()) +
-                                     " bytes, the destination array of " + std::to_string(destination.element_bytes()));
-  if (!options.reduction.is_replace() && options.reduction.element_bytes() != source.element_bytes())
-    throw Error(ErrorKind::type, std::string(reduce_name(options.reduction.op())) + " is for elements of " +
-                                     std::to_string(options.reduction.element_bytes()) + " bytes, the arrays' have " +
-                                     std::to_string(source.element_bytes()));
-  if (options.max_mem < 0)
-    throw Error(ErrorKind::argument,
-                "max_mem is " + std::to_string(options.max_mem) + " bytes; it must not be negative");
-}
-
-void check_apart(const XArray& source, const XArray& destination) {
-  const bool same = source.same_storage(destination);
-  Apart blocks;
-  auto add = [&](const XArray& array, bool written) {
-    for (std::size_t i = 0; i < array.grids().size(); ++i) blocks.add(array.grids()[i], written, array.owned()[i]);
-  };
-  if (!same) add(source, false);
-  add(destination, true);
-  blocks.check(same);
 }
 
 }  // namespace longshore

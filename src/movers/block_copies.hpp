@@ -19,8 +19,7 @@ class BlockCopies {
  public:
   /// Regions of different shape are paired in the order `visit`. Where shapes are equal the order makes no difference,
   /// and `memory`, which should be that of the grids, is the fastest. Both ends of a message must be given the same.
-  BlockCopies(Order visit, Order memory, Reduction reduction)
-      : visit_(visit), memory_(memory), reduction_(std::move(reduction)) {}
+  BlockCopies(Order visit, Order memory, Update update) : visit_(visit), memory_(memory), update_(std::move(update)) {}
 
   /// The motions in the order in which they are best carried out. Those of short runs that meet in a block,
   /// as the x faces of a row of boxes do, touch the same cache lines: they are cut and take turns, some
@@ -43,10 +42,10 @@ class BlockCopies {
   };
   Order order_of(const BlockMotion& motion) const;
   Stretch packed(const BlockMotion& motion, const Footprint& from, const Grid& grid);
-  std::shared_ptr<const RelationProgram> program(Footprint from, Footprint to, Order order, const Reduction& reduction);
+  std::shared_ptr<const RelationProgram> program(Footprint from, Footprint to, Order order, bool updates);
 
   Order visit_, memory_;
-  Reduction reduction_;
+  Update update_;
   std::unordered_map<Key, std::shared_ptr<const RelationProgram>, Hash> programs_;
   std::vector<std::weak_ptr<const RelationProgram>> others_;  ///< that are not among these
   Key key_;
@@ -59,11 +58,5 @@ inline constexpr Index short_run_bytes = 64;
 
 /// Stretches as tasks of about so many bytes.
 std::vector<CopyTask> batch(const std::vector<Stretch>& stretches, Index task_bytes);
-
-/// Checks the two arrays that a plan is to move. Throws `Error(argument)`,
-/// `Error(type)` and `Error(shape)` that name the array.
-void check_arrays(const BlockPlan& plan, const XArray& source, const XArray& destination, const BlockOptions& options);
-/// Throws `Error(buffer)` where a grid that is written shares memory with another.
-void check_apart(const XArray& source, const XArray& destination);
 
 }  // namespace longshore

@@ -4,9 +4,9 @@
 
 #include <cstring>
 #include <exception>
+#include <iterator>
 
 #include "core/digest.hpp"
-#include "movers/block_copies.hpp"
 
 namespace longshore {
 
@@ -24,21 +24,21 @@ std::uint64_t sum_of(const std::byte* data, Index bytes) {
   return sum.value();
 }
 
+/// Of one end: its name, its message and what that has. The allocator takes some bytes for each.
+constexpr Index allocations = 4;
+
 class CheckedMover final : public Mover {
  public:
-  CheckedMover(std::unique_ptr<Mover> mover, CheckedMotions motions, std::unique_ptr<SumsExchange> exchange)
-      : Mover(bound_memory(motions.source, motions.destination)),
+  CheckedMover(std::unique_ptr<Mover> mover, CheckedTransfers transfers, std::unique_ptr<SumsExchange> exchange)
+      : Mover(looked_at_for(*mover)),
         mover_(std::move(mover)),
-        motions_(std::move(motions)),
+        transfers_(std::move(transfers)),
         exchange_(std::move(exchange)) {
-    BlockCopies copies(motions_.options.visit, motions_.source.format().order, {});
-    for (const auto& motion : motions_.sends)
-      read_.push_back(copies.assembly(motion, motions_.source.grid(motion.source)));
-    for (const auto& motion : motions_.receives)
-      written_.push_back(copies.arrival(motion, motions_.destination.grid(motion.destination)));
-    workspace_bytes_ = copies.workspace_bytes() + Index(sizeof *this);
-    for (const auto* motions : {&motions_.sends, &motions_.receives})
-      workspace_bytes_ += Index(motions->capacity() * (sizeof(BlockMotion) + sizeof(Stretch) + 2 * sizeof sent_[0]));
+    workspace_bytes_ = transfers_.programs_bytes + Index(sizeof *this);
+    for (const auto* ends : {&transfers_.sends, &transfers_.receives})
+      for (const auto& end : *ends)
+        workspace_bytes_ += Index(sizeof end + end.name.capacity() + 2 * sizeof sent_[0]) + allocations * 16 +
+                            end.message->workspace_bytes();
   }
 
   Index workspace_bytes() const override { return mover_->workspace_bytes() + workspace_bytes_; }
@@ -48,10 +48,13 @@ class CheckedMover final : public Mover {
   std::string obstacle() const override { return mover_->obstacle(); }
 
  private:
+  using Sums = std::vector<std::uint64_t>;
+
+  void give_up(const Error& error) override { give_up_for(*mover_, error); }
   void begin() override {
-    sent_ = sums(read_);
+    sent_ = sums(transfers_.sends);
     mover_->start();
-    if (exchange_) exchange_->start(sent_);
+    if (exchange_) exchange_->start(Sums(sent_.begin(), sent_.end() - Index(transfers_.kept)));
   }
   bool advance() override {
     if (!mover_->test() || (exchange_ && !exchange_->test())) return false;
@@ -65,47 +68,73 @@ class CheckedMover final : public Mover {
   }
   void compare() {
     if (std::uncaught_exceptions() > 0) return;  // called by a destructor, on the way out with an error
-    const auto expected = exchange_ ? exchange_->expected() : sent_;
-    const auto now = sums(read_);
+    Sums expected = exchange_ ? exchange_->expected() : Sums();
+    expected.insert(expected.end(), sent_.end() - Index(transfers_.kept), sent_.end());
+    const auto now = sums(transfers_.sends);
     for (std::size_t k = 0; k < now.size(); ++k)
       if (now[k] != sent_[k])
-        throw Error(ErrorKind::buffer, "the points " + motions_.sends[k].source_region.to_string() + " of block " +
-                                           std::to_string(motions_.sends[k].source) +
-                                           " were written between start() and wait(), while " +
-                                           motions_.sends[k].to_string() + " was under way");
-    if (!motions_.options.reduction.is_replace()) return;
-    const auto got = sums(written_);
+        throw Error(ErrorKind::buffer,
+                    "the source of " + transfers_.sends[k].name + " was written between start() and wait()");
+    const auto got = sums(transfers_.receives);
     for (std::size_t k = 0; k < got.size(); ++k)
-      if (got[k] != expected[k])
+      if (transfers_.receives[k].compares && got[k] != expected[k])
         throw Error(ErrorKind::transport,
-                    motions_.receives[k].to_string() +
+                    transfers_.receives[k].name +
                         ": what has arrived is not what was sent, or was written before wait() was over");
   }
-  std::vector<std::uint64_t> sums(const std::vector<Stretch>& stretches) const {
-    std::vector<std::uint64_t> sums;
-    std::vector<std::byte> message;
-    for (const auto& stretch : stretches) {
-      const Index bytes = stretch.last * stretch.program->element_bytes();
-      message.resize(std::size_t(bytes));
-      stretch.program->run(message.data(), stretch.source);
-      sums.push_back(sum_of(message.data(), bytes));
+  static Sums sums(const std::vector<CheckedTransfers::End>& ends) {
+    Sums sums;
+    std::vector<std::byte> bytes;
+    for (const auto& end : ends) {
+      if (!end.compares || end.message->packets() == 0) {
+        sums.push_back(0);
+        continue;
+      }
+      bytes.resize(std::size_t(end.message->packet_bytes(0)));
+      end.message->pack(0, bytes.data());
+      sums.push_back(sum_of(bytes.data(), Index(bytes.size())));
     }
     return sums;
   }
 
   std::unique_ptr<Mover> mover_;
-  CheckedMotions motions_;
+  CheckedTransfers transfers_;
   std::unique_ptr<SumsExchange> exchange_;
-  std::vector<Stretch> read_, written_;
-  std::vector<std::uint64_t> sent_;
+  Sums sent_;
   Index workspace_bytes_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Mover> make_checked_mover(std::unique_ptr<Mover> mover, CheckedMotions motions,
+void CheckedTransfers::add(Share& share) {
+  auto end = [&](const Transfer& transfer, MessageEnd end) {
+    auto messages = share.messages({&transfer, 1}, end, {});
+    return End{std::move(messages.at(0)), share.name(transfer), transfer.peer,
+               end == MessageEnd::assembly || share.update().is_copy()};
+  };
+  // Those that are kept stay at the end.
+  auto split = [&](std::vector<End>& ends) {
+    std::vector<End> tail(std::make_move_iterator(ends.end() - Index(kept)), std::make_move_iterator(ends.end()));
+    ends.resize(ends.size() - kept);
+    return tail;
+  };
+  auto own_sends = split(sends), own_receives = split(receives);
+  const auto& transfers = share.transfers();
+  for (const auto& transfer : transfers.outgoing) sends.push_back(end(transfer, MessageEnd::assembly));
+  for (const auto& transfer : transfers.incoming) receives.push_back(end(transfer, MessageEnd::arrival));
+  for (const auto& transfer : transfers.local) {
+    own_sends.push_back(end(transfer, MessageEnd::assembly));
+    own_receives.push_back(end(transfer, MessageEnd::arrival));
+  }
+  kept = own_sends.size();
+  std::move(own_sends.begin(), own_sends.end(), std::back_inserter(sends));
+  std::move(own_receives.begin(), own_receives.end(), std::back_inserter(receives));
+  programs_bytes += share.programs_bytes();
+}
+
+std::unique_ptr<Mover> make_checked_mover(std::unique_ptr<Mover> mover, CheckedTransfers transfers,
                                           std::unique_ptr<SumsExchange> exchange) {
-  return std::make_unique<CheckedMover>(std::move(mover), std::move(motions), std::move(exchange));
+  return std::make_unique<CheckedMover>(std::move(mover), std::move(transfers), std::move(exchange));
 }
 
 }  // namespace longshore

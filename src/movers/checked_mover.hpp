@@ -2,9 +2,10 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
-#include "longshore/movers/mover.hpp"
+#include "movers/share.hpp"
 
 namespace longshore {
 
@@ -20,17 +21,26 @@ class SumsExchange {
   virtual std::vector<std::uint64_t> expected() const = 0;
 };
 
-/// What one process's motions read and write.
-struct CheckedMotions {
-  std::vector<BlockMotion> sends, receives;
-  XArray source, destination;
-  BlockOptions options;
+/// What a process sends and receives, as messages that can be packed to be summed up. What it keeps is among both, at
+/// the end of each and in one order.
+struct CheckedTransfers {
+  struct End {
+    std::unique_ptr<Message> message;
+    std::string name;
+    int peer = 0;
+    bool compares = true;  ///< what has arrived is what was sent; not where it was computed with
+  };
+  std::vector<End> sends, receives;
+  std::size_t kept = 0;  ///< how many of each are the process's own
+  Index programs_bytes = 0;
+
+  void add(Share& share);
 };
 
 /// Does what `mover` does. wait() throws `Error(buffer)` where something that is being sent was written since start(),
-/// naming block and points, and `Error(transport)` where what has arrived is not what was sent. `exchange` null: sends
-/// and receives are the same motions, all of this process.
-std::unique_ptr<Mover> make_checked_mover(std::unique_ptr<Mover> mover, CheckedMotions motions,
+/// naming what, and `Error(transport)` where what has arrived is not what was sent. `exchange` null: everything is
+/// kept.
+std::unique_ptr<Mover> make_checked_mover(std::unique_ptr<Mover> mover, CheckedTransfers transfers,
                                           std::unique_ptr<SumsExchange> exchange = nullptr);
 
 }  // namespace longshore

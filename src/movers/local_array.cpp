@@ -52,21 +52,4 @@ void check_no_array(const LocalArray& array, const Layout& layout, Index rank, c
                                       layout.to_string() + " and owns nothing, but brings an array");
 }
 
-void check_no_overlap(const LocalArray& source, Index source_rank, const LocalArray& destination,
-                      Index destination_rank) {
-  auto last = [](const LocalArray& array) -> const std::byte* {  // the last element's first byte is enough to tell
-    const std::byte* end = array.data;
-    for (std::size_t d = 0; d < array.shape.size(); ++d) {
-      if (array.shape[d] == 0) return array.data;
-      end += (array.shape[d] - 1) * array.strides[d];
-    }
-    return end + 1;
-  };
-  if (std::max<const std::byte*>(source.data, destination.data) <
-      std::min<const std::byte*>(last(source), last(destination)))
-    throw Error(ErrorKind::buffer, "the source array of rank " + std::to_string(source_rank) +
-                                       " and the destination array of rank " + std::to_string(destination_rank) +
-                                       " share memory; give the move a destination of its own");
-}
-
 }  // namespace longshore

@@ -158,8 +158,7 @@ class TaskMaker {
 
 Direction preferred_direction(const MotionPlan& plan) { return joint_direction(plan).value_or(Direction::pull); }
 
-std::vector<CopyTask> copy_tasks(const MotionPlan& plan, const std::vector<VisiblePart>& sources,
-                                 const std::vector<VisiblePart>& destinations, Direction direction,
+std::vector<CopyTask> copy_tasks(const MotionPlan& plan, const std::vector<VisibleMotion>& motions, Direction direction,
                                  const CopyTaskOptions& options) {
   std::vector<CopyTask> tasks;
   TaskMaker maker(plan, options, tasks);
@@ -167,33 +166,48 @@ std::vector<CopyTask> copy_tasks(const MotionPlan& plan, const std::vector<Visib
   const bool joint = options.combine.is_copy() && joint_direction(plan) == direction;
   const std::size_t along = joint ? interleaved_dimension(plan)->dimension : 0;
 
-  std::map<Index, std::byte*> others;
-  for (const auto& part : pull ? sources : destinations) others[part.rank] = part.data;
-  for (const auto& part : pull ? destinations : sources) {
-    const bool jointly = joint && maker.is_far(pull ? plan.destination() : plan.source(), part.rank);
-    // Motions that differ in nothing but the interleaved coordinate of the other side go together.
-    std::map<std::vector<Index>, std::vector<Motion>> together;
-    auto visit = [&](const Motion& motion) {
-      const auto other = others.find(pull ? motion.source : motion.destination);
-      if (other == others.end()) return;
-      if (!jointly)
-        return pull ? maker.single(motion, part.data, other->second) : maker.single(motion, other->second, part.data);
-      auto key = pull ? motion.source_coordinates : motion.destination_coordinates;
-      key[pull ? plan.axes()[along] : along] =
-          pull ? 0 : plan.destination().replica(*plan.destination().process_of(motion.destination));
-      together[std::move(key)].push_back(motion);
-    };
-    pull ? plan.for_each_receive(part.rank, visit) : plan.for_each_send(part.rank, visit);
-    for (const auto& [key, motions] : together) {
-      std::vector<std::byte*> members;
-      for (const auto& motion : motions) members.push_back(others[pull ? motion.source : motion.destination]);
-      if (motions.size() == 1)
-        pull ? maker.single(motions[0], part.data, members[0]) : maker.single(motions[0], members[0], part.data);
-      else
-        maker.joint(motions, direction, part.data, members);
+  // Motions that differ in nothing but the interleaved coordinate of the other side go together.
+  using Key = std::pair<Index, std::vector<Index>>;  // the rank of the shared side, coordinates of the other
+  std::map<Key, std::vector<const VisibleMotion*>> together;
+  for (const auto& one : motions) {
+    const auto& motion = one.motion;
+    const Index shared = pull ? motion.destination : motion.source;
+    if (!joint || !maker.is_far(pull ? plan.destination() : plan.source(), shared)) {
+      maker.single(motion, one.destination, one.source);
+      continue;
     }
+    auto key = pull ? motion.source_coordinates : motion.destination_coordinates;
+    key[pull ? plan.axes()[along] : along] =
+        pull ? 0 : plan.destination().replica(*plan.destination().process_of(motion.destination));
+    together[{shared, std::move(key)}].push_back(&one);
+  }
+  for (const auto& [key, members] : together) {
+    const auto& first = *members[0];
+    if (members.size() == 1) {
+      maker.single(first.motion, first.destination, first.source);
+      continue;
+    }
+    std::vector<Motion> some;
+    std::vector<std::byte*> others;
+    for (const auto* one : members)
+      some.push_back(one->motion), others.push_back(pull ? one->source : one->destination);
+    maker.joint(some, direction, pull ? first.destination : first.source, others);
   }
   return tasks;
+}
+
+std::vector<CopyTask> copy_tasks(const MotionPlan& plan, const std::vector<VisiblePart>& sources,
+                                 const std::vector<VisiblePart>& destinations, Direction direction,
+                                 const CopyTaskOptions& options) {
+  std::map<Index, std::byte*> from;
+  for (const auto& part : sources) from[part.rank] = part.data;
+  std::vector<VisibleMotion> motions;
+  for (const auto& part : destinations)
+    plan.for_each_receive(part.rank, [&](const Motion& motion) {
+      if (const auto other = from.find(motion.source); other != from.end())
+        motions.push_back({motion, other->second, part.data});
+    });
+  return copy_tasks(plan, motions, direction, options);
 }
 
 namespace {

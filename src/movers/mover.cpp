@@ -59,21 +59,4 @@ void Mover::wait() {
   if (std::exchange(state_, State::idle) == State::moving) finish();
 }
 
-std::vector<BoundMemory> bound_memory(const XArray& source, const XArray& destination, std::optional<Index> rank) {
-  std::vector<BoundMemory> memory;
-  auto hold = [&](const XArray& array, const char* what) {
-    const auto& keepers = array.keepers();
-    if (rank && !array.rank() && keepers.size() > 1) {
-      for (const Index k : array.blocks().owned_by(*rank)) memory.push_back({keepers[std::size_t(k)], what, k});
-    } else {
-      for (std::size_t i = 0; i < keepers.size(); ++i)
-        memory.push_back({keepers[i], what, array.owned().empty() ? 0 : array.owned()[i]});
-    }
-  };
-  const bool same = source.same_storage(destination);
-  hold(source, same ? "array of block" : "source array of block");
-  if (!same) hold(destination, "destination array of block");
-  return memory;
-}
-
 }  // namespace longshore

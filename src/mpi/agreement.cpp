@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/digest.hpp"
 #include "core/disagreement.hpp"
 #include "mpi/gather.hpp"
 
@@ -27,11 +28,10 @@ TextOf everybodys(const Communicator& communicator, std::string text) {
 
 }  // namespace
 
-std::array<Index, 2> agree(const Communicator& communicator, const Submission& mine,
-                           const std::array<Index, 2>& values) {
+Values agree(const Communicator& communicator, const Submission& mine, const Values& values) {
   // The smallest and the largest of the digest's halves are equal where all agree; one reduction finds both.
   const auto high = Index(mine.digest >> 32), low = Index(mine.digest & 0xffffffffu);
-  std::array<Index, 7> all = {mine.failure ? 0 : 1, high, -high, low, -low, values[0], values[1]};
+  std::array<Index, 8> all = {mine.failure ? 0 : 1, high, -high, low, -low, values[0], values[1], values[2]};
   find_smallest(communicator, Among::world, all);
   const Index ranks = communicator.size();
   if (!all[0])
@@ -41,7 +41,7 @@ std::array<Index, 2> agree(const Communicator& communicator, const Submission& m
     facts.push_back({digest_fact, std::to_string(mine.digest)});
     throw_disagreement(ranks, everybodys(communicator, facts_text(facts)));
   }
-  return {all[5], all[6]};
+  return {all[5], all[6], all[7]};
 }
 
 void agree(CommHandle comm, const Error* failure) {
@@ -50,8 +50,16 @@ void agree(CommHandle comm, const Error* failure) {
   agree(*Communicator::of(comm), mine);
 }
 
-std::vector<std::string> gather_texts(CommHandle comm, const std::string& text) {
-  return gather_texts(*Communicator::of(comm), text);
+std::vector<std::string> gather_words(CommHandle comm, const std::string& words, const Error* failure) {
+  const auto communicator = Communicator::of(comm);
+  Submission mine;
+  if (failure) mine.failure = *failure;
+  Digest digest;
+  digest.mix(words);
+  const auto number = Index(digest.value() >> 1);
+  const auto [least, most, known] = agree(*communicator, mine, {number, -number, !words.empty()});
+  if (known && least == -most) return {words};
+  return gather_texts(*communicator, words);
 }
 
 }  // namespace longshore::mpi

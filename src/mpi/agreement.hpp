@@ -19,10 +19,11 @@ struct Submission {
   std::function<Facts()> facts;
 };
 
+using Values = std::array<Index, 3>;
+
 /// Collective. Returns the smallest of each of the `values` of any rank. Throws on every rank where one has failed
 /// (with the failing ranks' messages) or where digests differ (`Error(disagreement)` telling in what).
-std::array<Index, 2> agree(const Communicator& communicator, const Submission& mine,
-                           const std::array<Index, 2>& values = {0, 0});
+Values agree(const Communicator& communicator, const Submission& mine, const Values& values = {});
 
 /// Runs `work`, keeping its error to be submitted.
 template <class Work>

@@ -40,7 +40,7 @@ class WholeMessages final : public Messages {
     auto add = [&](std::vector<End>& ends, std::vector<PeerEnd>& given) {
       for (auto& [peer, message] : given) {
         if (message->packets() == 0) continue;
-        End end{peer, message->packet_bytes(0), message->lies(0), used, std::move(message), {}};
+        End end{peer, message->packet_bytes(0), message->contiguous(0), used, std::move(message), {}};
         if (!end.lies) used += round64(end.bytes);
         ends.push_back(std::move(end));
       }
@@ -52,7 +52,7 @@ class WholeMessages final : public Messages {
   void start() override {
     const MPI_Comm comm = communicator_->world();
     if (!preallocate_) staging_ = Staged(bytes_);
-    for (auto& end : in_) end.transfer.receive(comm, end.peer, tag_, place_of(end), end.bytes);
+    for (auto& end : in_) end.requests.receive(comm, end.peer, tag_, place_of(end), end.bytes);
     // Begin with the next rank, not with rank 0: otherwise everybody floods the same peer.
     const auto first = std::size_t(std::lower_bound(out_.begin(), out_.end(), communicator_->rank(),
                                                     [](const End& e, int r) { return e.peer < r; }) -
@@ -60,7 +60,7 @@ class WholeMessages final : public Messages {
     for (std::size_t i = 0; i < out_.size(); ++i) {
       auto& end = out_[(first + i) % out_.size()];
       if (!end.lies) end.message->pack(0, place_of(end));
-      end.transfer.send(comm, end.peer, tag_, place_of(end), end.bytes, Transfer::Mode::eager);
+      end.requests.send(comm, end.peer, tag_, place_of(end), end.bytes, Requests::Mode::eager);
     }
     left_ = in_.size() + out_.size();
   }
@@ -69,12 +69,12 @@ class WholeMessages final : public Messages {
     if (left_ == 0) return false;
     bool progress = false;
     for (auto& end : in_)
-      if (end.transfer.test()) {
+      if (end.requests.test()) {
         if (!end.lies) end.message->unpack(0, place_of(end));
         --left_, progress = true;
       }
     for (auto& end : out_)
-      if (end.transfer.test()) --left_, progress = true;
+      if (end.requests.test()) --left_, progress = true;
     if (left_ == 0 && !preallocate_) staging_ = Staged(0);
     return progress;
   }
@@ -84,7 +84,7 @@ class WholeMessages final : public Messages {
     std::vector<int> peers;
     for (const auto* ends : {&in_, &out_})
       for (const auto& end : *ends)
-        if (end.transfer.active()) peers.push_back(end.peer);
+        if (end.requests.active()) peers.push_back(end.peer);
     return peers;
   }
   Index staging_bytes() const override { return bytes_; }
@@ -97,7 +97,7 @@ class WholeMessages final : public Messages {
   bool abandon() override {
     bool active = false;
     for (auto* ends : {&in_, &out_})
-      for (auto& end : *ends) end.transfer.abandon(), active |= end.transfer.active();
+      for (auto& end : *ends) end.requests.abandon(), active |= end.requests.active();
     if (active) static_cast<void>(staging_.memory.release());
     return active;
   }
@@ -108,8 +108,8 @@ class WholeMessages final : public Messages {
     Index bytes;
     std::byte* lies;  ///< sent from (received to) where it lies; null: staged
     Index stage;      ///< where in the staging memory
-    std::unique_ptr<PeerMessage> message;
-    Transfer transfer;
+    std::unique_ptr<Message> message;
+    Requests requests;
   };
   std::byte* place_of(const End& end) const { return end.lies ? end.lies : staging_.data + end.stage; }
 
@@ -145,7 +145,7 @@ class PacketStream {
   bool done() const { return message_ == messages_.size() && pending_ == 0; }
   void add_awaited(std::vector<int>& peers) const {
     for (const auto& slot : slots_)
-      if (slot.transfer.active()) peers.push_back(messages_[slot.message].peer);
+      if (slot.requests.active()) peers.push_back(messages_[slot.message].peer);
   }
   Index bytes() const { return slot_bytes_ * Index(slots_.size()); }
   Index workspace_bytes() const {
@@ -157,7 +157,7 @@ class PacketStream {
     // The oldest first: packets of one pair arrive in the order in which they are posted.
     while (pending_ > 0) {
       auto& slot = slots_[std::size_t((posted_ - pending_) % slots_.size())];
-      if (!slot.transfer.test()) break;
+      if (!slot.requests.test()) break;
       if (!sending_ && !slot.lies) {
         messages_[slot.message].message->unpack(slot.packet, slot.stage);
       }
@@ -167,13 +167,13 @@ class PacketStream {
       auto& slot = slots_[std::size_t(posted_ % slots_.size())];
       auto& m = messages_[message_];
       slot.message = message_, slot.packet = packet_;
-      slot.lies = m.message->lies(packet_);
+      slot.lies = m.message->contiguous(packet_);
       const Index bytes = m.message->packet_bytes(packet_);
       if (!sending_) {
-        slot.transfer.receive(comm, m.peer, tag, slot.lies ? slot.lies : slot.stage, bytes);
+        slot.requests.receive(comm, m.peer, tag, slot.lies ? slot.lies : slot.stage, bytes);
       } else {
         if (!slot.lies) m.message->pack(packet_, slot.stage);
-        slot.transfer.send(comm, m.peer, tag, slot.lies ? slot.lies : slot.stage, bytes, Transfer::Mode::synchronous);
+        slot.requests.send(comm, m.peer, tag, slot.lies ? slot.lies : slot.stage, bytes, Requests::Mode::synchronous);
       }
       ++posted_, ++pending_, ++packet_, progress = true;
       skip_empty();
@@ -183,7 +183,7 @@ class PacketStream {
 
   bool abandon() {
     bool active = false;
-    for (auto& slot : slots_) slot.transfer.abandon(), active |= slot.transfer.active();
+    for (auto& slot : slots_) slot.requests.abandon(), active |= slot.requests.active();
     if (active) static_cast<void>(staging_->memory.release());
     return active;
   }
@@ -194,7 +194,7 @@ class PacketStream {
     std::byte* lies = nullptr;
     std::size_t message = 0;
     Index packet = 0;
-    Transfer transfer;
+    Requests requests;
   };
   void skip_empty() {
     while (message_ < messages_.size() && packet_ >= messages_[message_].message->packets()) ++message_, packet_ = 0;
@@ -259,7 +259,7 @@ Index staging_bytes(const std::vector<PeerEnd>& outgoing, const std::vector<Peer
   for (const auto* ends : {&outgoing, &incoming})
     for (const auto& [peer, message] : *ends)
       for (Index k = 0; k < message->packets(); ++k)
-        if (!message->lies(k)) bytes = checked_add(bytes, round64(message->packet_bytes(k)));
+        if (!message->contiguous(k)) bytes = checked_add(bytes, round64(message->packet_bytes(k)));
   return bytes;
 }
 
@@ -277,9 +277,9 @@ std::unique_ptr<Messages> make_messages(std::shared_ptr<Communicator> communicat
                                             slots);
 }
 
-// ---- Transfer -------------------------------------------------------------------------------------------------------
+// ---- Requests -------------------------------------------------------------------------------------------------------
 
-void Transfer::send(MPI_Comm comm, int peer, int tag, const std::byte* data, Index bytes, Mode mode) {
+void Requests::send(MPI_Comm comm, int peer, int tag, const std::byte* data, Index bytes, Mode mode) {
   const auto isend = mode == Mode::eager ? MPI_Isend : MPI_Issend;
   sending_ = true;
   for (Index first = 0; first < bytes; first += longest_message) {
@@ -290,7 +290,7 @@ void Transfer::send(MPI_Comm comm, int peer, int tag, const std::byte* data, Ind
   }
 }
 
-void Transfer::receive(MPI_Comm comm, int peer, int tag, std::byte* data, Index bytes) {
+void Requests::receive(MPI_Comm comm, int peer, int tag, std::byte* data, Index bytes) {
   sending_ = false;
   for (Index first = 0; first < bytes; first += longest_message) {
     requests_.push_back(MPI_REQUEST_NULL);
@@ -300,7 +300,7 @@ void Transfer::receive(MPI_Comm comm, int peer, int tag, std::byte* data, Index 
   }
 }
 
-bool Transfer::test() {
+bool Requests::test() {
   if (requests_.empty()) return false;
   int arrived = 0;
   if (requests_.size() == 1)
@@ -311,7 +311,7 @@ bool Transfer::test() {
   return arrived != 0;
 }
 
-void Transfer::abandon() {
+void Requests::abandon() {
   std::erase_if(requests_, [this](MPI_Request& request) {
     if (request == MPI_REQUEST_NULL) return true;
     // A send cannot be taken back, nor a receive that is under way, which never ends where its sender has ended.

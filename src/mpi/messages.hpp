@@ -5,10 +5,16 @@
 #include <memory>
 #include <vector>
 
+#include "copies/message.hpp"
 #include "mpi/communicator.hpp"
-#include "mpi/peer_message.hpp"
 
 namespace longshore::mpi {
+
+/// A message and the process at the other end.
+struct PeerEnd {
+  int peer = 0;
+  std::unique_ptr<Message> message;
+};
 
 /// How messages are staged. All ranks choose alike: both ends of a message must cut it in the same way.
 struct Staging {
@@ -45,8 +51,8 @@ std::unique_ptr<Messages> make_messages(std::shared_ptr<Communicator> communicat
                                         std::vector<PeerEnd> outgoing, std::vector<PeerEnd> incoming,
                                         const Staging& staging, Index bytes);
 
-/// The requests of one transfer of any size, split into messages of at most 1 GiB so that every count fits an int.
-class Transfer {
+/// The requests of one message of any size, split into messages of at most 1 GiB so that every count fits an int.
+class Requests {
  public:
   enum class Mode { eager, synchronous };
   /// Synchronous: complete only when the receiver has taken it, so that a fast sender cannot fill the receiver's MPI

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <vector>
 
-#include "mpi/peer_message.hpp"
+#include "copies/message.hpp"
 
 namespace longshore::mpi {
 
@@ -36,7 +36,7 @@ struct Ring {
 class RingEnd {
  public:
   /// `peer`: the other end, by node rank.
-  RingEnd(const Ring& ring, int peer, std::vector<std::unique_ptr<PeerMessage>> messages)
+  RingEnd(const Ring& ring, int peer, std::vector<std::unique_ptr<Message>> messages)
       : ring_(ring), peer_(peer), messages_(std::move(messages)) {
     message_ = messages_.size();
     for (const auto& message : messages_) packets_ += message->packets();
@@ -53,7 +53,7 @@ class RingEnd {
   Index passed() const { return passed_; }    ///< of them, so far
 
  protected:
-  const PeerMessage& message() const { return *messages_[message_]; }
+  const Message& message() const { return *messages_[message_]; }
   std::byte* slot() const { return ring_.slots + Index(count_ % ring_.slot_count) * ring_.slot_bytes; }
   Index packet() const { return packet_; }
   void next() { ++count_, ++passed_, ++packet_, skip_empty(); }
@@ -68,7 +68,7 @@ class RingEnd {
       if (packet_ < messages_[message_]->packets()) return;
   }
   int peer_;
-  std::vector<std::unique_ptr<PeerMessage>> messages_;
+  std::vector<std::unique_ptr<Message>> messages_;
   std::size_t message_ = 0;
   Index packet_ = 0, packets_ = 0, passed_ = 0;
 };

@@ -83,7 +83,7 @@ TEST_F(FinegrainLayouts, do_what_threads_do) {
   const double numbers[] = {2, 1};
   std::memcpy(two.data(), &numbers[0], 8), std::memcpy(one.data(), &numbers[1], 8);
   MoveOptions add;
-  add.combine = Combine(ElementType::float64, two, one, false);
+  add.update = Combine(ElementType::float64, two, one, false);
   for (const std::uint64_t seed : {0, 1, 2, 3}) {
     Layouts blocks("(BLOCK, *) on 4", "(*, BLOCK) on 3", {13, 17}, 8);
     compare_with_threads(blocks, 4, {}, seed);
@@ -130,7 +130,7 @@ TEST_F(FinegrainLayouts, say_what_is_wrong_to_every_rank) {
           });
   refuses(ErrorKind::disagreement, {"\n  alpha: rank 2 has 0 (float64), ranks 0, 1 have 1"},
           [](Index rank, auto&, auto&, auto&, auto& options) {
-            if (rank == 2) options.combine = Combine(ElementType::float64, {}, {}, false);
+            if (rank == 2) options.update = Combine(ElementType::float64, {}, {}, false);
           });
   refuses(
       ErrorKind::argument, {"the plan needs 3 ranks, the world has 2"}, [](auto&&...) {}, 2);
@@ -146,10 +146,9 @@ TEST_F(FinegrainLayouts, say_what_is_wrong_to_every_rank) {
           [&](Index rank, auto&, auto&, auto& destination, auto&) {
             if (rank == 0) destination.data = layouts.source.memory[2].data();
           });
-  refuses(ErrorKind::type, {"alpha and beta are for float32, the plan's elements have 8 bytes"},
-          [](Index, auto&, auto&, auto&, auto& options) {
-            options.combine = Combine(ElementType::float32, {}, {}, false);
-          });
+  refuses(
+      ErrorKind::type, {"alpha and beta are for float32, the plan's elements have 8 bytes"},
+      [](Index, auto&, auto&, auto&, auto& options) { options.update = Combine(ElementType::float32, {}, {}, false); });
   refuses(ErrorKind::memory_limit, {"rank 0 needs", "max_mem allows 10"},
           [](Index, auto&, auto&, auto&, auto& options) { options.max_mem = 10; });
   // Plans of two kinds.

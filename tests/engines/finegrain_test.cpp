@@ -67,7 +67,7 @@ void move(Mover& mover, Index round) {
 
 /// What the threads engine does and what ranks do that take turns, each with its
 /// own share of the plan and of the arrays or with everybody's, are the same.
-void compare_with_threads(const Case& threads, Index ranks, std::uint64_t seed, const BlockOptions& options,
+void compare_with_threads(const Case& threads, Index ranks, std::uint64_t seed, const MoveOptions& options,
                           const std::function<BlockPlan(Index)>& own_plan) {
   const auto twin = bind_threads(threads.plan, threads.source, threads.destination, options);
   const Case turns = threads.again();
@@ -126,8 +126,8 @@ TEST_F(FinegrainMover, does_what_threads_do) {
                          [&](Index r) { return halo_exchange(blocks, halo, r); });
     compare_with_threads({copy_between(blocks, others), array, XArray(others, {}, bare)}, ranks, seed + 1, {},
                          [&](Index r) { return copy_between(blocks, others, r); });
-    BlockOptions add;
-    add.reduction = Reduction(ElementType::uint64, ReduceOp::add);
+    MoveOptions add;
+    add.update = Reduction(ElementType::uint64, ReduceOp::add);
     const XArray numbers(blocks, {}, {8, Point(dims, width), order});
     compare_with_threads({halo_exchange(blocks, halo).reverse(), numbers, numbers}, ranks, seed + 2, add,
                          [&](Index r) { return halo_exchange(blocks, halo, r).reverse(); });
@@ -142,7 +142,7 @@ TEST_F(FinegrainMover, other_shapes_by_hand) {
   plan.copy(Region({24, 0}, {28, 1}), 0, Region({6, 6}, {8, 8}), 1);
   for (const Order visit : {Order::C, Order::F})
     for (const std::uint64_t seed : {0, 1, 3}) {
-      BlockOptions options;
+      MoveOptions options;
       options.visit = visit;
       compare_with_threads(
           {plan, XArray(from, {}, {4, Point(2), Order::F}), XArray(plan.destination(), {}, {4, Point(2), Order::C})}, 3,
@@ -156,12 +156,11 @@ TEST_F(FinegrainMover, functions_of_ones_own) {
   const XArray array(blocks, {}, {8, Point(1, 1), Order::F});
   finegrain::run(5, [&](Rank& me) {
     Index calls = 0;  // on this rank's stack
-    BlockOptions options;
-    options.reduction =
-        Reduction(8, [&calls, r = me.rank()](std::byte* to, const std::byte*, Index n, Index step, Index) {
-          ++calls;
-          for (Index k = 0; k < n; ++k) std::memcpy(to + k * step, &r, sizeof r);
-        });
+    MoveOptions options;
+    options.update = Reduction(8, [&calls, r = me.rank()](std::byte* to, const std::byte*, Index n, Index step, Index) {
+      ++calls;
+      for (Index k = 0; k < n; ++k) std::memcpy(to + k * step, &r, sizeof r);
+    });
     const auto mover = finegrain::bind(halo, me, array, array, options);
     mover->start(), mover->wait();
     EXPECT_EQ(calls, me.rank() % 4 == 0 ? 1 : 2);
@@ -270,8 +269,8 @@ TEST_F(FinegrainMover, what_a_function_throws_is_its_ranks) {
       finegrain::run(4,
                      [&](Rank& me) {
                        int round = 0;
-                       BlockOptions options;
-                       options.reduction = Reduction(8, [&](std::byte*, const std::byte*, Index, Index, Index) {
+                       MoveOptions options;
+                       options.update = Reduction(8, [&](std::byte*, const std::byte*, Index, Index, Index) {
                          if (me.rank() == 2 && round == 1) throw std::range_error("too much");
                          if (me.rank() == 1 && round == 2) me.yield();
                        });
@@ -332,7 +331,7 @@ TEST_F(FinegrainMover, destructors_may_wait_while_the_world_ends) {
       auto world = [&] {
         finegrain::run(4,
                        [&](Rank& me) {
-                         BlockOptions options;
+                         MoveOptions options;
                          options.checked = checked;
                          const auto mover = finegrain::bind(halo, me, array, array, options);
                          mover->start();
@@ -356,7 +355,7 @@ TEST_F(FinegrainMover, starts_again_after_test) {
       const auto twin = bind_threads(halo, expected, expected);
       finegrain::run(5,
                      [&](Rank& me) {
-                       BlockOptions options;
+                       MoveOptions options;
                        options.checked = checked;
                        const auto mover = finegrain::bind(halo, me, array, array, options);
                        for (Index round = 0; round < 5; ++round) {
@@ -389,7 +388,7 @@ TEST_F(FinegrainMover, checked_moves_find_what_was_written_too_early) {
       Case::fill(array, 1);
       auto world = [&] {
         finegrain::run(5, [&](Rank& me) {
-          BlockOptions options;
+          MoveOptions options;
           options.checked = true;
           const BlockPlan share = halo_exchange(blocks, Halo(2, 1), me.rank());
           const auto mover = finegrain::bind(own ? share : halo, me, array, array, options);
@@ -403,7 +402,7 @@ TEST_F(FinegrainMover, checked_moves_find_what_was_written_too_early) {
         });
       };
       if (early)
-        expect_error(ErrorKind::buffer, {"rank 3: the points", "of block 3 were written between start() and wait()"},
+        expect_error(ErrorKind::buffer, {"rank 3: the source of block 3", "was written between start() and wait()"},
                      world);
       else
         world();
@@ -493,16 +492,16 @@ TEST_F(FinegrainMover, says_what_is_wrong_to_every_rank) {
   };
   refuses(ErrorKind::disagreement, {"different things", "\n  halo: rank 2 has width 2, ranks 0, 1, 3 have width 1"},
           [&](Rank& me) { finegrain::bind(me.rank() == 2 ? wide : halo, me, array, array); });
-  refuses(ErrorKind::disagreement, {"\n  combine: rank 3 has add of float64, ranks 0-2 have none"}, [&](Rank& me) {
-    BlockOptions options;
-    if (me.rank() == 3) options.reduction = Reduction(ElementType::float64, ReduceOp::add);
+  refuses(ErrorKind::disagreement, {"\n  reduce: rank 3 has add of float64, ranks 0-2 have none"}, [&](Rank& me) {
+    MoveOptions options;
+    if (me.rank() == 3) options.update = Reduction(ElementType::float64, ReduceOp::add);
     finegrain::bind(halo, me, array, array, options);
   });
   refuses(ErrorKind::disagreement,
           {"\n  arrays: rank 1 has one, moved within itself, ranks 0, 2, 3 have a source and a destination"},
           [&](Rank& me) { finegrain::bind(halo, me, array, me.rank() == 1 ? array : other); });
   refuses(ErrorKind::argument, {"proxy"}, [&](Rank& me) {
-    BlockOptions options;
+    MoveOptions options;
     options.proxy = me.rank() == 2;
     finegrain::bind(halo, me, array, array, options);
   });
@@ -539,7 +538,7 @@ TEST_F(FinegrainMover, says_what_is_wrong_to_every_rank) {
             finegrain::bind(halo, me, own, own);
           });
   refuses(ErrorKind::memory_limit, {"needs", "max_mem allows 100"}, [&](Rank& me) {
-    BlockOptions options;
+    MoveOptions options;
     options.max_mem = 100;
     finegrain::bind(halo, me, array, array, options);
   });

@@ -210,15 +210,5 @@ TEST(Threads, sources_may_be_read_only_and_share) {
   EXPECT_EQ(bound.destination.memory, expected);
 }
 
-TEST(LocalArrays, overlap_is_found_by_pairs_too) {
-  Bytes memory(100);
-  auto at = [&](Index offset, Index n) { return LocalArray{memory.data() + offset, {n}, {1}, false, nullptr}; };
-  EXPECT_NO_THROW(check_no_overlap(at(0, 50), 0, at(50, 50), 1));
-  EXPECT_NO_THROW(check_no_overlap(at(50, 50), 0, at(0, 50), 1));
-  EXPECT_NO_THROW(check_no_overlap(at(10, 0), 0, at(0, 50), 1));
-  expect_error(ErrorKind::buffer, {"rank 4", "rank 7", "share memory"},
-               [&] { check_no_overlap(at(0, 51), 4, at(50, 50), 7); });
-}
-
 }  // namespace
 }  // namespace longshore::test

@@ -63,7 +63,7 @@ void expect_moves(const BlockPlan& plan, Index element, Order visit, InOrder& in
   for (const auto& motion : plan.motions())
     for_each_point(motion, plan.axes(), source, expected,
                    [&](const std::byte* s, std::byte* d) { std::memcpy(d, s, std::size_t(element)); });
-  BlockOptions options;
+  MoveOptions options;
   options.visit = visit, options.threads = int(draw(1, 2));
   const auto mover = bind_threads(plan, source, moved, options);
   mover->start();
@@ -201,8 +201,8 @@ TEST(BlockKinds, ghosts_of_vertices_there_and_back) {
       ASSERT_EQ(value(k, mesh.region(k).upper()[0] + Index(i)), v * v);
     }
   // Backwards, what was worked out for ghosts is added to the owner's.
-  BlockOptions options;
-  options.reduction = Reduction(ElementType::float64, ReduceOp::add);
+  MoveOptions options;
+  options.update = Reduction(ElementType::float64, ReduceOp::add);
   const auto scatter = bind_threads(plan.reverse(), u, u, options);
   scatter->start();
   scatter->wait();

@@ -63,7 +63,7 @@ TEST(BlocksMover, halos_again_and_again) {
     for (const Index element : {1, 8, 12})
       for (const int threads : {1, 2, 5}) {
         Blocks blocks(plan, 2, order, element, true), expected = blocks;
-        BlockOptions options;
+        MoveOptions options;
         options.threads = threads, options.proxy = threads == 2;
         const XArray array = blocks.array();
         const auto mover = bind_threads(halo, array, array, options);
@@ -93,7 +93,7 @@ TEST(BlocksMover, two_in_flight_between_floor_plans) {
   carry_out(there, a, expected, Order::F);
   carry_out(there.reverse(), expected, back, Order::F);
   carry_out(there.reverse(), d, expected_e, Order::F);
-  BlockOptions options;
+  MoveOptions options;
   options.threads = 2;
   const auto one = bind_threads(there, a.array(), b.array(), options);
   const auto two = bind_threads(there.reverse(), d.array(), e.array(), options);
@@ -124,7 +124,7 @@ TEST(BlocksMover, other_shapes_by_hand) {
           b(to, 0, random() % 2 ? Order::C : Order::F, 4, false);
       Blocks expected = b;
       carry_out(plan, a, expected, visit);
-      BlockOptions options;
+      MoveOptions options;
       options.visit = visit;
       const auto mover = bind_threads(plan, a.array(), b.array(), options);
       mover->start();
@@ -136,7 +136,7 @@ TEST(BlocksMover, other_shapes_by_hand) {
 TEST(BlocksMover, long_motions_are_shared_among_threads) {
   const FloorPlan one(std::vector{Region({0}, {1 << 18})}, {0});
   Blocks a(one, 0, Order::C, 8, true), b(one, 0, Order::C, 8, false);
-  BlockOptions options;
+  MoveOptions options;
   options.threads = 2;
   const auto mover = bind_threads(copy_between(one, one), a.array(), b.array(), options);
   EXPECT_NE(mover->describe().find("16 tasks"), std::string::npos) << mover->describe();
@@ -157,8 +157,8 @@ TEST(BlocksMover, combines_what_overlaps) {
       auto *a = reinterpret_cast<double*>(array.grid(k).data), *e = reinterpret_cast<double*>(expected.grid(k).data);
       for (Index i = 0; i < array.grid(k).region.size(); ++i) a[i] = e[i] = double((i * 7 + k) % 64);
     }
-    BlockOptions options;
-    options.reduction = Reduction(ElementType::float64, ReduceOp::add);
+    MoveOptions options;
+    options.update = Reduction(ElementType::float64, ReduceOp::add);
     options.threads = 3;
     const auto mover = bind_threads(back, array, array, options);
     mover->start();
@@ -180,8 +180,8 @@ TEST(BlocksMover, combines_by_a_function_of_the_user) {
   const Region domain({0, 0}, {13, 8});
   const FloorPlan rows = even_floor_plan(domain, 3), columns = balanced_along(split_to_size(domain, {13, 3}), 3);
   const XArray from(rows, {}, {4, {}, Order::C}), to(columns, {}, {4, Point{1, 1}, Order::F});
-  BlockOptions options;
-  options.reduction =
+  MoveOptions options;
+  options.update =
       Reduction(4, [](std::byte* destination, const std::byte* source, Index n, Index to_step, Index from_step) {
         for (; n-- > 0; destination += to_step, source += from_step)
           *reinterpret_cast<std::int32_t*>(destination) =
@@ -230,8 +230,8 @@ TEST(BlocksMover, says_what_is_wrong) {
     bind_threads(halo, a, XArray(plan, {}, {4, Point(2, 1)}));
   });
   expect_error(ErrorKind::type, {"add is for elements of 4 bytes", "have 8"}, [&] {
-    BlockOptions options;
-    options.reduction = Reduction(ElementType::float32, ReduceOp::add);
+    MoveOptions options;
+    options.update = Reduction(ElementType::float32, ReduceOp::add);
     bind_threads(halo, a, a, options);
   });
   BlockPlan race(plan, plan);
@@ -245,12 +245,12 @@ TEST(BlocksMover, says_what_is_wrong) {
   for (const auto op : {ReduceOp::replace, ReduceOp::add})
     expect_error(ErrorKind::argument, {"one motion reads and another writes the points [0:1, 0:1] of block 0 (rank 0)"},
                  [&] {
-                   BlockOptions options;
-                   if (op != ReduceOp::replace) options.reduction = Reduction(ElementType::float64, op);
+                   MoveOptions options;
+                   if (op != ReduceOp::replace) options.update = Reduction(ElementType::float64, op);
                    bind_threads(chain, a, a, options);
                  });
   for (const bool proxy : {false, true}) {
-    BlockOptions options;
+    MoveOptions options;
     options.proxy = proxy;
     const auto mover = bind_threads(halo, a, a, options);
     mover->start();

@@ -21,7 +21,7 @@ struct Move {
   XArray from{rows, {}, {8, {}, Order::C}}, to{columns, {}, {8, {}, Order::C}};
   std::unique_ptr<Mover> mover;
 
-  explicit Move(const BlockOptions& options = {}) {
+  explicit Move(const MoveOptions& options = {}) {
     const View<std::int64_t, 2> u(from.grid(0));
     for (Index i = 0; i < side; ++i)
       for (Index j = 0; j < side; ++j) u(i, j) = i * side + j;
@@ -66,8 +66,8 @@ TEST(TwoThreads, whoever_comes_second_hears_what_the_other_is_in) {
   for (const bool proxy : {false, true})
     for (const bool checked : {false, true}) {
       Gate gate;
-      BlockOptions options;
-      options.reduction = gate.reduction();
+      MoveOptions options;
+      options.update = gate.reduction();
       options.threads = 1, options.proxy = proxy, options.checked = checked;
       Move move(options);
       move.mover->start();
@@ -91,7 +91,7 @@ TEST(TwoThreads, whoever_comes_second_hears_what_the_other_is_in) {
 TEST(TwoThreads, any_mix_of_calls) {
   for (const bool proxy : {false, true})
     for (const bool checked : {false, true}) {
-      BlockOptions options;
+      MoveOptions options;
       options.threads = 2, options.proxy = proxy, options.checked = checked;
       Move move(options);
       std::atomic<int> refused = 0;

@@ -77,7 +77,7 @@ RC_GTEST_PROP(Movers, threads_combine, ()) {
       }
     });
   MoveOptions options;
-  options.combine = Combine(ElementType::float64, a, b, false);
+  options.update = Combine(ElementType::float64, a, b, false);
   const auto mover = bind_threads(plan, source.local(), destination.local(), options);
   mover->start();
   mover->wait();

@@ -153,7 +153,7 @@ def test_wrong_arrays_are_told():
     with pytest.raises(ls.ArgumentError, match="node= is for messages"):
         halo.bind(good, ghost=1, node="ring")
     with pytest.raises(ls.DTypeError, match="add.*cannot compute with"):
-        halo.bind(blocks.empty("S3", ghost=1), ghost=1, combine="add")
+        halo.bind(blocks.empty("S3", ghost=1), ghost=1, reduce="add")
     assert BlockPlan(FloorPlan([], []), FloorPlan([], [])).bind([])() is None
 
 
@@ -215,7 +215,7 @@ def test_ghost_cells_are_added_to_their_owners():
     for grid in u:
         grid[...] = 1
     back = BlockPlan.halo(blocks, 1, domain=domain, periodic=(True, True)).reverse()
-    back.bind(u, combine="add", proxy=True)()
+    back.bind(u, reduce="add", proxy=True)()
     whole = np.zeros((9, 7))
     for k, grid in u.items():
         whole[blocks[k].slices(domain)] = grid.interior
@@ -382,7 +382,7 @@ def test_lists_of_points():
     np.testing.assert_array_equal(np.concatenate(want), expected)
     with pytest.raises(ls.ArgumentError, match=r"writes twice the points \[0:1, 0:1\] of block 0"):
         plan.reverse().bind(want, have)
-    plan.reverse().bind(want, have, combine="add")()
+    plan.reverse().bind(want, have, reduce="add")()
     assert have[0][0, 0] == 3 * whole[0, 0]
     line = FloorPlan.even(Region.of_shape(10), 1)
     turn = BlockPlan(line, line)
@@ -426,7 +426,7 @@ def test_finite_element_halos(ranks, seed):
         for a, b in mine[k]:
             sums[k][local[a]] += u[k][local[b]]
             sums[k][local[b]] += u[k][local[a]]
-    plan.reverse().bind(sums, combine="add")()
+    plan.reverse().bind(sums, reduce="add")()
     expected = np.zeros(n)
     np.add.at(expected, edges[:, 0], values[edges[:, 1]])
     np.add.at(expected, edges[:, 1], values[edges[:, 0]])

@@ -50,9 +50,9 @@ def test_halos_are_those_of_threads(ranks, width, seed, dtype):
 
 
 @needs_engine
-@pytest.mark.parametrize("combine", [None, "add", "max"])
+@pytest.mark.parametrize("reduce", [None, "add", "max"])
 @pytest.mark.parametrize("checked", [False, True])
-def test_between_floor_plans_and_back(combine, checked):
+def test_between_floor_plans_and_back(reduce, checked):
     shape = (24, 20)
     rows, tiles = (
         FloorPlan.even(Region.of_shape(shape), 6),
@@ -60,8 +60,8 @@ def test_between_floor_plans_and_back(combine, checked):
     )
     plan = BlockPlan.copy_between(rows, tiles)
     source, destination, expected = filled(rows, 1, 1), filled(tiles, 0, 2), filled(tiles, 0, 2)
-    plan.bind(source, expected, combine=combine)()
-    told = finegrain.move(plan, source, destination, seed=3, combine=combine, checked=checked)
+    plan.bind(source, expected, reduce=reduce)()
+    told = finegrain.move(plan, source, destination, seed=3, reduce=reduce, checked=checked)
     assert_equal(destination, expected)
     assert told["ranks"] == told["stacks"] == 8
     assert told["switches"] > 8
@@ -86,10 +86,10 @@ def test_bound_once_and_moved_often(seed):
     blocks = FloorPlan.even(Region.of_shape((30, 20)), 40)
     plan = BlockPlan.halo(blocks, 1)
     array, expected = filled(blocks, 1, 5), filled(blocks, 1, 5)
-    mover = plan.bind(expected, combine="add")
+    mover = plan.bind(expected, reduce="add")
     for _ in range(3):
         mover()
-    told = finegrain.move(plan, array, seed=seed, combine="add", rounds=3, stack_bytes="32KiB", max_mem="1MiB")
+    told = finegrain.move(plan, array, seed=seed, reduce="add", rounds=3, stack_bytes="32KiB", max_mem="1MiB")
     assert_equal(array, expected)
     assert told["bytes"] == 3 * sum(points for *_, points in plan.volumes()) * 8
     # The clocks are read as soon as all have bound and all have moved, whoever has the first turn.
@@ -128,4 +128,4 @@ def test_says_what_is_wrong():
     ):
         finegrain.move(BlockPlan.halo(blocks, 1, rank=1), array)
     with pytest.raises(ls.errors.DTypeError, match="cannot compute with dtype"):
-        finegrain.move(plan, XArray(blocks, "S3", ghost=1), combine="add")
+        finegrain.move(plan, XArray(blocks, "S3", ghost=1), reduce="add")

@@ -18,6 +18,7 @@ class RelationProgram {
     const KernelTable* table = nullptr;  ///< null: `kernels()`
     /// Stretches of fewer bytes are written with ordinary stores all the same: pieces of a message are sent at once.
     Index near_bytes = 0;
+    Combine combine{};  ///< what is done where it writes, of a relation without a reduction; a copy, unless told
   };
   RelationProgram(const AddressRelation& relation, const Options& options);
   explicit RelationProgram(const AddressRelation& relation) : RelationProgram(relation, Options{}) {}

@@ -76,7 +76,7 @@ class Rank {
  private:
   friend class World;
   friend class Communicator;
-  friend std::unique_ptr<Mover> bind(const BlockPlan&, Rank&, XArray, XArray, const BlockOptions&);
+  friend std::unique_ptr<Mover> bind(const BlockPlan&, Rank&, XArray, XArray, const MoveOptions&);
   friend std::unique_ptr<Mover> bind(const MotionPlan&, Rank&, LocalArray, LocalArray, const MoveOptions&);
   Rank(World& world, Index rank) : world_(world), rank_(rank) {}
   World& world_;
@@ -107,7 +107,7 @@ Statistics run(Index ranks, const std::function<void(Rank&)>& program, const Opt
 /// the rank that it combined for throws; it must not wait for anything itself. A mover that is destroyed in flight
 /// holds up nobody else. Threads and `proxy` mean nothing here; the latter is refused.
 std::unique_ptr<Mover> bind(const BlockPlan& plan, Rank& me, XArray source, XArray destination,
-                            const BlockOptions& options = {});
+                            const MoveOptions& options = {});
 /// The same for a plan between layouts, whose ranks are those of the
 /// world. A rank that takes no part in a layout brings an empty array.
 std::unique_ptr<Mover> bind(const MotionPlan& plan, Rank& me, LocalArray source, LocalArray destination,

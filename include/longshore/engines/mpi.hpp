@@ -14,13 +14,6 @@
 
 namespace longshore::mpi {
 
-/// One rank's array of one layout, held by this process. `memory`: where the array lies, if in `array_memory`.
-struct Part {
-  Index rank = 0;  ///< of the layout
-  LocalArray array;
-  std::shared_ptr<const Memory> memory;
-};
-
 /// An array for `rank` of a layout, all zeros, where the engine moves fastest (ordinary memory where that is
 /// forbidden). Not collective; `comm` is the communicator that it will be bound with.
 Part allocate(const Layout& layout, Index rank, Index element_bytes, CommHandle comm);
@@ -33,25 +26,6 @@ enum class Placement { direct, wrap };
 /// stages through a small shared ring, `messages` treats the peer as if it were on another node.
 enum class NodePath { automatic, direct, ring, messages };
 
-struct Options {
-  Combine combine;
-  Index max_mem = 0;  ///< bytes of staging a process may hold; 0: no bound. The smallest given on any rank counts.
-  Placement placement = Placement::direct;
-  NodePath node = NodePath::automatic;
-  std::string element;  ///< what an element is ("<f8"), compared between the ranks; may be empty
-};
-
-/// Binds a plan to the parts that this process holds. Collective over `comm`: every process must call it, with equal
-/// plans and options, and gets either a mover or the same error as all others. The layouts' world ranks are ranks of
-/// `comm`. Keeps a private duplicate of the communicator as its attribute; free the communicator after the movers.
-std::unique_ptr<Mover> bind(const MotionPlan& plan, CommHandle comm, std::vector<Part> sources,
-                            std::vector<Part> destinations, const Options& options = {});
-
-/// An array with storage for the blocks that this process owns, where the engine moves fastest
-/// (ordinary memory where that is forbidden); all zeros. Blocks' owners are ranks of `comm`. Not
-/// collective. Throws `Error(argument)` where an owner is beyond it.
-XArray make_xarray(FloorPlan blocks, CommHandle comm, GridFormat format);
-
 /// How the messages between processes of different nodes travel.
 enum class Exchange {
   automatic,       ///< all_to_all where every process has something for every other one, else point_to_point
@@ -60,11 +34,12 @@ enum class Exchange {
   all_to_all       ///< one collective among all
 };
 
-/// How a plan between blocks is bound to MPI. All but `max_mem`,
-/// of which the smallest counts, must be the same on all ranks.
-struct ExchangeOptions : BlockOptions {
+/// How plans are bound to MPI. All but `max_mem`, of which the smallest counts, and `proxy` must be the same on all
+/// ranks.
+struct Options : MoveOptions {
+  Placement placement = Placement::direct;
   NodePath node = NodePath::automatic;
-  std::string element;  ///< what an element is ("<f8"), compared between the ranks; may be empty
+  std::string element{};  ///< what an element is ("<f8"), compared between the ranks; may be empty
   /// one message a peer; false: one a motion, contiguous ones from where they lie to where they belong
   bool aggregate = true;
   /// messages are cut into packets of at most so many bytes, few of them in flight; 0: they are not
@@ -73,11 +48,24 @@ struct ExchangeOptions : BlockOptions {
   Exchange exchange = Exchange::automatic;
 };
 
-/// Binds a plan between blocks. Collective over `comm`: every process must call it, with equal plans (or its own share
-/// of the same plan, see `BlockPlan::rank`) and options, and gets either a mover or the same error as all others. Where
-/// source and destination are the same array, it is an endogenous copy. With `proxy`, MPI must allow calls from several
-/// threads (MPI_THREAD_MULTIPLE) if anything goes through MPI messages; within a node nothing does.
+/// Binds fields to the arrays of all processes. Collective over `comm`: every process must call it, with equal plans
+/// (or its own share of the same plan, see `BlockPlan::rank`), in the same order, and equal options, and gets either a
+/// mover or the same error as all others. Ranks of plans are ranks of `comm`. With `proxy`, MPI must allow calls from
+/// several threads (MPI_THREAD_MULTIPLE) if anything goes through MPI messages; within a node nothing does. Keeps a
+/// private duplicate of the communicator as its attribute; free the communicator after the movers. `failure`: what has
+/// gone wrong here before, which every process is told; null where nothing has.
+std::unique_ptr<Mover> bind(const std::vector<Field>& fields, CommHandle comm, const Options& options = {},
+                            const Error* failure = nullptr);
+/// One plan between layouts: the parts that this process holds.
+std::unique_ptr<Mover> bind(const MotionPlan& plan, CommHandle comm, std::vector<Part> sources,
+                            std::vector<Part> destinations, const Options& options = {});
+/// One plan between blocks.
 std::unique_ptr<Mover> bind(const BlockPlan& plan, CommHandle comm, XArray source, XArray destination,
-                            const ExchangeOptions& options = {});
+                            const Options& options = {});
+
+/// An array with storage for the blocks that this process owns, where the engine moves fastest
+/// (ordinary memory where that is forbidden); all zeros. Blocks' owners are ranks of `comm`. Not
+/// collective. Throws `Error(argument)` where an owner is beyond it.
+XArray make_xarray(FloorPlan blocks, CommHandle comm, GridFormat format);
 
 }  // namespace longshore::mpi

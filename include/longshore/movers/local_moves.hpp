@@ -56,6 +56,7 @@ struct CopyTask {
   std::variant<Single, Joint, Batch> work;
   std::vector<Index> sources, destinations;  ///< the layout's ranks whose memory is read and written; of batches, none
   Index bytes = 0;
+  std::vector<int> peers{};  ///< other processes whose memory is read or written, each once
 
   void run() const;
   std::string describe() const;
@@ -71,6 +72,15 @@ struct CopyTaskOptions {
   const KernelTable* table = nullptr;  ///< null: the fastest this CPU has
 };
 
+/// A motion between two parts that can be seen.
+struct VisibleMotion {
+  Motion motion;
+  std::byte *source, *destination;
+};
+
+/// The tasks that carry these motions. Joint copies are made where `direction` finds several parts sharing cache lines.
+std::vector<CopyTask> copy_tasks(const MotionPlan& plan, const std::vector<VisibleMotion>& motions, Direction direction,
+                                 const CopyTaskOptions& options = {});
 /// The tasks that carry every motion from one of `sources` to one of `destinations`. Each side may be part of the
 /// plan's ranks only. Joint copies are made where `direction` finds several parts sharing cache lines.
 std::vector<CopyTask> copy_tasks(const MotionPlan& plan, const std::vector<VisiblePart>& sources,

@@ -1,4 +1,4 @@
-/// movers: carry out a plan. A `Mover` is a plan bound to memory and to an engine: start(), wait(), again and again.
+/// movers: carry out plans. A `Mover` is plans bound to memory and to an engine: start(), wait(), again and again.
 #pragma once
 
 #include <atomic>
@@ -11,8 +11,7 @@
 #include "longshore/layouts/xarray.hpp"
 #include "longshore/plans/block_plan.hpp"
 #include "longshore/plans/motion_plan.hpp"
-#include "longshore/relations/combine.hpp"
-#include "longshore/relations/reduction.hpp"
+#include "longshore/relations/update.hpp"
 
 namespace longshore {
 
@@ -32,11 +31,47 @@ struct BoundMemory {
   Index number = 0;
 };
 
-/// How a plan is bound. `max_mem` bounds the bytes a mover may hold beyond the two arrays; 0 means no bound.
+/// One rank's array of one layout, held by this process. `memory`: where the array lies, if others can reach it there.
+struct Part {
+  Index rank = 0;  ///< of the layout
+  LocalArray array;
+  std::shared_ptr<const Memory> memory{};
+};
+
+/// How plans are bound, to whatever engine.
 struct MoveOptions {
-  Combine combine;
-  int threads = 0;  ///< 0: as many as the process may run on
-  Index max_mem = 0;
+  Update update;           ///< what is done where it writes; fields that have one of their own say so themselves
+  int threads = 0;         ///< of the `threads` engine; 0: as many as the process may run on
+  Index max_mem = 0;       ///< bytes the mover may hold beyond the arrays; 0: no bound
+  Order visit = Order::F;  ///< of blocks: the order in which points of regions of different shape are paired
+  /// A thread of the mover's own carries the move out, from start() on: real overlap, for a core of its own.
+  bool proxy = false;
+  /// The safety-checking mode: sums over all that is read and written, at start() and in wait(), which
+  /// throws `Error(buffer)` where a source was written in between and `Error(transport)` where
+  /// something else arrived than was sent. Twice the work and more.
+  bool checked = false;
+};
+
+class Share;
+
+/// A plan, one process's arrays for it, and what is done where it writes. Several of them, of plans between layouts and
+/// between blocks, are moved together by one mover: one agreement, one message a peer, one start and wait. The plan
+/// must outlive the binding.
+class Field {
+ public:
+  /// `element`: what an element is ("<f8"), compared between the ranks; may be empty.
+  Field(const MotionPlan& plan, std::vector<Part> sources, std::vector<Part> destinations, Update update = {},
+        std::string element = {});
+  /// Where source and destination are the same array, it is an endogenous copy, as halos are.
+  Field(const BlockPlan& plan, XArray source, XArray destination, Update update = {}, Order visit = Order::F,
+        std::string element = {});
+  /// The same where a process has the blocks of several ranks: an array for each of them.
+  Field(const BlockPlan& plan, std::vector<XArray> sources, std::vector<XArray> destinations, Update update = {},
+        Order visit = Order::F, std::string element = {});
+  Share& share() const { return *share_; }
+
+ private:
+  std::shared_ptr<Share> share_;
 };
 
 /// A plan bound to memory. Movable between threads, used by one at a time: who calls start(), test(), wait() or move()
@@ -101,9 +136,6 @@ class Mover {
   std::atomic<const char*> call_ = nullptr;  ///< that a thread is in
 };
 
-/// The memory of both arrays, held once where they are the same; with `rank`, what that rank's blocks lie in.
-std::vector<BoundMemory> bound_memory(const XArray& source, const XArray& destination, std::optional<Index> rank = {});
-
 /// Checks one local array against the layout: shape, strides, protection, and that it holds
 /// memory where it must. Throws `Error(buffer)` or `Error(shape)` that names the rank, the
 /// dimension and both values. `what` is "source" or "destination".
@@ -112,33 +144,16 @@ void check_local_array(const LocalArray& array, const Layout& layout, Index rank
 /// Of a rank that takes no part in the layout: it may bring an
 /// array as long as nothing is in it. Throws `Error(shape)`.
 void check_no_array(const LocalArray& array, const Layout& layout, Index rank, const char* what);
-/// Throws `Error(buffer)` when a source and a destination share memory.
-void check_no_overlap(const LocalArray& source, Index source_rank, const LocalArray& destination,
-                      Index destination_rank);
-
-/// The `threads` engine: every rank's array is in this process; data goes straight from source to destination.
+/// The `threads` engine: every rank's array is in this process; data goes straight from source to destination. Throws
+/// `Error(shape)`, `Error(buffer)`, `Error(type)` and `Error(argument)` that name rank or block; also for motions
+/// outside the arrays, for races, and for one rank's plan between blocks.
+std::unique_ptr<Mover> bind_threads(const std::vector<Field>& fields, const MoveOptions& options = {});
 /// `sources[p]` belongs to process p of the source layout, `destinations[p]` to process p of the destination layout.
 std::unique_ptr<Mover> bind_threads(const MotionPlan& plan, std::vector<LocalArray> sources,
                                     std::vector<LocalArray> destinations, const MoveOptions& options = {});
 
-/// How a plan between blocks is bound.
-struct BlockOptions {
-  Reduction reduction;     ///< what a motion does where it writes; a copy, unless told otherwise
-  Order visit = Order::F;  ///< the order in which points of regions of different shape are paired
-  int threads = 0;         ///< of the `threads` engine; 0: as many as the process may run on
-  Index max_mem = 0;       ///< bytes the mover may hold beyond the arrays; 0: no bound
-  /// A thread of the mover's own carries the move out, from start() on: real overlap, for a core of its own.
-  bool proxy = false;
-  /// The safety-checking mode: sums over all that is read and written, at start() and in wait(), which
-  /// throws `Error(buffer)` where a source was written in between and `Error(transport)` where
-  /// something else arrived than was sent. Twice the work and more.
-  bool checked = false;
-};
-
-/// The `threads` engine for blocks: both arrays have storage for all blocks. Where source and destination are the same
-/// array, it is an endogenous copy, as halos are. Throws `Error(shape)`, `Error(buffer)`, `Error(type)` and
-/// `Error(argument)` that name the block; also for motions outside the arrays, for races, and for one rank's plan.
+/// Both arrays have storage for all blocks.
 std::unique_ptr<Mover> bind_threads(const BlockPlan& plan, XArray source, XArray destination,
-                                    const BlockOptions& options = {});
+                                    const MoveOptions& options = {});
 
 }  // namespace longshore

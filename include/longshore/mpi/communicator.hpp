@@ -15,8 +15,10 @@ using CommHandle = Handle<struct CommTag>;
 /// nothing went wrong here; returns if that is so everywhere.
 void agree(CommHandle comm, const Error* failure);
 
-/// Every process's text, in order of rank. Collective. For short texts, such as the name of an element type.
-std::vector<std::string> gather_texts(CommHandle comm, const std::string& text);
+/// What processes say, in few words, such as the name of an element type; nothing where they know nothing. Collective.
+/// The words alone where all say the same, else everybody's, in order of rank. Throws everywhere what has gone wrong
+/// before on any process: `failure`, null where nothing has here.
+std::vector<std::string> gather_words(CommHandle comm, const std::string& words, const Error* failure = nullptr);
 
 /// The communicator as this library sees it, to compare with what the caller knows. Throws where it is not usable.
 struct CommFacts {

@@ -2,12 +2,14 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <tuple>
 
 #include "engines/finegrain/binding.hpp"
 #include "longshore/plans/block_algebra.hpp"
 #include "movers/apart.hpp"
 #include "movers/block_copies.hpp"
 #include "movers/checked_mover.hpp"
+#include "movers/stretch_message.hpp"
 
 namespace longshore::finegrain {
 
@@ -82,9 +84,27 @@ class Shares {
   Hands received_, sent_;
 };
 
+/// The memory of both arrays, held once where they are the same: of this rank's blocks.
+std::vector<BoundMemory> bound_memory(const XArray& source, const XArray& destination, Index rank) {
+  std::vector<BoundMemory> memory;
+  auto hold = [&](const XArray& array, const char* what) {
+    const auto& keepers = array.keepers();
+    if (!array.rank() && keepers.size() > 1) {
+      for (const Index k : array.blocks().owned_by(rank)) memory.push_back({keepers[std::size_t(k)], what, k});
+    } else {
+      for (std::size_t i = 0; i < keepers.size(); ++i)
+        memory.push_back({keepers[i], what, array.owned().empty() ? 0 : array.owned()[i]});
+    }
+  };
+  const bool same = source.same_storage(destination);
+  hold(source, same ? "array of block" : "source array of block");
+  if (!same) hold(destination, "destination array of block");
+  return memory;
+}
+
 class BlockBinding final : public Binding<BlockBinding, BlockPlan> {
  public:
-  BlockBinding(Index rank, const BlockPlan& plan, XArray source, XArray destination, const BlockOptions& options)
+  BlockBinding(Index rank, const BlockPlan& plan, XArray source, XArray destination, const MoveOptions& options)
       : Binding("bind() of a plan between blocks", rank, plan, options.max_mem),
         source_(std::move(source)),
         destination_(std::move(destination)),
@@ -94,34 +114,73 @@ class BlockBinding final : public Binding<BlockBinding, BlockPlan> {
     const auto move = meet(world);
     auto mover = make_mover(move, rank_, bound_memory(source_, destination_, rank_));
     if (!options_.checked) return mover;
-    CheckedMotions motions{sends(), receives(), source_, destination_, options_};
+    CheckedTransfers transfers;
+    BlockCopies copies(options_.visit, source_.format().order, {});
     std::vector<Index> to, from;
-    for (const auto& motion : motions.sends) to.push_back(plan_.destination().owner(motion.destination));
-    for (const auto& motion : motions.receives) from.push_back(plan_.source().owner(motion.source));
+    auto message = [](Stretch stretch) { return stretch_message({std::move(stretch)}, true, {}); };
+    for (const auto& motion : sends()) {
+      to.push_back(plan_.destination().owner(motion.destination));
+      transfers.sends.push_back({message(copies.assembly(motion, source_.grid(motion.source))), motion.to_string()});
+    }
+    for (const auto& motion : receives()) {
+      from.push_back(plan_.source().owner(motion.source));
+      transfers.receives.push_back({message(copies.arrival(motion, destination_.grid(motion.destination))),
+                                    motion.to_string(), 0, options_.update.is_copy()});
+    }
+    transfers.programs_bytes = copies.workspace_bytes();
     auto sums = std::make_unique<SumMessages>(world.shared_from_this(), rank_, tag_, std::move(to), std::move(from));
-    return make_checked_mover(std::move(mover), std::move(motions), std::move(sums));
+    return make_checked_mover(std::move(mover), std::move(transfers), std::move(sums));
   }
 
  private:
   friend Binding;
 
   bool endogenous() const { return source_.same_storage(destination_); }
-  bool combines() const { return !options_.reduction.is_replace(); }
+  bool combines() const { return options_.update.is_reduction(); }
   std::vector<BlockMotion> receives() const { return shares_ ? shares_->receives(rank_) : plan_.receives(rank_); }
   std::vector<BlockMotion> sends() const { return shares_ ? shares_->sends(rank_) : plan_.sends(rank_); }
 
-  Facts facts() const { return block_facts(plan_, source_, destination_, options_, {}, true); }
+  Facts facts() const {
+    return with_checked(block_facts(plan_, source_, destination_, options_.update, options_.visit, {}, true));
+  }
   bool agrees(const BlockBinding& other) const {
     return source_.format() == other.source_.format() && destination_.format() == other.destination_.format() &&
-           endogenous() == other.endogenous() && same_kind(options_.reduction, other.options_.reduction) &&
+           endogenous() == other.endogenous() && options_.update.same_kind(other.options_.update) &&
            options_.visit == other.options_.visit && options_.checked == other.options_.checked;
   }
   void check(const All& all) const {
-    if (options_.proxy)
-      throw Error(ErrorKind::argument, "proxy is for threads and processes; ranks of the finegrain engine take turns");
-    check_owner(plan_, source_, destination_, rank_, Index(all.size()), "the world");
-    check_arrays(plan_, source_, destination_, options_);
+    check_options(options_);
+    check_owner(Index(all.size()));
+    check_arrays();
     if (plan_.rank()) check_races(plan_, endogenous(), combines());
+  }
+
+  Facts with_checked(Facts facts) const {
+    facts.push_back({"checked", options_.checked ? "true" : "false"});
+    return facts;
+  }
+  void check_owner(Index ranks) const {
+    if (plan_.world_size() > ranks)
+      throw Error(ErrorKind::argument, "the plan has blocks on rank " + std::to_string(plan_.world_size() - 1) +
+                                           ", the world has " + std::to_string(ranks) + " ranks");
+    for (const auto& [whose, what] : {std::pair{plan_.rank(), "plan"},
+                                      {source_.rank(), "source array"},
+                                      {destination_.rank(), "destination array"}})
+      if (whose && *whose != rank_)
+        throw Error(ErrorKind::argument, std::string("the ") + what + " is rank " + std::to_string(*whose) +
+                                             "'s, this is rank " + std::to_string(rank_));
+  }
+  void check_arrays() const {
+    for (const auto& [array, blocks, what] :
+         {std::tuple{&source_, &plan_.source(), "source"}, {&destination_, &plan_.destination(), "destination"}})
+      if (!(array->blocks() == *blocks))
+        throw Error(ErrorKind::shape, std::string("the ") + what + " array has other blocks than the plan: " +
+                                          array->blocks().to_string(2) + ", not " + blocks->to_string(2));
+    if (source_.element_bytes() != destination_.element_bytes())
+      throw Error(ErrorKind::type, "the source array has elements of " + std::to_string(source_.element_bytes()) +
+                                       " bytes, the destination array of " +
+                                       std::to_string(destination_.element_bytes()));
+    options_.update.check(source_.element_bytes());
   }
 
   /// Everybody's plan, which is looked at once, if anybody has brought it.
@@ -134,15 +193,15 @@ class BlockBinding final : public Binding<BlockBinding, BlockPlan> {
     const bool same = all[0]->endogenous();
     if (const auto* one = whole(all)) check_races(one->plan_, same, one->combines());
     Apart apart;
-    auto add = [&](const FloorPlan& blocks, XArray BlockBinding::*array, bool written) {
+    auto add = [&](const FloorPlan& blocks, XArray BlockBinding::*array, const char* role) {
       for (Index k = 0; k < blocks.size(); ++k) {
         const Index rank = blocks.owner(k);
-        apart.add((all[std::size_t(rank)]->*array).grid(k), written, k, rank);
+        apart.add((all[std::size_t(rank)]->*array).grid(k), role, k, rank);
       }
     };
-    if (!same) add(all[0]->plan_.source(), &BlockBinding::source_, false);
-    add(all[0]->plan_.destination(), &BlockBinding::destination_, true);
-    apart.check(same);
+    if (!same) add(all[0]->plan_.source(), &BlockBinding::source_, Apart::source);
+    add(all[0]->plan_.destination(), &BlockBinding::destination_, same ? Apart::both : Apart::destination);
+    apart.check();
   }
 
   static void compile(const All& all, Move& move) {
@@ -155,13 +214,13 @@ class BlockBinding final : public Binding<BlockBinding, BlockPlan> {
     }
     // Ranks share their programs; but a function of one's own may be another one on every rank.
     std::optional<BlockCopies> copies;
-    const Reduction* combining = nullptr;
+    const Update* update = nullptr;
     const Index tag = move.world().private_tag();
     for (auto* one : all) {
-      if (!combining || !(*combining == one->options_.reduction)) {
+      if (!update || !(update->reduction() == one->options_.update.reduction())) {
         if (copies) move.program_bytes += copies->workspace_bytes();
-        combining = &one->options_.reduction;
-        copies.emplace(one->options_.visit, one->source_.format().order, *combining);
+        update = &one->options_.update;
+        copies.emplace(one->options_.visit, one->source_.format().order, *update);
       }
       one->shares_ = shares, one->tag_ = tag;
       one->take_part(all, move, *copies);
@@ -192,7 +251,7 @@ class BlockBinding final : public Binding<BlockBinding, BlockPlan> {
   }
 
   XArray source_, destination_;
-  const BlockOptions& options_;
+  const MoveOptions& options_;
   std::shared_ptr<const Shares> shares_;  ///< while it is needed
   Index tag_ = 0;
 };
@@ -200,7 +259,7 @@ class BlockBinding final : public Binding<BlockBinding, BlockPlan> {
 }  // namespace
 
 std::unique_ptr<Mover> bind(const BlockPlan& plan, Rank& me, XArray source, XArray destination,
-                            const BlockOptions& options) {
+                            const MoveOptions& options) {
   return BlockBinding(me.rank_, plan, std::move(source), std::move(destination), options).mover(me.world_);
 }
 

@@ -24,14 +24,13 @@ class LayoutBinding final : public Binding<LayoutBinding, MotionPlan> {
  private:
   friend Binding;
 
-  Facts facts() const { return layout_facts(plan_, options_.combine); }
-  bool agrees(const LayoutBinding& other) const {
-    const Combine &mine = options_.combine, &theirs = other.options_.combine;
-    return mine.is_copy() == theirs.is_copy() && mine.type() == theirs.type() && mine.alpha() == theirs.alpha() &&
-           mine.beta() == theirs.beta() && mine.conjugate() == theirs.conjugate();
-  }
+  Facts facts() const { return layout_facts(plan_, options_.update); }
+  bool agrees(const LayoutBinding& other) const { return options_.update.same_kind(other.options_.update); }
   void check(const All& all) const {
-    check_layout_options(plan_, options_.combine, options_.max_mem);
+    check_options(options_);
+    options_.update.check(plan_.element_bytes());
+    if (options_.update.is_reduction())
+      throw Error(ErrorKind::argument, "layouts of the finegrain engine are copied or scaled, not reduced");
     if (plan_.world_size() > Index(all.size()))
       throw Error(ErrorKind::argument, "the plan needs " + std::to_string(plan_.world_size()) +
                                            " ranks, the world has " + std::to_string(all.size()));
@@ -47,8 +46,8 @@ class LayoutBinding final : public Binding<LayoutBinding, MotionPlan> {
     Apart apart;
     for (const auto* one : all) {
       const Index element_bytes = one->plan_.element_bytes();
-      apart.add(one->source_, one->plan_.source(), one->rank_, element_bytes, false);
-      apart.add(one->destination_, one->plan_.destination(), one->rank_, element_bytes, true);
+      apart.add(one->source_, one->plan_.source(), one->rank_, element_bytes, Apart::source);
+      apart.add(one->destination_, one->plan_.destination(), one->rank_, element_bytes, Apart::destination);
     }
     apart.check();
   }
@@ -68,7 +67,7 @@ class LayoutBinding final : public Binding<LayoutBinding, MotionPlan> {
       end.add_source(motion.source), move.end(motion.source).add_reader(rank_);
       ++end.motions;
     });
-    end.tasks = copy_tasks(plan_, sources, {{rank_, destination_.data}}, Direction::pull, {options_.combine});
+    end.tasks = copy_tasks(plan_, sources, {{rank_, destination_.data}}, Direction::pull, {options_.update.combine()});
   }
 
   LocalArray source_, destination_;

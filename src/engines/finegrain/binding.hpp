@@ -10,6 +10,14 @@
 
 namespace longshore::finegrain {
 
+inline void check_options(const MoveOptions& options) {
+  if (options.max_mem < 0)
+    throw Error(ErrorKind::argument,
+                "max_mem is " + std::to_string(options.max_mem) + " bytes; it must not be negative");
+  if (options.proxy)
+    throw Error(ErrorKind::argument, "proxy is for threads and processes; ranks of the finegrain engine take turns");
+}
+
 /// The digests of plans, each made once: many ranks may bring the same one.
 template <class Plan>
 class Digests {

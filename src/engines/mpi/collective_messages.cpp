@@ -32,23 +32,27 @@ struct PlacedMessages {
 
 class CollectiveMessages final : public Messages {
  public:
-  CollectiveMessages(std::shared_ptr<Communicator> communicator, MPI_Comm graph, PlacedMessages out, PlacedMessages in)
-      : communicator_(std::move(communicator)), graph_(graph), out_(std::move(out)), in_(std::move(in)) {}
+  /// `comm`: of these messages alone, since collectives of one communicator must be started in the same order by all,
+  /// and movers need not be. `graph`: it has neighbours.
+  CollectiveMessages(std::shared_ptr<Communicator> communicator, MPI_Comm comm, bool graph, PlacedMessages out,
+                     PlacedMessages in)
+      : communicator_(std::move(communicator)), comm_(comm), graph_(graph), out_(std::move(out)), in_(std::move(in)) {}
   ~CollectiveMessages() override {
-    if (graph_ != MPI_COMM_NULL && mpi_alive()) MPI_Comm_free(&graph_);
+    if (comm_ != MPI_COMM_NULL && mpi_alive()) MPI_Comm_free(&comm_);
   }
 
   void start() override {
+    communicator_->world();  // throws where the user has freed the communicator
     for (std::size_t k = 0; k < out_.ends.size(); ++k)
       out_.ends[k].message->pack(0, out_.buffer.data() + out_.starts[k]);
-    if (graph_ != MPI_COMM_NULL)
+    if (graph_)
       check_mpi(
           MPI_Ineighbor_alltoallv(out_.buffer.data(), out_.counts.data(), out_.places.data(), MPI_BYTE,
-                                  in_.buffer.data(), in_.counts.data(), in_.places.data(), MPI_BYTE, graph_, &request_),
+                                  in_.buffer.data(), in_.counts.data(), in_.places.data(), MPI_BYTE, comm_, &request_),
           "MPI_Ineighbor_alltoallv");
     else
       check_mpi(MPI_Ialltoallv(out_.buffer.data(), out_.counts.data(), out_.places.data(), MPI_BYTE, in_.buffer.data(),
-                               in_.counts.data(), in_.places.data(), MPI_BYTE, communicator_->world(), &request_),
+                               in_.counts.data(), in_.places.data(), MPI_BYTE, comm_, &request_),
                 "MPI_Ialltoallv");
     done_ = false;
   }
@@ -84,13 +88,14 @@ class CollectiveMessages final : public Messages {
     new std::vector<std::byte>(std::move(in_.buffer));
     for (auto* placed : {&out_, &in_})
       for (auto* numbers : {&placed->counts, &placed->places}) new std::vector<int>(std::move(*numbers));
-    graph_ = MPI_COMM_NULL;
+    comm_ = MPI_COMM_NULL;
     return false;
   }
 
  private:
   std::shared_ptr<Communicator> communicator_;
-  MPI_Comm graph_;
+  MPI_Comm comm_;
+  bool graph_;
   PlacedMessages out_, in_;
   MPI_Request request_ = MPI_REQUEST_NULL;
   bool done_ = true;
@@ -105,17 +110,27 @@ MPI_Comm make_graph(MPI_Comm comm, const std::vector<int>& senders, const std::v
   return graph;
 }
 
+MPI_Comm duplicate(MPI_Comm comm) {
+  MPI_Comm made = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_dup(comm, &made), "MPI_Comm_dup");
+  return made;
+}
+
+/// Messages up to this size are chosen to go in one collective; larger ones go better by themselves.
+constexpr Index most_collective_bytes = Index{1} << 20;
+
 }  // namespace
 
 MessageTraffic agree_on_exchange(const std::shared_ptr<Communicator>& communicator, Submission& mine,
-                                 const Budget& budget, const ExchangeOptions& options, BlockRoutes& routes) {
+                                 const Budget& budget, const Options& options, Routes& routes) {
   const auto outgoing = routes.outgoing(), incoming = routes.incoming();
   const auto senders = routes.senders(), receivers = routes.receivers();
   const auto others = std::size_t(communicator->size() - 1);
   // Counts and places are ints, and everything has a buffer.
   const bool possible = options.aggregate && options.packet_bytes == 0 && budget.max_mem == Budget::unbounded &&
                         std::max(outgoing.bytes, incoming.bytes) <= std::numeric_limits<int>::max();
-  const bool dense = others > 1 && senders.size() == others && receivers.size() == others;
+  const bool dense = others > 1 && senders.size() == others && receivers.size() == others &&
+                     std::max(outgoing.bytes, incoming.bytes) / Index(others) <= most_collective_bytes;
   const auto agreed = agree(*communicator, mine, {possible, dense});
   auto exchange = options.exchange;
   if (exchange == Exchange::automatic) exchange = agreed[1] ? Exchange::all_to_all : Exchange::point_to_point;
@@ -125,7 +140,8 @@ MessageTraffic agree_on_exchange(const std::shared_ptr<Communicator>& communicat
 
   MessageTraffic traffic{nullptr, outgoing.bytes, incoming.bytes};
   const bool graph = exchange == Exchange::neighborhood;
-  const MPI_Comm neighbours = graph ? make_graph(communicator->world(), senders, receivers) : MPI_COMM_NULL;
+  const MPI_Comm comm =
+      graph ? make_graph(communicator->world(), senders, receivers) : duplicate(communicator->world());
   mine.failure = attempt([&] {
     PlacedMessages out, in;
     auto slot_among = [](const std::vector<int>& peers) {
@@ -134,13 +150,13 @@ MessageTraffic agree_on_exchange(const std::shared_ptr<Communicator>& communicat
     const auto itself = [](int peer) { return Index(peer); };
     const auto all = std::size_t(communicator->size());
     if (graph) {
-      out.lay_out(outgoing.make({}), receivers.size(), slot_among(receivers));
-      in.lay_out(incoming.make({}), senders.size(), slot_among(senders));
+      out.lay_out(outgoing.make({}, true), receivers.size(), slot_among(receivers));
+      in.lay_out(incoming.make({}, true), senders.size(), slot_among(senders));
     } else {
-      out.lay_out(outgoing.make({}), all, itself);
-      in.lay_out(incoming.make({}), all, itself);
+      out.lay_out(outgoing.make({}, true), all, itself);
+      in.lay_out(incoming.make({}, true), all, itself);
     }
-    traffic.messages = std::make_unique<CollectiveMessages>(communicator, neighbours, std::move(out), std::move(in));
+    traffic.messages = std::make_unique<CollectiveMessages>(communicator, comm, graph, std::move(out), std::move(in));
   });
   agree(*communicator, mine);
   return traffic;

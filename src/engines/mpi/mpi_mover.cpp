@@ -237,7 +237,7 @@ MessageTraffic agree_on_messages(const std::shared_ptr<Communicator>& communicat
   const Index directions = (outgoing.bytes > 0) + (incoming.bytes > 0);
   std::vector<PeerEnd> out, in;
   Staging staging{true, 0, preallocate};
-  if (!mine.failure) mine.failure = attempt([&] { out = outgoing.make({}), in = incoming.make({}); });
+  if (!mine.failure) mine.failure = attempt([&] { out = outgoing.make({}, false), in = incoming.make({}, false); });
   if (limit != Budget::unbounded || packet_bytes > 0) {
     Index fits = 1, packet = Budget::unbounded;
     if (!mine.failure)
@@ -267,7 +267,8 @@ MessageTraffic agree_on_messages(const std::shared_ptr<Communicator>& communicat
   MessageTraffic traffic{nullptr, outgoing.bytes, incoming.bytes};
   if (!mine.failure)
     mine.failure = attempt([&] {
-      if (!staging.whole) out = outgoing.make(staging.packet_bytes), in = incoming.make(staging.packet_bytes);
+      if (!staging.whole)
+        out = outgoing.make(staging.packet_bytes, false), in = incoming.make(staging.packet_bytes, false);
       traffic.messages = make_messages(communicator, tag, std::move(out), std::move(in), staging, limit);
     });
   agree(*communicator, mine);

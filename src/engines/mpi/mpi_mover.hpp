@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "engines/mpi/node_traffic.hpp"
+#include "longshore/engines/mpi.hpp"
 #include "mpi/agreement.hpp"
 #include "mpi/messages.hpp"
 
@@ -24,10 +25,10 @@ struct Budget {
 };
 
 /// What goes out (comes in) through MPI: its bytes, and how to make
-/// the messages, whole or in packets of so many bytes at most.
+/// the messages, whole or in packets of so many bytes at most; `one_a_peer`: everything to a peer is one message.
 struct MessageSide {
   Index bytes = 0;
-  std::function<std::vector<PeerEnd>(std::optional<Index> capacity)> make;
+  std::function<std::vector<PeerEnd>(std::optional<Index> capacity, bool one_a_peer)> make;
 };
 
 /// The messages of a mover, with the bytes that they carry.
@@ -38,7 +39,7 @@ struct MessageTraffic {
 
 /// Collective: whole messages where every rank can hold them, else packets of a size that every rank can hold, all in
 /// flight by a tag of their own. `packet_bytes`: no packet may be larger, 0 for no such bound. `preallocate`: see
-/// `ExchangeOptions`. Throws on every rank what one of them throws.
+/// `Options`. Throws on every rank what one of them throws.
 MessageTraffic agree_on_messages(const std::shared_ptr<Communicator>& communicator, Submission& mine,
                                  const Budget& budget, Index ring_bytes, const MessageSide& outgoing,
                                  const MessageSide& incoming, Index packet_bytes = 0, bool preallocate = true);

@@ -6,8 +6,6 @@
 #include <set>
 #include <vector>
 
-#include "engines/mpi/parts.hpp"
-#include "longshore/movers/local_moves.hpp"
 #include "mpi/communicator.hpp"
 #include "mpi/ring.hpp"
 #include "mpi/shared_segment.hpp"
@@ -16,37 +14,6 @@ namespace longshore::mpi {
 
 /// Who carries a motion between two processes of a node, or that it goes through MPI.
 enum class Carrier { pull, push, ring, messages };
-
-/// The shared parts of a node: which layout ranks' arrays others can see, and those that this process has mapped.
-class SharedParts {
- public:
-  /// Collective over the node. `wanted`: false makes nothing visible (the same on all ranks).
-  SharedParts(const Communicator& communicator, const MotionPlan& plan, const HeldParts& parts, bool wanted);
-
-  bool source_visible(Index rank) const { return sources_.count(rank) > 0; }
-  bool destination_visible(Index rank) const { return destinations_.count(rank) > 0; }
-  Direction direction() const { return direction_; }
-  const std::vector<std::shared_ptr<SegmentView>>& views() const { return views_; }
-  /// Why nothing is visible although it was wanted, in words; the same on all ranks of the node.
-  const std::string& obstacle() const { return obstacle_; }
-  /// The same answer on both ends.
-  Carrier carrier(const Motion& motion) const;
-  /// The tasks of this process: local motions, and those that it pulls and pushes.
-  std::vector<CopyTask> tasks(const MotionPlan& plan, const HeldParts& parts, const Combine& combine,
-                              Index task_bytes) const;
-
- private:
-  struct Mapped {
-    SharedSegment::Address address;
-    Index offset = 0;
-    std::byte* data = nullptr;  ///< once mapped, if needed here
-  };
-  void map(const Communicator& communicator, const HeldParts& parts);
-  Direction direction_;
-  std::map<Index, Mapped> sources_, destinations_;  ///< by layout rank
-  std::vector<std::shared_ptr<SegmentView>> views_;
-  std::string obstacle_;
-};
 
 /// One process's mailbox and incoming rings, as it lies at the start of its control segment: two flags of its own,
 /// `Flag done[n]` and `RingShape rings[n]` for the n processes of the node, then the rings.

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "engines/mpi/node_setup.hpp"
+#include "longshore/movers/local_moves.hpp"
 #include "mpi/patience.hpp"
 
 namespace longshore::mpi {

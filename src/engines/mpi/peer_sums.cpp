@@ -20,8 +20,8 @@ class PeerSums final : public SumsExchange {
     if (mpi_alive())
       for (auto* ends : {&out_, &in_})
         for (auto& [peer, end] : *ends) {
-          end.transfer.abandon();
-          if (end.transfer.active()) new std::vector<std::uint64_t>(std::move(end.sums));  // MPI may still look at it
+          end.requests.abandon();
+          if (end.requests.active()) new std::vector<std::uint64_t>(std::move(end.sums));  // MPI may still look at it
         }
   }
 
@@ -30,16 +30,16 @@ class PeerSums final : public SumsExchange {
       for (auto& [peer, end] : *ends) end.sums.clear();
     for (std::size_t k = 0; k < sent.size(); ++k) out_[receivers_[k]].sums.push_back(sent[k]);
     for (const int peer : senders_) in_[peer].sums.push_back(0);
-    for (auto& [peer, end] : in_) end.transfer.receive(communicator_->world(), peer, tag_, end.data(), end.bytes());
+    for (auto& [peer, end] : in_) end.requests.receive(communicator_->world(), peer, tag_, end.data(), end.bytes());
     for (auto& [peer, end] : out_)
-      end.transfer.send(communicator_->world(), peer, tag_, end.data(), end.bytes(), Transfer::Mode::eager);
+      end.requests.send(communicator_->world(), peer, tag_, end.data(), end.bytes(), Requests::Mode::eager);
   }
   bool test() override {
     bool done = true;
     for (auto* ends : {&out_, &in_})
       for (auto& [peer, end] : *ends) {
-        if (!end.transfer.active()) continue;
-        if (end.transfer.test())
+        if (!end.requests.active()) continue;
+        if (end.requests.test())
           patience_.progress();
         else
           done = false;
@@ -57,7 +57,7 @@ class PeerSums final : public SumsExchange {
  private:
   struct End {
     std::vector<std::uint64_t> sums;
-    Transfer transfer;
+    Requests requests;
     std::byte* data() { return reinterpret_cast<std::byte*>(sums.data()); }
     Index bytes() const { return Index(sums.size() * sizeof(std::uint64_t)); }
   };
@@ -65,7 +65,7 @@ class PeerSums final : public SumsExchange {
     std::vector<Awaited> awaited;
     for (const auto* ends : {&out_, &in_})
       for (const auto& [peer, end] : *ends)
-        if (end.transfer.active()) awaited.push_back({peer});
+        if (end.requests.active()) awaited.push_back({peer});
     return awaited;
   }
 

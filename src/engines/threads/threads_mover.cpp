@@ -1,50 +1,70 @@
-/// The `threads` engine for layouts: all ranks' arrays are in this
-/// process, and data goes straight from source to destination.
+/// The `threads` engine: all ranks' arrays are in this process, and data goes straight from source to destination.
 #include "engines/threads/tasks_mover.hpp"
-#include "longshore/movers/local_moves.hpp"
-#include "movers/apart.hpp"
+#include "movers/checked_mover.hpp"
+#include "movers/proxy_mover.hpp"
+#include "movers/share.hpp"
 
 namespace longshore {
 
 namespace {
 
-void check(const MotionPlan& plan, const std::vector<LocalArray>& arrays, const Layout& layout, const char* what) {
+std::vector<Part> parts_of(std::vector<LocalArray> arrays, const Layout& layout, const char* what) {
   if (Index(arrays.size()) != layout.processes())
     throw Error(ErrorKind::argument, std::to_string(arrays.size()) + " " + what + " arrays, the layout " +
                                          layout.to_string() + " has " + std::to_string(layout.processes()) + " ranks");
-  for (Index p = 0; p < layout.processes(); ++p)
-    check_local_array(arrays[p], layout, layout.grid().world_rank(p), plan.element_bytes(), what);
-}
-
-std::vector<VisiblePart> visible(const std::vector<LocalArray>& arrays, const Layout& layout) {
-  std::vector<VisiblePart> parts;
-  for (Index p = 0; p < Index(arrays.size()); ++p) parts.push_back({layout.grid().world_rank(p), arrays[p].data});
+  std::vector<Part> parts;
+  for (std::size_t p = 0; p < arrays.size(); ++p)
+    parts.push_back({layout.grid().world_rank(Index(p)), std::move(arrays[p])});
   return parts;
 }
 
 }  // namespace
 
+std::unique_ptr<Mover> bind_threads(const std::vector<Field>& fields, const MoveOptions& options) {
+  const Holders one_process{true, 1, "the process"};
+  // Combining transfers that meet in a point keep the plan's order, so that results do not depend on the threads.
+  int threads = threads_of(options);
+  Apart apart;
+  Index total = 0, programs = 0;
+  for (const auto& field : fields) {
+    auto& share = field.share();
+    share.resolve(one_process, 0);
+    share.add_to(apart);
+    total = checked_add(total, moved_bytes(share.transfers()));
+    if (share.in_order()) threads = 1;
+  }
+  apart.check();
+
+  std::vector<CopyTask> tasks;
+  std::vector<BoundMemory> memory;
+  CheckedTransfers checked;
+  for (const auto& field : fields) {
+    auto& share = field.share();
+    std::vector<VisibleTransfer> visible;
+    for (const auto& transfer : share.transfers().local)
+      visible.push_back({&transfer, share.data(Side::source, transfer), share.data(Side::destination, transfer)});
+    for (auto& task : share.copies(visible, share.direction(), task_bytes(total, threads)))
+      tasks.push_back(std::move(task));
+    for (auto& bound : share.memory()) memory.push_back(std::move(bound));
+    programs = checked_add(programs, share.programs_bytes());
+    if (options.checked) checked.add(share);
+  }
+  auto mover = make_tasks_mover(std::move(tasks), threads, options, std::move(memory), programs);
+  if (options.proxy) mover = make_proxy_mover(std::move(mover));
+  if (options.checked) mover = make_checked_mover(std::move(mover), std::move(checked));
+  return mover;
+}
+
 std::unique_ptr<Mover> bind_threads(const MotionPlan& plan, std::vector<LocalArray> sources,
                                     std::vector<LocalArray> destinations, const MoveOptions& options) {
-  check(plan, sources, plan.source(), "source");
-  check(plan, destinations, plan.destination(), "destination");
-  Apart apart;
-  std::vector<BoundMemory> memory;
-  auto take = [&](const std::vector<LocalArray>& arrays, const Layout& layout, bool written, const char* what) {
-    for (std::size_t p = 0; p < arrays.size(); ++p) {
-      const Index rank = layout.grid().world_rank(Index(p));
-      apart.add(arrays[p], layout, rank, plan.element_bytes(), written);
-      memory.push_back({arrays[p].keeper, what, rank});
-    }
-  };
-  take(sources, plan.source(), false, "source array of rank");
-  take(destinations, plan.destination(), true, "destination array of rank");
-  apart.check();
-  const int threads = threads_of(options);
-  const Index total = checked_mul(plan.destination().size(), plan.element_bytes());
-  auto tasks = copy_tasks(plan, visible(sources, plan.source()), visible(destinations, plan.destination()),
-                          preferred_direction(plan), {options.combine, task_bytes(total, threads)});
-  return make_tasks_mover(std::move(tasks), threads, options, std::move(memory));
+  return bind_threads({Field(plan, parts_of(std::move(sources), plan.source(), "source"),
+                             parts_of(std::move(destinations), plan.destination(), "destination"), options.update)},
+                      options);
+}
+
+std::unique_ptr<Mover> bind_threads(const BlockPlan& plan, XArray source, XArray destination,
+                                    const MoveOptions& options) {
+  return bind_threads({Field(plan, std::move(source), std::move(destination), options.update, options.visit)}, options);
 }
 
 }  // namespace longshore

@@ -57,7 +57,7 @@ def disagreements():
     # Elements of the same size that are not the same.
     kind = np.dtype("i8" if ME == last else "f8")
     raises_everywhere(
-        ls.DisagreementError, lambda: ls.plan(src, dst, kind).bind(a.view(kind), b.view(kind), comm=WORLD), "i8"
+        ls.DisagreementError, lambda: ls.plan(src, dst, kind).bind(a.view(kind), b.view(kind), comm=WORLD), "int64"
     )
     # Another shape, on one rank only.
     shape = (SHAPE[0] + 1, SHAPE[1]) if ME == last else SHAPE

@@ -119,7 +119,7 @@ def refusals():
         other = BlockPlan.halo(blocks, 1, rank=0)
         raises(ls.ArgumentError, lambda: other.bind(u, comm=WORLD), "the plan is rank 0's, this is rank")
         one_bad = ls.XArray(blocks, "float32" if ME == 0 else float, 1, comm=WORLD)
-        raises(ls.DisagreementError, lambda: halo.bind(one_bad, comm=WORLD), "arrays of different dtypes")
+        raises(ls.DisagreementError, lambda: halo.bind(one_bad, comm=WORLD), "elements of 8 bytes (float64)")
 
 
 @check
@@ -142,7 +142,7 @@ def two_in_flight_and_reductions():
                 np.testing.assert_array_equal(x[ME].on(motion.destination_region), want)
         u[ME][...] = 1
         WORLD.Barrier()
-        halo.reverse().bind(u, comm=WORLD, combine="add", **way)()
+        halo.reverse().bind(u, comm=WORLD, reduce="add", **way)()
         rows = blocks[ME].lower[0] + np.arange(4)
         want = 1 + np.isin(rows, [r - 1 for r in range(4, 4 * P, 4)] + list(range(4, 4 * P, 4)))
         if by_rows:
@@ -163,7 +163,7 @@ def checked_mode():
     checked.start()
     u[ME].interior[...] += 1
     if P > 1:
-        raises(ls.LocalArrayError, checked.wait, "were written between start() and wait()")
+        raises(ls.LocalArrayError, checked.wait, "was written between start() and wait()")
     else:
         checked.wait()
     WORLD.Barrier()

@@ -93,9 +93,9 @@ def binding_blocks():
         ls.ArgumentError, lambda value: halo.bind(u, comm=WORLD, ghost=value), [(1, "knows its ghost")], right=None
     )
 
-    name = "combine"
-    refused([("sum", "sum"), (3, "combine"), (b"add",), (NOTHING,)])
-    refused([("sum", "sum"), (3, "combine")], right="add")
+    name = "reduce"
+    refused([("sum", "sum"), (3, "reduce"), (b"add",), (NOTHING,)])
+    refused([("sum", "sum"), (3, "reduce")], right="add")
     name = "threads"
     refused([(2, "threads="), ("x",), (NOTHING,)])
     name = "max_mem"
@@ -127,7 +127,7 @@ def binding_blocks_otherwise():
     def differ(call, mistakes, right):
         each_rank(ls.DisagreementError, call, mistakes, right=right)
 
-    differ(lambda value: halo.bind(u, comm=WORLD, combine=value), [("add",)], None)
+    differ(lambda value: halo.bind(u, comm=WORLD, reduce=value), [("add",)], None)
     differ(lambda value: halo.bind(u, comm=WORLD, checked=value), [(True,)], False)
     differ(lambda value: halo.bind(u, comm=WORLD, order=value), [("C",)], "F")
     differ(lambda value: halo.bind(u, comm=WORLD, node=value), [("ring",)], "auto")
@@ -140,7 +140,7 @@ def binding_blocks_otherwise():
     differ(lambda value: halo.bind(value, comm=WORLD), [(ls.XArray(blocks, float, 1, order="F", comm=WORLD),)], u)
     plans = [BlockPlan.halo(blocks, 0), BlockPlan.halo(blocks, 1, corners=False), BlockPlan(blocks, blocks)]
     plans += [BlockPlan.halo(blocks, 1, periodic=(True, False)), BlockPlan.copy_between(blocks, blocks), halo.reverse()]
-    differ(lambda plan: plan.bind(u, v, comm=WORLD, combine="add"), [(plan,) for plan in plans], halo)
+    differ(lambda plan: plan.bind(u, v, comm=WORLD, reduce="add"), [(plan,) for plan in plans], halo)
 
 
 @check

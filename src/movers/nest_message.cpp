@@ -1,13 +1,13 @@
-#include "engines/mpi/nest_message.hpp"
+#include "movers/nest_message.hpp"
 
 #include <algorithm>
 #include <cstdlib>
 
-namespace longshore::mpi {
+namespace longshore {
 
 namespace {
 
-class NestMessage final : public PeerMessage {
+class NestMessage final : public Message {
  public:
   NestMessage(const std::vector<LoopNest>& strips, Index capacity, PacketedMessage::Halves halves,
               const CopyProgram::Options& options, std::byte* data)
@@ -36,7 +36,7 @@ class NestMessage final : public PeerMessage {
     const auto& part = part_of(packet);
     part.unpack(packet, data_, slot);
   }
-  std::byte* lies(Index packet) const override {
+  std::byte* contiguous(Index packet) const override {
     const auto& part = part_of(packet);
     const auto place = sending_  ? part.contiguous_source(packet)
                        : copies_ ? part.contiguous_destination(packet)
@@ -73,13 +73,10 @@ Index step_of(const RelationAxis& axis, bool source) {
 
 }  // namespace
 
-std::unique_ptr<PeerMessage> nest_message(const LoopNest& relation, Index capacity, PacketedMessage::Halves halves,
-                                          const CopyProgram::Options& options, std::byte* data) {
-  return std::make_unique<NestMessage>(std::vector<LoopNest>{relation}, capacity, halves, options, data);
-}
-
-std::unique_ptr<PeerMessage> tiled_nest_message(const LoopNest& given, Index slot_bytes, PacketedMessage::Halves halves,
-                                                const CopyProgram::Options& options, std::byte* data) {
+std::unique_ptr<Message> nest_message(const LoopNest& given, const MessageCut& cut, PacketedMessage::Halves halves,
+                                      const CopyProgram::Options& options, std::byte* data) {
+  const Index capacity = cut.capacity.value_or(given.bytes());
+  if (!cut.tiles) return std::make_unique<NestMessage>(std::vector<LoopNest>{given}, capacity, halves, options, data);
   const auto relation = given.canonical();
   // The message is in the destination's order: its innermost axis is contiguous there. If another axis is the
   // contiguous one in the source, a packet of whole rows would take a sliver of every source row.
@@ -89,17 +86,17 @@ std::unique_ptr<PeerMessage> tiled_nest_message(const LoopNest& given, Index slo
     if (step_of(axes[k], true) < step_of(axes[fastest], true)) fastest = k;
   const std::size_t inner = axes.empty() ? 0 : axes.size() - 1;
   std::vector<LoopNest> strips;
-  if (!axes.empty() && fastest != inner && relation.bytes() > slot_bytes) {
+  if (!axes.empty() && fastest != inner && relation.bytes() > capacity) {
     // A little longer than wide: 128 KB of doubles are 64 x 256 elements.
     Index side = 8;
-    while (side * side * relation.element_bytes() * 4 <= slot_bytes) side *= 2;
+    while (side * side * relation.element_bytes() * 4 <= capacity) side *= 2;
     const Index n = axes[inner].runs.elements(), pieces = ceil_div(n, side), each = ceil_div(n, pieces);
     for (Index first = 0; first < n; first += each)
       strips.push_back(relation.restrict(inner, first, std::min(first + each, n)));
   } else {
     strips.push_back(relation);
   }
-  return std::make_unique<NestMessage>(strips, slot_bytes, halves, options, data);
+  return std::make_unique<NestMessage>(strips, capacity, halves, options, data);
 }
 
-}  // namespace longshore::mpi
+}  // namespace longshore

@@ -1,14 +1,14 @@
-#include "engines/mpi/block_message.hpp"
+#include "movers/stretch_message.hpp"
 
 #include <algorithm>
 
-namespace longshore::mpi {
+namespace longshore {
 
 namespace {
 
-class BlockMessage final : public PeerMessage {
+class StretchMessage final : public Message {
  public:
-  BlockMessage(std::vector<Stretch> stretches, bool sending, std::optional<Index> capacity)
+  StretchMessage(std::vector<Stretch> stretches, bool sending, std::optional<Index> capacity)
       : stretches_(std::move(stretches)), sending_(sending) {
     if (stretches_.empty()) return;
     element_ = stretches_[0].program->element_bytes();
@@ -33,7 +33,7 @@ class BlockMessage final : public PeerMessage {
       run(s, first, last, s.destination, slot + (at - first) * element_);
     });
   }
-  std::byte* lies(Index packet) const override {
+  std::byte* contiguous(Index packet) const override {
     const Index first = packet * per_packet_, last = last_of(packet);
     const auto k = stretch_at(first);
     const Stretch& s = stretches_[k];
@@ -76,9 +76,8 @@ class BlockMessage final : public PeerMessage {
 
 }  // namespace
 
-std::unique_ptr<PeerMessage> block_message(std::vector<Stretch> stretches, bool sending,
-                                           std::optional<Index> capacity) {
-  return std::make_unique<BlockMessage>(std::move(stretches), sending, capacity);
+std::unique_ptr<Message> stretch_message(std::vector<Stretch> stretches, bool sending, std::optional<Index> capacity) {
+  return std::make_unique<StretchMessage>(std::move(stretches), sending, capacity);
 }
 
-}  // namespace longshore::mpi
+}  // namespace longshore

@@ -1,0 +1,360 @@
+"""Plans bound to memory: what `bind` of plans between layouts and between blocks and `bind_together` do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import _arrays, _core
+from ._mistakes import count, flag, one_of
+from ._words import size_in_bytes
+from ._xarray import XArray
+from .errors import ArgumentError, ArgumentTypeError, DTypeError
+
+_NODES = ("auto", "direct", "ring", "messages")
+_EXCHANGES = {"auto": "automatic", "p2p": "point_to_point", "neighborhood": "neighborhood", "alltoall": "all_to_all"}
+
+
+class _Spec(NamedTuple):
+    """A plan, the two sides of one field and what is done where it writes."""
+
+    plan: Any
+    source: Any
+    destination: Any
+    alpha: Any = None
+    beta: Any = None
+    conjugate: Any = False
+    reduce: Any = None
+    order: Any = "F"
+    ghost: Any = None
+    destination_ghost: Any = None
+
+
+def bind_plan(plan: Any, source: Any, destination: Any, comm: Any, own: dict[str, Any], ways: dict[str, Any]) -> Any:
+    """What `MotionPlan.bind` and `BlockPlan.bind` do. `own`: the options of a field, `ways`: those of a mover."""
+    return _bind(comm, lambda: [_Spec(plan, *pair, **own) for pair in _pairs(plan, source, destination, comm)], **ways)
+
+
+def bind_blocks(
+    plan: _core.BlockPlan,
+    source: Any,
+    destination: Any = None,
+    *,
+    comm: Any = None,
+    ghost: int | Sequence[int] | None = None,
+    destination_ghost: int | Sequence[int] | None = None,
+    order: str = "F",
+    alpha: Any = None,
+    beta: Any = None,
+    conjugate: bool = False,
+    reduce: str | None = None,
+    threads: int | None = None,
+    max_mem: int | str | None = None,
+    proxy: bool = False,
+    checked: bool = False,
+    placement: str | None = None,
+    node: str | None = None,
+    aggregate: bool | None = None,
+    packet_bytes: int | str | None = None,
+    preallocate: bool | None = None,
+    exchange: str | None = None,
+) -> _core.Mover:
+    """What `BlockPlan.bind` does."""
+    own = {"alpha": alpha, "beta": beta, "conjugate": conjugate, "reduce": reduce, "order": order}
+    own.update(ghost=ghost, destination_ghost=destination_ghost)
+    ways = {
+        "threads": threads,
+        "max_mem": max_mem,
+        "proxy": proxy,
+        "checked": checked,
+        "placement": placement,
+        "node": node,
+        "aggregate": aggregate,
+        "packet_bytes": packet_bytes,
+        "preallocate": preallocate,
+        "exchange": exchange,
+    }
+    return bind_plan(plan, source, destination, comm, own, ways)
+
+
+def bind_together(
+    *fields: tuple[Any, ...],
+    comm: Any = None,
+    threads: int | None = None,
+    max_mem: int | str | None = None,
+    proxy: bool = False,
+    checked: bool = False,
+    placement: str | None = None,
+    node: str | None = None,
+    aggregate: bool | None = None,
+    packet_bytes: int | str | None = None,
+    preallocate: bool | None = None,
+    exchange: str | None = None,
+) -> _core.Mover:
+    """One Mover for several plans, between layouts and between blocks, of whatever shapes and dtypes: they are started
+    and waited for at once, and what goes to one process is one message. Collective with `comm`.
+
+    Each field is (plan, source, destination), (plan, source) for an endogenous copy of blocks, and may end with a
+    mapping of its own `alpha`, `beta`, `conjugate`, `reduce`, `order`, `ghost` and `destination_ghost`. What these and
+    the options of all mean, and what is raised, is told with `MotionPlan.bind` and `BlockPlan.bind`.
+
+    >>> rows, columns = Layout("(BLOCK, *) on 2", (4, 4)), Layout("(*, BLOCK) on 2", (4, 4))
+    >>> blocks = FloorPlan.even(Region.of_shape((4, 4)), 2)
+    >>> u, v, w = scatter(np.eye(4), rows), empty(columns, float), XArray(blocks, "int32", ghost=1)
+    >>> mover = bind_together((plan(rows, columns, float), u, v), (BlockPlan.halo(blocks, 1), w))
+    >>> mover()
+    >>> v[1][2:].tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+
+    def specs() -> Iterator[_Spec]:
+        for k, field in enumerate(fields):
+            if not isinstance(field, (tuple, list)) or not 2 <= len(field) <= 4:
+                raise ArgumentError(f"field {k} is not (plan, source, destination)")
+            plan, source, *rest = field
+            own = rest.pop() if rest and _is_options(rest[-1], len(rest), plan) else {}
+            unknown = sorted(set(own) - set(_Spec._fields[3:]))
+            if unknown:
+                raise ArgumentError(
+                    f"field {k} has no option {unknown[0]!r}; it can have {', '.join(_Spec._fields[3:])}"
+                )
+            for pair in _pairs(plan, source, rest[0] if rest else None, comm):
+                yield _Spec(plan, *pair, **own)
+
+    return _bind(
+        comm,
+        lambda: list(specs()),
+        threads=threads,
+        max_mem=max_mem,
+        proxy=proxy,
+        checked=checked,
+        placement=placement,
+        node=node,
+        aggregate=aggregate,
+        packet_bytes=packet_bytes,
+        preallocate=preallocate,
+        exchange=exchange,
+    )
+
+
+def empty(plan: _core.FloorPlan, dtype: Any, ghost: int | Sequence[int], order: Any) -> list[np.ndarray]:
+    """What `FloorPlan.empty` does."""
+    dtype = _arrays.fixed_dtype(dtype)
+    if order not in ("C", "F"):
+        raise ArgumentError(f'order is "{order}"; it must be "C" or "F"')
+    return [np.empty(region.grow(ghost).shape, dtype, order) for region in plan]
+
+
+def _is_options(value: Any, rest: int, plan: Any) -> bool:
+    """Whether the last thing of a field is its options: mappings may also be arrays by rank."""
+    names = isinstance(value, Mapping) and all(isinstance(name, str) for name in value)
+    return names and (rest == 2 or isinstance(plan, _core.BlockPlan))
+
+
+def _several(side: Any, plan: Any, comm: Any) -> bool:
+    """A tuple is several fields, unless it is one array for each rank or block."""
+    if not isinstance(side, tuple) or not side:
+        return False
+    if all(isinstance(one, (XArray, list, tuple, Mapping)) for one in side):
+        return True
+    return comm is not None and isinstance(plan, _core.MotionPlan)
+
+
+def _pairs(plan: Any, source: Any, destination: Any, comm: Any) -> list[tuple[Any, Any]]:
+    """The two sides of each field."""
+    if not isinstance(plan, (_core.MotionPlan, _core.BlockPlan)):
+        raise ArgumentTypeError(f"a plan must be a MotionPlan or a BlockPlan, not {type(plan).__name__}")
+    if not _several(source, plan, comm):
+        return [(source, destination)]
+    if destination is None:
+        return [(one, None) for one in source]
+    if not isinstance(destination, tuple) or len(destination) != len(source):
+        given = len(destination) if isinstance(destination, tuple) else type(destination).__name__
+        raise ArgumentError(f"{len(source)} fields of sources, but of destinations {given}; give a tuple of as many")
+    return list(zip(source, destination))
+
+
+def _bind(
+    comm: Any,
+    specs: Any,
+    *,
+    threads: Any = None,
+    max_mem: Any = None,
+    proxy: Any = False,
+    checked: Any = False,
+    **messages: Any,
+) -> _core.Mover:
+    def common() -> dict[str, Any]:
+        return {
+            "max_mem": size_in_bytes(max_mem),
+            "proxy": flag(proxy, "proxy"),
+            "checked": flag(checked, "checked"),
+        }
+
+    if comm is None:
+        for name, value in messages.items():
+            if value is not None:
+                raise ArgumentError(f"{name}= is for messages between processes; it needs comm=")
+        fields = [_field(spec, None, False, _known_dtype(spec) or np.dtype(np.uint8)) for spec in specs()]
+        return _core.bind_threads(fields, threads=count(threads or 0, "threads"), **common())
+
+    from . import _mpi
+
+    # A rank that brings no arrays to a plan between blocks need not know the element type: the others tell it.
+    dtypes: list[Any] | None = None
+    if not _knows_all_dtypes(specs):
+        dtypes = _mpi.common_dtypes(comm, lambda: [_known_dtype(spec) for spec in specs()], np.dtype(np.uint8))
+
+    def prepare() -> tuple[list[Any], dict[str, Any]]:
+        if threads is not None:
+            raise ArgumentError("threads= is for the threads engine; with comm= every rank moves its own part")
+        wrap = one_of(messages["placement"] or "direct", "placement", ("direct", "wrap")) == "wrap"
+        rank = comm.Get_rank()
+        known = dtypes if dtypes is not None else map(_known_dtype, specs())
+        fields = [_field(spec, rank, wrap, dtype) for spec, dtype in zip(specs(), known)]
+        options = common()
+        defaults = {"aggregate": True, "preallocate": True}
+        for name, default in defaults.items():
+            options[name] = flag(default if messages[name] is None else messages[name], name)
+        options["packet_bytes"] = size_in_bytes(messages["packet_bytes"] or None, "packet_bytes")
+        options["placement"] = "wrap" if wrap else "direct"
+        options["node"] = one_of(messages["node"] or "auto", "node", _NODES)
+        options["exchange"] = _EXCHANGES[one_of(messages["exchange"] or "auto", "exchange", _EXCHANGES)]
+        return fields, options
+
+    return _mpi.bind(comm, prepare)
+
+
+def _knows_all_dtypes(specs: Any) -> bool:
+    """Whether every rank that has no other plans and sides than this one knows all element types by itself."""
+    try:
+        return all(
+            isinstance(spec.plan, _core.MotionPlan)
+            or (isinstance(spec.source, XArray) and (spec.destination is None or isinstance(spec.destination, XArray)))
+            for spec in specs()
+        )
+    except Exception:
+        return True  # which is told to all when they bind
+
+
+def _known_dtype(spec: _Spec) -> np.dtype | None:
+    if isinstance(spec.plan, _core.MotionPlan):
+        return spec.plan.dtype
+    for side, name in ((spec.source, "source"), (spec.destination, "destination")):
+        for one in side.values() if isinstance(side, Mapping) else [side]:
+            if one is None:
+                continue
+            if isinstance(one, XArray):
+                return one.dtype
+            for array in _arrays_of(one, name):
+                return array.dtype
+    return None
+
+
+def _field(spec: _Spec, rank: int | None, wrap: bool, dtype: np.dtype) -> _core.Field:
+    _arrays.fixed_dtype(dtype)
+    update = _arrays.update(dtype, spec.alpha, spec.beta, flag(spec.conjugate, "conjugate"), spec.reduce)
+    element = str(dtype)
+    if isinstance(spec.plan, _core.MotionPlan):
+        for name in ("ghost", "destination_ghost"):
+            if getattr(spec, name) is not None:
+                raise ArgumentError(f"{name}= is for plans between blocks; local arrays of layouts have no ghost cells")
+        sides = [
+            _parts(side, layout, dtype, rank, name)
+            for side, layout, name in (
+                (spec.source, spec.plan.source, "source"),
+                (spec.destination, spec.plan.destination, "destination"),
+            )
+        ]
+        return _core.Field(spec.plan, *sides, update, element)
+    visit = one_of(spec.order, "order", ("C", "F"))
+    source, destination = _grids_of_sides(spec, rank, wrap, dtype, visit)
+    return _core.Field(spec.plan, source, destination, update, element, visit)
+
+
+# --- local arrays of layouts
+
+
+def _parts(side: Any, layout: _core.Layout, dtype: np.dtype, rank: int | None, what: str) -> list[_core.Part]:
+    if rank is None:
+        arrays = _arrays.by_rank(side, layout.ranks, what)
+        wanted = set(layout.ranks)
+        if missing := sorted(wanted - arrays.keys()):
+            raise ArgumentError(f"no {what} array for rank {missing[0]} of the layout {layout}")
+        if surplus := sorted(arrays.keys() - wanted):
+            raise ArgumentError(f"a {what} array for rank {surplus[0]}, which is not in the layout {layout}")
+    elif isinstance(side, Mapping):
+        arrays = {count(r, "a layout rank"): _arrays.as_array(a) for r, a in side.items()}
+    elif side is None:
+        arrays = {rank: np.empty(layout.local_shape(rank), dtype)} if layout.local_size(rank) == 0 else {}
+    else:
+        arrays = {rank: _arrays.as_array(side)}
+    _arrays.check_dtype(arrays, dtype, what)
+    return [_core.Part(r, _arrays.local_array(a), None if rank is None else _memory(a)) for r, a in arrays.items()]
+
+
+def _memory(array: Any) -> Any:
+    """The Memory that an array lies in, if it was made here: the end of its chain of bases."""
+    while array is not None:
+        if isinstance(array, _core.Memory):
+            return array
+        array = array.obj if isinstance(array, memoryview) else getattr(array, "base", None)
+    return None
+
+
+# --- arrays of blocks
+
+
+def _arrays_of(side: Any, name: str) -> Any:
+    if isinstance(side, np.ndarray) or not hasattr(side, "__iter__"):
+        raise ArgumentError(f"the {name}s are {type(side).__name__}; give an XArray or a sequence of one array a block")
+    return [_arrays.as_array(array) for array in side]
+
+
+def _grids_of_sides(spec: _Spec, rank: int | None, wrap: bool, dtype: np.dtype, order: str) -> tuple[Any, Any]:
+    if spec.source is None:
+        raise ArgumentError("the sources are None; give an XArray or a sequence of one array a block")
+
+    def grids(side: Any, blocks: _core.FloorPlan, ghost: Any, written: bool, name: str) -> list[_core.Grids]:
+        if wrap and isinstance(side, Mapping):
+            return [
+                _grids(one, blocks, count(r, "a rank"), dtype, ghost, written, order, name) for r, one in side.items()
+            ]
+        return [_grids(side, blocks, rank, dtype, ghost, written, order, name)]
+
+    source = grids(spec.source, spec.plan.source, spec.ghost, spec.destination is None, "source")
+    if spec.destination is None:
+        return source, source
+    ghost = spec.ghost if spec.destination_ghost is None else spec.destination_ghost
+    if spec.destination_ghost is None and isinstance(spec.destination, XArray):
+        ghost = None
+    return source, grids(spec.destination, spec.plan.destination, ghost, True, "destination")
+
+
+def _grids(
+    side: Any,
+    blocks: _core.FloorPlan,
+    rank: int | None,
+    dtype: np.dtype,
+    ghost: Any,
+    written: bool,
+    order: str,
+    name: str,
+) -> _core.Grids:
+    if isinstance(side, XArray):
+        if ghost is not None:
+            raise ArgumentError(
+                f"the {name} is an XArray, which knows its ghost cells; ghost= is for arrays of your own"
+            )
+        if side.dtype != dtype:
+            raise DTypeError(f"the {name} has dtype {side.dtype}, the source has {dtype}")
+        return side._grids
+    given = _arrays_of(side, name)
+    owned = range(len(blocks)) if rank is None else blocks.owned_by(rank)
+    for k, array in zip(owned, given):
+        if array.dtype != dtype:
+            raise DTypeError(f"the {name} array of block {k} has dtype {array.dtype}, not {dtype}")
+    arrays = [_arrays.local_array(array) for array in given]
+    return _core.Grids.over(blocks, rank, dtype.itemsize, ghost or 0, arrays, name, written, order)

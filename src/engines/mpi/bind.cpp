@@ -1,0 +1,152 @@
+/// The `mpi` engine: binds plans to the arrays of all processes of a communicator.
+#include <algorithm>
+
+#include "core/digest.hpp"
+#include "core/disagreement.hpp"
+#include "engines/mpi/collective_messages.hpp"
+#include "engines/mpi/peer_sums.hpp"
+#include "engines/mpi/routes.hpp"
+#include "movers/proxy_mover.hpp"
+
+namespace longshore::mpi {
+
+namespace {
+
+const char* exchange_name(Exchange exchange) {
+  switch (exchange) {
+    case Exchange::point_to_point: return "point to point";
+    case Exchange::neighborhood: return "neighborhood collective";
+    case Exchange::all_to_all: return "all to all";
+    case Exchange::automatic: break;
+  }
+  return "automatic";
+}
+
+Facts facts_of(const std::vector<Share*>& shares, const Options& options, bool lists) {
+  Facts facts;
+  facts.push_back({"fields", std::to_string(shares.size())});
+  for (std::size_t f = 0; f < shares.size(); ++f)
+    for (auto& fact : shares[f]->facts(lists)) {
+      if (shares.size() > 1) fact.name = "field " + std::to_string(f) + ": " + fact.name;
+      facts.push_back(std::move(fact));
+    }
+  auto flag = [](bool value) { return value ? "true" : "false"; };
+  facts.push_back({"placement", options.placement == Placement::wrap ? "wrap" : "direct"});
+  facts.push_back({"node", path_name(options.node)});
+  facts.push_back({"aggregate", flag(options.aggregate)});
+  facts.push_back({"packet_bytes", std::to_string(options.packet_bytes)});
+  facts.push_back({"preallocate", flag(options.preallocate)});
+  facts.push_back({"exchange", exchange_name(options.exchange)});
+  facts.push_back({"checked", flag(options.checked)});
+  return facts;
+}
+
+void check_options(const Options& options) {
+  for (const auto& [bytes, what] : {std::pair{options.max_mem, "max_mem"}, {options.packet_bytes, "packet_bytes"}})
+    if (bytes < 0)
+      throw Error(ErrorKind::argument,
+                  std::string(what) + " is " + std::to_string(bytes) + " bytes; it must not be negative");
+}
+
+/// Collective, for the tag.
+std::unique_ptr<Mover> checked(const std::shared_ptr<Communicator>& communicator, std::unique_ptr<Mover> mover,
+                               CheckedTransfers transfers) {
+  std::vector<int> receivers, senders;
+  for (std::size_t k = 0; k + transfers.kept < transfers.sends.size(); ++k)
+    receivers.push_back(transfers.sends[k].peer);
+  for (std::size_t k = 0; k + transfers.kept < transfers.receives.size(); ++k)
+    senders.push_back(transfers.receives[k].peer);
+  return make_checked_mover(std::move(mover), std::move(transfers),
+                            make_peer_sums(communicator, std::move(receivers), std::move(senders)));
+}
+
+}  // namespace
+
+Part allocate(const Layout& layout, Index rank, Index element_bytes, CommHandle comm) {
+  const auto memory = array_memory(comm, checked_mul(layout.allocated_size(rank), element_bytes));
+  return {rank,
+          {memory->data(), layout.local_shape(rank), layout.local_strides(rank, element_bytes), false, memory},
+          memory};
+}
+
+XArray make_xarray(FloorPlan blocks, CommHandle comm, GridFormat format) {
+  const auto facts = comm_facts(comm);
+  if (blocks.world_size() > facts.size)
+    throw Error(ErrorKind::argument, "the floor plan has blocks on rank " + std::to_string(blocks.world_size() - 1) +
+                                         ", the communicator has " + std::to_string(facts.size) + " ranks");
+  if (format.ghost.dims() == 0) format.ghost = Point(blocks.dims());
+  const Index bytes = XArray::places(blocks, facts.rank, format).bytes;
+  return XArray(std::move(blocks), facts.rank, std::move(format),
+                facts.size > 1 && bytes > 0 ? array_memory(comm, bytes) : Memory::ordinary(bytes));
+}
+
+std::unique_ptr<Mover> bind(const std::vector<Field>& fields, CommHandle comm, const Options& options,
+                            const Error* failure) {
+  const auto communicator = Communicator::of(comm);
+  std::vector<Share*> shares;
+  for (const auto& field : fields) shares.push_back(&field.share());
+
+  // 1. What we were given: checked here, then compared.
+  Submission mine;
+  Index element_bytes = 1;
+  mine.failure = attempt([&] {
+    if (failure) throw *failure;
+    mine.facts = [&] { return facts_of(shares, options, true); };
+    Digest digest;
+    for (const auto* share : shares) digest.mix(share->digest());
+    digest.mix(facts_text(facts_of(shares, options, false)));
+    mine.digest = digest.value();
+    check_options(options);
+    Apart apart;
+    for (auto* share : shares) {
+      share->resolve({options.placement == Placement::wrap, communicator->size()}, communicator->rank());
+      share->add_to(apart);
+      element_bytes = std::max(element_bytes, share->element_bytes());
+    }
+    apart.check();
+  });
+  const Index max_mem = options.max_mem > 0 ? options.max_mem : Budget::unbounded;
+  const Budget budget(agree(*communicator, mine, {max_mem})[0], element_bytes);
+
+  // 2. The node: what can be seen of each other's memory. 3. Messages for the rest.
+  Routes routes(*communicator, shares, options, budget, mine);
+  MessageTraffic messages = agree_on_exchange(communicator, mine, budget, options, routes);
+
+  std::unique_ptr<Mover> mover;
+  CheckedTransfers transfers;
+  mine.failure = attempt([&] {
+    if (options.proxy && messages.messages && !threads_may_call_mpi())
+      throw Error(ErrorKind::argument,
+                  "a proxy has to send MPI messages beside this thread: initialise MPI with MPI_Init_thread and "
+                  "MPI_THREAD_MULTIPLE, or bind without proxy");
+    std::string obstacle = routes.obstacle();
+    std::vector<BoundMemory> memory;
+    Index moved = 0;
+    for (auto* share : shares) {
+      for (const auto side : {Side::source, Side::destination})
+        for (const auto& storage : share->storage(side)) add_refusal(obstacle, *communicator, storage.memory.get());
+      for (auto& bound : share->memory()) memory.push_back(std::move(bound));
+      moved = checked_add(moved, moved_bytes(share->transfers()));
+      if (options.checked) transfers.add(*share);
+    }
+    mover = make_mpi_mover(communicator, routes.compile(), std::move(messages), moved, std::move(memory), obstacle,
+                           options.proxy);
+    if (options.proxy) mover = make_proxy_mover(std::move(mover));
+  });
+  agree(*communicator, mine);
+  return options.checked ? checked(communicator, std::move(mover), std::move(transfers)) : std::move(mover);
+}
+
+std::unique_ptr<Mover> bind(const MotionPlan& plan, CommHandle comm, std::vector<Part> sources,
+                            std::vector<Part> destinations, const Options& options) {
+  return bind({Field(plan, std::move(sources), std::move(destinations), options.update, options.element)}, comm,
+              options);
+}
+
+std::unique_ptr<Mover> bind(const BlockPlan& plan, CommHandle comm, XArray source, XArray destination,
+                            const Options& options) {
+  return bind({Field(plan, std::move(source), std::move(destination), options.update, options.visit, options.element)},
+              comm, options);
+}
+
+}  // namespace longshore::mpi

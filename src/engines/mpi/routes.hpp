@@ -1,0 +1,71 @@
+/// engines/mpi: which way each transfer takes.
+#pragma once
+
+#include <map>
+#include <tuple>
+
+#include "engines/mpi/mpi_mover.hpp"
+#include "movers/share.hpp"
+#include "mpi/shared_segment.hpp"
+
+namespace longshore::mpi {
+
+class Routes {
+ public:
+  /// Collective over the node: finds out who can see whose memory, and who carries what. What neither is seen nor has a
+  /// ring is left over for messages. What fails here is left in `mine`, to be told when all agree next. Shares must
+  /// have been resolved, unless something has failed.
+  Routes(const Communicator& communicator, std::vector<Share*> shares, const Options& options, const Budget& budget,
+         Submission& mine);
+
+  /// To seeing each other's memory, in words; empty where there is none.
+  const std::string& obstacle() const { return obstacle_; }
+  Index ring_bytes() const { return control_ ? control_->ring_bytes() : 0; }
+  /// What goes through MPI. The routes must outlive the sides.
+  MessageSide outgoing() { return side(true); }
+  MessageSide incoming() { return side(false); }
+  /// How many processes there is something for (from) through MPI, in ascending order.
+  std::vector<int> receivers() const { return peers(true); }
+  std::vector<int> senders() const { return peers(false); }
+  /// Makes the copy programs. Not collective, so that it may fail. Call it once.
+  NodeTraffic compile();
+
+ private:
+  /// One field's transfers by who carries them, each list by peers.
+  struct Sorted {
+    std::vector<Transfer> pulled, pushed, ring_out, ring_in, message_out, message_in;
+  };
+  /// Memory that several storages of a rank lie in, here or at another process of the node.
+  struct Storage {
+    SharedSegment::Address address;
+    Index offset = 0;
+    std::byte* data = nullptr;  ///< once mapped, if needed here
+  };
+  using StorageKey = std::tuple<std::size_t, Side, Index>;  ///< field, side, rank
+
+  void share_storage();
+  void map_storage();
+  void sort(std::vector<Index>& ring_bytes, std::set<int>& partners);
+  void all_in_messages();
+  void leave_to_messages(std::vector<Transfer>& rings, std::vector<Transfer>& messages, bool outgoing);
+  Carrier carrier(std::size_t field, const Transfer& transfer) const;
+  std::byte* seen(std::size_t field, Side side, const Transfer& transfer) const;
+  void compile_copies(NodeWork& work);
+  void compile_rings(NodeWork& work);
+  MessageSide side(bool outgoing);
+  std::vector<int> peers(bool outgoing) const;
+  std::map<int, std::vector<std::unique_ptr<Message>>> ring_messages(bool outgoing);
+
+  const Communicator& communicator_;
+  std::vector<Share*> shares_;
+  const Options& options_;
+  int me_;
+  std::map<StorageKey, Storage> storage_;
+  std::vector<std::shared_ptr<SegmentView>> views_;
+  std::vector<Sorted> sorted_;
+  std::unique_ptr<ControlBlocks> control_;
+  std::set<int> awaited_readers_;
+  std::string obstacle_;
+};
+
+}  // namespace longshore::mpi

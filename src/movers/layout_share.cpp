@@ -1,0 +1,210 @@
+/// One process's share of a plan between layouts.
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+#include "core/digest.hpp"
+#include "movers/bind_texts.hpp"
+#include "movers/block_copies.hpp"
+#include "movers/nest_message.hpp"
+#include "movers/share.hpp"
+#include "movers/stretch_message.hpp"
+
+namespace longshore {
+
+namespace {
+
+const Part* find_part(const std::vector<Part>& parts, Index rank) {
+  const auto place =
+      std::lower_bound(parts.begin(), parts.end(), rank, [](const Part& p, Index r) { return p.rank < r; });
+  return place != parts.end() && place->rank == rank ? &*place : nullptr;
+}
+
+class LayoutShare final : public Share {
+ public:
+  LayoutShare(const MotionPlan& plan, std::vector<Part> sources, std::vector<Part> destinations, Update update,
+              std::string element)
+      : Share(plan.element_bytes(), std::move(update), std::move(element)),
+        plan_(plan),
+        sources_(std::move(sources)),
+        destinations_(std::move(destinations)) {}
+
+  std::uint64_t digest() const override { return plan_.digest(); }
+  Facts facts(bool) const override { return layout_facts(plan_, update_, element_); }
+
+  void resolve(const Holders& holders, int me) override {
+    update_.check(element_bytes_);
+    holders_ = holders, me_ = me;
+    if (!holders.wrap)
+      for (const auto& [layout, what] : {std::pair{&plan_.source(), "source"}, {&plan_.destination(), "destination"}})
+        if (layout->world_size() > holders.processes)
+          throw Error(ErrorKind::argument, std::string(what) + " layout " + layout->to_string() + " needs " +
+                                               std::to_string(layout->world_size()) + " ranks, " + holders.world +
+                                               " has " + std::to_string(holders.processes));
+    check_side(sources_, plan_.source(), "source");
+    check_side(destinations_, plan_.destination(), "destination");
+
+    auto add = [&](std::vector<Transfer>& list, const Motion& motion, int peer) {
+      if (motions_.size() == std::numeric_limits<std::uint32_t>::max())
+        throw Error(ErrorKind::memory_limit, "a process can take part in 2^32 motions at most");
+      list.push_back({peer, motion.source, motion.destination, checked_mul(motion.elements, element_bytes_),
+                      std::uint32_t(motions_.size())});
+      motions_.push_back(motion);
+    };
+    for (const auto& part : sources_)
+      plan_.for_each_send(part.rank, [&](const Motion& motion) {
+        if (const int peer = holders.of(motion.destination); peer != me) add(transfers_.outgoing, motion, peer);
+      });
+    for (const auto& part : destinations_)
+      plan_.for_each_receive(part.rank, [&](const Motion& motion) {
+        const int peer = holders.of(motion.source);
+        add(peer == me ? transfers_.local : transfers_.incoming, motion, peer);
+      });
+    auto key = [](const Transfer& t) { return std::tuple(t.peer, t.source, t.destination); };
+    for (auto* list : {&transfers_.outgoing, &transfers_.incoming})
+      std::stable_sort(list->begin(), list->end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
+  }
+  Direction direction() const override { return preferred_direction(plan_); }
+
+  void add_to(Apart& apart) const override {
+    for (const auto& part : sources_) apart.add(part.array, plan_.source(), part.rank, element_bytes_, Apart::source);
+    for (const auto& part : destinations_)
+      apart.add(part.array, plan_.destination(), part.rank, element_bytes_, Apart::destination);
+  }
+  std::vector<BoundMemory> memory() const override {
+    std::vector<BoundMemory> memory;
+    for (const auto& part : sources_) memory.push_back({part.array.keeper, "source array of rank", part.rank});
+    for (const auto& part : destinations_)
+      memory.push_back({part.array.keeper, "destination array of rank", part.rank});
+    return memory;
+  }
+  std::vector<StorageMemory> storage(Side side) const override {
+    std::vector<StorageMemory> memory;
+    for (const auto& part : side == Side::source ? sources_ : destinations_)
+      memory.push_back({part.rank, part.array.data, part.memory});
+    return memory;
+  }
+  std::byte* data(Side side, const Transfer& transfer) const override {
+    return side == Side::source ? find_part(sources_, transfer.source)->array.data
+                                : find_part(destinations_, transfer.destination)->array.data;
+  }
+  StoragePlace place(Side side, const Transfer& transfer) const override {
+    return {side == Side::source ? transfer.source : transfer.destination, 0};
+  }
+  std::string name(const Transfer& transfer) const override {
+    return "rank " + std::to_string(transfer.source) + " -> rank " + std::to_string(transfer.destination) + ", " +
+           std::to_string(transfer.bytes) + " bytes";
+  }
+
+  std::vector<CopyTask> copies(std::span<const VisibleTransfer> transfers, Direction direction,
+                               Index task_bytes) override {
+    std::vector<CopyTask> tasks;
+    if (update_.is_reduction()) {
+      for (const auto& [transfer, source, destination] : transfers) {
+        for (auto& task : batch({stretch(reducing(*transfer), source, destination)}, task_bytes)) {
+          if (transfer->peer != me_) task.peers.push_back(transfer->peer);
+          tasks.push_back(std::move(task));
+        }
+      }
+      return tasks;
+    }
+    std::vector<VisibleMotion> motions;
+    for (const auto& [transfer, source, destination] : transfers)
+      motions.push_back({motions_[transfer->number], source, destination});
+    tasks = copy_tasks(plan_, motions, direction, {update_.combine(), task_bytes});
+    for (auto& task : tasks) {
+      for (const auto* ranks : {&task.sources, &task.destinations})
+        for (const Index rank : *ranks)
+          if (const int process = holders_.of(rank); process != me_) task.peers.push_back(process);
+      std::sort(task.peers.begin(), task.peers.end());
+      task.peers.erase(std::unique(task.peers.begin(), task.peers.end()), task.peers.end());
+    }
+    return tasks;
+  }
+
+  std::vector<std::unique_ptr<Message>> messages(std::span<const Transfer> transfers, MessageEnd end,
+                                                 const MessageCut& cut) override {
+    std::vector<std::unique_ptr<Message>> messages;
+    for (const auto& transfer : transfers) {
+      std::byte* const array = data(end == MessageEnd::assembly ? Side::source : Side::destination, transfer);
+      if (update_.is_reduction() && end != MessageEnd::arrival) {
+        const bool sends = end == MessageEnd::assembly;
+        const auto half = sends ? AddressRelation(relation(transfer)).assembly() : reducing(transfer).disassembly();
+        messages.push_back(stretch_message({stretch(half, array, array)}, sends, cut.capacity));
+        continue;
+      }
+      using Halves = PacketedMessage::Halves;
+      if (end == MessageEnd::disassembly)
+        messages.push_back(nest_message(relation(transfer), cut, Halves::disassembly, unpacking(transfer), array));
+      else
+        messages.push_back(nest_message(end == MessageEnd::arrival ? relation(transfer).inverse() : relation(transfer),
+                                        cut, Halves::assembly, {}, array));
+    }
+    return messages;
+  }
+
+ private:
+  LoopNest relation(const Transfer& transfer) const { return plan_.relation(motions_[transfer.number]); }
+  AddressRelation reducing(const Transfer& transfer) const {
+    return AddressRelation(relation(transfer), update_.reduction());
+  }
+  static Stretch stretch(const AddressRelation& relation, std::byte* source, std::byte* destination) {
+    auto program = std::make_shared<const RelationProgram>(relation);
+    const Index n = program->elements();
+    return {std::move(program), 0, n, destination, source, false};
+  }
+  CopyProgram::Options unpacking(const Transfer& transfer) const {
+    const bool beyond = plan_.destination().local_size(transfer.destination) * element_bytes_ >= far_bytes;
+    return {beyond ? Stores::streaming : Stores::cached, nullptr, update_.combine()};
+  }
+
+  /// Checks one side: exactly the parts that this process should hold, each as its layout says. Sorts them by rank.
+  void check_side(std::vector<Part>& parts, const Layout& layout, const char* what) const {
+    std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.rank < b.rank; });
+    std::vector<Part> kept;
+    for (auto& part : parts) {
+      const std::string name = std::string(what) + " part of layout rank " + std::to_string(part.rank);
+      if (part.rank < 0) throw Error(ErrorKind::argument, name + ": ranks are not negative");
+      if (!kept.empty() && kept.back().rank == part.rank)
+        throw Error(ErrorKind::argument, "two arrays for the " + name);
+      if (holders_.of(part.rank) != me_ && layout.process_of(part.rank))
+        throw Error(ErrorKind::argument, "the " + name + " belongs in process " +
+                                             std::to_string(holders_.of(part.rank)) + ", not in process " +
+                                             std::to_string(me_));
+      if (!layout.process_of(part.rank)) {
+        check_no_array(part.array, layout, part.rank, what);
+        continue;
+      }
+      check_local_array(part.array, layout, part.rank, element_bytes_, what);
+      if (part.memory) {
+        const Index bytes = checked_mul(layout.allocated_size(part.rank), element_bytes_);
+        const auto *first = part.memory->data(), *last = first + part.memory->bytes();
+        if (part.array.data < first || part.array.data > last || last - part.array.data < bytes)
+          throw Error(ErrorKind::buffer, "the " + name + " does not lie in the shared segment it comes with");
+      }
+      kept.push_back(std::move(part));
+    }
+    parts = std::move(kept);
+
+    const Index step = holders_.wrap ? holders_.processes : layout.world_size();
+    for (Index rank = me_; rank < layout.world_size(); rank += step)
+      if (layout.process_of(rank) && !find_part(parts, rank) && layout.local_size(rank) > 0)
+        throw Error(ErrorKind::argument, "no " + std::string(what) + " array for layout rank " + std::to_string(rank) +
+                                             ", which owns " + std::to_string(layout.local_size(rank)) + " elements");
+  }
+
+  const MotionPlan& plan_;
+  std::vector<Part> sources_, destinations_;  ///< by ranks
+  Holders holders_;
+  int me_ = 0;
+  std::vector<Motion> motions_;
+};
+
+}  // namespace
+
+Field::Field(const MotionPlan& plan, std::vector<Part> sources, std::vector<Part> destinations, Update update,
+             std::string element)
+    : share_(std::make_shared<LayoutShare>(plan, std::move(sources), std::move(destinations), std::move(update),
+                                           std::move(element))) {}
+
+}  // namespace longshore

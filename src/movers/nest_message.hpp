@@ -1,0 +1,14 @@
+/// movers: a nest of loops as a message.
+#pragma once
+
+#include "copies/message.hpp"
+#include "longshore/copies/packets.hpp"
+#include "movers/share.hpp"
+
+namespace longshore {
+
+/// The relation's message, and the array at this end.
+std::unique_ptr<Message> nest_message(const LoopNest& relation, const MessageCut& cut, PacketedMessage::Halves halves,
+                                      const CopyProgram::Options& options, std::byte* data);
+
+}  // namespace longshore

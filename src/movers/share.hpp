@@ -1,0 +1,142 @@
+/// movers: `Share`, what one process sends, receives and copies within itself of one field: the list of transfers that
+/// every plan ends in. Below this, nobody knows whether it was between layouts or between blocks.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "copies/message.hpp"
+#include "longshore/core/facts.hpp"
+#include "longshore/movers/local_moves.hpp"
+#include "longshore/movers/mover.hpp"
+#include "movers/apart.hpp"
+
+namespace longshore {
+
+/// Which process of how many holds what belongs to a rank: the one of the same number, or rank modulo the number.
+struct Holders {
+  bool wrap = false;
+  Index processes = 1;
+  const char* world = "the communicator";  ///< what the processes are of, in errors
+  int of(Index rank) const { return int(wrap ? rank % processes : rank); }
+};
+
+enum class Side { source, destination };
+
+/// What one process sends to another or keeps: a relation between two storages.
+struct Transfer {
+  int peer = 0;                       ///< the process at the other end; for what a process keeps, that process
+  Index source = 0, destination = 0;  ///< storages: ranks of layouts, blocks of floor plans
+  Index bytes = 0;
+  std::uint32_t number = 0;  ///< which one of its share's motions
+  bool packs = false;        ///< short runs: whoever owns the source had better pack them than others read them
+};
+
+/// A process's transfers, each list by peers and in an order that both ends have in common.
+struct Transfers {
+  std::vector<Transfer> outgoing, incoming, local;
+};
+
+/// A transfer between two storages that can be seen from here.
+struct VisibleTransfer {
+  const Transfer* transfer;
+  std::byte *source, *destination;
+};
+
+/// Where a storage lies: in the memory that a rank's storages have in common, so many bytes from its beginning.
+struct StoragePlace {
+  Index rank = 0, offset = 0;
+};
+
+/// Memory of this process in which storages of one rank lie.
+struct StorageMemory {
+  Index rank = 0;
+  std::byte* data = nullptr;  ///< what offsets count from
+  std::shared_ptr<const Memory> memory;
+};
+
+/// Which end of a message: the sender's, the receiver's, or what a receiver packs again to see what has arrived.
+enum class MessageEnd { assembly, disassembly, arrival };
+
+/// How messages are cut: into packets of so many bytes at most, none: not at all; where source and destination run
+/// across each other (transposes), packets can be tiles, so that neither side sweeps its array with a large stride.
+struct MessageCut {
+  std::optional<Index> capacity;
+  bool tiles = false;
+};
+
+class Share {
+ public:
+  virtual ~Share() = default;
+  Share(const Share&) = delete;
+  Share& operator=(const Share&) = delete;
+
+  // --- what was given, to be compared between the ranks
+
+  virtual std::uint64_t digest() const = 0;
+  /// `lists`: those of the plan's blocks and motions too, see `BlockPlan::facts`.
+  virtual Facts facts(bool lists) const = 0;
+  Index element_bytes() const { return element_bytes_; }
+  const Update& update() const { return update_; }
+
+  // --- what follows for this process
+
+  /// Checks the plan and the arrays of process `me`, and finds its transfers. Throws what is wrong with them, naming
+  /// rank or block. Not collective.
+  virtual void resolve(const Holders& holders, int me) = 0;
+  const Transfers& transfers() const { return transfers_; }
+  /// Who should carry what both ends can see: a pure function of the plan, so that both choose alike.
+  virtual Direction direction() const { return Direction::pull; }
+  /// Sums that meet in a point are made in the plan's order, whoever makes them.
+  virtual bool in_order() const { return false; }
+  /// Messages of up to so many bytes should find room in a ring all at once, so that start() has done with them.
+  virtual Index eager_bytes() const { return 0; }
+
+  virtual void add_to(Apart& apart) const = 0;  ///< the arrays here
+  virtual std::vector<BoundMemory> memory() const = 0;
+  virtual std::vector<StorageMemory> storage(Side side) const = 0;
+  /// The storage at one end of a transfer: of this process, and of any other.
+  virtual std::byte* data(Side side, const Transfer& transfer) const = 0;
+  virtual StoragePlace place(Side side, const Transfer& transfer) const = 0;
+  /// "block 2 [0:4] -> block 0 [4:8]"
+  virtual std::string name(const Transfer& transfer) const = 0;
+
+  // --- what carries it out
+
+  /// Tasks of about so many bytes, none of which touches several peers unless it must. Transfers that share cache lines
+  /// are carried out jointly, or take turns.
+  virtual std::vector<CopyTask> copies(std::span<const VisibleTransfer> transfers, Direction direction,
+                                       Index task_bytes) = 0;
+  /// Transfers to one peer (from one) as messages, one after the other.
+  virtual std::vector<std::unique_ptr<Message>> messages(std::span<const Transfer> transfers, MessageEnd end,
+                                                         const MessageCut& cut) = 0;
+  /// Of the programs that tasks and messages have in common.
+  virtual Index programs_bytes() const { return 0; }
+
+ protected:
+  Share(Index element_bytes, Update update, std::string element)
+      : element_bytes_(element_bytes), update_(std::move(update)), element_(std::move(element)) {}
+
+  Index element_bytes_;
+  Update update_;
+  std::string element_;
+  Transfers transfers_;
+};
+
+/// Bytes that one move writes into the destinations of this process.
+Index moved_bytes(const Transfers& transfers);
+/// By peers, those of one in the order that they have.
+void sort_by_peers(std::vector<Transfer>& transfers);
+/// Calls f(peer, its transfers) for each peer of a sorted list.
+template <class F>
+void for_each_peer(std::span<const Transfer> transfers, F&& f) {
+  for (std::size_t first = 0, last = 0; first < transfers.size(); first = last) {
+    while (last < transfers.size() && transfers[last].peer == transfers[first].peer) ++last;
+    f(transfers[first].peer, transfers.subspan(first, last - first));
+  }
+}
+
+}  // namespace longshore
