@@ -45,6 +45,24 @@ ArgumentError where blocks overlap, or nobody owns a vertex.
 >>> [values.tolist() for values in u]
 [[0.0, 1.0, 2.0, 3.0, 4.0, 8.0, 5.0], [4.0, 5.0, 6.0, 7.0, 3.0, 11.0], [8.0, 9.0, 10.0, 11.0]])";
 
+constexpr const char* gather_points_mpi_doc = R"(The same where each rank knows what it needs itself, and no more.
+
+`needed` has an integer array for each block that this rank owns, ascending; where it owns one block, it may be that
+array. The plan is this rank's share of the one above: the same motions, the same digest, found by messages, in memory
+that grows with what the rank needs and others need of it. Collective over `comm`, a communicator of mpi4py; all ranks
+give the same blocks, whose owners are ranks of it. What one rank gets wrong is an error on all: as above,
+and DisagreementError where their blocks differ. For vertices that are not owned in ranges, see ``Directory``.)";
+
+constexpr const char* gather_indices_doc = R"(Any elements of an array with a layout, as a list, for each rank its own.
+
+`indices` are this rank's: an integer array of shape (n, d) for an array of d dimensions, or (n,), as numpy.take has
+them: in row-major order of the whole array. Any order; repeated ones come as often. Owners follow from the layout; of
+replicas, this rank's own is read where it has one. Source block r is rank r's local array, destination block r its
+list, of shape (n, 1, ...): ``plan.bind([local], [out.reshape(-1, 1)], comm=comm)`` for two dimensions. Reversed, the
+plan scatters. Collective over `comm`, a communicator of mpi4py, whose ranks are the layout's. Raises, on all ranks,
+ArgumentError where an index is outside the array, and DisagreementError where ranks give different layouts.
+``longshore.take`` does all of it once.)";
+
 constexpr const char* bind_doc =
     R"(Ties the plan to memory: a Mover with start(), test() and wait(), to be used again and again.
 
@@ -65,11 +83,6 @@ Raises ShapeError, DTypeError, LocalArrayError and ArgumentError that name the b
 outside the arrays, for arrays that share memory (or interleave), and for races: two motions that write the same point
 (unless they reduce), or, without destinations, one that reads what another writes. With `comm` on every rank alike,
 and DisagreementError where ranks bring different plans.)";
-
-/// What is periodic: all blocks together, unless told otherwise.
-Region domain_of(const FloorPlan& blocks, nb::handle domain, nb::handle periodic) {
-  return !domain.is_none() ? to_region(domain) : periodic.is_none() ? Region() : blocks.bounding();
-}
 
 Halo to_halo(const FloorPlan& blocks, nb::object below, nb::object above, nb::object domain, nb::object periodic,
              bool corners) {
@@ -192,6 +205,24 @@ void bind_block_plans(nb::module_& module) {
               "def copy_between(source: FloorPlan, destination: FloorPlan, *, domain: Region | int | Sequence[int] | "
               "None = None, periodic: bool | Sequence[bool] | None = None, rank: int | None = None) -> BlockPlan"))
       .def_static(
+          "copy_between",
+          [](nb::object source, nb::object destination, nb::object comm, nb::object domain, nb::object periodic,
+             nb::object rank) {
+            return nb::module_::import_("longshore._directory")
+                .attr("copy_between")(source, destination, comm, domain, periodic, rank);
+          },
+          nb::arg("source").none(), nb::arg("destination").none(), nb::kw_only(), nb::arg("comm").none(),
+          nb::arg("domain") = nb::none(), nb::arg("periodic") = nb::none(), nb::arg("rank") = nb::none(),
+          "The same where each rank knows which regions it wants itself: `destination` is a Region or a sequence of "
+          "them, and the plan's destination blocks are those of rank 0, then those of rank 1, ... Their bounds are "
+          "told "
+          "to all ranks, as a floor plan is everybody's. Collective over `comm`, a communicator of mpi4py; all ranks "
+          "give the same source.",
+          nb::sig(
+              "def copy_between(source: FloorPlan, destination: Region | Sequence[Region], *, comm: object, domain: "
+              "Region | int | Sequence[int] | None = None, periodic: bool | Sequence[bool] | None = None, rank: "
+              "int | None = None) -> BlockPlan"))
+      .def_static(
           "transpose",
           [](const FloorPlan& source, const FloorPlan& destination, nb::object axes, std::optional<Index> rank) {
             return transpose(source, destination, to_transpose_axes(axes, dims_of(source, destination)), rank);
@@ -265,6 +296,23 @@ void bind_block_plans(nb::module_& module) {
           nb::sig(
               "def gather_points(blocks: FloorPlan, needed: Sequence[numpy.typing.ArrayLike], *, rank: int | None = "
               "None) -> BlockPlan"))
+      .def_static(
+          "gather_points",
+          [](nb::object blocks, nb::object needed, nb::object comm, nb::object rank) {
+            return nb::module_::import_("longshore._directory").attr("gather_points")(blocks, needed, comm, rank);
+          },
+          nb::arg("blocks").none(), nb::arg("needed").none(), nb::kw_only(), nb::arg("comm").none(),
+          nb::arg("rank") = nb::none(), gather_points_mpi_doc,
+          nb::sig("def gather_points(blocks: FloorPlan, needed: numpy.typing.ArrayLike | "
+                  "Sequence[numpy.typing.ArrayLike], *, comm: object, rank: int | None = None) -> BlockPlan"))
+      .def_static(
+          "gather_indices",
+          [](nb::object layout, nb::object indices, nb::object comm) {
+            return nb::module_::import_("longshore._directory").attr("gather_indices")(layout, indices, comm);
+          },
+          nb::arg("layout").none(), nb::arg("indices").none(), nb::kw_only(), nb::arg("comm").none(),
+          gather_indices_doc,
+          nb::sig("def gather_indices(layout: Layout, indices: numpy.typing.ArrayLike, *, comm: object) -> BlockPlan"))
       .def("copy", &BlockPlan::copy, nb::arg("destination_region"), nb::arg("destination"), nb::arg("source_region"),
            nb::arg("source"),
            "One motion more. Raises ArgumentError where there is no such block, ShapeError where the regions do not "

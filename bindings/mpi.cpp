@@ -154,6 +154,7 @@ NB_MODULE(LONGSHORE_MPI_MODULE, module) {
       "The handle of a new committed datatype. `most`: the largest count in one constructor, for tests.");
 
   bind_mpi_ranks(module);
+  bind_mpi_directory(module);
 }
 
 }  // namespace longshore::python

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "lists.hpp"
+#include "longshore/layouts/floor_plan.hpp"
 #include "longshore/regions/axes.hpp"
 #include "longshore/regions/partition.hpp"
 #include "rooms.hpp"
@@ -88,6 +89,11 @@ inline std::vector<bool> to_flags(nb::handle value, std::size_t dims) {
   }
   Index one = 0;
   return nb::try_cast<Index>(value, one) ? std::vector<bool>(dims, one != 0) : flags;
+}
+
+/// What is periodic: all blocks together, unless told otherwise.
+inline Region domain_of(const FloorPlan& blocks, nb::handle domain, nb::handle periodic) {
+  return !domain.is_none() ? to_region(domain) : periodic.is_none() ? Region() : blocks.bounding();
 }
 
 }  // namespace longshore::python

@@ -42,6 +42,7 @@ from ._core import (
     sender_half,
 )
 from ._core import version as __version__
+from ._directory import Directory, take
 from ._mpi import mpi_family
 from ._virtual_comm import VirtualComm
 from ._xarray import Grid, XArray
@@ -73,6 +74,7 @@ __all__ = [
     "CachedRelation",
     "DTypeError",
     "DeadlockError",
+    "Directory",
     "DisagreementError",
     "Disassembler",
     "Encoding",
@@ -124,5 +126,6 @@ __all__ = [
     "scatter",
     "sender_half",
     "stores",
+    "take",
     "to_mpi_datatype",
 ]

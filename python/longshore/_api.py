@@ -10,8 +10,8 @@ import numpy as np
 
 from . import _arrays, _core
 from ._core import AddressRelation, Encoding, Layout, Motion, Mover, PutSender
-from ._mistakes import check, count, flag
-from ._words import short, size_in_bytes
+from ._mistakes import check, count
+from ._words import short
 from .errors import ArgumentError, ArgumentTypeError, DTypeError, LayoutError, LocalArrayError, ShapeError
 
 __all__ = [

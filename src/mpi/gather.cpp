@@ -68,6 +68,20 @@ void find_smallest(const Communicator& communicator, Among among, std::span<Inde
           });
 }
 
+void add_up(const Communicator& communicator, std::span<std::uint64_t> values) {
+  collect(communicator, Among::world, "MPI_Iallreduce", std::as_bytes(values), std::as_writable_bytes(values),
+          [n = int(values.size())](void* in, void* out, MPI_Comm comm, MPI_Request* made) {
+            return MPI_Iallreduce(in, out, n, MPI_UINT64_T, MPI_SUM, comm, made);
+          });
+}
+
+void swap_numbers(const Communicator& communicator, std::span<Index> numbers) {
+  collect(communicator, Among::world, "MPI_Ialltoall", std::as_bytes(numbers), std::as_writable_bytes(numbers),
+          [](void* in, void* out, MPI_Comm comm, MPI_Request* made) {
+            return MPI_Ialltoall(in, 1, MPI_INT64_T, out, 1, MPI_INT64_T, comm, made);
+          });
+}
+
 std::vector<std::string> gather_bytes(const Communicator& communicator, Among among, std::string_view mine) {
   const auto lengths = gather(communicator, among, int(mine.size()));
   std::vector<int> places(lengths.size());

@@ -23,6 +23,10 @@ void gather_equal(const Communicator& communicator, Among among, std::span<const
                   std::span<std::byte> all);
 /// Each of `values` becomes the smallest that anybody has brought.
 void find_smallest(const Communicator& communicator, Among among, std::span<Index> values);
+/// Each of `values` becomes the sum of everybody's, modulo 2^64.
+void add_up(const Communicator& communicator, std::span<std::uint64_t> values);
+/// Each rank of the world has a number for each: `numbers[r]` goes to rank r, and rank r's for me takes its place.
+void swap_numbers(const Communicator& communicator, std::span<Index> numbers);
 
 template <class T>
 std::vector<T> gather(const Communicator& communicator, Among among, const T& mine) {

@@ -1,39 +1,12 @@
 #include "longshore/plans/block_builders.hpp"
 
 #include <algorithm>
-#include <map>
+
+#include "plans/ghost_motions.hpp"
 
 namespace longshore {
 
 namespace {
-
-/// Whose range a vertex is in.
-class Owners {
- public:
-  explicit Owners(const FloorPlan& blocks) : blocks_(blocks) {
-    for (Index k = 0; k < blocks.size(); ++k)
-      if (!blocks.region(k).empty()) order_.push_back(k);
-    std::sort(order_.begin(), order_.end(), [this](Index a, Index b) { return lower(a) < lower(b); });
-    for (std::size_t k = 1; k < order_.size(); ++k)
-      if (upper(order_[k - 1]) > lower(order_[k]))
-        throw Error(ErrorKind::argument, "blocks " + std::to_string(order_[k - 1]) + " and " +
-                                             std::to_string(order_[k]) + " both own " +
-                                             std::to_string(lower(order_[k])));
-  }
-  Index upper(Index block) const { return blocks_.bounds()[std::size_t(2 * block + 1)]; }
-  /// Nobody: -1.
-  Index of(Index vertex) const {
-    const auto next = std::upper_bound(order_.begin(), order_.end(), vertex,
-                                       [this](Index v, Index block) { return v < lower(block); });
-    return next == order_.begin() || vertex >= upper(next[-1]) ? -1 : next[-1];
-  }
-
- private:
-  Index lower(Index block) const { return blocks_.bounds()[std::size_t(2 * block)]; }
-
-  const FloorPlan& blocks_;
-  std::vector<Index> order_;  ///< that own anything, by range
-};
 
 /// The dimensions of all blocks; where there are none, any will do.
 std::size_t dims_of(const FloorPlan& source, const FloorPlan& destination, std::size_t otherwise) {
@@ -106,32 +79,18 @@ BlockPlan broadcast(FloorPlan blocks, std::size_t dim, Index first, Index last, 
 
 BlockPlan gather_points(const FloorPlan& blocks, std::span<const std::vector<Index>> needed,
                         std::optional<Index> rank) {
-  if (!blocks.empty()) check_same_dims(blocks.dims(), 1, "blocks and ranges of vertices");
+  const VertexOwners owners(blocks);
   if (Index(needed.size()) != blocks.size())
     throw Error(ErrorKind::shape,
                 std::to_string(needed.size()) + " lists of vertices for " + std::to_string(blocks.size()) + " blocks");
-  const Owners owners(blocks);
-  auto regions = blocks.regions();
-  for (std::size_t k = 0; k < needed.size(); ++k)
-    regions[k] = Region(regions[k].lower(), regions[k].upper() + Point(1, Index(needed[k].size())));
-  const FloorPlan with_ghosts(regions, blocks.owners());
-
-  BlockPlan plan(with_ghosts, with_ghosts, {}, rank);
-  struct Lists {
-    std::vector<Index> vertices, places;
-  };
+  std::vector<Index> ghosts;
+  for (const auto& list : needed) ghosts.push_back(Index(list.size()));
+  const FloorPlan longer = with_ghosts(blocks, ghosts);
+  BlockPlan plan(longer, longer, {}, rank);
   for (Index k = 0; k < blocks.size(); ++k) {
-    std::map<Index, Lists> by_owner;
-    Index place = owners.upper(k);
-    for (const Index vertex : needed[std::size_t(k)]) {
-      const Index owner = owners.of(vertex);
-      if (owner < 0)
-        throw Error(ErrorKind::argument, "block " + std::to_string(k) + " (rank " + std::to_string(blocks.owner(k)) +
-                                             ") needs " + std::to_string(vertex) + ", which no block owns");
-      auto& lists = by_owner[owner];
-      lists.vertices.push_back(vertex), lists.places.push_back(place++);
-    }
-    for (const auto& [owner, lists] : by_owner) plan.copy_points({1, lists.places}, k, {1, lists.vertices}, owner);
+    const auto& list = needed[std::size_t(k)];
+    for (auto& motion : ghost_motions(k, blocks.region(k).upper(), owners.of_needed(k, list), list))
+      plan.copy_points(std::move(motion.destination_points), k, std::move(motion.source_points), motion.source);
   }
   return plan;
 }

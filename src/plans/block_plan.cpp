@@ -79,7 +79,6 @@ BlockPlan::BlockPlan(FloorPlan source, FloorPlan destination, Axes axes, std::op
     check_same_dims(source_.dims(), destination_.dims(), "a source and a destination");
   check_axes(axes_, dims_of(*this, axes_.size()));
   axes_back_ = inverse(axes_);
-  everybodys_.digest = everybodys_.digest_back = Digest().value();
   constexpr Index most = std::numeric_limits<std::uint32_t>::max();
   if (source_.size() > most || destination_.size() > most)
     throw Error(ErrorKind::memory_limit, "a floor plan of " +
@@ -138,20 +137,43 @@ void BlockPlan::copy_points(PointList destination_points, Index destination, Poi
   add_by_hand(std::move(motion));
 }
 
+void BlockPlan::ByHand::add(const BlockMotion& motion, Index number) {
+  const std::uint64_t source = digest_of(motion.source, motion.source_region, motion.source_points),
+                      destination = digest_of(motion.destination, motion.destination_region, motion.destination_points);
+  auto of = [number](std::uint64_t from, std::uint64_t to) {
+    Digest digest;
+    digest.mix(std::uint64_t(number)), digest.mix(from), digest.mix(to);
+    return digest.value();
+  };
+  ++motions;
+  digest += of(source, destination), digest_back += of(destination, source);
+}
+
+bool BlockPlan::takes_part(const BlockMotion& motion) const {
+  return !rank_ || source_.owner(motion.source) == *rank_ || destination_.owner(motion.destination) == *rank_;
+}
+
 void BlockPlan::add_by_hand(BlockMotion motion) {
   if (motion.points() == 0) return;
   if (reversed_) motion = motion.reverse();
-  const std::uint64_t source = digest_of(motion.source, motion.source_region, motion.source_points),
-                      destination = digest_of(motion.destination, motion.destination_region, motion.destination_points);
-  auto mix = [](std::uint64_t& all, std::uint64_t from, std::uint64_t to) {
-    Digest digest(all);
-    digest.mix(from), digest.mix(to);
-    all = digest.value();
-  };
-  ++everybodys_.motions;
-  mix(everybodys_.digest, source, destination), mix(everybodys_.digest_back, destination, source);
-  if (!rank_ || source_.owner(motion.source) == *rank_ || destination_.owner(motion.destination) == *rank_)
-    by_hand_.push_back(std::move(motion));
+  everybodys_.add(motion, everybodys_.motions);
+  if (takes_part(motion)) by_hand_.push_back(std::move(motion));
+}
+
+BlockPlan BlockPlan::of_rank(FloorPlan source, FloorPlan destination, Index rank, std::vector<BlockMotion> motions,
+                             const ByHand& everybodys) {
+  BlockPlan plan(std::move(source), std::move(destination), {}, rank);
+  for (const auto& motion : motions) {
+    plan.check_motion(motion);
+    if (motion.points() == 0 || motion.source_points.size() != motion.destination_points.size() ||
+        (!motion.is_list() && motion.source_region.size() != motion.destination_region.size()))
+      throw Error(ErrorKind::shape, motion.to_string() + ": a motion has as many points on both sides, and some");
+    if (!plan.takes_part(motion))
+      throw Error(ErrorKind::argument, motion.to_string() + ": rank " + std::to_string(rank) + " takes no part in it");
+  }
+  plan.by_hand_ = std::move(motions);
+  plan.everybodys_ = everybodys;
+  return plan;
 }
 
 void BlockPlan::for_each_shared(const Each& f) const {

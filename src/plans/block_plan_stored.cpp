@@ -8,7 +8,7 @@ namespace longshore {
 
 namespace {
 
-constexpr StoredKind stored_kind{"LSBP", 1, "plan"};
+constexpr StoredKind stored_kind{"LSBP", 2, "plan"};
 
 /// One side of all lists of points, one after the other: a list of numbers a dimension.
 template <class PointsOf>

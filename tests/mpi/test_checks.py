@@ -20,6 +20,7 @@ RANKS_OF = {
     "block_kinds": (1, 2, 3, 4, 8),
     "fields": (1, 2, 3, 4),
     "block_files": (1, 2, 3, 4, 7),
+    "ghosts": (1, 2, 3, 7),
     "datatypes": (1,),
     "datatype_edges": (1, 2),
     "rank_groups": (8,),
@@ -33,6 +34,7 @@ RANKS_OF_CHECK = {
     "moves.one_process_fails_in_the_middle": (3,),
     "moves.asked_for_in_python": (3,),
     "moves.ranks_of_unlike_machines": (2,),
+    "ghosts.memory_is_that_of_what_a_rank_needs": (8,),
 }
 
 # Checks that take long: with which MPI and on how many ranks they are run before a commit. All else is a slow test.
@@ -107,6 +109,6 @@ def test_the_module_of_another_family_is_refused(family):
 
 @pytest.mark.parametrize("family", families())
 def test_ranks_that_are_killed(family, tmp_path):
-    done = launch(family, 12, SCRIPTS / "dying.py", tmp_path, timeout=150)  # the launcher says that it has failed
+    done = launch(family, 13, SCRIPTS / "dying.py", tmp_path, timeout=150)  # the launcher says that it has failed
     told = [file.name for file in tmp_path.glob("*-[01]") if "rank 2 (process" in file.read_text()]
-    assert len(told) == 20, f"{told}\n{done.stdout[-2000:]}\n{done.stderr[-6000:]}"
+    assert len(told) == 22, f"{told}\n{done.stdout[-2000:]}\n{done.stderr[-6000:]}"

@@ -18,6 +18,7 @@ ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
 @pytest.mark.parametrize("name, options, words", [
     ("redblack3d.py", ["--size", "13", "--iterations", "3"], "bit by bit"),
     ("summa.py", ["--size", "50", "--panel", "16"], "As NumPy has it."),
+    ("mesh.py", ["--side", "23"], "the area is right"),
 ])  # fmt: skip
 def test_examples_in_python(family, ranks, name, options, words):
     done = launch(family, ranks, EXAMPLES / name, *options, timeout=100, env=ONE_THREAD)

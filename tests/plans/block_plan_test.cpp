@@ -426,6 +426,46 @@ TEST(BlockPlan, of_a_rank_holds_its_own_motions) {
   EXPECT_EQ(back.motions().size(), back.reverse().motions().size());
 }
 
+TEST(BlockPlan, is_put_together_from_what_each_rank_knows) {
+  const FloorPlan mesh = even_floor_plan(Region({0}, {12}), 3);
+  const BlockPlan all = gather_points(mesh, std::vector<std::vector<Index>>{{4, 8, 5}, {3, 11}, {0}});
+  BlockPlan::ByHand sum;
+  const auto motions = all.motions();
+  for (Index k = Index(motions.size()); k-- > 0;) {  // whoever adds first
+    BlockPlan::ByHand one;
+    one.add(motions[std::size_t(k)], k);
+    sum = {sum.motions + one.motions, sum.digest + one.digest, sum.digest_back + one.digest_back};
+  }
+  for (Index rank = 0; rank < 3; ++rank) {
+    std::vector<BlockMotion> mine;
+    for (const auto& motion : motions)
+      if (mesh.owner(motion.source) == rank || mesh.owner(motion.destination) == rank) mine.push_back(motion);
+    const BlockPlan share = BlockPlan::of_rank(all.source(), all.source(), rank, mine, sum);
+    EXPECT_EQ(share, gather_points(mesh, std::vector<std::vector<Index>>{{4, 8, 5}, {3, 11}, {0}}, rank));
+    EXPECT_EQ(share.digest(), all.digest());
+    EXPECT_EQ(share.reverse().digest(), all.reverse().digest());
+    EXPECT_EQ(BlockPlan::from_bytes(share.to_bytes()), share);
+  }
+  // The order is part of a plan: sender and receiver go through motions in one.
+  BlockPlan there(mesh, mesh), back(mesh, mesh);
+  there.copy(Region({0}, {1}), 0, Region({4}, {5}), 1), there.copy(Region({1}, {2}), 0, Region({5}, {6}), 1);
+  back.copy(Region({1}, {2}), 0, Region({5}, {6}), 1), back.copy(Region({0}, {1}), 0, Region({4}, {5}), 1);
+  EXPECT_NE(there.digest(), back.digest());
+  expect_error(ErrorKind::argument, {"block 1", "block 0", "rank 2 takes no part"}, [&] {
+    BlockPlan::of_rank(all.source(), all.source(), 2, {motions.begin(), motions.begin() + 1}, sum);
+  });
+  expect_error(ErrorKind::argument, {"there is no source block 7"}, [&] {
+    auto wrong = motions[0];
+    wrong.source = 7;
+    BlockPlan::of_rank(all.source(), all.source(), 0, {wrong}, sum);
+  });
+  expect_error(ErrorKind::shape, {"as many points on both sides"}, [&] {
+    auto wrong = motions[0];
+    wrong.source_points = PointList(1, std::vector<Index>{4});
+    BlockPlan::of_rank(all.source(), all.source(), 0, {wrong}, sum);
+  });
+}
+
 TEST(BlockPlan, looks_neighbours_up_where_the_blocks_keep_them) {
   // Each of many ranks plans for itself, from one floor plan:
   // that takes as long as planning for all, not as many times.

@@ -79,6 +79,20 @@ class BlockPlan {
   BlockPlan(Kind kind, FloorPlan source, FloorPlan destination, Axes axes, Halo halo, std::optional<Index> rank,
             Index most_pairs = all_pairs);
 
+  /// Everybody's motions by hand, whosever are kept: how many, and digests of them, each with its number among them, as
+  /// they are before the plan is reversed, and after. Sums: ranks that know some of the motions add up to all.
+  struct ByHand {
+    Index motions = 0;
+    std::uint64_t digest = 0, digest_back = 0;
+    void add(const BlockMotion& motion, Index number);
+    bool operator==(const ByHand&) const = default;
+  };
+  /// One rank's share of a plan of which nobody holds the whole: all motions that it takes part in, as `copy` and
+  /// `copy_points` make them, in an order that is everybody's. Throws as those do, and `Error(argument)` where a
+  /// motion is not this rank's.
+  static BlockPlan of_rank(FloorPlan source, FloorPlan destination, Index rank, std::vector<BlockMotion> motions,
+                           const ByHand& everybodys);
+
   /// One motion more, by hand. Throws `Error(argument)` where there is no such block and `Error(shape)` where the
   /// regions do not have the same number of points (with axes, not the same shape), naming both. Ranks that share a
   /// plan add the same motions, whoever takes part in them.
@@ -128,18 +142,12 @@ class BlockPlan {
   static BlockPlan from_bytes(std::span<const std::byte> bytes, Index most_pairs = all_pairs);
 
  private:
-  /// Everybody's motions by hand, whosever are kept: how many, and
-  /// digests of them as they are before the plan is reversed, and after.
-  struct ByHand {
-    Index motions = 0;
-    std::uint64_t digest = 0, digest_back = 0;
-    bool operator==(const ByHand&) const = default;
-  };
   using Each = std::function<void(const BlockMotion&)>;
 
   void for_each_shared(const Each& f) const;
   void for_each_by_hand(const Each& f) const;
   void check_motion(const BlockMotion& motion) const;
+  bool takes_part(const BlockMotion& motion) const;
   void add_by_hand(BlockMotion motion);
   template <class F>
   List<BlockMotion> in_order(F&& wanted) const;

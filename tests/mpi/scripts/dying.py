@@ -1,6 +1,6 @@
 """Ranks that are killed while others wait for them: those hear of it within seconds, whatever they wait in.
 
-    mpiexec -n 12 python dying.py FOLDER
+    mpiexec -n 13 python dying.py FOLDER
 
 Ranks 0 and 1 wait; of the others, one a way, each is killed in its turn. The launcher would end everybody then, so
 what it starts is a process that stays, and the rank its child. Nobody calls MPI_Finalize, which would wait for the
@@ -46,6 +46,11 @@ def transpose(comm, node, shared):
     return ls.plan(rows, columns, "f8").bind(a, b, comm=comm, node=node)
 
 
+def ghosts(comm):
+    plan = ls.Directory([comm.rank, comm.rank + 10], comm=comm).gather_points([(comm.rank + 1) % 3])
+    return plan.bind(ls.XArray(plan.source, float, comm=comm), comm=comm)
+
+
 def test_again_and_again(mover):
     mover.start()
     while not mover.test():
@@ -64,6 +69,7 @@ def move(mover):
 # How a mover is bound, and what is called of it.
 WAYS = {
     "binding": (halo, None),
+    "planning": (ghosts, None),
     "direct": (lambda comm: transpose(comm, "auto", True), start_and_wait),
     "tested": (lambda comm: transpose(comm, "auto", True), test_again_and_again),
     "ring": (lambda comm: transpose(comm, "ring", False), move),
