@@ -25,6 +25,17 @@ Picklable. Not collective. (The Data Mover, section 2.)
 <longshore.BlockMotion: block 1 [0:4, 3:4] -> block 0 [0:4, 3:4]>
 >>> plan.volumes()[:2]  # (from, to, motions, points)
 [(0, 1, 1, 4), (0, 2, 1, 3)]
+>>> print(plan.explain(rank=0, dtype="float64"))
+a halo, width 1, corners
+blocks           4 of 2 dimensions, 48 points, on 4 ranks, 1 each
+the view of rank 0 alone, which owns 1 block:
+motions          6, 128 B
+sends            64 B, to 3 ranks
+  to             1: 32 B, 2: 24 B, 3: 8 B
+receives         64 B, from 3 ranks
+  from           1: 32 B, 2: 24 B, 3: 8 B
+stays local      0 B (0 %)
+largest message  32 B, rank 0 to rank 1
 >>> u = XArray(blocks, "float64", ghost=1)
 >>> mover = plan.bind(u)  # fills the ghost cells at every mover.start(), mover.wait())";
 
@@ -357,6 +368,28 @@ void bind_block_plans(nb::module_& module) {
           },
           "What one rank sends to another or keeps: (source rank, destination rank, motions, points), ascending.",
           nb::sig("def volumes(self) -> list[tuple[int, int, int, int]]"))
+      .def(
+          "explain",
+          [](nb::object self, nb::object rank, nb::object dtype) {
+            return nb::module_::import_("longshore._explain_blocks").attr("render")(self, rank, dtype);
+          },
+          nb::arg("rank") = nb::none(), nb::kw_only(), nb::arg("dtype") = nb::none(),
+          "The plan in plain words: what it is, the blocks and their ranks, who sends how much to whom, who has how "
+          "many "
+          "neighbours. `rank`: that rank's view alone (none: everybody's, or that of the rank whose plan it is). "
+          "`dtype`: of the elements, so that amounts are told in bytes; else in points. Raises ArgumentError for a "
+          "rank "
+          "that takes no part and for one whose motions the plan does not hold.",
+          nb::sig("def explain(self, rank: int | None = None, *, dtype: object | None = None) -> str"))
+      .def_prop_ro(
+          "facts",
+          [](const BlockPlan& plan) {
+            nb::list facts;
+            for (const auto& fact : plan.facts(false)) facts.append(nb::make_tuple(fact.name, fact.value));
+            return facts;
+          },
+          "How the plan was made, as (name, value) in words: (\"plan\", \"a halo\"), (\"halo\", \"width 1\"), ...",
+          nb::sig("def facts(self) -> list[tuple[str, str]]"))
       .def("check_races", &check_races, nb::arg("endogenous") = false, nb::arg("combining") = false,
            "Raises ArgumentError naming two motions that write the same point, if there are any; with `endogenous`, "
            "where sources and destinations are the same arrays, also two of which one reads what the other writes. "

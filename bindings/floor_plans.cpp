@@ -10,21 +10,24 @@ namespace {
 
 constexpr const char* floor_plan_doc = R"(An irregular collection of blocks: regions, each with the rank that owns it.
 
-``FloorPlan(regions, owners)``. Many regions may have one owner; regions may overlap and may be empty.
-``FloorPlan.even`` cuts a domain into one block a rank, ``FloorPlan.balanced`` gives many blocks to few ranks
-by weight, ``FloorPlan.of_layout`` says what a Layout's ranks own, ``FloorPlan.from_bounds`` takes coordinates
-as an array. A value: immutable, hashable, picklable, cheap to copy. Raises ShapeError and ArgumentError that
+``FloorPlan(regions, owners)`` takes Regions or pairs ``(lower, upper)`` of what a Region is made of, or an integer
+array of shape (regions, 2, dimensions), lower before upper coordinates, as ``bounds`` gives it; and as many owners.
+Many regions may have one owner; regions may overlap and may be empty. ``FloorPlan.even`` cuts a domain into one block
+a rank, ``FloorPlan.balanced`` gives many blocks to few ranks by weight, ``FloorPlan.of_layout`` says what a Layout's
+ranks own. A value: immutable, hashable, picklable, cheap to copy. Raises ShapeError, DTypeError and ArgumentError that
 name the region. Not collective. (The Data Mover, section 2.)
 
 >>> FloorPlan.even(Region((0, 0), (8, 6)), 4)
-<longshore.FloorPlan: 4 regions of 2 dimensions: [0:4, 0:3] on 0, [0:4, 3:6] on 1, [4:8, 0:3] on 2, [4:8, 3:6] on 3>)";
+<longshore.FloorPlan: 4 regions of 2 dimensions: [0:4, 0:3] on 0, [0:4, 3:6] on 1, [4:8, 0:3] on 2, [4:8, 3:6] on 3>
+>>> FloorPlan([((0, 0), (4, 6)), ((4, 0), (8, 6))], owners=[0, 1])
+<longshore.FloorPlan: 2 regions of 2 dimensions: [0:4, 0:6] on 0, [4:8, 0:6] on 1>
+>>> FloorPlan(np.array([[[0], [5]], [[5], [9]]]), owners=[1, 0])
+<longshore.FloorPlan: 2 regions of 1 dimension: [0:5] on 1, [5:9] on 0>)";
 
 using Bounds = nb::ndarray<const Index, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 
+/// Lower and upper coordinates, an array of shape (regions, 2, dimensions).
 FloorPlan from_bounds(const Bounds& bounds, const Map& owners) {
-  if (bounds.shape(1) != 2)
-    throw Error(ErrorKind::shape, "bounds have the shape (regions, 2, dimensions); the second extent is " +
-                                      std::to_string(bounds.shape(1)));
   const std::size_t dims = bounds.shape(2);
   std::vector<Region> regions;
   regions.reserve(bounds.shape(0));
@@ -33,6 +36,14 @@ FloorPlan from_bounds(const Bounds& bounds, const Map& owners) {
     regions.emplace_back(Point(std::span(at, dims)), Point(std::span(at + dims, dims)));
   }
   return {regions, owners};
+}
+
+FloorPlan from_any(const nb::object& given, const Map& owners) {
+  std::vector<Region> regions;
+  if (nb::try_cast(given, regions)) return {regions, owners};
+  const auto known = nb::module_::import_("longshore._arrays").attr("regions_or_bounds")(given);
+  if (nb::try_cast(known, regions)) return {regions, owners};
+  return from_bounds(nb::cast<Bounds>(known), owners);
 }
 
 template <class T>
@@ -48,14 +59,12 @@ void bind_floor_plans(nb::module_& module) {
   nb::class_<FloorPlan>(module, "FloorPlan", floor_plan_doc)
       .def(
           "__init__",
-          [](FloorPlan* self, const std::vector<Region>& regions, const Map& owners) {
-            new (self) FloorPlan(regions, owners);
+          [](FloorPlan* self, nb::object regions, const Map& owners) {
+            new (self) FloorPlan(from_any(regions, owners));
           },
           nb::arg("regions"), nb::arg("owners"),
-          nb::sig("def __init__(self, regions: Sequence[Region], owners: Sequence[int]) -> None"))
-      .def_static("from_bounds", &from_bounds, nb::arg("bounds").noconvert(), nb::arg("owners"),
-                  "From an int64 array of shape (regions, 2, dimensions): lower and upper coordinates.",
-                  nb::sig("def from_bounds(bounds: numpy.typing.NDArray, owners: Sequence[int]) -> FloorPlan"))
+          nb::sig("def __init__(self, regions: Sequence[Region] | Sequence[tuple[int | Sequence[int], int | "
+                  "Sequence[int]]] | numpy.typing.NDArray, owners: Sequence[int]) -> None"))
       .def_static(
           "even",
           [](nb::object given, Index ranks, nb::object periodic) {

@@ -20,7 +20,7 @@ int main(int argc, char** argv) {
     const auto rows = Layout::parse("(BLOCK, *) on " + p, shape);
     const auto grid = Layout::parse("(CYCLIC(32), CYCLIC(32)) on 1x" + p, shape);
 
-    // Local arrays where the engine moves fastest. Any memory will do: fill in a LocalArray.
+    // Local arrays where the engine moves fastest. Any memory will do: {rank, local_array(vector, layout, rank)}.
     mpi::Part from = mpi::allocate(rows, rank, sizeof(double), MPI_COMM_WORLD),
               to = mpi::allocate(grid, rank, sizeof(double), MPI_COMM_WORLD);
     auto value = [&](const std::vector<Index>& global) { return double(global[0] * shape[1] + global[1]); };

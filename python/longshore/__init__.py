@@ -1,6 +1,8 @@
 """Longshore moves the data of distributed arrays from the layout it is in to the layout it is wanted in."""
 
-from . import finegrain, model, ranks, regions, stores
+from typing import TYPE_CHECKING, Any
+
+from . import finegrain, model, ranks, regions
 from ._api import (
     AddressRelation,
     Layout,
@@ -61,6 +63,9 @@ from .errors import (
     StoreError,
     TransportError,
 )
+
+if TYPE_CHECKING:
+    from . import stores
 
 __all__ = [
     "AddressRelation",
@@ -129,3 +134,16 @@ __all__ = [
     "take",
     "to_mpi_datatype",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """`stores` is imported when it is first used: with what it needs it takes longer than everything else."""
+    if name == "stores":
+        import importlib
+
+        return importlib.import_module("longshore.stores")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

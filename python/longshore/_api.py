@@ -8,11 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from . import _arrays, _core
+from . import _arrays, _core, _whole_blocks
 from ._core import AddressRelation, Encoding, Layout, Motion, Mover, PutSender
 from ._mistakes import check, count
 from ._words import short
-from .errors import ArgumentError, ArgumentTypeError, DTypeError, LayoutError, LocalArrayError, ShapeError
+from ._xarray import XArray
+from .errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    DisagreementError,
+    DTypeError,
+    LayoutError,
+    LocalArrayError,
+    ShapeError,
+)
 
 __all__ = [
     "AddressRelation",
@@ -184,14 +193,24 @@ def plan(source: Layout | str, destination: Layout | str, dtype: Any, axes: Sequ
     return MotionPlan(source, destination, dtype, axes)
 
 
-def scatter(array: Any, layout: Layout | str, *, comm: Any = None, root: int = 0) -> Any:
-    """Deals a whole array to a layout.
+def scatter(array: Any, layout: Layout | str | XArray, *, comm: Any = None, root: int = 0) -> Any:
+    """Deals a whole array to a layout, or to the blocks of an XArray.
 
     Without `comm`: one new local array for each of the layout's ranks, in the order of `layout.ranks`. With an mpi4py
     communicator (collective): `array` is the whole array of rank `root` and is not looked at elsewhere; the result is
     this rank's new local array (None where it owns nothing). The layout is a text where the shape is the array's, so
-    not with `comm`. Raises ShapeError where the array has another shape than the layout, ArgumentError for a root
-    outside the communicator, and what `redistribute` raises."""
+    not with `comm`.
+
+    An XArray is filled and returned. The array is then over the smallest region that contains all of its blocks
+    (`blocks.bounding`), and of its dtype; every block gets its points, and ghost cells stay as they are. Give the
+    `comm` that the XArray was made with.
+
+    Raises ShapeError where the array has another shape than the layout or that region, DTypeError where it has another
+    dtype than the XArray, ArgumentError for a root outside the communicator, DisagreementError where ranks give
+    different layouts, XArrays or roots, and what `redistribute` raises."""
+    _same_kind(layout, comm)
+    if isinstance(layout, XArray):
+        return _whole_blocks.scatter(array, layout, comm, root)
     if comm is not None:
         from . import _mpi
 
@@ -210,22 +229,34 @@ def scatter(array: Any, layout: Layout | str, *, comm: Any = None, root: int = 0
     return parts
 
 
-def gather(parts: Any, layout: Layout, out: np.ndarray | None = None, *, comm: Any = None, root: int = 0) -> Any:
-    """The whole array again, of local arrays as a layout has them.
+def gather(
+    parts: Any, layout: Layout | str | None = None, out: np.ndarray | None = None, *, comm: Any = None, root: int = 0
+) -> Any:
+    """The whole array again, of local arrays as a layout has them, or of an XArray.
 
     Without `comm`: `parts` has one local array for each rank of the layout (a sequence or a mapping from rank). With an
     mpi4py communicator (collective): `parts` is this rank's local array (None where it owns nothing), and the whole
     array is rank `root`'s; the others get None, and their `out` is not looked at. `out` receives the result instead of
-    new memory. Raises ArgumentError, ShapeError and DTypeError, and what `redistribute` raises."""
+    new memory.
+
+    An XArray knows its blocks: leave `layout` out. The whole array is over the smallest region that contains all of
+    them; points that no block has are 0, or stay as they are in `out`. Blocks that overlap are an ArgumentError, for
+    nobody could say whose value counts.
+
+    Raises ArgumentError, ShapeError and DTypeError, DisagreementError as `scatter` does, and what `redistribute`
+    raises."""
+    _same_kind(parts, comm)
+    if isinstance(parts, XArray):
+        return _whole_blocks.gather(parts, layout, out, comm, root)
     if comm is not None:
         from . import _mpi
 
-        def prepare() -> tuple[np.ndarray | None, Layout]:
-            whole = _whole_at(root, _layout(layout, "layout"), comm)
-            return (_shaped(out, whole, "out") if out is not None and comm.Get_rank() == root else None), whole
+        def prepare() -> tuple[np.ndarray | None, Layout, Layout]:
+            whole = _whole_at(root, from_ := _layout(layout, "layout"), comm)
+            return (_shaped(out, whole, "out") if out is not None and comm.Get_rank() == root else None), from_, whole
 
-        target, whole = _mpi.together(comm, prepare)
-        return redistribute(parts, layout, whole, out=target, comm=comm)
+        target, from_, whole = _mpi.together(comm, prepare)
+        return redistribute(parts, from_, whole, out=target, comm=comm)
     layout = _layout(layout, "layout")
     arrays = _arrays.by_rank(
         parts, layout.ranks, "source", "where each process of an MPI job has one, gather(local, layout, comm=comm)"
@@ -411,7 +442,7 @@ def _relation_from_bytes(content: bytes) -> AddressRelation:
     return Encoding.from_bytes(content).decode()
 
 
-def _layout(layout: Layout | str, name: str, shape: Sequence[int] | None = None) -> Layout:
+def _layout(layout: Any, name: str, shape: Sequence[int] | None = None) -> Layout:
     """A layout, also from its text where the shape of the array is known."""
     if isinstance(layout, str):
         if shape is None:
@@ -419,6 +450,19 @@ def _layout(layout: Layout | str, name: str, shape: Sequence[int] | None = None)
         return Layout(layout, shape)
     check(name, layout, "Layout")
     return layout
+
+
+def _same_kind(given: Any, comm: Any) -> None:
+    """Raises where some ranks of a communicator give an XArray and others none. Collective."""
+    if comm is None:
+        return
+    from . import _mpi
+
+    module, handle = _mpi._open(comm)
+    kinds = module.gather_words(handle, "an XArray" if isinstance(given, XArray) else "no XArray", None, "")
+    for rank, kind in enumerate(kinds):
+        if kind != kinds[0]:
+            raise DisagreementError(f"rank 0 gives {kinds[0]}, rank {rank} {kind}")
 
 
 def _permuted(shape: tuple[int, ...], axes: Sequence[int] | None, *, back: bool = False) -> tuple[int, ...]:
@@ -448,9 +492,7 @@ def _shaped(array: Any, layout: Layout, name: str = "the array") -> np.ndarray:
 
 def _whole_at(root: int, layout: Layout, comm: Any) -> Layout:
     """The layout that has everything at one rank of a communicator."""
-    if (rank := count(root, "root")) >= comm.Get_size():
-        raise ArgumentError(f"root is {rank}; the communicator has ranks 0 to {comm.Get_size() - 1}")
-    return Layout(_arrays.whole_text(layout.ndim), layout.shape, ranks=[rank])
+    return Layout(_arrays.whole_text(layout.ndim), layout.shape, ranks=[_arrays.root_in(root, comm)])
 
 
 def _whole(array: np.ndarray, shape: tuple[int, ...], *, copy: bool = True) -> tuple[np.ndarray, Layout]:

@@ -4,14 +4,16 @@ bytes."""
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.exceptions import ComplexWarning
 
 from . import _core
-from .errors import ArgumentError, DTypeError, ShapeError, SizeOverflowError
+from ._mistakes import count
+from ._words import short
+from .errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError, SizeOverflowError
 
 _LINE_BYTES = 64
 _ELEMENT_TYPES = {
@@ -83,6 +85,31 @@ def index_array(values: Any, name: str, columns: int) -> tuple[np.ndarray, int, 
         raise SizeOverflowError(f"{name} holds {int(array.max())}, which does not fit in 64 bits with a sign")
     array = np.ascontiguousarray(array, np.int32 if narrow else np.int64)
     return array, array.__array_interface__["data"][0], array.size // columns, narrow
+
+
+def regions_or_bounds(values: Any) -> list[_core.Region] | np.ndarray:
+    """Regions as a FloorPlan takes them: a list of Regions and of pairs (lower, upper), or an integer array of shape
+    (regions, 2, dimensions), which becomes one of int64."""
+    if isinstance(values, np.ndarray) and values.dtype != object:
+        if values.ndim != 3 or values.shape[1] != 2:
+            raise ShapeError(f"regions has shape {values.shape}; bounds have the shape (regions, 2, dimensions)")
+        flat, *_ = index_array(values.ravel(), "regions", 1)
+        return np.ascontiguousarray(flat.reshape(values.shape), np.int64)
+    wanted = "Regions, pairs (lower, upper), or an integer array of shape (regions, 2, dimensions)"
+    if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
+        raise ArgumentTypeError(f"regions is {short(values)}; it must be a sequence of {wanted}")
+    made = []
+    for k, each in enumerate(values):
+        if not isinstance(each, _core.Region):
+            try:
+                lower, upper = each
+                each = _core.Region(lower, upper)
+            except (ShapeError, SizeOverflowError) as error:
+                raise type(error)(f"regions[{k}] is {short(each)}: {error}") from None
+            except (TypeError, ValueError):
+                raise ArgumentTypeError(f"regions[{k}] is {short(each)}; regions must be {wanted}") from None
+        made.append(each)
+    return made
 
 
 def relation_element(dtype: Any, reduce: str | None) -> tuple[int, _core.ElementType]:
@@ -201,6 +228,13 @@ def whole_layout(shape: Sequence[int], order: str = "C") -> _core.Layout:
 def whole_text(ndim: int) -> str:
     """The text of such a layout."""
     return f"({', '.join('*' * ndim)}) on 1"
+
+
+def root_in(root: Any, comm: Any) -> int:
+    """A root that is a rank of a communicator."""
+    if (rank := count(root, "root")) >= comm.Get_size():
+        raise ArgumentError(f"root is {rank}; the communicator has ranks 0 to {comm.Get_size() - 1}")
+    return rank
 
 
 def empty_local(layout: _core.Layout, rank: int, dtype: np.dtype, memory: Any = None) -> np.ndarray:

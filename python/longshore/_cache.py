@@ -6,7 +6,6 @@ import ast
 import itertools
 import numbers
 import os
-import secrets
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
@@ -231,6 +230,8 @@ class _Keys:
     _FEW = 1024
 
     def __init__(self) -> None:
+        import secrets  # here, for it takes a while
+
         self._token = secrets.token_hex(8)
         self._serial = itertools.count()
         self._numbers: dict[Hashable, bytes] = {}

@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 import numbers
 import re
-from decimal import Decimal
 from typing import Any
 
 from .errors import ArgumentError
@@ -29,6 +28,8 @@ def size_in_bytes(value: Any, name: str = "max_mem") -> int:
         unit = _UNITS.get(match.group(2).lower()) if match else None
         if match is None or unit is None:
             raise ArgumentError(f"{said} is not a size; write bytes, or a number with KiB, MiB or GiB, such as 256MiB")
+        from decimal import Decimal  # here, for it takes a while
+
         size = int(Decimal(match.group(1)) * unit)
     elif _is_number(value):
         size = int(value)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ._api import MotionPlan
 
 _MOTIONS_AT_MOST = 1 << 16  # that are listed
-_MATRIX_RANKS = 64  # that the matrix of `describe` covers
+MATRIX_RANKS = 64  # that the matrix of `describe` covers
 _MATRIX_SHOWN = 16  # that the matrix of `render` shows
 _RELATIONS_AT_MOST = 256  # that access patterns are taken from
 _MAP_CELLS = 8
@@ -64,7 +64,15 @@ def render(
     plan: MotionPlan, *, rank: int | None = None, width: int = 100, colour: bool = False, element: str | None = None
 ) -> str:
     """The same facts for people, from one rank's view if `rank` is given. `colour` adds terminal colours."""
+    return printed(lambda console, _: print_to(console, plan, element=element, rank=rank), width=width, colour=colour)
+
+
+def printed(
+    print_all: Callable[[Console, Callable[..., None]], None], *, width: int = 100, colour: bool = False
+) -> str:
+    """What is printed on a rich console, line by line or with the second argument, as text."""
     from rich.console import Console
+    from rich.text import Text
 
     file = io.StringIO()
     console = Console(
@@ -76,7 +84,7 @@ def render(
         color_system="standard" if colour else None,
         highlight=False,
     )
-    print_to(console, plan, element=element, rank=rank)
+    print_all(console, lambda line="": console.print(Text(line), soft_wrap=True))
     return "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
 
 
@@ -175,7 +183,7 @@ def _describe_all(told: dict[str, Any], plan: MotionPlan) -> None:
     busiest = max(sorted(ranks), key=lambda r: out.get(r, 0) + into.get(r, 0), default=-1)
     told["extra_memory"] = _extra(out.get(busiest, 0), into.get(busiest, 0), busiest if ranks else None)
     told["matrix"] = None
-    if max(len(rows), len(columns)) <= _MATRIX_RANKS:
+    if max(len(rows), len(columns)) <= MATRIX_RANKS:
         told["matrix"] = {
             "source_ranks": list(rows),
             "destination_ranks": list(columns),
@@ -201,7 +209,7 @@ def _describe_rank(told: dict[str, Any], plan: MotionPlan, rank: int) -> None:
         largest_message=largest
         and {"source": largest.source, "destination": largest.destination, "bytes": largest.elements * size},
         extra_memory=_extra(sent, received, rank),
-        peers=[{"destination": m.destination, "bytes": m.elements * size} for m in sends[:_MATRIX_RANKS]],
+        peers=[{"destination": m.destination, "bytes": m.elements * size} for m in sends[:MATRIX_RANKS]],
         access=_access(plan, sends[:16]),
     )
 
@@ -394,13 +402,13 @@ def _scaled(dim: Distribution) -> tuple[list[int], bool]:
 def _print_counts(console: Console, print_: Callable[..., None], told: dict[str, Any]) -> None:
     if told["view"] == "all":
         if told["matrix"] is not None:
-            _print_matrix(console, print_, told["matrix"])
+            print_matrix(console, print_, told["matrix"])
             print_()
         ranks = f"{told['source']['ranks']:,} to {told['destination']['ranks']:,} ranks"
         print_(f"messages         {told['messages']:,}, {bytes_of(told['message_bytes'])} in all ({ranks})")
         print_(
             f"stays local      {bytes_of(told['local_bytes'])} of {bytes_of(told['moved_bytes'])}"
-            + _share(told["local_bytes"], told["moved_bytes"])
+            + share(told["local_bytes"], told["moved_bytes"])
         )
         _print_largest(print_, told)
         _print_extra(print_, told)
@@ -423,7 +431,8 @@ def _print_counts(console: Console, print_: Callable[..., None], told: dict[str,
     _print_extra(print_, told)
 
 
-def _share(part: int, whole: int) -> str:
+def share(part: int, whole: int) -> str:
+    """A part of a whole in per cent: " (25 %)"."""
     return f" ({100 * part / whole:.3g} %)" if whole else ""
 
 
@@ -449,11 +458,14 @@ def _print_extra(print_: Callable[..., None], told: dict[str, Any]) -> None:
         print_("                 mpi engine: none")
 
 
-def _print_matrix(console: Console, print_: Callable[..., None], matrix: dict[str, Any]) -> None:
+def print_matrix(console: Console, print_: Callable[..., None], matrix: dict[str, Any], unit: str = "bytes") -> None:
+    """Prints who sends how much to whom, a row for each source; bytes in a unit of their size."""
     from rich.table import Table
 
-    rows, columns, cells = matrix["source_ranks"], matrix["destination_ranks"], matrix["bytes"]
-    unit, power = _unit(max(itertools.chain.from_iterable(cells), default=0))
+    rows, columns, cells = matrix["source_ranks"], matrix["destination_ranks"], matrix[unit]
+    power = 0
+    if unit == "bytes":
+        unit, power = _unit(max(itertools.chain.from_iterable(cells), default=0))
     shown_rows, shown_columns = rows[:_MATRIX_SHOWN], columns[:_MATRIX_SHOWN]
     if len(shown_rows) == len(rows) - 1:
         shown_rows = rows

@@ -156,6 +156,18 @@ def test_every_header_says_its_idea_and_is_guarded():
     assert not wrong, "\n".join(wrong)
 
 
+def test_one_header_includes_all_that_need_no_engine():
+    public = ROOT / "include" / "longshore"
+    umbrella = public / "longshore.hpp"
+    wanted = {
+        f"longshore/{path.relative_to(public)}"
+        for path in FILES
+        if path.is_relative_to(public) and path.suffix == ".hpp" and room_of(path) is not None
+        if room_of(path) != "mpi" and not room_of(path).startswith("engines/")
+    }
+    assert set(INCLUDE.findall(umbrella.read_text())) == wanted
+
+
 def private_words() -> list[str]:
     """What would give this machine away: where the checkout and the home folder are, and the machine's name."""
     words = [str(ROOT), str(Path.home()), platform.node()]

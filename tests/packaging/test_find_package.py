@@ -44,7 +44,8 @@ def test_core_without_a_look_for_mpi(prefix, tmp_path):
 
 def test_the_examples_run(prefix, tmp_path):
     build = build_example(prefix, tmp_path)
-    assert run(build / "redistribute")
+    assert "belongs: yes" in run(build / "redistribute")
+    assert "all the heat is still there: 1000.000000" in run(build / "halo")
     assert "as triangle in" in run(build / "rank_module")
 
 

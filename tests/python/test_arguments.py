@@ -23,7 +23,10 @@ MISTAKES = [
     (lambda: ls.empty("(BLOCK, *) on 2", "f8"), "layout is a text, which says no shape"),
     (lambda: ls.XArray((6, 4), "f8"), r"blocks is \(6, 4\); it must be a FloorPlan"),
     (lambda: FloorPlan.even("x", 2), "domain is 'x'; it must be a Region, an integer or a sequence of integers"),
-    (lambda: FloorPlan([(1, 2)], [0]), r"regions\[0\] is \(1, 2\); regions must be a sequence of Regions"),
+    (
+        lambda: FloorPlan([(1, 2, 3)], [0]),
+        r"regions\[0\] is \(1, 2, 3\); regions must be Regions, pairs \(lower, upper",
+    ),
     (lambda: FloorPlan([], [], 1, 2), "FloorPlan takes 2 arguments, not 4: regions, owners"),
     (lambda: BlockPlan.halo(ROWS, 1), "blocks is Layout.*; it must be a FloorPlan"),
     (lambda: BlockPlan.halo(BLOCKS, 1, domain=(6, "x")), rf"domain\[1\] is 'x'; domain {A_DOMAIN}"),

@@ -104,9 +104,6 @@ def test_what_is_no_point_is_told(wrong):
             Region(0, 4).shift(wide)
     with pytest.raises(TypeError):
         _ = Region(0, 4) in Region(0, 4)
-    for bounds in (np.array([[[0.5], [4.9]]]), np.array([[[0], [2**63 + 4]]], np.uint64)):
-        with pytest.raises(TypeError):
-            FloorPlan.from_bounds(bounds, [0])
     for balance in ("hilbert", "knapsack"):
         for weights in ([], [1, 2]):
             with pytest.raises(ls.ShapeError, match="weights for 1 regions"):
@@ -119,7 +116,7 @@ def test_floor_plans():
     assert len(plan) == 4 and plan.size == 48 and plan.world_size == 4 and plan.ndim == 2
     assert list(plan) == plan.regions and plan[-1] == Region((4, 3), (8, 6))
     assert plan.bounds.shape == (4, 2, 2) and plan.owners.tolist() == [0, 1, 2, 3]
-    assert FloorPlan.from_bounds(plan.bounds, plan.owners) == plan == FloorPlan(plan.regions, range(4))
+    assert FloorPlan(plan.bounds, plan.owners) == plan == FloorPlan(plan.regions, range(4))
     assert pickle.loads(pickle.dumps(plan)) == plan and hash(plan) == hash(FloorPlan.even(Region.of_shape((8, 6)), 4))
     assert plan.grow(1)[0] == Region((-1, -1), (5, 4)) and plan.with_owners([0, 0, 1, 1]).owned_by(1) == [2, 3]
     assert plan.refine(2).coarsen(2) == plan and plan.bounding == Region.of_shape((8, 6))
@@ -129,6 +126,48 @@ def test_floor_plans():
     for region, owner in zip(owned, owned.owners):
         assert {layout.owner(region.point_at(k)) for k in range(region.size)} == {owner}
     assert owned.size == 35
+
+
+def test_regions_of_a_floor_plan_as_tuples_and_as_an_array():
+    wanted = FloorPlan([Region((-1, 2), (3, 4)), Region((5, 2), (5, 9))], [3, 0])
+    pairs = [((-1, 2), (3, 4)), ((5, 2), (5, 9))]
+    bounds = np.array(pairs)
+    wide = np.zeros((4, 2, 6), np.int16)[::2, :, 1::3]
+    wide[...] = bounds
+    for regions_given in (
+        pairs,
+        tuple(pairs),
+        bounds.tolist(),
+        [pairs[0], Region(*pairs[1])],
+        [tuple(map(np.array, pair)) for pair in pairs],
+        [*bounds],
+        bounds,
+        bounds.astype(np.int32, order="F"),
+        wide,
+    ):
+        for owners in ([3, 0], np.array([3, 0], np.int32)):
+            assert FloorPlan(regions_given, owners) == wanted
+    assert FloorPlan(iter(pairs), [3, 0]) == wanted
+    assert FloorPlan([(0, 5), (5, 9)], [0, 1]).regions == [Region(0, 5), Region(5, 9)]
+    assert FloorPlan((bounds + 1).astype(np.uint64), [3, 0]).bounds.tolist() == (bounds + 1).tolist()
+    assert FloorPlan(np.zeros((0, 2, 3), int), []) == FloorPlan([], [])
+    for bounds, kind, words in (
+        (np.array([[[0.5], [4.9]]]), ls.DTypeError, "regions has dtype float64"),
+        (np.array([[[0], [2**63 + 4]]], np.uint64), ls.SizeOverflowError, "does not fit in 64 bits"),
+        (np.zeros((1, 3, 2), int), ls.ShapeError, r"regions has shape \(1, 3, 2\)"),
+        (np.zeros((1, 2), int), ls.ShapeError, r"regions has shape \(1, 2\)"),
+        ([(0, 4), (1, 2, 3)], ls.ArgumentTypeError, r"regions\[1\] is \(1, 2, 3\); regions must be Regions, pairs"),
+        ([(0, "x")], ls.ArgumentTypeError, r"regions\[0\] is \(0, 'x'\); regions must be Regions, pairs"),
+        ([7], ls.ArgumentTypeError, r"regions\[0\] is 7"),
+        ("ab", ls.ArgumentTypeError, "regions is 'ab'; it must be a sequence"),
+        (7, ls.ArgumentTypeError, "regions is 7; it must be a sequence"),
+        ([((0, 0), (1,))], ls.ShapeError, r"regions\[0\] is \(\(0, 0\), \(1,\)\): "),
+        ([(0, 2**70)], ls.SizeOverflowError, r"regions\[0\] is .* does not fit in 64 bits"),
+    ):
+        with pytest.raises(kind, match=words):
+            FloorPlan(bounds, [0])
+    with pytest.raises(ls.ShapeError, match="1 owners for 2 regions"):
+        FloorPlan([(0, 5), (5, 9)], [0])
 
 
 @pytest.mark.parametrize("balance, worst", [("hilbert", 1.2), ("morton", 1.2), ("knapsack", 1.02)])

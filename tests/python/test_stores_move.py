@@ -353,7 +353,7 @@ def test_the_plain_twin_agrees_with_the_core(data):
         owned = dense.owned(p, lo, hi)
         assert tuple(map(count, owned)) == window.local_shape(rank)
         plain = np.arange(window.size).reshape(window.shape)
-        np.testing.assert_array_equal(plain[moving.selector(window, rank)], plain[selector(owned, lo)])
+        np.testing.assert_array_equal(plain[window.indices(rank)], plain[selector(owned, lo)])
         assert dense.local_start(p, lo) == layout.local_start(rank, lo)
         again = dense_window.owned(p, zeros, window.shape)
         assert [np.arange(99)[a].tolist() if isinstance(a, slice) else a.tolist() for a in owned] == [

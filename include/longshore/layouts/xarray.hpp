@@ -17,7 +17,7 @@ namespace longshore {
 struct GridFormat {
   Index element_bytes = 0;
   Point ghost;             ///< ghost cells on both sides of every dimension; of no dimensions: none
-  Order order = Order::F;  ///< the memory order of a grid
+  Order order = Order::C;  ///< the memory order of a grid
   bool operator==(const GridFormat&) const = default;
 };
 

@@ -60,8 +60,8 @@ class Region {
 
   /// Where a point is among the region's points, visited in this
   /// order, and back. Throw `Error(argument)` for what is outside.
-  Index offset_of(const Point& point, Order order) const;
-  Point point_at(Index offset, Order order) const;
+  Index offset_of(const Point& point, Order order = Order::C) const;
+  Point point_at(Index offset, Order order = Order::C) const;
 
   std::string to_string() const;  ///< "[0:4, -1:3]"
 

@@ -1,9 +1,11 @@
 /// sequences: compact integer sequences. `Runs` is an ascending set of indices kept as periodic runs, never enumerated.
 #pragma once
 
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "longshore/sequences/affine_run.hpp"
 #include "longshore/sequences/interval.hpp"
 
 namespace longshore {
@@ -25,6 +27,11 @@ class Runs {
   std::vector<Run> runs() && { return std::move(runs_); }
   Index size() const { return size_; }
   bool empty() const { return size_ == 0; }
+  /// All of them as one run of evenly spaced integers, where they are one; its step is 1 where there are fewer than
+  /// two.
+  std::optional<AffineRun> affine() const;
+  /// All of them, one by one.
+  std::vector<Index> to_vector() const;
   bool operator==(const Runs&) const = default;
 
  private:

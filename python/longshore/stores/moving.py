@@ -395,14 +395,14 @@ class _Job:
         for rank, box, shape in self.source.boxes(lo, hi):
             part, view = arenas[1].carve({0: shape}, self.source.order, raw)
             files.read([(box, view[0])])
-            whole[selector(there, rank)] = part[0]
+            whole[there.indices(rank)] = part[0]
         permuted = whole.transpose(self.axes)
         to_lo, to_hi = [lo[a] for a in self.axes], [hi[a] for a in self.axes]
         there = self.layout.window(to_lo, to_hi)
         for rank, box, shape in self.target.boxes(to_lo, to_hi):
             part, view = arenas[1].carve({0: shape}, self.target.order, raw)
             files.read([(box, view[0])])
-            wanted = permuted[selector(there, rank)]
+            wanted = permuted[there.indices(rank)]
             if wanted.shape != shape:
                 raise VerificationError(f"{box.array.path}: the layout's window does not have shape {shape}")
             if not _same_bytes(part[0], wanted):
@@ -464,29 +464,6 @@ class _Arena:
             views[key] = view[start:stop]
             arrays[key] = self._bytes[start:stop].view(dtype).reshape(shapes[key], order=order)
         return arrays, views
-
-
-def selector(layout: Layout, rank: int) -> tuple[Any, ...]:
-    """What to index an array with to reach what a rank of its layout owns: slices where possible, else an open mesh."""
-    indices = [_indices(runs) for runs in layout.owned(rank)]
-    if sum(isinstance(each, np.ndarray) for each in indices) <= 1:
-        return tuple(indices)  # NumPy keeps the dimension in its place where only one index is an array
-    return np.ix_(*[np.arange(layout.shape[d])[each] for d, each in enumerate(indices)])
-
-
-def _indices(runs: list[tuple[int, int, int, int]]) -> slice | np.ndarray:
-    """Runs (first, length, count, step) as a slice, where they are evenly spaced, or as an array."""
-    if not runs:
-        return slice(0, 0)
-    if len(runs) == 1:
-        first, length, count, step = runs[0]
-        if count == 1:
-            return slice(first, first + length)
-        if length == 1:
-            return slice(first, first + (count - 1) * step + 1, step)
-    return np.concatenate(
-        [(first + step * np.arange(count)[:, None] + np.arange(length)).ravel() for first, length, count, step in runs]
-    )
 
 
 def _threads(team: Team) -> int:

@@ -5,7 +5,7 @@ mpiexec -n P python run_checks.py "blocks.halos_and_copies(40)" blocks
 
 import longshore as ls
 import numpy as np
-from checks import ME, WORLD, P, check, raises
+from checks import ME, WORLD, P, check, raises, raises_everywhere
 from longshore import BlockPlan, FloorPlan, Region, regions
 from ways import WAYS
 
@@ -167,3 +167,55 @@ def checked_mode():
     else:
         checked.wait()
     WORLD.Barrier()
+
+
+@check
+def whole_arrays():
+    """What one rank has whole is dealt to blocks and comes back; one rank's mistake is told to all."""
+    domain = Region((-2, 3), (5 + 2 * P, 14))
+    whole = values(domain, domain, 0.5)
+    last = P - 1
+    pieces = regions.split_to_size(domain, 4)
+    blocks = FloorPlan(pieces, [k % P for k in range(len(pieces))])
+    for root in {0, last}:
+        for plan in (blocks, blocks.with_owners([last] * len(pieces)), FloorPlan([domain], [0])):
+            for full, order in ((whole, "C"), (np.asfortranarray(whole), "F"), (whole[::-1], "C")):
+                u = ls.XArray(plan, float, 1, order=order, comm=WORLD)
+                assert ls.scatter(full if ME == root else None, u, comm=WORLD, root=root) is u
+                for k, grid in u.items():
+                    np.testing.assert_array_equal(grid.interior, full[plan[k].slices(domain)])
+                    assert np.count_nonzero(grid) == plan[k].size
+                for out in (None, np.empty(domain.shape)):
+                    again = ls.gather(u, out=out, comm=WORLD, root=root)
+                    assert ME == root or again is None
+                    if ME == root:
+                        assert out is None or again is out
+                        np.testing.assert_array_equal(again, full)
+    u = ls.XArray(blocks, float, comm=WORLD)
+    layout = ls.Layout(f"(BLOCK, *) on {P}", domain.shape)
+    raises_everywhere(ls.ArgumentError, lambda: ls.scatter(whole, u, comm=WORLD, root=P), f"root is {P}")
+    raises_everywhere(ls.ArgumentError, lambda: ls.gather(u, comm=WORLD, root=-1), "root is -1")
+    for who in range(P):
+        whose = [f"rank {who}"] if P > 1 else []
+        for wrong, kind, words in (
+            (whole[1:], ls.ShapeError, "the array has shape"),
+            (whole.astype("f4"), ls.DTypeError, "the array has dtype float32"),
+            (None, ls.ArgumentError, "expected an array"),
+        ):
+            given = wrong if ME == who else whole
+            raises_everywhere(kind, lambda: ls.scatter(given, u, comm=WORLD, root=who), words, *whose)
+        short = np.empty(3) if ME == who else None
+        raises_everywhere(ls.ShapeError, lambda: ls.gather(u, out=short, comm=WORLD, root=who), "out has shape (3,)")
+        raises_everywhere(
+            ls.ArgumentError,
+            lambda: ls.gather(u, layout if ME == who else None, comm=WORLD),
+            "leave layout out",
+            *whose,
+        )
+        if P > 1:
+            other = layout if ME == who else u
+            words = "an XArray", f"rank {who or 1} "
+            raises_everywhere(ls.DisagreementError, lambda: ls.scatter(whole, other, comm=WORLD), *words)
+            raises_everywhere(ls.DisagreementError, lambda: ls.gather(other, comm=WORLD), "an XArray")
+            raises_everywhere(ls.DisagreementError, lambda: ls.scatter(whole, u, comm=WORLD, root=int(ME == who)))
+    np.testing.assert_array_equal([np.count_nonzero(grid) for grid in u], [0] * len(u.owned))
