@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _arrays, _core, _whole_blocks
 from ._core import AddressRelation, Encoding, Layout, Motion, Mover, PutSender
-from ._mistakes import check, count
+from ._mistakes import check
 from ._words import short
 from ._xarray import XArray
 from .errors import (

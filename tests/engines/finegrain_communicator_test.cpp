@@ -112,7 +112,7 @@ TEST_F(FinegrainCommunicator, messages_of_two_and_of_the_world_do_not_mix) {
                        EXPECT_EQ(message.size(), sizeof(Index));
                        EXPECT_EQ(receive(two, 0, 0), 5);
                      }
-                     // Meetings neither: rank 2 is at one of the world while the others are at theirs.
+                     // Collectives neither: rank 2 has called one of the world while the others are at theirs.
                      if (me.rank() != 2) {
                        auto pair = Communicator::create(me, RankMap::of(std::vector<Index>{1, 0}, 3));
                        for (int round = 0; round < 3; ++round) pair.barrier();
@@ -245,7 +245,7 @@ TEST_F(FinegrainCommunicator, says_what_is_wrong) {
     });
   });
 
-  // An error of a meeting is the members' alone; others, and what comes after, are as ever.
+  // An error of a collective is the members' alone; others, and what comes after, are as ever.
   Index caught = 0;
   finegrain::run(6, [&](Rank& me) {
     if (odd.contains(me.rank())) {

@@ -1,4 +1,4 @@
-// Worlds of ranks that take turns: their messages, meetings, deadlocks and ends.
+// Worlds of ranks that take turns: their messages, collectives, deadlocks and ends.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -23,7 +23,7 @@ TEST(FinegrainBuild, says_what_it_lacks) {
     expect_error(ErrorKind::argument, {"Boost.Context"}, world);
 }
 
-TEST_F(FinegrainWorld, messages_and_meetings) {
+TEST_F(FinegrainWorld, messages_and_collectives) {
   for (const Index ranks : world_sizes())
     for (const std::uint64_t seed : {0, 1, 2}) {
       Index turns = 0;
@@ -271,7 +271,7 @@ TEST_F(FinegrainWorld, says_what_is_wrong) {
   expect_error(ErrorKind::argument, {"all_reduce() of 0 bytes needs an operation"},
                both([](Rank& me) { me.all_reduce({}, Reduction()); }, nothing));
 
-  // An error of a meeting is everybody's, and the world goes on if everybody bears it.
+  // An error of a collective is everybody's, and the world goes on if everybody bears it.
   Index caught = 0;
   finegrain::run(5, [&](Rank& me) {
     expect_error(ErrorKind::disagreement, {"rank 3 brings"}, [&] {
@@ -398,7 +398,7 @@ TEST_F(FinegrainDeadlock, turns_that_are_given_away_count_where_asked_to) {
             3003);
 }
 
-TEST_F(FinegrainDeadlock, names_those_who_miss_a_meeting) {
+TEST_F(FinegrainDeadlock, names_those_who_miss_a_collective) {
   expect_error(ErrorKind::deadlock, {"rank 0 waits in barrier() for rank 2\n  rank 2 has returned"}, [] {
     finegrain::run(4, [](Rank& me) {
       if (me.rank() != 2) me.barrier();

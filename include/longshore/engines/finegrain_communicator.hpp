@@ -1,4 +1,5 @@
-/// Communicators of the finegrain engine: some ranks of a world, in an order, with messages and meetings of their own.
+/// Communicators of the finegrain engine: some ranks of a world, in an order, with messages and collectives of their
+/// own.
 #pragma once
 
 #include <utility>
@@ -8,12 +9,12 @@
 
 namespace longshore::finegrain {
 
-struct Circle;
+struct Group;
 
 /// Ranks of a world, in the order of a `RankMap`, which all of them share: it is kept once a communicator, not once a
 /// member. Ranks here are the communicator's, 0 to size(), and whom they stand for is looked up in the map each time.
-/// Messages and meetings of two communicators never mix, nor do they with the world's. A value, of the member who has
-/// created it; only that rank's program may use it, and only until it returns.
+/// Messages and collectives of two communicators never mix, nor do they with the world's. A value, of the member who
+/// has created it; only that rank's program may use it, and only until it returns.
 class Communicator {
  public:
   /// Collective over the members: each of them calls it with equal maps, of a world as large as this one, and nobody
@@ -37,12 +38,12 @@ class Communicator {
   void all_reduce(std::span<std::byte> numbers, const Reduction& reduction);
 
  private:
-  Communicator(std::shared_ptr<World> world, std::shared_ptr<Circle> circle, Index me, Index rank)
-      : world_(std::move(world)), circle_(std::move(circle)), me_(me), rank_(rank) {}
+  Communicator(std::shared_ptr<World> world, std::shared_ptr<Group> group, Index me, Index rank)
+      : world_(std::move(world)), group_(std::move(group)), me_(me), rank_(rank) {}
   Index world_rank(Index member) const;
 
   std::shared_ptr<World> world_;
-  std::shared_ptr<Circle> circle_;
+  std::shared_ptr<Group> group_;
   Index me_, rank_;  ///< in the world, here
 };
 

@@ -24,13 +24,13 @@ class SumMessages final : public SumsExchange {
 
   void start(const std::vector<std::uint64_t>& sent) override {
     for (std::size_t k = 0; k < sent.size(); ++k)
-      world_->send(rank_, to_[k], {Circle::world, tag_}, std::as_bytes(std::span(&sent[k], 1)));
+      world_->send(rank_, to_[k], {Group::world, tag_}, std::as_bytes(std::span(&sent[k], 1)));
   }
   /// Called when the move is complete, so that all have been sent.
   bool test() override {
     sums_.resize(from_.size());
     for (std::size_t k = 0; k < sums_.size(); ++k)
-      world_->receive(rank_, from_[k], {Circle::world, tag_}, std::as_writable_bytes(std::span(&sums_[k], 1)));
+      world_->receive(rank_, from_[k], {Group::world, tag_}, std::as_writable_bytes(std::span(&sums_[k], 1)));
     return true;
   }
   std::vector<std::uint64_t> expected() const override { return sums_; }
@@ -111,7 +111,7 @@ class BlockBinding final : public Binding<BlockBinding, BlockPlan> {
         options_(options) {}
 
   std::unique_ptr<Mover> mover(World& world) {
-    const auto move = meet(world);
+    const auto move = arrive(world);
     auto mover = make_mover(move, rank_, bound_memory(source_, destination_, rank_));
     if (!options_.checked) return mover;
     CheckedTransfers transfers;

@@ -17,7 +17,7 @@ class LayoutBinding final : public Binding<LayoutBinding, MotionPlan> {
 
   std::unique_ptr<Mover> mover(World& world) {
     return make_mover(
-        meet(world), rank_,
+        arrive(world), rank_,
         {{source_.keeper, "source array of rank", rank_}, {destination_.keeper, "destination array of rank", rank_}});
   }
 

@@ -1,5 +1,5 @@
 /// What binding a plan between blocks and one between layouts have in common: all
-/// ranks meet, one of them compares what they bring and makes the movers of all.
+/// ranks call it, one of them compares what they bring and makes the movers of all.
 #pragma once
 
 #include <unordered_map>
@@ -37,14 +37,14 @@ class Digests {
 /// a rank that has an equal plan, and, static, check_together(all) for what is wrong between ranks
 /// and compile(all, move), which fills all ends of the move.
 template <class Kind, class Plan>
-class Binding : public Guest {
+class Binding : public Arrival {
  public:
   using All = std::vector<Kind*>;
 
-  void hold(World& world, Circle& circle) final {
-    const Guests guests = world.guests(circle);
+  void carry_out(World& world, Group& group) final {
+    const Arrivals arrivals = world.arrivals(group);
     All all;
-    for (Index r = 0; r < guests.size(); ++r) all.push_back(&guests.at<Kind>(r));
+    for (Index r = 0; r < arrivals.size(); ++r) all.push_back(&arrivals.at<Kind>(r));
     compare(all);
     check(all);
     const auto move = std::make_shared<Move>(world.shared_from_this(), all.size());
@@ -55,15 +55,15 @@ class Binding : public Guest {
       one->move_ = move;
     }
   }
-  /// Comes back from the meeting with everybody's move.
-  std::shared_ptr<Move> meet(World& world) {
-    if (!world.meet(rank_, world.everybody(), *this)) throw WorldEnded{};  // there is no mover to return
+  /// Comes back with everybody's move.
+  std::shared_ptr<Move> arrive(World& world) {
+    if (!world.arrive(rank_, world.everybody(), *this)) throw WorldEnded{};  // there is no mover to return
     return move_;
   }
 
  protected:
   Binding(const char* call, Index rank, const Plan& plan, Index max_mem)
-      : Guest(call), rank_(rank), plan_(plan), max_mem_(max_mem) {}
+      : Arrival(call), rank_(rank), plan_(plan), max_mem_(max_mem) {}
   ~Binding() = default;
 
   const Index rank_;

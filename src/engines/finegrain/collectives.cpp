@@ -1,4 +1,4 @@
-/// What a rank's program calls: messages, and meetings.
+/// What a rank's program calls: messages, and collective operations.
 #include "engines/finegrain/collectives.hpp"
 
 #include <algorithm>
@@ -7,29 +7,29 @@ namespace longshore::finegrain {
 
 namespace {
 
-void check_root(Index root, const Circle& circle, const char* what) {
-  if (root < 0 || root >= circle.size()) refuse_member(root, circle, what);
+void check_root(Index root, const Group& group, const char* what) {
+  if (root < 0 || root >= group.size()) refuse_member(root, group, what);
 }
 
-void check_equal(std::size_t brought, std::size_t first, Index member, const Guests& all, const char* call) {
+void check_equal(std::size_t brought, std::size_t first, Index member, const Arrivals& all, const char* call) {
   if (brought != first)
     throw Error(ErrorKind::disagreement, all.name(member) + " brings " + std::to_string(brought) + " bytes to " + call +
                                              ", rank 0 " + std::to_string(first));
 }
 
-class Barrier final : public Guest {
+class Barrier final : public Arrival {
  public:
-  Barrier() : Guest("barrier()") {}
+  Barrier() : Arrival("barrier()") {}
 };
 
-class Gathering final : public Guest {
+class Gathering final : public Arrival {
  public:
   static constexpr Index everywhere = -1;
 
   Gathering(Index root, std::span<const std::byte> mine, std::span<std::byte> all)
-      : Guest(root == everywhere ? "all_gather()" : "gather()"), root_(root), mine_(mine), all_(all) {}
-  void hold(World& world, Circle& circle) override {
-    const Guests all = world.guests(circle);
+      : Arrival(root == everywhere ? "all_gather()" : "gather()"), root_(root), mine_(mine), all_(all) {}
+  void carry_out(World& world, Group& group) override {
+    const Arrivals all = world.arrivals(group);
     for (Index r = 1; r < all.size(); ++r) {
       const auto& other = all.at<Gathering>(r);
       check_equal(other.mine_.size(), mine_.size(), r, all, call());
@@ -57,11 +57,11 @@ class Gathering final : public Guest {
   std::span<std::byte> all_;
 };
 
-class Broadcasting final : public Guest {
+class Broadcasting final : public Arrival {
  public:
-  Broadcasting(Index root, std::span<std::byte> message) : Guest("broadcast()"), root_(root), message_(message) {}
-  void hold(World& world, Circle& circle) override {
-    const Guests all = world.guests(circle);
+  Broadcasting(Index root, std::span<std::byte> message) : Arrival("broadcast()"), root_(root), message_(message) {}
+  void carry_out(World& world, Group& group) override {
+    const Arrivals all = world.arrivals(group);
     for (Index r = 1; r < all.size(); ++r) {
       const auto& other = all.at<Broadcasting>(r);
       check_equal(other.message_.size(), message_.size(), r, all, call());
@@ -79,12 +79,12 @@ class Broadcasting final : public Guest {
   std::span<std::byte> message_;
 };
 
-class Reducing final : public Guest {
+class Reducing final : public Arrival {
  public:
   Reducing(std::span<std::byte> numbers, const Reduction& reduction)
-      : Guest("all_reduce()"), numbers_(numbers), reduction_(reduction) {}
-  void hold(World& world, Circle& circle) override {
-    const Guests all = world.guests(circle);
+      : Arrival("all_reduce()"), numbers_(numbers), reduction_(reduction) {}
+  void carry_out(World& world, Group& group) override {
+    const Arrivals all = world.arrivals(group);
     const Index bytes = reduction_.element_bytes();
     for (Index r = 1; r < all.size(); ++r) {
       const auto& other = all.at<Reducing>(r);
@@ -110,47 +110,47 @@ bool same_kind(const Reduction& a, const Reduction& b) {
   return a.op() == b.op() && a.type() == b.type() && a.element_bytes() == b.element_bytes();
 }
 
-Channel channel(const Circle& circle, Index tag) {
+Channel channel(const Group& group, Index tag) {
   if (tag < 0) throw Error(ErrorKind::argument, "tag " + std::to_string(tag) + " is negative");
-  return {circle.context, tag};
+  return {group.context, tag};
 }
 
-void refuse_member(Index member, const Circle& circle, const char* what) {
-  throw Error(ErrorKind::argument, "there is no " + rank_name(member) + what + "; " + circle.title() + " has " +
-                                       std::to_string(circle.size()));
+void refuse_member(Index member, const Group& group, const char* what) {
+  throw Error(ErrorKind::argument, "there is no " + rank_name(member) + what + "; " + group.title() + " has " +
+                                       std::to_string(group.size()));
 }
 
-void meet_at_barrier(World& world, Circle& circle, Index me) {
+void collective_barrier(World& world, Group& group, Index me) {
   Barrier mine;
-  world.meet(me, circle, mine);
+  world.arrive(me, group, mine);
 }
 
-void meet_to_gather(World& world, Circle& circle, Index me, Index root, std::span<const std::byte> mine,
-                    std::span<std::byte> all) {
-  check_root(root, circle, " to gather at");
+void collective_gather(World& world, Group& group, Index me, Index root, std::span<const std::byte> mine,
+                       std::span<std::byte> all) {
+  check_root(root, group, " to gather at");
   Gathering gathering(root, mine, all);
-  world.meet(me, circle, gathering);
+  world.arrive(me, group, gathering);
 }
 
-void meet_to_all_gather(World& world, Circle& circle, Index me, std::span<const std::byte> mine,
-                        std::span<std::byte> all) {
+void collective_all_gather(World& world, Group& group, Index me, std::span<const std::byte> mine,
+                           std::span<std::byte> all) {
   Gathering gathering(Gathering::everywhere, mine, all);
-  world.meet(me, circle, gathering);
+  world.arrive(me, group, gathering);
 }
 
-void meet_to_broadcast(World& world, Circle& circle, Index me, Index root, std::span<std::byte> message) {
-  check_root(root, circle, " to hear from");
+void collective_broadcast(World& world, Group& group, Index me, Index root, std::span<std::byte> message) {
+  check_root(root, group, " to hear from");
   Broadcasting broadcasting(root, message);
-  world.meet(me, circle, broadcasting);
+  world.arrive(me, group, broadcasting);
 }
 
-void meet_to_all_reduce(World& world, Circle& circle, Index me, std::span<std::byte> numbers,
-                        const Reduction& reduction) {
+void collective_all_reduce(World& world, Group& group, Index me, std::span<std::byte> numbers,
+                           const Reduction& reduction) {
   if (reduction.is_replace() || Index(numbers.size()) % reduction.element_bytes() != 0)
     throw Error(ErrorKind::argument,
                 "all_reduce() of " + std::to_string(numbers.size()) + " bytes needs an operation, and whole numbers");
   Reducing reducing(numbers, reduction);
-  world.meet(me, circle, reducing);
+  world.arrive(me, group, reducing);
 }
 
 Index Rank::size() const { return world_.size(); }
@@ -168,22 +168,22 @@ std::vector<std::byte> Rank::receive(Index from, Index tag) {
   return world_.receive(rank_, from, channel(world_.everybody(), tag));
 }
 
-void Rank::barrier() { meet_at_barrier(world_, world_.everybody(), rank_); }
+void Rank::barrier() { collective_barrier(world_, world_.everybody(), rank_); }
 
 void Rank::gather(Index root, std::span<const std::byte> mine, std::span<std::byte> all) {
-  meet_to_gather(world_, world_.everybody(), rank_, root, mine, all);
+  collective_gather(world_, world_.everybody(), rank_, root, mine, all);
 }
 
 void Rank::all_gather(std::span<const std::byte> mine, std::span<std::byte> all) {
-  meet_to_all_gather(world_, world_.everybody(), rank_, mine, all);
+  collective_all_gather(world_, world_.everybody(), rank_, mine, all);
 }
 
 void Rank::broadcast(Index root, std::span<std::byte> message) {
-  meet_to_broadcast(world_, world_.everybody(), rank_, root, message);
+  collective_broadcast(world_, world_.everybody(), rank_, root, message);
 }
 
 void Rank::all_reduce(std::span<std::byte> numbers, const Reduction& reduction) {
-  meet_to_all_reduce(world_, world_.everybody(), rank_, numbers, reduction);
+  collective_all_reduce(world_, world_.everybody(), rank_, numbers, reduction);
 }
 
 }  // namespace longshore::finegrain

@@ -1,4 +1,4 @@
-/// What ranks of a world and members of a communicator call alike. `me` is a rank of the world, roots are the circle's.
+/// What ranks of a world and members of a communicator call alike. `me` is a rank of the world, roots are the group's.
 #pragma once
 
 #include "engines/finegrain/world.hpp"
@@ -6,17 +6,17 @@
 namespace longshore::finegrain {
 
 /// Throws `Error(argument)` for negative tags.
-Channel channel(const Circle& circle, Index tag);
+Channel channel(const Group& group, Index tag);
 /// `what`: " to gather at", or nothing.
-[[noreturn]] void refuse_member(Index member, const Circle& circle, const char* what);
+[[noreturn]] void refuse_member(Index member, const Group& group, const char* what);
 
-void meet_at_barrier(World& world, Circle& circle, Index me);
-void meet_to_gather(World& world, Circle& circle, Index me, Index root, std::span<const std::byte> mine,
-                    std::span<std::byte> all);
-void meet_to_all_gather(World& world, Circle& circle, Index me, std::span<const std::byte> mine,
-                        std::span<std::byte> all);
-void meet_to_broadcast(World& world, Circle& circle, Index me, Index root, std::span<std::byte> message);
-void meet_to_all_reduce(World& world, Circle& circle, Index me, std::span<std::byte> numbers,
-                        const Reduction& reduction);
+void collective_barrier(World& world, Group& group, Index me);
+void collective_gather(World& world, Group& group, Index me, Index root, std::span<const std::byte> mine,
+                       std::span<std::byte> all);
+void collective_all_gather(World& world, Group& group, Index me, std::span<const std::byte> mine,
+                           std::span<std::byte> all);
+void collective_broadcast(World& world, Group& group, Index me, Index root, std::span<std::byte> message);
+void collective_all_reduce(World& world, Group& group, Index me, std::span<std::byte> numbers,
+                           const Reduction& reduction);
 
 }  // namespace longshore::finegrain

@@ -37,8 +37,8 @@ std::exception_ptr named(Index rank) {
 
 /// The members' world ranks in order, read piece by piece.
 template <class Visit>
-void each_rank(const Circle& circle, Visit visit) {
-  Members(circle.members).each_piece([&](Index, std::span<const Index> ranks) {
+void each_rank(const Group& group, Visit visit) {
+  Members(group.members).each_piece([&](Index, std::span<const Index> ranks) {
     for (const Index rank : ranks) visit(rank);
   });
 }
@@ -101,28 +101,28 @@ class AnyReception final : public Reception {
 
 std::string Channel::words() const {
   const std::string words = "tag " + std::to_string(tag);
-  return context == Circle::world ? words : "communicator " + std::to_string(context) + ", " + words;
+  return context == Group::world ? words : "communicator " + std::to_string(context) + ", " + words;
 }
 
-std::string Circle::name(Index i) const {
+std::string Group::name(Index i) const {
   if (context == world) return rank_name(i);
   return rank_name(i) + words() + " (" + rank_name(members.world_rank(i)) + " of the world)";
 }
 
-std::string Circle::title() const {
+std::string Group::title() const {
   if (context == world) return "the world";
   if (context == in_making) return "a communicator of " + std::to_string(size()) + " ranks";
   return "communicator " + std::to_string(context);
 }
 
-std::string Circle::words() const { return context == world ? "" : " of " + title(); }
+std::string Group::words() const { return context == world ? "" : " of " + title(); }
 
-Index Guest::whom(const World& world, std::string& words) const {
+Index Arrival::whom(const World& world, std::string& words) const {
   Index first = nobody, missing = 0;
-  each_rank(*circle_, [&](Index rank) {
-    if (!world.meets(rank, *circle_) && missing++ == 0) first = rank;
+  each_rank(*group_, [&](Index rank) {
+    if (!world.arrived_at(rank, *group_) && missing++ == 0) first = rank;
   });
-  words = std::string("waits in ") + call_ + circle_->words() + " for " + rank_name(first);
+  words = std::string("waits in ") + call_ + group_->words() + " for " + rank_name(first);
   if (missing > 1) words += " and " + std::to_string(missing - 1) + " more";
   return first;
 }
@@ -137,7 +137,7 @@ std::size_t World::Hash::operator()(const Address& address) const {
 }
 
 World::World(Index ranks, const std::function<void(Rank&)>& program, const Options& options)
-    : program_(program), options_(options), random_(options.seed), everybody_{{}, Circle::world} {
+    : program_(program), options_(options), random_(options.seed), everybody_{{}, Group::world} {
   if (ranks < 0 || ranks >= Index{gone})
     throw Error(ErrorKind::argument,
                 "a world of " + std::to_string(ranks) + " ranks; there may be 0 to " + std::to_string(gone - 1));
@@ -157,7 +157,7 @@ Statistics World::go() {
   while (returned_ < size()) {
     while (waiting_turns_ > 0) {
       give_turn(next());
-      if (Circle* const circle = std::exchange(complete_, nullptr); circle && !failure_) hold_meeting(*circle);
+      if (Group* const group = std::exchange(complete_, nullptr); group && !failure_) carry_out(*group);
     }
     if (failure_)
       wake_all();
@@ -348,72 +348,72 @@ std::vector<std::byte> World::receive(Index to, Index from, Channel channel) {
   return std::move(reception.message);
 }
 
-bool World::meet(Index rank, Circle& circle, Guest& guest) {
+bool World::arrive(Index rank, Group& group, Arrival& arrival) {
   if (!check_turn(rank)) return false;
-  if (circle.guests == 0) {
-    circle.first_guest = rank;
-  } else if (const char* const call = static_cast<const Guest&>(wait_of(circle.first_guest)).call();
-             std::strcmp(call, guest.call()) != 0) {
-    throw Error(ErrorKind::disagreement, "this rank has called " + std::string(guest.call()) + circle.words() +
-                                             " where " + rank_name(circle.first_guest) + " has called " + call);
+  if (group.arrived == 0) {
+    group.first_arrived = rank;
+  } else if (const char* const call = static_cast<const Arrival&>(wait_of(group.first_arrived)).call();
+             std::strcmp(call, arrival.call()) != 0) {
+    throw Error(ErrorKind::disagreement, "this rank has called " + std::string(arrival.call()) + group.words() +
+                                             " where " + rank_name(group.first_arrived) + " has called " + call);
   }
-  guest.circle_ = &circle;
-  if (++circle.guests == circle.size()) complete_ = &circle;
-  if (!block(rank, guest)) return false;
-  if (guest.failure_) std::rethrow_exception(guest.failure_);
+  arrival.group_ = &group;
+  if (++group.arrived == group.size()) complete_ = &group;
+  if (!block(rank, arrival)) return false;
+  if (arrival.failure_) std::rethrow_exception(arrival.failure_);
   return true;
 }
 
-void World::hold_meeting(Circle& circle) {
-  circle.guests = 0;
-  seats_.clear();
+void World::carry_out(Group& group) {
+  group.arrived = 0;
+  arrivals_.clear();
   try {
-    const Index first = circle.members.select(0);
-    if (!meets(first, circle)) throw stranger(circle);
-    static_cast<Guest*>(tasks_[std::size_t(first)].wait)->hold(*this, circle);
-    if (seats_.empty())
-      each_rank(circle, [&](Index rank) { wake(rank); });
+    const Index first = group.members.select(0);
+    if (!arrived_at(first, group)) throw no_member(group);
+    static_cast<Arrival*>(tasks_[std::size_t(first)].wait)->carry_out(*this, group);
+    if (arrivals_.empty())
+      each_rank(group, [&](Index rank) { wake(rank); });
     else
-      for (const auto& seat : seats_) wake(seat.rank);
+      for (const auto& entry : arrivals_) wake(entry.rank);
   } catch (...) {
-    dismiss(circle, std::current_exception());
+    dismiss(group, std::current_exception());
   }
 }
 
-Guests World::guests(const Circle& circle) {
-  seats_.reserve(std::size_t(circle.size()));
-  each_rank(circle, [&](Index rank) {
-    if (circle.context == Circle::in_making && !meets(rank, circle)) throw stranger(circle);
-    seats_.push_back({static_cast<Guest*>(tasks_[std::size_t(rank)].wait), rank});
+Arrivals World::arrivals(const Group& group) {
+  arrivals_.reserve(std::size_t(group.size()));
+  each_rank(group, [&](Index rank) {
+    if (group.context == Group::in_making && !arrived_at(rank, group)) throw no_member(group);
+    arrivals_.push_back({static_cast<Arrival*>(tasks_[std::size_t(rank)].wait), rank});
   });
-  return {circle, seats_};
+  return {group, arrivals_};
 }
 
 /// All who have come, members or not.
-void World::dismiss(const Circle& circle, const std::exception_ptr& failure) {
+void World::dismiss(const Group& group, const std::exception_ptr& failure) {
   for (Index r = 0; r < size(); ++r)
-    if (meets(r, circle)) {
-      static_cast<Guest*>(tasks_[std::size_t(r)].wait)->failure_ = failure;
+    if (arrived_at(r, group)) {
+      static_cast<Arrival*>(tasks_[std::size_t(r)].wait)->failure_ = failure;
       wake(r);
     }
 }
 
-Error World::stranger(const Circle& circle) const {
-  auto members = circle.members.to_vector();
+Error World::no_member(const Group& group) const {
+  auto members = group.members.to_vector();
   std::sort(members.begin(), members.end());
   Index rank = 0;
-  while (!meets(rank, circle) || std::binary_search(members.begin(), members.end(), rank)) ++rank;
-  return Error(ErrorKind::argument, rank_name(rank) + " makes " + circle.title() + " and is none of them");
+  while (!arrived_at(rank, group) || std::binary_search(members.begin(), members.end(), rank)) ++rank;
+  return Error(ErrorKind::argument, rank_name(rank) + " makes " + group.title() + " and is none of them");
 }
 
-std::shared_ptr<Circle> World::join(const RankMap& members) {
+std::shared_ptr<Group> World::join(const RankMap& members) {
   const std::pair key(members.size(), members.select(0));
   const auto [first, last] = in_making_.equal_range(key);
   auto place = std::find_if(first, last, [&](const auto& entry) { return entry.second->members == members; });
-  if (place == last) place = in_making_.emplace(key, std::make_shared<Circle>(Circle{members, Circle::in_making}));
-  auto circle = place->second;
-  if (circle->guests + 1 == circle->size()) in_making_.erase(place);
-  return circle;
+  if (place == last) place = in_making_.emplace(key, std::make_shared<Group>(Group{members, Group::in_making}));
+  auto group = place->second;
+  if (group->arrived + 1 == group->size()) in_making_.erase(place);
+  return group;
 }
 
 Error World::deadlock() const {

@@ -31,13 +31,13 @@ struct Channel {
   std::string words() const;  ///< "tag 7", "communicator 2, tag 7"
 };
 
-/// Ranks that meet: all of the world, or the members of a communicator.
-struct Circle {
+/// Ranks that call collective operations together: all of the world, or the members of a communicator.
+struct Group {
   static constexpr Index world = 0, in_making = -1;
 
   RankMap members;
-  Index context;                           ///< the number of a communicator
-  Index guests = 0, first_guest = nobody;  ///< who have come to the next meeting; by world ranks
+  Index context;                              ///< the number of a communicator
+  Index arrived = 0, first_arrived = nobody;  ///< at the next collective; by world ranks
 
   Index size() const { return members.size(); }
   /// A member's name in an error: "rank 3", "rank 3 of communicator 2 (rank 51 of the world)".
@@ -53,23 +53,24 @@ class Wait {
   virtual Index whom(const World& world, std::string& words) const = 0;
   /// Takes a message, if that is what it waits for.
   virtual bool take(Index, Channel, std::span<const std::byte>) { return false; }
-  bool meets(const Circle& circle) const { return circle_ == &circle; }
+  bool arrived_at(const Group& group) const { return group_ == &group; }
 
  protected:
   ~Wait() = default;
 
  private:
   friend class World;
-  friend class Guest;
-  const Circle* circle_ = nullptr;  ///< whose meeting it is at
+  friend class Arrival;
+  const Group* group_ = nullptr;  ///< whose collective it has called
 };
 
-/// A rank at a meeting: what collective calls are made of.
-class Guest : public Wait {
+/// A rank's call of a collective operation, from when it comes until all have: what collectives are made of.
+class Arrival : public Wait {
  public:
-  explicit Guest(const char* call) : call_(call) {}
-  /// Called of the circle's first member when all have come, outside their turns. What it throws, all of them get.
-  virtual void hold(World&, Circle&) {}
+  explicit Arrival(const char* call) : call_(call) {}
+  /// The operation itself: called of the group's first member when all have come, outside their turns. What it
+  /// throws, all of them get.
+  virtual void carry_out(World&, Group&) {}
   Index whom(const World& world, std::string& words) const override;
   const char* call() const { return call_; }
 
@@ -79,25 +80,25 @@ class Guest : public Wait {
   std::exception_ptr failure_;
 };
 
-/// Everybody at a meeting, in the order of the circle.
-class Guests {
+/// Everybody's calls of a collective, in the order of the group.
+class Arrivals {
  public:
-  struct Seat {
-    Guest* guest;
+  struct Entry {
+    Arrival* arrival;
     Index rank;  ///< of the world
   };
 
-  Guests(const Circle& circle, std::span<const Seat> seats) : circle_(circle), seats_(seats) {}
-  Index size() const { return Index(seats_.size()); }
+  Arrivals(const Group& group, std::span<const Entry> entries) : group_(group), arrivals_(entries) {}
+  Index size() const { return Index(arrivals_.size()); }
   template <class T>
   T& at(Index i) const {
-    return static_cast<T&>(*seats_[std::size_t(i)].guest);
+    return static_cast<T&>(*arrivals_[std::size_t(i)].arrival);
   }
-  std::string name(Index i) const { return circle_.name(i); }
+  std::string name(Index i) const { return group_.name(i); }
 
  private:
-  const Circle& circle_;
-  std::span<const Seat> seats_;
+  const Group& group_;
+  std::span<const Entry> arrivals_;
 };
 
 /// A rank at a receive().
@@ -116,13 +117,13 @@ class World : public std::enable_shared_from_this<World> {
   void send(Index from, Index to, Channel channel, std::span<const std::byte> message);
   void receive(Index to, Index from, Channel channel, std::span<std::byte> message);
   std::vector<std::byte> receive(Index to, Index from, Channel channel);
-  /// Comes back when all of the circle have met.
-  bool meet(Index rank, Circle& circle, Guest& guest);
-  /// Those who have come to the meeting that is being held: the members are read once, in order.
-  Guests guests(const Circle& circle);
-  Circle& everybody() { return everybody_; }
-  /// The circle of those who make a communicator of these members, for the next of them who comes.
-  std::shared_ptr<Circle> join(const RankMap& members);
+  /// A collective operation: comes back when all of the group have called it.
+  bool arrive(Index rank, Group& group, Arrival& arrival);
+  /// Everybody's calls of the collective that is being carried out: the members are read once, in order.
+  Arrivals arrivals(const Group& group);
+  Group& everybody() { return everybody_; }
+  /// The group of those who make a communicator of these members, for the next of them who comes.
+  std::shared_ptr<Group> join(const RankMap& members);
   Index new_context() { return ++contexts_; }
   /// `asks`: what the rank would wait for.
   bool yield(Index rank, const Wait* asks = nullptr);
@@ -139,8 +140,8 @@ class World : public std::enable_shared_from_this<World> {
 
   /// Of somebody who waits.
   const Wait& wait_of(Index rank) const { return *tasks_[std::size_t(rank)].wait; }
-  bool meets(Index rank, const Circle& circle) const {
-    return tasks_[std::size_t(rank)].wait && wait_of(rank).meets(circle);
+  bool arrived_at(Index rank, const Group& group) const {
+    return tasks_[std::size_t(rank)].wait && wait_of(rank).arrived_at(group);
   }
   /// For messages that are not the program's own: whose tags are not negative.
   Index private_tag() { return --private_tags_; }
@@ -171,9 +172,9 @@ class World : public std::enable_shared_from_this<World> {
   void live();
   void give_turn(Index rank);
   void work_outside(Index rank);
-  void hold_meeting(Circle& circle);
-  void dismiss(const Circle& circle, const std::exception_ptr& failure);
-  Error stranger(const Circle& circle) const;
+  void carry_out(Group& group);
+  void dismiss(const Group& group, const std::exception_ptr& failure);
+  Error no_member(const Group& group) const;
   void wake_all();
   void count_idle_turn(Index rank, const Wait* asks);
   /// Ends the world with what `make` returns.
@@ -195,11 +196,11 @@ class World : public std::enable_shared_from_this<World> {
   std::size_t settled_ = 0;                   ///< of the first of these it is settled in which order
   std::optional<Fibers> fibers_;
   Index current_ = nobody, returned_ = 0;
-  Circle everybody_;
-  Circle* complete_ = nullptr;       ///< all of whom have come
-  std::vector<Guests::Seat> seats_;  ///< at the meeting that is being held, if who holds it has looked
-  std::multimap<std::pair<Index, Index>, std::shared_ptr<Circle>> in_making_;  ///< by size and first member
-  Index contexts_ = Circle::world;
+  Group everybody_;
+  Group* complete_ = nullptr;              ///< all of whom have come
+  std::vector<Arrivals::Entry> arrivals_;  ///< of the collective that is being carried out, if it has asked for them
+  std::multimap<std::pair<Index, Index>, std::shared_ptr<Group>> in_making_;  ///< by size and first member
+  Index contexts_ = Group::world;
   const std::function<void()>* work_ = nullptr;  ///< that the current rank wants done outside
   std::exception_ptr work_failure_;
   std::uint32_t idle_turn_ = 1;    ///< the number of the one that everybody is to have next

@@ -11,7 +11,7 @@ NodeTraffic::NodeTraffic(int me, std::unique_ptr<ControlBlocks> control, NodeWor
       views_(std::move(work.views)),
       senders_(std::move(work.senders)),
       receivers_(std::move(work.receivers)),
-      touchers_(std::move(work.touchers)),
+      accessors_(std::move(work.accessors)),
       bytes_(work.bytes),
       workspace_bytes_(work.workspace_bytes) {
   if (control_) mine_ = control_->mine();  // none where there is no partner
@@ -36,7 +36,7 @@ NodeTraffic::NodeTraffic(int me, std::unique_ptr<ControlBlocks> control, NodeWor
 
 void NodeTraffic::start(bool at_once) {
   ++move_;
-  awaited_ = touchers_;
+  awaited_ = accessors_;
   for (auto& task : tasks_) task.run = false;
   for (auto& p : partners_) p.left = p.tasks, p.ready = false;
   first_task_ = 0, tasks_done_ = tasks_.empty();

@@ -21,7 +21,7 @@ struct NodeWork {
   std::vector<Task> tasks;
   std::vector<RingSender> senders;
   std::vector<RingReceiver> receivers;
-  std::vector<int> touchers;                        ///< by node rank: who reads or writes the arrays here
+  std::vector<int> accessors;                       ///< by node rank: who reads or writes the arrays here
   std::vector<std::shared_ptr<SegmentView>> views;  ///< what the tasks reach into
   Bytes bytes;
   Index workspace_bytes = 0;  ///< of what the tasks have in common
@@ -85,7 +85,7 @@ class NodeTraffic {
   std::vector<RingReceiver> receivers_;
   bool rings_done_ = true;
 
-  std::vector<int> touchers_;
+  std::vector<int> accessors_;
   std::vector<int> awaited_;  ///< those of them who have not finished with this move
   NodeWork::Bytes bytes_;
   Index workspace_bytes_;

@@ -43,7 +43,7 @@ Routes::Routes(const Communicator& communicator, std::vector<Share*> shares, con
     if (!mine.failure) mine.failure = attempt(work);
     if (!mine.failure) return;
     for (auto& sorted : sorted_) sorted = {};
-    ring_bytes.assign(ring_bytes.size(), 0), partners.clear(), awaited_readers_.clear();
+    ring_bytes.assign(ring_bytes.size(), 0), partners.clear(), accessors_.clear();
   };
   if (communicator.node_size() == 1) {
     here([&] { all_in_messages(); });
@@ -83,7 +83,7 @@ Routes::Routes(const Communicator& communicator, std::vector<Share*> shares, con
 }
 
 void Routes::all_in_messages() {
-  awaited_readers_.clear();
+  accessors_.clear();
   for (std::size_t f = 0; f < shares_.size(); ++f) {
     const auto& transfers = shares_[f]->transfers();
     sorted_[f] = {{}, {}, {}, {}, transfers.outgoing, transfers.incoming};
@@ -142,7 +142,7 @@ Carrier Routes::carrier(std::size_t field, const Transfer& transfer) const {
 
 /// By who carries them. Counts what arrives through rings, and finds those whose flags are needed.
 void Routes::sort(std::vector<Index>& ring_bytes, std::set<int>& partners) {
-  ring_bytes.assign(ring_bytes.size(), 0), partners.clear(), awaited_readers_.clear();
+  ring_bytes.assign(ring_bytes.size(), 0), partners.clear(), accessors_.clear();
   for (std::size_t f = 0; f < shares_.size(); ++f) {
     auto& sorted = sorted_[f] = {};
     const auto& transfers = shares_[f]->transfers();
@@ -153,7 +153,7 @@ void Routes::sort(std::vector<Index>& ring_bytes, std::set<int>& partners) {
         switch (carrier(f, transfer)) {
           case Carrier::pull:
             if (outgoing)
-              awaited_readers_.insert(peer);
+              accessors_.insert(peer);
             else
               sorted.pulled.push_back(transfer);
             break;
@@ -161,7 +161,7 @@ void Routes::sort(std::vector<Index>& ring_bytes, std::set<int>& partners) {
             if (outgoing)
               sorted.pushed.push_back(transfer);
             else
-              awaited_readers_.insert(peer);
+              accessors_.insert(peer);
             break;
           case Carrier::ring:
             if (!outgoing) ring_bytes[std::size_t(peer)] = checked_add(ring_bytes[std::size_t(peer)], transfer.bytes);
@@ -218,7 +218,7 @@ MessageSide Routes::side(bool outgoing) {
 
 NodeTraffic Routes::compile() {
   NodeWork work;
-  work.touchers.assign(awaited_readers_.begin(), awaited_readers_.end());
+  work.accessors.assign(accessors_.begin(), accessors_.end());
   work.views = std::move(views_);
   compile_copies(work);
   compile_rings(work);

@@ -64,7 +64,7 @@ class Routes {
   std::vector<std::shared_ptr<SegmentView>> views_;
   std::vector<Sorted> sorted_;
   std::unique_ptr<ControlBlocks> control_;
-  std::set<int> awaited_readers_;
+  std::set<int> accessors_;
   std::string obstacle_;
 };
 

@@ -29,12 +29,12 @@ int available_processors() {
 }
 
 /// Threads that run one list of tasks each time they are told to, the caller of `finish` helping.
-class Crew {
+class ThreadPool {
  public:
-  Crew(const std::vector<CopyTask>& tasks, int helpers) : tasks_(tasks) {
+  ThreadPool(const std::vector<CopyTask>& tasks, int helpers) : tasks_(tasks) {
     for (int i = 0; i < helpers; ++i) threads_.emplace_back([this] { serve(); });
   }
-  ~Crew() {
+  ~ThreadPool() {
     {
       std::lock_guard lock(mutex_);
       leaving_ = true;
@@ -112,16 +112,16 @@ class TasksMover final : public Mover {
                                                " bytes beyond its arrays, " + "max_mem allows " +
                                                std::to_string(options.max_mem) + "; allow at least that much");
     const auto helpers = moved_ < least_threaded_bytes ? 0 : std::min<Index>(threads, Index(tasks_.size())) - 1;
-    crew_ = std::make_unique<Crew>(tasks_, int(std::max<Index>(helpers, 0)));
+    pool_ = std::make_unique<ThreadPool>(tasks_, int(std::max<Index>(helpers, 0)));
   }
   ~TasksMover() override {
-    if (under_way()) crew_->finish();
+    if (under_way()) pool_->finish();
   }
 
   Index workspace_bytes() const override { return workspace_; }
   Index moved_bytes() const override { return moved_; }
   std::string describe() const override {
-    std::string text = "threads engine, " + std::to_string(crew_->helpers() + 1) + " threads, " +
+    std::string text = "threads engine, " + std::to_string(pool_->helpers() + 1) + " threads, " +
                        std::to_string(tasks_.size()) + " tasks";
     std::vector<std::pair<std::string, Index>> kinds;
     for (const auto& task : tasks_) {
@@ -138,18 +138,18 @@ class TasksMover final : public Mover {
   }
 
  private:
-  void begin() override { crew_->begin(); }
+  void begin() override { pool_->begin(); }
   bool advance() override {
-    if (!crew_->done()) crew_->run_one();
-    if (!crew_->done()) return false;
-    crew_->finish();
+    if (!pool_->done()) pool_->run_one();
+    if (!pool_->done()) return false;
+    pool_->finish();
     return true;
   }
-  void finish() override { crew_->finish(); }
+  void finish() override { pool_->finish(); }
 
   std::vector<CopyTask> tasks_;
   Index moved_ = 0, workspace_;
-  std::unique_ptr<Crew> crew_;
+  std::unique_ptr<ThreadPool> pool_;
 };
 
 }  // namespace
