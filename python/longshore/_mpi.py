@@ -205,7 +205,7 @@ def bind(comm: Any, prepare: Callable[[], tuple[list[_core.Field], dict[str, Any
 def _told(mover: _core.Mover, comm: Any) -> _core.Mover:
     """The mover; a warning where this rank is the one that keeps memory from being shared."""
     if mover.obstacle.startswith(f"rank {comm.Get_rank()}: "):
-        warnings.warn(f"memory is not shared as it might be, so data moves more slowly: {mover.obstacle}", stacklevel=4)
+        warnings.warn(f"memory is not shared as it might be, so data moves more slowly: {mover.obstacle}", stacklevel=6)
     return mover
 
 

@@ -1,7 +1,21 @@
 /// A relation's message cut into packets.
 #include "longshore/copies/packets.hpp"
 
+#include <algorithm>
+
 namespace longshore {
+
+namespace {
+
+/// Stretches of an axis that begin at multiples of so many positions look alike; 0: none do.
+Index alike_every(const PairedRuns& runs) {
+  if (runs.periods().size() != 1) return 0;
+  const auto& period = runs.periods()[0];
+  if (period.repeats > 1 || period.runs.size() != 1) return period.elements_per_period();
+  return period.runs[0].count == 1 ? 1 : period.runs[0].length;
+}
+
+}  // namespace
 
 struct PacketedMessage::Implementation {
   /// One stretch of the cut axis with everything inside it. Outer positions add their offsets.
@@ -11,8 +25,10 @@ struct PacketedMessage::Implementation {
     std::optional<Index> contiguous_source, contiguous_destination;
   };
 
-  std::vector<RelationAxis> outer;  ///< the axes outside the cut one
+  std::vector<RelationAxis> outer;    ///< the axes outside the cut one
+  std::optional<RelationAxis> along;  ///< the cut one, where the first slice is `alike` slices, so many positions each
   std::vector<Slice> slices;
+  Index alike = 1, each = 0;
   Index packets = 0, largest = 0;
 
   struct Offsets {
@@ -36,8 +52,14 @@ struct PacketedMessage::Implementation {
     if (packet < 0 || packet >= packets)
       throw Error(ErrorKind::argument,
                   "packet " + std::to_string(packet) + " is outside [0, " + std::to_string(packets) + ")");
-    const Index n = Index(slices.size());
-    return {slices[packet % n], outer_offsets(packet / n)};
+    const Index n = alike - 1 + Index(slices.size()), k = packet % n;
+    Place found{slices[std::size_t(k < alike ? 0 : k - alike + 1)], outer_offsets(packet / n)};
+    if (k > 0 && k < alike) {
+      const auto first = along->runs.at(0), here = along->runs.at(k * each);
+      found.offsets.source += (here.source - first.source) * along->source_stride;
+      found.offsets.destination += (here.destination - first.destination) * along->destination_stride;
+    }
+    return found;
   }
 };
 
@@ -80,13 +102,23 @@ PacketedMessage::PacketedMessage(const LoopNest& given, Index capacity, Halves h
       if (inner <= capacity) break;
       outer *= relation.axes()[cut].runs.elements();
     }
-    const Index n = relation.axes()[cut].runs.elements();
-    const Index pieces = ceil_div(n, capacity / inner), each = ceil_div(n, pieces);
+    const auto& runs = relation.axes()[cut].runs;
+    const Index n = runs.elements(), fits = capacity / inner, unit = alike_every(runs);
+    Index each = ceil_div(n, ceil_div(n, fits));
+    // What is compiled for one slice does for all that look like it.
+    const bool shares = unit > 0 && unit <= fits;
+    if (shares) each = std::min(ceil_div(each, unit), fits / unit) * unit;
     self->outer.assign(relation.axes().begin(), relation.axes().begin() + Index(cut));
     const LoopNest rest(element, {relation.axes().begin() + Index(cut), relation.axes().end()}, relation.source_base(),
                         relation.destination_base());
-    for (Index first = 0; first < n; first += each) add(rest.restrict(0, first, std::min(first + each, n)));
-    self->packets = outer * Index(self->slices.size());
+    Index first = 0;
+    if (shares && n >= 2 * each) {
+      self->along = rest.axes()[0], self->each = each, self->alike = n / each;
+      add(rest.restrict(0, 0, each));
+      first = self->alike * each;
+    }
+    for (; first < n; first += each) add(rest.restrict(0, first, std::min(first + each, n)));
+    self->packets = outer * (self->alike - 1 + Index(self->slices.size()));
   }
   implementation_ = std::move(self);
 }

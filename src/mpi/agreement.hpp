@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "longshore/core/checked.hpp"
 #include "longshore/core/facts.hpp"
@@ -17,6 +18,10 @@ struct Submission {
   std::optional<Error> failure;
   std::uint64_t digest = 0;
   std::function<Facts()> facts;
+
+  /// Runs `work` unless something has failed already, and keeps its error.
+  template <class Work>
+  void attempt(Work&& work);
 };
 
 using Values = std::array<Index, 3>;
@@ -38,6 +43,11 @@ std::optional<Error> attempt(Work&& work) {
     return Error(ErrorKind::argument, error.what());
   }
   return std::nullopt;
+}
+
+template <class Work>
+void Submission::attempt(Work&& work) {
+  if (!failure) failure = mpi::attempt(std::forward<Work>(work));
 }
 
 /// The same in words.

@@ -92,6 +92,8 @@ Communicator::Communicator(MPI_Comm comm) {
   check_mpi(MPI_Comm_get_attr(world_, MPI_TAG_UB, &bound, &found), "MPI_Comm_get_attr");
   if (found && *bound > 0) tags_ = unsigned(*bound);
   learn_node();
+  // Each process of the node has a few arrays that others use in turns.
+  memory_ = std::make_unique<NodeMemory>(std::max<std::size_t>(64, 4 * node_ranks_.size()));
 }
 
 void Communicator::learn_node() {
@@ -123,6 +125,7 @@ void Communicator::learn_node() {
 Communicator::~Communicator() = default;
 
 void Communicator::release() {
+  memory_->forget_views();
   if (!finalising) {
     if (node_ != MPI_COMM_NULL) MPI_Comm_free(&node_);
     if (world_ != MPI_COMM_NULL) MPI_Comm_free(&world_);

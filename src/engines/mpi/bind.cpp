@@ -89,7 +89,7 @@ std::unique_ptr<Mover> bind(const std::vector<Field>& fields, CommHandle comm, c
   // 1. What we were given: checked here, then compared.
   Submission mine;
   Index element_bytes = 1;
-  mine.failure = attempt([&] {
+  mine.attempt([&] {
     if (failure) throw *failure;
     mine.facts = [&] { return facts_of(shares, options, true); };
     Digest digest;
@@ -105,16 +105,14 @@ std::unique_ptr<Mover> bind(const std::vector<Field>& fields, CommHandle comm, c
     }
     apart.check();
   });
-  const Index max_mem = options.max_mem > 0 ? options.max_mem : Budget::unbounded;
-  const Budget budget(agree(*communicator, mine, {max_mem})[0], element_bytes);
+  const Index own_limit = options.max_mem > 0 ? options.max_mem : Budget::unbounded;
+  const Budget budget(agree(*communicator, mine, {own_limit})[0], element_bytes);
 
-  // 2. The node: what can be seen of each other's memory. 3. Messages for the rest.
-  Routes routes(*communicator, shares, options, budget, mine);
-  MessageTraffic messages = agree_on_exchange(communicator, mine, budget, options, routes);
-
+  // 2. The node: what can be seen of each other's memory, flags and rings.
+  Routes routes(communicator, shares, options, budget, mine);
   std::unique_ptr<Mover> mover;
   CheckedTransfers transfers;
-  mine.failure = attempt([&] {
+  auto make = [&](MessageTraffic messages) {
     if (options.proxy && messages.messages && !threads_may_call_mpi())
       throw Error(ErrorKind::argument,
                   "a proxy has to send MPI messages beside this thread: initialise MPI with MPI_Init_thread and "
@@ -132,8 +130,20 @@ std::unique_ptr<Mover> bind(const std::vector<Field>& fields, CommHandle comm, c
     mover = make_mpi_mover(communicator, routes.compile(), std::move(messages), moved, std::move(memory), obstacle,
                            options.proxy);
     if (options.proxy) mover = make_proxy_mover(std::move(mover));
-  });
-  agree(*communicator, mine);
+  };
+  if (!routes.has_messages() && !routes.is_blocked()) mine.attempt([&] { make({}); });
+
+  // 3. All or none. Where everything is seen to within the nodes, that was all; else there are messages for the rest.
+  const auto [clear, within_nodes, unused] = agree(*communicator, mine, {!routes.is_blocked(), !routes.has_messages()});
+  static_cast<void>(unused);
+  if (!clear || !within_nodes) {
+    mover.reset(), transfers = {};
+    if (!clear) routes.give_way(mine);
+    auto messages = agree_on_exchange(communicator, mine, budget, options, routes);
+    mine.attempt([&] { make(std::move(messages)); });
+    agree(*communicator, mine);
+  }
+  routes.confirm();
   return options.checked ? checked(communicator, std::move(mover), std::move(transfers)) : std::move(mover);
 }
 

@@ -1,9 +1,8 @@
 #include "engines/mpi/node_setup.hpp"
 
 #include <algorithm>
-
-#include "mpi/agreement.hpp"
-#include "mpi/gather.hpp"
+#include <cstring>
+#include <functional>
 
 namespace longshore::mpi {
 
@@ -33,10 +32,14 @@ RingShape shape_ring(Index traffic, Index element_bytes, Index share, Index eage
 
 }  // namespace
 
-ControlBlocks::ControlBlocks(const Communicator& communicator, const std::vector<Index>& ring_bytes,
+ControlBlocks::ControlBlocks(const std::shared_ptr<Communicator>& communicator, const std::vector<Index>& ring_bytes,
                              const std::set<int>& partners, Index element_bytes, Index budget, Index eager_bytes)
-    : me_(communicator.node_rank()), blocks_(std::size_t(communicator.node_size())) {
-  const int n = communicator.node_size();
+    : communicator_(communicator),
+      me_(communicator->node_rank()),
+      partners_(partners.begin(), partners.end()),
+      blocks_(std::size_t(communicator->node_size())) {
+  if (partners_.empty()) return;
+  const int n = communicator->node_size();
   const Index senders = std::count_if(ring_bytes.begin(), ring_bytes.end(), [](Index b) { return b > 0; });
   const Index share = senders ? std::min(node_ring_bytes / n, budget) / senders : 0;
   std::vector<RingShape> shapes(static_cast<std::size_t>(n));
@@ -49,27 +52,36 @@ ControlBlocks::ControlBlocks(const Communicator& communicator, const std::vector
     bytes += shapes[i].bytes();
     ring_bytes_ += shapes[i].bytes();
   }
-  SharedSegment::Address address;
-  auto obstacle = obstacle_to([&] {
-    if (partners.empty()) return;
-    segment_ = SharedSegment::create(bytes);  // all zeros, which is what flags start with
-    blocks_[std::size_t(me_)] = ControlBlock(segment_->data(), n);
-    for (int i = 0; i < n; ++i) mine().ring(i) = shapes[std::size_t(i)];
-    address = segment_->address();
-  });
-  const auto addresses = gather(communicator, Among::node, address);
-  auto has_none = [&](int peer) { return addresses[std::size_t(peer)].descriptor < 0; };
-  if (!obstacle && std::any_of(partners.begin(), partners.end(), has_none)) obstacle = "";  // it says itself why not
-  if (!obstacle)
-    obstacle = obstacle_to([&] {
-      for (const int peer : partners) {
-        views_.push_back(SegmentView::map(addresses[std::size_t(peer)], true));
-        blocks_[std::size_t(peer)] = ControlBlock(views_.back()->data(), n);
-      }
-    });
-  obstacle_ = obstacle_of_node(communicator, obstacle);
-  if (segment_) segment_->seal();
-  if (!usable()) segment_.reset(), views_.clear(), blocks_.assign(blocks_.size(), {}), ring_bytes_ = 0;
+  block_ = communicator->memory().take(bytes);
+  offer_ = {block_.address, block_.offset};
+  // Flags begin with zero.
+  std::memset(static_cast<void*>(block_.data), 0, std::size_t(ControlBlock::header_bytes(n)));
+  blocks_[std::size_t(me_)] = ControlBlock(block_.data);
+  for (int i = 0; i < n; ++i) {
+    const RingShape& shape = mine().ring(i) = shapes[std::size_t(i)];
+    if (shape.slots) std::memset(static_cast<void*>(block_.data + shape.offset), 0, 2 * sizeof(Flag));
+  }
+}
+
+void ControlBlocks::see(const std::vector<ControlOffer>& offers) {
+  for (const int peer : partners_) {
+    const auto& [address, offset] = offers[std::size_t(peer)];
+    views_.push_back(communicator_->memory().view(address, true));
+    blocks_[std::size_t(peer)] = ControlBlock(views_.back()->data() + offset);
+  }
+}
+
+ControlBlocks::~ControlBlocks() {
+  std::function<bool()> unused;
+  if (confirmed_) {
+    for (const int peer : partners_)
+      if (of(peer)) of(peer).gone(me_).store(1, std::memory_order_release);
+    unused = [block = mine(), partners = partners_] {
+      return std::all_of(partners.begin(), partners.end(),
+                         [&](int peer) { return block.gone(peer).load(std::memory_order_acquire) != 0; });
+    };
+  }
+  communicator_->memory().give_back(block_, std::move(unused));
 }
 
 }  // namespace longshore::mpi

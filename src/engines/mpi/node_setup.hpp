@@ -15,56 +15,78 @@ namespace longshore::mpi {
 /// Who carries a motion between two processes of a node, or that it goes through MPI.
 enum class Carrier { pull, push, ring, messages };
 
-/// One process's mailbox and incoming rings, as it lies at the start of its control segment: two flags of its own,
-/// `Flag done[n]` and `RingShape rings[n]` for the n processes of the node, then the rings.
+/// What a mover has at one process for the others of its node, as it lies in that process's memory: two flags of its
+/// own, a line for each of the n processes, then the rings in which they send.
 class ControlBlock {
  public:
   ControlBlock() = default;
-  ControlBlock(std::byte* segment, int node_size) : segment_(segment), node_size_(node_size) {}
-  static Index header_bytes(int node_size) {
-    return ceil_div((Index(sizeof(Flag)) + Index(sizeof(RingShape))) * node_size, 64) * 64 + 2 * Index(sizeof(Flag));
-  }
+  explicit ControlBlock(std::byte* data) : data_(data) {}
+  static Index header_bytes(int node_size) { return 2 * Index(sizeof(Flag)) + node_size * Index(sizeof(FromPeer)); }
   /// The move that the owner has started: its sources may be read and its destinations written.
   Flag& ready() const { return flags()[0]; }
   /// Not 0: the owner's mover has broken off or is gone, and will do no more than it has done.
   Flag& left() const { return flags()[1]; }
   /// The move in which process `from` has finished with the owner's arrays.
-  Flag& done(int from) const { return flags()[2 + from]; }
+  std::atomic<std::uint64_t>& done(int from) const { return line(from).done; }
+  /// Not 0: process `from` will not look at this block again.
+  std::atomic<std::uint64_t>& gone(int from) const { return line(from).gone; }
   /// The ring in which process `from` sends to the owner.
-  RingShape& ring(int from) const { return reinterpret_cast<RingShape*>(&done(node_size_))[from]; }
-  std::byte* segment() const { return segment_; }
-  explicit operator bool() const { return segment_ != nullptr; }
+  RingShape& ring(int from) const { return line(from).ring; }
+  std::byte* data() const { return data_; }
+  explicit operator bool() const { return data_ != nullptr; }
 
  private:
-  Flag* flags() const { return reinterpret_cast<Flag*>(segment_); }
-  std::byte* segment_ = nullptr;
-  int node_size_ = 0;
+  struct alignas(64) FromPeer {
+    std::atomic<std::uint64_t> done{0}, gone{0};
+    RingShape ring;
+  };
+  static_assert(sizeof(FromPeer) == 64);
+  Flag* flags() const { return reinterpret_cast<Flag*>(data_); }
+  FromPeer& line(int from) const { return reinterpret_cast<FromPeer*>(flags() + 2)[from]; }
+  std::byte* data_ = nullptr;
+};
+
+/// What a process asks the others of its node to use of its memory.
+struct ControlOffer {
+  SharedSegment::Address address;
+  Index offset = 0;
 };
 
 /// Every process's control block that this process has to do with.
 class ControlBlocks {
  public:
-  /// Collective over the node. `ring_bytes[i]`: the bytes that process i of the node sends here through a ring in one
-  /// move; `partners`: the processes whose blocks are needed. `budget` bounds the bytes of all rings here. What a
-  /// process sends in a move finds room all at once if it is no more than `eager_bytes`.
-  ControlBlocks(const Communicator& communicator, const std::vector<Index>& ring_bytes, const std::set<int>& partners,
-                Index element_bytes, Index budget, Index eager_bytes = 0);
-  /// False: there is an obstacle to shared control memory, in words; everything goes through MPI.
-  bool usable() const { return obstacle_.empty(); }
-  const std::string& obstacle() const { return obstacle_; }
+  /// `ring_bytes[i]`: the bytes that process i of the node sends here through a ring in one move; `partners`: the
+  /// processes whose blocks are needed, and who need this one. `budget` bounds the bytes of all rings here. What a
+  /// process sends in a move finds room all at once if it is no more than `eager_bytes`. Not collective.
+  ControlBlocks(const std::shared_ptr<Communicator>& communicator, const std::vector<Index>& ring_bytes,
+                const std::set<int>& partners, Index element_bytes, Index budget, Index eager_bytes);
+  /// The blocks of others are let go. This one is used again when all partners have let it go.
+  ~ControlBlocks();
+  ControlBlocks(const ControlBlocks&) = delete;
+  ControlBlocks& operator=(const ControlBlocks&) = delete;
+
+  const ControlOffer& offer() const { return offer_; }
+  /// What everybody of the node offers, all partners something. Throws where a block cannot be mapped.
+  void see(const std::vector<ControlOffer>& offers);
+  /// All partners have seen this block, or will. Before that it is nobody else's affair.
+  void confirm() { confirmed_ = true; }
+
   const ControlBlock& mine() const { return blocks_[std::size_t(me_)]; }
   const ControlBlock& of(int node_rank) const { return blocks_[std::size_t(node_rank)]; }
   Index ring_bytes() const { return ring_bytes_; }
-  /// Of the rings and all else in the control segment.
-  Index held_bytes() const { return segment_ ? segment_->held_bytes() : 0; }
+  /// Of the rings and all else in this process's block.
+  Index held_bytes() const { return block_.bytes; }
 
  private:
+  std::shared_ptr<Communicator> communicator_;
   int me_;
-  std::string obstacle_;
+  std::vector<int> partners_;
   Index ring_bytes_ = 0;
-  std::shared_ptr<SharedSegment> segment_;
+  NodeMemory::Block block_;
+  ControlOffer offer_;
   std::vector<std::shared_ptr<SegmentView>> views_;
   std::vector<ControlBlock> blocks_;
+  bool confirmed_ = false;
 };
 
 }  // namespace longshore::mpi

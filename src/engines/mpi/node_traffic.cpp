@@ -5,7 +5,7 @@
 
 namespace longshore::mpi {
 
-NodeTraffic::NodeTraffic(int me, std::unique_ptr<ControlBlocks> control, NodeWork work)
+NodeTraffic::NodeTraffic(int me, std::shared_ptr<ControlBlocks> control, NodeWork work)
     : me_(me),
       control_(std::move(control)),
       views_(std::move(work.views)),
@@ -67,7 +67,7 @@ void NodeTraffic::finish(const Task& task, const Communicator& communicator) {
     std::atomic_thread_fence(std::memory_order_acquire);  // what was copied was there before this look
     if (partner.block.left().value.load(std::memory_order_acquire) != 0)
       throw given_up(communicator, communicator.world_rank_of(partner.peer));
-    partner.block.done(me_).value.store(move_, std::memory_order_release);
+    partner.block.done(me_).store(move_, std::memory_order_release);
   }
 }
 
@@ -110,7 +110,7 @@ bool NodeTraffic::advance(const Communicator& communicator) {
   if (!tasks_done_ && (!progress || behind_arrivals())) progress |= run_task(communicator);
   if (!awaited_.empty()) {
     const auto finished = std::remove_if(awaited_.begin(), awaited_.end(), [this](int peer) {
-      return mine_.done(peer).value.load(std::memory_order_acquire) >= move_;
+      return mine_.done(peer).load(std::memory_order_acquire) >= move_;
     });
     progress |= finished != awaited_.end();
     awaited_.erase(finished, awaited_.end());

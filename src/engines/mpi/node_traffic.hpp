@@ -31,7 +31,7 @@ struct NodeWork {
 class NodeTraffic {
  public:
   /// `control` may be null where there is nothing but local work.
-  NodeTraffic(int me, std::unique_ptr<ControlBlocks> control, NodeWork work);
+  NodeTraffic(int me, std::shared_ptr<ControlBlocks> control, NodeWork work);
 
   /// What the rings have room for goes out, so that others find it whatever is done here meanwhile; not if it is waited
   /// for `at_once`: then packets leave and arrive in turns, and what two of them touch is still in cache.
@@ -71,7 +71,7 @@ class NodeTraffic {
   void finish(const Task& task, const Communicator& communicator);
 
   int me_;
-  std::unique_ptr<ControlBlocks> control_;
+  std::shared_ptr<ControlBlocks> control_;
   std::vector<std::shared_ptr<SegmentView>> views_;
   ControlBlock mine_;
   std::uint64_t move_ = 0;

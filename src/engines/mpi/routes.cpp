@@ -21,6 +21,19 @@ struct StorageRecord {
   SharedSegment::Address address;
 };
 
+/// What a process tells the others of its node first. Few have more than two arrays that others can see.
+struct NodeRecord {
+  static constexpr std::size_t few = 4;
+  Index count = 0;
+  std::array<StorageRecord, few> first{};
+};
+
+/// What it tells them next.
+struct ControlRecord {
+  ControlOffer offer;
+  Index unseen = 0;  ///< not 0: it cannot map what it needs
+};
+
 Index bytes_of(const std::vector<Transfer>& transfers) {
   Index bytes = 0;
   for (const auto& transfer : transfers) bytes = checked_add(bytes, transfer.bytes);
@@ -29,79 +42,126 @@ Index bytes_of(const std::vector<Transfer>& transfers) {
 
 }  // namespace
 
-Routes::Routes(const Communicator& communicator, std::vector<Share*> shares, const Options& options,
+Routes::Routes(const std::shared_ptr<Communicator>& communicator, std::vector<Share*> shares, const Options& options,
                const Budget& budget, Submission& mine)
     : communicator_(communicator),
       shares_(std::move(shares)),
       options_(options),
-      me_(communicator.node_rank()),
-      sorted_(shares_.size()) {
-  // Who fails goes on with nothing to move, and says so when all agree: nobody waits for it.
-  std::vector<Index> ring_bytes(std::size_t(communicator.node_size()));
-  std::set<int> partners;
-  auto here = [&](auto&& work) {
-    if (!mine.failure) mine.failure = attempt(work);
-    if (!mine.failure) return;
-    for (auto& sorted : sorted_) sorted = {};
-    ring_bytes.assign(ring_bytes.size(), 0), partners.clear(), accessors_.clear();
-  };
-  if (communicator.node_size() == 1) {
-    here([&] { all_in_messages(); });
+      me_(communicator->node_rank()),
+      budget_(budget),
+      sorted_(shares_.size()),
+      ring_bytes_(std::size_t(communicator->node_size())) {
+  if (communicator_->node_size() == 1) {
+    here(mine, [&] { all_in_messages(); });
     return;
   }
+  share_storage(mine);
+  here(mine, [&] { sort(); });
+  make_control(mine);
+}
 
-  if (options.node == NodePath::automatic || options.node == NodePath::direct) share_storage();
-  here([&] { sort(ring_bytes, partners); });
-  if (!storage_.empty()) {
-    obstacle_ = obstacle_of_node(communicator, obstacle_to([&] { map_storage(); }));
-    if (!obstacle_.empty()) {
-      storage_.clear(), views_.clear();
-      here([&] { sort(ring_bytes, partners); });
-    }
-  }
-  bool messages_too = false;
-  Index element_bytes = 1, eager_bytes = 0;
-  for (std::size_t f = 0; f < shares_.size(); ++f) {
-    messages_too |= !sorted_[f].message_out.empty() || !sorted_[f].message_in.empty();
-    element_bytes = std::max(element_bytes, shares_[f]->element_bytes());
-    eager_bytes = std::max(eager_bytes, shares_[f]->eager_bytes());
-  }
-  control_ = std::make_unique<ControlBlocks>(communicator, ring_bytes, partners, element_bytes,
-                                             budget.rings(messages_too), eager_bytes);
-  if (!control_->usable()) {  // neither flags nor rings: all through MPI
-    obstacle_ = control_->obstacle();
-    control_.reset(), storage_.clear(), views_.clear();
-    here([&] { all_in_messages(); });
-    return;
-  }
-  here([&] {
-    for (auto& sorted : sorted_) {
-      leave_to_messages(sorted.ring_out, sorted.message_out, true);
-      leave_to_messages(sorted.ring_in, sorted.message_in, false);
-    }
-  });
+/// Who fails goes on with nothing to move, and says so when all agree: nobody waits for it.
+template <class Work>
+void Routes::here(Submission& mine, Work&& work) {
+  mine.attempt(work);
+  if (!mine.failure) return;
+  for (auto& sorted : sorted_) sorted = {};
+  ring_bytes_.assign(ring_bytes_.size(), 0), partners_.clear(), accessors_.clear();
 }
 
 void Routes::all_in_messages() {
-  accessors_.clear();
+  control_.reset(), storage_.clear(), views_.clear();
+  ring_bytes_.assign(ring_bytes_.size(), 0), partners_.clear(), accessors_.clear();
   for (std::size_t f = 0; f < shares_.size(); ++f) {
     const auto& transfers = shares_[f]->transfers();
     sorted_[f] = {{}, {}, {}, {}, transfers.outgoing, transfers.incoming};
   }
 }
 
-void Routes::share_storage() {
-  std::vector<StorageRecord> mine;
-  for (std::size_t f = 0; f < shares_.size(); ++f)
-    for (const auto side : {Side::source, Side::destination})
-      for (const auto& [rank, data, memory] : shares_[f]->storage(side))
-        if (const auto segment = std::dynamic_pointer_cast<const SharedSegment>(memory))
-          mine.push_back({Index(f), Index(side), rank, data - segment->data(), segment->address()});
-  for (const auto& record : gather_lists(communicator_, Among::node, mine))
+void Routes::share_storage(Submission& mine) {
+  std::vector<StorageRecord> records;
+  mine.attempt([&] {
+    if (options_.node != NodePath::automatic && options_.node != NodePath::direct) return;
+    for (std::size_t f = 0; f < shares_.size(); ++f)
+      for (const auto side : {Side::source, Side::destination})
+        for (const auto& [rank, data, memory] : shares_[f]->storage(side))
+          if (const auto segment = std::dynamic_pointer_cast<const SharedSegment>(memory))
+            records.push_back({Index(f), Index(side), rank, data - segment->data(), segment->address()});
+  });
+  if (mine.failure) records.clear();
+  NodeRecord told{Index(records.size()), {}};
+  std::copy_n(records.begin(), std::min(records.size(), NodeRecord::few), told.first.begin());
+  const auto all = gather(*communicator_, Among::node, told);
+  std::vector<StorageRecord> everybodys;
+  bool many = false;
+  for (const auto& one : all) {
+    many |= one.count > Index(NodeRecord::few);
+    everybodys.insert(everybodys.end(), one.first.begin(),
+                      one.first.begin() + std::min<Index>(one.count, NodeRecord::few));
+  }
+  if (many) everybodys = gather_lists(*communicator_, Among::node, records);
+  for (const auto& record : everybodys)
     storage_[{std::size_t(record.field), Side(record.side), record.rank}] = {record.address, record.offset, nullptr};
 }
 
+/// Sees to flags and rings, when all that can be seen has been mapped. Where a process of the node cannot map what it
+/// needs, all do without.
+void Routes::make_control(Submission& mine) {
+  while (true) {
+    auto unseen = mine.failure ? std::nullopt : obstacle_to([&] { map_storage(); });
+    blocked_.reset(), control_.reset();
+    bool messages_too = false;
+    Index eager_bytes = 0;
+    for (std::size_t f = 0; f < shares_.size(); ++f) {
+      messages_too |= !sorted_[f].message_out.empty() || !sorted_[f].message_in.empty();
+      eager_bytes = std::max(eager_bytes, shares_[f]->eager_bytes());
+    }
+    blocked_ = obstacle_to([&] {
+      control_ = std::make_shared<ControlBlocks>(communicator_, ring_bytes_, partners_, budget_.element_bytes,
+                                                 budget_.rings(messages_too), eager_bytes);
+    });
+    const auto told = gather(*communicator_, Among::node,
+                             ControlRecord{control_ ? control_->offer() : ControlOffer(), unseen.has_value()});
+    if (std::any_of(told.begin(), told.end(), [](const auto& one) { return one.unseen != 0; })) {
+      obstacle_ = obstacle_of_node(*communicator_, unseen);
+      storage_.clear(), views_.clear();
+      here(mine, [&] { sort(); });
+      continue;
+    }
+    if (blocked_) return;
+    std::vector<ControlOffer> offers;
+    for (const auto& one : told) offers.push_back(one.offer);
+    const auto has_none = [&](int peer) { return offers[std::size_t(peer)].address.descriptor < 0; };
+    if (std::any_of(partners_.begin(), partners_.end(), has_none)) {
+      blocked_ = "";  // it says itself why
+      return;
+    }
+    blocked_ = obstacle_to([&] { control_->see(offers); });
+    if (blocked_) return;
+    return here(mine, [&] {
+      for (auto& sorted : sorted_) {
+        leave_to_messages(sorted.ring_out, sorted.message_out, true);
+        leave_to_messages(sorted.ring_in, sorted.message_in, false);
+      }
+    });
+  }
+}
+
+void Routes::give_way(Submission& mine) {
+  const auto why = obstacle_of_node(*communicator_, blocked_);
+  if (why.empty()) return;
+  obstacle_ = why;
+  blocked_.reset();
+  here(mine, [&] { all_in_messages(); });
+}
+
+bool Routes::has_messages() const {
+  return std::any_of(sorted_.begin(), sorted_.end(),
+                     [](const Sorted& one) { return !one.message_out.empty() || !one.message_in.empty(); });
+}
+
 void Routes::map_storage() {
+  if (storage_.empty()) return;
   using Place = std::array<std::int64_t, 3>;  // several storages may lie in one segment
   auto place_of = [](const SharedSegment::Address& at) { return Place{at.process, at.descriptor, at.offset}; };
   std::map<Storage*, bool> needed;  // whether it is written
@@ -117,7 +177,7 @@ void Routes::map_storage() {
   for (const auto& [storage, writes] : needed) {
     auto& view = views[place_of(storage->address)];
     if (!view) {
-      view = SegmentView::map(storage->address, written[place_of(storage->address)]);
+      view = communicator_->memory().view(storage->address, written[place_of(storage->address)]);
       views_.push_back(view);
     }
     storage->data = view->data() + storage->offset;
@@ -126,7 +186,7 @@ void Routes::map_storage() {
 
 /// The same answer on both ends.
 Carrier Routes::carrier(std::size_t field, const Transfer& transfer) const {
-  if (communicator_.node_rank_of(transfer.peer) < 0) return Carrier::messages;
+  if (communicator_->node_rank_of(transfer.peer) < 0) return Carrier::messages;
   const Share& share = *shares_[field];
   auto visible = [&](Side side) {
     return !storage_.empty() && storage_.count({field, side, share.place(side, transfer).rank}) > 0;
@@ -141,15 +201,15 @@ Carrier Routes::carrier(std::size_t field, const Transfer& transfer) const {
 }
 
 /// By who carries them. Counts what arrives through rings, and finds those whose flags are needed.
-void Routes::sort(std::vector<Index>& ring_bytes, std::set<int>& partners) {
-  ring_bytes.assign(ring_bytes.size(), 0), partners.clear(), accessors_.clear();
+void Routes::sort() {
+  ring_bytes_.assign(ring_bytes_.size(), 0), partners_.clear(), accessors_.clear();
   for (std::size_t f = 0; f < shares_.size(); ++f) {
     auto& sorted = sorted_[f] = {};
     const auto& transfers = shares_[f]->transfers();
     for (const bool outgoing : {true, false})
       for (const auto& transfer : outgoing ? transfers.outgoing : transfers.incoming) {
-        const int peer = communicator_.node_rank_of(transfer.peer);
-        if (peer >= 0) partners.insert(peer);  // who gives up tells those that messages come from, too
+        const int peer = communicator_->node_rank_of(transfer.peer);
+        if (peer >= 0) partners_.insert(peer);  // who gives up tells those that messages come from, too
         switch (carrier(f, transfer)) {
           case Carrier::pull:
             if (outgoing)
@@ -164,7 +224,7 @@ void Routes::sort(std::vector<Index>& ring_bytes, std::set<int>& partners) {
               accessors_.insert(peer);
             break;
           case Carrier::ring:
-            if (!outgoing) ring_bytes[std::size_t(peer)] = checked_add(ring_bytes[std::size_t(peer)], transfer.bytes);
+            if (!outgoing) ring_bytes_[std::size_t(peer)] = checked_add(ring_bytes_[std::size_t(peer)], transfer.bytes);
             (outgoing ? sorted.ring_out : sorted.ring_in).push_back(transfer);
             break;
           case Carrier::messages: (outgoing ? sorted.message_out : sorted.message_in).push_back(transfer); break;
@@ -176,7 +236,7 @@ void Routes::sort(std::vector<Index>& ring_bytes, std::set<int>& partners) {
 /// Those of processes for which there was no room for a ring.
 void Routes::leave_to_messages(std::vector<Transfer>& rings, std::vector<Transfer>& messages, bool outgoing) {
   const auto first = std::stable_partition(rings.begin(), rings.end(), [&](const Transfer& transfer) {
-    const int peer = communicator_.node_rank_of(transfer.peer);
+    const int peer = communicator_->node_rank_of(transfer.peer);
     return (outgoing ? control_->of(peer).ring(me_) : control_->mine().ring(peer)).slots > 0;
   });
   messages.insert(messages.end(), first, rings.end());
@@ -219,11 +279,11 @@ MessageSide Routes::side(bool outgoing) {
 NodeTraffic Routes::compile() {
   NodeWork work;
   work.accessors.assign(accessors_.begin(), accessors_.end());
-  work.views = std::move(views_);
+  work.views = views_;
   compile_copies(work);
   compile_rings(work);
   for (const auto* share : shares_) work.workspace_bytes = checked_add(work.workspace_bytes, share->programs_bytes());
-  return NodeTraffic(me_, std::move(control_), std::move(work));
+  return NodeTraffic(me_, control_, std::move(work));
 }
 
 /// The storage at the other end of a transfer, where it has been mapped.
@@ -257,7 +317,7 @@ void Routes::compile_copies(NodeWork& work) {
     for (const auto direction : {Direction::pull, Direction::push})
       for (auto& copy : share.copies(direction == Direction::pull ? pulled : pushed, direction, task_bytes)) {
         std::vector<int> peers;
-        for (const int peer : copy.peers) peers.push_back(communicator_.node_rank_of(peer));
+        for (const int peer : copy.peers) peers.push_back(communicator_->node_rank_of(peer));
         work.tasks.push_back({std::move(copy), std::move(peers)});
       }
   }
@@ -268,7 +328,7 @@ std::map<int, std::vector<std::unique_ptr<Message>>> Routes::ring_messages(bool 
   const auto end = outgoing ? MessageEnd::assembly : MessageEnd::disassembly;
   for (std::size_t f = 0; f < shares_.size(); ++f)
     for_each_peer(outgoing ? sorted_[f].ring_out : sorted_[f].ring_in, [&](int peer, auto transfers) {
-      const int there = communicator_.node_rank_of(peer);
+      const int there = communicator_->node_rank_of(peer);
       const RingShape shape = outgoing ? control_->of(there).ring(me_) : control_->mine().ring(there);
       for (auto& message : shares_[f]->messages(transfers, end, {shape.slot_bytes, true}))
         messages[there].push_back(std::move(message));
@@ -280,12 +340,12 @@ void Routes::compile_rings(NodeWork& work) {
   for (auto& [peer, messages] : ring_messages(true)) {
     const auto block = control_->of(peer);
     const RingShape shape = block.ring(me_);
-    work.senders.emplace_back(Ring(block.segment(), shape), peer, joined(std::move(messages), shape.slot_bytes));
+    work.senders.emplace_back(Ring(block.data(), shape), peer, joined(std::move(messages), shape.slot_bytes));
   }
   for (auto& [peer, messages] : ring_messages(false)) {
     const auto block = control_->mine();
     const RingShape shape = block.ring(peer);
-    work.receivers.emplace_back(Ring(block.segment(), shape), peer, joined(std::move(messages), shape.slot_bytes));
+    work.receivers.emplace_back(Ring(block.data(), shape), peer, joined(std::move(messages), shape.slot_bytes));
   }
   for (const auto& sorted : sorted_)
     work.bytes.sent += bytes_of(sorted.ring_out), work.bytes.received += bytes_of(sorted.ring_in);

@@ -13,11 +13,18 @@ namespace longshore::mpi {
 class Routes {
  public:
   /// Collective over the node: finds out who can see whose memory, and who carries what. What neither is seen nor has a
-  /// ring is left over for messages. What fails here is left in `mine`, to be told when all agree next. Shares must
-  /// have been resolved, unless something has failed.
-  Routes(const Communicator& communicator, std::vector<Share*> shares, const Options& options, const Budget& budget,
-         Submission& mine);
+  /// ring is left over for messages. What fails here is left in `mine`, to be told when all agree next. Shares have
+  /// been resolved.
+  Routes(const std::shared_ptr<Communicator>& communicator, std::vector<Share*> shares, const Options& options,
+         const Budget& budget, Submission& mine);
 
+  /// Whether anything of this process goes through MPI.
+  bool has_messages() const;
+  /// Whether this process cannot see the flags of one that it needs.
+  bool is_blocked() const { return blocked_.has_value(); }
+  /// Collective over the node, where some process of any node is blocked: on a node that has such a process everything
+  /// goes through MPI.
+  void give_way(Submission& mine);
   /// To seeing each other's memory, in words; empty where there is none.
   const std::string& obstacle() const { return obstacle_; }
   Index ring_bytes() const { return control_ ? control_->ring_bytes() : 0; }
@@ -27,8 +34,12 @@ class Routes {
   /// How many processes there is something for (from) through MPI, in ascending order.
   std::vector<int> receivers() const { return peers(true); }
   std::vector<int> senders() const { return peers(false); }
-  /// Makes the copy programs. Not collective, so that it may fail. Call it once.
+  /// Makes the copy programs. Not collective, so that it may fail.
   NodeTraffic compile();
+  /// All have agreed: flags and rings are in use.
+  void confirm() {
+    if (control_) control_->confirm();
+  }
 
  private:
   /// One field's transfers by who carries them, each list by peers.
@@ -43,9 +54,12 @@ class Routes {
   };
   using StorageKey = std::tuple<std::size_t, Side, Index>;  ///< field, side, rank
 
-  void share_storage();
+  template <class Work>
+  void here(Submission& mine, Work&& work);
+  void share_storage(Submission& mine);
   void map_storage();
-  void sort(std::vector<Index>& ring_bytes, std::set<int>& partners);
+  void sort();
+  void make_control(Submission& mine);
   void all_in_messages();
   void leave_to_messages(std::vector<Transfer>& rings, std::vector<Transfer>& messages, bool outgoing);
   Carrier carrier(std::size_t field, const Transfer& transfer) const;
@@ -56,15 +70,18 @@ class Routes {
   std::vector<int> peers(bool outgoing) const;
   std::map<int, std::vector<std::unique_ptr<Message>>> ring_messages(bool outgoing);
 
-  const Communicator& communicator_;
+  const std::shared_ptr<Communicator> communicator_;
   std::vector<Share*> shares_;
   const Options& options_;
   int me_;
+  Budget budget_;
   std::map<StorageKey, Storage> storage_;
   std::vector<std::shared_ptr<SegmentView>> views_;
   std::vector<Sorted> sorted_;
-  std::unique_ptr<ControlBlocks> control_;
-  std::set<int> accessors_;
+  std::vector<Index> ring_bytes_;  ///< by node rank: what arrives here through rings
+  std::set<int> partners_, accessors_;
+  std::shared_ptr<ControlBlocks> control_;
+  std::optional<std::string> blocked_;  ///< by what, in words; none where it is another process's affair
   std::string obstacle_;
 };
 

@@ -10,6 +10,7 @@ import resource
 import longshore as ls
 import numpy as np
 from checks import ME, WORLD, P, check, raises_everywhere
+from longshore import _mpi
 from mpi4py import MPI
 
 SHAPE = (56, 18)  # every rank owns some of it, at any of the tested numbers of ranks
@@ -321,18 +322,22 @@ def machine_forbids_sharing():
     for shared in (False, True):
         a, b = arrays(src, dst, shared=shared)
         plan.bind(a, b, comm=WORLD, node="messages")()  # MPI has opened what it needs
+        comm = WORLD.Dup()  # which movers have no memory with yet
+        _mpi.together(comm, int)
         b[...] = 0
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         if ME == P - 1:
             resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
         try:
             assert ls.empty(src, "f8", comm=WORLD).shape == a.shape  # ordinary memory instead
-            mover = plan.bind(a, b, comm=WORLD)
+            mover = plan.bind(a, b, comm=comm)
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
         mover()
         assert right(dst, b)
         assert "MPI messages" in mover.path, mover.path
+        del mover
+        comm.Free()
 
 
 @check
