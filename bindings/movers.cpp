@@ -1,5 +1,6 @@
 #include "longshore/movers/mover.hpp"
 
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 
 #include <cstring>
@@ -10,6 +11,28 @@
 namespace longshore::python {
 
 namespace {
+
+/// Where an array of NumPy's lies.
+struct Described {
+  std::uintptr_t address = 0;
+  std::vector<Index> shape, strides;
+  bool read_only = false;
+
+  explicit Described(PyObject* array) {
+    if (Py_buffer now; PyObject_GetBuffer(array, &now, PyBUF_STRIDES) == 0) {
+      address = reinterpret_cast<std::uintptr_t>(now.buf), read_only = now.readonly != 0;
+      shape.assign(now.shape, now.shape + now.ndim), strides.assign(now.strides, now.strides + now.ndim);
+      PyBuffer_Release(&now);
+      return;
+    }
+    PyErr_Clear();  // dates and other types that buffers do not know
+    const nb::handle given(array);
+    const auto data = nb::cast<std::pair<std::uintptr_t, bool>>(given.attr("__array_interface__")["data"]);
+    address = data.first, read_only = data.second;
+    shape = nb::cast<std::vector<Index>>(given.attr("shape"));
+    strides = nb::cast<std::vector<Index>>(given.attr("strides"));
+  }
+};
 
 /// An array of Python's. C++ may look at it, and let go of it, on any thread.
 class PythonArray final : public Keeper {
@@ -24,17 +47,9 @@ class PythonArray final : public Keeper {
   /// NumPy resizes an array that others refer to, if told not to look for them.
   std::string change() const override {
     nb::gil_scoped_acquire gil;
-    std::vector<Index> shape;
-    bool moved = false;
-    if (Py_buffer now; PyObject_GetBuffer(array_, &now, PyBUF_STRIDES) == 0) {
-      shape.assign(now.shape, now.shape + now.ndim), moved = now.buf != data_;
-      PyBuffer_Release(&now);
-    } else {  // dates and other types that buffers do not know
-      PyErr_Clear();
-      const nb::object interface = nb::handle(array_).attr("__array_interface__");
-      shape = nb::cast<std::vector<Index>>(interface["shape"]);
-      moved = nb::cast<std::uintptr_t>(interface["data"][0]) != reinterpret_cast<std::uintptr_t>(data_);
-    }
+    const Described now(array_);
+    const auto& shape = now.shape;
+    const bool moved = now.address != reinterpret_cast<std::uintptr_t>(data_);
     if (shape != shape_) return "was resized from " + Point(shape_).to_string() + " to " + Point(shape).to_string();
     return moved ? "was given other memory" : "";
   }
@@ -99,14 +114,13 @@ void bind_movers(nb::module_& module) {
                          "A rank's local array: address, shape, strides in bytes, and who owns the memory.")
       .def(
           "__init__",
-          [](LocalArray* self, std::uintptr_t data, std::vector<Index> shape, std::vector<Index> strides,
-             bool read_only, nb::object owner) {
-            const auto begin = reinterpret_cast<std::byte*>(data);
-            std::shared_ptr<const Keeper> keeper;
-            if (!owner.is_none()) keeper = std::make_shared<PythonArray>(std::move(owner), begin, shape);
-            new (self) LocalArray{begin, std::move(shape), std::move(strides), read_only, std::move(keeper)};
+          [](LocalArray* self, nb::object array) {
+            const Described described(array.ptr());
+            const auto begin = reinterpret_cast<std::byte*>(described.address);
+            auto keeper = std::make_shared<PythonArray>(std::move(array), begin, described.shape);
+            new (self) LocalArray{begin, described.shape, described.strides, described.read_only, std::move(keeper)};
           },
-          nb::arg("data"), nb::arg("shape"), nb::arg("strides"), nb::arg("read_only"), nb::arg("owner").none());
+          nb::arg("array"), "Of a NumPy array.");
 
   nb::class_<Part>(module, "Part", "A layout rank's array, and the Memory that it lies in, or None.")
       .def(

@@ -55,6 +55,7 @@
 #include "longshore/relations/packed_list.hpp"
 #include "longshore/relations/paired_runs.hpp"
 #include "longshore/relations/reduction.hpp"
+#include "longshore/relations/update.hpp"
 #include "longshore/sequences/affine_run.hpp"
 #include "longshore/sequences/bitmap.hpp"
 #include "longshore/sequences/elias_fano.hpp"

@@ -62,9 +62,7 @@ def as_array(value: Any) -> np.ndarray:
 
 def local_array(array: np.ndarray) -> _core.LocalArray:
     """What the engines need to know of an array. They keep it alive."""
-    return _core.LocalArray(
-        array.__array_interface__["data"][0], list(array.shape), list(array.strides), not array.flags.writeable, array
-    )
+    return _core.LocalArray(array)
 
 
 def index_array(values: Any, name: str, columns: int) -> tuple[np.ndarray, int, int, bool]:

@@ -69,7 +69,9 @@ class TaskMaker {
     const auto relation = plan_.relation(motion);
     const auto how = program_options(motion.destination);
     auto add = [&](const LoopNest& part) {
-      tasks_.push_back({CopyTask::Single{CopyProgram(part, how), destination, source},
+      if (part.empty()) return;
+      const auto first = part.at(0);
+      tasks_.push_back({CopyTask::Single{program(part, how), destination + first.destination, source + first.source},
                         {motion.source},
                         {motion.destination},
                         part.bytes()});
@@ -149,9 +151,26 @@ class TaskMaker {
             options_.combine};
   }
 
+  /// Few differ in anything but where they begin.
+  std::shared_ptr<const CopyProgram> program(const LoopNest& part, const CopyProgram::Options& how) {
+    constexpr std::size_t looked_at = 8;
+    auto nest = part.from_origin();
+    for (std::size_t k = known_.size(); k-- > 0 && known_.size() - k <= looked_at;)
+      if (known_[k].stores == how.stores && known_[k].nest == nest) return known_[k].program;
+    auto made = std::make_shared<const CopyProgram>(nest, how);
+    known_.push_back({how.stores, std::move(nest), made});
+    return made;
+  }
+
+  struct Known {
+    Stores stores;
+    LoopNest nest;
+    std::shared_ptr<const CopyProgram> program;
+  };
   const MotionPlan& plan_;
   const CopyTaskOptions& options_;
   std::vector<CopyTask>& tasks_;
+  std::vector<Known> known_;
 };
 
 }  // namespace
@@ -213,7 +232,7 @@ std::vector<CopyTask> copy_tasks(const MotionPlan& plan, const std::vector<Visib
 namespace {
 
 struct Execute {
-  void operator()(const CopyTask::Single& w) const { w.program.run(w.destination, w.source); }
+  void operator()(const CopyTask::Single& w) const { w.program->run(w.destination, w.source); }
   void operator()(const CopyTask::Joint& w) const { w.copy.run(w.shared, w.members); }
   void operator()(const CopyTask::Batch& w) const {
     for (const auto& s : w.stretches)
@@ -225,7 +244,7 @@ struct Execute {
 };
 
 struct Describe {
-  std::string operator()(const CopyTask::Single& w) const { return w.program.describe(); }
+  std::string operator()(const CopyTask::Single& w) const { return w.program->describe(); }
   std::string operator()(const CopyTask::Joint& w) const { return w.copy.describe(); }
   std::string operator()(const CopyTask::Batch& w) const {
     const auto words = w.stretches.front().program->describe();
@@ -234,7 +253,8 @@ struct Describe {
 };
 
 struct WorkspaceBytes {
-  Index operator()(const CopyTask::Single& w) const { return w.program.workspace_bytes(); }
+  /// Its part of what it shares with other tasks.
+  Index operator()(const CopyTask::Single& w) const { return w.program->workspace_bytes() / w.program.use_count(); }
   Index operator()(const CopyTask::Joint& w) const { return w.copy.workspace_bytes(); }
   Index operator()(const CopyTask::Batch& w) const {
     return Index(w.stretches.capacity() *

@@ -1,5 +1,5 @@
-/// mpi: `NodeMemory`, the shared memory in which a communicator's movers have their flags and rings at this process, and
-/// what this process has mapped of others: made once, used again and again, gone with the communicator.
+/// mpi: `NodeMemory`, the shared memory in which a communicator's movers have their flags and rings at this process,
+/// and what this process has mapped of others: made once, used again and again, gone with the communicator.
 #pragma once
 
 #include <functional>

@@ -76,6 +76,12 @@ LoopNest LoopNest::assembly() const {
 
 LoopNest LoopNest::disassembly() const { return inverse().assembly().inverse(); }
 
+LoopNest LoopNest::from_origin() const {
+  std::vector<RelationAxis> axes;
+  for (const auto& axis : axes_) axes.push_back({axis.runs.from_origin(), axis.source_stride, axis.destination_stride});
+  return LoopNest(element_bytes_, std::move(axes));
+}
+
 LoopNest LoopNest::inverse() const {
   auto axes = axes_;
   for (auto& axis : axes) axis = {axis.runs.inverse(), axis.destination_stride, axis.source_stride};

@@ -168,6 +168,16 @@ PairedRuns PairedRuns::restrict(Index first, Index last) const {
   return PairedRuns(std::move(out));
 }
 
+PairedRuns PairedRuns::from_origin() const {
+  PairedRuns moved = *this;
+  if (empty()) return moved;
+  const Pair first = at(0);
+  for (auto& period : moved.periods_)
+    for (auto& run : period.runs)
+      run.global -= first.global, run.source -= first.source, run.destination -= first.destination;
+  return moved;
+}
+
 PairedRuns PairedRuns::inverse() const {
   PairedRuns result = *this;
   for (auto& period : result.periods_) {

@@ -1,6 +1,7 @@
 // Address relations of every sort against the plain set of their pairs: algebra, programs, encodings.
 #include "support/generators.hpp"
 
+#include <cstring>
 #include <set>
 #include <string>
 
@@ -245,6 +246,41 @@ RC_GTEST_PROP(RelationProgram, is_the_twin_of_move_plain, ()) {
   RC_ASSERT(program.destination_extent() == relation.destination_extent());
   RC_ASSERT(!program.describe().empty() && program.workspace_bytes() > 0);
   RC_ASSERT_THROWS_AS(program.run(0, relation.elements() + 1, nullptr, nullptr), Error);
+}
+
+RC_GTEST_PROP(RelationProgram, scales_what_it_moves, ()) {
+  const auto type =
+      *rc::gen::elementOf(std::vector{ElementType::uint8, ElementType::int16, ElementType::uint32, ElementType::int64});
+  const auto sample = draw_sample(element_size(type));
+  const auto relation = draw_form(sample);
+  ScalarBytes alpha{}, beta{};
+  alpha[0] = std::byte(draw(0, 3)), beta[0] = std::byte(draw(0, 3));
+  const Combine combine(type, alpha, beta, chance(50));
+  Field source(sample.pairs, &OffsetPair::source, sample.element, true);
+  const Field before(sample.pairs, &OffsetPair::destination, sample.element, false);
+  auto options = draw_options();
+  options.combine = combine;
+  const RelationProgram program(relation, options);
+  auto check = [&](Index first, Index last) {
+    auto some = before, plain = before;
+    if (first == 0 && last == relation.elements())
+      program.run(some.data(), source.data());
+    else
+      program.run(first, last, some.data(), source.data());
+    for (const auto& pair : slice(sample.pairs, first, last)) {
+      std::byte* const to = plain.data() + pair.destination;
+      if (combine.is_copy())
+        std::memcpy(to, source.data() + pair.source, std::size_t(sample.element));
+      else
+        combine.apply(to, source.data() + pair.source, {sample.element});
+    }
+    RC_ASSERT(some == plain);
+  };
+  check(0, relation.elements());
+  for (int k = 0; k < 4; ++k) {
+    const auto [first, last] = draw_stretch(relation.elements());
+    check(first, last);
+  }
 }
 
 RC_GTEST_PROP(Assembler, stretches_that_make_the_whole, ()) {

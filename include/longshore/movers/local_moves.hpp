@@ -32,7 +32,7 @@ struct VisiblePart {
 /// Work that can be done by itself. Tasks of one list write disjoint memory.
 struct CopyTask {
   struct Single {
-    CopyProgram program;
+    std::shared_ptr<const CopyProgram> program;  ///< motions that are alike but for where they begin share it
     std::byte* destination;
     const std::byte* source;
   };

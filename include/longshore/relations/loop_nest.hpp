@@ -55,6 +55,9 @@ class LoopNest {
   /// Message -> destination: what the receiver needs.
   LoopNest disassembly() const;
   LoopNest inverse() const;
+  /// The same relation moved so that its first pair is (0, 0): relations that are alike but for where they begin become
+  /// equal.
+  LoopNest from_origin() const;
   /// The pairs whose position on axis `axis` lies in [first, last).
   LoopNest restrict(std::size_t axis, Index first, Index last) const;
   /// The pairs at the message's positions [first, last): nests
