@@ -30,6 +30,15 @@ std::vector<Index> blocks_of(const FloorPlan& blocks, std::optional<Index> rank)
 
 }  // namespace
 
+std::size_t position_of(const std::vector<Index>& blocks, Index block) {
+  if (blocks.empty() || block < blocks.front() || block > blocks.back())
+    return std::size_t(std::lower_bound(blocks.begin(), blocks.end(), block) - blocks.begin());
+  const double along = double(block - blocks.front()) / double(std::max<Index>(1, blocks.back() - blocks.front()));
+  const auto guess = std::size_t(along * double(blocks.size() - 1) + 0.5);
+  if (blocks[guess] == block) return guess;
+  return std::size_t(std::lower_bound(blocks.begin(), blocks.end(), block) - blocks.begin());
+}
+
 GridPlaces XArray::places(const FloorPlan& blocks, std::optional<Index> rank, const GridFormat& format) {
   GridPlaces places;
   places.blocks = blocks_of(blocks, rank);
@@ -110,8 +119,8 @@ const std::vector<std::shared_ptr<const Keeper>>& XArray::keepers() const& {
 }
 
 const Grid& XArray::grid(Index block) const& {
-  const auto place = std::lower_bound(owned().begin(), owned().end(), block);
-  if (place != owned().end() && *place == block) return grids_->grids[std::size_t(place - owned().begin())];
+  const auto place = position_of(owned(), block);
+  if (place < owned().size() && owned()[place] == block) return grids_->grids[place];
   const Index owner = blocks_.owner(block);  // throws where there is no such block
   throw Error(ErrorKind::argument, "block " + std::to_string(block) + " belongs to rank " + std::to_string(owner) +
                                        "; the array of rank " + std::to_string(*rank_) + " has no storage for it");

@@ -1,8 +1,8 @@
 /// One process's share of a plan between blocks.
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <map>
-#include <optional>
 #include <set>
 
 #include "longshore/plans/block_algebra.hpp"
@@ -29,7 +29,6 @@ class BlockShare final : public Share {
         visit_(visit) {
     if (sources_.empty()) sources_.emplace_back();
     if (destinations_.empty()) destinations_.emplace_back();
-    copies_.emplace(visit_, format(Side::source).order, update_);
   }
 
   std::uint64_t digest() const override { return plan_.digest(); }
@@ -37,29 +36,54 @@ class BlockShare final : public Share {
     return block_facts(plan_, sources_[0], destinations_[0], update_, visit_, element_, lists);
   }
 
-  void resolve(const Holders& holders, int me) override {
+  void resolve(const Holders& holders, int me, std::span<Share* const> before) override {
     holders_ = holders, me_ = me;
     check(me);
     endogenous_ = sources_[0].same_storage(destinations_[0]);
+    for (auto* share : before)
+      if (const auto* other = dynamic_cast<const BlockShare*>(share); other && alike(*other)) {
+        resolved_ = other->resolved_, transfers_ = other->transfers_, first_ = false;
+        return;
+      }
     check_races(plan_, endogenous_, update_.is_reduction());
-    const GridFormat& format = this->format(Side::source);
-    for (auto& motion : plan_.motions()) {
-      const int from = holders.of(plan_.source().owner(motion.source));
-      const int to = holders.of(plan_.destination().owner(motion.destination));
-      if (from != me && to != me) continue;
-      if (motions_.size() == std::numeric_limits<std::uint32_t>::max())
+    auto resolved = std::make_shared<Resolved>(BlockCopies(visit_, format(Side::source).order, update_));
+    auto& motions = resolved->motions;
+    Transfers found;
+    Grid elsewhere[2];
+    auto grid_of = [&](Side side, Index block, int process) -> const Grid& {
+      if (process == me_) return grid(side, block);
+      Grid& there = elsewhere[side == Side::destination];
+      become_grid_elsewhere(there, side, block);
+      return there;
+    };
+    const auto take = [&](const BlockMotion& motion, int from, int to) {
+      if (motions.size() == std::numeric_limits<std::uint32_t>::max())
         throw Error(ErrorKind::memory_limit, "a process can take part in 2^32 motions at most");
+      const auto number = std::uint32_t(motions.size());
+      motions.push_back(resolved->copies.keep(motion, grid_of(Side::source, motion.source, from),
+                                              grid_of(Side::destination, motion.destination, to), format(Side::source),
+                                              number));
+      const KeptMotion& kept = motions.back();
       // Short runs and lists are put together by their owner: whoever
       // reads them from another's memory fetches a cache line for each.
-      const bool packs =
-          from != to && (motion.is_list() || run_bytes(motion.source_region, stored(Side::source, motion.source),
-                                                       format) < short_run_bytes);
-      auto& list = from != me ? transfers_.incoming : to != me ? transfers_.outgoing : transfers_.local;
-      list.push_back({from != me ? from : to, motion.source, motion.destination,
-                      checked_mul(motion.points(), element_bytes_), std::uint32_t(motions_.size()), packs});
-      motions_.push_back(std::move(motion));
-    }
-    sort_by_peers(transfers_.outgoing), sort_by_peers(transfers_.incoming);
+      const bool packs = from != to && resolved->copies.run_bytes(kept) < short_run_bytes;
+      auto& list = from != me_ ? found.incoming : to != me_ ? found.outgoing : found.local;
+      list.push_back({from != me_ ? from : to, motion.source, motion.destination,
+                      checked_mul(resolved->copies.points(kept), element_bytes_), number, packs});
+    };
+    for_each_here(&BlockPlan::for_each_shared, take);
+    const std::size_t shared = motions.size();
+    for_each_here(&BlockPlan::for_each_by_hand, take);
+    // By peers, and in the plan's order, in which most have come.
+    const auto earlier = [shared](const Transfer& a, const Transfer& b) {
+      if (a.peer != b.peer) return a.peer < b.peer;
+      if (a.number >= shared || b.number >= shared) return a.number < shared && b.number >= shared;
+      return a.destination != b.destination ? a.destination < b.destination : a.source < b.source;
+    };
+    for (auto* list : {&found.outgoing, &found.incoming, &found.local})
+      if (!std::is_sorted(list->begin(), list->end(), earlier)) std::stable_sort(list->begin(), list->end(), earlier);
+    resolved_ = std::move(resolved);
+    transfers_ = std::make_shared<const Transfers>(std::move(found));
   }
   bool in_order() const override { return update_.is_reduction(); }
   Index eager_bytes() const override { return eager; }
@@ -95,21 +119,33 @@ class BlockShare final : public Share {
   StoragePlace place(Side side, const Transfer& transfer) const override {
     const bool source = side == Side::source;
     const Index block = source ? transfer.source : transfer.destination, owner = blocks(side).owner(block);
-    const auto [known, fresh] = places_.try_emplace({source, owner});
-    if (fresh) known->second = XArray::places(blocks(side), owner, format(side));
-    const auto& places = known->second;
-    const auto k = std::lower_bound(places.blocks.begin(), places.blocks.end(), block) - places.blocks.begin();
-    return {owner, places.offsets[std::size_t(k)]};
+    auto& last = last_places_[source];  // transfers are by peers
+    if (!last || last->first.second != owner) {
+      const auto [known, fresh] = places_.try_emplace({source, owner});
+      if (fresh) known->second = XArray::places(blocks(side), owner, format(side));
+      last = &*known;
+    }
+    const auto& places = last->second;
+    return {owner, places.offsets[position_of(places.blocks, block)]};
   }
-  std::string name(const Transfer& transfer) const override { return motions_[transfer.number].to_string(); }
+  Index rank(Side side, const Transfer& transfer) const override {
+    return blocks(side).owner(side == Side::source ? transfer.source : transfer.destination);
+  }
+  /// Asked in the checking mode only, and then for all.
+  std::string name(const Transfer& transfer) const override {
+    if (names_.empty())
+      for (const auto part : {&BlockPlan::for_each_shared, &BlockPlan::for_each_by_hand})
+        for_each_here(part, [&](const BlockMotion& motion, int, int) { names_.push_back(motion.to_string()); });
+    return names_[transfer.number];
+  }
 
-  std::vector<CopyTask> copies(std::span<const VisibleTransfer> transfers, Direction, Index task_bytes) override {
+  std::vector<CopyTask> copies(std::span<const Transfer* const> transfers, const SeenOf& seen, Direction direction,
+                               Index task_bytes) override {
     std::vector<CopyTask> tasks;
     for (std::size_t first = 0, last = 0; first < transfers.size(); first = last) {
-      const int peer = transfers[first].transfer->peer;
-      while (last < transfers.size() && transfers[last].transfer->peer == peer) ++last;
-      const auto some = transfers.subspan(first, last - first);
-      for (auto& task : batch(direct(some), task_bytes)) {
+      const int peer = transfers[first]->peer;
+      while (last < transfers.size() && transfers[last]->peer == peer) ++last;
+      for (auto& task : direct(transfers.subspan(first, last - first), seen, direction, task_bytes)) {
         if (peer != me_) task.peers.push_back(peer);
         tasks.push_back(std::move(task));
       }
@@ -119,28 +155,28 @@ class BlockShare final : public Share {
 
   std::vector<std::unique_ptr<Message>> messages(std::span<const Transfer> transfers, MessageEnd end,
                                                  const MessageCut& cut) override {
-    std::vector<BlockMotion> motions;
-    for (const auto& transfer : transfers) motions.push_back(motions_[transfer.number]);
-    std::vector<Stretch> stretches;
-    for (const auto& motion : woven(std::move(motions))) {
-      if (end == MessageEnd::assembly)
-        stretches.push_back(copies_->assembly(motion, grid(Side::source, motion.source)));
-      else if (end == MessageEnd::disassembly)
-        stretches.push_back(copies_->disassembly(motion, grid(Side::destination, motion.destination)));
-      else
-        stretches.push_back(copies_->arrival(motion, grid(Side::destination, motion.destination)));
-    }
     std::vector<std::unique_ptr<Message>> messages;
-    messages.push_back(stretch_message(std::move(stretches), end != MessageEnd::disassembly, cut.capacity));
+    const auto add = [&](std::shared_ptr<const MessageStretches> stretches, Index shift) {
+      messages.push_back(stretch_message(std::move(stretches), end != MessageEnd::disassembly, cut.capacity, shift));
+    };
+    if (!several(transfers.size())) {
+      add(stretches_of(transfers, end), 0);
+      return messages;
+    }
+    const Some some{int(end), transfers.size(), transfers.front().number, transfers.back().number, 0};
+    auto& made = resolved_->messages[some];
+    const Side side = end == MessageEnd::assembly ? Side::source : Side::destination;
+    std::byte* const at = data(side, transfers.front());
+    if (!made.stretches) made = {stretches_of(transfers, end), at};
+    add(made.stretches, at - made.at);
     return messages;
   }
-  Index programs_bytes() const override { return copies_->workspace_bytes(); }
+  Index programs_bytes() const override { return first_ && resolved_ ? resolved_->copies.workspace_bytes() : 0; }
 
  private:
   const std::vector<XArray>& arrays(Side side) const { return side == Side::source ? sources_ : destinations_; }
   const FloorPlan& blocks(Side side) const { return side == Side::source ? plan_.source() : plan_.destination(); }
   const GridFormat& format(Side side) const { return arrays(side)[0].format(); }
-  Region stored(Side side, Index block) const { return blocks(side).region(block).grow(format(side).ghost); }
   /// A grid of this process.
   const Grid& grid(Side side, Index block) const {
     const auto& arrays = this->arrays(side);
@@ -151,34 +187,128 @@ class BlockShare final : public Share {
     throw Error(ErrorKind::argument,
                 "no array for rank " + std::to_string(owner) + ", which owns block " + std::to_string(block));
   }
-  std::vector<BlockMotion> woven(std::vector<BlockMotion> motions) const {
-    return copies_->woven(std::move(motions), sources_[0]);
+  /// One that this process has not, but for its data. What was there is used again: many are alike.
+  void become_grid_elsewhere(Grid& grid, Side side, Index block) const {
+    const std::size_t dims = blocks(side).dims();
+    const Index* const bounds = &blocks(side).bounds()[std::size_t(block) * 2 * dims];
+    const bool empty = !std::equal(bounds, bounds + dims, bounds + dims, std::less<>());
+    const Point& ghost = format(side).ghost;
+    bool alike = grid.region.dims() == dims && grid.strides.size() == dims;
+    if (grid.region.dims() != dims) grid.region = Region(Point(dims), Point(dims));
+    for (std::size_t d = 0; d < dims; ++d) {
+      const Index width = empty ? 0 : ghost[d], before = grid.region.extent(d);
+      grid.region.set(d, checked_sub(bounds[d], width), checked_add(bounds[dims + d], width));
+      alike = alike && grid.region.extent(d) == before;
+    }
+    grid.element_bytes = element_bytes_;
+    if (!alike) grid.strides = dense_strides(grid.region.shape(), format(side).order, element_bytes_);
+  }
+  /// f(motion, from, to) for the motions of a part of the plan that this process takes part in.
+  template <class Part, class F>
+  void for_each_here(Part part, F&& f) const {
+    (plan_.*part)([&](const BlockMotion& motion) {
+      const int from = holders_.of(plan_.source().owner(motion.source));
+      const int to = holders_.of(plan_.destination().owner(motion.destination));
+      if (from == me_ || to == me_) f(motion, from, to);
+    });
   }
 
-  std::vector<Stretch> direct(std::span<const VisibleTransfer> transfers) {
-    std::vector<BlockMotion> motions;
-    std::map<Index, std::byte*> elsewhere[2];  // where grids of other processes are seen here
-    const bool foreign = transfers[0].transfer->peer != me_;
-    for (const auto& [transfer, source, destination] : transfers) {
-      motions.push_back(motions_[transfer->number]);
-      if (!foreign) continue;
-      if (holders_.of(plan_.source().owner(transfer->source)) != me_) elsewhere[0][transfer->source] = source;
-      if (holders_.of(plan_.destination().owner(transfer->destination)) != me_)
-        elsewhere[1][transfer->destination] = destination;
+  /// Some of the transfers, as all fields that are alike have them.
+  struct Some {
+    int way;  ///< direction, or end of a message
+    std::size_t size;
+    std::uint32_t first, last;
+    Index task_bytes;
+    auto operator<=>(const Some&) const = default;
+  };
+  struct MadeTasks {
+    std::vector<std::pair<CopyTask::Batch, Index>> batches;  ///< and their bytes
+    std::byte *source = nullptr, *destination = nullptr;     ///< of the first transfer
+  };
+  struct MadeMessage {
+    std::shared_ptr<const MessageStretches> stretches;
+    std::byte* at = nullptr;  ///< the first transfer's
+  };
+  /// What follows from the plan, and is the same for all fields whose arrays lie alike.
+  struct Resolved {
+    explicit Resolved(BlockCopies made) : copies(std::move(made)) {}
+    BlockCopies copies;
+    std::vector<KeptMotion> motions;
+    std::map<Some, MadeTasks> tasks;
+    std::map<Some, MadeMessage> messages;
+  };
+  /// Whether motions begin at the same places of their grids, and grids at the same places of their arrays.
+  bool alike(const BlockShare& other) const {
+    if (&plan_ != &other.plan_ || !other.resolved_ || endogenous_ != other.endogenous_ || visit_ != other.visit_ ||
+        !update_.is_copy() || !other.update_.is_copy() || (holders_.wrap && holders_.processes > 1))
+      return false;
+    for (const auto side : {Side::source, Side::destination}) {
+      const auto &mine = arrays(side), &others = other.arrays(side);
+      if (mine.size() != 1 || others.size() != 1 || !mine[0].memory() || !others[0].memory() ||
+          mine[0].rank() != others[0].rank() || !(mine[0].format() == others[0].format()))
+        return false;
     }
-    auto seen = [&](Side side, Index block) {
-      const auto& there = elsewhere[side == Side::destination];
-      const auto found = there.find(block);
-      if (found == there.end()) return grid(side, block);
-      const Region region = stored(side, block);
-      return Grid{region, found->second, dense_strides(region.shape(), format(side).order, element_bytes_),
-                  element_bytes_};
-    };
+    return true;
+  }
+  /// Whether others have such a list too, and it is worth keeping for them.
+  bool several(std::size_t transfers) const { return transfers > 1 && resolved_.use_count() > 1; }
+
+  std::vector<CopyTask> direct(std::span<const Transfer* const> transfers, const SeenOf& seen, Direction direction,
+                               Index task_bytes) {
+    if (!several(transfers.size())) return tasks_of(transfers, seen, task_bytes);
+    const Transfer &first = *transfers.front(), &last = *transfers.back();
+    const auto [source, destination] = seen(first);
+    auto& made = resolved_->tasks[{int(direction), transfers.size(), first.number, last.number, task_bytes}];
+    if (!made.source) {
+      made.source = source, made.destination = destination;
+      for (auto& task : tasks_of(transfers, seen, task_bytes))
+        made.batches.emplace_back(std::get<CopyTask::Batch>(std::move(task.work)), task.bytes);
+    }
+    std::vector<CopyTask> tasks;
+    for (const auto& [batch, bytes] : made.batches) {
+      auto& task = tasks.emplace_back(CopyTask{batch, {}, {}, bytes});
+      auto& work = std::get<CopyTask::Batch>(task.work);
+      work.source_shift = source - made.source, work.destination_shift = destination - made.destination;
+    }
+    return tasks;
+  }
+  std::vector<CopyTask> tasks_of(std::span<const Transfer* const> transfers, const SeenOf& seen, Index task_bytes) {
+    auto& copies = resolved_->copies;
+    std::vector<KeptMotion> motions;
+    motions.reserve(transfers.size());
+    for (std::size_t k = 0; k < transfers.size(); ++k) {
+      motions.push_back(resolved_->motions[transfers[k]->number]);
+      motions.back().number = std::uint32_t(k);
+    }
+    Batches tasks(task_bytes);
+    Grid source, destination;
+    copies.for_each_woven(motions, format(Side::source).order, [&](const KeptMotion& motion) {
+      const auto [from, to] = seen(*transfers[motion.number]);
+      source.data = from, destination.data = to;
+      if (!copies.is_whole(motion)) return tasks.add(copies.direct(motion, source, destination));
+      auto whole = [&](Side side, Index block, std::byte* data) {
+        if (holders_.of(blocks(side).owner(block)) == me_) return grid(side, block);
+        Grid there;
+        become_grid_elsewhere(there, side, block), there.data = data;
+        return there;
+      };
+      tasks.add(copies.direct(motion, whole(Side::source, motion.source, from),
+                              whole(Side::destination, motion.destination, to)));
+    });
+    return tasks.take();
+  }
+  std::shared_ptr<const MessageStretches> stretches_of(std::span<const Transfer> transfers, MessageEnd end) {
+    const Side side = end == MessageEnd::assembly ? Side::source : Side::destination;
+    std::vector<KeptMotion> motions;
+    motions.reserve(transfers.size());
+    for (const auto& transfer : transfers) motions.push_back(resolved_->motions[transfer.number]);
     std::vector<Stretch> stretches;
-    for (const auto& motion : woven(std::move(motions)))
-      stretches.push_back(
-          copies_->direct(motion, seen(Side::source, motion.source), seen(Side::destination, motion.destination)));
-    return stretches;
+    stretches.reserve(transfers.size());
+    resolved_->copies.for_each_woven(motions, format(Side::source).order, [&](const KeptMotion& motion) {
+      const Grid& here = grid(side, side == Side::source ? motion.source : motion.destination);
+      stretches.push_back(resolved_->copies.message(motion, here, end));
+    });
+    return std::make_shared<const MessageStretches>(std::move(stretches));
   }
 
   void check(int me) const {
@@ -240,9 +370,12 @@ class BlockShare final : public Share {
   bool endogenous_ = false;
   Holders holders_;
   int me_ = 0;
-  std::vector<BlockMotion> motions_;
-  std::optional<BlockCopies> copies_;
-  mutable std::map<std::pair<bool, Index>, GridPlaces> places_;
+  std::shared_ptr<Resolved> resolved_;
+  bool first_ = true;  ///< of those that have it in common
+  mutable std::vector<std::string> names_;
+  using Places = std::map<std::pair<bool, Index>, GridPlaces>;
+  mutable Places places_;
+  mutable const Places::value_type* last_places_[2] = {};
 };
 
 }  // namespace

@@ -32,7 +32,8 @@ class LayoutShare final : public Share {
   std::uint64_t digest() const override { return plan_.digest(); }
   Facts facts(bool) const override { return layout_facts(plan_, update_, element_); }
 
-  void resolve(const Holders& holders, int me) override {
+  void resolve(const Holders& holders, int me, std::span<Share* const>) override {
+    Transfers found;
     update_.check(element_bytes_);
     holders_ = holders, me_ = me;
     if (!holders.wrap)
@@ -53,16 +54,17 @@ class LayoutShare final : public Share {
     };
     for (const auto& part : sources_)
       plan_.for_each_send(part.rank, [&](const Motion& motion) {
-        if (const int peer = holders.of(motion.destination); peer != me) add(transfers_.outgoing, motion, peer);
+        if (const int peer = holders.of(motion.destination); peer != me) add(found.outgoing, motion, peer);
       });
     for (const auto& part : destinations_)
       plan_.for_each_receive(part.rank, [&](const Motion& motion) {
         const int peer = holders.of(motion.source);
-        add(peer == me ? transfers_.local : transfers_.incoming, motion, peer);
+        add(peer == me ? found.local : found.incoming, motion, peer);
       });
     auto key = [](const Transfer& t) { return std::tuple(t.peer, t.source, t.destination); };
-    for (auto* list : {&transfers_.outgoing, &transfers_.incoming})
+    for (auto* list : {&found.outgoing, &found.incoming})
       std::stable_sort(list->begin(), list->end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
+    transfers_ = std::make_shared<const Transfers>(std::move(found));
   }
   Direction direction() const override { return preferred_direction(plan_); }
 
@@ -91,17 +93,21 @@ class LayoutShare final : public Share {
   StoragePlace place(Side side, const Transfer& transfer) const override {
     return {side == Side::source ? transfer.source : transfer.destination, 0};
   }
+  Index rank(Side side, const Transfer& transfer) const override { return place(side, transfer).rank; }
   std::string name(const Transfer& transfer) const override {
     return "rank " + std::to_string(transfer.source) + " -> rank " + std::to_string(transfer.destination) + ", " +
            std::to_string(transfer.bytes) + " bytes";
   }
 
-  std::vector<CopyTask> copies(std::span<const VisibleTransfer> transfers, Direction direction,
+  std::vector<CopyTask> copies(std::span<const Transfer* const> transfers, const SeenOf& seen, Direction direction,
                                Index task_bytes) override {
     std::vector<CopyTask> tasks;
     if (update_.is_reduction()) {
-      for (const auto& [transfer, source, destination] : transfers) {
-        for (auto& task : batch({stretch(reducing(*transfer), source, destination)}, task_bytes)) {
+      for (const Transfer* transfer : transfers) {
+        const auto [source, destination] = seen(*transfer);
+        Batches parts(task_bytes);
+        parts.add(stretch(reducing(*transfer), source, destination));
+        for (auto& task : parts.take()) {
           if (transfer->peer != me_) task.peers.push_back(transfer->peer);
           tasks.push_back(std::move(task));
         }
@@ -109,8 +115,10 @@ class LayoutShare final : public Share {
       return tasks;
     }
     std::vector<VisibleMotion> motions;
-    for (const auto& [transfer, source, destination] : transfers)
+    for (const Transfer* transfer : transfers) {
+      const auto [source, destination] = seen(*transfer);
       motions.push_back({motions_[transfer->number], source, destination});
+    }
     tasks = copy_tasks(plan_, motions, direction, {update_.combine(), task_bytes});
     for (auto& task : tasks) {
       for (const auto* ranks : {&task.sources, &task.destinations})

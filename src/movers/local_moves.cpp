@@ -235,11 +235,14 @@ struct Execute {
   void operator()(const CopyTask::Single& w) const { w.program->run(w.destination, w.source); }
   void operator()(const CopyTask::Joint& w) const { w.copy.run(w.shared, w.members); }
   void operator()(const CopyTask::Batch& w) const {
-    for (const auto& s : w.stretches)
+    for (const auto& s : *w.stretches) {
+      std::byte* const destination = s.destination + w.destination_shift;
+      const std::byte* const source = s.source + w.source_shift;
       if (s.first == 0 && s.last == s.program->elements())
-        s.program->run(s.destination, s.source);
+        s.program->run(destination, source);
       else
-        s.program->run(s.first, s.last, s.destination, s.source);
+        s.program->run(s.first, s.last, destination, source);
+    }
   }
 };
 
@@ -247,8 +250,8 @@ struct Describe {
   std::string operator()(const CopyTask::Single& w) const { return w.program->describe(); }
   std::string operator()(const CopyTask::Joint& w) const { return w.copy.describe(); }
   std::string operator()(const CopyTask::Batch& w) const {
-    const auto words = w.stretches.front().program->describe();
-    return w.stretches.size() == 1 ? words : words + " and " + std::to_string(w.stretches.size() - 1) + " more";
+    const auto words = w.stretches->front().program->describe();
+    return w.stretches->size() == 1 ? words : words + " and " + std::to_string(w.stretches->size() - 1) + " more";
   }
 };
 
@@ -257,8 +260,9 @@ struct WorkspaceBytes {
   Index operator()(const CopyTask::Single& w) const { return w.program->workspace_bytes() / w.program.use_count(); }
   Index operator()(const CopyTask::Joint& w) const { return w.copy.workspace_bytes(); }
   Index operator()(const CopyTask::Batch& w) const {
-    return Index(w.stretches.capacity() *
-                 sizeof(CopyTask::Batch::Stretch));  // the programs belong to all tasks together
+    // The programs belong to all tasks together, and stretches to those that began with them.
+    const bool others = w.destination_shift != 0 || w.source_shift != 0;
+    return others ? 0 : Index(w.stretches->capacity() * sizeof(CopyTask::Batch::Stretch));
   }
 };
 

@@ -2,6 +2,7 @@
 /// every plan ends in. Below this, nobody knows whether it was between layouts or between blocks.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -40,11 +41,11 @@ struct Transfers {
   std::vector<Transfer> outgoing, incoming, local;
 };
 
-/// A transfer between two storages that can be seen from here.
-struct VisibleTransfer {
-  const Transfer* transfer;
+/// The two storages of a transfer, where they can be seen from here.
+struct Seen {
   std::byte *source, *destination;
 };
+using SeenOf = std::function<Seen(const Transfer&)>;
 
 /// Where a storage lies: in the memory that a rank's storages have in common, so many bytes from its beginning.
 struct StoragePlace {
@@ -85,9 +86,10 @@ class Share {
   // --- what follows for this process
 
   /// Checks the plan and the arrays of process `me`, and finds its transfers. Throws what is wrong with them, naming
-  /// rank or block. Not collective.
-  virtual void resolve(const Holders& holders, int me) = 0;
-  const Transfers& transfers() const { return transfers_; }
+  /// rank or block. What follows alike from shares `before` this one, which have been resolved for the same holders, is
+  /// not found out again. Not collective.
+  virtual void resolve(const Holders& holders, int me, std::span<Share* const> before) = 0;
+  const Transfers& transfers() const& { return *transfers_; }  ///< shares that are alike have the same ones
   /// Who should carry what both ends can see: a pure function of the plan, so that both choose alike.
   virtual Direction direction() const { return Direction::pull; }
   /// Sums that meet in a point are made in the plan's order, whoever makes them.
@@ -101,6 +103,7 @@ class Share {
   /// The storage at one end of a transfer: of this process, and of any other.
   virtual std::byte* data(Side side, const Transfer& transfer) const = 0;
   virtual StoragePlace place(Side side, const Transfer& transfer) const = 0;
+  virtual Index rank(Side side, const Transfer& transfer) const = 0;  ///< of the place, without looking for the offset
   /// "block 2 [0:4] -> block 0 [4:8]"
   virtual std::string name(const Transfer& transfer) const = 0;
 
@@ -108,8 +111,8 @@ class Share {
 
   /// Tasks of about so many bytes, none of which touches several peers unless it must. Transfers that share cache lines
   /// are carried out jointly, or take turns.
-  virtual std::vector<CopyTask> copies(std::span<const VisibleTransfer> transfers, Direction direction,
-                                       Index task_bytes) = 0;
+  virtual std::vector<CopyTask> copies(std::span<const Transfer* const> transfers, const SeenOf& seen,
+                                       Direction direction, Index task_bytes) = 0;
   /// Transfers to one peer (from one) as messages, one after the other.
   virtual std::vector<std::unique_ptr<Message>> messages(std::span<const Transfer> transfers, MessageEnd end,
                                                          const MessageCut& cut) = 0;
@@ -123,7 +126,7 @@ class Share {
   Index element_bytes_;
   Update update_;
   std::string element_;
-  Transfers transfers_;
+  std::shared_ptr<const Transfers> transfers_ = std::make_shared<const Transfers>();
 };
 
 /// Bytes that one move writes into the destinations of this process.

@@ -8,14 +8,11 @@ namespace {
 
 class StretchMessage final : public Message {
  public:
-  StretchMessage(std::vector<Stretch> stretches, bool sending, std::optional<Index> capacity)
-      : stretches_(std::move(stretches)), sending_(sending) {
+  StretchMessage(std::shared_ptr<const MessageStretches> all, bool sending, std::optional<Index> capacity, Index shift)
+      : all_(std::move(all)), stretches_(all_->stretches), starts_(all_->starts), sending_(sending), shift_(shift) {
     if (stretches_.empty()) return;
     element_ = stretches_[0].program->element_bytes();
-    for (const auto& stretch : stretches_) {
-      starts_.push_back(elements_);
-      elements_ = checked_add(elements_, stretch.last - stretch.first);
-    }
+    elements_ = all_->elements;
     per_packet_ = capacity ? std::max<Index>(1, *capacity / element_) : elements_;
   }
 
@@ -25,12 +22,12 @@ class StretchMessage final : public Message {
 
   void pack(Index packet, std::byte* slot) const override {
     visit(packet, [&](const Stretch& s, Index at, Index first, Index last) {
-      run(s, first, last, slot + (at - first) * element_, s.source);
+      run(s, first, last, slot + (at - first) * element_, s.source + shift_);
     });
   }
   void unpack(Index packet, const std::byte* slot) const override {
     visit(packet, [&](const Stretch& s, Index at, Index first, Index last) {
-      run(s, first, last, s.destination, slot + (at - first) * element_);
+      run(s, first, last, s.destination + shift_, slot + (at - first) * element_);
     });
   }
   std::byte* contiguous(Index packet) const override {
@@ -39,10 +36,12 @@ class StretchMessage final : public Message {
     const Stretch& s = stretches_[k];
     if (last > starts_[k] + s.last - s.first || !s.in_order) return nullptr;
     std::byte* const data = sending_ ? const_cast<std::byte*>(s.source) : s.destination;
-    return data + (s.first + first - starts_[k]) * element_;
+    return data + shift_ + (s.first + first - starts_[k]) * element_;
   }
   Index workspace_bytes() const override {
-    return Index(sizeof *this + stretches_.capacity() * sizeof(Stretch) + starts_.capacity() * sizeof(Index));
+    const bool others = shift_ != 0;  // they are counted where they belong
+    return Index(sizeof *this) +
+           (others ? 0 : Index(stretches_.capacity() * sizeof(Stretch) + starts_.capacity() * sizeof(Index)));
   }
 
  private:
@@ -68,16 +67,31 @@ class StretchMessage final : public Message {
       s.program->run(first, last, destination, source);
   }
 
-  std::vector<Stretch> stretches_;
-  std::vector<Index> starts_;  ///< the first position of each in the message
+  std::shared_ptr<const MessageStretches> all_;
+  const std::vector<Stretch>& stretches_;
+  const std::vector<Index>& starts_;
   bool sending_;
+  Index shift_;
   Index element_ = 1, elements_ = 0, per_packet_ = 1;
 };
 
 }  // namespace
 
+MessageStretches::MessageStretches(std::vector<Stretch> list) : stretches(std::move(list)) {
+  starts.reserve(stretches.size());
+  for (const auto& stretch : stretches) {
+    starts.push_back(elements);
+    elements = checked_add(elements, stretch.last - stretch.first);
+  }
+}
+
+std::unique_ptr<Message> stretch_message(std::shared_ptr<const MessageStretches> stretches, bool sending,
+                                         std::optional<Index> capacity, Index shift) {
+  return std::make_unique<StretchMessage>(std::move(stretches), sending, capacity, shift);
+}
+
 std::unique_ptr<Message> stretch_message(std::vector<Stretch> stretches, bool sending, std::optional<Index> capacity) {
-  return std::make_unique<StretchMessage>(std::move(stretches), sending, capacity);
+  return stretch_message(std::make_shared<const MessageStretches>(std::move(stretches)), sending, capacity, 0);
 }
 
 }  // namespace longshore

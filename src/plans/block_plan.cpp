@@ -1,6 +1,7 @@
 #include "longshore/plans/block_plan.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "core/digest.hpp"
 #include "plans/neighbours.hpp"
@@ -63,6 +64,13 @@ BlockMotion BlockMotion::reverse() const {
   std::swap(motion.source_points, motion.destination_points);
   motion.axes = inverse(motion.axes);
   return motion;
+}
+
+bool BlockMotion::before(const BlockMotion& a, const BlockMotion& b) {
+  if (a.destination != b.destination) return a.destination < b.destination;
+  if (a.source != b.source) return a.source < b.source;
+  const Point &to_a = a.destination_region.lower(), &to_b = b.destination_region.lower();
+  return to_a == to_b ? a.source_region.lower() < b.source_region.lower() : to_a < to_b;
 }
 
 std::string BlockMotion::to_string() const {
@@ -196,12 +204,17 @@ List<BlockMotion> BlockPlan::in_order(F&& wanted) const {
     if (wanted(motion)) all.push_back(motion);
   };
   for_each_shared(take);
-  std::sort(all.begin(), all.end(), [](const BlockMotion& a, const BlockMotion& b) {
-    if (a.destination != b.destination) return a.destination < b.destination;
-    if (a.source != b.source) return a.source < b.source;
-    const Point &to_a = a.destination_region.lower(), &to_b = b.destination_region.lower();
-    return to_a == to_b ? a.source_region.lower() < b.source_region.lower() : to_a < to_b;
-  });
+  // As a rule they come in order. A motion is large: where they do not, their numbers are sorted.
+  if (!std::is_sorted(all.begin(), all.end(), BlockMotion::before)) {
+    std::vector<std::uint32_t> order(all.size());
+    std::iota(order.begin(), order.end(), 0u);
+    std::sort(order.begin(), order.end(),
+              [&](std::uint32_t a, std::uint32_t b) { return BlockMotion::before(all[a], all[b]); });
+    List<BlockMotion> sorted;
+    sorted.reserve(all.size());
+    for (const std::uint32_t k : order) sorted.push_back(std::move(all[k]));
+    all = std::move(sorted);
+  }
   for_each_by_hand(take);
   return all;
 }
@@ -239,6 +252,15 @@ bool BlockPlan::operator==(const BlockPlan& other) const {
          std::equal(
              by_hand_.begin(), by_hand_.end(), other.by_hand_.begin(), other.by_hand_.end(),
              [&](const auto& a, const auto& b) { return reversed_ == other.reversed_ ? a == b : a == b.reverse(); });
+}
+
+bool BlockPlan::never_races(bool endogenous, bool combining) const {
+  if (!neighbours_ || !by_hand_.empty()) return false;
+  // A halo reads what blocks own and writes outside of that, or the other way round.
+  if (endogenous && (kind_ != Kind::halo || !(source_ == destination_))) return false;
+  // What arrives at a block are parts of images of sources, and they do not overlap where sources do not: those are
+  // within the domain, and its images lie side by side. Of destinations that is not known.
+  return combining || (!reversed_ && neighbours_->sources_apart());
 }
 
 std::uint64_t BlockPlan::digest() const {

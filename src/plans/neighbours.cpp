@@ -174,21 +174,77 @@ void Neighbours::look_up(std::optional<Index> rank, Index most_pairs) {
   for (auto* lists : {&received_, &sent_}) lists->others.shrink_to_fit(), lists->shifts.shrink_to_fit();
 }
 
+/// The same where it is one box, as it is but for blocks that lie upon each other, without making any region anew:
+/// halos ask for it by the hundred thousand. False where `pieces` has to be asked.
+bool Neighbours::one_piece(Index destination, Index source, const Point& shift, Region& piece) const {
+  const bool halo = kind_ == BlockPlan::Kind::halo;
+  if (halo && !halo_.corners) return false;
+  const std::size_t dims = source_.dims();
+  const Index* const own = &destination_.bounds()[std::size_t(destination) * 2 * dims];
+  const Index* const other = &source_.bounds()[std::size_t(source) * 2 * dims];
+  bool beside = !halo, some = true;
+  for (std::size_t d = 0; d < dims; ++d) {
+    const std::size_t e = axes_.empty() ? d : axes_[d];
+    const Index lower = checked_add(other[e], shift[d]), upper = checked_add(other[dims + e], shift[d]);
+    beside |= lower >= own[dims + d] || upper <= own[d];
+    const Index first = std::max(lower, halo ? checked_sub(own[d], halo_.below[d]) : own[d]);
+    const Index last = std::min(upper, halo ? checked_add(own[dims + d], halo_.above[d]) : own[dims + d]);
+    some &= first < last;
+    piece.set(d, first, last);
+  }
+  return beside && some;
+}
+
 void Neighbours::for_each(bool reversed, const std::function<void(const BlockMotion&)>& f) const {
-  auto emit = [&](Index destination, Index source, std::uint16_t number) {
-    const Point& shift = shifts_[number];
-    for (auto& piece : pieces(destination, source, shift)) {
-      Region origin = permuted(piece.shift(-shift), axes_back_);
-      f(reversed ? BlockMotion{destination, source, std::move(piece), std::move(origin), axes_back_}
-                 : BlockMotion{source, destination, std::move(origin), std::move(piece), axes_});
+  const std::size_t dims = source_.dims();
+  const Region nowhere{Point(dims), Point(dims)};
+  BlockMotion motion{0, 0, nowhere, nowhere, reversed ? axes_back_ : axes_};  // used again and again
+  // What destinations see, and what it is of its source.
+  Region &piece = reversed ? motion.source_region : motion.destination_region,
+         &origin = reversed ? motion.destination_region : motion.source_region;
+  std::vector<BlockMotion> several;
+  // Of two blocks, the images by these shifts.
+  auto emit = [&](Index destination, Index source, std::span<const std::uint16_t> shifts) {
+    motion.source = reversed ? destination : source, motion.destination = reversed ? source : destination;
+    auto place = [&](const Point& shift) {
+      for (std::size_t d = 0; d < dims; ++d)
+        origin.set(axes_.empty() ? d : axes_[d], piece.lower()[d] - shift[d], piece.upper()[d] - shift[d]);
+    };
+    if (shifts.size() == 1 && one_piece(destination, source, shifts_[shifts[0]], piece)) {
+      place(shifts_[shifts[0]]);
+      return f(motion);
     }
+    several.clear();
+    for (const std::uint16_t number : shifts)
+      for (auto& box : pieces(destination, source, shifts_[number])) {
+        piece = std::move(box);
+        place(shifts_[number]);
+        several.push_back(motion);
+      }
+    std::sort(several.begin(), several.end(), BlockMotion::before);
+    for (const auto& one : several) f(one);
   };
-  for (std::size_t k = 0; k < received_.blocks.size(); ++k)
-    for (std::size_t n = received_.starts[k]; n < received_.starts[k + 1]; ++n)
-      emit(received_.blocks[k], received_.others[n], received_.shifts[n]);
-  for (std::size_t k = 0; k < sent_.blocks.size(); ++k)
-    for (std::size_t n = sent_.starts[k]; n < sent_.starts[k + 1]; ++n)
-      emit(sent_.others[n], sent_.blocks[k], sent_.shifts[n]);
+  for (const auto* lists : {&received_, &sent_})
+    for (std::size_t k = 0; k < lists->blocks.size(); ++k)
+      for (std::size_t n = lists->starts[k], next; n < lists->starts[k + 1]; n = next) {
+        for (next = n + 1; next < lists->starts[k + 1] && lists->others[next] == lists->others[n];) ++next;
+        const Index block = lists->blocks[k], other = lists->others[n];
+        const bool received = lists == &received_;
+        emit(received ? block : other, received ? other : block, std::span(lists->shifts).subspan(n, next - n));
+      }
+}
+
+bool Neighbours::sources_apart() const {
+  std::vector<bool> takes_part(std::size_t(source_.size()));
+  for (const auto* sources : {&received_.others, &sent_.blocks})
+    for (const std::uint32_t k : *sources) takes_part[k] = true;
+  std::vector<Index> meets;
+  for (Index k = 0; k < source_.size(); ++k)
+    if (takes_part[std::size_t(k)]) {
+      source_.index().find(source_.region(k), meets);
+      if (meets.size() > 1) return false;
+    }
+  return true;
 }
 
 Index Neighbours::workspace_bytes() const {

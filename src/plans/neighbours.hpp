@@ -14,8 +14,11 @@ class Neighbours {
              std::optional<Index> rank, Index most_pairs);
 
   const Halo& halo() const { return halo_; }
-  /// All motions, none of them empty; those of a reversed plan the other way.
+  /// All motions, none of them empty; those of a reversed plan the other way. Those between two blocks follow each
+  /// other in the plan's order.
   void for_each(bool reversed, const std::function<void(const BlockMotion&)>& f) const;
+  /// Whether no other block overlaps any source here.
+  bool sources_apart() const;
   Index workspace_bytes() const;
 
  private:
@@ -33,6 +36,7 @@ class Neighbours {
   void look_up(std::optional<Index> rank, Index most_pairs);
   std::uint16_t shift_number(const Point& shift) const;
   Region image(Index source, const Point& shift) const;
+  bool one_piece(Index destination, Index source, const Point& shift, Region& piece) const;
   std::vector<Region> pieces(Index destination, Index source, const Point& shift) const;
   Place place(Index destination, Index source, const Point& shift) const;
 

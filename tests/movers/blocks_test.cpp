@@ -107,6 +107,51 @@ TEST(BlocksMover, two_in_flight_between_floor_plans) {
   EXPECT_EQ(c.memory, back.memory);
 }
 
+/// Fields of one plan have what follows from it in common where their arrays lie alike; alone, each finds it out.
+TEST(BlocksMover, fields_of_one_plan) {
+  const Region domain({0, 0, 0}, {23, 17, 11});
+  const auto plan = balanced_along(split_to_size(domain, {7, 6, 5}), 1);
+  const BlockPlan halo = halo_exchange(plan, Halo(3, 2, domain, {true, false, true}));
+  const BlockPlan back = halo.reverse();
+  auto fill = [](const XArray& array, int stamp) {
+    for (const auto& grid : array.grids())
+      for (Index k = 0; k < grid.region.size() * grid.element_bytes; ++k)
+        grid.data[k] = std::byte((k * 13 + stamp * 31) % 241);
+  };
+  for (const int threads : {1, 3}) {
+    std::vector<XArray> together, alone;
+    std::vector<Field> fields;
+    MoveOptions options;
+    options.threads = threads;
+    Blocks far_apart(plan, 2, Order::F, 8, true), far_apart_alone = far_apart;
+    for (auto* arrays : {&together, &alone}) {
+      for (int k = 0; k < 3; ++k)
+        arrays->emplace_back(plan, std::optional<Index>(), GridFormat{8, {2, 2, 2}, Order::F});
+      arrays->emplace_back(plan, std::optional<Index>(), GridFormat{8, {2, 3, 2}, Order::F});
+      arrays->emplace_back(plan, std::optional<Index>(), GridFormat{24, {2, 2, 2}, Order::F});
+      arrays->emplace_back(plan, std::optional<Index>(), GridFormat{8, {2, 2, 2}, Order::C});
+      arrays->push_back(arrays == &together ? far_apart.array() : far_apart_alone.array());
+      for (std::size_t k = 0; k < arrays->size(); ++k) fill((*arrays)[k], int(k));
+    }
+    auto update = [](std::size_t k) {
+      return k == 2 ? Update(Reduction(ElementType::int64, ReduceOp::maximum)) : Update();
+    };
+    for (std::size_t k = 0; k < together.size(); ++k)
+      fields.emplace_back(k == 2 ? back : halo, together[k], together[k], update(k));
+    const auto mover = bind_threads(fields, options);
+    for (int again = 0; again < 2; ++again) mover->move();
+    for (std::size_t k = 0; k < alone.size(); ++k) {
+      options.update = update(k);
+      const auto one = bind_threads(k == 2 ? back : halo, alone[k], alone[k], options);
+      for (int again = 0; again < 2; ++again) one->move();
+      for (std::size_t i = 0; i < alone[k].grids().size(); ++i) {
+        const Grid &a = together[k].grids()[i], &b = alone[k].grids()[i];
+        ASSERT_EQ(std::memcmp(a.data, b.data, std::size_t(a.region.size() * a.element_bytes)), 0) << k << ' ' << i;
+      }
+    }
+  }
+}
+
 TEST(BlocksMover, other_shapes_by_hand) {
   std::mt19937 random(3);
   const FloorPlan from(std::vector{Region({0, 0, 0}, {12, 10, 8})}, {0}),

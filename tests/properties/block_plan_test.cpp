@@ -187,6 +187,48 @@ RC_GTEST_PROP(BlockPlan, ranks_agree_where_blocks_overlap, ()) {
   check_parts(between({}).reverse(), [&](Index rank) { return between(rank).reverse(); });
 }
 
+/// The same motions one by one, by hand.
+BlockPlan by_hand(const BlockPlan& plan) {
+  BlockPlan hand(plan.source(), plan.destination(), plan.axes());
+  for (const auto& motion : plan.motions())
+    hand.copy(motion.destination_region, motion.destination, motion.source_region, motion.source);
+  return hand;
+}
+
+RC_GTEST_PROP(BlockPlan, what_never_races_does_not, ()) {
+  const auto dims = std::size_t(draw(1, 3));
+  const Region domain = draw_domain(dims);
+  FloorPlan blocks = draw_blocks(domain), other = chance(30) ? blocks : draw_blocks(domain);
+  if (chance(30)) blocks = blocks.grow(Point(dims, draw(0, 1)));  // may overlap, and leave the domain
+  const std::vector<bool> periodic(blocks.empty() || domain.contains(blocks.bounding()) ? dims : 0, chance(50));
+  Halo halo(dims, draw(0, 3), domain, periodic);
+  halo.corners = chance(70);
+  const bool filling = chance(60), endogenous = chance(50), combining = chance(50);
+  BlockPlan plan = filling ? halo_exchange(blocks, halo) : copy_between(blocks, other, {}, domain, periodic);
+  if (chance(50)) plan = plan.reverse();
+  const BlockPlan hand = by_hand(plan);
+  RC_ASSERT(hand.motions() == plan.motions());
+  std::vector<BlockMotion> one_by_one;
+  plan.for_each([&](const BlockMotion& motion) { one_by_one.push_back(motion); });
+  std::stable_sort(one_by_one.begin(), one_by_one.end(), [](const BlockMotion& a, const BlockMotion& b) {
+    return a.destination != b.destination ? a.destination < b.destination : a.source < b.source;
+  });
+  RC_ASSERT(plan.motions() == one_by_one);
+  auto races = [&](const BlockPlan& one) {
+    try {
+      check_races(one, endogenous, combining);
+      return false;
+    } catch (const Error&) {
+      return true;
+    }
+  };
+  const bool racing = races(hand), never = plan.never_races(endogenous, combining);
+  RC_CLASSIFY(never, "told from how it was made");
+  RC_CLASSIFY(racing, "races");
+  RC_ASSERT(!never || !racing);
+  RC_ASSERT(races(plan) == racing);
+}
+
 /// What every point of a destination block must get: what the blocks of `source` have at `origin(point)`.
 template <class Origin>
 void expect_copies(const BlockPlan& plan, const FloorPlan& source, const FloorPlan& destination, Origin&& origin) {

@@ -29,6 +29,9 @@ struct GridPlaces {
   Index bytes = 0;             ///< in all
 };
 
+/// Where a block is in an ascending list of blocks, most of which are in step, or would be.
+std::size_t position_of(const std::vector<Index>& blocks, Index block);
+
 /// One array of elements over each block's region grown by the ghost cells. A handle: copies mean the same
 /// memory. An XArray that belongs to a rank has storage for the blocks which that rank owns; one that belongs
 /// to nobody, for all of them. Making one is not collective.

@@ -51,7 +51,8 @@ struct CopyTask {
       const std::byte* source;
       bool in_order = false;  ///< of one side, when the other is a message: the array's bytes are those of the message
     };
-    std::vector<Stretch> stretches;
+    std::shared_ptr<const std::vector<Stretch>> stretches;
+    Index destination_shift = 0, source_shift = 0;  ///< bytes to other arrays, in which all lies alike
   };
   std::variant<Single, Joint, Batch> work;
   std::vector<Index> sources, destinations;  ///< the layout's ranks whose memory is read and written; of batches, none

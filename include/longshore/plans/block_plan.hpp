@@ -33,6 +33,8 @@ struct BlockMotion {
   /// What brings it back.
   BlockMotion reverse() const;
   bool operator==(const BlockMotion&) const = default;
+  /// By destination, source and where in them: the order of what neighbours share.
+  static bool before(const BlockMotion& a, const BlockMotion& b);
 };
 
 /// Ghost cells to be filled from the neighbours that own them.
@@ -114,8 +116,11 @@ class BlockPlan {
   Halo halo() && { return std::as_const(*this).halo(); }
   bool reversed() const { return reversed_; }
 
-  /// All motions that the plan holds, none of them empty, in any order but with those copied by hand last, in theirs.
+  /// All motions that the plan holds, none of them empty, in any order; but those from one block to another follow each
+  /// other as in `motions`, and those copied by hand come last, in their order. What f is given is used again.
   void for_each(const std::function<void(const BlockMotion&)>& f) const;
+  void for_each_shared(const std::function<void(const BlockMotion&)>& f) const;   ///< of these, what neighbours share,
+  void for_each_by_hand(const std::function<void(const BlockMotion&)>& f) const;  ///< and the others
   /// The same in an order that sender and receiver have in common:
   /// by destination, source and where in them, then those by hand.
   List<BlockMotion> motions() const;
@@ -124,6 +129,10 @@ class BlockPlan {
   List<BlockMotion> sends(Index rank) const;
   /// The plan that brings everything back: sources and destinations exchanged.
   BlockPlan reverse() const;
+
+  /// Whether `check_races` (see there) finds nothing, told from how the plan was made: true only where no motion is by
+  /// hand and blocks that are read do not overlap; false says nothing.
+  bool never_races(bool endogenous, bool combining) const;
 
   std::uint64_t digest() const;
   /// How it was made, in words: plans whose facts are the same have as a rule the same digest. `lists`: the blocks and
@@ -144,8 +153,6 @@ class BlockPlan {
  private:
   using Each = std::function<void(const BlockMotion&)>;
 
-  void for_each_shared(const Each& f) const;
-  void for_each_by_hand(const Each& f) const;
   void check_motion(const BlockMotion& motion) const;
   bool takes_part(const BlockMotion& motion) const;
   void add_by_hand(BlockMotion motion);

@@ -238,16 +238,22 @@ class BlockBinding final : public Binding<BlockBinding, BlockPlan> {
 
   void take_part(const All& all, Move& move, BlockCopies& copies) const {
     End& end = move.end(rank_);
-    auto received = receives();
+    const auto received = receives();
     end.motions = Index(received.size());
-    std::vector<Stretch> stretches;
-    for (const auto& motion : copies.woven(std::move(received), source_)) {
-      const Index from = plan_.source().owner(motion.source);
-      if (!shares_) connect(move, from, rank_);
-      const Grid& source = all[std::size_t(from)]->source_.grid(motion.source);
-      stretches.push_back(copies.direct(motion, source, destination_.grid(motion.destination)));
+    auto sources = [&](Index block) -> const Grid& {
+      return all[std::size_t(plan_.source().owner(block))]->source_.grid(block);
+    };
+    std::vector<KeptMotion> motions;
+    for (const auto& motion : received) {
+      if (!shares_) connect(move, plan_.source().owner(motion.source), rank_);
+      motions.push_back(copies.keep(motion, sources(motion.source), destination_.grid(motion.destination),
+                                    source_.format(), std::uint32_t(motions.size())));
     }
-    end.tasks = batch(stretches, std::numeric_limits<Index>::max());
+    Batches tasks(std::numeric_limits<Index>::max());
+    copies.for_each_woven(motions, source_.format().order, [&](const KeptMotion& motion) {
+      tasks.add(copies.direct(motion, sources(motion.source), destination_.grid(motion.destination)));
+    });
+    end.tasks = tasks.take();
   }
 
   XArray source_, destination_;

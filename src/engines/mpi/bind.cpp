@@ -98,8 +98,10 @@ std::unique_ptr<Mover> bind(const std::vector<Field>& fields, CommHandle comm, c
     mine.digest = digest.value();
     check_options(options);
     Apart apart;
-    for (auto* share : shares) {
-      share->resolve({options.placement == Placement::wrap, communicator->size()}, communicator->rank());
+    for (std::size_t f = 0; f < shares.size(); ++f) {
+      auto* share = shares[f];
+      share->resolve({options.placement == Placement::wrap, communicator->size()}, communicator->rank(),
+                     std::span(shares).first(f));
       share->add_to(apart);
       element_bytes = std::max(element_bytes, share->element_bytes());
     }

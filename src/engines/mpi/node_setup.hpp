@@ -70,6 +70,7 @@ class ControlBlocks {
   void see(const std::vector<ControlOffer>& offers);
   /// All partners have seen this block, or will. Before that it is nobody else's affair.
   void confirm() { confirmed_ = true; }
+  bool is_confirmed() const { return confirmed_; }
 
   const ControlBlock& mine() const { return blocks_[std::size_t(me_)]; }
   const ControlBlock& of(int node_rank) const { return blocks_[std::size_t(node_rank)]; }

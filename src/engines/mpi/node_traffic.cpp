@@ -139,7 +139,7 @@ bool NodeTraffic::has_left(const Communicator& communicator, int rank) const {
 }
 
 void NodeTraffic::leave() const {
-  if (mine_) mine_.left().value.store(1, std::memory_order_release);
+  if (mine_ && control_->is_confirmed()) mine_.left().value.store(1, std::memory_order_release);
 }
 
 void NodeTraffic::describe(std::string& text) const {

@@ -40,6 +40,12 @@ Index bytes_of(const std::vector<Transfer>& transfers) {
   return bytes;
 }
 
+/// What is as a rule what was inserted last: transfers are by peers.
+template <class T>
+void insert_again(std::set<T>& set, const T& value) {
+  if (set.empty() || *set.rbegin() != value) set.insert(value);
+}
+
 }  // namespace
 
 Routes::Routes(const std::shared_ptr<Communicator>& communicator, std::vector<Share*> shares, const Options& options,
@@ -51,6 +57,7 @@ Routes::Routes(const std::shared_ptr<Communicator>& communicator, std::vector<Sh
       budget_(budget),
       sorted_(shares_.size()),
       ring_bytes_(std::size_t(communicator->node_size())) {
+  for (auto& sorted : sorted_) sorted = std::make_shared<Sorted>();
   if (communicator_->node_size() == 1) {
     here(mine, [&] { all_in_messages(); });
     return;
@@ -65,7 +72,7 @@ template <class Work>
 void Routes::here(Submission& mine, Work&& work) {
   mine.attempt(work);
   if (!mine.failure) return;
-  for (auto& sorted : sorted_) sorted = {};
+  for (auto& sorted : sorted_) sorted = std::make_shared<Sorted>();
   ring_bytes_.assign(ring_bytes_.size(), 0), partners_.clear(), accessors_.clear();
 }
 
@@ -74,7 +81,7 @@ void Routes::all_in_messages() {
   ring_bytes_.assign(ring_bytes_.size(), 0), partners_.clear(), accessors_.clear();
   for (std::size_t f = 0; f < shares_.size(); ++f) {
     const auto& transfers = shares_[f]->transfers();
-    sorted_[f] = {{}, {}, {}, {}, transfers.outgoing, transfers.incoming};
+    sorted_[f] = std::make_shared<Sorted>(Sorted{{}, {}, {}, {}, transfers.outgoing, transfers.incoming});
   }
 }
 
@@ -113,7 +120,7 @@ void Routes::make_control(Submission& mine) {
     bool messages_too = false;
     Index eager_bytes = 0;
     for (std::size_t f = 0; f < shares_.size(); ++f) {
-      messages_too |= !sorted_[f].message_out.empty() || !sorted_[f].message_in.empty();
+      messages_too |= !sorted_[f]->message_out.empty() || !sorted_[f]->message_in.empty();
       eager_bytes = std::max(eager_bytes, shares_[f]->eager_bytes());
     }
     blocked_ = obstacle_to([&] {
@@ -139,9 +146,10 @@ void Routes::make_control(Submission& mine) {
     blocked_ = obstacle_to([&] { control_->see(offers); });
     if (blocked_) return;
     return here(mine, [&] {
-      for (auto& sorted : sorted_) {
-        leave_to_messages(sorted.ring_out, sorted.message_out, true);
-        leave_to_messages(sorted.ring_in, sorted.message_in, false);
+      for (std::size_t f = 0; f < sorted_.size(); ++f) {
+        if (std::find(sorted_.begin(), sorted_.begin() + Index(f), sorted_[f]) != sorted_.begin() + Index(f)) continue;
+        leave_to_messages(sorted_[f]->ring_out, sorted_[f]->message_out, true);
+        leave_to_messages(sorted_[f]->ring_in, sorted_[f]->message_in, false);
       }
     });
   }
@@ -157,7 +165,7 @@ void Routes::give_way(Submission& mine) {
 
 bool Routes::has_messages() const {
   return std::any_of(sorted_.begin(), sorted_.end(),
-                     [](const Sorted& one) { return !one.message_out.empty() || !one.message_in.empty(); });
+                     [](const auto& one) { return !one->message_out.empty() || !one->message_in.empty(); });
 }
 
 void Routes::map_storage() {
@@ -166,10 +174,12 @@ void Routes::map_storage() {
   auto place_of = [](const SharedSegment::Address& at) { return Place{at.process, at.descriptor, at.offset}; };
   std::map<Storage*, bool> needed;  // whether it is written
   for (std::size_t f = 0; f < shares_.size(); ++f) {
-    for (const auto& transfer : sorted_[f].pulled)
-      needed[&storage_.at({f, Side::source, shares_[f]->place(Side::source, transfer).rank})];
-    for (const auto& transfer : sorted_[f].pushed)
-      needed[&storage_.at({f, Side::destination, shares_[f]->place(Side::destination, transfer).rank})] = true;
+    std::set<Index> read, written;
+    for (const auto& transfer : sorted_[f]->pulled) insert_again(read, shares_[f]->rank(Side::source, transfer));
+    for (const auto& transfer : sorted_[f]->pushed)
+      insert_again(written, shares_[f]->rank(Side::destination, transfer));
+    for (const Index rank : read) needed[&storage_.at({f, Side::source, rank})];
+    for (const Index rank : written) needed[&storage_.at({f, Side::destination, rank})] = true;
   }
   std::map<Place, bool> written;
   for (const auto& [storage, writes] : needed) written[place_of(storage->address)] |= writes;
@@ -189,7 +199,7 @@ Carrier Routes::carrier(std::size_t field, const Transfer& transfer) const {
   if (communicator_->node_rank_of(transfer.peer) < 0) return Carrier::messages;
   const Share& share = *shares_[field];
   auto visible = [&](Side side) {
-    return !storage_.empty() && storage_.count({field, side, share.place(side, transfer).rank}) > 0;
+    return !storage_.empty() && storage_.count({field, side, share.rank(side, transfer)}) > 0;
   };
   // Straight copies are the fastest from the smallest arrays on, although they need two signals and a packet needs one.
   if (!transfer.packs || options_.node == NodePath::direct) {
@@ -200,20 +210,54 @@ Carrier Routes::carrier(std::size_t field, const Transfer& transfer) const {
   return options_.node == NodePath::automatic || options_.node == NodePath::ring ? Carrier::ring : Carrier::messages;
 }
 
+/// That of a field before this one which has the same transfers, and of which the same can be seen; null: there is
+/// none.
+std::shared_ptr<Routes::Sorted> Routes::sorted_like(std::size_t field) const {
+  auto seen = [this](std::size_t f) {
+    std::vector<std::pair<Side, Index>> ranks;
+    for (const auto& [key, storage] : storage_)
+      if (std::get<0>(key) == f) ranks.emplace_back(std::get<1>(key), std::get<2>(key));
+    return ranks;
+  };
+  for (std::size_t f = 0; f < field; ++f)
+    if (&shares_[f]->transfers() == &shares_[field]->transfers() && seen(f) == seen(field)) return sorted_[f];
+  return nullptr;
+}
+
 /// By who carries them. Counts what arrives through rings, and finds those whose flags are needed.
 void Routes::sort() {
   ring_bytes_.assign(ring_bytes_.size(), 0), partners_.clear(), accessors_.clear();
   for (std::size_t f = 0; f < shares_.size(); ++f) {
-    auto& sorted = sorted_[f] = {};
+    if ((sorted_[f] = sorted_like(f))) {
+      for (const auto& transfer : sorted_[f]->ring_in) {
+        Index& bytes = ring_bytes_[std::size_t(communicator_->node_rank_of(transfer.peer))];
+        bytes = checked_add(bytes, transfer.bytes);
+      }
+      continue;
+    }
+    sorted_[f] = std::make_shared<Sorted>();
+    auto& sorted = *sorted_[f];
     const auto& transfers = shares_[f]->transfers();
-    for (const bool outgoing : {true, false})
+    // What goes to one process goes to one rank, unless ranks are dealt anew: it is asked about once.
+    struct Known {
+      int peer = -1;
+      Carrier carrier{};
+    } known[2];
+    auto carrier_of = [&](const Transfer& transfer) {
+      Known& last = known[transfer.packs];
+      if (last.peer != transfer.peer || options_.placement == Placement::wrap)
+        last = {transfer.peer, carrier(f, transfer)};
+      return last.carrier;
+    };
+    for (const bool outgoing : {true, false}) {
+      known[0] = known[1] = {};
       for (const auto& transfer : outgoing ? transfers.outgoing : transfers.incoming) {
         const int peer = communicator_->node_rank_of(transfer.peer);
-        if (peer >= 0) partners_.insert(peer);  // who gives up tells those that messages come from, too
-        switch (carrier(f, transfer)) {
+        if (peer >= 0) insert_again(partners_, peer);  // who gives up tells those that messages come from, too
+        switch (carrier_of(transfer)) {
           case Carrier::pull:
             if (outgoing)
-              accessors_.insert(peer);
+              insert_again(accessors_, peer);
             else
               sorted.pulled.push_back(transfer);
             break;
@@ -221,7 +265,7 @@ void Routes::sort() {
             if (outgoing)
               sorted.pushed.push_back(transfer);
             else
-              accessors_.insert(peer);
+              insert_again(accessors_, peer);
             break;
           case Carrier::ring:
             if (!outgoing) ring_bytes_[std::size_t(peer)] = checked_add(ring_bytes_[std::size_t(peer)], transfer.bytes);
@@ -230,6 +274,7 @@ void Routes::sort() {
           case Carrier::messages: (outgoing ? sorted.message_out : sorted.message_in).push_back(transfer); break;
         }
       }
+    }
   }
 }
 
@@ -247,19 +292,19 @@ void Routes::leave_to_messages(std::vector<Transfer>& rings, std::vector<Transfe
 std::vector<int> Routes::peers(bool outgoing) const {
   std::set<int> peers;
   for (const auto& sorted : sorted_)
-    for (const auto& transfer : outgoing ? sorted.message_out : sorted.message_in) peers.insert(transfer.peer);
+    for (const auto& transfer : outgoing ? sorted->message_out : sorted->message_in) peers.insert(transfer.peer);
   return {peers.begin(), peers.end()};
 }
 
 MessageSide Routes::side(bool outgoing) {
   MessageSide side;
   for (const auto& sorted : sorted_)
-    side.bytes = checked_add(side.bytes, bytes_of(outgoing ? sorted.message_out : sorted.message_in));
+    side.bytes = checked_add(side.bytes, bytes_of(outgoing ? sorted->message_out : sorted->message_in));
   side.make = [this, outgoing](std::optional<Index> capacity, bool one_a_peer) {
     std::map<int, std::vector<std::unique_ptr<Message>>> messages;
     const auto end = outgoing ? MessageEnd::assembly : MessageEnd::disassembly;
     for (std::size_t f = 0; f < shares_.size(); ++f)
-      for_each_peer(outgoing ? sorted_[f].message_out : sorted_[f].message_in, [&](int peer, auto transfers) {
+      for_each_peer(outgoing ? sorted_[f]->message_out : sorted_[f]->message_in, [&](int peer, auto transfers) {
         const std::size_t each = options_.aggregate ? transfers.size() : 1;
         for (std::size_t k = 0; k < transfers.size(); k += each)
           for (auto& message : shares_[f]->messages(transfers.subspan(k, each), end, {capacity}))
@@ -296,7 +341,7 @@ void Routes::compile_copies(NodeWork& work) {
   bool rings = false;
   Index moved = 0;
   for (std::size_t f = 0; f < shares_.size(); ++f) {
-    rings |= !sorted_[f].ring_out.empty() || !sorted_[f].ring_in.empty();
+    rings |= !sorted_[f]->ring_out.empty() || !sorted_[f]->ring_in.empty();
     moved = checked_add(moved, moved_bytes(shares_[f]->transfers()));
   }
   const Index task_bytes = std::max(rings ? beside_rings_bytes : alone_bytes, moved / most_pieces);
@@ -304,18 +349,25 @@ void Routes::compile_copies(NodeWork& work) {
     Share& share = *shares_[f];
     const auto& local = share.transfers().local;
     // The preferred direction takes what is local, too. The other one takes what only it can reach.
-    std::vector<VisibleTransfer> pulled, pushed;
-    auto& preferred = share.direction() == Direction::pull ? pulled : pushed;
-    for (const auto& transfer : sorted_[f].pulled)
-      pulled.push_back({&transfer, seen(f, Side::source, transfer), share.data(Side::destination, transfer)});
-    for (const auto& transfer : sorted_[f].pushed)
-      pushed.push_back({&transfer, share.data(Side::source, transfer), seen(f, Side::destination, transfer)});
-    for (const auto& transfer : local)
-      preferred.push_back({&transfer, share.data(Side::source, transfer), share.data(Side::destination, transfer)});
-    work.bytes.pulled += bytes_of(sorted_[f].pulled), work.bytes.pushed += bytes_of(sorted_[f].pushed);
+    std::vector<const Transfer*> pulled, pushed;
+    for (const auto& transfer : sorted_[f]->pulled) pulled.push_back(&transfer);
+    for (const auto& transfer : sorted_[f]->pushed) pushed.push_back(&transfer);
+    for (const auto& transfer : local) (share.direction() == Direction::pull ? pulled : pushed).push_back(&transfer);
+    // What is not here has been mapped.
+    auto seen_by = [&](Direction direction) {
+      return [&, direction](const Transfer& transfer) -> Seen {
+        const bool far = transfer.peer != communicator_->rank();
+        return {
+            far && direction == Direction::pull ? seen(f, Side::source, transfer) : share.data(Side::source, transfer),
+            far && direction == Direction::push ? seen(f, Side::destination, transfer)
+                                                : share.data(Side::destination, transfer)};
+      };
+    };
+    work.bytes.pulled += bytes_of(sorted_[f]->pulled), work.bytes.pushed += bytes_of(sorted_[f]->pushed);
     work.bytes.local += bytes_of(local);
     for (const auto direction : {Direction::pull, Direction::push})
-      for (auto& copy : share.copies(direction == Direction::pull ? pulled : pushed, direction, task_bytes)) {
+      for (auto& copy :
+           share.copies(direction == Direction::pull ? pulled : pushed, seen_by(direction), direction, task_bytes)) {
         std::vector<int> peers;
         for (const int peer : copy.peers) peers.push_back(communicator_->node_rank_of(peer));
         work.tasks.push_back({std::move(copy), std::move(peers)});
@@ -327,7 +379,7 @@ std::map<int, std::vector<std::unique_ptr<Message>>> Routes::ring_messages(bool 
   std::map<int, std::vector<std::unique_ptr<Message>>> messages;
   const auto end = outgoing ? MessageEnd::assembly : MessageEnd::disassembly;
   for (std::size_t f = 0; f < shares_.size(); ++f)
-    for_each_peer(outgoing ? sorted_[f].ring_out : sorted_[f].ring_in, [&](int peer, auto transfers) {
+    for_each_peer(outgoing ? sorted_[f]->ring_out : sorted_[f]->ring_in, [&](int peer, auto transfers) {
       const int there = communicator_->node_rank_of(peer);
       const RingShape shape = outgoing ? control_->of(there).ring(me_) : control_->mine().ring(there);
       for (auto& message : shares_[f]->messages(transfers, end, {shape.slot_bytes, true}))
@@ -348,7 +400,7 @@ void Routes::compile_rings(NodeWork& work) {
     work.receivers.emplace_back(Ring(block.data(), shape), peer, joined(std::move(messages), shape.slot_bytes));
   }
   for (const auto& sorted : sorted_)
-    work.bytes.sent += bytes_of(sorted.ring_out), work.bytes.received += bytes_of(sorted.ring_in);
+    work.bytes.sent += bytes_of(sorted->ring_out), work.bytes.received += bytes_of(sorted->ring_in);
 }
 
 }  // namespace longshore::mpi

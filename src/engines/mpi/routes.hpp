@@ -42,7 +42,7 @@ class Routes {
   }
 
  private:
-  /// One field's transfers by who carries them, each list by peers.
+  /// One field's transfers by who carries them, each list by peers. Fields that are alike have one of them.
   struct Sorted {
     std::vector<Transfer> pulled, pushed, ring_out, ring_in, message_out, message_in;
   };
@@ -62,6 +62,7 @@ class Routes {
   void make_control(Submission& mine);
   void all_in_messages();
   void leave_to_messages(std::vector<Transfer>& rings, std::vector<Transfer>& messages, bool outgoing);
+  std::shared_ptr<Sorted> sorted_like(std::size_t field) const;
   Carrier carrier(std::size_t field, const Transfer& transfer) const;
   std::byte* seen(std::size_t field, Side side, const Transfer& transfer) const;
   void compile_copies(NodeWork& work);
@@ -77,7 +78,7 @@ class Routes {
   Budget budget_;
   std::map<StorageKey, Storage> storage_;
   std::vector<std::shared_ptr<SegmentView>> views_;
-  std::vector<Sorted> sorted_;
+  std::vector<std::shared_ptr<Sorted>> sorted_;
   std::vector<Index> ring_bytes_;  ///< by node rank: what arrives here through rings
   std::set<int> partners_, accessors_;
   std::shared_ptr<ControlBlocks> control_;

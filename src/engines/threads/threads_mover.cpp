@@ -26,9 +26,11 @@ std::unique_ptr<Mover> bind_threads(const std::vector<Field>& fields, const Move
   int threads = threads_of(options);
   Apart apart;
   Index total = 0, programs = 0;
+  std::vector<Share*> resolved;
   for (const auto& field : fields) {
     auto& share = field.share();
-    share.resolve(one_process, 0);
+    share.resolve(one_process, 0, resolved);
+    resolved.push_back(&share);
     share.add_to(apart);
     total = checked_add(total, moved_bytes(share.transfers()));
     if (share.in_order()) threads = 1;
@@ -40,10 +42,12 @@ std::unique_ptr<Mover> bind_threads(const std::vector<Field>& fields, const Move
   CheckedTransfers checked;
   for (const auto& field : fields) {
     auto& share = field.share();
-    std::vector<VisibleTransfer> visible;
-    for (const auto& transfer : share.transfers().local)
-      visible.push_back({&transfer, share.data(Side::source, transfer), share.data(Side::destination, transfer)});
-    for (auto& task : share.copies(visible, share.direction(), task_bytes(total, threads)))
+    std::vector<const Transfer*> transfers;
+    for (const auto& transfer : share.transfers().local) transfers.push_back(&transfer);
+    auto seen = [&share](const Transfer& transfer) {
+      return Seen{share.data(Side::source, transfer), share.data(Side::destination, transfer)};
+    };
+    for (auto& task : share.copies(transfers, seen, share.direction(), task_bytes(total, threads)))
       tasks.push_back(std::move(task));
     for (auto& bound : share.memory()) memory.push_back(std::move(bound));
     programs = checked_add(programs, share.programs_bytes());

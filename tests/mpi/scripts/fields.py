@@ -158,6 +158,38 @@ def together(cases):
 
 
 @check
+def of_one_plan():
+    """Several arrays of one plan, most of them alike, some elsewhere or in another order: each as if it were alone."""
+    draw = random.Random(P + 1)
+    for number in range(12):
+        first = BlockField(draw, 100 * number)
+        fields = [first]
+        for k in range(1, draw.randint(2, 5)):
+            other = BlockField(draw, 100 * number + 10 * k)
+            other.plan, other.halo, other.own = first.plan, first.halo, draw.choice([first.own, {}])
+            other.ghost = first.ghost + draw.choice([0, 0, 0, 1])
+            other.dtype, other.order = first.dtype, first.order if draw.random() < 0.8 else draw.choice("CF")
+            where = {"comm": WORLD} if draw.random() < 0.7 else {"rank": ME}
+            other.source, other.target = (
+                ls.XArray(blocks, other.dtype, other.ghost, order=other.order, **where)
+                for blocks in (first.plan.source, first.plan.destination)
+            )
+            if other.halo:
+                other.target = other.source
+            fields.append(other)
+        ways = draw_ways(draw)
+        mover = ls.bind_together(*((field.plan, *field.sides(), field.own) for field in fields), comm=WORLD, **ways)
+        for _ in range(2):
+            for field in fields:
+                field.fill()
+            WORLD.Barrier()
+            mover()
+            for field in fields:
+                field.check()
+            WORLD.Barrier()
+
+
+@check
 def one_message_a_peer():
     """Three fields through MPI are as many messages as one: what goes between two ranks is joined."""
     if P == 1:
