@@ -41,7 +41,9 @@ stages: build/installed .venv/test-tools .venv-openmpi/test-tools .deps/test-lib
 
 bench: build/lab-installed .venv/sample-data
 	.venv/bin/longshore bench redistribute
+	.venv/bin/longshore bench first-call
 	.venv/bin/longshore bench halo
+	.venv/bin/longshore bench fields
 	.venv/bin/longshore bench apps
 	.venv/bin/longshore bench assembly
 	.venv/bin/longshore bench breakeven

@@ -7,12 +7,15 @@ from .apps import Apps
 from .assembly import Assembly
 from .breakeven import Breakeven
 from .communicators import Communicators
+from .fields import Fields
+from .first_call import FirstCall
 from .halo import Halo
 from .machine import machine
 from .protocol import Bench, BenchError
 from .ranks import Ranks
 from .redistribute import Redistribute
 
-BENCHES = {bench.name: bench for bench in (Redistribute, Halo, Apps, Assembly, Breakeven, Ranks, Communicators)}
+_EVERY = (Redistribute, FirstCall, Halo, Fields, Apps, Assembly, Breakeven, Ranks, Communicators)
+BENCHES = {bench.name: bench for bench in _EVERY}
 
 __all__ = ["BENCHES", "Bench", "BenchError", "machine"]

@@ -19,6 +19,7 @@ _OPTIONS = {
     "cases": ("--case", _NAMES, ""),
     "sizes": ("--size", {"multiple": True, **_NUMBER}, ""),
     "contenders": ("--contender", _NAMES, ""),
+    "boxes": ("--boxes", _NUMBER, ""),
     "maps": ("--maps", _NUMBER, ""),
     "repeats": ("--repeats", {**_NUMBER, "metavar": "K"}, "Repetitions of every case."),
     "mpi_pythons": ("--mpi-python", {"multiple": True, **_PROGRAM}, ""),

@@ -35,6 +35,7 @@ RANKS_OF_CHECK = {
     "moves.asked_for_in_python": (3,),
     "moves.ranks_of_unlike_machines": (2,),
     "ghosts.memory_is_that_of_what_a_rank_needs": (8,),
+    "memory.binds_leave_nothing_behind": (2,),
 }
 
 # Checks that take long: with which MPI and on how many ranks they are run before a commit. All else is a slow test.
@@ -50,6 +51,7 @@ TRIALS = {
     "blocks.halos_and_copies": {1: (20, 40), 2: (40, 120), 3: (20, 50), 4: (16, 40), 7: (6, 12), 8: (6, 12)},
     "block_kinds.every_kind": {1: (30, 30), 2: (50, 150), 3: (25, 60), 4: (15, 40), 8: (5, 15)},
     "fields.together": {1: (30, 60), 2: (80, 250), 3: (40, 120), 4: (25, 80)},
+    "memory.binds_leave_nothing_behind": {2: (300, 10_000)},
     "block_files.there_and_back": {1: (8, 20), 2: (12, 40), 3: (8, 25), 4: (8, 20), 7: (4, 8)},
 }
 SEEDS = {"mpich": (1, 2, 3), "openmpi": (1, 2)}

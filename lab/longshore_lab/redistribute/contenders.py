@@ -144,13 +144,13 @@ def memory_copy(context, case, streaming):
     return Move(run, arrays, alone=True, threads=len(copies), check=check, close=pool.shutdown)
 
 
-def _plan(case):
+def plan_of(case):
     source = ls.Layout(case.source.text, shape=case.shape)
     destination = ls.Layout(case.destination.text, shape=tuple(case.shape[a] for a in case.axes))
     return ls.plan(source, destination, "float64", axes=case.axes if case.transposed else None)
 
 
-def _bound(mover, arrays, **more):
+def bound(mover, arrays, **more):
     return Move(mover, arrays, "; ".join(filter(None, map(str.strip, str(mover.path).splitlines()))), **more)
 
 
@@ -159,17 +159,17 @@ def longshore_threads(context, case):
     if context.rank != 0:
         return Move(lambda: None, arrays, **how)
     parts = ([part.array for part in side] for side in arrays)
-    return _bound(_plan(case).bind(*parts, threads=context.ranks), arrays, **how)
+    return bound(plan_of(case).bind(*parts, threads=context.ranks), arrays, **how)
 
 
 def longshore_mpi(context, case, own_arrays):
-    plan = _plan(case)
+    plan = plan_of(case)
 
     def empty(side, rank, shape):
         return ls.empty(getattr(plan, side), "float64", comm=context.comm)
 
     arrays = Arrays.make(case, [context.rank], empty) if own_arrays else local_arrays(context, case)
-    return _bound(plan.bind(*arrays.mine(), comm=context.comm), arrays)
+    return bound(plan.bind(*arrays.mine(), comm=context.comm), arrays)
 
 
 def _fastest(ways, context, case):
@@ -181,7 +181,7 @@ def _fastest(ways, context, case):
     return best
 
 
-def _calling(prepare, context, case):
+def calling(prepare, context, case):
     """A peer that is called in one way: what is called, its name, and what frees it."""
     arrays = local_arrays(context, case)
     call, detail, close = prepare(context, case, *arrays.mine())
@@ -220,8 +220,8 @@ CONTENDERS = (
     Contender("longshore mpi (any array)", partial(longshore_mpi, own_arrays=False)),
     Contender("MPI Alltoallw", partial(_fastest, peers.alltoallw)),
     Contender("hand-packed isend", partial(_fastest, peers.hand_packed)),
-    Contender("ScaLAPACK", partial(_calling, peers.scalapack)),
-    Contender("COSTA", partial(_calling, peers.costa)),
-    Contender("mpi4py-fft", partial(_calling, mpi4py_fft), applies=lambda case: case.key == "rows-to-columns"),
+    Contender("ScaLAPACK", partial(calling, peers.scalapack)),
+    Contender("COSTA", partial(calling, peers.costa)),
+    Contender("mpi4py-fft", partial(calling, mpi4py_fft), applies=lambda case: case.key == "rows-to-columns"),
     Contender("numpy", numpy_copy, needs_mpi=False),
 )
