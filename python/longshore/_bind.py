@@ -241,7 +241,7 @@ def _knows_all_dtypes(specs: Any) -> bool:
 
 def _known_dtype(spec: _Spec) -> np.dtype | None:
     if isinstance(spec.plan, _core.MotionPlan):
-        return spec.plan.dtype
+        return spec.plan.dtype  # type: ignore[attr-defined]  # Python's own plans have one
     for side, name in ((spec.source, "source"), (spec.destination, "destination")):
         for one in side.values() if isinstance(side, Mapping) else [side]:
             if one is None:
@@ -261,17 +261,16 @@ def _field(spec: _Spec, rank: int | None, wrap: bool, dtype: np.dtype) -> _core.
         for name in ("ghost", "destination_ghost"):
             if getattr(spec, name) is not None:
                 raise ArgumentError(f"{name}= is for plans between blocks; local arrays of layouts have no ghost cells")
-        sides = [
+        source, destination = [
             _parts(side, layout, dtype, rank, name)
             for side, layout, name in (
                 (spec.source, spec.plan.source, "source"),
                 (spec.destination, spec.plan.destination, "destination"),
             )
         ]
-        return _core.Field(spec.plan, *sides, update, element)
+        return _core.Field(spec.plan, source, destination, update, element)
     visit = one_of(spec.order, "order", ("C", "F"))
-    source, destination = _grids_of_sides(spec, rank, wrap, dtype, visit)
-    return _core.Field(spec.plan, source, destination, update, element, visit)
+    return _core.Field(spec.plan, *_grids_of_sides(spec, rank, wrap, dtype, visit), update, element, visit)
 
 
 # --- local arrays of layouts

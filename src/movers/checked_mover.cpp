@@ -24,8 +24,9 @@ std::uint64_t sum_of(const std::byte* data, Index bytes) {
   return sum.value();
 }
 
-/// Of one end: its name, its message and what that has. The allocator takes some bytes for each.
-constexpr Index allocations = 4;
+/// Of one end: its name, its message and what that has, five or six pieces of memory. The allocator takes some bytes
+/// for each.
+constexpr Index allocator_bytes = 6 * 24;
 
 class CheckedMover final : public Mover {
  public:
@@ -35,10 +36,12 @@ class CheckedMover final : public Mover {
         transfers_(std::move(transfers)),
         exchange_(std::move(exchange)) {
     workspace_bytes_ = transfers_.programs_bytes + Index(sizeof *this);
-    for (const auto* ends : {&transfers_.sends, &transfers_.receives})
+    for (auto* ends : {&transfers_.sends, &transfers_.receives}) {
+      ends->shrink_to_fit();
       for (const auto& end : *ends)
-        workspace_bytes_ += Index(sizeof end + end.name.capacity() + 2 * sizeof sent_[0]) + allocations * 16 +
+        workspace_bytes_ += Index(sizeof end + end.name.capacity() + 2 * sizeof sent_[0]) + allocator_bytes +
                             end.message->workspace_bytes();
+    }
   }
 
   Index workspace_bytes() const override { return mover_->workspace_bytes() + workspace_bytes_; }
