@@ -39,8 +39,8 @@ int main(int argc, char** argv) {
 
     // Every vertex is a ghost of both of its neighbours.
     for (std::size_t i = 0; i < needed.size(); ++i) added(own + Index(i)) = 1;
-    mpi::ExchangeOptions adding;
-    adding.reduction = Reduction(ElementType::float64, ReduceOp::add);
+    mpi::Options adding;
+    adding.update = Reduction(ElementType::float64, ReduceOp::add);
     const auto back = mpi::bind(plan.reverse(), MPI_COMM_WORLD, sums, sums, adding);
     back->start();
     back->wait();

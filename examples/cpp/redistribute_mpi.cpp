@@ -21,10 +21,10 @@ int main(int argc, char** argv) {
     const auto grid = Layout::parse("(CYCLIC(32), CYCLIC(32)) on 1x" + p, shape);
 
     // Local arrays where the engine moves fastest. Any memory will do: {rank, local_array(vector, layout, rank)}.
-    mpi::Part from = mpi::allocate(rows, rank, sizeof(double), MPI_COMM_WORLD),
-              to = mpi::allocate(grid, rank, sizeof(double), MPI_COMM_WORLD);
+    Part from = mpi::allocate(rows, rank, sizeof(double), MPI_COMM_WORLD),
+         to = mpi::allocate(grid, rank, sizeof(double), MPI_COMM_WORLD);
     auto value = [&](const std::vector<Index>& global) { return double(global[0] * shape[1] + global[1]); };
-    auto each = [&](const Layout& layout, const mpi::Part& part, auto&& f) {
+    auto each = [&](const Layout& layout, const Part& part, auto&& f) {
       const auto local = layout.local_shape(rank);
       for (Index i = 0; i < local[0]; ++i)
         for (Index j = 0; j < local[1]; ++j)
@@ -39,12 +39,14 @@ int main(int argc, char** argv) {
     each(grid, to, [&](double& element, double v) { wrong += element != v; });
     if (rank == 0) std::printf("%s", (mover->describe() + "\n").c_str());
 
-    // And back, into the array that it came from.
+    // And back, as two fields that go together: into the array that it came from, and into another one.
+    Part other = mpi::allocate(rows, rank, sizeof(double), MPI_COMM_WORLD);
     each(rows, from, [](double& element, double) { element = -1; });
-    const auto back = mpi::bind(MotionPlan(grid, rows, sizeof(double)), MPI_COMM_WORLD, {to}, {from});
-    back->start();
-    back->wait();
-    each(rows, from, [&](double& element, double v) { wrong += element != v; });
+    const MotionPlan back(grid, rows, sizeof(double));
+    const auto both = mpi::bind({Field(back, {to}, {from}), Field(back, {to}, {other})}, MPI_COMM_WORLD);
+    both->move();  // start() and wait() at once
+    for (const auto* part : {&from, &other})
+      each(rows, *part, [&](double& element, double v) { wrong += element != v; });
   } catch (const longshore::Error& error) {
     std::fprintf(stderr, "rank %d: %s\n", rank, error.what());
     MPI_Abort(MPI_COMM_WORLD, 1);

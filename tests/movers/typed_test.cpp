@@ -67,14 +67,15 @@ void moves_as_bytes_do(const Case& each) {
   const MotionPlan plan(from, to, sizeof(T), each.axes);
   Arrays source(from, sizeof(T)), destination(to, sizeof(T));
   for (std::size_t p = 0; p < parts.size(); ++p)
-    std::memcpy(source.memory[p].data(), parts[p].data(), parts[p].size() * sizeof(T));
+    if (!parts[p].empty()) std::memcpy(source.memory[p].data(), parts[p].data(), parts[p].size() * sizeof(T));
   for (auto& part : destination.memory) std::fill(part.begin(), part.end(), std::byte(0));
   bind_threads(plan, source.local(), destination.local())->move();
 
   auto moved = make_local_arrays<T>(to);
   redistribute(parts, from, moved, to, {}, each.axes);
   for (std::size_t p = 0; p < moved.size(); ++p)
-    EXPECT_EQ(std::memcmp(moved[p].data(), destination.memory[p].data(), moved[p].size() * sizeof(T)), 0) << each.to;
+    if (!moved[p].empty())
+      EXPECT_EQ(std::memcmp(moved[p].data(), destination.memory[p].data(), moved[p].size() * sizeof(T)), 0) << each.to;
 
   std::vector<std::span<const T>> spans(parts.begin(), parts.end());
   auto again = make_local_arrays<T>(to);

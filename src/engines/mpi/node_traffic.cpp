@@ -30,8 +30,6 @@ NodeTraffic::NodeTraffic(int me, std::shared_ptr<ControlBlocks> control, NodeWor
   for (const auto& sender : senders_) workspace_bytes_ += sender.workspace_bytes();
   for (const auto& receiver : receivers_) workspace_bytes_ += receiver.workspace_bytes();
   if (control_) workspace_bytes_ += control_->held_bytes();
-  // Foreign ones first: others wait for them.
-  std::stable_partition(tasks_.begin(), tasks_.end(), [](const Task& task) { return !task.partners.empty(); });
 }
 
 void NodeTraffic::start(bool at_once) {

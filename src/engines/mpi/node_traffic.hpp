@@ -18,7 +18,7 @@ struct NodeWork {
   struct Bytes {
     Index local = 0, pulled = 0, pushed = 0, sent = 0, received = 0;
   };
-  std::vector<Task> tasks;
+  std::vector<Task> tasks;  ///< in the order in which they are best run
   std::vector<RingSender> senders;
   std::vector<RingReceiver> receivers;
   std::vector<int> accessors;                       ///< by node rank: who reads or writes the arrays here

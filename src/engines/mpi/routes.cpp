@@ -338,15 +338,11 @@ std::byte* Routes::seen(std::size_t field, Side side, const Transfer& transfer) 
 }
 
 void Routes::compile_copies(NodeWork& work) {
-  bool rings = false;
-  Index moved = 0;
-  for (std::size_t f = 0; f < shares_.size(); ++f) {
-    rings |= !sorted_[f]->ring_out.empty() || !sorted_[f]->ring_in.empty();
-    moved = checked_add(moved, moved_bytes(shares_[f]->transfers()));
-  }
-  const Index task_bytes = std::max(rings ? beside_rings_bytes : alone_bytes, moved / most_pieces);
   for (std::size_t f = 0; f < shares_.size(); ++f) {
     Share& share = *shares_[f];
+    const bool rings = !sorted_[f]->ring_out.empty() || !sorted_[f]->ring_in.empty();
+    const Index task_bytes =
+        std::max(rings ? beside_rings_bytes : alone_bytes, moved_bytes(share.transfers()) / most_pieces);
     const auto& local = share.transfers().local;
     // The preferred direction takes what is local, too. The other one takes what only it can reach.
     std::vector<const Transfer*> pulled, pushed;
@@ -365,6 +361,7 @@ void Routes::compile_copies(NodeWork& work) {
     };
     work.bytes.pulled += bytes_of(sorted_[f]->pulled), work.bytes.pushed += bytes_of(sorted_[f]->pushed);
     work.bytes.local += bytes_of(local);
+    const auto first = Index(work.tasks.size());
     for (const auto direction : {Direction::pull, Direction::push})
       for (auto& copy :
            share.copies(direction == Direction::pull ? pulled : pushed, seen_by(direction), direction, task_bytes)) {
@@ -372,6 +369,10 @@ void Routes::compile_copies(NodeWork& work) {
         for (const int peer : copy.peers) peers.push_back(communicator_->node_rank_of(peer));
         work.tasks.push_back({std::move(copy), std::move(peers)});
       }
+    // Foreign ones first: others wait for them. But field by field, so that what is local finds in cache what it shares
+    // with them.
+    std::stable_partition(work.tasks.begin() + first, work.tasks.end(),
+                          [](const NodeWork::Task& task) { return !task.peers.empty(); });
   }
 }
 
