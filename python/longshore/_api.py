@@ -320,7 +320,7 @@ def redistribute(
         motion_plan.bind(source, result, **options)()
         return result
 
-    from . import _mpi
+    from . import _bind, _mpi
 
     def local_dtype() -> np.dtype | None:
         array = source if source is not None else out
@@ -328,9 +328,16 @@ def redistribute(
 
     # A rank that owns nothing need not know the element type: the others tell it.
     dtype = _mpi.common_dtype(comm, local_dtype)
-    motion_plan, result = _mpi.together(comm, lambda: prepare(dtype, comm.Get_rank()))
-    motion_plan.bind(source, result, comm=comm, **options)()
-    return result
+    made: list[tuple[MotionPlan, Any]] = []
+
+    def sides() -> tuple[MotionPlan, Any, Any]:
+        if not made:
+            made.append(prepare(dtype, comm.Get_rank()))
+        motion_plan, result = made[0]
+        return motion_plan, source, result
+
+    _bind.bind_when_made(sides, comm, options)()  # what fails in there is told to all when they bind
+    return made[0][1]
 
 
 def empty(layout: Layout, dtype: Any, comm: Any = None, *, rank: int | None = None) -> Any:

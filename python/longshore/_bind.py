@@ -37,6 +37,17 @@ def bind_plan(plan: Any, source: Any, destination: Any, comm: Any, own: dict[str
     return _bind(comm, lambda: [_Spec(plan, *pair, **own) for pair in _pairs(plan, source, destination, comm)], **ways)
 
 
+def bind_when_made(sides: Any, comm: Any, options: dict[str, Any]) -> _core.Mover:
+    """A mover over MPI of the plan, the source and the destination that `sides()` gives; it may raise on one rank."""
+    own = {name: options.pop(name) for name in ("alpha", "beta", "conjugate", "reduce")}
+
+    def specs() -> list[_Spec]:
+        plan, source, destination = sides()
+        return [_Spec(plan, source, destination, **own)]
+
+    return _bind(comm, specs, **options)
+
+
 def bind_blocks(
     plan: _core.BlockPlan,
     source: Any,
@@ -210,18 +221,18 @@ def _bind(
     def prepare() -> tuple[list[Any], dict[str, Any]]:
         if threads is not None:
             raise ArgumentError("threads= is for the threads engine; with comm= every rank moves its own part")
-        wrap = one_of(messages["placement"] or "direct", "placement", ("direct", "wrap")) == "wrap"
+        wrap = one_of(messages.get("placement") or "direct", "placement", ("direct", "wrap")) == "wrap"
         rank = comm.Get_rank()
         known = dtypes if dtypes is not None else map(_known_dtype, specs())
         fields = [_field(spec, rank, wrap, dtype) for spec, dtype in zip(specs(), known)]
         options = common()
         defaults = {"aggregate": True, "preallocate": True}
         for name, default in defaults.items():
-            options[name] = flag(default if messages[name] is None else messages[name], name)
-        options["packet_bytes"] = size_in_bytes(messages["packet_bytes"] or None, "packet_bytes")
+            options[name] = flag(default if messages.get(name) is None else messages.get(name), name)
+        options["packet_bytes"] = size_in_bytes(messages.get("packet_bytes") or None, "packet_bytes")
         options["placement"] = "wrap" if wrap else "direct"
-        options["node"] = one_of(messages["node"] or "auto", "node", _NODES)
-        options["exchange"] = _EXCHANGES[one_of(messages["exchange"] or "auto", "exchange", _EXCHANGES)]
+        options["node"] = one_of(messages.get("node") or "auto", "node", _NODES)
+        options["exchange"] = _EXCHANGES[one_of(messages.get("exchange") or "auto", "exchange", _EXCHANGES)]
         return fields, options
 
     return _mpi.bind(comm, prepare)

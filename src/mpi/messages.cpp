@@ -41,7 +41,7 @@ class WholeMessages final : public Messages {
       for (auto& [peer, message] : given) {
         if (message->packets() == 0) continue;
         End end{peer, message->packet_bytes(0), message->contiguous(0), used, std::move(message), {}};
-        if (!end.lies) used += round64(end.bytes);
+        if (!end.contiguous) used += round64(end.bytes);
         ends.push_back(std::move(end));
       }
     };
@@ -59,7 +59,7 @@ class WholeMessages final : public Messages {
                                    out_.begin());
     for (std::size_t i = 0; i < out_.size(); ++i) {
       auto& end = out_[(first + i) % out_.size()];
-      if (!end.lies) end.message->pack(0, place_of(end));
+      if (!end.contiguous) end.message->pack(0, place_of(end));
       end.requests.send(comm, end.peer, tag_, place_of(end), end.bytes, Requests::Mode::eager);
     }
     left_ = in_.size() + out_.size();
@@ -70,7 +70,7 @@ class WholeMessages final : public Messages {
     bool progress = false;
     for (auto& end : in_)
       if (end.requests.test()) {
-        if (!end.lies) end.message->unpack(0, place_of(end));
+        if (!end.contiguous) end.message->unpack(0, place_of(end));
         --left_, progress = true;
       }
     for (auto& end : out_)
@@ -106,12 +106,12 @@ class WholeMessages final : public Messages {
   struct End {
     int peer;
     Index bytes;
-    std::byte* lies;  ///< sent from (received to) where it lies; null: staged
-    Index stage;      ///< where in the staging memory
+    std::byte* contiguous;  ///< sent from (received to) where it lies; null: staged
+    Index stage;            ///< where in the staging memory
     std::unique_ptr<Message> message;
     Requests requests;
   };
-  std::byte* place_of(const End& end) const { return end.lies ? end.lies : staging_.data + end.stage; }
+  std::byte* place_of(const End& end) const { return end.contiguous ? end.contiguous : staging_.data + end.stage; }
 
   std::shared_ptr<Communicator> communicator_;
   int tag_;
@@ -158,7 +158,7 @@ class PacketStream {
     while (pending_ > 0) {
       auto& slot = slots_[std::size_t((posted_ - pending_) % slots_.size())];
       if (!slot.requests.test()) break;
-      if (!sending_ && !slot.lies) {
+      if (!sending_ && !slot.contiguous) {
         messages_[slot.message].message->unpack(slot.packet, slot.stage);
       }
       --pending_, progress = true;
@@ -167,13 +167,14 @@ class PacketStream {
       auto& slot = slots_[std::size_t(posted_ % slots_.size())];
       auto& m = messages_[message_];
       slot.message = message_, slot.packet = packet_;
-      slot.lies = m.message->contiguous(packet_);
+      slot.contiguous = m.message->contiguous(packet_);
       const Index bytes = m.message->packet_bytes(packet_);
       if (!sending_) {
-        slot.requests.receive(comm, m.peer, tag, slot.lies ? slot.lies : slot.stage, bytes);
+        slot.requests.receive(comm, m.peer, tag, slot.contiguous ? slot.contiguous : slot.stage, bytes);
       } else {
-        if (!slot.lies) m.message->pack(packet_, slot.stage);
-        slot.requests.send(comm, m.peer, tag, slot.lies ? slot.lies : slot.stage, bytes, Requests::Mode::synchronous);
+        if (!slot.contiguous) m.message->pack(packet_, slot.stage);
+        slot.requests.send(comm, m.peer, tag, slot.contiguous ? slot.contiguous : slot.stage, bytes,
+                           Requests::Mode::synchronous);
       }
       ++posted_, ++pending_, ++packet_, progress = true;
       skip_empty();
@@ -191,7 +192,7 @@ class PacketStream {
  private:
   struct Slot {
     std::byte* stage = nullptr;
-    std::byte* lies = nullptr;
+    std::byte* contiguous = nullptr;
     std::size_t message = 0;
     Index packet = 0;
     Requests requests;
