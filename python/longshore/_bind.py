@@ -105,7 +105,8 @@ def bind_together(
     exchange: str | None = None,
 ) -> _core.Mover:
     """One Mover for several plans, between layouts and between blocks, of whatever shapes and dtypes: they are started
-    and waited for at once, and what goes to one process is one message. Collective with `comm`.
+    and waited for at once, and what goes to one process is one message, of fields above 1 MiB one each. Collective with
+    `comm`.
 
     Each field is (plan, source, destination), (plan, source) for an endogenous copy of blocks, and may end with a
     mapping of its own `alpha`, `beta`, `conjugate`, `reduce`, `order`, `ghost` and `destination_ghost`. What these and
@@ -126,6 +127,10 @@ def bind_together(
                 raise ArgumentError(f"field {k} is not (plan, source, destination)")
             plan, source, *rest = field
             own = rest.pop() if rest and _is_options(rest[-1], len(rest), plan) else {}
+            if len(rest) > 1:
+                raise ArgumentError(
+                    f"field {k} ends with {type(rest[1]).__name__}; behind the destination its options may follow"
+                )
             unknown = sorted(set(own) - set(_Spec._fields[3:]))
             if unknown:
                 raise ArgumentError(

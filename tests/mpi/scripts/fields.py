@@ -228,6 +228,7 @@ def refusals():
     refused(ls.ArgumentError, lambda: plan.bind(a, b, alpha=2, reduce="add", comm=WORLD), "one or the other")
     refused(ls.ArgumentError, lambda: ls.bind_together((plan, a, b, {"speed": 3}), comm=WORLD), "no option 'speed'")
     refused(ls.ArgumentError, lambda: ls.bind_together(3, comm=WORLD), "field 0")
+    refused(ls.ArgumentError, lambda: ls.bind_together((plan, a, b, [1]), comm=WORLD), "field 0 ends with list")
 
 
 @check
