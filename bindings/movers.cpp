@@ -60,6 +60,18 @@ class PythonArray final : public Keeper {
   std::vector<Index> shape_;
 };
 
+LocalArray local_array(nb::object array) {
+  Described described(array.ptr());
+  const auto begin = reinterpret_cast<std::byte*>(described.address);
+  auto keeper = std::make_shared<PythonArray>(std::move(array), begin, described.shape);
+  return {begin, std::move(described.shape), std::move(described.strides), described.read_only, std::move(keeper)};
+}
+
+/// Arrays of one layout by its ranks, until a field takes them.
+struct Parts {
+  std::vector<Part> parts;
+};
+
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   auto* memory = nb::inst_ptr<Memory>(nb::handle(self));
   return PyBuffer_FillInfo(view, self, memory->data(), Py_ssize_t(memory->bytes()), 0, flags);
@@ -113,29 +125,28 @@ void bind_movers(nb::module_& module) {
   nb::class_<LocalArray>(module, "LocalArray",
                          "A rank's local array: address, shape, strides in bytes, and who owns the memory.")
       .def(
-          "__init__",
-          [](LocalArray* self, nb::object array) {
-            const Described described(array.ptr());
-            const auto begin = reinterpret_cast<std::byte*>(described.address);
-            auto keeper = std::make_shared<PythonArray>(std::move(array), begin, described.shape);
-            new (self) LocalArray{begin, described.shape, described.strides, described.read_only, std::move(keeper)};
-          },
+          "__init__", [](LocalArray* self, nb::object array) { new (self) LocalArray(local_array(std::move(array))); },
           nb::arg("array"), "Of a NumPy array.");
 
-  nb::class_<Part>(module, "Part", "A layout rank's array, and the Memory that it lies in, or None.")
+  nb::class_<Parts>(module, "Parts", "Arrays of one layout, for a Field.")
       .def(
           "__init__",
-          [](Part* self, Index rank, const LocalArray& array, std::shared_ptr<Memory> memory) {
-            new (self) Part{rank, array, std::move(memory)};
+          [](Parts* self, const nb::dict& arrays, const nb::dict& memory) {
+            new (self) Parts();
+            for (const auto& [rank, array] : arrays) {
+              self->parts.push_back({nb::cast<Index>(rank), local_array(nb::borrow(array))});
+              if (memory.contains(rank)) self->parts.back().memory = nb::cast<std::shared_ptr<Memory>>(memory[rank]);
+            }
           },
-          nb::arg("rank"), nb::arg("array"), nb::arg("memory") = nb::none());
+          nb::arg("arrays"), nb::arg("memory"),
+          "NumPy arrays by layout rank, and the Memory of those that lie in one.");
 
   nb::class_<Field>(module, "Field", "A plan with the arrays of this process, to be bound, alone or with others.")
       .def(
           "__init__",
-          [](Field* self, const MotionPlan& plan, std::vector<Part> sources, std::vector<Part> destinations,
-             const Update& update, std::string element) {
-            new (self) Field(plan, std::move(sources), std::move(destinations), update, std::move(element));
+          [](Field* self, const MotionPlan& plan, Parts& sources, Parts& destinations, const Update& update,
+             std::string element) {
+            new (self) Field(plan, std::move(sources.parts), std::move(destinations.parts), update, std::move(element));
           },
           nb::arg("plan"), nb::arg("sources"), nb::arg("destinations"), nb::arg("update"), nb::arg("element"),
           nb::keep_alive<1, 2>())
@@ -187,8 +198,8 @@ void bind_movers(nb::module_& module) {
         nb::gil_scoped_release unlocked;
         return bind_threads(fields, options);
       },
-      nb::arg("fields"), nb::arg("threads"), nb::arg("max_mem"), nb::arg("proxy"), nb::arg("checked"),
-      "The threads engine: all ranks' arrays are in this process.");
+      nb::arg("fields"), nb::arg("threads") = 0, nb::arg("max_mem") = 0, nb::arg("proxy") = false,
+      nb::arg("checked") = false, "The threads engine: all ranks' arrays are in this process.");
 }
 
 }  // namespace longshore::python

@@ -120,6 +120,11 @@ NB_MODULE(LONGSHORE_MPI_MODULE, module) {
       "known; raised on every process.");
 
   module.def(
+      "postpone_bind", [](std::uint64_t comm) { mpi::postpone_bind(mpi::CommHandle::from_bits(comm)); },
+      nb::arg("comm"), nb::call_guard<nb::gil_scoped_release>(),
+      "Collective, in place of `bind`: this process has to ask the others something before. All get no mover.");
+
+  module.def(
       "make_grids",
       [](const FloorPlan& blocks, std::uint64_t comm, Index itemsize, nb::object ghost, const std::string& order) {
         return mpi::make_xarray(blocks, mpi::CommHandle::from_bits(comm),

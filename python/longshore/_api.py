@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _arrays, _core, _whole_blocks
+from . import _arrays, _bind, _core, _whole_blocks
 from ._core import AddressRelation, Encoding, Layout, Motion, Mover, PutSender
 from ._mistakes import check
 from ._words import short
@@ -123,8 +123,6 @@ class MotionPlan(_core.MotionPlan):
 
         Raises, on every rank alike and before anything moves: ShapeError, DTypeError, LocalArrayError,
         MemoryLimitError, DisagreementError, ArgumentError."""
-        from . import _bind
-
         own = {"alpha": alpha, "beta": beta, "conjugate": conjugate, "reduce": reduce}
         ways = {
             "threads": threads,
@@ -320,23 +318,19 @@ def redistribute(
         motion_plan.bind(source, result, **options)()
         return result
 
-    from . import _bind, _mpi
-
     def local_dtype() -> np.dtype | None:
         array = source if source is not None else out
         return None if array is None else _arrays.as_array(array).dtype
 
-    # A rank that owns nothing need not know the element type: the others tell it.
-    dtype = _mpi.common_dtype(comm, local_dtype)
     made: list[tuple[MotionPlan, Any]] = []
 
-    def sides() -> tuple[MotionPlan, Any, Any]:
-        if not made:
-            made.append(prepare(dtype, comm.Get_rank()))
+    def sides(dtype: np.dtype) -> tuple[MotionPlan, Any, Any]:
+        made[:] = [prepare(dtype, comm.Get_rank())]
         motion_plan, result = made[0]
         return motion_plan, source, result
 
-    _bind.bind_when_made(sides, comm, options)()  # what fails in there is told to all when they bind
+    # A rank that owns nothing need not know the element type: the others tell it. What fails is told to all as well.
+    _bind.bind_when_made(local_dtype, sides, comm, options)()
     return made[0][1]
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import _arrays, _core
+from . import _arrays, _core, _mpi
 from ._mistakes import count, flag, one_of
 from ._words import size_in_bytes
 from ._xarray import XArray
@@ -34,18 +35,23 @@ class _Spec(NamedTuple):
 
 def bind_plan(plan: Any, source: Any, destination: Any, comm: Any, own: dict[str, Any], ways: dict[str, Any]) -> Any:
     """What `MotionPlan.bind` and `BlockPlan.bind` do. `own`: the options of a field, `ways`: those of a mover."""
-    return _bind(comm, lambda: [_Spec(plan, *pair, **own) for pair in _pairs(plan, source, destination, comm)], **ways)
+    return _bind(
+        comm, lambda _: [_Spec(plan, *pair, **own) for pair in _pairs(plan, source, destination, comm)], **ways
+    )
 
 
-def bind_when_made(sides: Any, comm: Any, options: dict[str, Any]) -> _core.Mover:
-    """A mover over MPI of the plan, the source and the destination that `sides()` gives; it may raise on one rank."""
+def bind_when_made(
+    dtype: Callable[[], np.dtype | None], sides: Callable[[np.dtype], Any], comm: Any, options: dict[str, Any]
+) -> _core.Mover:
+    """A mover over MPI of the plan, the source and the destination that `sides` makes of an element type: that which
+    `dtype` finds here, or where it finds none, that of the other ranks. Both may raise on one rank."""
     own = {name: options.pop(name) for name in ("alpha", "beta", "conjugate", "reduce")}
 
-    def specs() -> list[_Spec]:
-        plan, source, destination = sides()
-        return [_Spec(plan, source, destination, **own)]
+    def specs(told: list[np.dtype] | None) -> list[_Spec] | None:
+        known = told[0] if told else dtype()
+        return None if known is None else [_Spec(*sides(known), **own)]
 
-    return _bind(comm, specs, **options)
+    return _bind(comm, specs, lambda: [dtype()], **options)
 
 
 def bind_blocks(
@@ -141,7 +147,7 @@ def bind_together(
 
     return _bind(
         comm,
-        lambda: list(specs()),
+        lambda _: list(specs()),
         threads=threads,
         max_mem=max_mem,
         proxy=proxy,
@@ -194,7 +200,8 @@ def _pairs(plan: Any, source: Any, destination: Any, comm: Any) -> list[tuple[An
 
 def _bind(
     comm: Any,
-    specs: Any,
+    specs: Callable[[list[np.dtype] | None], list[_Spec] | None],
+    dtypes: Callable[[], list[np.dtype | None]] | None = None,
     *,
     threads: Any = None,
     max_mem: Any = None,
@@ -202,57 +209,56 @@ def _bind(
     checked: Any = False,
     **messages: Any,
 ) -> _core.Mover:
-    def common() -> dict[str, Any]:
-        return {
-            "max_mem": size_in_bytes(max_mem),
-            "proxy": flag(proxy, "proxy"),
-            "checked": flag(checked, "checked"),
+    """A mover of the fields that `specs` describes. Where nobody has told what their elements are (None) it may be None
+    itself; then `dtypes` is what this rank has to say about that, and everybody's is told to all."""
+
+    def options() -> dict[str, Any]:
+        """Those that are not what they are by default."""
+        given: dict[str, Any] = {"max_mem": size_in_bytes(max_mem)} if max_mem is not None else {}
+        given |= {
+            name: flag(value, name) for name, value in (("proxy", proxy), ("checked", checked)) if value is not False
         }
+        return given
 
     if comm is None:
         for name, value in messages.items():
             if value is not None:
                 raise ArgumentError(f"{name}= is for messages between processes; it needs comm=")
-        fields = [_field(spec, None, False, _known_dtype(spec) or np.dtype(np.uint8)) for spec in specs()]
-        return _core.bind_threads(fields, threads=count(threads or 0, "threads"), **common())
+        fields = [_field(spec, None, False, _known_dtype(spec) or np.dtype(np.uint8)) for spec in specs(None) or ()]
+        return _core.bind_threads(fields, threads=count(threads or 0, "threads"), **options())
 
-    from . import _mpi
-
-    # A rank that brings no arrays to a plan between blocks need not know the element type: the others tell it.
-    dtypes: list[Any] | None = None
-    if not _knows_all_dtypes(specs):
-        dtypes = _mpi.common_dtypes(comm, lambda: [_known_dtype(spec) for spec in specs()], np.dtype(np.uint8))
-
-    def prepare() -> tuple[list[Any], dict[str, Any]]:
+    def prepare(told: list[np.dtype] | None) -> tuple[list[Any], dict[str, Any]] | None:
         if threads is not None:
             raise ArgumentError("threads= is for the threads engine; with comm= every rank moves its own part")
-        wrap = one_of(messages.get("placement") or "direct", "placement", ("direct", "wrap")) == "wrap"
-        rank = comm.Get_rank()
-        known = dtypes if dtypes is not None else map(_known_dtype, specs())
-        fields = [_field(spec, rank, wrap, dtype) for spec, dtype in zip(specs(), known)]
-        options = common()
-        defaults = {"aggregate": True, "preallocate": True}
-        for name, default in defaults.items():
-            options[name] = flag(default if messages.get(name) is None else messages.get(name), name)
-        options["packet_bytes"] = size_in_bytes(messages.get("packet_bytes") or None, "packet_bytes")
-        options["placement"] = "wrap" if wrap else "direct"
-        options["node"] = one_of(messages.get("node") or "auto", "node", _NODES)
-        options["exchange"] = _EXCHANGES[one_of(messages.get("exchange") or "auto", "exchange", _EXCHANGES)]
-        return fields, options
+        given = options()
+        for name, value in messages.items():
+            if value is not None:
+                given[name] = _way(name, value)
+        fields = []
+        # A rank that brings no arrays to a plan between blocks need not know the element type: the others tell it.
+        for k, spec in enumerate(described := specs(told) or ()):
+            if (dtype := told[k] if told else _known_dtype(spec)) is None:
+                return None
+            fields.append(_field(spec, comm.Get_rank(), given.get("placement") == "wrap", dtype))
+        return (fields, given) if described else None
 
-    return _mpi.bind(comm, prepare)
+    def known() -> list[np.dtype | None]:
+        return [_known_dtype(spec) for spec in specs(None) or ()]
+
+    return _mpi.bind(comm, prepare, dtypes or known, None if dtypes else np.dtype(np.uint8))
 
 
-def _knows_all_dtypes(specs: Any) -> bool:
-    """Whether every rank that has no other plans and sides than this one knows all element types by itself."""
-    try:
-        return all(
-            isinstance(spec.plan, _core.MotionPlan)
-            or (isinstance(spec.source, XArray) and (spec.destination is None or isinstance(spec.destination, XArray)))
-            for spec in specs()
-        )
-    except Exception:
-        return True  # which is told to all when they bind
+def _way(name: str, value: Any) -> Any:
+    """How messages travel, as the engine takes it."""
+    if name == "packet_bytes":
+        return size_in_bytes(value or None, name)
+    if name == "placement":
+        return one_of(value, name, ("direct", "wrap"))
+    if name == "node":
+        return one_of(value, name, _NODES)
+    if name == "exchange":
+        return _EXCHANGES[one_of(value, name, _EXCHANGES)]
+    return flag(value, name)
 
 
 def _known_dtype(spec: _Spec) -> np.dtype | None:
@@ -272,7 +278,7 @@ def _known_dtype(spec: _Spec) -> np.dtype | None:
 def _field(spec: _Spec, rank: int | None, wrap: bool, dtype: np.dtype) -> _core.Field:
     _arrays.fixed_dtype(dtype)
     update = _arrays.update(dtype, spec.alpha, spec.beta, flag(spec.conjugate, "conjugate"), spec.reduce)
-    element = str(dtype)
+    element = _name(dtype)
     if isinstance(spec.plan, _core.MotionPlan):
         for name in ("ghost", "destination_ghost"):
             if getattr(spec, name) is not None:
@@ -289,17 +295,25 @@ def _field(spec: _Spec, rank: int | None, wrap: bool, dtype: np.dtype) -> _core.
     return _core.Field(spec.plan, *_grids_of_sides(spec, rank, wrap, dtype, visit), update, element, visit)
 
 
+@functools.lru_cache(256)  # NumPy takes several microseconds to put one together
+def _name(dtype: np.dtype) -> str:
+    return str(dtype)
+
+
 # --- local arrays of layouts
 
 
-def _parts(side: Any, layout: _core.Layout, dtype: np.dtype, rank: int | None, what: str) -> list[_core.Part]:
+def _parts(side: Any, layout: _core.Layout, dtype: np.dtype, rank: int | None, what: str) -> _core.Parts:
     if rank is None:
-        arrays = _arrays.by_rank(side, layout.ranks, what)
-        wanted = set(layout.ranks)
-        if missing := sorted(wanted - arrays.keys()):
-            raise ArgumentError(f"no {what} array for rank {missing[0]} of the layout {layout}")
-        if surplus := sorted(arrays.keys() - wanted):
-            raise ArgumentError(f"a {what} array for rank {surplus[0]}, which is not in the layout {layout}")
+        ranks = layout.ranks
+        arrays = _arrays.by_rank(side, ranks, what)
+        if isinstance(side, Mapping):
+            if missing := sorted(set(ranks) - arrays.keys()):
+                raise ArgumentError(f"no {what} array for rank {missing[0]} of the layout {layout}")
+            if surplus := sorted(arrays.keys() - set(ranks)):
+                raise ArgumentError(f"a {what} array for rank {surplus[0]}, which is not in the layout {layout}")
+    elif isinstance(side, np.ndarray):
+        arrays = {rank: side}
     elif isinstance(side, Mapping):
         arrays = {count(r, "a layout rank"): _arrays.as_array(a) for r, a in side.items()}
     elif side is None:
@@ -307,7 +321,9 @@ def _parts(side: Any, layout: _core.Layout, dtype: np.dtype, rank: int | None, w
     else:
         arrays = {rank: _arrays.as_array(side)}
     _arrays.check_dtype(arrays, dtype, what)
-    return [_core.Part(r, _arrays.local_array(a), None if rank is None else _memory(a)) for r, a in arrays.items()]
+    if rank is None:
+        return _core.Parts(arrays, {})
+    return _core.Parts(arrays, {r: memory for r, a in arrays.items() if (memory := _memory(a)) is not None})
 
 
 def _memory(array: Any) -> Any:

@@ -29,6 +29,8 @@ _SONAMES = {"mpich": "libmpi.so.12", "openmpi": "libmpi.so.40", "abi": "libmpi_a
 
 
 def _mpi4py(what: str = "comm=") -> ModuleType:
+    if (loaded := sys.modules.get("mpi4py.MPI")) is not None:  # an import statement takes ten times as long
+        return loaded
     try:
         from mpi4py import MPI
     except ImportError as error:
@@ -45,9 +47,9 @@ def _check_running(MPI: ModuleType) -> None:
         raise ArgumentError("MPI is finalised already")
 
 
-def _bits(MPI: ModuleType, thing: Any) -> int:
+def _bits(thing: Any) -> int:
     """The handle, an int or a pointer, that lies in an object of mpi4py's."""
-    return int.from_bytes(ctypes.string_at(MPI._addressof(thing), MPI._sizeof(thing)).ljust(8, b"\0"), sys.byteorder)
+    return thing.handle & 2**64 - 1
 
 
 def _family(MPI: ModuleType) -> str:
@@ -104,7 +106,7 @@ def _open(comm: Any) -> tuple[ModuleType, int]:
     if comm == MPI.COMM_NULL:
         raise ArgumentError("the communicator is COMM_NULL")
     module = _module(MPI)
-    bits = _bits(MPI, comm)
+    bits = _bits(comm)
     seen, expected = module.comm_facts(bits), (comm.Get_rank(), comm.Get_size())
     if seen != expected:
         raise TransportError(
@@ -142,14 +144,13 @@ def together(comm: Any, work: Callable[[], T]) -> T:
 
 def common_dtype(comm: Any, local_dtype: Callable[[], np.dtype | None]) -> np.dtype:
     """The element type that all ranks which know one agree on. Collective."""
-    dtype = common_dtypes(comm, lambda: [local_dtype()])[0]
-    if dtype is None:
-        raise ArgumentError("no rank has an array to move: nobody knows the element type")
-    return dtype
+    return common_dtypes(comm, lambda: [local_dtype()])[0]
 
 
-def common_dtypes(comm: Any, local_dtypes: Callable[[], Sequence[np.dtype | None]], default: Any = None) -> list[Any]:
-    """The same of several things. Collective."""
+def common_dtypes(
+    comm: Any, local_dtypes: Callable[[], Sequence[np.dtype | None]], default: np.dtype | None = None
+) -> list[np.dtype]:
+    """The same of several things; `default` for those of which no rank knows. Collective."""
     module, handle = _open(comm)
 
     def text() -> str:
@@ -161,11 +162,17 @@ def common_dtypes(comm: Any, local_dtypes: Callable[[], Sequence[np.dtype | None
     mine, *failure = _attempt(text)
     texts = module.gather_words(handle, mine or "", *failure)
     if len(texts) == 1:  # all say the same
-        return [_dtype(what) or default for what in texts[0].split("\n")]
+        return [_known(_dtype(what), default) for what in texts[0].split("\n")]
     said = [words.split("\n") for words in texts]
     if len({len(words) for words in said}) > 1:
         raise DisagreementError(f"ranks move {' or '.join(str(n) for n in sorted({len(w) for w in said}))} fields")
-    return [_agreed([words[k] for words in said]) or default for k in range(len(said[0]))]
+    return [_known(_agreed([words[k] for words in said]), default) for k in range(len(said[0]))]
+
+
+def _known(dtype: np.dtype | None, default: np.dtype | None) -> np.dtype:
+    if (known := dtype or default) is None:
+        raise ArgumentError("no rank has an array to move: nobody knows the element type")
+    return known
 
 
 def _agreed(texts: Sequence[str]) -> np.dtype | None:
@@ -194,12 +201,30 @@ def _few(ranks: list[int]) -> str:
     return ", ".join(map(str, ranks[:8])) + (", ..." if len(ranks) > 8 else "")
 
 
-def bind(comm: Any, prepare: Callable[[], tuple[list[_core.Field], dict[str, Any]]]) -> _core.Mover:
-    """A mover over MPI of the fields that `prepare` gives, with its options. Collective."""
+def bind(
+    comm: Any,
+    prepare: Callable[[list[np.dtype] | None], tuple[list[_core.Field], dict[str, Any]] | None],
+    local_dtypes: Callable[[], Sequence[np.dtype | None]],
+    default: np.dtype | None,
+) -> _core.Mover:
+    """A mover over MPI of the fields that `prepare` gives, with its options. Collective.
+
+    `prepare` gives None on a rank that does not know their element types. Only then all tell each other what they know,
+    and it is called once more, with that; `default` stands for what nobody knows."""
     module, handle = _open(comm)
-    made, *failure = _attempt(prepare)
-    fields, options = made if made is not None else ([], {})
-    return _told(module.bind(handle, fields, *failure, **options), comm)
+
+    def attempt(told: list[np.dtype] | None) -> _core.Mover | None:
+        made, *failure = _attempt(lambda: prepare(told))
+        if made is None and failure[0] is None:
+            return module.postpone_bind(handle)
+        fields, options = made if made is not None else ([], {})
+        return module.bind(handle, fields, *failure, **options)
+
+    mover = attempt(None)
+    if mover is None:
+        mover = attempt(common_dtypes(comm, local_dtypes, default))
+    assert mover is not None  # now everybody knows
+    return _told(mover, comm)
 
 
 def _told(mover: _core.Mover, comm: Any) -> _core.Mover:
@@ -232,7 +257,7 @@ def _open_datatypes(function: str) -> tuple[ModuleType, ModuleType]:
 def _datatype_bits(MPI: ModuleType, datatype: Any, name: str) -> int:
     if not isinstance(datatype, MPI.Datatype):
         raise ArgumentError(f"{name} must be a datatype of mpi4py, not {type(datatype).__name__}")
-    return _bits(MPI, datatype)
+    return _bits(datatype)
 
 
 def _object_of(MPI: ModuleType, thing: Any, bits: int) -> Any:
@@ -265,10 +290,10 @@ def rank_map_of(comm_or_group: Any, parent: Any) -> _core.RankMap:
     MPI = _mpi4py("rank_map_of")
     if isinstance(comm_or_group, MPI.Group):
         module, of = _open(parent)
-        return module.rank_map_of_group(_bits(MPI, comm_or_group), of)
+        return module.rank_map_of_group(_bits(comm_or_group), of)
     module, comm = _open(comm_or_group)
     # A parent that is none is an error of all: the module sees to that.
-    return module.rank_map_of_comm(comm, _bits(MPI, parent if isinstance(parent, MPI.Comm) else MPI.COMM_NULL))
+    return module.rank_map_of_comm(comm, _bits(parent if isinstance(parent, MPI.Comm) else MPI.COMM_NULL))
 
 
 def to_group(map: _core.RankMap, parent: Any) -> Any:

@@ -11,8 +11,6 @@ namespace longshore {
 
 namespace {
 
-constexpr std::size_t npos = std::size_t(-1);
-
 std::string join(const std::vector<Index>& values, const char* separator) {
   std::string text;
   for (std::size_t i = 0; i < values.size(); ++i) text += (i ? separator : "") + std::to_string(values[i]);
@@ -51,6 +49,14 @@ std::vector<Index> ProcessGrid::coordinates(Index process) const {
   else
     for (std::size_t g = 0; g < extents.size(); ++g) take(g);
   return result;
+}
+
+Index ProcessGrid::coordinate(Index process, std::size_t dimension) const {
+  if (rank_order == Order::C)
+    for (std::size_t g = extents.size(); --g > dimension;) process /= extents[g];
+  else
+    for (std::size_t g = 0; g < dimension; ++g) process /= extents[g];
+  return process % extents[dimension];
 }
 
 Index ProcessGrid::process(const std::vector<Index>& coordinates) const {
@@ -98,7 +104,7 @@ Layout::Layout(std::vector<Distribution> dimensions, ProcessGrid grid, Order ord
          " to distribute them over; write one extent for each, and * for a dimension that stays whole");
   for (std::size_t d = 0; d < dimensions_.size(); ++d) {
     if (dimensions_[d].kind() == Distribution::Kind::collapsed) {
-      grid_dimension_.push_back(npos);
+      grid_dimension_.push_back(no_grid_dimension);
       continue;
     }
     const std::size_t g = plain[used++];
@@ -137,9 +143,8 @@ std::optional<Index> Layout::process_of(Index rank) const {
 }
 
 std::vector<Index> Layout::owner_coordinates(Index process) const {
-  const auto coordinates = grid_.coordinates(process);
-  std::vector<Index> result;
-  for (const std::size_t g : grid_dimension_) result.push_back(g == npos ? 0 : coordinates[g]);
+  std::vector<Index> result(dimensions_.size());
+  for (std::size_t d = 0; d < result.size(); ++d) result[d] = owner_coordinate(process, d);
   return result;
 }
 
@@ -154,7 +159,7 @@ Index Layout::replica(Index process) const {
 Index Layout::process_at(const std::vector<Index>& owner_coordinates, Index replica) const {
   std::vector<Index> coordinates(grid_.extents.size(), 0);
   for (std::size_t d = 0; d < dimensions_.size(); ++d)
-    if (grid_dimension_[d] != npos) coordinates[grid_dimension_[d]] = owner_coordinates[d];
+    if (grid_dimension_[d] != no_grid_dimension) coordinates[grid_dimension_[d]] = owner_coordinates[d];
   for (std::size_t g = coordinates.size(); g-- > 0;)
     if (grid_.replicated[g]) coordinates[g] = replica % grid_.extents[g], replica /= grid_.extents[g];
   return grid_.process(coordinates);
@@ -164,8 +169,7 @@ std::vector<Index> Layout::local_shape(Index rank) const {
   std::vector<Index> result(shape_.size(), 0);
   const auto process = process_of(rank);
   if (!process) return result;
-  const auto coordinates = owner_coordinates(*process);
-  for (std::size_t d = 0; d < shape_.size(); ++d) result[d] = dimensions_[d].count(coordinates[d]);
+  for (std::size_t d = 0; d < result.size(); ++d) result[d] = dimensions_[d].count(owner_coordinate(*process, d));
   return result;
 }
 
@@ -182,6 +186,7 @@ std::vector<Index> Layout::allocated_shape(Index rank) const {
 }
 
 Index Layout::allocated_size(Index rank) const {
+  if (ld_ == 0) return local_size(rank);
   Index n = local_size(rank) == 0 ? 0 : 1;
   for (const Index extent : allocated_shape(rank)) n = checked_mul(n, extent);
   return n;
@@ -270,9 +275,7 @@ Layout Layout::window(const std::vector<Index>& first, const std::vector<Index>&
   return Layout(std::move(dimensions), grid_, order_);
 }
 
-std::string Layout::to_string() const { return text(true); }
-
-std::string Layout::text(bool with_list) const {
+std::string Layout::to_string() const {
   std::string text = "(";
   for (std::size_t d = 0; d < dimensions_.size(); ++d) text += (d ? ", " : "") + dimensions_[d].to_string();
   text += ") on ";
@@ -294,7 +297,7 @@ std::string Layout::text(bool with_list) const {
   if (any(origins)) text += ", origin=" + join(origins, "x");
   const auto* range = range_of(grid_.ranks);
   if (range == nullptr) {
-    text += ", ranks=[" + (with_list ? join(grid_.ranks.to_vector(), ",") : "") + "]";
+    text += ", ranks=[" + join(grid_.ranks.to_vector(), ",") + "]";
   } else if (const auto [count, step] = range->axis(0); range->base() != 0 || (count > 1 && step != 1)) {
     text += ", ranks=" + std::to_string(range->base()) + ":" + std::to_string(world_size_);
     if (count > 1 && step != 1) text += ":" + std::to_string(step);
@@ -305,10 +308,19 @@ std::string Layout::text(bool with_list) const {
 
 std::uint64_t Layout::digest() const {
   Digest digest;
-  digest.mix(text(false));
-  digest.mix(" of " + join(shape_, "x"));
-  if (range_of(grid_.ranks) == nullptr)
+  digest.mix(std::array{Index(dimensions_.size()), Index(order_), ld_, Index(grid_.rank_order)});
+  for (const auto& d : dimensions_) {
+    digest.mix(std::array{Index(d.kind()), d.extent(), d.coordinates(), d.block(), d.source(), d.origin()});
+    digest.mix(d.sizes());
+  }
+  for (std::size_t g = 0; g < grid_.extents.size(); ++g)
+    digest.mix(std::array{grid_.extents[g], Index(grid_.replicated[g])});
+  if (const auto* range = range_of(grid_.ranks)) {
+    const auto [count, step] = range->axis(0);
+    digest.mix(std::array{range->base(), count, count > 1 ? step : 0});
+  } else {
     Members(grid_.ranks).each_piece([&digest](Index, std::span<const Index> ranks) { digest.mix(ranks); });
+  }
   return digest.value();
 }
 

@@ -1,10 +1,12 @@
 /// One process's share of a plan between blocks.
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <limits>
 #include <map>
 #include <set>
 
+#include "core/digest.hpp"
 #include "longshore/plans/block_algebra.hpp"
 #include "movers/bind_texts.hpp"
 #include "movers/block_copies.hpp"
@@ -31,7 +33,6 @@ class BlockShare final : public Share {
     if (destinations_.empty()) destinations_.emplace_back();
   }
 
-  std::uint64_t digest() const override { return plan_.digest(); }
   Facts facts(bool lists) const override {
     return block_facts(plan_, sources_[0], destinations_[0], update_, visit_, element_, lists);
   }
@@ -174,6 +175,16 @@ class BlockShare final : public Share {
   Index programs_bytes() const override { return first_ && resolved_ ? resolved_->copies.workspace_bytes() : 0; }
 
  private:
+  std::uint64_t plan_digest() const override {
+    Digest digest(plan_.digest());
+    digest.mix(std::array{Index(sources_[0].same_storage(destinations_[0])), Index(visit_)});
+    for (const auto* array : {&sources_[0], &destinations_[0]}) {
+      const auto& format = array->format();
+      digest.mix(std::array{format.element_bytes, Index(format.order)});
+      for (std::size_t d = 0; d < format.ghost.dims(); ++d) digest.mix(std::uint64_t(format.ghost[d]));
+    }
+    return digest.value();
+  }
   const std::vector<XArray>& arrays(Side side) const { return side == Side::source ? sources_ : destinations_; }
   const FloorPlan& blocks(Side side) const { return side == Side::source ? plan_.source() : plan_.destination(); }
   const GridFormat& format(Side side) const { return arrays(side)[0].format(); }

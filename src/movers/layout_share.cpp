@@ -29,7 +29,6 @@ class LayoutShare final : public Share {
         sources_(std::move(sources)),
         destinations_(std::move(destinations)) {}
 
-  std::uint64_t digest() const override { return plan_.digest(); }
   Facts facts(bool) const override { return layout_facts(plan_, update_, element_); }
 
   void resolve(const Holders& holders, int me, std::span<Share* const>) override {
@@ -52,10 +51,11 @@ class LayoutShare final : public Share {
                       std::uint32_t(motions_.size())});
       motions_.push_back(motion);
     };
-    for (const auto& part : sources_)
-      plan_.for_each_send(part.rank, [&](const Motion& motion) {
-        if (const int peer = holders.of(motion.destination); peer != me) add(found.outgoing, motion, peer);
-      });
+    if (holders.processes > 1 || !holders.wrap)  // else there is nobody to send to
+      for (const auto& part : sources_)
+        plan_.for_each_send(part.rank, [&](const Motion& motion) {
+          if (const int peer = holders.of(motion.destination); peer != me) add(found.outgoing, motion, peer);
+        });
     for (const auto& part : destinations_)
       plan_.for_each_receive(part.rank, [&](const Motion& motion) {
         const int peer = holders.of(motion.source);
@@ -117,7 +117,7 @@ class LayoutShare final : public Share {
     std::vector<VisibleMotion> motions;
     for (const Transfer* transfer : transfers) {
       const auto [source, destination] = seen(*transfer);
-      motions.push_back({motions_[transfer->number], source, destination});
+      motions.push_back({&motions_[transfer->number], source, destination});
     }
     tasks = copy_tasks(plan_, motions, direction, {update_.combine(), task_bytes});
     for (auto& task : tasks) {
@@ -152,6 +152,7 @@ class LayoutShare final : public Share {
   }
 
  private:
+  std::uint64_t plan_digest() const override { return plan_.digest(); }
   LoopNest relation(const Transfer& transfer) const { return plan_.relation(motions_[transfer.number]); }
   AddressRelation reducing(const Transfer& transfer) const {
     return AddressRelation(relation(transfer), update_.reduction());
@@ -171,15 +172,16 @@ class LayoutShare final : public Share {
     std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.rank < b.rank; });
     std::vector<Part> kept;
     for (auto& part : parts) {
-      const std::string name = std::string(what) + " part of layout rank " + std::to_string(part.rank);
-      if (part.rank < 0) throw Error(ErrorKind::argument, name + ": ranks are not negative");
+      auto name = [&] { return std::string(what) + " part of layout rank " + std::to_string(part.rank); };
+      if (part.rank < 0) throw Error(ErrorKind::argument, name() + ": ranks are not negative");
       if (!kept.empty() && kept.back().rank == part.rank)
-        throw Error(ErrorKind::argument, "two arrays for the " + name);
-      if (holders_.of(part.rank) != me_ && layout.process_of(part.rank))
-        throw Error(ErrorKind::argument, "the " + name + " belongs in process " +
+        throw Error(ErrorKind::argument, "two arrays for the " + name());
+      const bool takes_part = layout.process_of(part.rank).has_value();
+      if (holders_.of(part.rank) != me_ && takes_part)
+        throw Error(ErrorKind::argument, "the " + name() + " belongs in process " +
                                              std::to_string(holders_.of(part.rank)) + ", not in process " +
                                              std::to_string(me_));
-      if (!layout.process_of(part.rank)) {
+      if (!takes_part) {
         check_no_array(part.array, layout, part.rank, what);
         continue;
       }
@@ -188,7 +190,7 @@ class LayoutShare final : public Share {
         const Index bytes = checked_mul(layout.allocated_size(part.rank), element_bytes_);
         const auto *first = part.memory->data(), *last = first + part.memory->bytes();
         if (part.array.data < first || part.array.data > last || last - part.array.data < bytes)
-          throw Error(ErrorKind::buffer, "the " + name + " does not lie in the shared segment it comes with");
+          throw Error(ErrorKind::buffer, "the " + name() + " does not lie in the shared segment it comes with");
       }
       kept.push_back(std::move(part));
     }

@@ -17,7 +17,7 @@ std::string text_of(const std::vector<Index>& values) {
 
 void check_local_array(const LocalArray& array, const Layout& layout, Index rank, Index element_bytes,
                        const char* what) {
-  const std::string who = "rank " + std::to_string(rank) + ": the " + what + " array ";
+  auto who = [&] { return "rank " + std::to_string(rank) + ": the " + what + " array "; };
   const auto shape = layout.local_shape(rank);
   if (array.shape != shape) {
     std::string where;
@@ -26,21 +26,21 @@ void check_local_array(const LocalArray& array, const Layout& layout, Index rank
         if (array.shape[d] != shape[d])
           where = "; dimension " + std::to_string(d) + " has " + std::to_string(array.shape[d]) + " instead of " +
                   std::to_string(shape[d]);
-    throw Error(ErrorKind::shape, who + "has shape " + text_of(array.shape) + ", the layout " + layout.to_string() +
+    throw Error(ErrorKind::shape, who() + "has shape " + text_of(array.shape) + ", the layout " + layout.to_string() +
                                       " gives this rank " + text_of(shape) + where);
   }
-  if (layout.local_size(rank) == 0) return;
+  if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return;
   if (array.read_only && what == std::string_view("destination"))
-    throw Error(ErrorKind::buffer, who + "is read-only; give the move one that can be written");
-  if (array.data == nullptr) throw Error(ErrorKind::buffer, who + "has no memory");
+    throw Error(ErrorKind::buffer, who() + "is read-only; give the move one that can be written");
+  if (array.data == nullptr) throw Error(ErrorKind::buffer, who() + "has no memory");
   if (array.strides.size() != shape.size())
-    throw Error(ErrorKind::buffer, who + "has " + std::to_string(array.strides.size()) + " strides for " +
+    throw Error(ErrorKind::buffer, who() + "has " + std::to_string(array.strides.size()) + " strides for " +
                                        std::to_string(shape.size()) + " dimensions");
   const auto strides = layout.local_strides(rank, element_bytes);
   for (std::size_t d = 0; d < shape.size(); ++d)
     if (shape[d] > 1 && array.strides[d] != strides[d])
       throw Error(ErrorKind::buffer,
-                  who + "has a stride of " + std::to_string(array.strides[d]) + " bytes in dimension " +
+                  who() + "has a stride of " + std::to_string(array.strides[d]) + " bytes in dimension " +
                       std::to_string(d) + ", the layout (order=" + char(layout.order()) +
                       (layout.ld() > 0 ? ", ld=" + std::to_string(layout.ld()) : "") + ") wants " +
                       std::to_string(strides[d]) + "; make it contiguous, or say the order it has in the layout");

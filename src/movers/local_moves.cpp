@@ -4,6 +4,9 @@
 #include <map>
 #include <optional>
 
+#include "core/find_or_add.hpp"
+#include "plans/motion_relations.hpp"
+
 namespace longshore {
 
 namespace {
@@ -59,27 +62,24 @@ std::vector<Index> bounds(Index n, Index parts) {
 class TaskMaker {
  public:
   TaskMaker(const MotionPlan& plan, const CopyTaskOptions& options, std::vector<CopyTask>& tasks)
-      : plan_(plan), options_(options), tasks_(tasks) {}
+      : plan_(plan), options_(options), tasks_(tasks), relations_(plan) {}
 
   bool is_far(const Layout& layout, Index rank) const {
     return layout.local_size(rank) * plan_.element_bytes() >= options_.far;
   }
 
   void single(const Motion& motion, std::byte* destination, const std::byte* source) {
-    const auto relation = plan_.relation(motion);
+    const auto placed = relations_.place(motion);
     const auto how = program_options(motion.destination);
-    auto add = [&](const LoopNest& part) {
-      if (part.empty()) return;
-      const auto first = part.at(0);
-      tasks_.push_back({CopyTask::Single{program(part, how), destination + first.destination, source + first.source},
+    pieces_.resize(std::max(pieces_.size(), 2 * relations_.shapes()));
+    auto& pieces = pieces_[2 * placed.shape + (how.stores == Stores::streaming)];
+    if (pieces.empty()) pieces = cut(relations_.nest(placed.shape), how);
+    for (const auto& piece : pieces)
+      tasks_.push_back({CopyTask::Single{piece.program, destination + placed.destination + piece.first.destination,
+                                         source + placed.source + piece.first.source},
                         {motion.source},
                         {motion.destination},
-                        part.bytes()});
-    };
-    const Index parts = ceil_div(relation.bytes(), options_.task_bytes);
-    if (parts <= 1 || relation.axes().empty()) return add(relation);
-    const auto cuts = bounds(relation.axes()[0].runs.elements(), parts);
-    for (std::size_t p = 0; p + 1 < cuts.size(); ++p) add(relation.restrict(0, cuts[p], cuts[p + 1]));
+                        piece.bytes});
   }
 
   void joint(const std::vector<Motion>& motions, Direction direction, std::byte* shared,
@@ -146,31 +146,43 @@ class TaskMaker {
   }
 
  private:
-  CopyProgram::Options program_options(Index destination_rank) const {
-    return {is_far(plan_.destination(), destination_rank) ? Stores::streaming : Stores::cached, options_.table,
-            options_.combine};
+  CopyProgram::Options program_options(Index destination_rank) {
+    if (last_ != destination_rank) last_far_ = is_far(plan_.destination(), last_ = destination_rank);
+    return {last_far_ ? Stores::streaming : Stores::cached, options_.table, options_.combine};
   }
 
-  /// Few differ in anything but where they begin.
-  std::shared_ptr<const CopyProgram> program(const LoopNest& part, const CopyProgram::Options& how) {
-    constexpr std::size_t looked_at = 8;
-    auto nest = part.from_origin();
-    for (std::size_t k = known_.size(); k-- > 0 && known_.size() - k <= looked_at;)
-      if (known_[k].stores == how.stores && known_[k].nest == nest) return known_[k].program;
-    auto made = std::make_shared<const CopyProgram>(nest, how);
-    known_.push_back({how.stores, std::move(nest), made});
-    return made;
-  }
-
-  struct Known {
-    Stores stores;
-    LoopNest nest;
+  /// A part of a motion, and where it begins.
+  struct Piece {
     std::shared_ptr<const CopyProgram> program;
+    OffsetPair first;
+    Index bytes;
   };
+  /// Programs of about so many bytes as a task should have. Parts that differ in where they begin only share one.
+  std::vector<Piece> cut(const LoopNest& nest, const CopyProgram::Options& how) const {
+    const Index parts = ceil_div(nest.bytes(), options_.task_bytes);
+    if (parts <= 1 || nest.axes().empty())
+      return {{std::make_shared<const CopyProgram>(nest, how), {0, 0}, nest.bytes()}};
+    std::vector<Piece> pieces;
+    std::vector<std::pair<LoopNest, std::shared_ptr<const CopyProgram>>> known;
+    const auto cuts = bounds(nest.axes()[0].runs.elements(), parts);
+    for (std::size_t p = 0; p + 1 < cuts.size(); ++p) {
+      const auto part = nest.restrict(0, cuts[p], cuts[p + 1]);
+      const auto moved = part.from_origin();
+      const auto k = find_or_add(
+          known, [&](const auto& one) { return one.first == moved; },
+          [&] { return std::pair(moved, std::make_shared<const CopyProgram>(moved, how)); });
+      pieces.push_back({known[k].second, part.at(0), part.bytes()});
+    }
+    return pieces;
+  }
+
   const MotionPlan& plan_;
   const CopyTaskOptions& options_;
   std::vector<CopyTask>& tasks_;
-  std::vector<Known> known_;
+  MotionRelations relations_;
+  Index last_ = -1;  ///< rank that was asked about: most follow each other
+  bool last_far_ = false;
+  std::vector<std::vector<Piece>> pieces_;  ///< of each shape of relation, with cached and with streaming stores
 };
 
 }  // namespace
@@ -189,7 +201,7 @@ std::vector<CopyTask> copy_tasks(const MotionPlan& plan, const std::vector<Visib
   using Key = std::pair<Index, std::vector<Index>>;  // the rank of the shared side, coordinates of the other
   std::map<Key, std::vector<const VisibleMotion*>> together;
   for (const auto& one : motions) {
-    const auto& motion = one.motion;
+    const auto& motion = *one.motion;
     const Index shared = pull ? motion.destination : motion.source;
     if (!joint || !maker.is_far(pull ? plan.destination() : plan.source(), shared)) {
       maker.single(motion, one.destination, one.source);
@@ -203,13 +215,13 @@ std::vector<CopyTask> copy_tasks(const MotionPlan& plan, const std::vector<Visib
   for (const auto& [key, members] : together) {
     const auto& first = *members[0];
     if (members.size() == 1) {
-      maker.single(first.motion, first.destination, first.source);
+      maker.single(*first.motion, first.destination, first.source);
       continue;
     }
     std::vector<Motion> some;
     std::vector<std::byte*> others;
     for (const auto* one : members)
-      some.push_back(one->motion), others.push_back(pull ? one->source : one->destination);
+      some.push_back(*one->motion), others.push_back(pull ? one->source : one->destination);
     maker.joint(some, direction, pull ? first.destination : first.source, others);
   }
   return tasks;
@@ -220,12 +232,14 @@ std::vector<CopyTask> copy_tasks(const MotionPlan& plan, const std::vector<Visib
                                  const CopyTaskOptions& options) {
   std::map<Index, std::byte*> from;
   for (const auto& part : sources) from[part.rank] = part.data;
+  std::vector<List<Motion>> received;
   std::vector<VisibleMotion> motions;
-  for (const auto& part : destinations)
-    plan.for_each_receive(part.rank, [&](const Motion& motion) {
+  for (const auto& part : destinations) {
+    received.push_back(plan.receives(part.rank));
+    for (const auto& motion : received.back())
       if (const auto other = from.find(motion.source); other != from.end())
-        motions.push_back({motion, other->second, part.data});
-    });
+        motions.push_back({&motion, other->second, part.data});
+  }
   return copy_tasks(plan, motions, direction, options);
 }
 

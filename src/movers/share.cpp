@@ -1,8 +1,26 @@
 #include "movers/share.hpp"
 
 #include <algorithm>
+#include <array>
+
+#include "core/digest.hpp"
 
 namespace longshore {
+
+std::uint64_t Share::digest() const {
+  Digest digest(plan_digest());
+  digest.mix(std::uint64_t(element_bytes_)), digest.mix(element_);
+  const Combine& combine = update_.combine();
+  const Reduction& reduction = update_.reduction();
+  if (!combine.is_copy()) {
+    digest.mix(std::array{Index(combine.type()), Index(combine.conjugate())});
+    for (const auto& scalar : {combine.alpha(), combine.beta()})
+      digest.mix(std::string_view(reinterpret_cast<const char*>(scalar.data()), scalar.size()));
+  }
+  if (!reduction.is_replace())
+    digest.mix(std::array{Index(reduction.op()), Index(reduction.type()), reduction.element_bytes()});
+  return digest.value();
+}
 
 Index moved_bytes(const Transfers& transfers) {
   Index bytes = 0;

@@ -77,7 +77,7 @@ class Share {
 
   // --- what was given, to be compared between the ranks
 
-  virtual std::uint64_t digest() const = 0;
+  std::uint64_t digest() const;
   /// `lists`: those of the plan's blocks and motions too, see `BlockPlan::facts`.
   virtual Facts facts(bool lists) const = 0;
   Index element_bytes() const { return element_bytes_; }
@@ -120,6 +120,8 @@ class Share {
   virtual Index programs_bytes() const { return 0; }
 
  protected:
+  /// The digest of the plan, and of what its arrays are like.
+  virtual std::uint64_t plan_digest() const = 0;
   Share(Index element_bytes, Update update, std::string element)
       : element_bytes_(element_bytes), update_(std::move(update)), element_(std::move(element)) {}
 

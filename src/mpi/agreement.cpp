@@ -31,11 +31,13 @@ TextOf everybodys(const Communicator& communicator, std::string text) {
 Values agree(const Communicator& communicator, const Submission& mine, const Values& values) {
   // The smallest and the largest of the digest's halves are equal where all agree; one reduction finds both.
   const auto high = Index(mine.digest >> 32), low = Index(mine.digest & 0xffffffffu);
-  std::array<Index, 8> all = {mine.failure ? 0 : 1, high, -high, low, -low, values[0], values[1], values[2]};
+  std::array<Index, 8> all = {
+      mine.failure ? 0 : mine.postponed ? 1 : 2, high, -high, low, -low, values[0], values[1], values[2]};
   find_smallest(communicator, Among::world, all);
   const Index ranks = communicator.size();
   if (!all[0])
     throw_failures(ranks, everybodys(communicator, mine.failure ? failure_text(*mine.failure) : std::string()));
+  if (all[0] == 1) throw Postponed();
   if (all[1] != -all[2] || all[3] != -all[4]) {
     Facts facts = mine.facts ? mine.facts() : Facts();
     facts.push_back({digest_fact, std::to_string(mine.digest)});

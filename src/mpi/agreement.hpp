@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "longshore/core/checked.hpp"
+#include "longshore/core/error.hpp"
 #include "longshore/core/facts.hpp"
 #include "mpi/communicator.hpp"
 
@@ -16,6 +17,7 @@ namespace longshore::mpi {
 /// What one rank brings: its own error if it has one, a digest of what it was given, and that in words, if asked.
 struct Submission {
   std::optional<Error> failure;
+  bool postponed = false;  ///< it cannot tell yet what it was given
   std::uint64_t digest = 0;
   std::function<Facts()> facts;
 
@@ -25,6 +27,11 @@ struct Submission {
 };
 
 using Values = std::array<Index, 3>;
+
+/// What agree() throws on every rank where one has postponed what it was asked for, and none has failed.
+struct Postponed : Error {
+  Postponed() : Error(ErrorKind::disagreement, "a rank has to ask the others something before it can go on") {}
+};
 
 /// Collective. Returns the smallest of each of the `values` of any rank. Throws on every rank where one has failed
 /// (with the failing ranks' messages) or where digests differ (`Error(disagreement)` telling in what).

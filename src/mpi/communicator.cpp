@@ -94,6 +94,7 @@ Communicator::Communicator(MPI_Comm comm) {
   learn_node();
   // Each process of the node has a few arrays that others use in turns.
   memory_ = std::make_unique<NodeMemory>(std::max<std::size_t>(64, 4 * node_ranks_.size()));
+  board_ = NodeBoard::make(node_);
 }
 
 void Communicator::learn_node() {
@@ -125,6 +126,7 @@ void Communicator::learn_node() {
 Communicator::~Communicator() = default;
 
 void Communicator::release() {
+  board_.reset();
   memory_->forget_views();
   if (!finalising) {
     if (node_ != MPI_COMM_NULL) MPI_Comm_free(&node_);

@@ -11,6 +11,7 @@
 #include "longshore/mpi/communicator.hpp"
 #include "mpi/liveness.hpp"
 #include "mpi/mpi_header.hpp"
+#include "mpi/node_board.hpp"
 #include "mpi/node_memory.hpp"
 
 namespace longshore::mpi {
@@ -57,6 +58,8 @@ class Communicator {
   std::int64_t process_number(int world_rank) const;  ///< of a rank of this node
   /// Where movers have what they share with the processes of the node.
   NodeMemory& memory() const { return *memory_; }
+  /// Null where there is none.
+  NodeBoard* board() const { return board_.get(); }
   /// Lets MPI make progress for everybody else's communication while we wait in shared memory.
   void poke() const;
   /// After the user freed the communicator (collectively) nothing of it can be used.
@@ -76,6 +79,7 @@ class Communicator {
   std::atomic<int> flying_ = 0;
   unsigned movers_ = 0, tags_ = 32768;
   std::unique_ptr<NodeMemory> memory_;
+  std::unique_ptr<NodeBoard> board_;
 };
 
 /// Throws `Error(argument)` unless MPI is initialised and not finalised.

@@ -12,20 +12,51 @@ namespace longshore::mpi {
 
 namespace {
 
-/// Waits for a collective that has been started: it cannot be complete before everybody has come.
-void wait_for(const Communicator& communicator, MPI_Request request, const char* call) {
-  Patience patience(communicator);
-  while (true) {
-    int done = 0;
-    check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), call);
-    if (done) return;
-    patience.nothing([&] {
+/// For who waits for all of the node.
+class Waiting {
+ public:
+  explicit Waiting(const Communicator& communicator) : communicator_(communicator), patience_(communicator) {}
+  void operator()() {
+    patience_.nothing([&] {
       std::vector<Awaited> all;
-      for (int k = 0; k < communicator.node_size(); ++k) all.push_back({communicator.world_rank_of(k)});
+      for (int k = 0; k < communicator_.node_size(); ++k) all.push_back({communicator_.world_rank_of(k)});
       return all;
     });
     sched_yield();
   }
+
+ private:
+  const Communicator& communicator_;
+  Patience patience_;
+};
+
+/// Waits for a collective that has been started: it cannot be complete before everybody has come.
+void wait_for(const Communicator& communicator, MPI_Request request, const char* call) {
+  Waiting waiting(communicator);
+  while (true) {
+    int done = 0;
+    check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), call);
+    if (done) return;
+    waiting();
+  }
+}
+
+/// Whether all of them are of one node, which has a board, and so many bytes of each fit there.
+bool fits_board(const Communicator& communicator, Among among, std::size_t bytes) {
+  return communicator.board() && Index(bytes) <= NodeBoard::most_bytes &&
+         (among == Among::node || communicator.size() == communicator.node_size());
+}
+
+/// A round takes less than a microsecond where all come at once, and to step aside much more.
+constexpr int patient_looks = 200;
+
+/// MPI gets on meanwhile, for others may need it to before they come.
+void gather_on_board(const Communicator& communicator, std::span<const std::byte> mine, std::span<std::byte> all) {
+  std::optional<Waiting> waiting;
+  communicator.board()->gather(mine, all, communicator.crowded() ? 0 : patient_looks, [&] {
+    communicator.poke();
+    (waiting ? *waiting : waiting.emplace(communicator))();
+  });
 }
 
 /// Starts a collective from `mine` to as many bytes as `all` has, and waits for it.
@@ -55,6 +86,7 @@ void collect(const Communicator& communicator, Among among, const char* call, st
 
 void gather_equal(const Communicator& communicator, Among among, std::span<const std::byte> mine,
                   std::span<std::byte> all) {
+  if (fits_board(communicator, among, mine.size())) return gather_on_board(communicator, mine, all);
   collect(communicator, among, "MPI_Iallgather", mine, all,
           [bytes = int(mine.size())](void* in, void* out, MPI_Comm comm, MPI_Request* made) {
             return MPI_Iallgather(in, bytes, MPI_BYTE, out, bytes, MPI_BYTE, comm, made);
@@ -62,6 +94,13 @@ void gather_equal(const Communicator& communicator, Among among, std::span<const
 }
 
 void find_smallest(const Communicator& communicator, Among among, std::span<Index> values) {
+  if (const auto mine = std::as_bytes(values); fits_board(communicator, among, mine.size())) {
+    std::vector<Index> all(values.size() * std::size_t(communicator.node_size()));
+    gather_on_board(communicator, mine, std::as_writable_bytes(std::span(all)));
+    for (std::size_t k = 0; k < all.size(); ++k)
+      values[k % values.size()] = std::min(values[k % values.size()], all[k]);
+    return;
+  }
   collect(communicator, among, "MPI_Iallreduce", std::as_bytes(values), std::as_writable_bytes(values),
           [n = int(values.size())](void* in, void* out, MPI_Comm comm, MPI_Request* made) {
             return MPI_Iallreduce(in, out, n, MPI_INT64_T, MPI_MIN, comm, made);

@@ -124,14 +124,35 @@ void solve(const Family& f, const Family& g, Wide gcd, Wide period, Index first,
   }
 }
 
+void check_extents(const Distribution& a, const Distribution& b) {
+  if (a.extent() != b.extent())
+    throw Error(ErrorKind::shape,
+                "extents " + std::to_string(a.extent()) + " and " + std::to_string(b.extent()) + " differ");
+}
+
+/// Of two coordinates that own an interval each.
+Interval common_interval(const Distribution& a, Index ca, const Distribution& b, Index cb) {
+  const Interval ia = a.interval(ca), ib = b.interval(cb);
+  return {std::max(ia.first, ib.first), std::min(ia.last, ib.last)};
+}
+
 }  // namespace
 
+Index common_indices(const Distribution& a, Index ca, const Distribution& b, Index cb) {
+  if (!a.intervals() || !b.intervals()) return intersect(a, ca, b, cb).elements();
+  check_extents(a, b);
+  return std::max<Index>(common_interval(a, ca, b, cb).size(), 0);
+}
+
 PairedRuns intersect(const Distribution& a, Index ca, const Distribution& b, Index cb) {
-  const Index extent = a.extent();
-  if (b.extent() != extent)
-    throw Error(ErrorKind::shape,
-                "extents " + std::to_string(extent) + " and " + std::to_string(b.extent()) + " differ");
+  check_extents(a, b);
+  if (a.intervals() && b.intervals()) {
+    const auto both = common_interval(a, ca, b, cb);
+    if (both.empty()) return PairedRuns();
+    return PairedRuns::run(both.size(), a.count_below(ca, both.first), b.count_below(cb, both.first), both.first);
+  }
   if (a.count(ca) == 0 || b.count(cb) == 0) return PairedRuns();
+  const Index extent = a.extent();
   Collector out(a, ca, b, cb);
   auto once = [&] { return PairedRuns({PairedPeriod{out.take(), 1, 0, 0, 0}}); };
 
@@ -141,10 +162,7 @@ PairedRuns intersect(const Distribution& a, Index ca, const Distribution& b, Ind
     if (b.intervals()) ib = b.interval(cb);
     const Interval both{std::max(ia.first, ib.first), std::min(ia.last, ib.last)};
     if (both.empty()) return PairedRuns();
-    if (a.intervals() && b.intervals())
-      out.add(both.first, both.size());
-    else
-      clip(a.intervals() ? family(b, cb) : family(a, ca), both, out);
+    clip(a.intervals() ? family(b, cb) : family(a, ca), both, out);
     return once();
   }
 

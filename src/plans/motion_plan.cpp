@@ -91,7 +91,7 @@ void MotionPlan::for_each_send(Index rank, const std::function<void(const Motion
     const auto& b = destination_.dimensions()[d];
     const Index ca = motion.source_coordinates[axes_[d]];
     dimensions[d].coordinates = partners(a, ca, b);
-    for (const Index cb : dimensions[d].coordinates) dimensions[d].counts.push_back(intersect(a, ca, b, cb).elements());
+    for (const Index cb : dimensions[d].coordinates) dimensions[d].counts.push_back(common_indices(a, ca, b, cb));
   }
   for_each_combination(dimensions, [&](const std::vector<Index>& coordinates, Index elements) {
     motion.destination_coordinates = coordinates;
@@ -119,7 +119,7 @@ void MotionPlan::for_each_receive(Index rank, const std::function<void(const Mot
     const Index cb = motion.destination_coordinates[d];
     auto& mine = dimensions[axes_[d]];
     mine.coordinates = partners(b, cb, a);
-    for (const Index ca : mine.coordinates) mine.counts.push_back(intersect(a, ca, b, cb).elements());
+    for (const Index ca : mine.coordinates) mine.counts.push_back(common_indices(a, ca, b, cb));
   }
   for_each_combination(dimensions, [&](const std::vector<Index>& coordinates, Index elements) {
     motion.source_coordinates = coordinates;
@@ -171,8 +171,10 @@ std::string MotionPlan::to_string() const {
 }
 
 std::uint64_t MotionPlan::digest() const {
-  Digest digest;
-  digest.mix(to_string());
+  Digest digest(source_.digest());
+  digest.mix(destination_.digest());
+  digest.mix(std::uint64_t(element_bytes_));
+  for (const std::size_t axis : axes_) digest.mix(axis);
   return digest.value();
 }
 

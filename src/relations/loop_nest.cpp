@@ -37,8 +37,8 @@ LoopNest LoopNest::canonical() const {
   if (empty()) return LoopNest(element_bytes_, {RelationAxis{}}, 0, 0);
   std::vector<RelationAxis> kept;
   Index source = source_base_, destination = destination_base_;
-  for (auto axis : axes_) {
-    axis.runs = axis.runs.joined();
+  for (const auto& given : axes_) {
+    RelationAxis axis{given.runs.joined(), given.source_stride, given.destination_stride};
     if (axis.runs.elements() == 1) {  // a unit axis is an offset
       const auto indices = axis.runs.at(0);
       source += indices.source * axis.source_stride;
@@ -57,7 +57,7 @@ LoopNest LoopNest::canonical() const {
         continue;
       }
     }
-    kept.push_back(axis);
+    kept.push_back(std::move(axis));
   }
   return LoopNest(element_bytes_, std::move(kept), source, destination);
 }

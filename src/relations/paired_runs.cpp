@@ -74,7 +74,11 @@ PairedRuns::PairedRuns(std::vector<PairedPeriod> periods) {
 }
 
 PairedRuns PairedRuns::run(Index n, Index source, Index destination, Index global) {
-  return PairedRuns({PairedPeriod{{PairedRun{global, source, destination, n, 1, 0, 0, 0}}, 1, 0, 0, 0}});
+  PairedRuns runs;
+  if (n <= 0) return runs;
+  runs.periods_.emplace_back().runs.push_back({global, source, destination, n, 1, 0, 0, 0});
+  runs.elements_ = n;
+  return runs;
 }
 
 bool PairedRuns::single_run() const {
@@ -221,6 +225,7 @@ PairedRuns PairedRuns::scaled(Index n) const {
 }
 
 PairedRuns PairedRuns::joined() const {
+  if (single_run()) return run(elements_, periods_[0].runs[0].source, periods_[0].runs[0].destination);
   auto periods = periods_;
   Index position = 0;
   for (auto& period : periods) {

@@ -44,6 +44,7 @@ RC_GTEST_PROP(Intersect, equals_the_dense_intersection, ()) {
       const auto found = intersect(a, ca, b, cb);
       RC_ASSERT(pairs_of(found) == expected);
       RC_ASSERT(found.elements() == Index(expected.size()));
+      RC_ASSERT(common_indices(a, ca, b, cb) == Index(expected.size()));
     }
 }
 

@@ -7,6 +7,8 @@
 #include "support/pairs.hpp"
 #include "support/simulate.hpp"
 
+#include "plans/motion_relations.hpp"
+
 namespace longshore::test {
 namespace {
 
@@ -76,6 +78,20 @@ RC_GTEST_PROP(MotionPlan, relation_by_dimension_has_the_same_pairs, (const MoveS
   for (Index rank = 0; rank < plan.world_size(); ++rank)
     for (const auto& motion : plan.sends(rank))
       RC_ASSERT(pairs_of(plan.relation_by_dimension(motion)) == pairs_of(plan.relation(motion)));
+}
+
+RC_GTEST_PROP(MotionRelations, are_those_of_the_plan_further_on, (const MoveSpec& spec)) {
+  const auto plan = plan_of(spec);
+  MotionRelations relations(plan);
+  for (Index rank = 0; rank < plan.world_size(); ++rank)
+    for (const auto& motion : plan.receives(rank)) {
+      const auto placed = relations.place(motion);
+      auto pairs = pairs_of(relations.nest(placed.shape));
+      RC_ASSERT(pairs[0].source == 0 && pairs[0].destination == 0);
+      for (auto& pair : pairs) pair.source += placed.source, pair.destination += placed.destination;
+      RC_ASSERT(pairs == pairs_of(plan.relation(motion)));
+      RC_ASSERT(relations.place(motion).shape == placed.shape);
+    }
 }
 
 RC_GTEST_PROP(Moves, plainly, (const MoveSpec& spec)) {

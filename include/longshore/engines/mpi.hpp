@@ -56,6 +56,10 @@ struct Options : MoveOptions {
 /// gone wrong here before, which every process is told; null where nothing has.
 std::unique_ptr<Mover> bind(const std::vector<Field>& fields, CommHandle comm, const Options& options = {},
                             const Error* failure = nullptr);
+/// Collective with the bind() of others, in its place: this process has to ask them something first, such as the
+/// element type of a plan that it has no array for. Nobody gets a mover, bind() is null for once, and all may ask and
+/// bind again. Throws what bind() throws where another process has failed.
+void postpone_bind(CommHandle comm);
 /// One plan between layouts: the parts that this process holds.
 std::unique_ptr<Mover> bind(const MotionPlan& plan, CommHandle comm, std::vector<Part> sources,
                             std::vector<Part> destinations, const Options& options = {});

@@ -26,6 +26,7 @@ struct ProcessGrid {
   /// Of the grid of a layout, whose `ranks` are there.
   Index world_rank(Index process) const { return ranks.select(process); }
   std::vector<Index> coordinates(Index process) const;
+  Index coordinate(Index process, std::size_t dimension) const;  ///< one of them
   Index process(const std::vector<Index>& coordinates) const;
   bool operator==(const ProcessGrid&) const = default;
 };
@@ -101,16 +102,19 @@ class Layout {
   bool operator==(const Layout&) const = default;
 
  private:
+  static constexpr std::size_t no_grid_dimension = std::size_t(-1);
   std::vector<Index> allocated_shape(Index rank) const;
-  /// The text, with ranks that are no range listed or left out.
-  std::string text(bool with_list) const;
+  Index owner_coordinate(Index process, std::size_t dimension) const {
+    const std::size_t g = grid_dimension_[dimension];
+    return g == no_grid_dimension ? 0 : grid_.coordinate(process, g);
+  }
   std::vector<Index> shape_;
   std::vector<Distribution> dimensions_;
   ProcessGrid grid_;
   Order order_;
   Index ld_;
   Index size_ = 0, replicas_ = 1, world_size_ = 0;
-  std::vector<std::size_t> grid_dimension_;  ///< per array dimension: its grid dimension, or npos
+  std::vector<std::size_t> grid_dimension_;  ///< per array dimension: its grid dimension, if any
 };
 
 /// ScaLAPACK's array descriptor: DTYPE_, CTXT_, M_, N_, MB_, NB_, RSRC_, CSRC_, LLD_.

@@ -75,7 +75,7 @@ struct CopyTaskOptions {
 
 /// A motion between two parts that can be seen.
 struct VisibleMotion {
-  Motion motion;
+  const Motion* motion;
   std::byte *source, *destination;
 };
 

@@ -18,6 +18,9 @@ namespace longshore {
 /// of one period. Both distributions have the same extent.
 PairedRuns intersect(const Distribution& source, Index source_coordinate, const Distribution& destination,
                      Index destination_coordinate);
+/// How many pairs that are.
+Index common_indices(const Distribution& source, Index source_coordinate, const Distribution& destination,
+                     Index destination_coordinate);
 /// The coordinates of `b`, ascending, that share an index with `coordinate` of `a`.
 std::vector<Index> partners(const Distribution& a, Index coordinate, const Distribution& b);
 

@@ -1,5 +1,6 @@
 /// The `mpi` engine: binds plans to the arrays of all processes of a communicator.
 #include <algorithm>
+#include <array>
 
 #include "core/digest.hpp"
 #include "core/disagreement.hpp"
@@ -22,11 +23,11 @@ const char* exchange_name(Exchange exchange) {
   return "automatic";
 }
 
-Facts facts_of(const std::vector<Share*>& shares, const Options& options, bool lists) {
+Facts facts_of(const std::vector<Share*>& shares, const Options& options) {
   Facts facts;
   facts.push_back({"fields", std::to_string(shares.size())});
   for (std::size_t f = 0; f < shares.size(); ++f)
-    for (auto& fact : shares[f]->facts(lists)) {
+    for (auto& fact : shares[f]->facts(true)) {
       if (shares.size() > 1) fact.name = "field " + std::to_string(f) + ": " + fact.name;
       facts.push_back(std::move(fact));
     }
@@ -39,6 +40,15 @@ Facts facts_of(const std::vector<Share*>& shares, const Options& options, bool l
   facts.push_back({"exchange", exchange_name(options.exchange)});
   facts.push_back({"checked", flag(options.checked)});
   return facts;
+}
+
+/// Of what the facts tell.
+std::uint64_t digest_of(const std::vector<Share*>& shares, const Options& options) {
+  Digest digest;
+  for (const auto* share : shares) digest.mix(share->digest());
+  digest.mix(std::array{Index(options.placement), Index(options.node), Index(options.aggregate), options.packet_bytes,
+                        Index(options.preallocate), Index(options.exchange), Index(options.checked)});
+  return digest.value();
 }
 
 void check_options(const Options& options) {
@@ -91,11 +101,8 @@ std::unique_ptr<Mover> bind(const std::vector<Field>& fields, CommHandle comm, c
   Index element_bytes = 1;
   mine.attempt([&] {
     if (failure) throw *failure;
-    mine.facts = [&] { return facts_of(shares, options, true); };
-    Digest digest;
-    for (const auto* share : shares) digest.mix(share->digest());
-    digest.mix(facts_text(facts_of(shares, options, false)));
-    mine.digest = digest.value();
+    mine.facts = [&] { return facts_of(shares, options); };
+    mine.digest = digest_of(shares, options);
     check_options(options);
     Apart apart;
     for (std::size_t f = 0; f < shares.size(); ++f) {
@@ -108,7 +115,13 @@ std::unique_ptr<Mover> bind(const std::vector<Field>& fields, CommHandle comm, c
     apart.check();
   });
   const Index own_limit = options.max_mem > 0 ? options.max_mem : Budget::unbounded;
-  const Budget budget(agree(*communicator, mine, {own_limit})[0], element_bytes);
+  Index limit = 0;
+  try {
+    limit = agree(*communicator, mine, {own_limit})[0];
+  } catch (const Postponed&) {
+    return nullptr;
+  }
+  const Budget budget(limit, element_bytes);
 
   // 2. The node: what can be seen of each other's memory, flags and rings.
   Routes routes(communicator, shares, options, budget, mine);
@@ -147,6 +160,15 @@ std::unique_ptr<Mover> bind(const std::vector<Field>& fields, CommHandle comm, c
   }
   routes.confirm();
   return options.checked ? checked(communicator, std::move(mover), std::move(transfers)) : std::move(mover);
+}
+
+void postpone_bind(CommHandle comm) {
+  Submission mine;
+  mine.postponed = true;
+  try {
+    agree(*Communicator::of(comm), mine);
+  } catch (const Postponed&) {
+  }
 }
 
 std::unique_ptr<Mover> bind(const MotionPlan& plan, CommHandle comm, std::vector<Part> sources,

@@ -226,6 +226,43 @@ def redistributing():
 
 
 @check
+def element_types_that_some_do_not_know():
+    """Who owns nothing has no array that would tell it what an element is, and asks the others."""
+    one, rows = ls.Layout("(*, *) on 1", SHAPE), ls.Layout(f"(BLOCK, *) on {P}", SHAPE)
+    whole = np.arange(np.prod(SHAPE), dtype="f4").reshape(SHAPE)
+    for dtype in ("f4", "i2", np.dtype([("a", "<i4"), ("b", "<f8")])):
+        dealt = ls.redistribute(whole.astype(dtype) if ME == 0 else None, one, rows, comm=WORLD)
+        assert dealt.dtype == dtype, dealt.dtype
+        back = ls.redistribute(dealt, rows, one, comm=WORLD)
+        assert (back is None) == (ME > 0) and (ME > 0 or np.array_equal(back, whole.astype(dtype))), (dtype, back)
+    raises_everywhere(
+        ls.ArgumentError, lambda: ls.redistribute(None, one, rows, comm=WORLD), "nobody knows", within_s=SECONDS
+    )
+    if P == 1:
+        return
+    # Some know and some ask, one of those who know does not bind, or not that.
+    for wrong in ({"max_mem": "lots"}, {"axes": (0, 0)}, {"destination_layout": "(x"}):
+        given = {"source_layout": one, "destination_layout": rows} | (wrong if ME == 0 else {})
+        raises_everywhere(
+            ls.LongshoreError,
+            lambda: ls.redistribute(whole if ME == 0 else None, comm=WORLD, **given),
+            "rank 0",
+            within_s=SECONDS,
+        )
+    two = ls.Layout("(BLOCK, *) on 2", SHAPE)
+    raises_everywhere(
+        ls.DisagreementError,
+        lambda: ls.redistribute(
+            np.zeros(two.local_shape(ME), "f4" if ME else "f8") if ME < 2 else None, two, rows, comm=WORLD
+        ),
+        "float64",
+        within_s=SECONDS,
+    )
+    dealt = ls.redistribute(whole if ME == 0 else None, one, rows, comm=WORLD)
+    assert np.array_equal(dealt, whole[4 * ME : 4 * ME + 4]), dealt
+
+
+@check
 def stopped_or_slow_is_not_dead():
     if P == 1:
         return

@@ -351,9 +351,9 @@ def mistakes(comm, _):
     if WORLD.size > comm.size:
         assert "ranks of the parent" in error_of(lambda: ls.ranks.rank_map_of(group, comm))
     module, bits = _mpi._open(WORLD)
-    said = error_of(lambda: module.rank_map_of_group(_mpi._bits(MPI, group), bits, WORLD.size**2 - 1))
+    said = error_of(lambda: module.rank_map_of_group(_mpi._bits(group), bits, WORLD.size**2 - 1))
     assert "give a communicator of the group instead" in said
-    assert module.rank_map_of_group(_mpi._bits(MPI, group), bits, WORLD.size**2) == RankMap.whole(WORLD.size)
+    assert module.rank_map_of_group(_mpi._bits(group), bits, WORLD.size**2) == RankMap.whole(WORLD.size)
     group.Free()
 
 
