@@ -251,14 +251,23 @@ class BlockShare final : public Share {
   /// Whether motions begin at the same places of their grids, and grids at the same places of their arrays.
   bool alike(const BlockShare& other) const {
     if (&plan_ != &other.plan_ || !other.resolved_ || endogenous_ != other.endogenous_ || visit_ != other.visit_ ||
-        !update_.is_copy() || !other.update_.is_copy() || (holders_.wrap && holders_.processes > 1))
+        !(update_ == other.update_) || (holders_.wrap && holders_.processes > 1))
       return false;
     for (const auto side : {Side::source, Side::destination}) {
       const auto &mine = arrays(side), &others = other.arrays(side);
-      if (mine.size() != 1 || others.size() != 1 || !mine[0].memory() || !others[0].memory() ||
-          mine[0].rank() != others[0].rank() || !(mine[0].format() == others[0].format()))
-        return false;
+      if (mine.size() != 1 || others.size() != 1 || !lie_alike(mine[0], others[0])) return false;
     }
+    return true;
+  }
+  static bool lie_alike(const XArray& a, const XArray& b) {
+    if (a.rank() != b.rank() || !(a.format() == b.format())) return false;
+    if (a.memory() && b.memory()) return true;
+    const auto &left = a.grids(), &right = b.grids();
+    auto place = [](const std::vector<Grid>& grids, std::size_t k) {
+      return std::uintptr_t(grids[k].data) - std::uintptr_t(grids[0].data);
+    };
+    for (std::size_t k = 0; k < left.size(); ++k)
+      if (place(left, k) != place(right, k) || left[k].strides != right[k].strides) return false;
     return true;
   }
   /// Whether others have such a list too, and it is worth keeping for them.

@@ -31,7 +31,7 @@ class LayoutShare final : public Share {
 
   Facts facts(bool) const override { return layout_facts(plan_, update_, element_); }
 
-  void resolve(const Holders& holders, int me, std::span<Share* const>) override {
+  void resolve(const Holders& holders, int me, std::span<Share* const> before) override {
     Transfers found;
     update_.check(element_bytes_);
     holders_ = holders, me_ = me;
@@ -43,13 +43,19 @@ class LayoutShare final : public Share {
                                                " has " + std::to_string(holders.processes));
     check_side(sources_, plan_.source(), "source");
     check_side(destinations_, plan_.destination(), "destination");
+    for (auto* share : before)
+      if (const auto* other = dynamic_cast<const LayoutShare*>(share); other && alike(*other)) {
+        motions_ = other->motions_, transfers_ = other->transfers_;
+        return;
+      }
 
+    std::vector<Motion> motions;
     auto add = [&](std::vector<Transfer>& list, const Motion& motion, int peer) {
-      if (motions_.size() == std::numeric_limits<std::uint32_t>::max())
+      if (motions.size() == std::numeric_limits<std::uint32_t>::max())
         throw Error(ErrorKind::memory_limit, "a process can take part in 2^32 motions at most");
       list.push_back({peer, motion.source, motion.destination, checked_mul(motion.elements, element_bytes_),
-                      std::uint32_t(motions_.size())});
-      motions_.push_back(motion);
+                      std::uint32_t(motions.size())});
+      motions.push_back(motion);
     };
     if (holders.processes > 1 || !holders.wrap)  // else there is nobody to send to
       for (const auto& part : sources_)
@@ -64,6 +70,7 @@ class LayoutShare final : public Share {
     auto key = [](const Transfer& t) { return std::tuple(t.peer, t.source, t.destination); };
     for (auto* list : {&found.outgoing, &found.incoming})
       std::stable_sort(list->begin(), list->end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
+    motions_ = std::make_shared<const std::vector<Motion>>(std::move(motions));
     transfers_ = std::make_shared<const Transfers>(std::move(found));
   }
   Direction direction() const override { return preferred_direction(plan_); }
@@ -117,7 +124,7 @@ class LayoutShare final : public Share {
     std::vector<VisibleMotion> motions;
     for (const Transfer* transfer : transfers) {
       const auto [source, destination] = seen(*transfer);
-      motions.push_back({&motions_[transfer->number], source, destination});
+      motions.push_back({&(*motions_)[transfer->number], source, destination});
     }
     tasks = copy_tasks(plan_, motions, direction, {update_.combine(), task_bytes});
     for (auto& task : tasks) {
@@ -153,7 +160,7 @@ class LayoutShare final : public Share {
 
  private:
   std::uint64_t plan_digest() const override { return plan_.digest(); }
-  LoopNest relation(const Transfer& transfer) const { return plan_.relation(motions_[transfer.number]); }
+  LoopNest relation(const Transfer& transfer) const { return plan_.relation((*motions_)[transfer.number]); }
   AddressRelation reducing(const Transfer& transfer) const {
     return AddressRelation(relation(transfer), update_.reduction());
   }
@@ -167,6 +174,15 @@ class LayoutShare final : public Share {
     return {beyond ? Stores::streaming : Stores::cached, nullptr, update_.combine()};
   }
 
+  /// Whether arrays of the same ranks are here for the same plan.
+  bool alike(const LayoutShare& other) const {
+    auto same_ranks = [](const std::vector<Part>& a, const std::vector<Part>& b) {
+      return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                        [](const Part& one, const Part& two) { return one.rank == two.rank; });
+    };
+    return &plan_ == &other.plan_ && other.motions_ && same_ranks(sources_, other.sources_) &&
+           same_ranks(destinations_, other.destinations_);
+  }
   /// Checks one side: exactly the parts that this process should hold, each as its layout says. Sorts them by rank.
   void check_side(std::vector<Part>& parts, const Layout& layout, const char* what) const {
     std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.rank < b.rank; });
@@ -207,7 +223,7 @@ class LayoutShare final : public Share {
   std::vector<Part> sources_, destinations_;  ///< by ranks
   Holders holders_;
   int me_ = 0;
-  std::vector<Motion> motions_;
+  std::shared_ptr<const std::vector<Motion>> motions_;
 };
 
 }  // namespace

@@ -52,6 +52,7 @@ class Combine {
   ScalarBytes alpha() const { return alpha_; }
   ScalarBytes beta() const { return beta_; }
   bool conjugate() const { return conjugate_; }
+  bool operator==(const Combine&) const = default;
 
  private:
   ElementType type_ = ElementType::bytes;

@@ -26,6 +26,7 @@ class Update {
   void check(Index element_bytes) const;
   /// Whether ranks that are given these two mean the same: functions of one's own cannot be compared.
   bool same_kind(const Update& other) const;
+  bool operator==(const Update&) const = default;  ///< of functions of one's own, the same one
 
  private:
   Combine combine_;
