@@ -11,6 +11,7 @@ class Apart {
  public:
   /// What an array is called: "destination ", or nothing where it is both.
   static constexpr const char *source = "source ", *destination = "destination ", *both = "";
+  static constexpr Index nobody = -1;
 
   /// A block's grid; with `rank` it is named too.
   void add(const Grid& grid, const char* role, Index block, Index rank = nobody);
@@ -20,7 +21,7 @@ class Apart {
   void check();
 
  private:
-  static constexpr Index nobody = -1, no_block = -1;
+  static constexpr Index no_block = -1;
   struct Span {
     const std::byte *first, *last;
     const char* role;

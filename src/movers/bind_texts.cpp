@@ -49,8 +49,8 @@ void add_update(Facts& facts, const Update& update) {
 }  // namespace
 
 Facts block_facts(const BlockPlan& plan, const XArray& source, const XArray& destination, const Update& update,
-                  Order visit, const std::string& element, bool lists) {
-  Facts facts = plan.facts(lists);
+                  Order visit, const std::string& element) {
+  Facts facts = plan.facts(true);
   const bool same = source.same_storage(destination);
   facts.push_back({"arrays", same ? "one, moved within itself" : "a source and a destination"});
   auto array = [&](const XArray& of, const char* side) {
@@ -70,6 +70,7 @@ Facts layout_facts(const MotionPlan& plan, const Update& update, const std::stri
   std::string shape, axes;
   for (const Index n : plan.source().shape()) shape += (shape.empty() ? "" : "x") + std::to_string(n);
   for (const std::size_t axis : plan.axes()) axes += (axes.empty() ? "" : ", ") + std::to_string(axis);
+  facts.push_back({"plan", "a redistribution"});
   facts.push_back({"shape", shape});
   facts.push_back({"elements", element_of(plan.element_bytes(), element)});
   facts.push_back({"source layout", plan.source().to_string()});

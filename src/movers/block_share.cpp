@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "core/digest.hpp"
 #include "longshore/plans/block_algebra.hpp"
@@ -31,81 +32,108 @@ class BlockShare final : public Share {
         visit_(visit) {
     if (sources_.empty()) sources_.emplace_back();
     if (destinations_.empty()) destinations_.emplace_back();
+    if (destinations_.size() == 1 && sources_.size() == 1 && sources_[0].same_storage(destinations_[0]))
+      destinations_ = {};
   }
 
-  Facts facts(bool lists) const override {
-    return block_facts(plan_, sources_[0], destinations_[0], update_, visit_, element_, lists);
+  Facts facts() const override {
+    return block_facts(plan_, sources_[0], arrays(Side::destination)[0], update_, visit_, element_);
   }
 
-  void resolve(const Holders& holders, int me, std::span<Share* const> before) override {
+  const void* plan() const override { return &plan_; }
+  bool agrees(const Share& other) const override {
+    const auto* one = dynamic_cast<const BlockShare*>(&other);
+    return one && update_.same_kind(one->update_) && visit_ == one->visit_ && element_ == one->element_ &&
+           format(Side::source) == one->format(Side::source) &&
+           format(Side::destination) == one->format(Side::destination) && is_endogenous() == one->is_endogenous();
+  }
+
+  void check(const Holders& holders, int me) override {
     holders_ = holders, me_ = me;
-    check(me);
-    endogenous_ = sources_[0].same_storage(destinations_[0]);
+    transfers_.reset(), resolved_.reset();
+    if (!holders_.wrap && plan_.world_size() > holders_.processes)
+      throw Error(ErrorKind::argument, "the plan has blocks on rank " + std::to_string(plan_.world_size() - 1) + ", " +
+                                           holders_.world + " has " + std::to_string(holders_.processes) + " ranks");
+    if (plan_.rank() && holders_.wrap)
+      throw Error(ErrorKind::argument, "the plan is rank " + std::to_string(*plan_.rank()) +
+                                           "'s; who has the blocks of several ranks needs everybody's plan");
+    if (plan_.rank() && *plan_.rank() != me) throw_others("plan", *plan_.rank());
+    for (const auto side : {Side::source, Side::destination}) {
+      const char* const what = side == Side::source ? "source" : "destination";
+      for (const auto& array : arrays(side)) check_array(array, side, what);
+      if (holders_.wrap && arrays(side)[0].rank()) check_owners(side, what);
+    }
+    if (format(Side::source).element_bytes != format(Side::destination).element_bytes)
+      throw Error(ErrorKind::type,
+                  "the source array has elements of " + std::to_string(format(Side::source).element_bytes) +
+                      " bytes, the destination array of " + std::to_string(format(Side::destination).element_bytes));
+    update_.check(element_bytes_);
+    endogenous_ = is_endogenous();
+  }
+  void resolve(std::span<Share* const> before) override {
+    if (transfers_) return;  // with those of all
+    // Everybody's plan is looked at once, if anybody has brought it.
+    const BlockPlan* plan = &plan_;
+    std::vector<BlockShare*> shares{this};
+    if (!holders_.here.empty() && me_ == 0) {
+      std::vector<BlockShare*> all;
+      const BlockPlan* whole = nullptr;
+      for (auto* share : holders_.here) {
+        all.push_back(static_cast<BlockShare*>(share));
+        if (!whole && !all.back()->plan_.rank()) whole = &all.back()->plan_;
+      }
+      if (whole) plan = whole, shares = std::move(all);
+    }
     for (auto* share : before)
-      if (const auto* other = dynamic_cast<const BlockShare*>(share); other && alike(*other)) {
-        resolved_ = other->resolved_, transfers_ = other->transfers_, first_ = false;
+      if (auto* other = dynamic_cast<BlockShare*>(share); other && alike(*other, shares)) {
+        for (auto* one : shares) one->become_like(holders_.here.empty() ? *other : other->of_process(one->me_));
         return;
       }
-    check_races(plan_, endogenous_, update_.is_reduction());
-    auto resolved = std::make_shared<Resolved>(BlockCopies(visit_, format(Side::source).order, update_));
-    auto& motions = resolved->motions;
-    Transfers found;
-    Grid elsewhere[2];
-    auto grid_of = [&](Side side, Index block, int process) -> const Grid& {
-      if (process == me_) return grid(side, block);
-      Grid& there = elsewhere[side == Side::destination];
-      become_grid_elsewhere(there, side, block);
-      return there;
-    };
-    const auto take = [&](const BlockMotion& motion, int from, int to) {
-      if (motions.size() == std::numeric_limits<std::uint32_t>::max())
-        throw Error(ErrorKind::memory_limit, "a process can take part in 2^32 motions at most");
-      const auto number = std::uint32_t(motions.size());
-      motions.push_back(resolved->copies.keep(motion, grid_of(Side::source, motion.source, from),
-                                              grid_of(Side::destination, motion.destination, to), format(Side::source),
-                                              number));
-      const KeptMotion& kept = motions.back();
-      // Short runs and lists are put together by their owner: whoever
-      // reads them from another's memory fetches a cache line for each.
-      const bool packs = from != to && resolved->copies.run_bytes(kept) < short_run_bytes;
-      auto& list = from != me_ ? found.incoming : to != me_ ? found.outgoing : found.local;
-      list.push_back({from != me_ ? from : to, motion.source, motion.destination,
-                      checked_mul(resolved->copies.points(kept), element_bytes_), number, packs});
-    };
-    for_each_here(&BlockPlan::for_each_shared, take);
-    const std::size_t shared = motions.size();
-    for_each_here(&BlockPlan::for_each_by_hand, take);
-    // By peers, and in the plan's order, in which most have come.
-    const auto earlier = [shared](const Transfer& a, const Transfer& b) {
-      if (a.peer != b.peer) return a.peer < b.peer;
-      if (a.number >= shared || b.number >= shared) return a.number < shared && b.number >= shared;
-      return a.destination != b.destination ? a.destination < b.destination : a.source < b.source;
-    };
-    for (auto* list : {&found.outgoing, &found.incoming, &found.local})
-      if (!std::is_sorted(list->begin(), list->end(), earlier)) std::stable_sort(list->begin(), list->end(), earlier);
-    resolved_ = std::move(resolved);
-    transfers_ = std::make_shared<const Transfers>(std::move(found));
+    // Who updates alike shares programs; but a function of one's own may be another one in every process.
+    for (auto* share : shares) {
+      const auto* last = holders_.here.empty() || share->me_ == 0 ? nullptr : &share->of_process(share->me_ - 1);
+      share->first_ = !last || !(last->update_.reduction() == share->update_.reduction());
+      share->resolved_ = share->first_ ? std::make_shared<Resolved>(BlockCopies(
+                                             share->visit_, share->format(Side::source).order, share->update_))
+                                       : last->resolved_;
+      share->resolved_->of_all = shares.size() > 1;
+    }
+    find(*plan, shares);
+  }
+  void forget() override {
+    transfers_.reset();
+    if (!resolved_->of_all) resolved_->motions.clear(), resolved_->names.clear();
   }
   bool in_order() const override { return update_.is_reduction(); }
   Index eager_bytes() const override { return eager; }
 
   void add_to(Apart& apart) const override {
-    auto add = [&](const std::vector<XArray>& arrays, const char* role) {
-      for (const auto& array : arrays)
-        for (std::size_t i = 0; i < array.grids().size(); ++i) apart.add(array.grids()[i], role, array.owned()[i]);
+    auto add = [&](Side side, const char* role) {
+      for (const auto& array : arrays(side))
+        for_each_grid(array, [&](std::size_t i) {
+          const Index block = array.owned()[i];
+          apart.add(array.grids()[i], role, block, holders_.here.empty() ? Apart::nobody : blocks(side).owner(block));
+        });
     };
-    if (!endogenous_) add(sources_, Apart::source);
-    add(destinations_, endogenous_ ? Apart::both : Apart::destination);
+    if (!endogenous_) add(Side::source, Apart::source);
+    add(Side::destination, endogenous_ ? Apart::both : Apart::destination);
   }
   std::vector<BoundMemory> memory() const override {
     std::vector<BoundMemory> memory;
-    auto hold = [&](const std::vector<XArray>& arrays, const char* what) {
-      for (const auto& array : arrays)
-        for (std::size_t i = 0; i < array.keepers().size(); ++i)
-          memory.push_back({array.keepers()[i], what, array.owned().empty() ? 0 : array.owned()[i]});
+    auto hold = [&](Side side, const char* what) {
+      for (const auto& array : arrays(side)) {
+        const auto& keepers = array.keepers();
+        auto add = [&](std::size_t i) {
+          memory.push_back({keepers[i], what, array.owned().empty() ? 0 : array.owned()[i]});
+        };
+        if (keepers.size() == 1)
+          add(0);
+        else if (!keepers.empty())
+          for_each_grid(array, add);
+      }
     };
-    hold(sources_, endogenous_ ? "array of block" : "source array of block");
-    if (!endogenous_) hold(destinations_, "destination array of block");
+    hold(Side::source, endogenous_ ? "array of block" : "source array of block");
+    if (!endogenous_) hold(Side::destination, "destination array of block");
     return memory;
   }
   std::vector<StorageMemory> storage(Side side) const override {
@@ -120,9 +148,9 @@ class BlockShare final : public Share {
   StoragePlace place(Side side, const Transfer& transfer) const override {
     const bool source = side == Side::source;
     const Index block = source ? transfer.source : transfer.destination, owner = blocks(side).owner(block);
-    auto& last = last_places_[source];  // transfers are by peers
+    auto& last = resolved_->last_places[source];  // transfers are by peers
     if (!last || last->first.second != owner) {
-      const auto [known, fresh] = places_.try_emplace({source, owner});
+      const auto [known, fresh] = resolved_->places.try_emplace({source, owner});
       if (fresh) known->second = XArray::places(blocks(side), owner, format(side));
       last = &*known;
     }
@@ -132,16 +160,15 @@ class BlockShare final : public Share {
   Index rank(Side side, const Transfer& transfer) const override {
     return blocks(side).owner(side == Side::source ? transfer.source : transfer.destination);
   }
-  /// Asked in the checking mode only, and then for all.
-  std::string name(const Transfer& transfer) const override {
-    if (names_.empty())
-      for (const auto part : {&BlockPlan::for_each_shared, &BlockPlan::for_each_by_hand})
-        for_each_here(part, [&](const BlockMotion& motion, int, int) { names_.push_back(motion.to_string()); });
-    return names_[transfer.number];
-  }
+  std::string name(const Transfer& transfer) const override { return resolved_->names.at(transfer.number); }
 
   std::vector<CopyTask> copies(std::span<const Transfer* const> transfers, const SeenOf& seen, Direction direction,
                                Index task_bytes) override {
+    if (!holders_.here.empty()) {  // whoever they come from, in the plan's order
+      std::vector<const Transfer*> all(transfers.begin(), transfers.end());
+      std::sort(all.begin(), all.end(), [this](const auto* a, const auto* b) { return planned_before(*a, *b); });
+      return direct(all, seen, direction, task_bytes);
+    }
     std::vector<CopyTask> tasks;
     for (std::size_t first = 0, last = 0; first < transfers.size(); first = last) {
       const int peer = transfers[first]->peer;
@@ -177,15 +204,18 @@ class BlockShare final : public Share {
  private:
   std::uint64_t plan_digest() const override {
     Digest digest(plan_.digest());
-    digest.mix(std::array{Index(sources_[0].same_storage(destinations_[0])), Index(visit_)});
-    for (const auto* array : {&sources_[0], &destinations_[0]}) {
-      const auto& format = array->format();
-      digest.mix(std::array{format.element_bytes, Index(format.order)});
-      for (std::size_t d = 0; d < format.ghost.dims(); ++d) digest.mix(std::uint64_t(format.ghost[d]));
+    digest.mix(std::array{Index(is_endogenous()), Index(visit_)});
+    for (const auto side : {Side::source, Side::destination}) {
+      const auto& array = format(side);
+      digest.mix(std::array{array.element_bytes, Index(array.order)});
+      for (std::size_t d = 0; d < array.ghost.dims(); ++d) digest.mix(std::uint64_t(array.ghost[d]));
     }
     return digest.value();
   }
-  const std::vector<XArray>& arrays(Side side) const { return side == Side::source ? sources_ : destinations_; }
+  const std::vector<XArray>& arrays(Side side) const {
+    return side == Side::source || destinations_.empty() ? sources_ : destinations_;
+  }
+  bool is_endogenous() const { return sources_[0].same_storage(arrays(Side::destination)[0]); }
   const FloorPlan& blocks(Side side) const { return side == Side::source ? plan_.source() : plan_.destination(); }
   const GridFormat& format(Side side) const { return arrays(side)[0].format(); }
   /// A grid of this process.
@@ -214,14 +244,75 @@ class BlockShare final : public Share {
     grid.element_bytes = element_bytes_;
     if (!alike) grid.strides = dense_strides(grid.region.shape(), format(side).order, element_bytes_);
   }
-  /// f(motion, from, to) for the motions of a part of the plan that this process takes part in.
-  template <class Part, class F>
-  void for_each_here(Part part, F&& f) const {
-    (plan_.*part)([&](const BlockMotion& motion) {
-      const int from = holders_.of(plan_.source().owner(motion.source));
-      const int to = holders_.of(plan_.destination().owner(motion.destination));
-      if (from == me_ || to == me_) f(motion, from, to);
-    });
+  /// A grid of any process: of one whose memory is not here, all but its data.
+  const Grid& grid_of(Side side, Index block, int process) const {
+    if (process == me_) return grid(side, block);
+    if (!holders_.here.empty()) return of_process(process).grid(side, block);
+    Grid& there = resolved_->elsewhere[side == Side::destination];
+    become_grid_elsewhere(there, side, block);
+    return there;
+  }
+  /// f(i) for the grids of an array that this process is here for.
+  template <class F>
+  void for_each_grid(const XArray& array, F&& f) const {
+    const bool all = array.rank() || holders_.here.empty();
+    if (!all && !holders_.wrap) {
+      for (const Index block : array.blocks().owned_by(me_)) f(std::size_t(block));
+      return;
+    }
+    for (std::size_t i = 0; i < array.grids().size(); ++i)
+      if (all || holders_.of(array.blocks().owner(array.owned()[i])) == me_) f(i);
+  }
+  /// Of the same field.
+  BlockShare& of_process(int process) const { return static_cast<BlockShare&>(*holders_.here[std::size_t(process)]); }
+  /// Finds in a plan what these shares have to do: this one, or those of all processes.
+  void find(const BlockPlan& plan, std::span<BlockShare* const> shares) const {
+    check_races(plan, endogenous_, update_.is_reduction());
+    std::vector<Transfers> found(shares.size());
+    auto add = [&](int process, const BlockMotion& motion, int from, int to) {
+      if (shares.size() == 1 && process != me_) return;
+      const std::size_t k = shares.size() == 1 ? 0 : std::size_t(process);
+      shares[k]->add(motion, from, to, found[k]);
+    };
+    for (const auto part : {&BlockPlan::for_each_shared, &BlockPlan::for_each_by_hand}) {
+      for (auto* share : shares) share->by_hand_ = share->resolved_->motions.size();
+      (plan.*part)([&](const BlockMotion& motion) {
+        const int from = holders_.of(plan.source().owner(motion.source));
+        const int to = holders_.of(plan.destination().owner(motion.destination));
+        add(to, motion, from, to);
+        if (from != to && (holders_.here.empty() || holders_.checked)) add(from, motion, from, to);
+      });
+    }
+    for (std::size_t k = 0; k < shares.size(); ++k) {
+      auto earlier = [share = shares[k]](const Transfer& a, const Transfer& b) {
+        return a.peer != b.peer ? a.peer < b.peer : share->planned_before(a, b);
+      };
+      for (auto* list : {&found[k].outgoing, &found[k].incoming, &found[k].local})
+        if (!std::is_sorted(list->begin(), list->end(), earlier)) std::stable_sort(list->begin(), list->end(), earlier);
+      shares[k]->transfers_ = std::make_shared<const Transfers>(std::move(found[k]));
+    }
+  }
+  void add(const BlockMotion& motion, int from, int to, Transfers& found) const {
+    auto& motions = resolved_->motions;
+    if (motions.size() == std::numeric_limits<std::uint32_t>::max())
+      throw Error(ErrorKind::memory_limit, "a process can take part in 2^32 motions at most");
+    const auto number = std::uint32_t(motions.size());
+    motions.push_back(resolved_->copies.keep(motion, grid_of(Side::source, motion.source, from),
+                                             grid_of(Side::destination, motion.destination, to), format(Side::source),
+                                             number));
+    if (holders_.checked) resolved_->names.push_back(motion.to_string());
+    const KeptMotion& kept = motions.back();
+    // Short runs and lists are put together by their owner: whoever
+    // reads them from another's memory fetches a cache line for each.
+    const bool packs = from != to && resolved_->copies.run_bytes(kept) < short_run_bytes;
+    auto& list = from != me_ ? found.incoming : to != me_ ? found.outgoing : found.local;
+    list.push_back({from != me_ ? from : to, motion.source, motion.destination,
+                    checked_mul(resolved_->copies.points(kept), element_bytes_), number, packs});
+  }
+  /// The plan's order, in which most transfers are found.
+  bool planned_before(const Transfer& a, const Transfer& b) const {
+    if (a.number >= by_hand_ || b.number >= by_hand_) return a.number < b.number;
+    return std::tie(a.destination, a.source, a.number) < std::tie(b.destination, b.source, b.number);
   }
 
   /// Some of the transfers, as all fields that are alike have them.
@@ -240,22 +331,37 @@ class BlockShare final : public Share {
     std::shared_ptr<const MessageStretches> stretches;
     std::byte* at = nullptr;  ///< the first transfer's
   };
+  using Places = std::map<std::pair<bool, Index>, GridPlaces>;
   /// What follows from the plan, and is the same for all fields whose arrays lie alike.
   struct Resolved {
     explicit Resolved(BlockCopies made) : copies(std::move(made)) {}
     BlockCopies copies;
     std::vector<KeptMotion> motions;
+    std::vector<std::string> names;  ///< of the motions, in a checked move
+    Grid elsewhere[2];               ///< that were needed last
+    bool several_fields = false;     ///< have it in common
+    bool of_all = false;             ///< that everybody's motions are here, not one process's
     std::map<Some, MadeTasks> tasks;
     std::map<Some, MadeMessage> messages;
+    Places places;
+    const Places::value_type* last_places[2] = {};
   };
-  /// Whether motions begin at the same places of their grids, and grids at the same places of their arrays.
-  bool alike(const BlockShare& other) const {
+  /// Whether motions begin at the same places of their grids, and grids at the same places of their arrays. `together`:
+  /// the shares that are resolved with this one.
+  bool alike(const BlockShare& other, std::span<BlockShare* const> together) const {
     if (&plan_ != &other.plan_ || !other.resolved_ || endogenous_ != other.endogenous_ || visit_ != other.visit_ ||
         !(update_ == other.update_) || (holders_.wrap && holders_.processes > 1))
       return false;
     for (const auto side : {Side::source, Side::destination}) {
       const auto &mine = arrays(side), &others = other.arrays(side);
       if (mine.size() != 1 || others.size() != 1 || !lie_alike(mine[0], others[0])) return false;
+      // What all processes have lies as far apart as what this one has if it lies in one memory.
+      if (holders_.here.empty()) continue;
+      if (!mine[0].memory() || !others[0].memory()) return false;
+      for (const auto* share : together)
+        if (together.size() == 1 || !mine[0].same_storage(share->arrays(side)[0]) ||
+            !others[0].same_storage(other.of_process(share->me_).arrays(side)[0]))
+          return false;
     }
     return true;
   }
@@ -270,8 +376,12 @@ class BlockShare final : public Share {
       if (place(left, k) != place(right, k) || left[k].strides != right[k].strides) return false;
     return true;
   }
+  void become_like(const BlockShare& other) {
+    resolved_ = other.resolved_, transfers_ = other.transfers_, by_hand_ = other.by_hand_, first_ = false;
+    resolved_->several_fields = true;
+  }
   /// Whether others have such a list too, and it is worth keeping for them.
-  bool several(std::size_t transfers) const { return transfers > 1 && resolved_.use_count() > 1; }
+  bool several(std::size_t transfers) const { return transfers > 1 && resolved_->several_fields; }
 
   std::vector<CopyTask> direct(std::span<const Transfer* const> transfers, const SeenOf& seen, Direction direction,
                                Index task_bytes) {
@@ -307,10 +417,9 @@ class BlockShare final : public Share {
       source.data = from, destination.data = to;
       if (!copies.is_whole(motion)) return tasks.add(copies.direct(motion, source, destination));
       auto whole = [&](Side side, Index block, std::byte* data) {
-        if (holders_.of(blocks(side).owner(block)) == me_) return grid(side, block);
-        Grid there;
-        become_grid_elsewhere(there, side, block), there.data = data;
-        return there;
+        Grid grid = grid_of(side, block, holders_.of(blocks(side).owner(block)));
+        grid.data = data;
+        return grid;
       };
       tasks.add(copies.direct(motion, whole(Side::source, motion.source, from),
                               whole(Side::destination, motion.destination, to)));
@@ -331,31 +440,13 @@ class BlockShare final : public Share {
     return std::make_shared<const MessageStretches>(std::move(stretches));
   }
 
-  void check(int me) const {
-    if (!holders_.wrap && plan_.world_size() > holders_.processes)
-      throw Error(ErrorKind::argument, "the plan has blocks on rank " + std::to_string(plan_.world_size() - 1) + ", " +
-                                           holders_.world + " has " + std::to_string(holders_.processes) + " ranks");
-    if (plan_.rank() && holders_.wrap)
-      throw Error(ErrorKind::argument, "the plan is rank " + std::to_string(*plan_.rank()) +
-                                           "'s; who has the blocks of several ranks needs everybody's plan");
-    if (plan_.rank() && *plan_.rank() != me) throw_others("plan", *plan_.rank());
-    for (const auto side : {Side::source, Side::destination}) {
-      const char* const what = side == Side::source ? "source" : "destination";
-      for (const auto& array : arrays(side)) check_array(array, side, what);
-      if (holders_.wrap && arrays(side)[0].rank()) check_owners(side, what);
-    }
-    if (format(Side::source).element_bytes != format(Side::destination).element_bytes)
-      throw Error(ErrorKind::type,
-                  "the source array has elements of " + std::to_string(format(Side::source).element_bytes) +
-                      " bytes, the destination array of " + std::to_string(format(Side::destination).element_bytes));
-    update_.check(element_bytes_);
-  }
   void check_array(const XArray& array, Side side, const char* what) const {
-    if (!holders_.wrap && !array.rank())
+    if (!holders_.wrap && !array.rank() && holders_.here.empty())
       throw Error(ErrorKind::argument, std::string("the ") + what +
                                            " array has storage for the blocks of all ranks, this is rank " +
                                            std::to_string(me_));
-    if (!holders_.wrap && *array.rank() != me_) throw_others(std::string(what) + " array", *array.rank());
+    if (!holders_.wrap && array.rank() && *array.rank() != me_)
+      throw_others(std::string(what) + " array", *array.rank());
     if (holders_.wrap && array.rank() && holders_.of(*array.rank()) != me_)
       throw Error(ErrorKind::argument, std::string("the ") + what + " array of rank " + std::to_string(*array.rank()) +
                                            " belongs in process " + std::to_string(holders_.of(*array.rank())) +
@@ -385,17 +476,11 @@ class BlockShare final : public Share {
   }
 
   const BlockPlan& plan_;
-  std::vector<XArray> sources_, destinations_;
+  std::vector<XArray> sources_, destinations_;  ///< no destinations: the sources
   Order visit_;
-  bool endogenous_ = false;
-  Holders holders_;
-  int me_ = 0;
+  bool endogenous_ = false, first_ = true;  ///< of those that have what is resolved in common
+  std::size_t by_hand_ = 0;                 ///< the number of the first motion by hand
   std::shared_ptr<Resolved> resolved_;
-  bool first_ = true;  ///< of those that have it in common
-  mutable std::vector<std::string> names_;
-  using Places = std::map<std::pair<bool, Index>, GridPlaces>;
-  mutable Places places_;
-  mutable const Places::value_type* last_places_[2] = {};
 };
 
 }  // namespace

@@ -29,12 +29,16 @@ class LayoutShare final : public Share {
         sources_(std::move(sources)),
         destinations_(std::move(destinations)) {}
 
-  Facts facts(bool) const override { return layout_facts(plan_, update_, element_); }
+  Facts facts() const override { return layout_facts(plan_, update_, element_); }
+  const void* plan() const override { return &plan_; }
+  bool agrees(const Share& other) const override {
+    const auto* one = dynamic_cast<const LayoutShare*>(&other);
+    return one && update_.same_kind(one->update_) && element_ == one->element_;
+  }
 
-  void resolve(const Holders& holders, int me, std::span<Share* const> before) override {
-    Transfers found;
-    update_.check(element_bytes_);
+  void check(const Holders& holders, int me) override {
     holders_ = holders, me_ = me;
+    update_.check(element_bytes_);
     if (!holders.wrap)
       for (const auto& [layout, what] : {std::pair{&plan_.source(), "source"}, {&plan_.destination(), "destination"}})
         if (layout->world_size() > holders.processes)
@@ -43,34 +47,31 @@ class LayoutShare final : public Share {
                                                " has " + std::to_string(holders.processes));
     check_side(sources_, plan_.source(), "source");
     check_side(destinations_, plan_.destination(), "destination");
+  }
+  void resolve(std::span<Share* const> before) override {
     for (auto* share : before)
       if (const auto* other = dynamic_cast<const LayoutShare*>(share); other && alike(*other)) {
-        motions_ = other->motions_, transfers_ = other->transfers_;
+        transfers_ = other->transfers_;
         return;
       }
-
-    std::vector<Motion> motions;
+    Transfers found;
     auto add = [&](std::vector<Transfer>& list, const Motion& motion, int peer) {
-      if (motions.size() == std::numeric_limits<std::uint32_t>::max())
-        throw Error(ErrorKind::memory_limit, "a process can take part in 2^32 motions at most");
-      list.push_back({peer, motion.source, motion.destination, checked_mul(motion.elements, element_bytes_),
-                      std::uint32_t(motions.size())});
-      motions.push_back(motion);
+      list.push_back({peer, motion.source, motion.destination, checked_mul(motion.elements, element_bytes_)});
     };
-    if (holders.processes > 1 || !holders.wrap)  // else there is nobody to send to
+    const bool alone = holders_.wrap && holders_.processes == 1;  // there is nobody to send to
+    if (!alone && (holders_.here.empty() || holders_.checked))
       for (const auto& part : sources_)
         plan_.for_each_send(part.rank, [&](const Motion& motion) {
-          if (const int peer = holders.of(motion.destination); peer != me) add(found.outgoing, motion, peer);
+          if (const int peer = holders_.of(motion.destination); peer != me_) add(found.outgoing, motion, peer);
         });
     for (const auto& part : destinations_)
       plan_.for_each_receive(part.rank, [&](const Motion& motion) {
-        const int peer = holders.of(motion.source);
-        add(peer == me ? found.local : found.incoming, motion, peer);
+        const int peer = holders_.of(motion.source);
+        add(peer == me_ ? found.local : found.incoming, motion, peer);
       });
     auto key = [](const Transfer& t) { return std::tuple(t.peer, t.source, t.destination); };
     for (auto* list : {&found.outgoing, &found.incoming})
       std::stable_sort(list->begin(), list->end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
-    motions_ = std::make_shared<const std::vector<Motion>>(std::move(motions));
     transfers_ = std::make_shared<const Transfers>(std::move(found));
   }
   Direction direction() const override { return preferred_direction(plan_); }
@@ -121,14 +122,19 @@ class LayoutShare final : public Share {
       }
       return tasks;
     }
+    std::vector<Motion> given;
+    given.reserve(transfers.size());
     std::vector<VisibleMotion> motions;
     for (const Transfer* transfer : transfers) {
       const auto [source, destination] = seen(*transfer);
-      motions.push_back({&(*motions_)[transfer->number], source, destination});
+      given.push_back(motion(*transfer));
+      motions.push_back({&given.back(), source, destination});
     }
     tasks = copy_tasks(plan_, motions, direction, {update_.combine(), task_bytes});
     for (auto& task : tasks) {
-      for (const auto* ranks : {&task.sources, &task.destinations})
+      const auto sources = std::move(task.sources), destinations = std::move(task.destinations);
+      if (!holders_.here.empty()) continue;
+      for (const auto* ranks : {&sources, &destinations})
         for (const Index rank : *ranks)
           if (const int process = holders_.of(rank); process != me_) task.peers.push_back(process);
       std::sort(task.peers.begin(), task.peers.end());
@@ -160,7 +166,12 @@ class LayoutShare final : public Share {
 
  private:
   std::uint64_t plan_digest() const override { return plan_.digest(); }
-  LoopNest relation(const Transfer& transfer) const { return plan_.relation((*motions_)[transfer.number]); }
+  Motion motion(const Transfer& transfer) const {
+    auto at = [](const Layout& layout, Index rank) { return layout.owner_coordinates(*layout.process_of(rank)); };
+    return {transfer.source, transfer.destination, transfer.bytes / element_bytes_, at(plan_.source(), transfer.source),
+            at(plan_.destination(), transfer.destination)};
+  }
+  LoopNest relation(const Transfer& transfer) const { return plan_.relation(motion(transfer)); }
   AddressRelation reducing(const Transfer& transfer) const {
     return AddressRelation(relation(transfer), update_.reduction());
   }
@@ -180,7 +191,7 @@ class LayoutShare final : public Share {
       return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                         [](const Part& one, const Part& two) { return one.rank == two.rank; });
     };
-    return &plan_ == &other.plan_ && other.motions_ && same_ranks(sources_, other.sources_) &&
+    return &plan_ == &other.plan_ && other.transfers_ && same_ranks(sources_, other.sources_) &&
            same_ranks(destinations_, other.destinations_);
   }
   /// Checks one side: exactly the parts that this process should hold, each as its layout says. Sorts them by rank.
@@ -221,9 +232,6 @@ class LayoutShare final : public Share {
 
   const MotionPlan& plan_;
   std::vector<Part> sources_, destinations_;  ///< by ranks
-  Holders holders_;
-  int me_ = 0;
-  std::shared_ptr<const std::vector<Motion>> motions_;
 };
 
 }  // namespace

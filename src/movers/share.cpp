@@ -22,6 +22,21 @@ std::uint64_t Share::digest() const {
   return digest.value();
 }
 
+const Transfers& Share::transfers() const& {
+  static const Transfers none;
+  return transfers_ ? *transfers_ : none;
+}
+
+Facts facts_of(std::span<Share* const> shares) {
+  Facts facts{{"fields", std::to_string(shares.size())}};
+  for (std::size_t f = 0; f < shares.size(); ++f)
+    for (auto& fact : shares[f]->facts()) {
+      if (shares.size() > 1) fact.name = "field " + std::to_string(f) + ": " + fact.name;
+      facts.push_back(std::move(fact));
+    }
+  return facts;
+}
+
 Index moved_bytes(const Transfers& transfers) {
   Index bytes = 0;
   for (const auto* list : {&transfers.incoming, &transfers.local})

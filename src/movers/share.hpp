@@ -17,11 +17,17 @@
 
 namespace longshore {
 
+class Share;
+
 /// Which process of how many holds what belongs to a rank: the one of the same number, or rank modulo the number.
 struct Holders {
   bool wrap = false;
   Index processes = 1;
   const char* world = "the communicator";  ///< what the processes are of, in errors
+  bool checked = false;                    ///< of a checked move: transfers have names
+  /// Every process's share of this field, where one memory has them all: arrays may then have storage for the blocks of
+  /// all, and each process reads what it gets where it lies. What leaves a process is told in a checked move only.
+  std::span<Share* const> here{};
   int of(Index rank) const { return int(wrap ? rank % processes : rank); }
 };
 
@@ -78,18 +84,26 @@ class Share {
   // --- what was given, to be compared between the ranks
 
   std::uint64_t digest() const;
-  /// `lists`: those of the plan's blocks and motions too, see `BlockPlan::facts`.
-  virtual Facts facts(bool lists) const = 0;
+  virtual Facts facts() const = 0;
+  virtual const void* plan() const = 0;  ///< by its address: many may have one
+  /// Whether two of equal plans have equal facts, told without making them.
+  virtual bool agrees(const Share& other) const = 0;
   Index element_bytes() const { return element_bytes_; }
   const Update& update() const { return update_; }
 
   // --- what follows for this process
 
-  /// Checks the plan and the arrays of process `me`, and finds its transfers. Throws what is wrong with them, naming
-  /// rank or block. What follows alike from shares `before` this one, which have been resolved for the same holders, is
-  /// not found out again. Not collective.
-  virtual void resolve(const Holders& holders, int me, std::span<Share* const> before) = 0;
-  const Transfers& transfers() const& { return *transfers_; }  ///< shares that are alike have the same ones
+  /// Checks the plan and the arrays of process `me`. Throws what is wrong with them, naming rank or block. Not
+  /// collective.
+  virtual void check(const Holders& holders, int me) = 0;
+  /// Finds its transfers, once it has been checked. What follows alike from shares `before` this one, which have been
+  /// resolved for the same holders, is not found out again. Where all are here, all have been checked and are resolved
+  /// in the processes' order: the first may look at everybody's plan for all of them.
+  virtual void resolve(std::span<Share* const> before) = 0;
+  /// Forgets its transfers: tasks and messages have been made of them.
+  virtual void forget() { transfers_.reset(); }
+  int process() const { return me_; }   ///< that it has been checked for
+  const Transfers& transfers() const&;  ///< shares that are alike have the same ones
   /// Who should carry what both ends can see: a pure function of the plan, so that both choose alike.
   virtual Direction direction() const { return Direction::pull; }
   /// Sums that meet in a point are made in the plan's order, whoever makes them.
@@ -128,9 +142,13 @@ class Share {
   Index element_bytes_;
   Update update_;
   std::string element_;
-  std::shared_ptr<const Transfers> transfers_ = std::make_shared<const Transfers>();
+  Holders holders_;
+  int me_ = 0;
+  std::shared_ptr<const Transfers> transfers_;  ///< null: not resolved yet
 };
 
+/// What the fields of one bind are, in words.
+Facts facts_of(std::span<Share* const> shares);
 /// Bytes that one move writes into the destinations of this process.
 Index moved_bytes(const Transfers& transfers);
 /// By peers, those of one in the order that they have.

@@ -133,7 +133,7 @@ TEST_F(FinegrainLayouts, say_what_is_wrong_to_every_rank) {
             if (rank == 2) options.update = Combine(ElementType::float64, {}, {}, false);
           });
   refuses(
-      ErrorKind::argument, {"the plan needs 3 ranks, the world has 2"}, [](auto&&...) {}, 2);
+      ErrorKind::argument, {"source layout (BLOCK, *) on 3 needs 3 ranks, the world has 2"}, [](auto&&...) {}, 2);
   refuses(ErrorKind::shape, {"rank 1: the source array has shape (1, 8)"},
           [](Index rank, auto&, auto& source, auto&...) {
             if (rank == 1) source.shape = {1, 8};
@@ -155,7 +155,7 @@ TEST_F(FinegrainLayouts, say_what_is_wrong_to_every_rank) {
   const auto blocks = even_floor_plan(Region({0}, {4}), 2);
   const XArray array(blocks, {}, {8, Point(1, 1), Order::F});
   expect_error(ErrorKind::disagreement,
-               {"called bind() of a plan between layouts where rank 0 has called bind() of a plan between blocks"},
+               {"different things", "\n  plan: rank 0 has a halo, rank 1 has a redistribution"},
                [&] {
                  finegrain::run(2, [&](Rank& me) {
                    if (me.rank() == 0)

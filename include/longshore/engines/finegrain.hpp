@@ -76,8 +76,7 @@ class Rank {
  private:
   friend class World;
   friend class Communicator;
-  friend std::unique_ptr<Mover> bind(const BlockPlan&, Rank&, XArray, XArray, const MoveOptions&);
-  friend std::unique_ptr<Mover> bind(const MotionPlan&, Rank&, LocalArray, LocalArray, const MoveOptions&);
+  friend std::unique_ptr<Mover> bind(const std::vector<Field>&, Rank&, const MoveOptions&);
   Rank(World& world, Index rank) : world_(world), rank_(rank) {}
   World& world_;
   Index rank_;
@@ -97,19 +96,22 @@ class Rank {
 /// that throw do: wait for moves before their scope is left.
 Statistics run(Index ranks, const std::function<void(Rank&)>& program, const Options& options = {});
 
-/// Binds a plan between blocks: every rank calls it, with equal plans (one rank's own share, or everybody's: one object
-/// that all ranks bind is looked at once) and options. Arrays have storage for the rank's own blocks, or for all. All
-/// ranks get a mover, or all get the same error, `Error(disagreement)` saying who was given what.
+/// Binds fields: every rank of the world calls it, with fields of its own (a `Field` is one rank's), of equal plans
+/// (between blocks one rank's own share, or everybody's: one object that all ranks bind is looked at once) and equal
+/// options. Arrays of blocks have storage for the rank's own blocks, or for all. All ranks get a mover, or all get the
+/// same error, `Error(disagreement)` saying who was given what.
 ///
-/// Data goes straight from source to destination: start() says that this rank's blocks may be read; whoever is the last
+/// Data goes straight from source to destination: start() says that this rank's arrays may be read; whoever is the last
 /// of those that a rank reads from and of itself to start, copies for it; wait() lets others have their turn until this
 /// rank has got what it reads, and those who read from it have. What a combining function throws, wait() or test() of
 /// the rank that it combined for throws; it must not wait for anything itself. A mover that is destroyed in flight
 /// holds up nobody else. Threads and `proxy` mean nothing here; the latter is refused.
+std::unique_ptr<Mover> bind(const std::vector<Field>& fields, Rank& me, const MoveOptions& options = {});
+/// One plan between blocks.
 std::unique_ptr<Mover> bind(const BlockPlan& plan, Rank& me, XArray source, XArray destination,
                             const MoveOptions& options = {});
-/// The same for a plan between layouts, whose ranks are those of the
-/// world. A rank that takes no part in a layout brings an empty array.
+/// One plan between layouts, whose ranks are those of the world. A rank
+/// that takes no part in a layout brings an empty array.
 std::unique_ptr<Mover> bind(const MotionPlan& plan, Rank& me, LocalArray source, LocalArray destination,
                             const MoveOptions& options = {});
 

@@ -18,8 +18,7 @@ namespace longshore::mpi {
 /// forbidden). Not collective; `comm` is the communicator that it will be bound with.
 Part allocate(const Layout& layout, Index rank, Index element_bytes, CommHandle comm);
 
-/// Which process of the communicator holds a layout rank: the one of the same number, or rank modulo the size.
-enum class Placement { direct, wrap };
+using longshore::Placement;
 
 /// How data moves between processes of one node. `automatic`: the fastest that is possible. The others are for tests
 /// and benchmarks: `direct` copies straight between arrays where one of them is shared (messages otherwise), `ring`
@@ -37,7 +36,6 @@ enum class Exchange {
 /// How plans are bound to MPI. All but `max_mem`, of which the smallest counts, and `proxy` must be the same on all
 /// ranks.
 struct Options : MoveOptions {
-  Placement placement = Placement::direct;
   NodePath node = NodePath::automatic;
   std::string element{};  ///< what an element is ("<f8"), compared between the ranks; may be empty
   /// one message a peer; false: one a motion, contiguous ones from where they lie to where they belong

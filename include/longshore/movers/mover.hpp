@@ -38,12 +38,17 @@ struct Part {
   std::shared_ptr<const Memory> memory{};
 };
 
+/// Which process holds what belongs to a rank of a plan: the one of the same number, or rank modulo their number. The
+/// `threads` engine has one process, which holds all.
+enum class Placement { direct, wrap };
+
 /// How plans are bound, to whatever engine.
 struct MoveOptions {
   Update update;           ///< what is done where it writes; fields that have one of their own say so themselves
   int threads = 0;         ///< of the `threads` engine; 0: as many as the process may run on
   Index max_mem = 0;       ///< bytes the mover may hold beyond the arrays; 0: no bound
   Order visit = Order::F;  ///< of blocks: the order in which points of regions of different shape are paired
+  Placement placement = Placement::direct;
   /// A thread of the mover's own carries the move out, from start() on: real overlap, for a core of its own.
   bool proxy = false;
   /// The safety-checking mode: sums over all that is read and written, at start() and in wait(), which

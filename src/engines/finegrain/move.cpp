@@ -66,6 +66,7 @@ void End::complete(Index rank) {
     ranks->erase(std::unique(ranks->begin(), ranks->end()), ranks->end());
     ranks->shrink_to_fit();
   }
+  tasks.shrink_to_fit();
   for (const auto& task : tasks) bytes = checked_add(bytes, task.bytes);
 }
 

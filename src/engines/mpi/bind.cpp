@@ -24,13 +24,7 @@ const char* exchange_name(Exchange exchange) {
 }
 
 Facts facts_of(const std::vector<Share*>& shares, const Options& options) {
-  Facts facts;
-  facts.push_back({"fields", std::to_string(shares.size())});
-  for (std::size_t f = 0; f < shares.size(); ++f)
-    for (auto& fact : shares[f]->facts(true)) {
-      if (shares.size() > 1) fact.name = "field " + std::to_string(f) + ": " + fact.name;
-      facts.push_back(std::move(fact));
-    }
+  Facts facts = longshore::facts_of(shares);
   auto flag = [](bool value) { return value ? "true" : "false"; };
   facts.push_back({"placement", options.placement == Placement::wrap ? "wrap" : "direct"});
   facts.push_back({"node", path_name(options.node)});
@@ -104,11 +98,13 @@ std::unique_ptr<Mover> bind(const std::vector<Field>& fields, CommHandle comm, c
     mine.facts = [&] { return facts_of(shares, options); };
     mine.digest = digest_of(shares, options);
     check_options(options);
+    const Holders holders{
+        .wrap = options.placement == Placement::wrap, .processes = communicator->size(), .checked = options.checked};
     Apart apart;
     for (std::size_t f = 0; f < shares.size(); ++f) {
       auto* share = shares[f];
-      share->resolve({options.placement == Placement::wrap, communicator->size()}, communicator->rank(),
-                     std::span(shares).first(f));
+      share->check(holders, communicator->rank());
+      share->resolve(std::span(shares).first(f));
       share->add_to(apart);
       element_bytes = std::max(element_bytes, share->element_bytes());
     }

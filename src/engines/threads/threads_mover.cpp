@@ -21,7 +21,7 @@ std::vector<Part> parts_of(std::vector<LocalArray> arrays, const Layout& layout,
 }  // namespace
 
 std::unique_ptr<Mover> bind_threads(const std::vector<Field>& fields, const MoveOptions& options) {
-  const Holders one_process{true, 1, "the process"};
+  const Holders one_process{.wrap = true, .world = "the process", .checked = options.checked};
   // Combining transfers that meet in a point keep the plan's order, so that results do not depend on the threads.
   int threads = threads_of(options);
   Apart apart;
@@ -29,7 +29,8 @@ std::unique_ptr<Mover> bind_threads(const std::vector<Field>& fields, const Move
   std::vector<Share*> resolved;
   for (const auto& field : fields) {
     auto& share = field.share();
-    share.resolve(one_process, 0, resolved);
+    share.check(one_process, 0);
+    share.resolve(resolved);
     resolved.push_back(&share);
     share.add_to(apart);
     total = checked_add(total, moved_bytes(share.transfers()));
