@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "parts.hpp"
 #include "points.hpp"
 #include "rooms.hpp"
 
@@ -66,11 +67,6 @@ LocalArray local_array(nb::object array) {
   auto keeper = std::make_shared<PythonArray>(std::move(array), begin, described.shape);
   return {begin, std::move(described.shape), std::move(described.strides), described.read_only, std::move(keeper)};
 }
-
-/// Arrays of one layout by its ranks, until a field takes them.
-struct Parts {
-  std::vector<Part> parts;
-};
 
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   auto* memory = nb::inst_ptr<Memory>(nb::handle(self));

@@ -35,9 +35,12 @@ class _Spec(NamedTuple):
 
 def bind_plan(plan: Any, source: Any, destination: Any, comm: Any, own: dict[str, Any], ways: dict[str, Any]) -> Any:
     """What `MotionPlan.bind` and `BlockPlan.bind` do. `own`: the options of a field, `ways`: those of a mover."""
-    return _bind(
-        comm, lambda _: [_Spec(plan, *pair, **own) for pair in _pairs(plan, source, destination, comm)], **ways
-    )
+    return _bind(comm, lambda _: specs_of_plan(plan, source, destination, comm, own), **ways)
+
+
+def specs_of_plan(plan: Any, source: Any, destination: Any, comm: Any, own: dict[str, Any]) -> list[_Spec]:
+    """The fields of one plan, with the same options."""
+    return [_Spec(plan, *pair, **own) for pair in _pairs(plan, source, destination, comm)]
 
 
 def bind_when_made(
@@ -127,27 +130,9 @@ def bind_together(
     [[1.0, 0.0], [0.0, 1.0]]
     """
 
-    def specs() -> Iterator[_Spec]:
-        for k, field in enumerate(fields):
-            if not isinstance(field, (tuple, list)) or not 2 <= len(field) <= 4:
-                raise ArgumentError(f"field {k} is not (plan, source, destination)")
-            plan, source, *rest = field
-            own = rest.pop() if rest and _is_options(rest[-1], len(rest), plan) else {}
-            if len(rest) > 1:
-                raise ArgumentError(
-                    f"field {k} ends with {type(rest[1]).__name__}; behind the destination its options may follow"
-                )
-            unknown = sorted(set(own) - set(_Spec._fields[3:]))
-            if unknown:
-                raise ArgumentError(
-                    f"field {k} has no option {unknown[0]!r}; it can have {', '.join(_Spec._fields[3:])}"
-                )
-            for pair in _pairs(plan, source, rest[0] if rest else None, comm):
-                yield _Spec(plan, *pair, **own)
-
     return _bind(
         comm,
-        lambda _: list(specs()),
+        lambda _: list(specs_of_fields(fields, comm)),
         threads=threads,
         max_mem=max_mem,
         proxy=proxy,
@@ -159,6 +144,29 @@ def bind_together(
         preallocate=preallocate,
         exchange=exchange,
     )
+
+
+def specs_of_fields(fields: tuple[Any, ...], comm: Any) -> Iterator[_Spec]:
+    """What `bind_together` is given, field by field."""
+    for k, field in enumerate(fields):
+        if not isinstance(field, (tuple, list)) or not 2 <= len(field) <= 4:
+            raise ArgumentError(f"field {k} is not (plan, source, destination)")
+        plan, source, *rest = field
+        own = rest.pop() if rest and _is_options(rest[-1], len(rest), plan) else {}
+        if len(rest) > 1:
+            raise ArgumentError(
+                f"field {k} ends with {type(rest[1]).__name__}; behind the destination its options may follow"
+            )
+        unknown = sorted(set(own) - set(_Spec._fields[3:]))
+        if unknown:
+            raise ArgumentError(f"field {k} has no option {unknown[0]!r}; it can have {', '.join(_Spec._fields[3:])}")
+        for pair in _pairs(plan, source, rest[0] if rest else None, comm):
+            yield _Spec(plan, *pair, **own)
+
+
+def everybodys_fields(specs: list[_Spec]) -> list[_core.EverybodysField]:
+    """Fields with the arrays of all ranks, of which each rank of a world takes its own."""
+    return [_field(spec, None, False, _known_or_bytes(spec), _core.EverybodysField) for spec in specs]
 
 
 def empty(plan: _core.FloorPlan, dtype: Any, ghost: int | Sequence[int], order: Any) -> list[np.ndarray]:
@@ -224,7 +232,7 @@ def _bind(
         for name, value in messages.items():
             if value is not None:
                 raise ArgumentError(f"{name}= is for messages between processes; it needs comm=")
-        fields = [_field(spec, None, False, _known_dtype(spec) or np.dtype(np.uint8)) for spec in specs(None) or ()]
+        fields = [_field(spec, None, False, _known_or_bytes(spec)) for spec in specs(None) or ()]
         return _core.bind_threads(fields, threads=count(threads or 0, "threads"), **options())
 
     def prepare(told: list[np.dtype] | None) -> tuple[list[Any], dict[str, Any]] | None:
@@ -275,7 +283,11 @@ def _known_dtype(spec: _Spec) -> np.dtype | None:
     return None
 
 
-def _field(spec: _Spec, rank: int | None, wrap: bool, dtype: np.dtype) -> _core.Field:
+def _known_or_bytes(spec: _Spec) -> np.dtype:
+    return _known_dtype(spec) or np.dtype(np.uint8)
+
+
+def _field(spec: _Spec, rank: int | None, wrap: bool, dtype: np.dtype, kind: Any = _core.Field) -> Any:
     _arrays.fixed_dtype(dtype)
     update = _arrays.update(dtype, spec.alpha, spec.beta, flag(spec.conjugate, "conjugate"), spec.reduce)
     element = _name(dtype)
@@ -290,9 +302,9 @@ def _field(spec: _Spec, rank: int | None, wrap: bool, dtype: np.dtype) -> _core.
                 (spec.destination, spec.plan.destination, "destination"),
             )
         ]
-        return _core.Field(spec.plan, source, destination, update, element)
+        return kind(spec.plan, source, destination, update, element)
     visit = one_of(spec.order, "order", ("C", "F"))
-    return _core.Field(spec.plan, *_grids_of_sides(spec, rank, wrap, dtype, visit), update, element, visit)
+    return kind(spec.plan, *_grids_of_sides(spec, rank, wrap, dtype, visit), update, element, visit)
 
 
 @functools.lru_cache(256)  # NumPy takes several microseconds to put one together

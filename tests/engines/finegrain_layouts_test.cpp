@@ -155,8 +155,7 @@ TEST_F(FinegrainLayouts, say_what_is_wrong_to_every_rank) {
   const auto blocks = even_floor_plan(Region({0}, {4}), 2);
   const XArray array(blocks, {}, {8, Point(1, 1), Order::F});
   expect_error(ErrorKind::disagreement,
-               {"different things", "\n  plan: rank 0 has a halo, rank 1 has a redistribution"},
-               [&] {
+               {"different things", "\n  plan: rank 0 has a halo, rank 1 has a redistribution"}, [&] {
                  finegrain::run(2, [&](Rank& me) {
                    if (me.rank() == 0)
                      finegrain::bind(halo_exchange(blocks, Halo(1, 1)), me, array, array);
