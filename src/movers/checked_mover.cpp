@@ -135,6 +135,12 @@ void CheckedTransfers::add(Share& share) {
   programs_bytes += share.programs_bytes();
 }
 
+std::vector<int> CheckedTransfers::peers(const std::vector<End>& ends) const {
+  std::vector<int> peers;
+  for (std::size_t k = 0; k + kept < ends.size(); ++k) peers.push_back(ends[k].peer);
+  return peers;
+}
+
 std::unique_ptr<Mover> make_checked_mover(std::unique_ptr<Mover> mover, CheckedTransfers transfers,
                                           std::unique_ptr<SumsExchange> exchange) {
   return std::make_unique<CheckedMover>(std::move(mover), std::move(transfers), std::move(exchange));

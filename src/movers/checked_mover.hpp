@@ -35,6 +35,8 @@ struct CheckedTransfers {
   Index programs_bytes = 0;
 
   void add(Share& share);
+  /// Of `sends` or `receives`: at the other ends, of what is not kept.
+  std::vector<int> peers(const std::vector<End>& ends) const;
 };
 
 /// Does what `mover` does. wait() throws `Error(buffer)` where something that is being sent was written since start(),

@@ -1,6 +1,5 @@
 /// One process's share of a plan between layouts.
 #include <algorithm>
-#include <limits>
 #include <tuple>
 
 #include "core/digest.hpp"

@@ -16,11 +16,11 @@ using FinegrainFields = Finegrain;
 
 constexpr auto add_doubles = [] { return Update(Reduction(ElementType::float64, ReduceOp::add)); };
 
-void fill(Arrays& arrays, double first) {
+void fill_doubles(Arrays& arrays, double first) {
   for (auto& part : arrays.memory)
     for (std::size_t i = 0; i + 8 <= part.size(); i += 8, ++first) std::memcpy(&part[i], &first, 8);
 }
-void fill(const XArray& array, double first) {
+void fill_doubles(const XArray& array, double first) {
   for (const Grid& grid : array.grids())
     for (Index i = 0; i < grid.region.size(); ++i, ++first) std::memcpy(grid.data + 8 * i, &first, 8);
 }
@@ -32,12 +32,12 @@ std::vector<Part> parts_of(Arrays& arrays, Index rank, Index ranks) {
     if (const Index owner = arrays.rank(Index(p)); owner % ranks == rank) parts.push_back({owner, local[p]});
   return parts;
 }
-XArray of_rank(const XArray& whole, Index rank) {
+XArray blocks_of_rank(const XArray& whole, Index rank) {
   std::vector<Grid> grids;
   for (const Index k : whole.blocks().owned_by(rank)) grids.push_back(whole.grid(k));
   return XArray::over(whole.blocks(), rank, whole.format(), std::move(grids));
 }
-void expect_equal(const XArray& a, const XArray& b) {
+void expect_same_doubles(const XArray& a, const XArray& b) {
   for (Index k = 0; k < a.blocks().size(); ++k)
     EXPECT_EQ(std::memcmp(a.grid(k).data, b.grid(k).data, std::size_t(a.grid(k).region.size() * 8)), 0)
         << "block " << k;
@@ -57,8 +57,8 @@ struct Four {
       w{blocks, {}, {8, Point(2), Order::C}};
 
   void fill_all(double round) {
-    for (auto* arrays : {&a, &b, &c, &d}) fill(*arrays, round * 10);
-    for (const auto* array : {&u, &v, &w}) fill(*array, round);
+    for (auto* arrays : {&a, &b, &c, &d}) fill_doubles(*arrays, round * 10);
+    for (const auto* array : {&u, &v, &w}) fill_doubles(*array, round);
   }
   std::vector<Field> everybodys() { return fields(0, 1); }
   std::vector<Field> fields(Index rank, Index ranks) {
@@ -72,7 +72,7 @@ struct Four {
   void expect_same(const Four& other) const {
     EXPECT_EQ(b.memory, other.b.memory);
     EXPECT_EQ(d.memory, other.d.memory);
-    expect_equal(u, other.u), expect_equal(w, other.w);
+    expect_same_doubles(u, other.u), expect_same_doubles(w, other.w);
   }
 };
 
@@ -91,7 +91,7 @@ TEST_F(FinegrainFields, of_layouts_and_blocks_do_what_threads_do) {
                          auto fields = mine.fields(me.rank(), ranks);
                          const BlockPlan own = halo_exchange(mine.blocks, mine.halo, me.rank());
                          if (ranks >= 5 && seed % 2) {
-                           const XArray share = of_rank(mine.u, me.rank());
+                           const XArray share = blocks_of_rank(mine.u, me.rank());
                            fields[1] = Field(own, share, share);
                          }
                          const auto mover = finegrain::bind(fields, me, options);
@@ -118,7 +118,7 @@ TEST_F(FinegrainFields, of_one_plan_wherever_their_arrays_lie) {
   const GridFormat format = four.u.format();
   auto fresh = [&](double first) {
     const XArray array(four.blocks, {}, format);
-    fill(array, first);
+    fill_doubles(array, first);
     return array;
   };
   // Of the second field rank 2 has its blocks in an array of its own.
@@ -139,7 +139,7 @@ TEST_F(FinegrainFields, of_one_plan_wherever_their_arrays_lie) {
       const auto mover = finegrain::bind({Field(four.ghosts, u, u), Field(four.ghosts, second, second)}, me);
       mover->move();
     });
-    expect_equal(u, expected_u), expect_equal(mixed, expected_v);
+    expect_same_doubles(u, expected_u), expect_same_doubles(mixed, expected_v);
   }
 }
 
@@ -240,7 +240,7 @@ TEST_F(FinegrainFields, say_what_is_wrong_to_every_rank) {
           });
   refuses(ErrorKind::argument, {"rank 4: the source array is rank 0's, this is rank 4"},
           [&](Index rank, auto& fields, auto&) {
-            const XArray mine = of_rank(four.u, rank == 4 ? 0 : rank);
+            const XArray mine = blocks_of_rank(four.u, rank == 4 ? 0 : rank);
             fields[1] = Field(four.ghosts, mine, mine);
           });
   refuses(ErrorKind::type, {"add is for elements of 4 bytes, the arrays' have 8"},
@@ -280,7 +280,8 @@ TEST_F(FinegrainFields, of_thousands_of_ranks) {
     const BlockPlan ghosts = halo_exchange(blocks, halo);
     const XArray u(blocks, {}, {8, Point(2, 1), Order::F}), expected_u(blocks, {}, u.format());
     Arrays a(plan.source(), 8), b(plan.destination(), 8), expected_b = b;
-    fill(a, 1), fill(b, 2), fill(expected_b, 2), fill(u, 3), fill(expected_u, 3);
+    fill_doubles(a, 1), fill_doubles(b, 2), fill_doubles(expected_b, 2), fill_doubles(u, 3),
+        fill_doubles(expected_u, 3);
     const auto twin = bind_threads({Field(ghosts, expected_u, expected_u),
                                     Field(plan, parts_of(a, 0, 1), parts_of(expected_b, 0, 1), add_doubles())});
     twin->move();
@@ -295,7 +296,7 @@ TEST_F(FinegrainFields, of_thousands_of_ranks) {
       mover->move();
     });
     EXPECT_EQ(b.memory, expected_b.memory);
-    expect_equal(u, expected_u);
+    expect_same_doubles(u, expected_u);
   }
 }
 

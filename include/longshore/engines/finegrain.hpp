@@ -98,8 +98,8 @@ Statistics run(Index ranks, const std::function<void(Rank&)>& program, const Opt
 
 /// Binds fields: every rank of the world calls it, with fields of its own (a `Field` is one rank's), of equal plans
 /// (between blocks one rank's own share, or everybody's: one object that all ranks bind is looked at once) and equal
-/// options. Arrays of blocks have storage for the rank's own blocks, or for all. All ranks get a mover, or all get the
-/// same error, `Error(disagreement)` saying who was given what.
+/// options but `max_mem`. Arrays of blocks have storage for the blocks that `placement` gives the rank, or for all. All
+/// ranks get a mover, or all get the same error, `Error(disagreement)` saying who was given what.
 ///
 /// Data goes straight from source to destination: start() says that this rank's arrays may be read; whoever is the last
 /// of those that a rank reads from and of itself to start, copies for it; wait() lets others have their turn until this

@@ -170,13 +170,8 @@ class Binding final : public Arrival {
     mover_ = make_mover(move, rank_, std::move(memory));
     if (!options_.checked) return;
     checked.programs_bytes = 0;  // they are those of all
-    auto peers = [&](const std::vector<CheckedTransfers::End>& ends) {
-      std::vector<int> peers;
-      for (std::size_t k = 0; k + checked.kept < ends.size(); ++k) peers.push_back(ends[k].peer);
-      return peers;
-    };
-    auto sums = std::make_unique<SumMessages>(move->world().shared_from_this(), rank_, tag, peers(checked.sends),
-                                              peers(checked.receives));
+    auto sums = std::make_unique<SumMessages>(move->world().shared_from_this(), rank_, tag,
+                                              checked.peers(checked.sends), checked.peers(checked.receives));
     mover_ = make_checked_mover(std::move(mover_), std::move(checked), std::move(sums));
   }
   /// `field`: everybody's shares of one field.

@@ -55,13 +55,8 @@ void check_options(const Options& options) {
 /// Collective, for the tag.
 std::unique_ptr<Mover> checked(const std::shared_ptr<Communicator>& communicator, std::unique_ptr<Mover> mover,
                                CheckedTransfers transfers) {
-  std::vector<int> receivers, senders;
-  for (std::size_t k = 0; k + transfers.kept < transfers.sends.size(); ++k)
-    receivers.push_back(transfers.sends[k].peer);
-  for (std::size_t k = 0; k + transfers.kept < transfers.receives.size(); ++k)
-    senders.push_back(transfers.receives[k].peer);
-  return make_checked_mover(std::move(mover), std::move(transfers),
-                            make_peer_sums(communicator, std::move(receivers), std::move(senders)));
+  auto sums = make_peer_sums(communicator, transfers.peers(transfers.sends), transfers.peers(transfers.receives));
+  return make_checked_mover(std::move(mover), std::move(transfers), std::move(sums));
 }
 
 }  // namespace
