@@ -30,6 +30,7 @@ a halo, width 1, corners
 blocks           4 of 2 dimensions, 48 points, on 4 ranks, 1 each
 the view of rank 0 alone, which owns 1 block:
 motions          6, 128 B
+phases           1: too few cells lie beyond edges and corners
 sends            64 B, to 3 ranks
   to             1: 32 B, 2: 24 B, 3: 8 B
 receives         64 B, from 3 ranks
@@ -86,9 +87,16 @@ owners are its ranks, and every rank gives the arrays of its own blocks: XArrays
 With placement="wrap", process p has the blocks of all ranks r with r % size == p, and gives mappings from rank.
 
 Points of regions of different shape are visited in column-major order on both sides, or with order="C" in row-major
-order, which is also the faster way for arrays of your own that lie so. All other options are those of
-`MotionPlan.bind`: what is done where it writes (`alpha`, `beta`, `conjugate`; `reduce`), `max_mem`, `proxy`, `checked`,
-and how messages travel.
+order, which is also the faster way for arrays of your own that lie so.
+
+A halo with corners may go dimension by dimension, in phases: faces together with the ghost cells that earlier phases
+have filled, so that 26 motions a block become 6. The same cells are written, with the same values. It is chosen where
+it is known to be faster: for a copy within one array, of blocks that are a lattice, with enough cells beyond edges and
+corners, without `max_mem` and `checked`. phases=True has it so in any case, or raises ArgumentError that says why not;
+phases=False never. Ranks that wait wait for each other once a phase, whoever is slow to test() or wait().
+
+All other options are those of `MotionPlan.bind`: what is done where it writes (`alpha`, `beta`, `conjugate`;
+`reduce`), `max_mem`, `proxy`, `checked`, and how messages travel.
 
 Raises ShapeError, DTypeError, LocalArrayError and ArgumentError that name the block or the motion: also for motions
 outside the arrays, for arrays that share memory (or interleave), and for races: two motions that write the same point
@@ -408,11 +416,21 @@ void bind_block_plans(nb::module_& module) {
           nb::sig(
               "def bind(self, source: object, destination: object | None = None, *, comm: object | None = None, "
               "ghost: int | Sequence[int] | None = None, destination_ghost: int | Sequence[int] | None = None, "
-              "order: str = 'F', threads: int | None = None, max_mem: int | str | None = None, alpha: object | None "
-              "= None, beta: object | None = None, conjugate: bool = False, reduce: str | None = None, proxy: bool "
-              "= False, checked: bool = False, placement: str | None = None, node: str | None = None, aggregate: "
-              "bool | None = None, packet_bytes: int | str | None = None, preallocate: bool | None = None, "
-              "exchange: str | None = None) -> Mover"))
+              "order: str = 'F', phases: bool | None = None, threads: int | None = None, max_mem: int | str | None = "
+              "None, alpha: object | None = None, beta: object | None = None, conjugate: bool = False, reduce: str | "
+              "None = None, proxy: bool = False, checked: bool = False, placement: str | None = None, node: str | None "
+              "= None, aggregate: bool | None = None, packet_bytes: int | str | None = None, preallocate: bool | None "
+              "= None, exchange: str | None = None) -> Mover"))
+      .def(
+          "phases", [](const BlockPlan& plan, const std::string& order) { return phases(plan, to_order(order)); },
+          nb::arg("order") = "C",
+          "A halo with corners dimension by dimension: plans that, carried out one after the other within one array, "
+          "write the same ghost cells with the same values; the plan itself, alone, where `phases_obstacle` says why. "
+          "The grids' fastest dimension comes first: the last one in C order. They cannot be stored.")
+      .def_prop_ro("phases_obstacle", &phases_obstacle,
+                   "Why the plan has one phase only, in words; empty where it has several.")
+      .def_prop_ro("phases_pay", &phases_pay,
+                   "Whether `bind` chooses phases, given that nothing else speaks against it.")
       .def_prop_ro("digest", &BlockPlan::digest,
                    "64 bits that agree on all machines for equal plans, whosever motions they hold.")
       .def_prop_ro("workspace_bytes", &BlockPlan::workspace_bytes,

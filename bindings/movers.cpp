@@ -1,5 +1,6 @@
 #include "longshore/movers/mover.hpp"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 
@@ -149,12 +150,13 @@ void bind_movers(nb::module_& module) {
       .def(
           "__init__",
           [](Field* self, const BlockPlan& plan, std::vector<XArray> sources, std::vector<XArray> destinations,
-             const Update& update, std::string element, const std::string& order) {
-            new (self)
-                Field(plan, std::move(sources), std::move(destinations), update, to_order(order), std::move(element));
+             const Update& update, std::string element, const std::string& order, std::optional<bool> phases) {
+            const Phases how = !phases ? Phases::automatic : *phases ? Phases::always : Phases::never;
+            new (self) Field(plan, std::move(sources), std::move(destinations), update, to_order(order),
+                             std::move(element), how);
           },
           nb::arg("plan"), nb::arg("sources"), nb::arg("destinations"), nb::arg("update"), nb::arg("element"),
-          nb::arg("order"), nb::keep_alive<1, 2>());
+          nb::arg("order"), nb::arg("phases").none(), nb::keep_alive<1, 2>());
 
   nb::class_<Mover>(
       module, "Mover",

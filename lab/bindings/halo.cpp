@@ -1,6 +1,7 @@
 /// The contenders of `longshore bench halo` for Python: one source,
 /// built once for each MPI ABI family, as the mpi engine is.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 
@@ -75,10 +76,10 @@ NB_MODULE(LAB_MODULE, module) {
   module.def("has_persistent_collectives", &has_persistent_collectives);
   module.def(
       "longshore_mover",
-      [](const Boxes& boxes, std::uint64_t comm, bool proxy) {
-        return longshore_mover(boxes, mpi::CommHandle::from_bits(comm), proxy);
+      [](const Boxes& boxes, std::uint64_t comm, bool proxy, std::optional<bool> phases) {
+        return longshore_mover(boxes, mpi::CommHandle::from_bits(comm), proxy, phases);
       },
-      arg("boxes"), arg("comm"), arg("proxy"), keep, unlocked, "Collective.");
+      arg("boxes"), arg("comm"), arg("proxy"), arg("phases") = nb::none(), keep, unlocked, "Collective.");
 }
 
 }  // namespace longshore::bench

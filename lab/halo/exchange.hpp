@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <longshore/engines/mpi.hpp>
@@ -29,8 +30,10 @@ std::unique_ptr<HaloExchange> neighbor_alltoallw(const Boxes& boxes, mpi::CommHa
 bool has_persistent_collectives();
 /// As many bytes as there are in the ghost cells, from the array to a buffer by memcpy.
 std::unique_ptr<HaloExchange> plain_copy(const Boxes& boxes);
-/// Longshore's mover between the boxes, which lie where their array was made.
-std::unique_ptr<HaloExchange> longshore_mover(const Boxes& boxes, mpi::CommHandle comm, bool proxy);
+/// Longshore's mover between the boxes, which lie where their array was made. `phases`: one dimension after the other,
+/// or not; none: where Longshore chooses so.
+std::unique_ptr<HaloExchange> longshore_mover(const Boxes& boxes, mpi::CommHandle comm, bool proxy,
+                                              std::optional<bool> phases = {});
 
 /// The boxes of this process in memory that Longshore moves fastest.
 Boxes shared_boxes(const HaloProblem& problem, mpi::CommHandle comm);

@@ -19,10 +19,12 @@ class LongshoreMover final : public HaloExchange {
 
 }  // namespace
 
-std::unique_ptr<HaloExchange> longshore_mover(const Boxes& boxes, mpi::CommHandle comm, bool proxy) {
+std::unique_ptr<HaloExchange> longshore_mover(const Boxes& boxes, mpi::CommHandle comm, bool proxy,
+                                              std::optional<bool> phases) {
   const auto plan = halo_exchange(boxes.array().blocks(), boxes.problem().halo(), boxes.rank());
   mpi::Options options;
   options.proxy = proxy;
+  if (phases) options.phases = *phases ? Phases::always : Phases::never;
   return std::make_unique<LongshoreMover>(mpi::bind(plan, comm, boxes.array(), boxes.array(), options));
 }
 

@@ -8,7 +8,7 @@ import sys
 import longshore_lab.run
 import pytest
 from longshore_lab import BENCHES, BenchError, launch
-from longshore_lab.halo import COPY, MEMCPY, NAMES, HaloCase, every_case, petsc
+from longshore_lab.halo import AT_ONCE, COPY, MEMCPY, NAMES, PHASES, HaloCase, every_case, petsc
 from longshore_lab.halo.petsc import PETSC
 from rich.console import Console
 
@@ -89,7 +89,9 @@ def test_everybody_is_verified_and_timed(ranks, no_petsc):
     assert {m["contender"] for m in result["missing"]} == set(PETSC), result["missing"]
     for case in every_case(12, ranks):
         rows = [row for row in result["rows"] if row["case"] == case.key]
-        assert [row["contender"] for row in rows] == mine
+        assert [row["contender"] for row in rows] == [
+            name for name in mine if case.points == 27 or name not in (PHASES, AT_ONCE)
+        ]
         for row in rows:
             assert FIELDS <= row.keys() and row["verified"] and row["ranks"] == ranks and row["repeats"] == 2
             assert 0 < row["seconds_min"] <= row["seconds_median"] <= row["seconds_max"]

@@ -29,6 +29,7 @@ class _Spec(NamedTuple):
     conjugate: Any = False
     reduce: Any = None
     order: Any = "F"
+    phases: Any = None
     ghost: Any = None
     destination_ghost: Any = None
 
@@ -66,6 +67,7 @@ def bind_blocks(
     ghost: int | Sequence[int] | None = None,
     destination_ghost: int | Sequence[int] | None = None,
     order: str = "F",
+    phases: bool | None = None,
     alpha: Any = None,
     beta: Any = None,
     conjugate: bool = False,
@@ -83,7 +85,7 @@ def bind_blocks(
 ) -> _core.Mover:
     """What `BlockPlan.bind` does."""
     own = {"alpha": alpha, "beta": beta, "conjugate": conjugate, "reduce": reduce, "order": order}
-    own.update(ghost=ghost, destination_ghost=destination_ghost)
+    own.update(phases=phases, ghost=ghost, destination_ghost=destination_ghost)
     ways = {
         "threads": threads,
         "max_mem": max_mem,
@@ -118,8 +120,9 @@ def bind_together(
     `comm`.
 
     Each field is (plan, source, destination), (plan, source) for an endogenous copy of blocks, and may end with a
-    mapping of its own `alpha`, `beta`, `conjugate`, `reduce`, `order`, `ghost` and `destination_ghost`. What these and
-    the options of all mean, and what is raised, is told with `MotionPlan.bind` and `BlockPlan.bind`.
+    mapping of its own `alpha`, `beta`, `conjugate`, `reduce`, `order`, `phases`, `ghost` and
+    `destination_ghost`. What these and the options of all mean, and what is raised, is told with `MotionPlan.bind` and
+    `BlockPlan.bind`.
 
     >>> rows, columns = Layout("(BLOCK, *) on 2", (4, 4)), Layout("(*, BLOCK) on 2", (4, 4))
     >>> blocks = FloorPlan.even(Region.of_shape((4, 4)), 2)
@@ -292,7 +295,7 @@ def _field(spec: _Spec, rank: int | None, wrap: bool, dtype: np.dtype, kind: Any
     update = _arrays.update(dtype, spec.alpha, spec.beta, flag(spec.conjugate, "conjugate"), spec.reduce)
     element = _name(dtype)
     if isinstance(spec.plan, _core.MotionPlan):
-        for name in ("ghost", "destination_ghost"):
+        for name in ("ghost", "destination_ghost", "phases"):
             if getattr(spec, name) is not None:
                 raise ArgumentError(f"{name}= is for plans between blocks; local arrays of layouts have no ghost cells")
         source, destination = [
@@ -304,7 +307,13 @@ def _field(spec: _Spec, rank: int | None, wrap: bool, dtype: np.dtype, kind: Any
         ]
         return kind(spec.plan, source, destination, update, element)
     visit = one_of(spec.order, "order", ("C", "F"))
-    return kind(spec.plan, *_grids_of_sides(spec, rank, wrap, dtype, visit), update, element, visit)
+    blocks = (*_grids_of_sides(spec, rank, wrap, dtype, visit), update, element, visit)
+    phases = None if spec.phases is None else flag(spec.phases, "phases")
+    if kind is _core.Field:
+        return kind(spec.plan, *blocks, phases)
+    if phases:
+        raise ArgumentError("ranks of the finegrain engine are copied for all at once, not in phases")
+    return kind(spec.plan, *blocks)
 
 
 @functools.lru_cache(256)  # NumPy takes several microseconds to put one together

@@ -41,6 +41,7 @@ def describe(plan: BlockPlan, rank: int | None = None, dtype: Any = None) -> dic
         "same_blocks": plan.source == plan.destination,
         "motions": sum(n for _, _, n, _ in volumes),
         "moved": sum(amount for *_, amount in volumes),
+        "phases": _phases(plan),
         "stays_local": sum(amount for a, b, _, amount in volumes if a == b),
     }
     away = {(a, b): amount for a, b, _, amount in volumes if a != b}
@@ -79,6 +80,15 @@ def _kind(plan: BlockPlan) -> str:
         words += f"; axes permuted to {axes}"
     by_hand = int(facts["motions by hand"][0])
     return words + (f"; {count_of(by_hand, 'motion')} by hand" if by_hand and words != "motions by hand" else "")
+
+
+def _phases(plan: BlockPlan) -> dict[str, Any] | None:
+    """In how many phases a halo with corners goes by itself, within one array, and why in no more; of others None."""
+    if ("halo", "corners") not in plan.facts:
+        return None
+    if not (why := plan.phases_obstacle) and not plan.phases_pay:
+        why = "too few cells lie beyond edges and corners"
+    return {"count": 1 if why else len(plan.phases()), "why": why}
 
 
 def _describe_blocks(blocks: FloorPlan) -> dict[str, Any]:
@@ -140,6 +150,9 @@ def _print_to(console: Console, print_: Callable[..., None], told: dict[str, Any
         owned = source if told["same_blocks"] else f"{source} of the sources, {destination} of the destinations"
         print_(f"the view of rank {told['rank']} alone, which owns {owned}:")
     print_(f"motions          {told['motions']:,}, {amount(told['moved'])}")
+    if phases := told["phases"]:
+        why = phases["why"] or "a dimension at a time, where it goes within one array"
+        print_(f"phases           {phases['count']}: {why}")
     if told["view"] == "all":
         if told["matrix"] is not None:
             print_()

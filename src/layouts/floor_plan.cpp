@@ -40,6 +40,33 @@ class Lazy {
   mutable std::atomic<bool> there_ = false;
 };
 
+std::vector<std::vector<Index>> cuts_of(std::span<const Index> bounds, std::size_t dims) {
+  std::vector<std::vector<Index>> cuts(dims);
+  std::vector<const Index*> cells;
+  for (auto region = bounds.begin(); region != bounds.end(); region += Index(2 * dims))
+    if (std::equal(region, region + Index(dims), region + Index(dims), std::less<>())) cells.push_back(&*region);
+  Wide places = 1;
+  for (std::size_t d = 0; d < dims && places <= Wide(cells.size()); ++d) {
+    for (const Index* cell : cells) cuts[d].push_back(cell[d]), cuts[d].push_back(cell[dims + d]);
+    std::sort(cuts[d].begin(), cuts[d].end());
+    cuts[d].erase(std::unique(cuts[d].begin(), cuts[d].end()), cuts[d].end());
+    places *= Wide(cuts[d].size()) - 1;
+  }
+  if (cells.empty() || places != Wide(cells.size())) return {};
+  std::vector<bool> taken(cells.size());
+  for (const Index* cell : cells) {
+    std::size_t place = 0;
+    for (std::size_t d = 0; d < dims; ++d) {
+      const auto cut = std::lower_bound(cuts[d].begin(), cuts[d].end(), cell[d]);
+      if (cut[1] != cell[dims + d]) return {};
+      place = place * (cuts[d].size() - 1) + std::size_t(cut - cuts[d].begin());
+    }
+    if (taken[place]) return {};
+    taken[place] = true;
+  }
+  return cuts;
+}
+
 /// All things sorted by owner, those of one owner in their order.
 std::vector<Index> sorted_by_owner(const OwnerMap& kept, Index world_size) {
   const Map owners = kept.to_map();
@@ -63,6 +90,7 @@ struct FloorPlan::LookUps {
   Lazy<RegionIndex> index;
   Lazy<std::vector<Index>> by_owner;
   Lazy<Region> bounding;
+  Lazy<std::vector<std::vector<Index>>> cuts;
   Lazy<std::uint64_t> digest;
 };
 
@@ -127,6 +155,10 @@ std::vector<Index> FloorPlan::owned_by(Index rank) const {
 
 Region FloorPlan::bounding() const {
   return data_->look_ups->bounding.get([&] { return bounding_region(regions(), dims()); });
+}
+
+const std::vector<std::vector<Index>>& FloorPlan::cuts() const& {
+  return data_->look_ups->cuts.get([&] { return cuts_of(data_->bounds, dims()); });
 }
 
 const RegionIndex& FloorPlan::index() const& {

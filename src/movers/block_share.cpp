@@ -24,27 +24,61 @@ constexpr Index eager = Index{2} << 20;
 class BlockShare final : public Share {
  public:
   BlockShare(const BlockPlan& plan, std::vector<XArray> sources, std::vector<XArray> destinations, Update update,
-             Order visit, std::string element)
+             Order visit, std::string element, Phases phases)
       : Share(sources.empty() ? 1 : sources[0].element_bytes(), std::move(update), std::move(element)),
         plan_(plan),
         sources_(std::move(sources)),
         destinations_(std::move(destinations)),
-        visit_(visit) {
+        visit_(visit),
+        phases_(phases) {
     if (sources_.empty()) sources_.emplace_back();
     if (destinations_.empty()) destinations_.emplace_back();
     if (destinations_.size() == 1 && sources_.size() == 1 && sources_[0].same_storage(destinations_[0]))
       destinations_ = {};
   }
 
+  /// One phase of another share.
+  BlockShare(std::shared_ptr<const BlockPlan> phase, const BlockShare& whole)
+      : Share(whole.element_bytes_, whole.update_, whole.element_),
+        plan_(*phase),
+        phase_(std::move(phase)),
+        sources_(whole.sources_),
+        destinations_(whole.destinations_),
+        visit_(whole.visit_) {}
+
   Facts facts() const override {
-    return block_facts(plan_, sources_[0], arrays(Side::destination)[0], update_, visit_, element_);
+    auto facts = block_facts(plan_, sources_[0], arrays(Side::destination)[0], update_, visit_, element_);
+    const char* const words[] = {"automatic", "never", "always"};
+    facts.push_back({"phases", words[int(phases_)]});
+    return facts;
+  }
+
+  std::vector<std::shared_ptr<Share>> phases(KnownPhases& known, bool checked, bool bounded) const override {
+    const bool must = phases_ == Phases::always;
+    if (phases_ == Phases::never || (!must && (checked || bounded))) return {};
+    const auto& targets = arrays(Side::destination);
+    const bool within = std::equal(sources_.begin(), sources_.end(), targets.begin(), targets.end(),
+                                   [](const XArray& a, const XArray& b) { return a.same_storage(b); });
+    const auto obstacle = !within              ? "source and destination are different arrays"
+                          : !update_.is_copy() ? "it does more than copy"
+                          : checked            ? "what is checked is read once, when the move begins"
+                                               : phases_obstacle(plan_);
+    if (must && !obstacle.empty()) throw Error(ErrorKind::argument, "a move cannot go in phases where " + obstacle);
+    if (!obstacle.empty() || (!must && !phases_pay(plan_))) return {};
+    const Order order = format(Side::source).order;
+    auto& plans = known[{&plan_, order}];
+    if (plans.empty())
+      for (auto& phase : longshore::phases(plan_, order)) plans.push_back(std::make_shared<const BlockPlan>(phase));
+    std::vector<std::shared_ptr<Share>> shares;
+    for (const auto& plan : plans) shares.push_back(std::make_shared<BlockShare>(plan, *this));
+    return shares;
   }
 
   const void* plan() const override { return &plan_; }
   bool agrees(const Share& other) const override {
     const auto* one = dynamic_cast<const BlockShare*>(&other);
-    return one && update_.same_kind(one->update_) && visit_ == one->visit_ && element_ == one->element_ &&
-           format(Side::source) == one->format(Side::source) &&
+    return one && update_.same_kind(one->update_) && visit_ == one->visit_ && phases_ == one->phases_ &&
+           element_ == one->element_ && format(Side::source) == one->format(Side::source) &&
            format(Side::destination) == one->format(Side::destination) && is_endogenous() == one->is_endogenous();
   }
 
@@ -204,7 +238,7 @@ class BlockShare final : public Share {
  private:
   std::uint64_t plan_digest() const override {
     Digest digest(plan_.digest());
-    digest.mix(std::array{Index(is_endogenous()), Index(visit_)});
+    digest.mix(std::array{Index(is_endogenous()), Index(visit_), Index(phases_)});
     for (const auto side : {Side::source, Side::destination}) {
       const auto& array = format(side);
       digest.mix(std::array{array.element_bytes, Index(array.order)});
@@ -476,8 +510,10 @@ class BlockShare final : public Share {
   }
 
   const BlockPlan& plan_;
+  std::shared_ptr<const BlockPlan> phase_;      ///< the plan, where it is one of another's
   std::vector<XArray> sources_, destinations_;  ///< no destinations: the sources
   Order visit_;
+  Phases phases_ = Phases::never;
   bool endogenous_ = false, first_ = true;  ///< of those that have what is resolved in common
   std::size_t by_hand_ = 0;                 ///< the number of the first motion by hand
   std::shared_ptr<Resolved> resolved_;
@@ -486,12 +522,13 @@ class BlockShare final : public Share {
 }  // namespace
 
 Field::Field(const BlockPlan& plan, std::vector<XArray> sources, std::vector<XArray> destinations, Update update,
-             Order visit, std::string element)
+             Order visit, std::string element, Phases phases)
     : share_(std::make_shared<BlockShare>(plan, std::move(sources), std::move(destinations), std::move(update), visit,
-                                          std::move(element))) {}
+                                          std::move(element), phases)) {}
 
-Field::Field(const BlockPlan& plan, XArray source, XArray destination, Update update, Order visit, std::string element)
+Field::Field(const BlockPlan& plan, XArray source, XArray destination, Update update, Order visit, std::string element,
+             Phases phases)
     : Field(plan, std::vector{std::move(source)}, std::vector{std::move(destination)}, std::move(update), visit,
-            std::move(element)) {}
+            std::move(element), phases) {}
 
 }  // namespace longshore

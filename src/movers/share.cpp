@@ -44,6 +44,30 @@ Index moved_bytes(const Transfers& transfers) {
   return bytes;
 }
 
+Stages stages_of(const std::vector<Field>& fields, bool checked, bool bounded) {
+  Stages stages(1);
+  KnownPhases known;
+  for (const auto& field : fields) {
+    auto phases = field.share().phases(known, checked, bounded);
+    if (phases.empty()) phases.push_back(field.shared());
+    if (stages.size() < phases.size()) stages.resize(phases.size());
+    for (std::size_t k = 0; k < phases.size(); ++k) stages[k].push_back(std::move(phases[k]));
+  }
+  return stages;
+}
+
+void resolve(const Stages& stages, const Holders& holders, int me, Apart& apart) {
+  for (const auto& stage : stages) {
+    std::vector<Share*> before;
+    for (const auto& share : stage) {
+      share->check(holders, me);
+      share->resolve(before);
+      before.push_back(share.get());
+      if (&stage == &stages.front()) share->add_to(apart);
+    }
+  }
+}
+
 void sort_by_peers(std::vector<Transfer>& transfers) {
   std::stable_sort(transfers.begin(), transfers.end(),
                    [](const Transfer& a, const Transfer& b) { return a.peer < b.peer; });

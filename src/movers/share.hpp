@@ -3,10 +3,12 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "copies/message.hpp"
@@ -75,6 +77,13 @@ struct MessageCut {
   bool tiles = false;
 };
 
+class Share;
+/// Shares that are carried out stage after stage, those of a stage together. All of a field's transfers are in the
+/// first stage, unless it goes in phases.
+using Stages = std::vector<std::vector<std::shared_ptr<Share>>>;
+/// Phases of plans, which fields of one plan have in common.
+using KnownPhases = std::map<std::pair<const BlockPlan*, Order>, std::vector<std::shared_ptr<const BlockPlan>>>;
+
 class Share {
  public:
   virtual ~Share() = default;
@@ -90,6 +99,14 @@ class Share {
   virtual bool agrees(const Share& other) const = 0;
   Index element_bytes() const { return element_bytes_; }
   const Update& update() const { return update_; }
+
+  /// The same in phases, a share each; none where it goes all at once. `bounded`: phases, each of which has buffers,
+  /// are to be taken only where they have to. Throws `Error(argument)` where they have to and cannot. The same on all
+  /// ranks, but for `bounded` and a rank that has several arrays.
+  virtual std::vector<std::shared_ptr<Share>> phases(KnownPhases&, bool checked, bool bounded) const {
+    static_cast<void>(checked), static_cast<void>(bounded);
+    return {};
+  }
 
   // --- what follows for this process
 
@@ -149,6 +166,10 @@ class Share {
 
 /// What the fields of one bind are, in words.
 Facts facts_of(std::span<Share* const> shares);
+/// What goes in which stage; see `Share::phases`.
+Stages stages_of(const std::vector<Field>& fields, bool checked, bool bounded);
+/// Has each share resolved, for the same holders, and adds its arrays.
+void resolve(const Stages& stages, const Holders& holders, int me, Apart& apart);
 /// Bytes that one move writes into the destinations of this process.
 Index moved_bytes(const Transfers& transfers);
 /// By peers, those of one in the order that they have.

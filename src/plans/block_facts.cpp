@@ -37,6 +37,7 @@ Facts BlockPlan::facts(bool lists) const {
     facts.push_back(
         {"halo", "width " + width_of(halo().below) + (same ? "" : " below, " + width_of(halo().above) + " above")});
     facts.push_back({"halo", halo().corners ? "corners" : "no corners"});
+    for (const std::size_t d : swept()) facts.push_back({"halo", "swept along dimension " + std::to_string(d)});
   }
   if (kind_ != Kind::by_hand) {
     std::string periodic;

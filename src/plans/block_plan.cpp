@@ -110,6 +110,11 @@ const Halo& BlockPlan::halo() const& {
   return neighbours_ ? neighbours_->halo() : none;
 }
 
+const Axes& BlockPlan::swept() const& {
+  static const Axes none;
+  return neighbours_ ? neighbours_->swept() : none;
+}
+
 void BlockPlan::check_motion(const BlockMotion& motion) const {
   check_block(source(), motion.source, "source");
   check_block(destination(), motion.destination, "destination");
@@ -248,7 +253,8 @@ BlockPlan BlockPlan::reverse() const {
 bool BlockPlan::operator==(const BlockPlan& other) const {
   return source() == other.source() && destination() == other.destination() && axes() == other.axes() &&
          kind_ == other.kind_ && (reversed_ == other.reversed_ || kind_ == Kind::by_hand) && rank_ == other.rank_ &&
-         halo() == other.halo() && digest() == other.digest() &&  // of motions that are not here
+         halo() == other.halo() && swept() == other.swept() &&
+         digest() == other.digest() &&  // of motions that are not here
          std::equal(
              by_hand_.begin(), by_hand_.end(), other.by_hand_.begin(), other.by_hand_.end(),
              [&](const auto& a, const auto& b) { return reversed_ == other.reversed_ ? a == b : a == b.reverse(); });
@@ -278,6 +284,7 @@ std::uint64_t BlockPlan::digest() const {
   digest.mix(ghosts.periodic.size());
   for (const bool flag : ghosts.periodic) digest.mix(flag);
   digest.mix(ghosts.corners);
+  for (const std::size_t d : swept()) digest.mix(d);
   digest.mix(std::uint64_t(everybodys_.motions));
   digest.mix(reversed_ ? everybodys_.digest_back : everybodys_.digest);
   return digest.value();

@@ -45,6 +45,8 @@ class PointsReader {
 }  // namespace
 
 std::vector<std::byte> BlockPlan::to_bytes() const {
+  if (!swept().empty())
+    throw Error(ErrorKind::argument, "this is one phase of a halo; store the plan that it is a phase of");
   WordWriter out(stored_kind);
   const bool same = source_ == destination_;
   out.integers({Index(kind_), reversed_, rank_.value_or(-1), same, halo().corners});

@@ -1,6 +1,7 @@
 #include "plans/neighbours.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "longshore/regions/region_index.hpp"
 
@@ -37,6 +38,43 @@ Neighbours::Neighbours(BlockPlan::Kind kind, FloorPlan source, FloorPlan destina
   look_up(rank, most_pairs);
 }
 
+Neighbours::Neighbours(const Neighbours& all, Axes swept)
+    : kind_(all.kind_), source_(all.source_), destination_(all.destination_), halo_(all.halo_), shifts_(all.shifts_) {
+  const std::size_t dims = source_.dims(), across = swept.back();
+  Sweep sweep{std::move(swept), Point(dims, std::numeric_limits<Index>::min()),
+              Point(dims, std::numeric_limits<Index>::max())};
+  for (std::size_t d = 0; d < dims; ++d)
+    if (halo_.periodic.empty() || !halo_.periodic[d])
+      sweep.first[d] = source_.cuts()[d].front(), sweep.last[d] = source_.cuts()[d].back();
+  sweep_ = std::make_shared<const Sweep>(std::move(sweep));
+  // Of a lattice, those beside each other in this phase's dimension alone are so along a whole face.
+  auto faces = [&](Index destination, Index source, const Point& shift) {
+    const Index* const own = &destination_.bounds()[std::size_t(destination) * 2 * dims];
+    const Index* const other = &source_.bounds()[std::size_t(source) * 2 * dims];
+    for (std::size_t d = 0; d < dims; ++d)
+      if (d != across && Wide(other[d]) + shift[d] != own[d]) return false;
+    return true;
+  };
+  auto keep = [&](const Lists& from, Lists& to, bool received) {
+    for (std::size_t k = 0; k < from.blocks.size(); ++k) {
+      const Index block = from.blocks[k];
+      for (std::size_t n = from.starts[k]; n < from.starts[k + 1]; ++n) {
+        const Index other = from.others[n];
+        if (!faces(received ? block : other, received ? other : block, shifts_[from.shifts[n]])) continue;
+        to.others.push_back(from.others[n]), to.shifts.push_back(from.shifts[n]);
+      }
+      if (to.starts.back() == to.others.size()) continue;
+      to.blocks.push_back(from.blocks[k]), to.starts.push_back(std::uint32_t(to.others.size()));
+    }
+  };
+  keep(all.received_, received_, true), keep(all.sent_, sent_, false);
+}
+
+const Axes& Neighbours::swept() const {
+  static const Axes none;
+  return sweep_ ? sweep_->dims : none;
+}
+
 /// Where a shift is among those to all images.
 std::uint16_t Neighbours::shift_number(const Point& shift) const {
   return std::uint16_t(std::lower_bound(shifts_.begin(), shifts_.end(), shift) - shifts_.begin());
@@ -55,6 +93,11 @@ std::vector<Region> Neighbours::pieces(Index destination, Index source, const Po
   auto take = [&found](Region region) {
     if (!region.empty()) found.push_back(std::move(region));
   };
+  if (sweep_) {
+    Region face{Point(own.dims()), Point(own.dims())};
+    if (one_piece(destination, source, shift, face)) take(std::move(face));
+    return found;
+  }
   if (kind_ == BlockPlan::Kind::between) {
     take(own & other);
   } else if (!halo_.corners) {
@@ -187,8 +230,10 @@ bool Neighbours::one_piece(Index destination, Index source, const Point& shift, 
     const std::size_t e = axes_.empty() ? d : axes_[d];
     const Index lower = checked_add(other[e], shift[d]), upper = checked_add(other[dims + e], shift[d]);
     beside |= lower >= own[dims + d] || upper <= own[d];
-    const Index first = std::max(lower, halo ? checked_sub(own[d], halo_.below[d]) : own[d]);
-    const Index last = std::min(upper, halo ? checked_add(own[dims + d], halo_.above[d]) : own[dims + d]);
+    const bool grows = sweep_ && sweep_->grown(d);
+    const Index first = std::max(grows ? sweep_->first[d] : lower, halo ? checked_sub(own[d], halo_.below[d]) : own[d]);
+    const Index last =
+        std::min(grows ? sweep_->last[d] : upper, halo ? checked_add(own[dims + d], halo_.above[d]) : own[dims + d]);
     some &= first < last;
     piece.set(d, first, last);
   }
@@ -235,6 +280,7 @@ void Neighbours::for_each(bool reversed, const std::function<void(const BlockMot
 }
 
 bool Neighbours::sources_apart() const {
+  if (sweep_) return true;  // the cells of a lattice
   std::vector<bool> takes_part(std::size_t(source_.size()));
   for (const auto* sources : {&received_.others, &sent_.blocks})
     for (const std::uint32_t k : *sources) takes_part[k] = true;

@@ -1,6 +1,9 @@
 /// Who a block's neighbours are, and what it takes of them: looked up once for a plan between blocks.
 #pragma once
 
+#include <algorithm>
+#include <memory>
+
 #include "longshore/plans/block_plan.hpp"
 
 namespace longshore {
@@ -13,7 +16,11 @@ class Neighbours {
   Neighbours(BlockPlan::Kind kind, FloorPlan source, FloorPlan destination, const Axes& axes, Halo halo,
              std::optional<Index> rank, Index most_pairs);
 
+  /// One phase of a halo with corners of the blocks of a lattice, dimension by dimension: see `phases`.
+  Neighbours(const Neighbours& all, Axes swept);
+
   const Halo& halo() const { return halo_; }
+  const Axes& swept() const;
   /// All motions, none of them empty; those of a reversed plan the other way. Those between two blocks follow each
   /// other in the plan's order.
   void for_each(bool reversed, const std::function<void(const BlockMotion&)>& f) const;
@@ -26,6 +33,13 @@ class Neighbours {
   struct Lists {
     std::vector<std::uint32_t> blocks, starts{0}, others;
     std::vector<std::uint16_t> shifts;
+  };
+  /// A phase, and those before it.
+  struct Sweep {
+    Axes dims;          ///< its own the last
+    Point first, last;  ///< where the ghost cells end that there are, as far as any reach where it is periodic
+    /// Whether ghost cells are taken along, which phases before have filled.
+    bool grown(std::size_t d) const { return d != dims.back() && std::find(dims.begin(), dims.end(), d) != dims.end(); }
   };
   /// How the image of a source block lies to a block of a halo that reaches it.
   struct Place {
@@ -44,8 +58,9 @@ class Neighbours {
   FloorPlan source_, destination_;
   Axes axes_, axes_back_;
   Halo halo_;
-  std::vector<Point> shifts_;  ///< to all images that anybody meets, by periods of the domain, ascending
-  Lists received_, sent_;      ///< by destination; by source, what is not received here
+  std::shared_ptr<const Sweep> sweep_;  ///< null: no phase
+  std::vector<Point> shifts_;           ///< to all images that anybody meets, by periods of the domain, ascending
+  Lists received_, sent_;               ///< by destination; by source, what is not received here
 };
 
 }  // namespace longshore

@@ -188,6 +188,22 @@ TEST(Balance, heaviest_as_light_as_can_be) {
   }
 }
 
+TEST(FloorPlan, knows_the_cuts_of_a_lattice) {
+  using Cuts = std::vector<std::vector<Index>>;
+  const auto cuts = [](const std::vector<Region>& regions) { return FloorPlan(regions, Map(regions.size())).cuts(); };
+  const Region a({-2, 0}, {1, 5}), b({1, 0}, {3, 5}), c({-2, 5}, {1, 6}), d({1, 5}, {3, 6}), none({0, 9}, {0, 9});
+  EXPECT_EQ(cuts({d, a, none, c, b}), (Cuts{{-2, 1, 3}, {0, 5, 6}}));
+  EXPECT_EQ(cuts({a}), (Cuts{{-2, 1}, {0, 5}}));
+  EXPECT_EQ(cuts({a, b}), (Cuts{{-2, 1, 3}, {0, 5}}));
+  EXPECT_EQ(cuts({a, c, d}), Cuts());                          // a hole
+  EXPECT_EQ(cuts({a, b, c, c}), Cuts());                       // one twice, one nowhere
+  EXPECT_EQ(cuts({a, Region({2, 0}, {3, 5})}), Cuts());        // a gap
+  EXPECT_EQ(cuts({a, b, Region({-2, 5}, {3, 6})}), Cuts());    // not cut all the way through
+  EXPECT_EQ(cuts({a, b, c, Region({0, 5}, {3, 6})}), Cuts());  // overlap
+  EXPECT_EQ(cuts({none}), Cuts());
+  EXPECT_EQ(FloorPlan().cuts(), Cuts());
+}
+
 TEST(Balance, by_knapsack) {
   const std::vector<Index> weights{3, 3, 2, 2, 2};
   const auto loads = loads_of(weights, balance_by_knapsack(weights, 2), 2);

@@ -19,6 +19,7 @@ RANKS_OF = {
     "blocks": RANKS,
     "block_kinds": (1, 2, 3, 4, 8),
     "fields": (1, 2, 3, 4),
+    "phases": (1, 2, 3, 4, 7),
     "block_files": (1, 2, 3, 4, 7),
     "ghosts": (1, 2, 3, 7),
     "datatypes": (1,),
@@ -51,6 +52,7 @@ TRIALS = {
     "blocks.halos_and_copies": {1: (20, 40), 2: (40, 120), 3: (20, 50), 4: (16, 40), 7: (6, 12), 8: (6, 12)},
     "block_kinds.every_kind": {1: (30, 30), 2: (50, 150), 3: (25, 60), 4: (15, 40), 8: (5, 15)},
     "fields.together": {1: (30, 60), 2: (80, 250), 3: (40, 120), 4: (25, 80)},
+    "phases.same_as_at_once": {1: (20, 40), 2: (40, 120), 3: (20, 60), 4: (15, 40), 7: (5, 12)},
     "memory.binds_leave_nothing_behind": {2: (300, 10_000)},
     "block_files.there_and_back": {1: (8, 20), 2: (12, 40), 3: (8, 25), 4: (8, 20), 7: (4, 8)},
 }

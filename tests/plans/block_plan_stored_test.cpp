@@ -7,6 +7,7 @@
 #include "fuzz/stored_plan.hpp"
 #include "layouts/floor_plan_stored.hpp"
 #include "longshore/layouts/balance.hpp"
+#include "longshore/plans/block_algebra.hpp"
 #include "support/expect_error.hpp"
 #include "support/plans.hpp"
 
@@ -29,6 +30,12 @@ TEST(StoredPlan, what_is_written_is_read) {
   const BlockPlan halo = halo_exchange(balanced_along(boxes, 16), Halo(3, 1));
   EXPECT_LT(Index(halo.to_bytes().size()), halo.workspace_bytes() / 8);
   EXPECT_EQ(BlockPlan::from_bytes(halo.to_bytes()), halo);
+}
+
+TEST(StoredPlan, phases_are_not_stored) {
+  const auto parts = phases(halo_exchange(even_floor_plan(Region({0, 0}, {8, 6}), 4), Halo(2, 1)));
+  ASSERT_EQ(parts.size(), 2u);
+  expect_error(ErrorKind::argument, {"store the plan that it is a phase of"}, [&] { parts[0].to_bytes(); });
 }
 
 TEST(StoredPlan, floor_plans_are_read_too) {

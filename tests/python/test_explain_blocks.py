@@ -69,6 +69,23 @@ def test_facts(plan, dtype):
         json.dumps(told)
 
 
+def test_phases_are_told_of_halos_with_corners():
+    cubes = FloorPlan(regions.split_evenly((16, 16, 16), 2), [0, 0, 0, 0, 1, 1, 1, 1])
+    told = [
+        (BlockPlan.halo(cubes, 3), "phases           3: a dimension at a time, where it goes within one array"),
+        (BlockPlan.halo(cubes, 1), "phases           1: too few cells lie beyond edges and corners"),
+        (
+            BlockPlan.halo(FloorPlan(list(cubes)[:7], range(7)), 3),
+            "phases           1: its blocks are no lattice, cut all the way through along each dimension",
+        ),
+        (BlockPlan.halo(cubes, 3, corners=False), None),
+        (BlockPlan.copy_between(cubes, cubes), None),
+    ]
+    for plan, words in told:
+        lines = [line for line in plan.explain(rank=0).splitlines() if line.startswith("phases")]
+        assert lines == ([words] if words else [])
+
+
 def test_words():
     blocks = FloorPlan.even((8, 6), 4)
     text = BlockPlan.halo(blocks, 1, corners=False).explain(dtype="float64")

@@ -49,6 +49,10 @@ class FloorPlan {
   Region bounding() const;
   const RegionIndex& index() const&;  ///< which regions meet a given one
   RegionIndex index() && { return std::as_const(*this).index(); }
+  /// Where the regions are all cells of a lattice, each once, its cuts along each dimension, ascending; none where they
+  /// are not. Empty regions do not count.
+  const std::vector<std::vector<Index>>& cuts() const&;
+  std::vector<std::vector<Index>> cuts() && { return std::as_const(*this).cuts(); }
   Index points() const;  ///< of all regions, overlaps counted as often as they occur. Throws `Error(overflow)`
 
   /// The same regions, each grown by these ghost widths (negative ones trim).

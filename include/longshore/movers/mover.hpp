@@ -42,6 +42,10 @@ struct Part {
 /// `threads` engine has one process, which holds all.
 enum class Placement { direct, wrap };
 
+/// Whether halos are carried out dimension by dimension (see `phases`), which writes the same. `automatic`: where that
+/// is known to be faster; `always`: or `Error(argument)` is thrown, saying why not.
+enum class Phases { automatic, never, always };
+
 /// How plans are bound, to whatever engine.
 struct MoveOptions {
   Update update;           ///< what is done where it writes; fields that have one of their own say so themselves
@@ -49,6 +53,7 @@ struct MoveOptions {
   Index max_mem = 0;       ///< bytes the mover may hold beyond the arrays; 0: no bound
   Order visit = Order::F;  ///< of blocks: the order in which points of regions of different shape are paired
   Placement placement = Placement::direct;
+  Phases phases = Phases::automatic;  ///< of blocks: whether halos go dimension by dimension
   /// A thread of the mover's own carries the move out, from start() on: real overlap, for a core of its own.
   bool proxy = false;
   /// The safety-checking mode: sums over all that is read and written, at start() and in wait(), which
@@ -69,11 +74,12 @@ class Field {
         std::string element = {});
   /// Where source and destination are the same array, it is an endogenous copy, as halos are.
   Field(const BlockPlan& plan, XArray source, XArray destination, Update update = {}, Order visit = Order::F,
-        std::string element = {});
+        std::string element = {}, Phases phases = Phases::automatic);
   /// The same where a process has the blocks of several ranks: an array for each of them.
   Field(const BlockPlan& plan, std::vector<XArray> sources, std::vector<XArray> destinations, Update update = {},
-        Order visit = Order::F, std::string element = {});
+        Order visit = Order::F, std::string element = {}, Phases phases = Phases::automatic);
   Share& share() const { return *share_; }
+  const std::shared_ptr<Share>& shared() const { return share_; }
 
  private:
   std::shared_ptr<Share> share_;

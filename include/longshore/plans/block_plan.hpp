@@ -115,6 +115,10 @@ class BlockPlan {
   const Halo& halo() const&;
   Halo halo() && { return std::as_const(*this).halo(); }
   bool reversed() const { return reversed_; }
+  bool has_by_hand() const { return everybodys_.motions > 0; }  ///< anybody's
+  /// Of a phase of a halo (see `phases`): the dimensions of the phases so far, its own the last; else none.
+  const Axes& swept() const&;
+  Axes swept() && { return std::as_const(*this).swept(); }
 
   /// All motions that the plan holds, none of them empty, in any order; but those from one block to another follow each
   /// other as in `motions`, and those copied by hand come last, in their order. What f is given is used again.
@@ -143,7 +147,7 @@ class BlockPlan {
   std::string to_string(Index most = 8) const;
 
   /// A file's bytes: a header with a version, bit-packed lists, a checksum; the same on every machine. What neighbours
-  /// share is worked out again by whoever reads them.
+  /// share is worked out again by whoever reads them. Throws `Error(argument)` for a phase: the whole plan is stored.
   std::vector<std::byte> to_bytes() const;
   /// What `to_bytes` wrote, of 64 dimensions at most. Throws `Error(argument)` saying what is wrong; never trusts a
   /// number. Few bytes may stand for any number of blocks, pairs of neighbours and motions by hand: bytes from
@@ -151,6 +155,7 @@ class BlockPlan {
   static BlockPlan from_bytes(std::span<const std::byte> bytes, Index most_pairs = all_pairs);
 
  private:
+  friend std::vector<BlockPlan> phases(const BlockPlan& plan, Order order);
   using Each = std::function<void(const BlockMotion&)>;
 
   void check_motion(const BlockMotion& motion) const;

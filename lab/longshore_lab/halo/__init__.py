@@ -21,8 +21,9 @@ _ARRAYS = 3  # of a rank: in ordinary memory, in shared memory, and the copies' 
 
 COPY, MEMCPY = "copy, ghost cells", "copy, contiguous"
 LONGSHORE, PROXY, ANY_MEMORY = "longshore mpi", "longshore mpi, proxy", "longshore mpi (any memory)"
+PHASES, AT_ONCE = "longshore mpi, in phases", "longshore mpi, at once"  # the first chooses one of these
 PACKED, NEIGHBOURS = "hand-packed", "MPI Neighbor_alltoallw"
-NAMES = (COPY, MEMCPY, LONGSHORE, PROXY, ANY_MEMORY, PACKED, NEIGHBOURS, *petsc.PETSC)
+NAMES = (COPY, MEMCPY, LONGSHORE, PHASES, AT_ONCE, PROXY, ANY_MEMORY, PACKED, NEIGHBOURS, *petsc.PETSC)
 BIND = "longshore bind"
 
 
@@ -136,9 +137,9 @@ def _memcpy(context, case):
     return Exchange(boxes, loops().plain_copy(boxes), "memcpy of as many bytes", verifies=False)
 
 
-def _longshore(context, case, kind, proxy=False):
+def _longshore(context, case, kind, proxy=False, phases=None):
     boxes = boxes_of(context, case, kind)
-    mover = loops().longshore_mover(boxes, context.comm.handle, proxy)
+    mover = loops().longshore_mover(boxes, context.comm.handle, proxy, phases)
     how = "; ".join(filter(None, map(str.strip, mover.describe().splitlines())))
     return Exchange(boxes, mover, how, threads=2 if proxy else 1)
 
@@ -155,13 +156,21 @@ _PREPARE = {
     COPY: _copy_of_ghosts,
     MEMCPY: _memcpy,
     LONGSHORE: partial(_longshore, kind="shared"),
+    PHASES: partial(_longshore, kind="shared", phases=True),
+    AT_ONCE: partial(_longshore, kind="shared", phases=False),
     PROXY: partial(_longshore, kind="shared", proxy=True),
     ANY_MEMORY: partial(_longshore, kind="ordinary"),
     PACKED: _hand_packed,
     NEIGHBOURS: _neighbours,
 }
+
+
+def _applies(name, case):
+    return not case.binds and (name not in (PHASES, AT_ONCE) or case.points == 27)
+
+
 CONTENDERS = (
-    *(Contender(name, prepare, applies=lambda case: not case.binds) for name, prepare in _PREPARE.items()),
+    *(Contender(name, prepare, applies=partial(_applies, name)) for name, prepare in _PREPARE.items()),
     Contender(BIND, Binding, applies=lambda case: case.binds),
 )
 

@@ -84,6 +84,8 @@ std::unique_ptr<Mover> bind(const std::vector<Field>& fields, CommHandle comm, c
   const auto communicator = Communicator::of(comm);
   std::vector<Share*> shares;
   for (const auto& field : fields) shares.push_back(&field.share());
+  const Holders holders{options.placement == Placement::wrap, communicator->size()};
+  Stages stages;
 
   // 1. What we were given: checked here, then compared.
   Submission mine;
@@ -96,60 +98,81 @@ std::unique_ptr<Mover> bind(const std::vector<Field>& fields, CommHandle comm, c
     const Holders holders{
         .wrap = options.placement == Placement::wrap, .processes = communicator->size(), .checked = options.checked};
     Apart apart;
-    for (std::size_t f = 0; f < shares.size(); ++f) {
-      auto* share = shares[f];
-      share->check(holders, communicator->rank());
-      share->resolve(std::span(shares).first(f));
-      share->add_to(apart);
-      element_bytes = std::max(element_bytes, share->element_bytes());
-    }
+    stages = stages_of(fields, options.checked, options.max_mem > 0);
+    resolve(stages, holders, communicator->rank(), apart);
     apart.check();
+    for (const auto* share : shares) element_bytes = std::max(element_bytes, share->element_bytes());
   });
   const Index own_limit = options.max_mem > 0 ? options.max_mem : Budget::unbounded;
-  Index limit = 0;
+  const auto own_stages = Index(stages.size());
+  Values agreed;
   try {
-    limit = agree(*communicator, mine, {own_limit})[0];
+    agreed = agree(*communicator, mine, {own_limit, own_stages, -own_stages});
   } catch (const Postponed&) {
     return nullptr;
   }
-  const Budget budget(limit, element_bytes);
+  const auto [limit, fewest, most] = agreed;
+  if (fewest != -most && own_stages > 1)  // some have a bound, or several arrays: all go at once
+    mine.attempt([&] {
+      Apart apart;
+      stages = stages_of(fields, options.checked, true);
+      resolve(stages, holders, communicator->rank(), apart);
+    });
+  const Budget budget(limit == Budget::unbounded ? limit : limit / Index(stages.size()), element_bytes);
 
   // 2. The node: what can be seen of each other's memory, flags and rings.
-  Routes routes(communicator, shares, options, budget, mine);
+  std::vector<std::unique_ptr<Routes>> routes;
+  for (const auto& stage : stages) {
+    std::vector<Share*> of_stage;
+    for (const auto& share : stage) of_stage.push_back(share.get());
+    routes.push_back(std::make_unique<Routes>(communicator, std::move(of_stage), options, budget, mine));
+  }
+  const auto any = [&routes](auto&& so) {
+    return std::any_of(routes.begin(), routes.end(), [&](const auto& one) { return so(*one); });
+  };
+  const auto has_messages = [&] { return any([](const Routes& one) { return one.has_messages(); }); };
+  const auto is_blocked = [&] { return any([](const Routes& one) { return one.is_blocked(); }); };
   std::unique_ptr<Mover> mover;
   CheckedTransfers transfers;
-  auto make = [&](MessageTraffic messages) {
-    if (options.proxy && messages.messages && !threads_may_call_mpi())
-      throw Error(ErrorKind::argument,
-                  "a proxy has to send MPI messages beside this thread: initialise MPI with MPI_Init_thread and "
-                  "MPI_THREAD_MULTIPLE, or bind without proxy");
-    std::string obstacle = routes.obstacle();
-    std::vector<BoundMemory> memory;
+  auto make = [&](std::vector<MessageTraffic> messages) {
+    std::vector<Stage> parts;
+    std::string obstacle;
     Index moved = 0;
-    for (auto* share : shares) {
+    for (std::size_t k = 0; k < stages.size(); ++k) {
+      if (options.proxy && messages[k].messages && !threads_may_call_mpi())
+        throw Error(ErrorKind::argument,
+                    "a proxy has to send MPI messages beside this thread: initialise MPI with MPI_Init_thread and "
+                    "MPI_THREAD_MULTIPLE, or bind without proxy");
+      if (obstacle.empty()) obstacle = routes[k]->obstacle();
+      for (const auto& share : stages[k]) moved = checked_add(moved, moved_bytes(share->transfers()));
+      parts.push_back({routes[k]->compile(), std::move(messages[k])});
+    }
+    std::vector<BoundMemory> memory;
+    for (const auto& share : stages.front()) {  // the arrays are the same in all
       for (const auto side : {Side::source, Side::destination})
         for (const auto& storage : share->storage(side)) add_refusal(obstacle, *communicator, storage.memory.get());
       for (auto& bound : share->memory()) memory.push_back(std::move(bound));
-      moved = checked_add(moved, moved_bytes(share->transfers()));
       if (options.checked) transfers.add(*share);
     }
-    mover = make_mpi_mover(communicator, routes.compile(), std::move(messages), moved, std::move(memory), obstacle,
-                           options.proxy);
+    mover = make_mpi_mover(communicator, std::move(parts), moved, std::move(memory), obstacle, options.proxy);
     if (options.proxy) mover = make_proxy_mover(std::move(mover));
   };
-  if (!routes.has_messages() && !routes.is_blocked()) mine.attempt([&] { make({}); });
+  if (!has_messages() && !is_blocked()) mine.attempt([&] { make(std::vector<MessageTraffic>(stages.size())); });
 
   // 3. All or none. Where everything is seen to within the nodes, that was all; else there are messages for the rest.
-  const auto [clear, within_nodes, unused] = agree(*communicator, mine, {!routes.is_blocked(), !routes.has_messages()});
+  const auto [clear, within_nodes, unused] = agree(*communicator, mine, {!is_blocked(), !has_messages()});
   static_cast<void>(unused);
   if (!clear || !within_nodes) {
     mover.reset(), transfers = {};
-    if (!clear) routes.give_way(mine);
-    auto messages = agree_on_exchange(communicator, mine, budget, options, routes);
+    std::vector<MessageTraffic> messages;
+    for (const auto& one : routes) {
+      if (!clear) one->give_way(mine);
+      messages.push_back(agree_on_exchange(communicator, mine, budget, options, *one));
+    }
     mine.attempt([&] { make(std::move(messages)); });
     agree(*communicator, mine);
   }
-  routes.confirm();
+  for (const auto& one : routes) one->confirm();
   return options.checked ? checked(communicator, std::move(mover), std::move(transfers)) : std::move(mover);
 }
 
@@ -170,7 +193,8 @@ std::unique_ptr<Mover> bind(const MotionPlan& plan, CommHandle comm, std::vector
 
 std::unique_ptr<Mover> bind(const BlockPlan& plan, CommHandle comm, XArray source, XArray destination,
                             const Options& options) {
-  return bind({Field(plan, std::move(source), std::move(destination), options.update, options.visit, options.element)},
+  return bind({Field(plan, std::move(source), std::move(destination), options.update, options.visit, options.element,
+                     options.phases)},
               comm, options);
 }
 

@@ -14,22 +14,21 @@ namespace {
 /// Looks at the flags this often before giving the processor away.
 constexpr int patient_spins = 1000;
 
-/// One move after the other of a mover, each from start() to completion. Whoever waits works on it: see
-/// `Communicator::help_others`.
+/// One move after the other of a mover, each from start() to completion, stage after stage. Whoever waits works on it:
+/// see `Communicator::help_others`.
 class Moves final : public Flight {
  public:
-  Moves(const Communicator& communicator, NodeTraffic node, MessageTraffic messages)
-      : communicator_(communicator), node_(std::move(node)), messages_(std::move(messages)) {}
+  Moves(const Communicator& communicator, std::vector<Stage> stages)
+      : communicator_(communicator), stages_(std::move(stages)) {}
 
   /// `at_once`: whoever starts it waits for it, too.
   void start(bool at_once) {
     std::lock_guard lock(mutex_);
     if (active_ || failure_)
       throw Error(ErrorKind::argument, "the last move broke off in the middle: bind the mover anew");
-    active_ = true;
+    active_ = true, at_once_ = at_once;
     try {
-      node_.start(at_once);
-      if (messages_.messages) messages_.messages->start();
+      start_stage(0);
     } catch (...) {
       break_off(std::current_exception());
       throw;
@@ -50,10 +49,10 @@ class Moves final : public Flight {
   }
   std::vector<Awaited> awaited() {
     std::lock_guard lock(mutex_);
-    auto awaited = node_.awaited(communicator_);
-    if (messages_.messages)
-      for (const int rank : messages_.messages->awaited())
-        awaited.push_back({rank, node_.has_left(communicator_, rank)});
+    const auto& [node, messages] = stages_[at_];
+    auto awaited = node.awaited(communicator_);
+    if (messages.messages)
+      for (const int rank : messages.messages->awaited()) awaited.push_back({rank, node.has_left(communicator_, rank)});
     return awaited;
   }
   /// There is no going on. Not of this thread alone: others may be helping.
@@ -64,46 +63,58 @@ class Moves final : public Flight {
   /// Destroyed in flight: receives are taken back. The rest is left to MPI; true where it may still look at the arrays.
   bool abandon() {
     std::lock_guard lock(mutex_);
-    node_.leave();
-    return std::exchange(active_, false) && messages_.messages && mpi_alive() && messages_.messages->abandon();
+    leave();
+    const auto& messages = stages_[at_].messages.messages;
+    return std::exchange(active_, false) && messages && mpi_alive() && messages->abandon();
   }
 
-  const NodeTraffic& node() const { return node_; }
-  const MessageTraffic& messages() const { return messages_; }
+  const std::vector<Stage>& stages() const { return stages_; }
 
  private:
   bool work() noexcept {
     if (!active_ || failure_) return false;
     try {
-      const bool progress = messages_.messages && messages_.messages->advance();
-      const bool any = node_.advance(communicator_) || progress;
-      active_ = !node_.done() || (messages_.messages && !messages_.messages->done());
-      return any;
+      auto& [node, messages] = stages_[at_];
+      const bool progress = messages.messages && messages.messages->advance();
+      const bool any = node.advance(communicator_) || progress;
+      if (!node.done() || (messages.messages && !messages.messages->done())) return any;
+      active_ = at_ + 1 < stages_.size();
+      if (active_) start_stage(at_ + 1);
+      return any || active_;
     } catch (...) {
       break_off(std::current_exception());
       return true;
     }
   }
+  void start_stage(std::size_t stage) {
+    at_ = stage;
+    stages_[at_].node.start(at_once_);
+    if (stages_[at_].messages.messages) stages_[at_].messages.messages->start();
+  }
   void break_off(std::exception_ptr failure) {
     failure_ = std::move(failure);
-    node_.leave();
+    leave();
+  }
+  void leave() {
+    for (const auto& stage : stages_) stage.node.leave();
   }
 
   const Communicator& communicator_;
   std::mutex mutex_;
-  NodeTraffic node_;
-  MessageTraffic messages_;
+  std::vector<Stage> stages_;
+  std::size_t at_ = 0;  ///< the stage that a move is in
+  bool at_once_ = false;
   std::exception_ptr failure_;  // in the middle of a move: there is no going on
   bool active_ = false;
 };
 
 class MpiMover final : public Mover {
  public:
-  MpiMover(std::shared_ptr<Communicator> communicator, NodeTraffic node, MessageTraffic messages, Index moved_bytes,
+  MpiMover(std::shared_ptr<Communicator> communicator, std::vector<Stage> stages, Index moved_bytes,
            std::vector<BoundMemory> memory, std::string obstacle, bool threaded)
       : Mover(std::move(memory)),
         communicator_(std::move(communicator)),
-        moves_(std::make_shared<Moves>(*communicator_, std::move(node), std::move(messages))),
+        moves_(std::make_shared<Moves>(*communicator_, std::move(stages))),
         patience_(*communicator_),
         moved_bytes_(moved_bytes),
         obstacle_(std::move(obstacle)),
@@ -116,24 +127,39 @@ class MpiMover final : public Mover {
   }
 
   Index workspace_bytes() const override {
-    const auto& messages = moves_->messages().messages;
-    return Index(sizeof *this + sizeof(Moves)) + moves_->node().workspace_bytes() +
-           (messages ? messages->workspace_bytes() : 0);
+    Index bytes = Index(sizeof *this + sizeof(Moves));
+    for (const auto& [node, messages] : moves_->stages())
+      bytes += node.workspace_bytes() + (messages.messages ? messages.messages->workspace_bytes() : 0);
+    return bytes;
   }
   Index staging_bytes() const override {
-    const auto& messages = moves_->messages().messages;
-    return moves_->node().staging_bytes() + (messages ? messages->staging_bytes() : 0);
+    Index bytes = 0;
+    for (const auto& [node, messages] : moves_->stages())
+      bytes += node.staging_bytes() + (messages.messages ? messages.messages->staging_bytes() : 0);
+    return bytes;
   }
   Index moved_bytes() const override { return moved_bytes_; }
   std::string describe() const override {
+    NodeWork::Bytes node;
+    Index sent = 0, received = 0;
+    for (const auto& stage : moves_->stages()) {
+      node.add(stage.node.bytes());
+      sent += stage.messages.sent_bytes, received += stage.messages.received_bytes;
+    }
     std::string text;
-    moves_->node().describe(text);
     auto line = [&](Index bytes, const char* what) {
       if (bytes > 0) text += (text.empty() ? "" : "\n") + std::to_string(bytes) + " bytes " + what;
     };
-    line(moves_->messages().sent_bytes, "sent in MPI messages");
-    line(moves_->messages().received_bytes, "received in MPI messages");
+    line(node.local, "copied within the process");
+    line(node.pulled, "read straight from the arrays of processes on this node");
+    line(node.pushed, "written straight into the arrays of processes on this node");
+    line(node.sent, "sent through shared-memory rings");
+    line(node.received, "received through shared-memory rings");
+    line(sent, "sent in MPI messages");
+    line(received, "received in MPI messages");
     if (text.empty()) text = "nothing to move in this process";
+    if (const auto stages = moves_->stages().size(); stages > 1)
+      text += "\nin " + std::to_string(stages) + " phases, a dimension at a time";
     return obstacle_.empty() ? text : text + "\nmemory is not shared as it might be: " + obstacle_;
   }
   std::string obstacle() const override { return obstacle_; }
@@ -281,11 +307,11 @@ void add_refusal(std::string& obstacle, const Communicator& communicator, const 
     obstacle = "rank " + std::to_string(communicator.rank()) + ": an array lies in ordinary memory: " + refusal;
 }
 
-std::unique_ptr<Mover> make_mpi_mover(std::shared_ptr<Communicator> communicator, NodeTraffic node,
-                                      MessageTraffic messages, Index moved_bytes, std::vector<BoundMemory> memory,
-                                      std::string obstacle, bool threaded) {
-  return std::make_unique<MpiMover>(std::move(communicator), std::move(node), std::move(messages), moved_bytes,
-                                    std::move(memory), std::move(obstacle), threaded);
+std::unique_ptr<Mover> make_mpi_mover(std::shared_ptr<Communicator> communicator, std::vector<Stage> stages,
+                                      Index moved_bytes, std::vector<BoundMemory> memory, std::string obstacle,
+                                      bool threaded) {
+  return std::make_unique<MpiMover>(std::move(communicator), std::move(stages), moved_bytes, std::move(memory),
+                                    std::move(obstacle), threaded);
 }
 
 }  // namespace longshore::mpi

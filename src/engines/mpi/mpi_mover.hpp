@@ -37,6 +37,12 @@ struct MessageTraffic {
   Index sent_bytes = 0, received_bytes = 0;
 };
 
+/// What a process does between two moments at which it waits for others: a move has one stage, or several.
+struct Stage {
+  NodeTraffic node;
+  MessageTraffic messages;
+};
+
 /// Collective: whole messages where every rank can hold them, else packets of a size that every rank can hold, all in
 /// flight by a tag of their own. `packet_bytes`: no packet may be larger, 0 for no such bound. `preallocate`: see
 /// `Options`. Throws on every rank what one of them throws.
@@ -49,8 +55,8 @@ void add_refusal(std::string& obstacle, const Communicator& communicator, const 
 
 /// `memory`: what it is bound to. `obstacle`: see `Mover::obstacle`. `threaded`: it is driven by a thread other than
 /// those that call MPI, which must then not be called unless MPI allows that.
-std::unique_ptr<Mover> make_mpi_mover(std::shared_ptr<Communicator> communicator, NodeTraffic node,
-                                      MessageTraffic messages, Index moved_bytes, std::vector<BoundMemory> memory,
-                                      std::string obstacle, bool threaded = false);
+std::unique_ptr<Mover> make_mpi_mover(std::shared_ptr<Communicator> communicator, std::vector<Stage> stages,
+                                      Index moved_bytes, std::vector<BoundMemory> memory, std::string obstacle,
+                                      bool threaded = false);
 
 }  // namespace longshore::mpi

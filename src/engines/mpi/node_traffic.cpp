@@ -140,15 +140,4 @@ void NodeTraffic::leave() const {
   if (mine_ && control_->is_confirmed()) mine_.left().value.store(1, std::memory_order_release);
 }
 
-void NodeTraffic::describe(std::string& text) const {
-  auto line = [&](Index bytes, const char* what) {
-    if (bytes > 0) text += (text.empty() ? "" : "\n") + std::to_string(bytes) + " bytes " + what;
-  };
-  line(bytes_.local, "copied within the process");
-  line(bytes_.pulled, "read straight from the arrays of processes on this node");
-  line(bytes_.pushed, "written straight into the arrays of processes on this node");
-  line(bytes_.sent, "sent through shared-memory rings");
-  line(bytes_.received, "received through shared-memory rings");
-}
-
 }  // namespace longshore::mpi

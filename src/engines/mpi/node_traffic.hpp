@@ -17,6 +17,10 @@ struct NodeWork {
   };
   struct Bytes {
     Index local = 0, pulled = 0, pushed = 0, sent = 0, received = 0;
+    void add(const Bytes& other) {
+      local += other.local, pulled += other.pulled, pushed += other.pushed;
+      sent += other.sent, received += other.received;
+    }
   };
   std::vector<Task> tasks;  ///< in the order in which they are best run
   std::vector<RingSender> senders;
@@ -50,7 +54,7 @@ class NodeTraffic {
   /// Of the rings alone.
   Index staging_bytes() const { return control_ ? control_->ring_bytes() : 0; }
   Index workspace_bytes() const { return workspace_bytes_; }
-  void describe(std::string& text) const;
+  const NodeWork::Bytes& bytes() const { return bytes_; }
 
  private:
   /// A process of the node whose arrays this process's tasks touch.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <iterator>
 #include <limits>
 #include <mutex>
 #include <thread>
@@ -28,10 +29,12 @@ int available_processors() {
   return std::max(int(std::thread::hardware_concurrency()), 1);
 }
 
-/// Threads that run one list of tasks each time they are told to, the caller of `finish` helping.
+/// Threads that run one list of tasks each time they are told to, the caller of `finish` helping. Its stages end at
+/// `ends`: whoever is done with the last task of one opens the next.
 class ThreadPool {
  public:
-  ThreadPool(const std::vector<CopyTask>& tasks, int helpers) : tasks_(tasks) {
+  ThreadPool(const std::vector<CopyTask>& tasks, std::vector<std::size_t> ends, int helpers)
+      : tasks_(tasks), ends_(std::move(ends)) {
     for (int i = 0; i < helpers; ++i) threads_.emplace_back([this] { serve(); });
   }
   ~ThreadPool() {
@@ -45,36 +48,52 @@ class ThreadPool {
   void begin() {
     {
       std::lock_guard lock(mutex_);
+      // A helper that wakes up late finds the end before it finds tasks, and takes none that is not open.
+      end_.store(0, std::memory_order_release);
+      next_.store(0, std::memory_order_release);
       left_.store(tasks_.size(), std::memory_order_relaxed);
-      next_.store(0,
-                  std::memory_order_release);  // last: a helper still leaving the round before may take a task at once
-      ++round_;
+      stage_ = 0;
+      open();
     }
     wake_.notify_all();
   }
   bool done() const { return left_.load(std::memory_order_acquire) == 0; }
-  /// Runs one task of this round; false when none is left to take.
+  /// Runs one task of this round; false when none can be taken.
   bool run_one() {
-    const std::size_t task = next_.fetch_add(1, std::memory_order_acq_rel);
-    if (task >= tasks_.size()) return false;
+    std::size_t task = next_.load(std::memory_order_acquire);
+    do {
+      if (task >= end_.load(std::memory_order_acquire)) return false;
+    } while (!next_.compare_exchange_weak(task, task + 1, std::memory_order_acq_rel, std::memory_order_acquire));
     tasks_[task].run();
-    if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    const std::size_t left = left_.fetch_sub(1, std::memory_order_acq_rel) - 1;
+    if (left + end_.load(std::memory_order_acquire) == tasks_.size()) {
       std::lock_guard lock(mutex_);
-      finished_.notify_all();
+      if (left > 0) open();
+      wake_.notify_all(), finished_.notify_all();
     }
     return true;
   }
   void finish() {
-    while (run_one()) {
+    while (true) {
+      while (run_one()) {
+      }
+      // The helpers' last tasks are short: to be woken up would often take longer.
+      for (int i = 0; i < patient_looks && !done() && !any(); ++i) relax();
+      std::unique_lock lock(mutex_);
+      finished_.wait(lock, [this] { return any() || (done() && busy_ == 0); });
+      if (done() && busy_ == 0) return;
     }
-    // The helpers' last tasks are short: to be woken up would often take longer.
-    for (int i = 0; i < patient_looks && !done(); ++i) relax();
-    std::unique_lock lock(mutex_);
-    finished_.wait(lock, [this] { return done() && busy_ == 0; });
   }
   std::size_t helpers() const { return threads_.size(); }
 
  private:
+  bool any() const { return next_.load(std::memory_order_acquire) < end_.load(std::memory_order_acquire); }
+  /// The next stage. Under the lock.
+  void open() {
+    if (stage_ == ends_.size()) return;
+    end_.store(ends_[stage_++], std::memory_order_release);
+    ++round_;
+  }
   void serve() {
     std::uint64_t seen = 0;
     std::unique_lock lock(mutex_);
@@ -92,27 +111,37 @@ class ThreadPool {
   }
 
   const std::vector<CopyTask>& tasks_;
+  const std::vector<std::size_t> ends_;  ///< ascending, each once
   std::vector<std::thread> threads_;
   std::mutex mutex_;
   std::condition_variable wake_, finished_;
-  std::atomic<std::size_t> next_{0}, left_{0};
+  std::atomic<std::size_t> next_{0}, end_{0}, left_{0};  ///< those before the end of the open stage may be taken
+  std::size_t stage_ = 0;                                ///< the next to be opened
   std::uint64_t round_ = 0;
-  int busy_ = 0;  ///< helpers inside a round: none may touch `next_` when the next round begins
+  int busy_ = 0;  ///< helpers inside a round: none may touch `next_` when the next move begins
   bool leaving_ = false;
 };
 
 class TasksMover final : public Mover {
  public:
-  TasksMover(std::vector<CopyTask> tasks, int threads, const MoveOptions& options, std::vector<BoundMemory> memory,
-             Index shared_workspace_bytes)
-      : Mover(std::move(memory)), tasks_(std::move(tasks)), workspace_(shared_workspace_bytes) {
+  TasksMover(std::vector<std::vector<CopyTask>> stages, int threads, const MoveOptions& options,
+             std::vector<BoundMemory> memory, Index shared_workspace_bytes)
+      : Mover(std::move(memory)), workspace_(shared_workspace_bytes) {
+    std::vector<std::size_t> ends;
+    for (auto& stage : stages) {
+      if (stage.empty()) continue;
+      widest_ = std::max(widest_, stage.size());
+      std::move(stage.begin(), stage.end(), std::back_inserter(tasks_));
+      ends.push_back(tasks_.size());
+    }
+    stages_ = ends.size();
     for (const auto& task : tasks_) moved_ += task.bytes, workspace_ += task.workspace_bytes();
     if (options.max_mem > 0 && workspace_ > options.max_mem)
       throw Error(ErrorKind::memory_limit, "this move needs " + std::to_string(workspace_) +
                                                " bytes beyond its arrays, " + "max_mem allows " +
                                                std::to_string(options.max_mem) + "; allow at least that much");
-    const auto helpers = moved_ < least_threaded_bytes ? 0 : std::min<Index>(threads, Index(tasks_.size())) - 1;
-    pool_ = std::make_unique<ThreadPool>(tasks_, int(std::max<Index>(helpers, 0)));
+    const auto helpers = moved_ < least_threaded_bytes ? 0 : std::min<Index>(threads, Index(widest_)) - 1;
+    pool_ = std::make_unique<ThreadPool>(tasks_, std::move(ends), int(std::max<Index>(helpers, 0)));
   }
   ~TasksMover() override {
     if (under_way()) pool_->finish();
@@ -122,7 +151,8 @@ class TasksMover final : public Mover {
   Index moved_bytes() const override { return moved_; }
   std::string describe() const override {
     std::string text = "threads engine, " + std::to_string(pool_->helpers() + 1) + " threads, " +
-                       std::to_string(tasks_.size()) + " tasks";
+                       std::to_string(tasks_.size()) + " tasks" +
+                       (stages_ > 1 ? " in " + std::to_string(stages_) + " phases, a dimension at a time" : "");
     std::vector<std::pair<std::string, Index>> kinds;
     for (const auto& task : tasks_) {
       const auto words = task.describe();
@@ -148,6 +178,7 @@ class TasksMover final : public Mover {
   void finish() override { pool_->finish(); }
 
   std::vector<CopyTask> tasks_;
+  std::size_t stages_ = 0, widest_ = 0;  ///< tasks of a stage at most
   Index moved_ = 0, workspace_;
   std::unique_ptr<ThreadPool> pool_;
 };
@@ -169,9 +200,10 @@ Index task_bytes(Index total, int threads) {
   return std::max<Index>(total / (threads * tasks_per_thread), least_threaded_bytes / 2);
 }
 
-std::unique_ptr<Mover> make_tasks_mover(std::vector<CopyTask> tasks, int threads, const MoveOptions& options,
-                                        std::vector<BoundMemory> memory, Index shared_workspace_bytes) {
-  return std::make_unique<TasksMover>(std::move(tasks), threads, options, std::move(memory), shared_workspace_bytes);
+std::unique_ptr<Mover> make_tasks_mover(std::vector<std::vector<CopyTask>> stages, int threads,
+                                        const MoveOptions& options, std::vector<BoundMemory> memory,
+                                        Index shared_workspace_bytes) {
+  return std::make_unique<TasksMover>(std::move(stages), threads, options, std::move(memory), shared_workspace_bytes);
 }
 
 }  // namespace longshore

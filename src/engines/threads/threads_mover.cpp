@@ -21,39 +21,36 @@ std::vector<Part> parts_of(std::vector<LocalArray> arrays, const Layout& layout,
 }  // namespace
 
 std::unique_ptr<Mover> bind_threads(const std::vector<Field>& fields, const MoveOptions& options) {
-  const Holders one_process{.wrap = true, .world = "the process", .checked = options.checked};
+  const auto stages = stages_of(fields, options.checked, options.max_mem > 0);
   // Combining transfers that meet in a point keep the plan's order, so that results do not depend on the threads.
   int threads = threads_of(options);
   Apart apart;
-  Index total = 0, programs = 0;
-  std::vector<Share*> resolved;
-  for (const auto& field : fields) {
-    auto& share = field.share();
-    share.check(one_process, 0);
-    share.resolve(resolved);
-    resolved.push_back(&share);
-    share.add_to(apart);
-    total = checked_add(total, moved_bytes(share.transfers()));
-    if (share.in_order()) threads = 1;
-  }
+  resolve(stages, {.wrap = true, .world = "the process", .checked = options.checked}, 0, apart);
   apart.check();
+  Index total = 0, programs = 0;
+  for (const auto& stage : stages)
+    for (const auto& share : stage) {
+      total = checked_add(total, moved_bytes(share->transfers()));
+      if (share->in_order()) threads = 1;
+    }
 
-  std::vector<CopyTask> tasks;
+  std::vector<std::vector<CopyTask>> tasks(stages.size());
   std::vector<BoundMemory> memory;
   CheckedTransfers checked;
-  for (const auto& field : fields) {
-    auto& share = field.share();
-    std::vector<const Transfer*> transfers;
-    for (const auto& transfer : share.transfers().local) transfers.push_back(&transfer);
-    auto seen = [&share](const Transfer& transfer) {
-      return Seen{share.data(Side::source, transfer), share.data(Side::destination, transfer)};
-    };
-    for (auto& task : share.copies(transfers, seen, share.direction(), task_bytes(total, threads)))
-      tasks.push_back(std::move(task));
-    for (auto& bound : share.memory()) memory.push_back(std::move(bound));
-    programs = checked_add(programs, share.programs_bytes());
-    if (options.checked) checked.add(share);
-  }
+  for (std::size_t k = 0; k < stages.size(); ++k)
+    for (const auto& share : stages[k]) {
+      std::vector<const Transfer*> transfers;
+      for (const auto& transfer : share->transfers().local) transfers.push_back(&transfer);
+      auto seen = [&share](const Transfer& transfer) {
+        return Seen{share->data(Side::source, transfer), share->data(Side::destination, transfer)};
+      };
+      for (auto& task : share->copies(transfers, seen, share->direction(), task_bytes(total, threads)))
+        tasks[k].push_back(std::move(task));
+      programs = checked_add(programs, share->programs_bytes());
+      if (k > 0) continue;
+      for (auto& bound : share->memory()) memory.push_back(std::move(bound));
+      if (options.checked) checked.add(*share);
+    }
   auto mover = make_tasks_mover(std::move(tasks), threads, options, std::move(memory), programs);
   if (options.proxy) mover = make_proxy_mover(std::move(mover));
   if (options.checked) mover = make_checked_mover(std::move(mover), std::move(checked));
@@ -69,7 +66,9 @@ std::unique_ptr<Mover> bind_threads(const MotionPlan& plan, std::vector<LocalArr
 
 std::unique_ptr<Mover> bind_threads(const BlockPlan& plan, XArray source, XArray destination,
                                     const MoveOptions& options) {
-  return bind_threads({Field(plan, std::move(source), std::move(destination), options.update, options.visit)}, options);
+  return bind_threads(
+      {Field(plan, std::move(source), std::move(destination), options.update, options.visit, {}, options.phases)},
+      options);
 }
 
 }  // namespace longshore
