@@ -75,12 +75,6 @@ class BlockShare final : public Share {
   }
 
   const void* plan() const override { return &plan_; }
-  bool agrees(const Share& other) const override {
-    const auto* one = dynamic_cast<const BlockShare*>(&other);
-    return one && update_.same_kind(one->update_) && visit_ == one->visit_ && phases_ == one->phases_ &&
-           element_ == one->element_ && format(Side::source) == one->format(Side::source) &&
-           format(Side::destination) == one->format(Side::destination) && is_endogenous() == one->is_endogenous();
-  }
 
   void check(const Holders& holders, int me) override {
     holders_ = holders, me_ = me;
@@ -236,15 +230,13 @@ class BlockShare final : public Share {
   Index programs_bytes() const override { return first_ && resolved_ ? resolved_->copies.workspace_bytes() : 0; }
 
  private:
-  std::uint64_t plan_digest() const override {
-    Digest digest(plan_.digest());
+  std::uint64_t plan_digest() const override { return plan_.digest(); }
+  void mix_arrays(Digest& digest) const override {
     digest.mix(std::array{Index(is_endogenous()), Index(visit_), Index(phases_)});
     for (const auto side : {Side::source, Side::destination}) {
-      const auto& array = format(side);
-      digest.mix(std::array{array.element_bytes, Index(array.order)});
-      for (std::size_t d = 0; d < array.ghost.dims(); ++d) digest.mix(std::uint64_t(array.ghost[d]));
+      digest.mix(std::array{format(side).element_bytes, Index(format(side).order)});
+      for (const Index width : format(side).ghost) digest.mix(std::uint64_t(width));
     }
-    return digest.value();
   }
   const std::vector<XArray>& arrays(Side side) const {
     return side == Side::source || destinations_.empty() ? sources_ : destinations_;

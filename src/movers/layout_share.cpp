@@ -30,10 +30,6 @@ class LayoutShare final : public Share {
 
   Facts facts() const override { return layout_facts(plan_, update_, element_); }
   const void* plan() const override { return &plan_; }
-  bool agrees(const Share& other) const override {
-    const auto* one = dynamic_cast<const LayoutShare*>(&other);
-    return one && update_.same_kind(one->update_) && element_ == one->element_;
-  }
 
   void check(const Holders& holders, int me) override {
     holders_ = holders, me_ = me;
@@ -50,15 +46,19 @@ class LayoutShare final : public Share {
   void resolve(std::span<Share* const> before) override {
     for (auto* share : before)
       if (const auto* other = dynamic_cast<const LayoutShare*>(share); other && alike(*other)) {
-        transfers_ = other->transfers_;
+        transfers_ = other->transfers_, motions_ = other->motions_;
         return;
       }
     Transfers found;
+    std::vector<Motion> motions;
     auto add = [&](std::vector<Transfer>& list, const Motion& motion, int peer) {
-      list.push_back({peer, motion.source, motion.destination, checked_mul(motion.elements, element_bytes_)});
+      if (motions.size() == std::numeric_limits<std::uint32_t>::max())
+        throw Error(ErrorKind::memory_limit, "a process can take part in 2^32 motions at most");
+      list.push_back({peer, motion.source, motion.destination, checked_mul(motion.elements, element_bytes_),
+                      std::uint32_t(motions.size())});
+      motions.push_back(motion);
     };
-    const bool alone = holders_.wrap && holders_.processes == 1;  // there is nobody to send to
-    if (!alone && (holders_.here.empty() || holders_.checked))
+    if (holders_.here.empty() ? holders_.processes > 1 || !holders_.wrap : holders_.checked)  // else nobody asks
       for (const auto& part : sources_)
         plan_.for_each_send(part.rank, [&](const Motion& motion) {
           if (const int peer = holders_.of(motion.destination); peer != me_) add(found.outgoing, motion, peer);
@@ -71,8 +71,10 @@ class LayoutShare final : public Share {
     auto key = [](const Transfer& t) { return std::tuple(t.peer, t.source, t.destination); };
     for (auto* list : {&found.outgoing, &found.incoming})
       std::stable_sort(list->begin(), list->end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
+    motions_ = std::make_shared<const std::vector<Motion>>(std::move(motions));
     transfers_ = std::make_shared<const Transfers>(std::move(found));
   }
+  void forget() override { transfers_.reset(), motions_.reset(); }
   Direction direction() const override { return preferred_direction(plan_); }
 
   void add_to(Apart& apart) const override {
@@ -121,13 +123,10 @@ class LayoutShare final : public Share {
       }
       return tasks;
     }
-    std::vector<Motion> given;
-    given.reserve(transfers.size());
     std::vector<VisibleMotion> motions;
     for (const Transfer* transfer : transfers) {
       const auto [source, destination] = seen(*transfer);
-      given.push_back(motion(*transfer));
-      motions.push_back({&given.back(), source, destination});
+      motions.push_back({&(*motions_)[transfer->number], source, destination});
     }
     tasks = copy_tasks(plan_, motions, direction, {update_.combine(), task_bytes});
     for (auto& task : tasks) {
@@ -165,12 +164,7 @@ class LayoutShare final : public Share {
 
  private:
   std::uint64_t plan_digest() const override { return plan_.digest(); }
-  Motion motion(const Transfer& transfer) const {
-    auto at = [](const Layout& layout, Index rank) { return layout.owner_coordinates(*layout.process_of(rank)); };
-    return {transfer.source, transfer.destination, transfer.bytes / element_bytes_, at(plan_.source(), transfer.source),
-            at(plan_.destination(), transfer.destination)};
-  }
-  LoopNest relation(const Transfer& transfer) const { return plan_.relation(motion(transfer)); }
+  LoopNest relation(const Transfer& transfer) const { return plan_.relation((*motions_)[transfer.number]); }
   AddressRelation reducing(const Transfer& transfer) const {
     return AddressRelation(relation(transfer), update_.reduction());
   }
@@ -231,6 +225,7 @@ class LayoutShare final : public Share {
 
   const MotionPlan& plan_;
   std::vector<Part> sources_, destinations_;  ///< by ranks
+  std::shared_ptr<const std::vector<Motion>> motions_;
 };
 
 }  // namespace

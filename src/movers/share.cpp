@@ -7,8 +7,9 @@
 
 namespace longshore {
 
-std::uint64_t Share::digest() const {
-  Digest digest(plan_digest());
+std::uint64_t Share::digest(std::uint64_t plan) const {
+  Digest digest(plan);
+  mix_arrays(digest);
   digest.mix(std::uint64_t(element_bytes_)), digest.mix(element_);
   const Combine& combine = update_.combine();
   const Reduction& reduction = update_.reduction();

@@ -19,6 +19,7 @@
 
 namespace longshore {
 
+class Digest;
 class Share;
 
 /// Which process of how many holds what belongs to a rank: the one of the same number, or rank modulo the number.
@@ -92,11 +93,12 @@ class Share {
 
   // --- what was given, to be compared between the ranks
 
-  std::uint64_t digest() const;
+  std::uint64_t digest() const { return digest(plan_digest()); }
+  /// The same where the plan's is known: many may have one, which its address tells.
+  std::uint64_t digest(std::uint64_t plan) const;
+  virtual const void* plan() const = 0;
+  virtual std::uint64_t plan_digest() const = 0;
   virtual Facts facts() const = 0;
-  virtual const void* plan() const = 0;  ///< by its address: many may have one
-  /// Whether two of equal plans have equal facts, told without making them.
-  virtual bool agrees(const Share& other) const = 0;
   Index element_bytes() const { return element_bytes_; }
   const Update& update() const { return update_; }
 
@@ -151,8 +153,6 @@ class Share {
   virtual Index programs_bytes() const { return 0; }
 
  protected:
-  /// The digest of the plan, and of what its arrays are like.
-  virtual std::uint64_t plan_digest() const = 0;
   Share(Index element_bytes, Update update, std::string element)
       : element_bytes_(element_bytes), update_(std::move(update)), element_(std::move(element)) {}
 
@@ -162,6 +162,9 @@ class Share {
   Holders holders_;
   int me_ = 0;
   std::shared_ptr<const Transfers> transfers_;  ///< null: not resolved yet
+
+ private:
+  virtual void mix_arrays(Digest&) const {}  ///< what arrays are like, where the plan does not say it
 };
 
 /// What the fields of one bind are, in words.

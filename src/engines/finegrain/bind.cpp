@@ -1,8 +1,10 @@
 /// bind(): all ranks call it, one of them compares what they bring and makes the movers of all.
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <unordered_map>
 
+#include "core/digest.hpp"
 #include "core/disagreement.hpp"
 #include "engines/finegrain/move.hpp"
 #include "movers/checked_mover.hpp"
@@ -38,19 +40,8 @@ class SumMessages final : public SumsExchange {
   std::vector<std::uint64_t> sums_;
 };
 
-/// Whether plans are equal; of each, the digest is made once: many ranks may bring the same one.
-class Digests {
- public:
-  std::uint64_t of(const Share& share) {
-    const auto [place, fresh] = known_.try_emplace(share.plan());
-    if (fresh) place->second = share.digest();
-    return place->second;
-  }
-  bool same(const Share& a, const Share& b) { return a.plan() == b.plan() || of(a) == of(b); }
-
- private:
-  std::unordered_map<const void*, std::uint64_t> known_;
-};
+/// The digests of plans, each made once: many ranks may bring the same one.
+using Digests = std::unordered_map<const void*, std::uint64_t>;
 
 /// A rank at a bind().
 class Binding final : public Arrival {
@@ -94,19 +85,26 @@ class Binding final : public Arrival {
     facts.push_back({"checked", options_.checked ? "true" : "false"});
     return facts;
   }
-  bool agrees(const Binding& other, Digests& digests) const {
-    return options_.checked == other.options_.checked && options_.placement == other.options_.placement &&
-           std::equal(shares_.begin(), shares_.end(), other.shares_.begin(), other.shares_.end(),
-                      [&](const Share* a, const Share* b) { return a->agrees(*b) && digests.same(*a, *b); });
+  /// Of what the facts tell.
+  std::uint64_t digest(Digests& plans) const {
+    Digest digest;
+    for (const auto* share : shares_) {
+      const auto [plan, fresh] = plans.try_emplace(share->plan());
+      if (fresh) plan->second = share->plan_digest();
+      digest.mix(share->digest(plan->second));
+    }
+    digest.mix(std::array{Index(options_.placement), Index(options_.checked)});
+    return digest.value();
   }
   static void compare(const All& all) {
-    Digests digests;
+    Digests plans;
+    const std::uint64_t first = all[0]->digest(plans);
     for (const auto* one : all)
-      if (!one->agrees(*all[0], digests))
+      if (one->digest(plans) != first)
         throw_disagreement(Index(all.size()), [&](Index rank) {
           const auto& said = *all[std::size_t(rank)];
           Facts facts = said.facts();
-          for (const auto* share : said.shares_) facts.push_back({digest_fact, std::to_string(digests.of(*share))});
+          facts.push_back({digest_fact, std::to_string(said.digest(plans))});
           return facts_text(facts);
         });
   }
