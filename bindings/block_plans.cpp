@@ -85,8 +85,9 @@ several fields, moved together. Without `comm` all blocks are in this process an
 owners are its ranks, and every rank gives the arrays of its own blocks: XArrays made with the same `comm` move fastest.
 With placement="wrap", process p has the blocks of all ranks r with r % size == p, and gives mappings from rank.
 
-Points of regions of different shape are visited in column-major order on both sides, or with order="C" in row-major
-order, which is also the faster way for arrays of your own that lie so. All other options are those of
+Points of regions of different shape are paired in the order in which both sides are visited: `visit`, "C" for the last
+index fastest or "F" for the first; None: the memory order of XArrays where both have the same one, else "C". For arrays
+of your own it is also the memory order that is the fastest. All other options are those of
 `MotionPlan.bind`: what is done where it writes (`alpha`, `beta`, `conjugate`; `reduce`), `max_mem`, `proxy`, `checked`,
 and how messages travel.
 
@@ -139,8 +140,8 @@ void bind_block_plans(nb::module_& module) {
   nb::class_<BlockMotion>(
       module, "BlockMotion",
       "One copy: the points of a region of a source block to those of a region of a destination block. The "
-      "two may have different shapes, and are visited in the same order: column-major, unless bind() is told "
-      "otherwise. With `axes` point p goes where p[axes[d]] is coordinate d, as in NumPy's transpose. Or "
+      "two may have different shapes, and are visited in the same order (bind()'s `visit`). With `axes` point p goes "
+      "where p[axes[d]] is coordinate d, as in NumPy's transpose. Or "
       "lists: each point of `source_points` goes to the one of `destination_points` in the same place.")
       .def_ro("source", &BlockMotion::source, "Which block of the source floor plan.")
       .def_ro("destination", &BlockMotion::destination, "Which block of the destination floor plan.")
@@ -405,14 +406,14 @@ void bind_block_plans(nb::module_& module) {
             return nb::module_::import_("longshore._bind").attr("bind_blocks")(self, source, destination, **options);
           },
           nb::arg("source").none(), nb::arg("destination") = nb::none(), nb::arg("options"), bind_doc,
-          nb::sig(
-              "def bind(self, source: object, destination: object | None = None, *, comm: object | None = None, "
-              "ghost: int | Sequence[int] | None = None, destination_ghost: int | Sequence[int] | None = None, "
-              "order: str = 'F', threads: int | None = None, max_mem: int | str | None = None, alpha: object | None "
-              "= None, beta: object | None = None, conjugate: bool = False, reduce: str | None = None, proxy: bool "
-              "= False, checked: bool = False, placement: str | None = None, node: str | None = None, aggregate: "
-              "bool | None = None, packet_bytes: int | str | None = None, preallocate: bool | None = None, "
-              "exchange: str | None = None) -> Mover"))
+          nb::sig("def bind(self, source: object, destination: object | None = None, *, comm: object | None = None, "
+                  "ghost: int | Sequence[int] | None = None, destination_ghost: int | Sequence[int] | None = None, "
+                  "visit: str | None = None, threads: int | None = None, max_mem: int | str | None = None, alpha: "
+                  "object | None "
+                  "= None, beta: object | None = None, conjugate: bool = False, reduce: str | None = None, proxy: bool "
+                  "= False, checked: bool = False, placement: str | None = None, node: str | None = None, aggregate: "
+                  "bool | None = None, packet_bytes: int | str | None = None, preallocate: bool | None = None, "
+                  "exchange: str | None = None) -> Mover"))
       .def_prop_ro("digest", &BlockPlan::digest,
                    "64 bits that agree on all machines for equal plans, whosever motions they hold.")
       .def_prop_ro("workspace_bytes", &BlockPlan::workspace_bytes,

@@ -20,11 +20,12 @@ void bind_finegrain(nb::module_& module) {
   module.def(
       "finegrain_move",
       [](const BlockPlan& plan, const XArray& source, const XArray& destination, ElementType type,
-         const std::string& reduce, const std::string& order, bool checked, std::uint64_t seed, Index rounds,
-         Index stack_bytes, Index max_mem) {
+         const std::string& reduce, const std::optional<std::string>& visit, bool checked, std::uint64_t seed,
+         Index rounds, Index stack_bytes, Index max_mem) {
         MoveOptions options;
         if (!reduce.empty()) options.update = Reduction(type, reduce_op(reduce));
-        options.visit = to_order(order), options.checked = checked, options.max_mem = max_mem;
+        if (visit) options.visit = to_order(*visit);
+        options.checked = checked, options.max_mem = max_mem;
         const Index ranks = std::max<Index>(1, plan.world_size());
         finegrain::Statistics statistics;
         Index bytes = 0;
@@ -52,9 +53,9 @@ void bind_finegrain(nb::module_& module) {
         told["bind_s"] = *bind_s, told["move_s"] = *move_s;
         return told;
       },
-      nb::arg("plan"), nb::arg("source"), nb::arg("destination"), nb::arg("type"), nb::arg("reduce"), nb::arg("order"),
-      nb::arg("checked"), nb::arg("seed"), nb::arg("rounds"), nb::arg("stack_bytes"), nb::arg("max_mem"),
-      "What longshore.finegrain.move does.");
+      nb::arg("plan"), nb::arg("source"), nb::arg("destination"), nb::arg("type"), nb::arg("reduce"),
+      nb::arg("visit").none(), nb::arg("checked"), nb::arg("seed"), nb::arg("rounds"), nb::arg("stack_bytes"),
+      nb::arg("max_mem"), "What longshore.finegrain.move does.");
 }
 
 }  // namespace longshore::python

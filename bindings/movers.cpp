@@ -153,12 +153,12 @@ void bind_movers(nb::module_& module) {
       .def(
           "__init__",
           [](Field* self, const BlockPlan& plan, std::vector<XArray> sources, std::vector<XArray> destinations,
-             const Update& update, std::string element, const std::string& order) {
-            new (self)
-                Field(plan, std::move(sources), std::move(destinations), update, to_order(order), std::move(element));
+             const Update& update, std::string element, const std::optional<std::string>& visit) {
+            new (self) Field(plan, std::move(sources), std::move(destinations), update,
+                             visit ? std::optional(to_order(*visit)) : std::nullopt, std::move(element));
           },
           nb::arg("plan"), nb::arg("sources"), nb::arg("destinations"), nb::arg("update"), nb::arg("element"),
-          nb::arg("order"), nb::keep_alive<1, 2>());
+          nb::arg("visit").none(), nb::keep_alive<1, 2>());
 
   nb::class_<Mover>(
       module, "Mover",

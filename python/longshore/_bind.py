@@ -28,7 +28,7 @@ class _Spec(NamedTuple):
     beta: Any = None
     conjugate: Any = False
     reduce: Any = None
-    order: Any = "F"
+    visit: Any = None
     ghost: Any = None
     destination_ghost: Any = None
 
@@ -62,7 +62,7 @@ def bind_blocks(
     comm: Any = None,
     ghost: int | Sequence[int] | None = None,
     destination_ghost: int | Sequence[int] | None = None,
-    order: str = "F",
+    visit: str | None = None,
     alpha: Any = None,
     beta: Any = None,
     conjugate: bool = False,
@@ -79,7 +79,7 @@ def bind_blocks(
     exchange: str | None = None,
 ) -> _core.Mover:
     """What `BlockPlan.bind` does."""
-    own = {"alpha": alpha, "beta": beta, "conjugate": conjugate, "reduce": reduce, "order": order}
+    own = {"alpha": alpha, "beta": beta, "conjugate": conjugate, "reduce": reduce, "visit": visit}
     own.update(ghost=ghost, destination_ghost=destination_ghost)
     ways = {
         "threads": threads,
@@ -115,7 +115,7 @@ def bind_together(
     `comm`.
 
     Each field is (plan, source, destination), (plan, source) for an endogenous copy of blocks, and may end with a
-    mapping of its own `alpha`, `beta`, `conjugate`, `reduce`, `order`, `ghost` and `destination_ghost`. What these and
+    mapping of its own `alpha`, `beta`, `conjugate`, `reduce`, `visit`, `ghost` and `destination_ghost`. What these and
     the options of all mean, and what is raised, is told with `MotionPlan.bind` and `BlockPlan.bind`.
 
     >>> rows, columns = Layout("(BLOCK, *) on 2", (4, 4)), Layout("(*, BLOCK) on 2", (4, 4))
@@ -291,8 +291,8 @@ def _field(spec: _Spec, rank: int | None, wrap: bool, dtype: np.dtype) -> _core.
             )
         ]
         return _core.Field(spec.plan, source, destination, update, element)
-    visit = one_of(spec.order, "order", ("C", "F"))
-    return _core.Field(spec.plan, *_grids_of_sides(spec, rank, wrap, dtype, visit), update, element, visit)
+    visit = None if spec.visit is None else one_of(spec.visit, "visit", ("C", "F"))
+    return _core.Field(spec.plan, *_grids_of_sides(spec, rank, wrap, dtype, visit or "C"), update, element, visit)
 
 
 @functools.lru_cache(256)  # NumPy takes several microseconds to put one together

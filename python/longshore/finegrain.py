@@ -30,7 +30,7 @@ def move(
     *,
     seed: int = 0,
     reduce: str | None = None,
-    order: str = "F",
+    visit: str | None = None,
     checked: bool = False,
     rounds: int = 1,
     stack_bytes: int | str = "64KiB",
@@ -41,7 +41,7 @@ def move(
     `source` and `destination` are XArrays with storage for all blocks; without a destination the source is the
     destination too, as in a halo update. `seed`: whose turn it is; 0 for one after the other. `rounds`: how
     often the plan is carried out; it is bound once. `stack_bytes`: a rank's stack, of which memory is taken for
-    what is touched. `max_mem`: what a rank may hold beyond its arrays. `reduce`, `order` and `checked` are
+    what is touched. `max_mem`: what a rank may hold beyond its arrays. `reduce`, `visit` and `checked` are
     those of `BlockPlan.bind`, and so is what is raised; an error names the rank, DeadlockError who waits for
     whom. Raises ArgumentError in builds without Boost.Context.
 
@@ -77,7 +77,7 @@ def move(
         destination._grids,
         kind,
         reduce or "",
-        order,
+        visit,
         checked,
         seed,
         rounds,

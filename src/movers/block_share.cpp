@@ -23,14 +23,14 @@ constexpr Index eager = Index{2} << 20;
 class BlockShare final : public Share {
  public:
   BlockShare(const BlockPlan& plan, std::vector<XArray> sources, std::vector<XArray> destinations, Update update,
-             Order visit, std::string element)
+             std::optional<Order> visit, std::string element)
       : Share(sources.empty() ? 1 : sources[0].element_bytes(), std::move(update), std::move(element)),
         plan_(plan),
         sources_(std::move(sources)),
-        destinations_(std::move(destinations)),
-        visit_(visit) {
+        destinations_(std::move(destinations)) {
     if (sources_.empty()) sources_.emplace_back();
     if (destinations_.empty()) destinations_.emplace_back();
+    visit_ = visiting_order(visit, sources_[0], destinations_[0]);
   }
 
   Facts facts(bool lists) const override {
@@ -377,7 +377,7 @@ class BlockShare final : public Share {
 
   const BlockPlan& plan_;
   std::vector<XArray> sources_, destinations_;
-  Order visit_;
+  Order visit_ = Order::C;
   bool endogenous_ = false;
   Holders holders_;
   int me_ = 0;
@@ -391,12 +391,18 @@ class BlockShare final : public Share {
 
 }  // namespace
 
+Order visiting_order(std::optional<Order> given, const XArray& source, const XArray& destination) {
+  const Order order = source.format().order;
+  return given.value_or(order == destination.format().order ? order : Order::C);
+}
+
 Field::Field(const BlockPlan& plan, std::vector<XArray> sources, std::vector<XArray> destinations, Update update,
-             Order visit, std::string element)
+             std::optional<Order> visit, std::string element)
     : share_(std::make_shared<BlockShare>(plan, std::move(sources), std::move(destinations), std::move(update), visit,
                                           std::move(element))) {}
 
-Field::Field(const BlockPlan& plan, XArray source, XArray destination, Update update, Order visit, std::string element)
+Field::Field(const BlockPlan& plan, XArray source, XArray destination, Update update, std::optional<Order> visit,
+             std::string element)
     : Field(plan, std::vector{std::move(source)}, std::vector{std::move(destination)}, std::move(update), visit,
             std::move(element)) {}
 

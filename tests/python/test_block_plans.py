@@ -29,7 +29,7 @@ def carry_out(plan, width, given, taken):
             motion.destination_region.slices(plan.destination[motion.destination].grow(width))
         ]
         from_ = given[motion.source][motion.source_region.slices(plan.source[motion.source].grow(width))]
-        to[...] = from_.ravel(order="F").reshape(to.shape, order="F")
+        to[...] = from_.ravel().reshape(to.shape)
 
 
 @settings(deadline=None)
@@ -329,6 +329,31 @@ def test_transposes_are_numpys(axes, ranks, others, order, back):
     plan.bind(have, want)()
     for region, array in zip(here, want):
         np.testing.assert_array_equal(array, turned[region.slices(here.bounding)])
+
+
+def test_points_are_paired_in_the_order_of_the_arrays():
+    here, there = (FloorPlan([Region.of_shape(shape)], [0]) for shape in ((3, 2), (2, 3)))
+    plan = BlockPlan(here, there)
+    plan.copy(there[0], 0, here[0], 0)
+    values = np.arange(6.0).reshape(3, 2)
+
+    def moved(source, destination, visit=None, **more):
+        u, v = (
+            ls.XArray(blocks, float, order=order) if order else blocks.empty(float)
+            for blocks, order in ((here, source), (there, destination))
+        )
+        u[0][...] = values
+        plan.bind(u, v, visit=visit, **more)()
+        if source and destination and ls.finegrain.available():
+            w = ls.XArray(there, float, order=destination)
+            ls.finegrain.move(plan, u, w, visit=visit)
+            np.testing.assert_array_equal(w[0], v[0])
+        return "F" if v[0][0, 1] == 4 else "C"
+
+    assert [moved(a, b) for a, b in ("CC", "FF", "CF", "FC", ("", ""), ("", "F"), ("C", ""))] == list("CFCCCCC")
+    assert [moved(a, b, visit) for a, b in ("CC", "FF", ("", "")) for visit in "CF"] == list("CFCFCF")
+    with pytest.raises(ls.ArgumentError, match="visit is 'Z'; it can be 'C' or 'F'"):
+        moved("C", "C", "Z")
 
 
 def test_axes_of_plans_and_floor_plans():

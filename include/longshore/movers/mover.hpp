@@ -40,10 +40,11 @@ struct Part {
 
 /// How plans are bound, to whatever engine.
 struct MoveOptions {
-  Update update;           ///< what is done where it writes; fields that have one of their own say so themselves
-  int threads = 0;         ///< of the `threads` engine; 0: as many as the process may run on
-  Index max_mem = 0;       ///< bytes the mover may hold beyond the arrays; 0: no bound
-  Order visit = Order::F;  ///< of blocks: the order in which points of regions of different shape are paired
+  Update update;      ///< what is done where it writes; fields that have one of their own say so themselves
+  int threads = 0;    ///< of the `threads` engine; 0: as many as the process may run on
+  Index max_mem = 0;  ///< bytes the mover may hold beyond the arrays; 0: no bound
+  /// Of blocks: the order in which points of regions of different shape are paired; see `visiting_order`.
+  std::optional<Order> visit;
   /// A thread of the mover's own carries the move out, from start() on: real overlap, for a core of its own.
   bool proxy = false;
   /// The safety-checking mode: sums over all that is read and written, at start() and in wait(), which
@@ -63,11 +64,11 @@ class Field {
   Field(const MotionPlan& plan, std::vector<Part> sources, std::vector<Part> destinations, Update update = {},
         std::string element = {});
   /// Where source and destination are the same array, it is an endogenous copy, as halos are.
-  Field(const BlockPlan& plan, XArray source, XArray destination, Update update = {}, Order visit = Order::F,
+  Field(const BlockPlan& plan, XArray source, XArray destination, Update update = {}, std::optional<Order> visit = {},
         std::string element = {});
   /// The same where a process has the blocks of several ranks: an array for each of them.
   Field(const BlockPlan& plan, std::vector<XArray> sources, std::vector<XArray> destinations, Update update = {},
-        Order visit = Order::F, std::string element = {});
+        std::optional<Order> visit = {}, std::string element = {});
   Share& share() const { return *share_; }
 
  private:
@@ -136,6 +137,9 @@ class Mover {
   std::atomic<const char*> call_ = nullptr;  ///< that a thread is in
 };
 
+/// In which order points of regions of different shape are paired: that which is given, else the memory order of both
+/// arrays, and C where they have different ones.
+Order visiting_order(std::optional<Order> given, const XArray& source, const XArray& destination);
 /// Checks one local array against the layout: shape, strides, protection, and that it holds
 /// memory where it must. Throws `Error(buffer)` or `Error(shape)` that names the rank, the
 /// dimension and both values. `what` is "source" or "destination".

@@ -336,7 +336,7 @@ def bind(
     ways: dict[str, Any] = (
         {"threads": threads} if comm is None else {"comm": comm, "preallocate": False, "max_mem": limit // 2 or None}
     )
-    ways["order"] = lies if writing else array.order  # the order in which memory is written: all regions agree in shape
+    ways["visit"] = lies if writing else array.order  # the order in which memory is written: all regions agree in shape
     windows = _bind_windows(pieces, ranks, blocks, array, where, lies, writing, ways)
     mover = FileMover(end, lies, windows, team, writing, proxy, force)
     needed = team.max(mover.workspace_bytes)

@@ -115,7 +115,7 @@ class BlockBinding final : public Binding<BlockBinding, BlockPlan> {
     auto mover = make_mover(move, rank_, bound_memory(source_, destination_, rank_));
     if (!options_.checked) return mover;
     CheckedTransfers transfers;
-    BlockCopies copies(options_.visit, source_.format().order, {});
+    BlockCopies copies(visit(), source_.format().order, {});
     std::vector<Index> to, from;
     auto message = [](Stretch stretch) { return stretch_message({std::move(stretch)}, true, {}); };
     for (const auto& motion : sends()) {
@@ -136,17 +136,18 @@ class BlockBinding final : public Binding<BlockBinding, BlockPlan> {
   friend Binding;
 
   bool endogenous() const { return source_.same_storage(destination_); }
+  Order visit() const { return visiting_order(options_.visit, source_, destination_); }
   bool combines() const { return options_.update.is_reduction(); }
   std::vector<BlockMotion> receives() const { return shares_ ? shares_->receives(rank_) : plan_.receives(rank_); }
   std::vector<BlockMotion> sends() const { return shares_ ? shares_->sends(rank_) : plan_.sends(rank_); }
 
   Facts facts() const {
-    return with_checked(block_facts(plan_, source_, destination_, options_.update, options_.visit, {}, true));
+    return with_checked(block_facts(plan_, source_, destination_, options_.update, visit(), {}, true));
   }
   bool agrees(const BlockBinding& other) const {
     return source_.format() == other.source_.format() && destination_.format() == other.destination_.format() &&
            endogenous() == other.endogenous() && options_.update.same_kind(other.options_.update) &&
-           options_.visit == other.options_.visit && options_.checked == other.options_.checked;
+           visit() == other.visit() && options_.checked == other.options_.checked;
   }
   void check(const All& all) const {
     check_options(options_);
@@ -220,7 +221,7 @@ class BlockBinding final : public Binding<BlockBinding, BlockPlan> {
       if (!update || !(update->reduction() == one->options_.update.reduction())) {
         if (copies) move.program_bytes += copies->workspace_bytes();
         update = &one->options_.update;
-        copies.emplace(one->options_.visit, one->source_.format().order, *update);
+        copies.emplace(one->visit(), one->source_.format().order, *update);
       }
       one->shares_ = shares, one->tag_ = tag;
       one->take_part(all, move, *copies);

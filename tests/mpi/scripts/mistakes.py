@@ -104,8 +104,8 @@ def binding_blocks():
         refused([("yes", name), (3, name), (None, name), (NOTHING, name)], right=False)
     for name in ("aggregate", "preallocate"):
         refused([("yes", name), (3, name), (NOTHING, name)])
-    name = "order"
-    refused([("X", "order"), (3, "order"), (None, "order"), (NOTHING, "order")], right="F")
+    name = "visit"
+    refused([("X", "visit"), (3, "visit"), (NOTHING, "visit")])
     name = "node"
     refused([("teleport", "teleport"), (3, "node"), (NOTHING, "node")])
     name = "packet_bytes"
@@ -129,7 +129,7 @@ def binding_blocks_otherwise():
 
     differ(lambda value: halo.bind(u, comm=WORLD, reduce=value), [("add",)], None)
     differ(lambda value: halo.bind(u, comm=WORLD, checked=value), [(True,)], False)
-    differ(lambda value: halo.bind(u, comm=WORLD, order=value), [("C",)], "F")
+    differ(lambda value: halo.bind(u, comm=WORLD, visit=value), [("F",)], None)
     differ(lambda value: halo.bind(u, comm=WORLD, node=value), [("ring",)], "auto")
     differ(lambda value: halo.bind(u, comm=WORLD, aggregate=value), [(False,)], True)
     differ(lambda value: halo.bind(u, comm=WORLD, packet_bytes=value), [(64,)], 0)
