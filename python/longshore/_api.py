@@ -306,7 +306,7 @@ def redistribute(
     return made[0][1]
 
 
-def empty(layout: Layout, dtype: Any, comm: Any = None, *, rank: int | None = None) -> Any:
+def empty(layout: Layout, dtype: Any, *, comm: Any = None, rank: int | None = None) -> Any:
     """Uninitialised local arrays as a layout wants them, where the engine moves them fastest.
 
     With an mpi4py communicator: this rank's local array, in memory that ranks of the same node can share (each

@@ -310,10 +310,10 @@ def create_comm(map: _core.RankMap, parent: Any, tag: int) -> Any:
     return _object_of(MPI, MPI.Intracomm(), module.create_communicator(map, comm, operator.index(tag)))
 
 
-def split(parent: Any, colour: int, key: int) -> _core.RankMap:
-    """`longshore.ranks.split`."""
+def split_ranks(parent: Any, colour: int, key: int) -> _core.RankMap:
+    """`longshore.ranks.split_ranks`."""
     module, comm = _open(parent)
-    return module.split(comm, number_or_none(colour), number_or_none(key))
+    return module.split_ranks(comm, number_or_none(colour), number_or_none(key))
 
 
 def number_or_none(value: Any, bits: int = 64) -> int | None:

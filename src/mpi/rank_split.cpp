@@ -67,7 +67,7 @@ class Split {
       colours.push_back(claim.colour), keys.push_back(claim.key);
     }
     deliveries_.assign(claims.size(), {0, 0, 0});
-    for (const auto& part : longshore::split(RankMap::whole(n_), colours, keys)) {
+    for (const auto& part : longshore::by_colour(RankMap::whole(n_), colours, keys)) {
       const auto members = part.members.to_vector();
       maps_.push_back({members[0], part.members.to_bytes()});
       const auto bytes = Index(maps_.back().bytes.size());

@@ -421,8 +421,8 @@ def not_collective():
 @check
 def virtual_communicators():
     numbers = [(NOTHING,), ("x",), (1.5,), (None,), (1 << 70,)]
-    each_rank(ls.LongshoreError, lambda value: ranks.split(WORLD, value, 0), numbers, right=0)
-    each_rank(ls.LongshoreError, lambda value: ranks.split(WORLD, 0, value), numbers, right=0)
+    each_rank(ls.LongshoreError, lambda value: ranks.split_ranks(WORLD, value, 0), numbers, right=0)
+    each_rank(ls.LongshoreError, lambda value: ranks.split_ranks(WORLD, 0, value), numbers, right=0)
     everybody = VirtualComm.over(WORLD)
     each_rank(ls.LongshoreError, lambda value: everybody.split(value), numbers, right=0)
     each_rank(ls.LongshoreError, lambda value: everybody.split(0, value), numbers, right=0)
