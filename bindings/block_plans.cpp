@@ -82,7 +82,8 @@ constexpr const char* bind_doc =
 destination the source is the destination too, as in a halo update (an endogenous copy). Tuples of such sides are
 several fields, moved together. Without `comm` all blocks are in this process and the threads engine moves them on
 `threads` threads (None: as many as the process may use). With an mpi4py communicator the call is collective, block
-owners are its ranks, and every rank gives the arrays of its own blocks: XArrays made with the same `comm` move fastest.
+owners are its ranks, and every rank gives the arrays of its own blocks. Those that lie in memory made with `comm`, by
+XArray or `longshore.empty`, and views of them, move fastest.
 With placement="wrap", process p has the blocks of all ranks r with r % size == p, and gives mappings from rank.
 
 Points of regions of different shape are paired in the order in which both sides are visited: `visit`, "C" for the last

@@ -131,15 +131,12 @@ void bind_movers(nb::module_& module) {
   nb::class_<Parts>(module, "Parts", "Arrays of one layout, for a Field.")
       .def(
           "__init__",
-          [](Parts* self, const nb::dict& arrays, const nb::dict& memory) {
+          [](Parts* self, const nb::dict& arrays) {
             new (self) Parts();
-            for (const auto& [rank, array] : arrays) {
+            for (const auto& [rank, array] : arrays)
               self->parts.push_back({nb::cast<Index>(rank), local_array(nb::borrow(array))});
-              if (memory.contains(rank)) self->parts.back().memory = nb::cast<std::shared_ptr<Memory>>(memory[rank]);
-            }
           },
-          nb::arg("arrays"), nb::arg("memory"),
-          "NumPy arrays by layout rank, and the Memory of those that lie in one.");
+          nb::arg("arrays"), "NumPy arrays by layout rank.");
 
   nb::class_<Field>(module, "Field", "A plan with the arrays of this process, to be bound, alone or with others.")
       .def(
@@ -184,9 +181,10 @@ void bind_movers(nb::module_& module) {
       .def_prop_ro("staging_bytes", &Mover::staging_bytes,
                    "Of these, the rings and buffers that data goes through: what `max_mem` bounds under MPI.")
       .def_prop_ro("moved_bytes", &Mover::moved_bytes, "Bytes one move writes into the destinations held here.")
-      .def_prop_ro("obstacle", &Mover::obstacle,
-                   "What makes data take a slower way than there might be, in words: that memory cannot be shared. "
-                   "Empty where nothing does.")
+      .def_prop_ro(
+          "obstacle", &Mover::obstacle,
+          "What makes data take a slower way than there might be, in words: that memory cannot be shared, or that "
+          "arrays lie in memory of one process alone, and what to do about it. Empty where nothing does.")
       .def_prop_ro("path", &Mover::describe, "Which way the data takes, in words.")
       .def("__repr__", [](const Mover& mover) { return "<longshore.Mover: " + mover.describe() + ">"; });
 

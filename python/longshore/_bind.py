@@ -260,18 +260,7 @@ def _parts(side: Any, layout: _core.Layout, dtype: np.dtype, rank: int | None, w
     else:
         arrays = {rank: _arrays.as_array(side)}
     _arrays.check_dtype(arrays, dtype, what)
-    if rank is None:
-        return _core.Parts(arrays, {})
-    return _core.Parts(arrays, {r: memory for r, a in arrays.items() if (memory := _memory(a)) is not None})
-
-
-def _memory(array: Any) -> Any:
-    """The Memory that an array lies in, if it was made here: the end of its chain of bases."""
-    while array is not None:
-        if isinstance(array, _core.Memory):
-            return array
-        array = array.obj if isinstance(array, memoryview) else getattr(array, "base", None)
-    return None
+    return _core.Parts(arrays)
 
 
 # --- arrays of blocks

@@ -47,6 +47,18 @@ class BlockShare final : public Share {
         return;
       }
     check_races(plan_, endogenous_, update_.is_reduction());
+    find_transfers();
+  }
+  void see(const std::vector<BlockElsewhere>& blocks) override {
+    for (const auto& [side, block, strides] : blocks)
+      if (holders_.of(this->blocks(side).owner(block)) != me_) strides_elsewhere_[{side, block}] = strides;
+    // Fields that are alike take for granted that blocks of others lie as those of the first: not this one.
+    if (!strides_elsewhere_.empty()) first_ = true, find_transfers();
+  }
+  bool in_order() const override { return update_.is_reduction(); }
+  Index eager_bytes() const override { return eager; }
+
+  void find_transfers() {
     auto resolved = std::make_shared<Resolved>(BlockCopies(visit_, format(Side::source).order, update_));
     auto& motions = resolved->motions;
     Transfers found;
@@ -86,8 +98,6 @@ class BlockShare final : public Share {
     resolved_ = std::move(resolved);
     transfers_ = std::make_shared<const Transfers>(std::move(found));
   }
-  bool in_order() const override { return update_.is_reduction(); }
-  Index eager_bytes() const override { return eager; }
 
   void add_to(Apart& apart) const override {
     auto add = [&](const std::vector<XArray>& arrays, const char* role) {
@@ -110,8 +120,19 @@ class BlockShare final : public Share {
   }
   std::vector<StorageMemory> storage(Side side) const override {
     std::vector<StorageMemory> memory;
-    for (const auto& array : arrays(side))
-      if (array.rank() && array.memory()) memory.push_back({*array.rank(), array.memory()->data(), array.memory()});
+    for (const auto& array : arrays(side)) {
+      if (!array.rank()) continue;
+      if (const auto all = array.memory()) {
+        memory.push_back({*array.rank(), StorageMemory::all, all->data(), {}, all->data(), all->bytes()});
+        continue;
+      }
+      for (std::size_t i = 0; i < array.grids().size(); ++i) {
+        const Grid& grid = array.grids()[i];
+        const auto [first, bytes] =
+            touched(grid.data, grid.region.shape().to_vector(), grid.strides, grid.element_bytes);
+        if (bytes > 0) memory.push_back({*array.rank(), array.owned()[i], grid.data, grid.strides, first, bytes});
+      }
+    }
     return memory;
   }
   std::byte* data(Side side, const Transfer& transfer) const override {
@@ -204,7 +225,7 @@ class BlockShare final : public Share {
     const Index* const bounds = &blocks(side).bounds()[std::size_t(block) * 2 * dims];
     const bool empty = !std::equal(bounds, bounds + dims, bounds + dims, std::less<>());
     const Point& ghost = format(side).ghost;
-    bool alike = grid.region.dims() == dims && grid.strides.size() == dims;
+    bool alike = grid.region.dims() == dims && grid.strides.size() == dims && strides_elsewhere_.empty();
     if (grid.region.dims() != dims) grid.region = Region(Point(dims), Point(dims));
     for (std::size_t d = 0; d < dims; ++d) {
       const Index width = empty ? 0 : ghost[d], before = grid.region.extent(d);
@@ -212,7 +233,11 @@ class BlockShare final : public Share {
       alike = alike && grid.region.extent(d) == before;
     }
     grid.element_bytes = element_bytes_;
-    if (!alike) grid.strides = dense_strides(grid.region.shape(), format(side).order, element_bytes_);
+    if (alike) return;
+    const auto own = strides_elsewhere_.find({side, block});
+    grid.strides = own == strides_elsewhere_.end()
+                       ? dense_strides(grid.region.shape(), format(side).order, element_bytes_)
+                       : own->second;
   }
   /// f(motion, from, to) for the motions of a part of the plan that this process takes part in.
   template <class Part, class F>
@@ -382,7 +407,8 @@ class BlockShare final : public Share {
   Holders holders_;
   int me_ = 0;
   std::shared_ptr<Resolved> resolved_;
-  bool first_ = true;  ///< of those that have it in common
+  bool first_ = true;                                                       ///< of those that have it in common
+  std::map<std::pair<Side, Index>, std::vector<Index>> strides_elsewhere_;  ///< of blocks that lie by themselves
   mutable std::vector<std::string> names_;
   using Places = std::map<std::pair<bool, Index>, GridPlaces>;
   mutable Places places_;

@@ -83,7 +83,12 @@ class LayoutShare final : public Share {
   std::vector<StorageMemory> storage(Side side) const override {
     std::vector<StorageMemory> memory;
     for (const auto& part : side == Side::source ? sources_ : destinations_)
-      memory.push_back({part.rank, part.array.data, part.memory});
+      memory.push_back({part.rank,
+                        StorageMemory::all,
+                        part.array.data,
+                        {},
+                        part.array.data,
+                        touched(part.array.data, part.array.shape, part.array.strides, element_bytes_).second});
     return memory;
   }
   std::byte* data(Side side, const Transfer& transfer) const override {
@@ -186,12 +191,6 @@ class LayoutShare final : public Share {
         continue;
       }
       check_local_array(part.array, layout, part.rank, element_bytes_, what);
-      if (part.memory) {
-        const Index bytes = checked_mul(layout.allocated_size(part.rank), element_bytes_);
-        const auto *first = part.memory->data(), *last = first + part.memory->bytes();
-        if (part.array.data < first || part.array.data > last || last - part.array.data < bytes)
-          throw Error(ErrorKind::buffer, "the " + name() + " does not lie in the shared segment it comes with");
-      }
       kept.push_back(std::move(part));
     }
     parts = std::move(kept);

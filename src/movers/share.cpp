@@ -22,6 +22,17 @@ std::uint64_t Share::digest() const {
   return digest.value();
 }
 
+std::pair<const std::byte*, Index> touched(const std::byte* data, std::span<const Index> shape,
+                                           std::span<const Index> strides, Index element_bytes) {
+  Index first = 0, last = element_bytes;
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    if (shape[d] == 0) return {data, 0};
+    const Index reach = checked_mul(shape[d] - 1, strides[d]);
+    (reach < 0 ? first : last) = checked_add(reach < 0 ? first : last, reach);
+  }
+  return {data + first, checked_sub(last, first)};
+}
+
 Index moved_bytes(const Transfers& transfers) {
   Index bytes = 0;
   for (const auto* list : {&transfers.incoming, &transfers.local})

@@ -52,11 +52,22 @@ struct StoragePlace {
   Index rank = 0, offset = 0;
 };
 
-/// Memory of this process in which storages of one rank lie.
+/// Memory of this process that all storages of one rank lie in, at the places that follow from the plan, or that one
+/// block lies in by itself.
 struct StorageMemory {
-  Index rank = 0;
-  std::byte* data = nullptr;  ///< what offsets count from
-  std::shared_ptr<const Memory> memory;
+  static constexpr Index all = -1;
+  Index rank = 0, block = all;
+  std::byte* data = nullptr;         ///< what offsets count from; of a block its first element
+  std::vector<Index> strides;        ///< of a block by itself
+  const std::byte* first = nullptr;  ///< what is touched
+  Index bytes = 0;
+};
+
+/// How a block of another process lies by itself, of which nothing follows from the plan.
+struct BlockElsewhere {
+  Side side;
+  Index block;
+  std::vector<Index> strides;
 };
 
 /// Which end of a message: the sender's, the receiver's, or what a receiver packs again to see what has arrived.
@@ -89,6 +100,8 @@ class Share {
   /// rank or block. What follows alike from shares `before` this one, which have been resolved for the same holders, is
   /// not found out again. Not collective.
   virtual void resolve(const Holders& holders, int me, std::span<Share* const> before) = 0;
+  /// Transfers are found anew, now that it is known how blocks of others lie that can be seen. Not collective.
+  virtual void see(const std::vector<BlockElsewhere>&) {}
   const Transfers& transfers() const& { return *transfers_; }  ///< shares that are alike have the same ones
   /// Who should carry what both ends can see: a pure function of the plan, so that both choose alike.
   virtual Direction direction() const { return Direction::pull; }
@@ -131,6 +144,9 @@ class Share {
   std::shared_ptr<const Transfers> transfers_ = std::make_shared<const Transfers>();
 };
 
+/// Where the elements of an array begin in memory, and how many bytes there are from there to their end.
+std::pair<const std::byte*, Index> touched(const std::byte* data, std::span<const Index> shape,
+                                           std::span<const Index> strides, Index element_bytes);
 /// Bytes that one move writes into the destinations of this process.
 Index moved_bytes(const Transfers& transfers);
 /// By peers, those of one in the order that they have.

@@ -31,11 +31,10 @@ struct BoundMemory {
   Index number = 0;
 };
 
-/// One rank's array of one layout, held by this process. `memory`: where the array lies, if others can reach it there.
+/// One rank's array of one layout, held by this process.
 struct Part {
   Index rank = 0;  ///< of the layout
   LocalArray array;
-  std::shared_ptr<const Memory> memory{};
 };
 
 /// How plans are bound, to whatever engine.
@@ -102,8 +101,8 @@ class Mover {
   virtual Index moved_bytes() const = 0;
   /// Which way the data takes, in words, one line a kind of path.
   virtual std::string describe() const = 0;
-  /// What makes data take a slower way than there might be, in words: that memory cannot be shared. Empty where nothing
-  /// does.
+  /// What makes data take a slower way than there might be, in words: that memory cannot be shared, or that arrays lie
+  /// in memory of one process alone, and what to do about it. Empty where nothing does.
   virtual std::string obstacle() const { return {}; }
 
  protected:

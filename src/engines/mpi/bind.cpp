@@ -74,9 +74,7 @@ std::unique_ptr<Mover> checked(const std::shared_ptr<Communicator>& communicator
 
 Part allocate(const Layout& layout, Index rank, Index element_bytes, CommHandle comm) {
   const auto memory = array_memory(comm, checked_mul(layout.allocated_size(rank), element_bytes));
-  return {rank,
-          {memory->data(), layout.local_shape(rank), layout.local_strides(rank, element_bytes), false, memory},
-          memory};
+  return {rank, {memory->data(), layout.local_shape(rank), layout.local_strides(rank, element_bytes), false, memory}};
 }
 
 XArray make_xarray(FloorPlan blocks, CommHandle comm, GridFormat format) {
@@ -132,18 +130,15 @@ std::unique_ptr<Mover> bind(const std::vector<Field>& fields, CommHandle comm, c
       throw Error(ErrorKind::argument,
                   "a proxy has to send MPI messages beside this thread: initialise MPI with MPI_Init_thread and "
                   "MPI_THREAD_MULTIPLE, or bind without proxy");
-    std::string obstacle = routes.obstacle();
     std::vector<BoundMemory> memory;
     Index moved = 0;
     for (auto* share : shares) {
-      for (const auto side : {Side::source, Side::destination})
-        for (const auto& storage : share->storage(side)) add_refusal(obstacle, *communicator, storage.memory.get());
       for (auto& bound : share->memory()) memory.push_back(std::move(bound));
       moved = checked_add(moved, moved_bytes(share->transfers()));
       if (options.checked) transfers.add(*share);
     }
-    mover = make_mpi_mover(communicator, routes.compile(), std::move(messages), moved, std::move(memory), obstacle,
-                           options.proxy);
+    mover = make_mpi_mover(communicator, routes.compile(), std::move(messages), moved, std::move(memory),
+                           routes.obstacle(), options.proxy);
     if (options.proxy) mover = make_proxy_mover(std::move(mover));
   };
   if (!routes.has_messages() && !routes.is_blocked()) mine.attempt([&] { make({}); });

@@ -275,12 +275,6 @@ MessageTraffic agree_on_messages(const std::shared_ptr<Communicator>& communicat
   return traffic;
 }
 
-void add_refusal(std::string& obstacle, const Communicator& communicator, const Memory* memory) {
-  if (!obstacle.empty() || communicator.node_size() == 1) return;
-  if (const auto refusal = sharing_refusal(memory); !refusal.empty())
-    obstacle = "rank " + std::to_string(communicator.rank()) + ": an array lies in ordinary memory: " + refusal;
-}
-
 std::unique_ptr<Mover> make_mpi_mover(std::shared_ptr<Communicator> communicator, NodeTraffic node,
                                       MessageTraffic messages, Index moved_bytes, std::vector<BoundMemory> memory,
                                       std::string obstacle, bool threaded) {
