@@ -78,7 +78,9 @@ constexpr const char* bind_doc =
     R"(Ties the plan to memory: a Mover with start(), test() and wait(), to be used again and again.
 
 `source` and `destination` are XArrays, or sequences of one array a block over its region grown by `ghost`
-(`destination_ghost`, where those have other ghost cells), in any memory order; the mover keeps them alive. Without a
+(`destination_ghost`, where those have other ghost cells), in any memory order; the mover keeps them alive. An XArray
+has the plan's blocks, or such as hold them with their ghost cells: ``copy_between(a, b.grow(2))`` moves into the ghost
+cells of ``XArray(b, dtype, ghost=2)``, too. Without a
 destination the source is the destination too, as in a halo update (an endogenous copy). Tuples of such sides are
 several fields, moved together. Without `comm` all blocks are in this process and the threads engine moves them on
 `threads` threads (None: as many as the process may use). With an mpi4py communicator the call is collective, block
@@ -408,7 +410,8 @@ void bind_block_plans(nb::module_& module) {
           },
           nb::arg("source").none(), nb::arg("destination") = nb::none(), nb::arg("options"), bind_doc,
           nb::sig("def bind(self, source: object, destination: object | None = None, *, comm: object | None = None, "
-                  "ghost: int | Sequence[int] | None = None, destination_ghost: int | Sequence[int] | None = None, "
+                  "ghost: int | Sequence[int | tuple[int, int]] | None = None, destination_ghost: int | Sequence[int | "
+                  "tuple[int, int]] | None = None, "
                   "visit: str | None = None, threads: int | None = None, max_mem: int | str | None = None, alpha: "
                   "object | None "
                   "= None, beta: object | None = None, conjugate: bool = False, reduce: str | None = None, proxy: bool "

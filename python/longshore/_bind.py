@@ -103,12 +103,14 @@ def bind_together(*fields: tuple[Any, ...], comm: Any = None, **options: Unpack[
     return _bind(comm, lambda _: list(specs()), ways)
 
 
-def empty(plan: _core.FloorPlan, dtype: Any, ghost: int | Sequence[int], order: Any) -> list[np.ndarray]:
+def empty(
+    plan: _core.FloorPlan, dtype: Any, ghost: int | Sequence[int | tuple[int, int]], order: Any
+) -> list[np.ndarray]:
     """What `FloorPlan.empty` does."""
     dtype = _arrays.fixed_dtype(dtype)
     if order not in ("C", "F"):
         raise ArgumentError(f'order is "{order}"; it must be "C" or "F"')
-    return [np.empty(region.grow(ghost).shape, dtype, order) for region in plan]
+    return [np.empty(region.shape, dtype, order) for region in plan.grow(ghost)]
 
 
 def _is_options(value: Any, rest: int, plan: Any) -> bool:

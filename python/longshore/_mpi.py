@@ -234,7 +234,7 @@ def _told(mover: _core.Mover, comm: Any) -> _core.Mover:
     return mover
 
 
-def make_grids(blocks: _core.FloorPlan, comm: Any, itemsize: int, ghost: tuple[int, ...], order: str) -> _core.Grids:
+def make_grids(blocks: _core.FloorPlan, comm: Any, itemsize: int, ghost: tuple[Any, ...], order: str) -> _core.Grids:
     """The storage of this rank's blocks, where other ranks of its node can reach it. Not collective."""
     module, handle = _open(comm)
     return module.make_grids(blocks, handle, itemsize, ghost, order)

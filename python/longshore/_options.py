@@ -29,8 +29,8 @@ class BlockFieldOptions(FieldOptions, total=False):
     """The same between blocks, and what there is to say of their arrays."""
 
     visit: str | None
-    ghost: int | Sequence[int] | None
-    destination_ghost: int | Sequence[int] | None
+    ghost: int | Sequence[int | tuple[int, int]] | None
+    destination_ghost: int | Sequence[int | tuple[int, int]] | None
 
 
 class MoverOptions(TypedDict, total=False):

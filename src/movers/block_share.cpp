@@ -144,7 +144,7 @@ class BlockShare final : public Share {
     auto& last = last_places_[source];  // transfers are by peers
     if (!last || last->first.second != owner) {
       const auto [known, fresh] = places_.try_emplace({source, owner});
-      if (fresh) known->second = XArray::places(blocks(side), owner, format(side));
+      if (fresh) known->second = XArray::places(arrays(side)[0].blocks(), owner, format(side));
       last = &*known;
     }
     const auto& places = last->second;
@@ -221,15 +221,17 @@ class BlockShare final : public Share {
   }
   /// One that this process has not, but for its data. What was there is used again: many are alike.
   void become_grid_elsewhere(Grid& grid, Side side, Index block) const {
-    const std::size_t dims = blocks(side).dims();
-    const Index* const bounds = &blocks(side).bounds()[std::size_t(block) * 2 * dims];
+    const FloorPlan& blocks = arrays(side)[0].blocks();
+    const std::size_t dims = blocks.dims();
+    const Index* const bounds = &blocks.bounds()[std::size_t(block) * 2 * dims];
     const bool empty = !std::equal(bounds, bounds + dims, bounds + dims, std::less<>());
-    const Point& ghost = format(side).ghost;
+    const auto& [below, above] = format(side).ghost;
     bool alike = grid.region.dims() == dims && grid.strides.size() == dims && strides_elsewhere_.empty();
     if (grid.region.dims() != dims) grid.region = Region(Point(dims), Point(dims));
     for (std::size_t d = 0; d < dims; ++d) {
-      const Index width = empty ? 0 : ghost[d], before = grid.region.extent(d);
-      grid.region.set(d, checked_sub(bounds[d], width), checked_add(bounds[dims + d], width));
+      const Index before = grid.region.extent(d);
+      grid.region.set(d, checked_sub(bounds[d], empty ? 0 : below[d]),
+                      checked_add(bounds[dims + d], empty ? 0 : above[d]));
       alike = alike && grid.region.extent(d) == before;
     }
     grid.element_bytes = element_bytes_;
@@ -281,7 +283,8 @@ class BlockShare final : public Share {
     for (const auto side : {Side::source, Side::destination}) {
       const auto &mine = arrays(side), &others = other.arrays(side);
       if (mine.size() != 1 || others.size() != 1 || !mine[0].memory() || !others[0].memory() ||
-          mine[0].rank() != others[0].rank() || !(mine[0].format() == others[0].format()))
+          mine[0].rank() != others[0].rank() || !(mine[0].format() == others[0].format()) ||
+          !(mine[0].blocks() == others[0].blocks()))
         return false;
     }
     return true;
@@ -376,11 +379,20 @@ class BlockShare final : public Share {
       throw Error(ErrorKind::argument, std::string("the ") + what + " array of rank " + std::to_string(*array.rank()) +
                                            " belongs in process " + std::to_string(holders_.of(*array.rank())) +
                                            ", not in process " + std::to_string(me_));
-    if (!(array.blocks() == blocks(side)))
+    if (!covers(array, blocks(side)))
       throw Error(ErrorKind::shape, std::string("the ") + what + " array has other blocks than the plan: " +
                                         array.blocks().to_string(2) + ", not " + blocks(side).to_string(2));
-    if (!(array.format() == format(side)))
+    if (!(array.format() == format(side)) || !(array.blocks() == arrays(side)[0].blocks()))
       throw Error(ErrorKind::argument, std::string("the ") + what + " arrays differ in ghost cells, order or elements");
+  }
+  /// Whether an array has the plan's blocks, or others that hold them with their ghost cells.
+  static bool covers(const XArray& array, const FloorPlan& blocks) {
+    if (array.blocks() == blocks) return true;
+    if (array.blocks().dims() != blocks.dims() || !(array.blocks().owners() == blocks.owners())) return false;
+    const auto stored = array.blocks().grow(array.format().ghost);
+    for (Index k = 0; k < blocks.size(); ++k)
+      if (!stored.region(k).contains(blocks.region(k))) return false;
+    return true;
   }
   /// Of arrays of single ranks: one for each rank whose blocks belong here.
   void check_owners(Side side, const char* what) const {

@@ -16,7 +16,7 @@ namespace longshore {
 /// What every grid of an XArray has in common.
 struct GridFormat {
   Index element_bytes = 0;
-  Point ghost;             ///< ghost cells on both sides of every dimension; of no dimensions: none
+  GhostWidths ghost;       ///< ghost cells; of no dimensions: none
   Order order = Order::C;  ///< the memory order of a grid
   bool operator==(const GridFormat&) const = default;
 };

@@ -425,9 +425,6 @@ def _bind_windows(
     rank = array.rank
     shares = [pieces[len(pieces) * r // ranks : len(pieces) * (r + 1) // ranks] for r in range(ranks)]
     memory = np.empty(max((piece.size for piece in pieces), default=0), array.dtype)
-    # A floor plan with ghost cells is another one than the
-    # array's, so its grids are handed over as arrays of their own.
-    target = [np.asarray(grid) for grid in array] if blocks is not array.blocks else array
     windows = []
     for turn in range(max(map(len, shares))):
         present = [(r, share[turn]) for r, share in enumerate(shares) if turn < len(share)]
@@ -436,7 +433,7 @@ def _bind_windows(
         parts = [memory[: piece.size].reshape(piece.shape, order=order) for piece in own]
         there = (plan_of_pieces, blocks) if not writing else (blocks, plan_of_pieces)
         plan = _core.BlockPlan.copy_between(*there, rank=rank)
-        mover = plan.bind(target, parts, **ways) if writing else plan.bind(parts, target, **ways)
+        mover = plan.bind(array, parts, **ways) if writing else plan.bind(parts, array, **ways)
         start = tuple(first - lo for first, lo in zip(own[0].lower, domain.lower)) if own else ()
         windows.append(_Window(mover, start, parts[0] if parts else None))
     return windows

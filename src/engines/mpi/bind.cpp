@@ -82,7 +82,7 @@ XArray make_xarray(FloorPlan blocks, CommHandle comm, GridFormat format) {
   if (blocks.world_size() > facts.size)
     throw Error(ErrorKind::argument, "the floor plan has blocks on rank " + std::to_string(blocks.world_size() - 1) +
                                          ", the communicator has " + std::to_string(facts.size) + " ranks");
-  if (format.ghost.dims() == 0) format.ghost = Point(blocks.dims());
+  if (format.ghost == GhostWidths()) format.ghost = Point(blocks.dims());
   const Index bytes = XArray::places(blocks, facts.rank, format).bytes;
   return XArray(std::move(blocks), facts.rank, std::move(format),
                 facts.size > 1 && bytes > 0 ? array_memory(comm, bytes) : Memory::ordinary(bytes));

@@ -49,7 +49,7 @@ def arrays_of(blocks, ghost, order, kind, trial):
     """This rank's arrays, what to say of them, and whether the others of the node can see everybody's."""
     if kind == "xarray" or (kind == "views and xarrays" and ME % 2):
         return ls.XArray(blocks, float, ghost, order=order if kind == "xarray" else "C", comm=WORLD), {}
-    shapes = [blocks[k].grow(ghost).shape for k in blocks.owned_by(ME)]
+    shapes = [blocks.grow(ghost)[k].shape for k in blocks.owned_by(ME)]
     if kind == "private":
         return [np.zeros(shape, order=order) for shape in shapes], {"ghost": ghost}
     random = np.random.default_rng([trial, ME])
@@ -72,15 +72,24 @@ def halos_and_copies(trials):
         periodic = [bool(flag) for flag in random.integers(0, 2, dims)]
         mine = ME if random.integers(2) else None
 
-        u, ghosts = arrays_of(blocks, width, order, kind, trial)
+        wide = tuple((width + int(random.integers(2)), width + int(random.integers(2))) for _ in range(dims))
+        stored = blocks.grow(wide)
+        u, ghosts = arrays_of(blocks, wide, order, kind, trial)
         halo = BlockPlan.halo(blocks, width, domain=domain, periodic=periodic, rank=mine).bind(
             u, comm=WORLD, **ghosts, **way
         )
         others = random_blocks(random, domain)
         other_kind = KINDS[random.integers(3 if kind == "xarray" else 4)]
-        v, to_ghosts = arrays_of(others, 0, order, other_kind, trial)
+        into = int(random.integers(3))  # ghost cells of the destination that are written, too
+        with_ghosts = others.grow(into)
+        if other_kind == "xarray":
+            v, to_ghosts = arrays_of(others, into, order, other_kind, trial)
+        else:
+            v, to_ghosts = arrays_of(with_ghosts, 0, order, other_kind, trial)
         to_ghosts = {"destination_ghost": 0} if to_ghosts else {}
-        copy = BlockPlan.copy_between(blocks, others, rank=mine).bind(u, v, comm=WORLD, **ghosts, **to_ghosts, **way)
+        copy = BlockPlan.copy_between(blocks, with_ghosts, rank=mine).bind(
+            u, v, comm=WORLD, **ghosts, **to_ghosts, **way
+        )
         for mover, kinds in ((halo, {kind}), (copy, {kind, other_kind})):
             if kinds != {"private"}:
                 assert mover.obstacle == "", mover.path
@@ -90,7 +99,7 @@ def halos_and_copies(trials):
         for salt in (0.5, 0.25):
             for k, grid in grids(u, blocks):
                 grid[...] = -1
-                np.asarray(grid)[blocks[k].slices(blocks[k].grow(width))] = values(blocks[k], domain, salt)
+                np.asarray(grid)[blocks[k].slices(stored[k])] = values(blocks[k], domain, salt)
             WORLD.Barrier()
             halo.start()
             while salt == 0.25 and not halo.test():
@@ -106,11 +115,16 @@ def halos_and_copies(trials):
                         outside = (at < domain.lower[d]) | (at >= domain.upper[d])
                         want[tuple(outside if e == d else slice(None) for e in range(dims))] = -1
                 np.testing.assert_array_equal(
-                    np.asarray(grid), want, err_msg=f"trial {trial} halo of block {k} {way} {order}"
+                    np.asarray(grid)[region.slices(stored[k])],
+                    want,
+                    err_msg=f"trial {trial} halo of block {k} {way} {order}",
                 )
             for k, grid in grids(v, others):
+                inside = with_ghosts[k] & domain
                 np.testing.assert_array_equal(
-                    np.asarray(grid), values(others[k], domain, salt), err_msg=f"trial {trial} copy {way}"
+                    np.asarray(grid)[inside.slices(with_ghosts[k])],
+                    values(inside, domain, salt),
+                    err_msg=f"trial {trial} copy {way}",
                 )
 
 
