@@ -35,7 +35,7 @@ struct Described {
 };
 
 /// An array of Python's. C++ may look at it, and let go of it, on any thread.
-class PythonArray final : public Keeper {
+class PythonArray final : public MemoryOwner {
  public:
   PythonArray(nb::object array, const std::byte* data, std::vector<Index> shape)
       : array_(array.release().ptr()), data_(data), shape_(std::move(shape)) {}
@@ -63,8 +63,8 @@ class PythonArray final : public Keeper {
 LocalArray local_array(nb::object array) {
   Described described(array.ptr());
   const auto begin = reinterpret_cast<std::byte*>(described.address);
-  auto keeper = std::make_shared<PythonArray>(std::move(array), begin, described.shape);
-  return {begin, std::move(described.shape), std::move(described.strides), described.read_only, std::move(keeper)};
+  auto owner = std::make_shared<PythonArray>(std::move(array), begin, described.shape);
+  return {begin, std::move(described.shape), std::move(described.strides), described.read_only, std::move(owner)};
 }
 
 /// Arrays of one layout by its ranks, until a field takes them.

@@ -19,7 +19,7 @@ XArray over(const FloorPlan& blocks, std::optional<Index> rank, Index itemsize, 
                                          std::to_string(owned.size()) + " blocks" +
                                          (rank ? " of rank " + std::to_string(*rank) : std::string()));
   std::vector<Grid> grids;
-  std::vector<std::shared_ptr<const Keeper>> keepers;
+  std::vector<std::shared_ptr<const MemoryOwner>> memory_owners;
   for (std::size_t i = 0; i < arrays.size(); ++i) {
     auto& array = arrays[i];
     const Region region = blocks.region(owned[i]).grow(widths.below, widths.above);
@@ -31,9 +31,9 @@ XArray over(const FloorPlan& blocks, std::optional<Index> rank, Index itemsize, 
     if (written && array.read_only && !region.empty())
       throw Error(ErrorKind::buffer, who + "is read-only; give the move one that can be written");
     grids.push_back({region, array.data, array.strides, itemsize});
-    keepers.push_back(std::move(array.keeper));
+    memory_owners.push_back(std::move(array.owner));
   }
-  return XArray::over(blocks, rank, {itemsize, widths, to_order(order)}, std::move(grids), std::move(keepers));
+  return XArray::over(blocks, rank, {itemsize, widths, to_order(order)}, std::move(grids), std::move(memory_owners));
 }
 
 }  // namespace

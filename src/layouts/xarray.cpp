@@ -80,12 +80,12 @@ XArray::XArray(FloorPlan blocks, std::optional<Index> rank, GridFormat format, s
                             format_.element_bytes});
   }
   grids->owned = std::move(where.blocks);
-  grids->keepers = {memory_};
+  grids->memory_owners = {memory_};
   grids_ = std::move(grids);
 }
 
 XArray XArray::over(FloorPlan blocks, std::optional<Index> rank, GridFormat format, std::vector<Grid> grids,
-                    std::vector<std::shared_ptr<const Keeper>> keepers) {
+                    std::vector<std::shared_ptr<const MemoryOwner>> memory_owners) {
   XArray array;
   check(blocks, format);
   auto made = std::make_shared<Grids>();
@@ -104,7 +104,7 @@ XArray XArray::over(FloorPlan blocks, std::optional<Index> rank, GridFormat form
                                        " bytes, not of " + std::to_string(format.element_bytes));
     if (!region.empty() && !grids[i].data) throw Error(ErrorKind::buffer, who() + "has no memory");
   }
-  made->grids = std::move(grids), made->keepers = std::move(keepers);
+  made->grids = std::move(grids), made->memory_owners = std::move(memory_owners);
   array.blocks_ = std::move(blocks), array.rank_ = rank, array.format_ = std::move(format);
   array.grids_ = std::move(made);
   return array;
@@ -120,9 +120,9 @@ const std::vector<Grid>& XArray::grids() const& {
   return grids_ ? grids_->grids : none;
 }
 
-const std::vector<std::shared_ptr<const Keeper>>& XArray::keepers() const& {
-  static const std::vector<std::shared_ptr<const Keeper>> none;
-  return grids_ ? grids_->keepers : none;
+const std::vector<std::shared_ptr<const MemoryOwner>>& XArray::memory_owners() const& {
+  static const std::vector<std::shared_ptr<const MemoryOwner>> none;
+  return grids_ ? grids_->memory_owners : none;
 }
 
 const Grid& XArray::grid(Index block) const& {

@@ -99,20 +99,20 @@ class BlockShare final : public Share {
     transfers_ = std::make_shared<const Transfers>(std::move(found));
   }
 
-  void add_to(Apart& apart) const override {
+  void add_to(OverlapCheck& overlaps) const override {
     auto add = [&](const std::vector<XArray>& arrays, const char* role) {
       for (const auto& array : arrays)
-        for (std::size_t i = 0; i < array.grids().size(); ++i) apart.add(array.grids()[i], role, array.owned()[i]);
+        for (std::size_t i = 0; i < array.grids().size(); ++i) overlaps.add(array.grids()[i], role, array.owned()[i]);
     };
-    if (!endogenous_) add(sources_, Apart::source);
-    add(destinations_, endogenous_ ? Apart::both : Apart::destination);
+    if (!endogenous_) add(sources_, OverlapCheck::source);
+    add(destinations_, endogenous_ ? OverlapCheck::both : OverlapCheck::destination);
   }
   std::vector<BoundMemory> memory() const override {
     std::vector<BoundMemory> memory;
     auto hold = [&](const std::vector<XArray>& arrays, const char* what) {
       for (const auto& array : arrays)
-        for (std::size_t i = 0; i < array.keepers().size(); ++i)
-          memory.push_back({array.keepers()[i], what, array.owned().empty() ? 0 : array.owned()[i]});
+        for (std::size_t i = 0; i < array.memory_owners().size(); ++i)
+          memory.push_back({array.memory_owners()[i], what, array.owned().empty() ? 0 : array.owned()[i]});
     };
     hold(sources_, endogenous_ ? "array of block" : "source array of block");
     if (!endogenous_) hold(destinations_, "destination array of block");

@@ -68,16 +68,16 @@ class LayoutShare final : public Share {
   }
   Direction direction() const override { return preferred_direction(plan_); }
 
-  void add_to(Apart& apart) const override {
-    for (const auto& part : sources_) apart.add(part.array, plan_.source(), part.rank, element_bytes_, Apart::source);
+  void add_to(OverlapCheck& overlaps) const override {
+    for (const auto& part : sources_)
+      overlaps.add(part.array, plan_.source(), part.rank, element_bytes_, OverlapCheck::source);
     for (const auto& part : destinations_)
-      apart.add(part.array, plan_.destination(), part.rank, element_bytes_, Apart::destination);
+      overlaps.add(part.array, plan_.destination(), part.rank, element_bytes_, OverlapCheck::destination);
   }
   std::vector<BoundMemory> memory() const override {
     std::vector<BoundMemory> memory;
-    for (const auto& part : sources_) memory.push_back({part.array.keeper, "source array of rank", part.rank});
-    for (const auto& part : destinations_)
-      memory.push_back({part.array.keeper, "destination array of rank", part.rank});
+    for (const auto& part : sources_) memory.push_back({part.array.owner, "source array of rank", part.rank});
+    for (const auto& part : destinations_) memory.push_back({part.array.owner, "destination array of rank", part.rank});
     return memory;
   }
   std::vector<StorageMemory> storage(Side side) const override {

@@ -13,7 +13,7 @@
 #include "longshore/core/facts.hpp"
 #include "longshore/movers/local_moves.hpp"
 #include "longshore/movers/mover.hpp"
-#include "movers/apart.hpp"
+#include "movers/overlap_check.hpp"
 
 namespace longshore {
 
@@ -110,7 +110,7 @@ class Share {
   /// Messages of up to so many bytes should find room in a ring all at once, so that start() has done with them.
   virtual Index eager_bytes() const { return 0; }
 
-  virtual void add_to(Apart& apart) const = 0;  ///< the arrays here
+  virtual void add_to(OverlapCheck& overlaps) const = 0;  ///< the arrays here
   virtual std::vector<BoundMemory> memory() const = 0;
   virtual std::vector<StorageMemory> storage(Side side) const = 0;
   /// The storage at one end of a transfer: of this process, and of any other.

@@ -15,18 +15,18 @@
 
 namespace longshore {
 
-/// A rank's local array as its owner gives it. `strides` in bytes. Movers hold on to `keeper`.
+/// A rank's local array as its owner gives it. `strides` in bytes. Movers hold on to `owner`.
 struct LocalArray {
   std::byte* data = nullptr;
   std::vector<Index> shape;
   std::vector<Index> strides;
   bool read_only = false;
-  std::shared_ptr<const Keeper> keeper;
+  std::shared_ptr<const MemoryOwner> owner;
 };
 
 /// The memory of an array that a mover is bound to, and what to call the array: "source array of rank" 3.
 struct BoundMemory {
-  std::shared_ptr<const Keeper> keeper;
+  std::shared_ptr<const MemoryOwner> owner;
   const char* what = "";
   Index number = 0;
 };
@@ -43,7 +43,7 @@ struct MoveOptions {
   int threads = 0;    ///< of the `threads` engine; 0: as many as the process may run on
   Index max_mem = 0;  ///< bytes the mover may hold beyond the arrays; 0: no bound
   /// Of blocks: the order in which points of regions of different shape are paired; see `visiting_order`.
-  std::optional<Order> visit;
+  std::optional<Order> visit = {};
   /// A thread of the mover's own carries the move out, from start() on: real overlap, for a core of its own.
   bool proxy = false;
   /// The safety-checking mode: sums over all that is read and written, at start() and in wait(), which
@@ -124,7 +124,7 @@ class Mover {
   virtual void begin() = 0;
   virtual bool advance() = 0;  ///< a bounded piece of work; true when the move is complete
   virtual void finish() = 0;
-  virtual void at_once() { begin(), finish(); }
+  virtual void begin_and_finish() { begin(), finish(); }
   /// An array is not what it was: this mover will do no more, and those who wait for it should hear that.
   virtual void give_up(const Error&) {}
 

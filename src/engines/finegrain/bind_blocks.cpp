@@ -6,9 +6,9 @@
 
 #include "engines/finegrain/binding.hpp"
 #include "longshore/plans/block_algebra.hpp"
-#include "movers/apart.hpp"
 #include "movers/block_copies.hpp"
 #include "movers/checked_mover.hpp"
+#include "movers/overlap_check.hpp"
 #include "movers/stretch_message.hpp"
 
 namespace longshore::finegrain {
@@ -88,12 +88,12 @@ class Shares {
 std::vector<BoundMemory> bound_memory(const XArray& source, const XArray& destination, Index rank) {
   std::vector<BoundMemory> memory;
   auto hold = [&](const XArray& array, const char* what) {
-    const auto& keepers = array.keepers();
-    if (!array.rank() && keepers.size() > 1) {
-      for (const Index k : array.blocks().owned_by(rank)) memory.push_back({keepers[std::size_t(k)], what, k});
+    const auto& memory_owners = array.memory_owners();
+    if (!array.rank() && memory_owners.size() > 1) {
+      for (const Index k : array.blocks().owned_by(rank)) memory.push_back({memory_owners[std::size_t(k)], what, k});
     } else {
-      for (std::size_t i = 0; i < keepers.size(); ++i)
-        memory.push_back({keepers[i], what, array.owned().empty() ? 0 : array.owned()[i]});
+      for (std::size_t i = 0; i < memory_owners.size(); ++i)
+        memory.push_back({memory_owners[i], what, array.owned().empty() ? 0 : array.owned()[i]});
     }
   };
   const bool same = source.same_storage(destination);
@@ -193,16 +193,17 @@ class BlockBinding final : public Binding<BlockBinding, BlockPlan> {
   static void check_together(const All& all) {
     const bool same = all[0]->endogenous();
     if (const auto* one = whole(all)) check_races(one->plan_, same, one->combines());
-    Apart apart;
+    OverlapCheck overlaps;
     auto add = [&](const FloorPlan& blocks, XArray BlockBinding::*array, const char* role) {
       for (Index k = 0; k < blocks.size(); ++k) {
         const Index rank = blocks.owner(k);
-        apart.add((all[std::size_t(rank)]->*array).grid(k), role, k, rank);
+        overlaps.add((all[std::size_t(rank)]->*array).grid(k), role, k, rank);
       }
     };
-    if (!same) add(all[0]->plan_.source(), &BlockBinding::source_, Apart::source);
-    add(all[0]->plan_.destination(), &BlockBinding::destination_, same ? Apart::both : Apart::destination);
-    apart.check();
+    if (!same) add(all[0]->plan_.source(), &BlockBinding::source_, OverlapCheck::source);
+    add(all[0]->plan_.destination(), &BlockBinding::destination_,
+        same ? OverlapCheck::both : OverlapCheck::destination);
+    overlaps.check();
   }
 
   static void compile(const All& all, Move& move) {

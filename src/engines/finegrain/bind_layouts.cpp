@@ -1,6 +1,6 @@
 /// bind() of a plan between layouts.
 #include "engines/finegrain/binding.hpp"
-#include "movers/apart.hpp"
+#include "movers/overlap_check.hpp"
 
 namespace longshore::finegrain {
 
@@ -18,7 +18,7 @@ class LayoutBinding final : public Binding<LayoutBinding, MotionPlan> {
   std::unique_ptr<Mover> mover(World& world) {
     return make_mover(
         arrive(world), rank_,
-        {{source_.keeper, "source array of rank", rank_}, {destination_.keeper, "destination array of rank", rank_}});
+        {{source_.owner, "source array of rank", rank_}, {destination_.owner, "destination array of rank", rank_}});
   }
 
  private:
@@ -43,20 +43,20 @@ class LayoutBinding final : public Binding<LayoutBinding, MotionPlan> {
     check(source_, plan_.source(), "source"), check(destination_, plan_.destination(), "destination");
   }
   static void check_together(const All& all) {
-    Apart apart;
+    OverlapCheck overlaps;
     for (const auto* one : all) {
       const Index element_bytes = one->plan_.element_bytes();
-      apart.add(one->source_, one->plan_.source(), one->rank_, element_bytes, Apart::source);
-      apart.add(one->destination_, one->plan_.destination(), one->rank_, element_bytes, Apart::destination);
+      overlaps.add(one->source_, one->plan_.source(), one->rank_, element_bytes, OverlapCheck::source);
+      overlaps.add(one->destination_, one->plan_.destination(), one->rank_, element_bytes, OverlapCheck::destination);
     }
-    apart.check();
+    overlaps.check();
   }
 
   static void compile(const All& all, Move& move) {
     for (const auto* one : all) {
       one->take_part(all, move);
       for (const auto* array : {&one->source_, &one->destination_})
-        if (array->keeper) move.memory.push_back(array->keeper);
+        if (array->owner) move.memory.push_back(array->owner);
     }
   }
   void take_part(const All& all, Move& move) const {

@@ -102,15 +102,15 @@ std::unique_ptr<Mover> bind(const std::vector<Field>& fields, CommHandle comm, c
     mine.facts = [&] { return facts_of(shares, options); };
     mine.digest = digest_of(shares, options);
     check_options(options);
-    Apart apart;
+    OverlapCheck overlaps;
     for (std::size_t f = 0; f < shares.size(); ++f) {
       auto* share = shares[f];
       share->resolve({options.placement == Placement::wrap, communicator->size()}, communicator->rank(),
                      std::span(shares).first(f));
-      share->add_to(apart);
+      share->add_to(overlaps);
       element_bytes = std::max(element_bytes, share->element_bytes());
     }
-    apart.check();
+    overlaps.check();
   });
   const Index own_limit = options.max_mem > 0 ? options.max_mem : Budget::unbounded;
   Index limit = 0;

@@ -21,14 +21,14 @@ class Moves final : public Flight {
   Moves(const Communicator& communicator, NodeTraffic node, MessageTraffic messages)
       : communicator_(communicator), node_(std::move(node)), messages_(std::move(messages)) {}
 
-  /// `at_once`: whoever starts it waits for it, too.
-  void start(bool at_once) {
+  /// `blocking`: whoever starts it waits for it, too.
+  void start(bool blocking) {
     std::lock_guard lock(mutex_);
     if (active_ || failure_)
       throw Error(ErrorKind::argument, "the last move broke off in the middle: bind the mover anew");
     active_ = true;
     try {
-      node_.start(at_once);
+      node_.start(blocking);
       if (messages_.messages) messages_.messages->start();
     } catch (...) {
       break_off(std::current_exception());
@@ -141,12 +141,12 @@ class MpiMover final : public Mover {
  private:
   void begin() override { take_off(false); }
   void give_up(const Error& error) override { moves_->fail(std::make_exception_ptr(error)); }
-  void at_once() override {
+  void begin_and_finish() override {
     take_off(true);
     finish();
   }
-  void take_off(bool at_once) {
-    moves_->start(at_once);
+  void take_off(bool blocking) {
+    moves_->start(blocking);
     // A thread of the mover's own sees to it that it gets on, and has nothing to do with others.
     if (!threaded_) communicator_->take_off(moves_), flying_ = true;
   }

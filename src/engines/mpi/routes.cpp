@@ -243,8 +243,7 @@ std::string Routes::private_arrays() const {
          (arrays.size() > 1 ? " (and " + std::to_string(arrays.size() - 1) + " more)" : std::string()) +
          " is private memory, and so " + std::to_string(bytes) +
          " bytes a move go through rings here; allocate it with the communicator: ls.empty(layout, comm=) or "
-         "XArray(..., "
-         "comm=), in C++ mpi::allocate or mpi::make_xarray";
+         "XArray(..., comm=), in C++ mpi::allocate or mpi::make_xarray";
 }
 
 bool Routes::has_messages() const {

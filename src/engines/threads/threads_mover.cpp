@@ -24,18 +24,18 @@ std::unique_ptr<Mover> bind_threads(const std::vector<Field>& fields, const Move
   const Holders one_process{true, 1, "the process"};
   // Combining transfers that meet in a point keep the plan's order, so that results do not depend on the threads.
   int threads = threads_of(options);
-  Apart apart;
+  OverlapCheck overlaps;
   Index total = 0, programs = 0;
   std::vector<Share*> resolved;
   for (const auto& field : fields) {
     auto& share = field.share();
     share.resolve(one_process, 0, resolved);
     resolved.push_back(&share);
-    share.add_to(apart);
+    share.add_to(overlaps);
     total = checked_add(total, moved_bytes(share.transfers()));
     if (share.in_order()) threads = 1;
   }
-  apart.check();
+  overlaps.check();
 
   std::vector<CopyTask> tasks;
   std::vector<BoundMemory> memory;
