@@ -199,10 +199,13 @@ class BlockShare final : public Share {
   std::uint64_t plan_digest() const override {
     Digest digest(plan_.digest());
     digest.mix(std::array{Index(sources_[0].same_storage(destinations_[0])), Index(visit_)});
-    for (const auto* array : {&sources_[0], &destinations_[0]}) {
-      const auto& format = array->format();
+    for (const auto side : {Side::source, Side::destination}) {
+      const auto& array = arrays(side)[0];
+      const auto& format = array.format();
       digest.mix(std::array{format.element_bytes, Index(format.order)});
-      for (std::size_t d = 0; d < format.ghost.dims(); ++d) digest.mix(std::uint64_t(format.ghost[d]));
+      for (const auto* widths : {&format.ghost.below, &format.ghost.above})
+        for (std::size_t d = 0; d < widths->dims(); ++d) digest.mix(std::uint64_t((*widths)[d]));
+      if (!(array.blocks() == blocks(side))) digest.mix(array.blocks().digest());
     }
     return digest.value();
   }

@@ -138,6 +138,8 @@ def binding_blocks_otherwise():
     differ(lambda value: halo.bind(u, value, comm=WORLD), [(v,)], None)
     differ(lambda value: halo.bind(value, comm=WORLD), [(ls.XArray(blocks, "i8", 1, comm=WORLD), "int64")], u)
     differ(lambda value: halo.bind(value, comm=WORLD), [(ls.XArray(blocks, float, 1, order="F", comm=WORLD),)], u)
+    into, grown = BlockPlan.copy_between(blocks, blocks.grow(1)), ls.XArray(blocks.grow(1), float, 1, comm=WORLD)
+    differ(lambda value: into.bind(u, value, comm=WORLD), [(grown,)], v)  # both have what the plan writes
     plans = [BlockPlan.halo(blocks, 0), BlockPlan.halo(blocks, 1, corners=False), BlockPlan(blocks, blocks)]
     plans += [BlockPlan.halo(blocks, 1, periodic=(True, False)), BlockPlan.copy_between(blocks, blocks), halo.reverse()]
     differ(lambda plan: plan.bind(u, v, comm=WORLD, reduce="add"), [(plan,) for plan in plans], halo)
