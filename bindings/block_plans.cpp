@@ -79,15 +79,19 @@ constexpr const char* bind_doc =
     R"(Ties the plan to memory: a Mover with start(), test() and wait(), to be used again and again.
 
 `source` and `destination` are XArrays, or sequences of one array a block over its region grown by `ghost`
-(`destination_ghost`, where those have other ghost cells), in any memory order; the mover keeps them alive. Without a
+(`destination_ghost`, where those have other ghost cells), in any memory order; the mover keeps them alive. An XArray
+has the plan's blocks, or such as hold them with their ghost cells: ``copy_between(a, b.grow(2))`` moves into the ghost
+cells of ``XArray(b, dtype, ghost=2)``, too. Without a
 destination the source is the destination too, as in a halo update (an endogenous copy). Tuples of such sides are
 several fields, moved together. Without `comm` all blocks are in this process and the threads engine moves them on
 `threads` threads (None: as many as the process may use). With an mpi4py communicator the call is collective, block
-owners are its ranks, and every rank gives the arrays of its own blocks: XArrays made with the same `comm` move fastest.
+owners are its ranks, and every rank gives the arrays of its own blocks. Those that lie in memory made with `comm`, by
+XArray or `longshore.empty`, and views of them, move fastest.
 With placement="wrap", process p has the blocks of all ranks r with r % size == p, and gives mappings from rank.
 
-Points of regions of different shape are visited in column-major order on both sides, or with order="C" in row-major
-order, which is also the faster way for arrays of your own that lie so.
+Points of regions of different shape are paired in the order in which both sides are visited: `visit`, "C" for the last
+index fastest or "F" for the first; None: the memory order of XArrays where both have the same one, else "C". For arrays
+of your own it is also the memory order that is the fastest.
 
 A halo with corners may go dimension by dimension, in phases: faces together with the ghost cells that earlier phases
 have filled, so that 26 motions a block become 6. The same cells are written, with the same values. It is chosen where
@@ -147,8 +151,8 @@ void bind_block_plans(nb::module_& module) {
   nb::class_<BlockMotion>(
       module, "BlockMotion",
       "One copy: the points of a region of a source block to those of a region of a destination block. The "
-      "two may have different shapes, and are visited in the same order: column-major, unless bind() is told "
-      "otherwise. With `axes` point p goes where p[axes[d]] is coordinate d, as in NumPy's transpose. Or "
+      "two may have different shapes, and are visited in the same order (bind()'s `visit`). With `axes` point p goes "
+      "where p[axes[d]] is coordinate d, as in NumPy's transpose. Or "
       "lists: each point of `source_points` goes to the one of `destination_points` in the same place.")
       .def_ro("source", &BlockMotion::source, "Which block of the source floor plan.")
       .def_ro("destination", &BlockMotion::destination, "Which block of the destination floor plan.")
@@ -413,14 +417,15 @@ void bind_block_plans(nb::module_& module) {
             return nb::module_::import_("longshore._bind").attr("bind_blocks")(self, source, destination, **options);
           },
           nb::arg("source").none(), nb::arg("destination") = nb::none(), nb::arg("options"), bind_doc,
-          nb::sig(
-              "def bind(self, source: object, destination: object | None = None, *, comm: object | None = None, "
-              "ghost: int | Sequence[int] | None = None, destination_ghost: int | Sequence[int] | None = None, "
-              "order: str = 'F', phases: bool | None = None, threads: int | None = None, max_mem: int | str | None = "
-              "None, alpha: object | None = None, beta: object | None = None, conjugate: bool = False, reduce: str | "
-              "None = None, proxy: bool = False, checked: bool = False, placement: str | None = None, node: str | None "
-              "= None, aggregate: bool | None = None, packet_bytes: int | str | None = None, preallocate: bool | None "
-              "= None, exchange: str | None = None) -> Mover"))
+          nb::sig("def bind(self, source: object, destination: object | None = None, *, comm: object | None = None, "
+                  "ghost: int | Sequence[int | tuple[int, int]] | None = None, destination_ghost: int | Sequence[int | "
+                  "tuple[int, int]] | None = None, "
+                  "visit: str | None = None, phases: bool | None = None, threads: int | None = None, max_mem: int | "
+                  "str | None = None, alpha: object | None "
+                  "= None, beta: object | None = None, conjugate: bool = False, reduce: str | None = None, proxy: bool "
+                  "= False, checked: bool = False, placement: str | None = None, node: str | None = None, aggregate: "
+                  "bool | None = None, packet_bytes: int | str | None = None, preallocate: bool | None = None, "
+                  "exchange: str | None = None) -> Mover"))
       .def(
           "phases", [](const BlockPlan& plan, const std::string& order) { return phases(plan, to_order(order)); },
           nb::arg("order") = "C",

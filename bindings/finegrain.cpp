@@ -16,8 +16,8 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// A plan with the arrays of all ranks, of which each rank of a world takes its own. Ranks look at no keepers, which
-/// are Python's: whoever calls holds the arrays meanwhile.
+/// A plan with the arrays of all ranks, of which each rank of a world takes its own. Ranks look at no owners of memory,
+/// which are Python's: whoever calls holds the arrays meanwhile.
 class EverybodysField {
  public:
   EverybodysField(const MotionPlan& plan, Parts& sources, Parts& destinations, const Update& update,
@@ -25,15 +25,16 @@ class EverybodysField {
       : layouts_(&plan), update_(update), element_(std::move(element)) {
     for (auto [given, parts] : {std::pair{&sources, &source_parts_}, {&destinations, &destination_parts_}})
       for (auto& part : given->parts) {
-        keepers_.push_back(std::exchange(part.array.keeper, nullptr));
+        owners_.push_back(std::exchange(part.array.owner, nullptr));
         parts->emplace(part.rank, std::move(part));
       }
   }
   EverybodysField(const BlockPlan& plan, std::vector<XArray> sources, std::vector<XArray> destinations,
-                  const Update& update, std::string element, const std::string& order)
-      : blocks_(&plan), update_(update), element_(std::move(element)), visit_(to_order(order)) {
+                  const Update& update, std::string element, const std::optional<std::string>& visit)
+      : blocks_(&plan), update_(update), element_(std::move(element)) {
+    if (visit) visit_ = to_order(*visit);
     auto bare = [&](const XArray& array) {
-      keepers_.insert(keepers_.end(), array.keepers().begin(), array.keepers().end());
+      owners_.insert(owners_.end(), array.memory_owners().begin(), array.memory_owners().end());
       return array.memory() ? array : XArray::over(array.blocks(), array.rank(), array.format(), array.grids());
     };
     source_ = bare(sources.at(0));
@@ -60,23 +61,22 @@ class EverybodysField {
   const BlockPlan* blocks_ = nullptr;
   PartsByRank source_parts_, destination_parts_;
   XArray source_, destination_;
-  std::vector<std::shared_ptr<const Keeper>> keepers_;
+  std::vector<std::shared_ptr<const MemoryOwner>> owners_;
   Update update_;
   std::string element_;
-  Order visit_ = Order::F;
+  std::optional<Order> visit_;
 };
 
 }  // namespace
 
 void bind_finegrain(nb::module_& module) {
   nb::class_<EverybodysField>(module, "EverybodysField", "A plan with the arrays of all ranks.")
-      .def(nb::init<const MotionPlan&, Parts&, Parts&, const Update&, std::string>(),
-           nb::arg("plan"), nb::arg("sources"), nb::arg("destinations"), nb::arg("update"), nb::arg("element"),
-           nb::keep_alive<1, 2>())
+      .def(nb::init<const MotionPlan&, Parts&, Parts&, const Update&, std::string>(), nb::arg("plan"),
+           nb::arg("sources"), nb::arg("destinations"), nb::arg("update"), nb::arg("element"), nb::keep_alive<1, 2>())
       .def(nb::init<const BlockPlan&, std::vector<XArray>, std::vector<XArray>, const Update&, std::string,
-                    const std::string&>(),
+                    const std::optional<std::string>&>(),
            nb::arg("plan"), nb::arg("sources"), nb::arg("destinations"), nb::arg("update"), nb::arg("element"),
-           nb::arg("order"), nb::keep_alive<1, 2>());
+           nb::arg("visit").none(), nb::keep_alive<1, 2>());
 
   module.def("finegrain_available", &finegrain::available, "Whether this build has the finegrain engine.");
   module.def(

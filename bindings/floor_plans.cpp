@@ -138,9 +138,12 @@ void bind_floor_plans(nb::module_& module) {
       .def_prop_ro("world_size", &FloorPlan::world_size, "One more than the largest owner.")
       .def_prop_ro("bounding", &FloorPlan::bounding, "The smallest region that contains all.")
       .def(
-          "grow", [](const FloorPlan& p, nb::object widths) { return p.grow(to_point(widths, p.dims())); },
-          nb::arg("widths"), "The same regions with ghost cells; negative widths trim.",
-          nb::sig("def grow(self, widths: int | Sequence[int]) -> FloorPlan"))
+          "grow", [](const FloorPlan& p, nb::object widths) { return p.grow(to_widths(widths, p.dims())); },
+          nb::arg("widths"),
+          "The same regions with ghost cells: one width for all dimensions, or one each, or a pair (below, above) "
+          "each. "
+          "Negative widths trim.",
+          nb::sig("def grow(self, widths: int | Sequence[int | tuple[int, int]]) -> FloorPlan"))
       .def(
           "coarsen", [](const FloorPlan& p, nb::object ratio) { return p.coarsen(to_point(ratio, p.dims())); },
           nb::arg("ratio"), "The same owners for a coarser mesh.",
@@ -169,8 +172,9 @@ void bind_floor_plans(nb::module_& module) {
           nb::arg("dtype"), nb::arg("ghost") = 0, nb::arg("order") = "C",
           "An uninitialised NumPy array for each block, over its region grown by `ghost`: `region.slices(within)` "
           "picks parts of it.",
-          nb::sig("def empty(self, dtype: object, ghost: int | Sequence[int] = 0, order: str = 'C') -> "
-                  "list[numpy.typing.NDArray]"))
+          nb::sig(
+              "def empty(self, dtype: object, ghost: int | Sequence[int | tuple[int, int]] = 0, order: str = 'C') -> "
+              "list[numpy.typing.NDArray]"))
       .def_prop_ro("digest", &FloorPlan::digest, "64 bits that agree on all machines for equal floor plans.")
       .def_prop_ro("workspace_bytes", &FloorPlan::workspace_bytes, "Bytes of memory this object holds.")
       .def(

@@ -102,9 +102,11 @@ void bind_messages(nb::module_& module) {
       "`answer_get`. What comes back goes to relation.disassembler().");
   module.def(
       "answer_get",
-      [](const nb::object& request, const nb::object& source, const std::optional<Index>& max_bytes) {
+      [](const nb::object& request, const nb::object& source, const nb::object& max_bytes) {
         const Memory asked(request), from(source);
-        const GetRequest arrived(bytes_of(asked), max_bytes.value_or(from.high - from.low));
+        const auto most =
+            nb::cast<Index>(nb::module_::import_("longshore._words").attr("size_in_bytes")(max_bytes, "max_bytes"));
+        const GetRequest arrived(bytes_of(asked), most > 0 ? most : from.high - from.low);
         from.check(arrived.source_extent(), "source", false);
         const auto& addresses = arrived.addresses();
         auto payload = arrays_module().attr("empty_message")(source, addresses.elements(), addresses.element_bytes());
@@ -115,10 +117,12 @@ void bind_messages(nb::module_& module) {
       },
       nb::arg("request"), nb::arg("source"), nb::arg("max_bytes") = nb::none(),
       "Get, at the source: the data that a request asks for, as a dense message. The request may come from anybody: "
-      "raises ArgumentError where it does not hold together or asks for more than `max_bytes` (default: as many as the "
+      "raises ArgumentError where it does not hold together or asks for more than `max_bytes` (or \"64MiB\"; default: "
+      "as many as the "
       "source has; a request for the same elements many times over needs more), LocalArrayError where it would leave "
       "the array.",
-      nb::sig("def answer_get(request: object, source: object, max_bytes: int | None = None) -> numpy.typing.NDArray"));
+      nb::sig("def answer_get(request: object, source: object, max_bytes: int | str | None = None) -> "
+              "numpy.typing.NDArray"));
 }
 
 }  // namespace longshore::python

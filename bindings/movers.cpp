@@ -37,7 +37,7 @@ struct Described {
 };
 
 /// An array of Python's. C++ may look at it, and let go of it, on any thread.
-class PythonArray final : public Keeper {
+class PythonArray final : public MemoryOwner {
  public:
   PythonArray(nb::object array, const std::byte* data, std::vector<Index> shape)
       : array_(array.release().ptr()), data_(data), shape_(std::move(shape)) {}
@@ -65,8 +65,8 @@ class PythonArray final : public Keeper {
 LocalArray local_array(nb::object array) {
   Described described(array.ptr());
   const auto begin = reinterpret_cast<std::byte*>(described.address);
-  auto keeper = std::make_shared<PythonArray>(std::move(array), begin, described.shape);
-  return {begin, std::move(described.shape), std::move(described.strides), described.read_only, std::move(keeper)};
+  auto owner = std::make_shared<PythonArray>(std::move(array), begin, described.shape);
+  return {begin, std::move(described.shape), std::move(described.strides), described.read_only, std::move(owner)};
 }
 
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
@@ -128,15 +128,12 @@ void bind_movers(nb::module_& module) {
   nb::class_<Parts>(module, "Parts", "Arrays of one layout, for a Field.")
       .def(
           "__init__",
-          [](Parts* self, const nb::dict& arrays, const nb::dict& memory) {
+          [](Parts* self, const nb::dict& arrays) {
             new (self) Parts();
-            for (const auto& [rank, array] : arrays) {
+            for (const auto& [rank, array] : arrays)
               self->parts.push_back({nb::cast<Index>(rank), local_array(nb::borrow(array))});
-              if (memory.contains(rank)) self->parts.back().memory = nb::cast<std::shared_ptr<Memory>>(memory[rank]);
-            }
           },
-          nb::arg("arrays"), nb::arg("memory"),
-          "NumPy arrays by layout rank, and the Memory of those that lie in one.");
+          nb::arg("arrays"), "NumPy arrays by layout rank.");
 
   nb::class_<Field>(module, "Field", "A plan with the arrays of this process, to be bound, alone or with others.")
       .def(
@@ -150,13 +147,14 @@ void bind_movers(nb::module_& module) {
       .def(
           "__init__",
           [](Field* self, const BlockPlan& plan, std::vector<XArray> sources, std::vector<XArray> destinations,
-             const Update& update, std::string element, const std::string& order, std::optional<bool> phases) {
+             const Update& update, std::string element, const std::optional<std::string>& visit,
+             std::optional<bool> phases) {
             const Phases how = !phases ? Phases::automatic : *phases ? Phases::always : Phases::never;
-            new (self) Field(plan, std::move(sources), std::move(destinations), update, to_order(order),
-                             std::move(element), how);
+            new (self) Field(plan, std::move(sources), std::move(destinations), update,
+                             visit ? std::optional(to_order(*visit)) : std::nullopt, std::move(element), how);
           },
           nb::arg("plan"), nb::arg("sources"), nb::arg("destinations"), nb::arg("update"), nb::arg("element"),
-          nb::arg("order"), nb::arg("phases").none(), nb::keep_alive<1, 2>());
+          nb::arg("visit").none(), nb::arg("phases").none(), nb::keep_alive<1, 2>());
 
   nb::class_<Mover>(
       module, "Mover",
@@ -182,9 +180,10 @@ void bind_movers(nb::module_& module) {
       .def_prop_ro("staging_bytes", &Mover::staging_bytes,
                    "Of these, the rings and buffers that data goes through: what `max_mem` bounds under MPI.")
       .def_prop_ro("moved_bytes", &Mover::moved_bytes, "Bytes one move writes into the destinations held here.")
-      .def_prop_ro("obstacle", &Mover::obstacle,
-                   "What makes data take a slower way than there might be, in words: that memory cannot be shared. "
-                   "Empty where nothing does.")
+      .def_prop_ro(
+          "obstacle", &Mover::obstacle,
+          "What makes data take a slower way than there might be, in words: that memory cannot be shared, or that "
+          "arrays lie in memory of one process alone, and what to do about it. Empty where nothing does.")
       .def_prop_ro("path", &Mover::describe, "Which way the data takes, in words.")
       .def("__repr__", [](const Mover& mover) { return "<longshore.Mover: " + mover.describe() + ">"; });
 

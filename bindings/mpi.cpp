@@ -128,7 +128,7 @@ NB_MODULE(LONGSHORE_MPI_MODULE, module) {
       "make_grids",
       [](const FloorPlan& blocks, std::uint64_t comm, Index itemsize, nb::object ghost, const std::string& order) {
         return mpi::make_xarray(blocks, mpi::CommHandle::from_bits(comm),
-                                {itemsize, to_point(ghost, blocks.dims()), to_order(order)});
+                                {itemsize, to_widths(ghost, blocks.dims()), to_order(order)});
       },
       nb::arg("blocks"), nb::arg("comm"), nb::arg("itemsize"), nb::arg("ghost"), nb::arg("order"),
       "This process's blocks, where other processes of its node can reach them. Not collective.");

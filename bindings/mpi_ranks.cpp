@@ -54,8 +54,10 @@ void bind_mpi_ranks(nb::module_& module) {
       nb::arg("group"), parent, nb::arg("most") = nb::none(), Unlocked(),
       "Which ranks of `parent` the members of a group are. `most`: as many comparisons as MPI may make, for tests.");
   module.def(
-      "split",
-      [](Bits in, MaybeNumber colour, MaybeNumber key) { return mpi::split(comm_of(in), number(colour), number(key)); },
+      "split_ranks",
+      [](Bits in, MaybeNumber colour, MaybeNumber key) {
+        return mpi::split_ranks(comm_of(in), number(colour), number(key));
+      },
       parent, colour, key, Unlocked(),
       "Collective over `parent`: the ranks of this colour, by key. None is an error of all.");
   module.def(

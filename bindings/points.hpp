@@ -26,6 +26,22 @@ inline Point to_point(nb::handle value, std::size_t dims) {
   return nb::try_cast<Index>(value, single) ? Point(dims, single) : to_point(value);
 }
 
+/// Ghost widths: an integer stands for every dimension, one in a sequence for both sides of its dimension, where a pair
+/// has those below and above.
+inline GhostWidths to_widths(nb::handle value, std::size_t dims) {
+  Index single = 0;
+  if (nb::try_cast<Index>(value, single)) return Point(dims, single);
+  std::vector<Index> below, above;
+  for (const nb::handle each : nb::iter(value)) {
+    const auto sides = nb::try_cast<Index>(each, single) ? std::vector<Index>(2, single) : to_indices(each);
+    if (sides.size() != 2)
+      throw Error(ErrorKind::argument, "the ghost width of dimension " + std::to_string(below.size()) + " has " +
+                                           std::to_string(sides.size()) + " numbers; give one, or (below, above)");
+    below.push_back(sides[0]), above.push_back(sides[1]);
+  }
+  return {Point(below), Point(above)};
+}
+
 /// A region, or the shape of one that begins at 0.
 inline Region to_region(nb::handle value) {
   return nb::isinstance<Region>(value) ? nb::cast<Region>(value) : Region::of_shape(to_point(value));

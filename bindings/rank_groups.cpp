@@ -7,13 +7,11 @@ namespace longshore::python {
 
 namespace {
 
-/// The two kinds of algebra, by the name of the order.
+/// The two kinds of algebra: MPI's, and that of sets.
 template <RankMap (*Group)(const RankMap&, const RankMap&, const Strategy&),
           RankMap (*Set)(const RankMap&, const RankMap&, const Strategy&)>
-RankMap combined(const RankMap& a, const RankMap& b, const std::string& order) {
-  if (order != "mpi" && order != "set")
-    throw Error(ErrorKind::argument, "an order is \"mpi\" or \"set\", not \"" + order + "\"");
-  return unlocked([&] { return order == "mpi" ? Group(a, b, {}) : Set(a, b, {}); });
+RankMap combined(const RankMap& a, const RankMap& b, bool sort) {
+  return unlocked([&] { return sort ? Set(a, b, {}) : Group(a, b, {}); });
 }
 
 std::vector<RankRange> ranges_of(const nb::handle& given) {
@@ -32,14 +30,14 @@ std::vector<RankRange> ranges_of(const nb::handle& given) {
 
 void bind_rank_algebra(nb::class_<RankMap>& type) {
   const auto other = nb::arg("other");
-  const auto order = nb::arg("order") = "mpi";
-  type.def("union", &combined<group_union, set_union>, other, order,
-           "Members of this map, then those of the other alone; with order \"set\", all ascending. Raises "
+  const auto sort = nb::arg("sort") = false;
+  type.def("union", &combined<group_union, set_union>, other, sort,
+           "Members of this map, then those of the other alone; with `sort` all ascending. Raises "
            "ArgumentError for maps of two worlds.")
-      .def("intersection", &combined<group_intersection, set_intersection>, other, order,
-           "Members of this map, in its order, that are in the other; with order \"set\", ascending.")
-      .def("difference", &combined<group_difference, set_difference>, other, order,
-           "Members of this map, in its order, that are not in the other; with order \"set\", ascending.")
+      .def("intersection", &combined<group_intersection, set_intersection>, other, sort,
+           "Members of this map, in its order, that are in the other; with `sort` ascending.")
+      .def("difference", &combined<group_difference, set_difference>, other, sort,
+           "Members of this map, in its order, that are not in the other; with `sort` ascending.")
       .def(
           "as_set", [](const RankMap& map) { return unlocked([&] { return as_set(map); }); },
           "The same members, ascending.")
@@ -97,13 +95,14 @@ void bind_rank_algebra(nb::class_<RankMap>& type) {
           },
           other, "\"identical\", \"similar\" (another order) or \"unequal\", as MPI_Group_compare.")
       .def(
-          "split",
+          "by_colour",
           [](const RankMap& map, const nb::handle& colours, const nb::object& keys) {
             const auto of_members = integers(colours, "colours");
             std::optional<Integers> order;
             if (!keys.is_none()) order = integers(keys, "keys");
-            auto parts = unlocked(
-                [&] { return split(map, of_members.values(), order ? order->values() : std::span<const Index>()); });
+            auto parts = unlocked([&] {
+              return by_colour(map, of_members.values(), order ? order->values() : std::span<const Index>());
+            });
             nb::dict out;
             for (auto& part : parts) out[nb::int_(part.colour)] = nb::cast(std::move(part.members));
             return out;
@@ -111,7 +110,7 @@ void bind_rank_algebra(nb::class_<RankMap>& type) {
           nb::arg("colours"), nb::arg("keys") = nb::none(),
           "Maps by colour, their members by key and then by position, as MPI_Comm_split. Members of negative colour "
           "are in none.",
-          nb::sig("def split(self, colours: object, keys: object = None) -> dict[int, RankMap]"))
+          nb::sig("def by_colour(self, colours: object, keys: object = None) -> dict[int, RankMap]"))
       .def(
           "__or__", [](const RankMap& a, const RankMap& b) { return unlocked([&] { return set_union(a, b); }); },
           nb::is_operator())
@@ -151,10 +150,10 @@ void bind_rank_orders(nb::module_& module) {
              "the i-th of `processes`; member c takes rank c of the grid. With `cells` in tiles and `processes` by "
              "node, nodes get tiles.");
   module.def(
-      "split_keys", [](const RankMap& order) { return to_array(unlocked([&] { return keys_of(order); })); },
-      nb::arg("order"),
-      "For each rank, the key for a split that numbers ranks in this order. One key alone is order.rank(w).",
-      nb::sig("def split_keys(order: RankMap) -> numpy.ndarray"));
+      "split_keys", [](const RankMap& ranks) { return to_array(unlocked([&] { return keys_of(ranks); })); },
+      nb::arg("ranks"),
+      "For each rank, the key for a split that numbers ranks in the order of this map. One key alone is ranks.rank(w).",
+      nb::sig("def split_keys(ranks: RankMap) -> numpy.ndarray"));
 }
 
 }  // namespace longshore::python

@@ -32,9 +32,9 @@ AccessPattern pattern_of(const AddressRelation& relation, bool source) {
 }
 
 PairOrder order_of(const std::string& name) {
-  if (name == "source_first") return PairOrder::source_first;
-  if (name == "destination_first") return PairOrder::destination_first;
-  throw Error(ErrorKind::argument, "there is no order '" + name + "'; there are source_first and destination_first");
+  if (name == "source") return PairOrder::source_first;
+  if (name == "destination") return PairOrder::destination_first;
+  throw Error(ErrorKind::argument, "by is '" + name + "'; it can be 'source' or 'destination'");
 }
 
 template <class T>
@@ -316,11 +316,12 @@ void bind_relations(nb::module_& module) {
       .def("restrict", &AddressRelation::restrict, nb::arg("first"), nb::arg("last"),
            "The pairs at the message's positions [first, last).")
       .def(
-          "sorted", [](const AddressRelation& r, const std::string& order) { return r.sorted(order_of(order)); },
-          nb::arg("order"), "The same pairs in the paper's order: \"source_first\" or \"destination_first\".")
+          "sorted", [](const AddressRelation& r, const std::string& by) { return r.sorted(order_of(by)); },
+          nb::arg("by"),
+          "The same pairs in the paper's order, by \"source\" offsets first or by \"destination\" offsets.")
       .def(
-          "is_sorted", [](const AddressRelation& r, const std::string& order) { return r.is_sorted(order_of(order)); },
-          nb::arg("order"), "True when the pairs are in that order.")
+          "is_sorted", [](const AddressRelation& r, const std::string& by) { return r.is_sorted(order_of(by)); },
+          nb::arg("by"), "True when the pairs are in that order.")
       .def("canonical", &AddressRelation::canonical, "The same pairs in the same order in the least structure.")
       .def("same_pairs", &AddressRelation::same_pairs, nb::arg("other"), "The same set of pairs, in any order.")
       .def("assembly", &AddressRelation::assembly, "Source -> dense message: the sender's half (send/receive model).")

@@ -10,7 +10,7 @@ namespace {
 /// Grids over NumPy's arrays, which keep their memory alive.
 XArray over(const FloorPlan& blocks, std::optional<Index> rank, Index itemsize, nb::handle ghost,
             std::vector<LocalArray> arrays, const std::string& name, bool written, const std::string& order) {
-  const Point widths = to_point(ghost, blocks.dims());
+  const GhostWidths widths = to_widths(ghost, blocks.dims());
   std::vector<Index> owned = rank ? blocks.owned_by(*rank) : std::vector<Index>();
   if (!rank)
     for (Index k = 0; k < blocks.size(); ++k) owned.push_back(k);
@@ -19,10 +19,10 @@ XArray over(const FloorPlan& blocks, std::optional<Index> rank, Index itemsize, 
                                          std::to_string(owned.size()) + " blocks" +
                                          (rank ? " of rank " + std::to_string(*rank) : std::string()));
   std::vector<Grid> grids;
-  std::vector<std::shared_ptr<const Keeper>> keepers;
+  std::vector<std::shared_ptr<const MemoryOwner>> memory_owners;
   for (std::size_t i = 0; i < arrays.size(); ++i) {
     auto& array = arrays[i];
-    const Region region = blocks.region(owned[i]).grow(widths);
+    const Region region = blocks.region(owned[i]).grow(widths.below, widths.above);
     const std::string who = "the " + name + " array of block " + std::to_string(owned[i]) + " ";
     if (Point(array.shape) != region.shape())
       throw Error(ErrorKind::shape, who + "has shape " + Point(array.shape).to_string() +
@@ -31,9 +31,9 @@ XArray over(const FloorPlan& blocks, std::optional<Index> rank, Index itemsize, 
     if (written && array.read_only && !region.empty())
       throw Error(ErrorKind::buffer, who + "is read-only; give the move one that can be written");
     grids.push_back({region, array.data, array.strides, itemsize});
-    keepers.push_back(std::move(array.keeper));
+    memory_owners.push_back(std::move(array.owner));
   }
-  return XArray::over(blocks, rank, {itemsize, widths, to_order(order)}, std::move(grids), std::move(keepers));
+  return XArray::over(blocks, rank, {itemsize, widths, to_order(order)}, std::move(grids), std::move(memory_owners));
 }
 
 }  // namespace
@@ -47,7 +47,7 @@ void bind_xarrays(nb::module_& module) {
           "make",
           [](const FloorPlan& blocks, std::optional<Index> rank, Index itemsize, nb::handle ghost,
              const std::string& order) {
-            return XArray(blocks, rank, {itemsize, to_point(ghost, blocks.dims()), to_order(order)});
+            return XArray(blocks, rank, {itemsize, to_widths(ghost, blocks.dims()), to_order(order)});
           },
           nb::arg("blocks"), nb::arg("rank").none(), nb::arg("itemsize"), nb::arg("ghost"), nb::arg("order"),
           "In ordinary memory, all zeros.")

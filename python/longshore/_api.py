@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import _arrays, _bind, _core, _whole_blocks
 from ._core import AddressRelation, Encoding, Layout, Motion, Mover, PutSender
 from ._mistakes import check
+from ._options import BindOptions, FieldOptions, MoverOptions, of_field_and_mover, takes
 from ._words import short
 from ._xarray import XArray
 from .errors import (
@@ -22,6 +23,9 @@ from .errors import (
     LocalArrayError,
     ShapeError,
 )
+
+if TYPE_CHECKING:
+    from ._options import Unpack
 
 __all__ = [
     "AddressRelation",
@@ -74,27 +78,8 @@ class MotionPlan(_core.MotionPlan):
 
         return explain.render(self) if rank is None else explain.render(self, rank=rank)
 
-    def bind(
-        self,
-        source: Any,
-        destination: Any,
-        *,
-        comm: Any = None,
-        threads: int | None = None,
-        max_mem: int | str | None = None,
-        alpha: Any = None,
-        beta: Any = None,
-        conjugate: bool = False,
-        reduce: str | None = None,
-        proxy: bool = False,
-        checked: bool = False,
-        placement: str | None = None,
-        node: str | None = None,
-        aggregate: bool | None = None,
-        packet_bytes: int | str | None = None,
-        preallocate: bool | None = None,
-        exchange: str | None = None,
-    ) -> Mover:
+    @takes(BindOptions)
+    def bind(self, source: Any, destination: Any, *, comm: Any = None, **options: Unpack[BindOptions]) -> Mover:
         """Ties the plan to memory: a Mover with start(), test() and wait(), to be used again and again.
 
         Without `comm`, `source` and `destination` hold one array for each rank of their layouts (a sequence in the
@@ -123,20 +108,7 @@ class MotionPlan(_core.MotionPlan):
 
         Raises, on every rank alike and before anything moves: ShapeError, DTypeError, LocalArrayError,
         MemoryLimitError, DisagreementError, ArgumentError."""
-        own = {"alpha": alpha, "beta": beta, "conjugate": conjugate, "reduce": reduce}
-        ways = {
-            "threads": threads,
-            "max_mem": max_mem,
-            "proxy": proxy,
-            "checked": checked,
-            "placement": placement,
-            "node": node,
-            "aggregate": aggregate,
-            "packet_bytes": packet_bytes,
-            "preallocate": preallocate,
-            "exchange": exchange,
-        }
-        return _bind.bind_plan(self, source, destination, comm, own, ways)
+        return _bind.bind_plan(self, source, destination, comm, *of_field_and_mover(options, FieldOptions))
 
     def to_json(self) -> str:
         """The plan as JSON text: a format name, a version, the
@@ -300,8 +272,8 @@ def redistribute(
            [ 9, 11],
            [13, 15]])
     """
-    options: dict[str, Any] = {"alpha": alpha, "beta": beta, "conjugate": conjugate, "reduce": reduce}
-    options.update(threads=threads, max_mem=max_mem)
+    own: FieldOptions = {"alpha": alpha, "beta": beta, "conjugate": conjugate, "reduce": reduce}
+    ways: MoverOptions = {"threads": threads, "max_mem": max_mem}
 
     def prepare(dtype: np.dtype, rank: int | None) -> tuple[MotionPlan, Any]:
         for name, value in (("beta", beta), ("reduce", reduce)):
@@ -315,7 +287,7 @@ def redistribute(
 
     if comm is None:
         motion_plan, result = prepare(_dtype_of(source), None)
-        motion_plan.bind(source, result, **options)()
+        motion_plan.bind(source, result, **own, **ways)()
         return result
 
     def local_dtype() -> np.dtype | None:
@@ -330,11 +302,11 @@ def redistribute(
         return motion_plan, source, result
 
     # A rank that owns nothing need not know the element type: the others tell it. What fails is told to all as well.
-    _bind.bind_when_made(local_dtype, sides, comm, options)()
+    _bind.bind_when_made(local_dtype, sides, comm, own, ways)()
     return made[0][1]
 
 
-def empty(layout: Layout, dtype: Any, comm: Any = None, *, rank: int | None = None) -> Any:
+def empty(layout: Layout, dtype: Any, *, comm: Any = None, rank: int | None = None) -> Any:
     """Uninitialised local arrays as a layout wants them, where the engine moves them fastest.
 
     With an mpi4py communicator: this rank's local array, in memory that ranks of the same node can share (each

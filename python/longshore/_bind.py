@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from . import _arrays, _core, _mpi
 from ._mistakes import count, flag, one_of
+from ._options import BlockBindOptions, BlockFieldOptions, MoverOptions, of_field_and_mover, takes
 from ._words import size_in_bytes
 from ._xarray import XArray
 from .errors import ArgumentError, ArgumentTypeError, DTypeError
 
+if TYPE_CHECKING:
+    from ._options import Unpack
+
+_OF_MESSAGES = ("placement", "node", "aggregate", "packet_bytes", "preallocate", "exchange")
 _NODES = ("auto", "direct", "ring", "messages")
 _EXCHANGES = {"auto": "automatic", "p2p": "point_to_point", "neighborhood": "neighborhood", "alltoall": "all_to_all"}
 
@@ -24,38 +29,32 @@ class _Spec(NamedTuple):
     plan: Any
     source: Any
     destination: Any
-    alpha: Any = None
-    beta: Any = None
-    conjugate: Any = False
-    reduce: Any = None
-    order: Any = "F"
-    phases: Any = None
-    ghost: Any = None
-    destination_ghost: Any = None
+    own: BlockFieldOptions
 
 
-def bind_plan(plan: Any, source: Any, destination: Any, comm: Any, own: dict[str, Any], ways: dict[str, Any]) -> Any:
+def bind_plan(plan: Any, source: Any, destination: Any, comm: Any, own: Any, ways: Any) -> _core.Mover:
     """What `MotionPlan.bind` and `BlockPlan.bind` do. `own`: the options of a field, `ways`: those of a mover."""
-    return _bind(comm, lambda _: specs_of_plan(plan, source, destination, comm, own), **ways)
+    return _bind(comm, lambda _: specs_of_plan(plan, source, destination, comm, own), ways)
 
 
-def specs_of_plan(plan: Any, source: Any, destination: Any, comm: Any, own: dict[str, Any]) -> list[_Spec]:
+def specs_of_plan(plan: Any, source: Any, destination: Any, comm: Any, own: Any) -> list[_Spec]:
     """The fields of one plan, with the same options."""
-    return [_Spec(plan, *pair, **own) for pair in _pairs(plan, source, destination, comm)]
+    return [_Spec(plan, *pair, own) for pair in _pairs(plan, source, destination, comm)]
 
 
 def bind_when_made(
-    dtype: Callable[[], np.dtype | None], sides: Callable[[np.dtype], Any], comm: Any, options: dict[str, Any]
+    dtype: Callable[[], np.dtype | None], sides: Callable[[np.dtype], Any], comm: Any, own: Any, ways: Any
 ) -> _core.Mover:
     """A mover over MPI of the plan, the source and the destination that `sides` makes of an element type: that which
     `dtype` finds here, or where it finds none, that of the other ranks. Both may raise on one rank."""
-    own = {name: options.pop(name) for name in ("alpha", "beta", "conjugate", "reduce")}
 
     def specs(told: list[np.dtype] | None) -> list[_Spec] | None:
-        known = told[0] if told else dtype()
-        return None if known is None else [_Spec(*sides(known), **own)]
+        if (known := told[0] if told else dtype()) is None:
+            return None
+        plan, source, destination = sides(known)
+        return [_Spec(plan, source, destination, own)]
 
-    return _bind(comm, specs, lambda: [dtype()], **options)
+    return _bind(comm, specs, ways, lambda: [dtype()])
 
 
 def bind_blocks(
@@ -64,65 +63,21 @@ def bind_blocks(
     destination: Any = None,
     *,
     comm: Any = None,
-    ghost: int | Sequence[int] | None = None,
-    destination_ghost: int | Sequence[int] | None = None,
-    order: str = "F",
-    phases: bool | None = None,
-    alpha: Any = None,
-    beta: Any = None,
-    conjugate: bool = False,
-    reduce: str | None = None,
-    threads: int | None = None,
-    max_mem: int | str | None = None,
-    proxy: bool = False,
-    checked: bool = False,
-    placement: str | None = None,
-    node: str | None = None,
-    aggregate: bool | None = None,
-    packet_bytes: int | str | None = None,
-    preallocate: bool | None = None,
-    exchange: str | None = None,
+    **options: Unpack[BlockBindOptions],
 ) -> _core.Mover:
     """What `BlockPlan.bind` does."""
-    own = {"alpha": alpha, "beta": beta, "conjugate": conjugate, "reduce": reduce, "order": order}
-    own.update(phases=phases, ghost=ghost, destination_ghost=destination_ghost)
-    ways = {
-        "threads": threads,
-        "max_mem": max_mem,
-        "proxy": proxy,
-        "checked": checked,
-        "placement": placement,
-        "node": node,
-        "aggregate": aggregate,
-        "packet_bytes": packet_bytes,
-        "preallocate": preallocate,
-        "exchange": exchange,
-    }
-    return bind_plan(plan, source, destination, comm, own, ways)
+    return bind_plan(plan, source, destination, comm, *of_field_and_mover(options, BlockFieldOptions))
 
 
-def bind_together(
-    *fields: tuple[Any, ...],
-    comm: Any = None,
-    threads: int | None = None,
-    max_mem: int | str | None = None,
-    proxy: bool = False,
-    checked: bool = False,
-    placement: str | None = None,
-    node: str | None = None,
-    aggregate: bool | None = None,
-    packet_bytes: int | str | None = None,
-    preallocate: bool | None = None,
-    exchange: str | None = None,
-) -> _core.Mover:
+@takes(MoverOptions)
+def bind_together(*fields: tuple[Any, ...], comm: Any = None, **options: Unpack[MoverOptions]) -> _core.Mover:
     """One Mover for several plans, between layouts and between blocks, of whatever shapes and dtypes: they are started
     and waited for at once, and what goes to one process is one message, of fields above 1 MiB one each. Collective with
     `comm`.
 
     Each field is (plan, source, destination), (plan, source) for an endogenous copy of blocks, and may end with a
-    mapping of its own `alpha`, `beta`, `conjugate`, `reduce`, `order`, `phases`, `ghost` and
-    `destination_ghost`. What these and the options of all mean, and what is raised, is told with `MotionPlan.bind` and
-    `BlockPlan.bind`.
+    mapping of its own `alpha`, `beta`, `conjugate`, `reduce`, `visit`, `phases`, `ghost` and `destination_ghost`. What
+    these and the options of all mean, and what is raised, is told with `MotionPlan.bind` and `BlockPlan.bind`.
 
     >>> rows, columns = Layout("(BLOCK, *) on 2", (4, 4)), Layout("(*, BLOCK) on 2", (4, 4))
     >>> blocks = FloorPlan.even(Region.of_shape((4, 4)), 2)
@@ -133,20 +88,8 @@ def bind_together(
     [[1.0, 0.0], [0.0, 1.0]]
     """
 
-    return _bind(
-        comm,
-        lambda _: list(specs_of_fields(fields, comm)),
-        threads=threads,
-        max_mem=max_mem,
-        proxy=proxy,
-        checked=checked,
-        placement=placement,
-        node=node,
-        aggregate=aggregate,
-        packet_bytes=packet_bytes,
-        preallocate=preallocate,
-        exchange=exchange,
-    )
+    ways = of_field_and_mover(options, MoverOptions)[1]
+    return _bind(comm, lambda _: list(specs_of_fields(fields, comm)), ways)
 
 
 def specs_of_fields(fields: tuple[Any, ...], comm: Any) -> Iterator[_Spec]:
@@ -155,16 +98,16 @@ def specs_of_fields(fields: tuple[Any, ...], comm: Any) -> Iterator[_Spec]:
         if not isinstance(field, (tuple, list)) or not 2 <= len(field) <= 4:
             raise ArgumentError(f"field {k} is not (plan, source, destination)")
         plan, source, *rest = field
-        own = rest.pop() if rest and _is_options(rest[-1], len(rest), plan) else {}
+        own: Any = rest.pop() if rest and _is_options(rest[-1], len(rest), plan) else {}
         if len(rest) > 1:
             raise ArgumentError(
                 f"field {k} ends with {type(rest[1]).__name__}; behind the destination its options may follow"
             )
-        unknown = sorted(set(own) - set(_Spec._fields[3:]))
-        if unknown:
-            raise ArgumentError(f"field {k} has no option {unknown[0]!r}; it can have {', '.join(_Spec._fields[3:])}")
+        known = BlockFieldOptions.__annotations__
+        if unknown := sorted(set(own) - set(known)):
+            raise ArgumentError(f"field {k} has no option {unknown[0]!r}; it can have {', '.join(known)}")
         for pair in _pairs(plan, source, rest[0] if rest else None, comm):
-            yield _Spec(plan, *pair, **own)
+            yield _Spec(plan, *pair, own)
 
 
 def everybodys_fields(specs: list[_Spec]) -> list[_core.EverybodysField]:
@@ -172,12 +115,14 @@ def everybodys_fields(specs: list[_Spec]) -> list[_core.EverybodysField]:
     return [_field(spec, None, False, _known_or_bytes(spec), _core.EverybodysField) for spec in specs]
 
 
-def empty(plan: _core.FloorPlan, dtype: Any, ghost: int | Sequence[int], order: Any) -> list[np.ndarray]:
+def empty(
+    plan: _core.FloorPlan, dtype: Any, ghost: int | Sequence[int | tuple[int, int]], order: Any
+) -> list[np.ndarray]:
     """What `FloorPlan.empty` does."""
     dtype = _arrays.fixed_dtype(dtype)
     if order not in ("C", "F"):
         raise ArgumentError(f'order is "{order}"; it must be "C" or "F"')
-    return [np.empty(region.grow(ghost).shape, dtype, order) for region in plan]
+    return [np.empty(region.shape, dtype, order) for region in plan.grow(ghost)]
 
 
 def _is_options(value: Any, rest: int, plan: Any) -> bool:
@@ -212,39 +157,34 @@ def _pairs(plan: Any, source: Any, destination: Any, comm: Any) -> list[tuple[An
 def _bind(
     comm: Any,
     specs: Callable[[list[np.dtype] | None], list[_Spec] | None],
+    options: Mapping[str, Any],
     dtypes: Callable[[], list[np.dtype | None]] | None = None,
-    *,
-    threads: Any = None,
-    max_mem: Any = None,
-    proxy: Any = False,
-    checked: Any = False,
-    **messages: Any,
 ) -> _core.Mover:
     """A mover of the fields that `specs` describes. Where nobody has told what their elements are (None) it may be None
     itself; then `dtypes` is what this rank has to say about that, and everybody's is told to all."""
 
-    def options() -> dict[str, Any]:
-        """Those that are not what they are by default."""
-        given: dict[str, Any] = {"max_mem": size_in_bytes(max_mem)} if max_mem is not None else {}
-        given |= {
-            name: flag(value, name) for name, value in (("proxy", proxy), ("checked", checked)) if value is not False
-        }
+    def common() -> dict[str, Any]:
+        """Those of every engine that are not what they are by default."""
+        given: dict[str, Any] = {} if options.get("max_mem") is None else {"max_mem": size_in_bytes(options["max_mem"])}
+        for name in ("proxy", "checked"):
+            if (value := options.get(name, False)) is not False:
+                given[name] = flag(value, name)
         return given
 
+    threads = options.get("threads")
+    messages = {name: value for name in _OF_MESSAGES if (value := options.get(name)) is not None}
     if comm is None:
-        for name, value in messages.items():
-            if value is not None:
-                raise ArgumentError(f"{name}= is for messages between processes; it needs comm=")
+        for name in messages:
+            raise ArgumentError(f"{name}= is for messages between processes; it needs comm=")
         fields = [_field(spec, None, False, _known_or_bytes(spec)) for spec in specs(None) or ()]
-        return _core.bind_threads(fields, threads=count(threads or 0, "threads"), **options())
+        return _core.bind_threads(fields, threads=count(threads or 0, "threads"), **common())
 
     def prepare(told: list[np.dtype] | None) -> tuple[list[Any], dict[str, Any]] | None:
         if threads is not None:
             raise ArgumentError("threads= is for the threads engine; with comm= every rank moves its own part")
-        given = options()
+        given = common()
         for name, value in messages.items():
-            if value is not None:
-                given[name] = _way(name, value)
+            given[name] = _way(name, value)
         fields = []
         # A rank that brings no arrays to a plan between blocks need not know the element type: the others tell it.
         for k, spec in enumerate(described := specs(told) or ()):
@@ -292,11 +232,13 @@ def _known_or_bytes(spec: _Spec) -> np.dtype:
 
 def _field(spec: _Spec, rank: int | None, wrap: bool, dtype: np.dtype, kind: Any = _core.Field) -> Any:
     _arrays.fixed_dtype(dtype)
-    update = _arrays.update(dtype, spec.alpha, spec.beta, flag(spec.conjugate, "conjugate"), spec.reduce)
+    own = spec.own
+    conjugate = flag(own.get("conjugate", False), "conjugate")
+    update = _arrays.update(dtype, own.get("alpha"), own.get("beta"), conjugate, own.get("reduce"))
     element = _name(dtype)
     if isinstance(spec.plan, _core.MotionPlan):
         for name in ("ghost", "destination_ghost", "phases"):
-            if getattr(spec, name) is not None:
+            if own.get(name) is not None:
                 raise ArgumentError(f"{name}= is for plans between blocks; local arrays of layouts have no ghost cells")
         source, destination = [
             _parts(side, layout, dtype, rank, name)
@@ -306,9 +248,9 @@ def _field(spec: _Spec, rank: int | None, wrap: bool, dtype: np.dtype, kind: Any
             )
         ]
         return kind(spec.plan, source, destination, update, element)
-    visit = one_of(spec.order, "order", ("C", "F"))
-    blocks = (*_grids_of_sides(spec, rank, wrap, dtype, visit), update, element, visit)
-    phases = None if spec.phases is None else flag(spec.phases, "phases")
+    visit = None if own.get("visit") is None else one_of(own.get("visit"), "visit", ("C", "F"))
+    phases = None if own.get("phases") is None else flag(own.get("phases"), "phases")
+    blocks = (*_grids_of_sides(spec, rank, wrap, dtype, visit or "C"), update, element, visit)
     if kind is _core.Field:
         return kind(spec.plan, *blocks, phases)
     if phases:
@@ -342,18 +284,7 @@ def _parts(side: Any, layout: _core.Layout, dtype: np.dtype, rank: int | None, w
     else:
         arrays = {rank: _arrays.as_array(side)}
     _arrays.check_dtype(arrays, dtype, what)
-    if rank is None:
-        return _core.Parts(arrays, {})
-    return _core.Parts(arrays, {r: memory for r, a in arrays.items() if (memory := _memory(a)) is not None})
-
-
-def _memory(array: Any) -> Any:
-    """The Memory that an array lies in, if it was made here: the end of its chain of bases."""
-    while array is not None:
-        if isinstance(array, _core.Memory):
-            return array
-        array = array.obj if isinstance(array, memoryview) else getattr(array, "base", None)
-    return None
+    return _core.Parts(arrays)
 
 
 # --- arrays of blocks
@@ -376,13 +307,13 @@ def _grids_of_sides(spec: _Spec, rank: int | None, wrap: bool, dtype: np.dtype, 
             ]
         return [_grids(side, blocks, rank, dtype, ghost, written, order, name)]
 
-    source = grids(spec.source, spec.plan.source, spec.ghost, spec.destination is None, "source")
+    ghost, destination_ghost = spec.own.get("ghost"), spec.own.get("destination_ghost")
+    source = grids(spec.source, spec.plan.source, ghost, spec.destination is None, "source")
     if spec.destination is None:
         return source, source
-    ghost = spec.ghost if spec.destination_ghost is None else spec.destination_ghost
-    if spec.destination_ghost is None and isinstance(spec.destination, XArray):
-        ghost = None
-    return source, grids(spec.destination, spec.plan.destination, ghost, True, "destination")
+    if destination_ghost is None and not isinstance(spec.destination, XArray):
+        destination_ghost = ghost
+    return source, grids(spec.destination, spec.plan.destination, destination_ghost, True, "destination")
 
 
 def _grids(

@@ -234,7 +234,7 @@ def _told(mover: _core.Mover, comm: Any) -> _core.Mover:
     return mover
 
 
-def make_grids(blocks: _core.FloorPlan, comm: Any, itemsize: int, ghost: tuple[int, ...], order: str) -> _core.Grids:
+def make_grids(blocks: _core.FloorPlan, comm: Any, itemsize: int, ghost: tuple[Any, ...], order: str) -> _core.Grids:
     """The storage of this rank's blocks, where other ranks of its node can reach it. Not collective."""
     module, handle = _open(comm)
     return module.make_grids(blocks, handle, itemsize, ghost, order)
@@ -310,10 +310,10 @@ def create_comm(map: _core.RankMap, parent: Any, tag: int) -> Any:
     return _object_of(MPI, MPI.Intracomm(), module.create_communicator(map, comm, operator.index(tag)))
 
 
-def split(parent: Any, colour: int, key: int) -> _core.RankMap:
-    """`longshore.ranks.split`."""
+def split_ranks(parent: Any, colour: int, key: int) -> _core.RankMap:
+    """`longshore.ranks.split_ranks`."""
     module, comm = _open(parent)
-    return module.split(comm, number_or_none(colour), number_or_none(key))
+    return module.split_ranks(comm, number_or_none(colour), number_or_none(key))
 
 
 def number_or_none(value: Any, bits: int = 64) -> int | None:

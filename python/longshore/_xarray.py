@@ -10,7 +10,8 @@ import numpy as np
 
 from . import _arrays, _core
 from ._mistakes import check
-from .errors import ArgumentError, ShapeError
+from ._words import short
+from .errors import ArgumentError, ArgumentTypeError, ShapeError
 
 
 class Grid(np.ndarray):
@@ -200,6 +201,21 @@ class _Global:
         self._array[self._local(key)] = value
 
 
+def _is_several(value: Any) -> bool:
+    return isinstance(value, Sequence) or (isinstance(value, np.ndarray) and value.ndim > 0)
+
+
+def _ghost_width(dim: int, width: Any) -> int | tuple[int, int]:
+    """The ghost cells of a dimension: those of both sides, or a pair where they differ."""
+    try:
+        below, above = map(operator.index, width if _is_several(width) else [width] * 2)
+        return below if below == above else (below, above)
+    except (TypeError, ValueError):
+        raise ArgumentTypeError(
+            f"ghost is {short(width)} in dimension {dim}; it must be an integer or a pair (below, above)"
+        ) from None
+
+
 class _Bytes:
     """The memory of a grid, kept alive by NumPy as an array's base."""
 
@@ -214,7 +230,8 @@ class XArray(Sequence):
     Without `comm` every block has storage in this process (with `rank`, that rank's blocks alone) and plans move it on
     the threads engine. With an mpi4py communicator block owners are its ranks, and only this rank's blocks have
     storage, where the ranks of the same node can reach it: a plan bound to XArrays moves between them with a single
-    copy. Elements are zero at first. `ghost`: ghost cells on both sides, one number for all dimensions or one each.
+    copy. Elements are zero at first. `ghost`: ghost cells, one number for all dimensions, or for each
+    one number for both sides or a pair (below, above).
     Making one is not collective. Raises ArgumentError, ShapeError, DTypeError.
 
     `x[k]` is the Grid of block k; `x.items()` goes over those that have storage here.
@@ -232,23 +249,22 @@ class XArray(Sequence):
         self,
         blocks: _core.FloorPlan,
         dtype: Any,
-        ghost: int | Sequence[int] = 0,
+        ghost: int | Sequence[int | tuple[int, int]] = 0,
         *,
         order: str = "C",
         comm: Any = None,
         rank: int | None = None,
     ) -> None:
         check("blocks", blocks, "FloorPlan")
-        check("ghost", ghost, "int | Sequence[int]")
         check("order", order, "str")
         check("rank", rank, "int | None")
         self.dtype = _arrays.fixed_dtype(dtype)
         """The elements' dtype."""
         self.blocks = blocks
         """The floor plan."""
-        widths: Any = [ghost] * blocks.ndim if np.ndim(ghost) == 0 else ghost
-        self.ghost = tuple(operator.index(width) for width in widths)
-        """Ghost cells on both sides, a dimension each."""
+        widths: Any = ghost if _is_several(ghost) else [ghost] * blocks.ndim
+        self.ghost = tuple(_ghost_width(d, width) for d, width in enumerate(widths))
+        """Ghost cells, for each dimension the number on both sides, or a pair (below, above) where these differ."""
         if len(self.ghost) != blocks.ndim:
             raise ShapeError(f"ghost has {len(self.ghost)} numbers; the blocks have {blocks.ndim} dimensions")
         if rank is not None and (comm is not None or rank < 0):

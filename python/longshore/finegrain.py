@@ -30,9 +30,9 @@ def move(
     source: Any,
     destination: Any = None,
     *,
-    ghost: int | Sequence[int] | None = None,
-    destination_ghost: int | Sequence[int] | None = None,
-    order: str = "F",
+    ghost: int | Sequence[int | tuple[int, int]] | None = None,
+    destination_ghost: int | Sequence[int | tuple[int, int]] | None = None,
+    visit: str | None = None,
     alpha: Any = None,
     beta: Any = None,
     conjugate: bool = False,
@@ -73,7 +73,7 @@ def move(
     >>> finegrain.move(plan(rows, columns, float), scatter(np.ones((100, 50)), rows), v)["bytes"]
     40000
     """
-    own = {"alpha": alpha, "beta": beta, "conjugate": conjugate, "reduce": reduce, "order": order}
+    own = {"alpha": alpha, "beta": beta, "conjugate": conjugate, "reduce": reduce, "visit": visit}
     own.update(ghost=ghost, destination_ghost=destination_ghost)
     return _move(
         _bind.specs_of_plan(plan, source, destination, None, own),

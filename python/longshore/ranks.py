@@ -40,8 +40,8 @@ __all__ = [
     "placed_order",
     "rank_map_of",
     "rank_modules",
-    "split",
     "split_keys",
+    "split_ranks",
     "tiled_order",
     "to_group",
 ]
@@ -104,27 +104,27 @@ def members_of(text: str, world: int | None = None) -> tuple[range | np.ndarray 
     return members, world or 0
 
 
-def rank_map_of(comm_or_group: MPI.Comm | MPI.Group, parent: MPI.Comm) -> RankMap:
-    """Which ranks of `parent` the processes of a communicator are; collective over that communicator. Or the members of
-    a group, which is not collective, and for small groups only: MPI tells by comparing each member with each rank."""
-    return _mpi.rank_map_of(comm_or_group, parent)
+def rank_map_of(members: MPI.Comm | MPI.Group, comm: MPI.Comm) -> RankMap:
+    """Which ranks of `comm` the processes of another communicator are; collective over that one. Or the members of a
+    group, which is not collective, and for small groups only: MPI tells by comparing each member with each rank."""
+    return _mpi.rank_map_of(members, comm)
 
 
-def to_group(map: RankMap, parent: MPI.Comm) -> MPI.Group:
-    """The group of a map's members, which are ranks of `parent`. Free it with Free(). Not collective."""
-    return _mpi.to_group(map, parent)
+def to_group(map: RankMap, comm: MPI.Comm) -> MPI.Group:
+    """The group of a map's members, which are ranks of `comm`. Free it with Free(). Not collective."""
+    return _mpi.to_group(map, comm)
 
 
-def create_comm(map: RankMap, parent: MPI.Comm, tag: int = 0) -> MPI.Comm:
-    """A communicator of a map's members, which are ranks of `parent`. Collective over the members only; others get
+def create_comm(map: RankMap, comm: MPI.Comm, tag: int = 0) -> MPI.Comm:
+    """A communicator of a map's members, which are ranks of `comm`. Collective over the members only; others get
     COMM_NULL. Free it with Free(). The tag tells apart those that several threads make at a time."""
-    return _mpi.create_comm(map, parent, tag)
+    return _mpi.create_comm(map, comm, tag)
 
 
-def split(parent: MPI.Comm, colour: int, key: int = 0) -> RankMap:
-    """What parent.Split(colour, key) would number, with no communicator made: the ranks of this colour by key and then
-    by rank, nobody where the colour is negative. Collective over `parent`."""
-    return _mpi.split(parent, colour, key)
+def split_ranks(comm: MPI.Comm, colour: int, key: int = 0) -> RankMap:
+    """What comm.Split(colour, key) would number, with no communicator made: the ranks of this colour by key and then
+    by rank, nobody where the colour is negative. Collective over `comm`."""
+    return _mpi.split_ranks(comm, colour, key)
 
 
 def node_aware_order(comm: MPI.Comm) -> RankMap:

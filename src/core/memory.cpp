@@ -27,7 +27,7 @@ class OrdinaryMemory final : public Memory {
   std::align_val_t alignment_;
 };
 
-class Kept final : public Keeper {
+class Kept final : public MemoryOwner {
  public:
   explicit Kept(std::shared_ptr<void> anything) : anything_(std::move(anything)) {}
 
@@ -37,7 +37,7 @@ class Kept final : public Keeper {
 
 }  // namespace
 
-std::shared_ptr<const Keeper> keep(std::shared_ptr<void> anything) {
+std::shared_ptr<const MemoryOwner> memory_owner(std::shared_ptr<void> anything) {
   return std::make_shared<Kept>(std::move(anything));
 }
 

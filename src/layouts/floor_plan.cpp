@@ -172,8 +172,12 @@ Index FloorPlan::points() const {
   return n;
 }
 
-FloorPlan FloorPlan::grow(const Point& widths) const {
-  return mapped([&](const Region& region) { return region.grow(widths); });
+std::string GhostWidths::to_string() const {
+  return below == above ? below.to_string() : below.to_string() + " below, " + above.to_string() + " above";
+}
+
+FloorPlan FloorPlan::grow(const GhostWidths& widths) const {
+  return mapped([&](const Region& region) { return region.grow(widths.below, widths.above); });
 }
 
 FloorPlan FloorPlan::coarsen(const Point& ratio) const {

@@ -13,12 +13,19 @@ void check(const FloorPlan& blocks, GridFormat& format) {
   if (format.element_bytes <= 0)
     throw Error(ErrorKind::argument,
                 "elements of " + std::to_string(format.element_bytes) + " bytes; they need at least one");
-  if (format.ghost.dims() == 0) format.ghost = Point(blocks.dims());
-  check_same_dims(blocks.dims(), format.ghost.dims(), "the blocks and the numbers of ghost cells");
-  for (std::size_t d = 0; d < format.ghost.dims(); ++d)
-    if (format.ghost[d] < 0)
-      throw Error(ErrorKind::argument, std::to_string(format.ghost[d]) + " ghost cells in dimension " +
-                                           std::to_string(d) + "; give none or more");
+  if (format.ghost == GhostWidths()) format.ghost = Point(blocks.dims());
+  for (const auto* widths : {&format.ghost.below, &format.ghost.above}) {
+    check_same_dims(blocks.dims(), widths->dims(), "the blocks and the numbers of ghost cells");
+    for (std::size_t d = 0; d < widths->dims(); ++d)
+      if ((*widths)[d] < 0)
+        throw Error(ErrorKind::argument, std::to_string((*widths)[d]) + " ghost cells in dimension " +
+                                             std::to_string(d) + "; give none or more");
+  }
+}
+
+/// What there is storage for of a block.
+Region stored(const FloorPlan& blocks, Index block, const GridFormat& format) {
+  return blocks.region(block).grow(format.ghost.below, format.ghost.above);
 }
 
 std::vector<Index> blocks_of(const FloorPlan& blocks, std::optional<Index> rank) {
@@ -44,7 +51,7 @@ GridPlaces XArray::places(const FloorPlan& blocks, std::optional<Index> rank, co
   places.blocks = blocks_of(blocks, rank);
   for (const Index k : places.blocks) {
     places.offsets.push_back(places.bytes);
-    const Index bytes = checked_mul(blocks.region(k).grow(format.ghost).size(), format.element_bytes);
+    const Index bytes = checked_mul(stored(blocks, k, format).size(), format.element_bytes);
     // A line more, lest grids of whole pages all compete for the same sets of the cache.
     if (bytes > 0) places.bytes = checked_add(places.bytes, checked_mul(ceil_div(bytes, line_bytes) + 1, line_bytes));
   }
@@ -67,18 +74,18 @@ XArray::XArray(FloorPlan blocks, std::optional<Index> rank, GridFormat format, s
                                        std::to_string(memory_ ? memory_->bytes() : 0));
   auto grids = std::make_shared<Grids>();
   for (std::size_t i = 0; i < where.blocks.size(); ++i) {
-    const Region region = blocks_.region(where.blocks[i]).grow(format_.ghost);
+    const Region region = stored(blocks_, where.blocks[i], format_);
     grids->grids.push_back({region, region.empty() ? nullptr : memory_->data() + where.offsets[i],
                             dense_strides(region.shape(), format_.order, format_.element_bytes),
                             format_.element_bytes});
   }
   grids->owned = std::move(where.blocks);
-  grids->keepers = {memory_};
+  grids->memory_owners = {memory_};
   grids_ = std::move(grids);
 }
 
 XArray XArray::over(FloorPlan blocks, std::optional<Index> rank, GridFormat format, std::vector<Grid> grids,
-                    std::vector<std::shared_ptr<const Keeper>> keepers) {
+                    std::vector<std::shared_ptr<const MemoryOwner>> memory_owners) {
   XArray array;
   check(blocks, format);
   auto made = std::make_shared<Grids>();
@@ -87,7 +94,7 @@ XArray XArray::over(FloorPlan blocks, std::optional<Index> rank, GridFormat form
     throw Error(ErrorKind::argument,
                 std::to_string(grids.size()) + " arrays for " + std::to_string(made->owned.size()) + " blocks");
   for (std::size_t i = 0; i < grids.size(); ++i) {
-    const Region region = blocks.region(made->owned[i]).grow(format.ghost);
+    const Region region = stored(blocks, made->owned[i], format);
     const auto who = [&] { return "the array of block " + std::to_string(made->owned[i]) + " "; };
     if (!(grids[i].region == region))
       throw Error(ErrorKind::shape, who() + "is over " + grids[i].region.to_string() +
@@ -97,7 +104,7 @@ XArray XArray::over(FloorPlan blocks, std::optional<Index> rank, GridFormat form
                                        " bytes, not of " + std::to_string(format.element_bytes));
     if (!region.empty() && !grids[i].data) throw Error(ErrorKind::buffer, who() + "has no memory");
   }
-  made->grids = std::move(grids), made->keepers = std::move(keepers);
+  made->grids = std::move(grids), made->memory_owners = std::move(memory_owners);
   array.blocks_ = std::move(blocks), array.rank_ = rank, array.format_ = std::move(format);
   array.grids_ = std::move(made);
   return array;
@@ -113,9 +120,9 @@ const std::vector<Grid>& XArray::grids() const& {
   return grids_ ? grids_->grids : none;
 }
 
-const std::vector<std::shared_ptr<const Keeper>>& XArray::keepers() const& {
-  static const std::vector<std::shared_ptr<const Keeper>> none;
-  return grids_ ? grids_->keepers : none;
+const std::vector<std::shared_ptr<const MemoryOwner>>& XArray::memory_owners() const& {
+  static const std::vector<std::shared_ptr<const MemoryOwner>> none;
+  return grids_ ? grids_->memory_owners : none;
 }
 
 const Grid& XArray::grid(Index block) const& {

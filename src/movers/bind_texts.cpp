@@ -53,13 +53,15 @@ Facts block_facts(const BlockPlan& plan, const XArray& source, const XArray& des
   Facts facts = plan.facts(true);
   const bool same = source.same_storage(destination);
   facts.push_back({"arrays", same ? "one, moved within itself" : "a source and a destination"});
-  auto array = [&](const XArray& of, const char* side) {
+  auto array = [&](const XArray& of, const FloorPlan& blocks, const char* side) {
     facts.push_back({std::string(side) + " array", "elements of " + element_of(of.element_bytes(), element)});
     facts.push_back({std::string(side) + " array", "ghost cells " + of.format().ghost.to_string()});
     facts.push_back({std::string(side) + " array", std::string("order ") + char(of.format().order)});
+    if (!(of.blocks() == blocks))
+      facts.push_back({std::string(side) + " array", "blocks of digest " + std::to_string(of.blocks().digest())});
   };
-  array(source, "source");
-  if (!same) array(destination, "destination");
+  array(source, plan.source(), "source");
+  if (!same) array(destination, plan.destination(), "destination");
   add_update(facts, update);
   facts.push_back({"order", std::string(1, char(visit))});
   return facts;

@@ -22,17 +22,19 @@ namespace {
 constexpr Index eager = Index{2} << 20;
 
 class BlockShare final : public Share {
+  struct Resolved;
+
  public:
   BlockShare(const BlockPlan& plan, std::vector<XArray> sources, std::vector<XArray> destinations, Update update,
-             Order visit, std::string element, Phases phases)
+             std::optional<Order> visit, std::string element, Phases phases)
       : Share(sources.empty() ? 1 : sources[0].element_bytes(), std::move(update), std::move(element)),
         plan_(plan),
         sources_(std::move(sources)),
         destinations_(std::move(destinations)),
-        visit_(visit),
         phases_(phases) {
     if (sources_.empty()) sources_.emplace_back();
     if (destinations_.empty()) destinations_.emplace_back();
+    visit_ = visiting_order(visit, sources_[0], destinations_[0]);
     if (destinations_.size() == 1 && sources_.size() == 1 && sources_[0].same_storage(destinations_[0]))
       destinations_ = {};
   }
@@ -121,42 +123,48 @@ class BlockShare final : public Share {
     for (auto* share : shares) {
       const auto* last = holders_.here.empty() || share->me_ == 0 ? nullptr : &share->of_process(share->me_ - 1);
       share->first_ = !last || !(last->update_.reduction() == share->update_.reduction());
-      share->resolved_ = share->first_ ? std::make_shared<Resolved>(BlockCopies(
-                                             share->visit_, share->format(Side::source).order, share->update_))
-                                       : last->resolved_;
+      share->resolved_ = share->first_ ? share->unresolved() : last->resolved_;
       share->resolved_->of_all = shares.size() > 1;
     }
     find(*plan, shares);
+  }
+  void see(const std::vector<BlockElsewhere>& blocks) override {
+    for (const auto& [side, block, strides] : blocks)
+      if (holders_.of(this->blocks(side).owner(block)) != me_) strides_elsewhere_[{side, block}] = strides;
+    if (strides_elsewhere_.empty()) return;
+    // Fields that are alike take for granted that blocks of others lie as those of the first: not this one.
+    first_ = true, resolved_ = unresolved();
+    BlockShare* me = this;
+    find(plan_, {&me, 1});
   }
   void forget() override {
     transfers_.reset();
     if (!resolved_->of_all) resolved_->motions.clear(), resolved_->names.clear();
   }
-  bool in_order() const override { return update_.is_reduction(); }
-  Index eager_bytes() const override { return eager; }
 
-  void add_to(Apart& apart) const override {
+  void add_to(OverlapCheck& overlaps) const override {
     auto add = [&](Side side, const char* role) {
       for (const auto& array : arrays(side))
         for_each_grid(array, [&](std::size_t i) {
           const Index block = array.owned()[i];
-          apart.add(array.grids()[i], role, block, holders_.here.empty() ? Apart::nobody : blocks(side).owner(block));
+          overlaps.add(array.grids()[i], role, block,
+                       holders_.here.empty() ? OverlapCheck::nobody : blocks(side).owner(block));
         });
     };
-    if (!endogenous_) add(Side::source, Apart::source);
-    add(Side::destination, endogenous_ ? Apart::both : Apart::destination);
+    if (!endogenous_) add(Side::source, OverlapCheck::source);
+    add(Side::destination, endogenous_ ? OverlapCheck::both : OverlapCheck::destination);
   }
   std::vector<BoundMemory> memory() const override {
     std::vector<BoundMemory> memory;
     auto hold = [&](Side side, const char* what) {
       for (const auto& array : arrays(side)) {
-        const auto& keepers = array.keepers();
+        const auto& owners = array.memory_owners();
         auto add = [&](std::size_t i) {
-          memory.push_back({keepers[i], what, array.owned().empty() ? 0 : array.owned()[i]});
+          memory.push_back({owners[i], what, array.owned().empty() ? 0 : array.owned()[i]});
         };
-        if (keepers.size() == 1)
+        if (owners.size() == 1)
           add(0);
-        else if (!keepers.empty())
+        else if (!owners.empty())
           for_each_grid(array, add);
       }
     };
@@ -166,8 +174,19 @@ class BlockShare final : public Share {
   }
   std::vector<StorageMemory> storage(Side side) const override {
     std::vector<StorageMemory> memory;
-    for (const auto& array : arrays(side))
-      if (array.rank() && array.memory()) memory.push_back({*array.rank(), array.memory()->data(), array.memory()});
+    for (const auto& array : arrays(side)) {
+      if (!array.rank()) continue;
+      if (const auto all = array.memory()) {
+        memory.push_back({*array.rank(), StorageMemory::all, all->data(), {}, all->data(), all->bytes()});
+        continue;
+      }
+      for (std::size_t i = 0; i < array.grids().size(); ++i) {
+        const Grid& grid = array.grids()[i];
+        const auto [first, bytes] =
+            touched(grid.data, grid.region.shape().to_vector(), grid.strides, grid.element_bytes);
+        if (bytes > 0) memory.push_back({*array.rank(), array.owned()[i], grid.data, grid.strides, first, bytes});
+      }
+    }
     return memory;
   }
   std::byte* data(Side side, const Transfer& transfer) const override {
@@ -179,7 +198,7 @@ class BlockShare final : public Share {
     auto& last = resolved_->last_places[source];  // transfers are by peers
     if (!last || last->first.second != owner) {
       const auto [known, fresh] = resolved_->places.try_emplace({source, owner});
-      if (fresh) known->second = XArray::places(blocks(side), owner, format(side));
+      if (fresh) known->second = XArray::places(arrays(side)[0].blocks(), owner, format(side));
       last = &*known;
     }
     const auto& places = last->second;
@@ -234,8 +253,11 @@ class BlockShare final : public Share {
   void mix_arrays(Digest& digest) const override {
     digest.mix(std::array{Index(is_endogenous()), Index(visit_), Index(phases_)});
     for (const auto side : {Side::source, Side::destination}) {
+      const auto& array = arrays(side)[0];
       digest.mix(std::array{format(side).element_bytes, Index(format(side).order)});
-      for (const Index width : format(side).ghost) digest.mix(std::uint64_t(width));
+      for (const auto* widths : {&format(side).ghost.below, &format(side).ghost.above})
+        for (const Index width : *widths) digest.mix(std::uint64_t(width));
+      if (!(array.blocks() == blocks(side))) digest.mix(array.blocks().digest());
     }
   }
   const std::vector<XArray>& arrays(Side side) const {
@@ -256,19 +278,25 @@ class BlockShare final : public Share {
   }
   /// One that this process has not, but for its data. What was there is used again: many are alike.
   void become_grid_elsewhere(Grid& grid, Side side, Index block) const {
-    const std::size_t dims = blocks(side).dims();
-    const Index* const bounds = &blocks(side).bounds()[std::size_t(block) * 2 * dims];
+    const FloorPlan& blocks = arrays(side)[0].blocks();
+    const std::size_t dims = blocks.dims();
+    const Index* const bounds = &blocks.bounds()[std::size_t(block) * 2 * dims];
     const bool empty = !std::equal(bounds, bounds + dims, bounds + dims, std::less<>());
-    const Point& ghost = format(side).ghost;
-    bool alike = grid.region.dims() == dims && grid.strides.size() == dims;
+    const auto& [below, above] = format(side).ghost;
+    bool alike = grid.region.dims() == dims && grid.strides.size() == dims && strides_elsewhere_.empty();
     if (grid.region.dims() != dims) grid.region = Region(Point(dims), Point(dims));
     for (std::size_t d = 0; d < dims; ++d) {
-      const Index width = empty ? 0 : ghost[d], before = grid.region.extent(d);
-      grid.region.set(d, checked_sub(bounds[d], width), checked_add(bounds[dims + d], width));
+      const Index before = grid.region.extent(d);
+      grid.region.set(d, checked_sub(bounds[d], empty ? 0 : below[d]),
+                      checked_add(bounds[dims + d], empty ? 0 : above[d]));
       alike = alike && grid.region.extent(d) == before;
     }
     grid.element_bytes = element_bytes_;
-    if (!alike) grid.strides = dense_strides(grid.region.shape(), format(side).order, element_bytes_);
+    if (alike) return;
+    const auto own = strides_elsewhere_.find({side, block});
+    grid.strides = own == strides_elsewhere_.end()
+                       ? dense_strides(grid.region.shape(), format(side).order, element_bytes_)
+                       : own->second;
   }
   /// A grid of any process: of one whose memory is not here, all but its data.
   const Grid& grid_of(Side side, Index block, int process) const {
@@ -288,6 +316,9 @@ class BlockShare final : public Share {
     }
     for (std::size_t i = 0; i < array.grids().size(); ++i)
       if (all || holders_.of(array.blocks().owner(array.owned()[i])) == me_) f(i);
+  }
+  std::shared_ptr<Resolved> unresolved() const {
+    return std::make_shared<Resolved>(BlockCopies(visit_, format(Side::source).order, update_));
   }
   /// Of the same field.
   BlockShare& of_process(int process) const { return static_cast<BlockShare&>(*holders_.here[std::size_t(process)]); }
@@ -392,7 +423,7 @@ class BlockShare final : public Share {
     return true;
   }
   static bool lie_alike(const XArray& a, const XArray& b) {
-    if (a.rank() != b.rank() || !(a.format() == b.format())) return false;
+    if (a.rank() != b.rank() || !(a.format() == b.format()) || !(a.blocks() == b.blocks())) return false;
     if (a.memory() && b.memory()) return true;
     const auto &left = a.grids(), &right = b.grids();
     auto place = [](const std::vector<Grid>& grids, std::size_t k) {
@@ -477,11 +508,20 @@ class BlockShare final : public Share {
       throw Error(ErrorKind::argument, std::string("the ") + what + " array of rank " + std::to_string(*array.rank()) +
                                            " belongs in process " + std::to_string(holders_.of(*array.rank())) +
                                            ", not in process " + std::to_string(me_));
-    if (!(array.blocks() == blocks(side)))
+    if (!covers(array, blocks(side)))
       throw Error(ErrorKind::shape, std::string("the ") + what + " array has other blocks than the plan: " +
                                         array.blocks().to_string(2) + ", not " + blocks(side).to_string(2));
-    if (!(array.format() == format(side)))
+    if (!(array.format() == format(side)) || !(array.blocks() == arrays(side)[0].blocks()))
       throw Error(ErrorKind::argument, std::string("the ") + what + " arrays differ in ghost cells, order or elements");
+  }
+  /// Whether an array has the plan's blocks, or others that hold them with their ghost cells.
+  static bool covers(const XArray& array, const FloorPlan& blocks) {
+    if (array.blocks() == blocks) return true;
+    if (array.blocks().dims() != blocks.dims() || !(array.blocks().owners() == blocks.owners())) return false;
+    const auto stored = array.blocks().grow(array.format().ghost);
+    for (Index k = 0; k < blocks.size(); ++k)
+      if (!stored.region(k).contains(blocks.region(k))) return false;
+    return true;
   }
   /// Of arrays of single ranks: one for each rank whose blocks belong here.
   void check_owners(Side side, const char* what) const {
@@ -504,22 +544,28 @@ class BlockShare final : public Share {
   const BlockPlan& plan_;
   std::shared_ptr<const BlockPlan> phase_;      ///< the plan, where it is one of another's
   std::vector<XArray> sources_, destinations_;  ///< no destinations: the sources
-  Order visit_;
+  Order visit_ = Order::C;
   Phases phases_ = Phases::never;
   bool endogenous_ = false, first_ = true;  ///< of those that have what is resolved in common
   std::size_t by_hand_ = 0;                 ///< the number of the first motion by hand
+  std::map<std::pair<Side, Index>, std::vector<Index>> strides_elsewhere_;  ///< of blocks that lie by themselves
   std::shared_ptr<Resolved> resolved_;
 };
 
 }  // namespace
 
+Order visiting_order(std::optional<Order> given, const XArray& source, const XArray& destination) {
+  const Order order = source.format().order;
+  return given.value_or(order == destination.format().order ? order : Order::C);
+}
+
 Field::Field(const BlockPlan& plan, std::vector<XArray> sources, std::vector<XArray> destinations, Update update,
-             Order visit, std::string element, Phases phases)
+             std::optional<Order> visit, std::string element, Phases phases)
     : share_(std::make_shared<BlockShare>(plan, std::move(sources), std::move(destinations), std::move(update), visit,
                                           std::move(element), phases)) {}
 
-Field::Field(const BlockPlan& plan, XArray source, XArray destination, Update update, Order visit, std::string element,
-             Phases phases)
+Field::Field(const BlockPlan& plan, XArray source, XArray destination, Update update, std::optional<Order> visit,
+             std::string element, Phases phases)
     : Field(plan, std::vector{std::move(source)}, std::vector{std::move(destination)}, std::move(update), visit,
             std::move(element), phases) {}
 

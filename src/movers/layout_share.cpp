@@ -77,22 +77,27 @@ class LayoutShare final : public Share {
   void forget() override { transfers_.reset(), motions_.reset(); }
   Direction direction() const override { return preferred_direction(plan_); }
 
-  void add_to(Apart& apart) const override {
-    for (const auto& part : sources_) apart.add(part.array, plan_.source(), part.rank, element_bytes_, Apart::source);
+  void add_to(OverlapCheck& overlaps) const override {
+    for (const auto& part : sources_)
+      overlaps.add(part.array, plan_.source(), part.rank, element_bytes_, OverlapCheck::source);
     for (const auto& part : destinations_)
-      apart.add(part.array, plan_.destination(), part.rank, element_bytes_, Apart::destination);
+      overlaps.add(part.array, plan_.destination(), part.rank, element_bytes_, OverlapCheck::destination);
   }
   std::vector<BoundMemory> memory() const override {
     std::vector<BoundMemory> memory;
-    for (const auto& part : sources_) memory.push_back({part.array.keeper, "source array of rank", part.rank});
-    for (const auto& part : destinations_)
-      memory.push_back({part.array.keeper, "destination array of rank", part.rank});
+    for (const auto& part : sources_) memory.push_back({part.array.owner, "source array of rank", part.rank});
+    for (const auto& part : destinations_) memory.push_back({part.array.owner, "destination array of rank", part.rank});
     return memory;
   }
   std::vector<StorageMemory> storage(Side side) const override {
     std::vector<StorageMemory> memory;
     for (const auto& part : side == Side::source ? sources_ : destinations_)
-      memory.push_back({part.rank, part.array.data, part.memory});
+      memory.push_back({part.rank,
+                        StorageMemory::all,
+                        part.array.data,
+                        {},
+                        part.array.data,
+                        touched(part.array.data, part.array.shape, part.array.strides, element_bytes_).second});
     return memory;
   }
   std::byte* data(Side side, const Transfer& transfer) const override {
@@ -206,12 +211,6 @@ class LayoutShare final : public Share {
         continue;
       }
       check_local_array(part.array, layout, part.rank, element_bytes_, what);
-      if (part.memory) {
-        const Index bytes = checked_mul(layout.allocated_size(part.rank), element_bytes_);
-        const auto *first = part.memory->data(), *last = first + part.memory->bytes();
-        if (part.array.data < first || part.array.data > last || last - part.array.data < bytes)
-          throw Error(ErrorKind::buffer, "the " + name() + " does not lie in the shared segment it comes with");
-      }
       kept.push_back(std::move(part));
     }
     parts = std::move(kept);

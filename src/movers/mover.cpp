@@ -20,8 +20,8 @@ class Mover::Turn {
 void Mover::make_ready() {
   if (state_ == State::moving)
     throw Error(ErrorKind::argument, "this move has been started already: wait() for it first");
-  for (const auto& [keeper, what, number] : memory_)
-    if (const auto change = keeper && looks_ ? keeper->change() : std::string(); !change.empty()) {
+  for (const auto& [owner, what, number] : memory_)
+    if (const auto change = owner && looks_ ? owner->change() : std::string(); !change.empty()) {
       const Error error(ErrorKind::buffer, std::string("the ") + what + " " + std::to_string(number) + " " + change +
                                                " since the move was bound: bind it anew");
       give_up(error);
@@ -40,7 +40,7 @@ void Mover::start() {
 void Mover::move() {
   const Turn turn(*this, "move()");
   make_ready();
-  at_once();
+  begin_and_finish();
 }
 
 bool Mover::test() {

@@ -38,6 +38,17 @@ Facts facts_of(std::span<Share* const> shares) {
   return facts;
 }
 
+std::pair<const std::byte*, Index> touched(const std::byte* data, std::span<const Index> shape,
+                                           std::span<const Index> strides, Index element_bytes) {
+  Index first = 0, last = element_bytes;
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    if (shape[d] == 0) return {data, 0};
+    const Index reach = checked_mul(shape[d] - 1, strides[d]);
+    (reach < 0 ? first : last) = checked_add(reach < 0 ? first : last, reach);
+  }
+  return {data + first, checked_sub(last, first)};
+}
+
 Index moved_bytes(const Transfers& transfers) {
   Index bytes = 0;
   for (const auto* list : {&transfers.incoming, &transfers.local})
@@ -57,14 +68,14 @@ Stages stages_of(const std::vector<Field>& fields, bool checked, bool bounded) {
   return stages;
 }
 
-void resolve(const Stages& stages, const Holders& holders, int me, Apart& apart) {
+void resolve(const Stages& stages, const Holders& holders, int me, OverlapCheck& overlaps) {
   for (const auto& stage : stages) {
     std::vector<Share*> before;
     for (const auto& share : stage) {
       share->check(holders, me);
       share->resolve(before);
       before.push_back(share.get());
-      if (&stage == &stages.front()) share->add_to(apart);
+      if (&stage == &stages.front()) share->add_to(overlaps);
     }
   }
 }

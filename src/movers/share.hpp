@@ -15,7 +15,7 @@
 #include "longshore/core/facts.hpp"
 #include "longshore/movers/local_moves.hpp"
 #include "longshore/movers/mover.hpp"
-#include "movers/apart.hpp"
+#include "movers/overlap_check.hpp"
 
 namespace longshore {
 
@@ -61,11 +61,22 @@ struct StoragePlace {
   Index rank = 0, offset = 0;
 };
 
-/// Memory of this process in which storages of one rank lie.
+/// Memory of this process that all storages of one rank lie in, at the places that follow from the plan, or that one
+/// block lies in by itself.
 struct StorageMemory {
-  Index rank = 0;
-  std::byte* data = nullptr;  ///< what offsets count from
-  std::shared_ptr<const Memory> memory;
+  static constexpr Index all = -1;
+  Index rank = 0, block = all;
+  std::byte* data = nullptr;         ///< what offsets count from; of a block its first element
+  std::vector<Index> strides;        ///< of a block by itself
+  const std::byte* first = nullptr;  ///< what is touched
+  Index bytes = 0;
+};
+
+/// How a block of another process lies by itself, of which nothing follows from the plan.
+struct BlockElsewhere {
+  Side side;
+  Index block;
+  std::vector<Index> strides;
 };
 
 /// Which end of a message: the sender's, the receiver's, or what a receiver packs again to see what has arrived.
@@ -119,6 +130,8 @@ class Share {
   /// resolved for the same holders, is not found out again. Where all are here, all have been checked and are resolved
   /// in the processes' order: the first may look at everybody's plan for all of them.
   virtual void resolve(std::span<Share* const> before) = 0;
+  /// Finds its transfers anew, now that it is known how blocks of others lie that can be seen. Not collective.
+  virtual void see(const std::vector<BlockElsewhere>&) {}
   /// Forgets its transfers: tasks and messages have been made of them.
   virtual void forget() { transfers_.reset(); }
   int process() const { return me_; }   ///< that it has been checked for
@@ -130,7 +143,7 @@ class Share {
   /// Messages of up to so many bytes should find room in a ring all at once, so that start() has done with them.
   virtual Index eager_bytes() const { return 0; }
 
-  virtual void add_to(Apart& apart) const = 0;  ///< the arrays here
+  virtual void add_to(OverlapCheck& overlaps) const = 0;  ///< the arrays here
   virtual std::vector<BoundMemory> memory() const = 0;
   virtual std::vector<StorageMemory> storage(Side side) const = 0;
   /// The storage at one end of a transfer: of this process, and of any other.
@@ -172,7 +185,10 @@ Facts facts_of(std::span<Share* const> shares);
 /// What goes in which stage; see `Share::phases`.
 Stages stages_of(const std::vector<Field>& fields, bool checked, bool bounded);
 /// Has each share resolved, for the same holders, and adds its arrays.
-void resolve(const Stages& stages, const Holders& holders, int me, Apart& apart);
+void resolve(const Stages& stages, const Holders& holders, int me, OverlapCheck& overlaps);
+/// Where the elements of an array begin in memory, and how many bytes there are from there to their end.
+std::pair<const std::byte*, Index> touched(const std::byte* data, std::span<const Index> shape,
+                                           std::span<const Index> strides, Index element_bytes);
 /// Bytes that one move writes into the destinations of this process.
 Index moved_bytes(const Transfers& transfers);
 /// By peers, those of one in the order that they have.

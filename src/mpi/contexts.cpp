@@ -56,8 +56,8 @@ std::string told(const Told& given) {
 
 }  // namespace
 
-Context agreed_context(const Lane& lane, Contexts& contexts, std::optional<int> given, int wanted) {
-  const Index rank = lane.members.select(lane.me), number = given ? *given : no_number;
+Context agreed_context(const Subgroup& group, Contexts& contexts, std::optional<int> given, int wanted) {
+  const Index rank = group.members.select(group.me), number = given ? *given : no_number;
   const bool known = given && *given >= 0 && *given < contexts.count();
   // What is tried one after the other: the one given, or those unasked and then the users', but not everybody's.
   const Index offers = !given ? contexts.count() - 1 : known ? 1 : 0;
@@ -73,7 +73,7 @@ Context agreed_context(const Lane& lane, Contexts& contexts, std::optional<int> 
         held.emplace(std::move(*taken));
       else
         ++mine;
-    const auto all = merged(lane, Vote{{number, rank}, {number, rank}, {mine, rank}}, merge);
+    const auto all = merged(group, Vote{{number, rank}, {number, rank}, {mine, rank}}, merge);
     if (all.least.number != all.most.number)
       throw Error(ErrorKind::disagreement,
                   told(all.least) + ", " + told(all.most) + ": give the same to all members of a colour");

@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "mpi/lane.hpp"
+#include "mpi/subgroup.hpp"
 
 namespace longshore::mpi {
 
@@ -49,9 +49,9 @@ class Contexts {
   std::set<int> living_;
 };
 
-/// A context that all members of the lane have taken: the one given, if one is given, else the first from `wanted`, an
+/// A context that all members of the group have taken: the one given, if one is given, else the first from `wanted`, an
 /// unasked one, on that is free at all of them. Collective over the members. A context given that is not the same
 /// everywhere, or in use at one of them, is an error of all.
-Context agreed_context(const Lane& lane, Contexts& contexts, std::optional<int> given, int wanted);
+Context agreed_context(const Subgroup& group, Contexts& contexts, std::optional<int> given, int wanted);
 
 }  // namespace longshore::mpi

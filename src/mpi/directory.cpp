@@ -22,7 +22,7 @@ struct DirectoryAnswer {
 };
 
 /// Whose share a number is in: splitmix64's finisher, so that numbers in steps of the number of ranks are spread, too.
-std::size_t keeper_of(Index number, int ranks) {
+std::size_t share_of(Index number, int ranks) {
   auto x = std::uint64_t(number);
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
@@ -32,11 +32,11 @@ std::size_t keeper_of(Index number, int ranks) {
 
 /// Numbers sorted by who keeps them; `each(i, place)` says where number i comes.
 template <class F>
-std::vector<Index> by_keeper(std::span<const Index> numbers, int ranks, F&& each) {
+std::vector<Index> by_share(std::span<const Index> numbers, int ranks, F&& each) {
   std::vector<Index> counts(std::size_t(ranks), 0);
-  for (const Index number : numbers) ++counts[keeper_of(number, ranks)];
+  for (const Index number : numbers) ++counts[share_of(number, ranks)];
   std::vector<Index> next = Parcels<Index>{counts, {}}.places();
-  for (std::size_t i = 0; i < numbers.size(); ++i) each(i, std::size_t(next[keeper_of(numbers[i], ranks)]++));
+  for (std::size_t i = 0; i < numbers.size(); ++i) each(i, std::size_t(next[share_of(numbers[i], ranks)]++));
   return counts;
 }
 
@@ -83,7 +83,7 @@ Directory::Directory(CommHandle comm, std::span<const Index> owned) {
         throw Error(ErrorKind::argument,
                     in_owned(i) + " is " + std::to_string(owned[i]) + "; numbers that ranks own are not negative");
     mine.items.resize(owned.size());
-    mine.counts = by_keeper(owned, communicator.size(), [&](std::size_t i, std::size_t place) {
+    mine.counts = by_share(owned, communicator.size(), [&](std::size_t i, std::size_t place) {
       mine.items[place] = {owned[i], Index(i)};
     });
   });
@@ -116,8 +116,7 @@ Owners Directory::find(std::span<const Index> numbers) const {
   Parcels<Index> asked{std::vector<Index>(std::size_t(ranks), 0), {}};
   const auto failure = attempt([&] {
     found.ranks.resize(numbers.size()), found.places.resize(numbers.size()), asked.items.resize(numbers.size());
-    asked.counts =
-        by_keeper(numbers, ranks, [&](std::size_t i, std::size_t place) { asked.items[place] = numbers[i]; });
+    asked.counts = by_share(numbers, ranks, [&](std::size_t i, std::size_t place) { asked.items[place] = numbers[i]; });
   });
   auto answers_coming = asked.counts;
   const auto questions = exchange(communicator, std::move(asked), {}, failure);
@@ -134,7 +133,7 @@ Owners Directory::find(std::span<const Index> numbers) const {
     }
   });
   const auto got = exchange(communicator, std::move(answers), std::move(answers_coming), no_answer);
-  by_keeper(numbers, ranks, [&](std::size_t i, std::size_t place) {
+  by_share(numbers, ranks, [&](std::size_t i, std::size_t place) {
     found.ranks[i] = got.items[place].rank, found.places[i] = got.items[place].place;
   });
   return found;

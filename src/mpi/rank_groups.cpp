@@ -158,7 +158,7 @@ RankMap rank_map_of_group(GroupHandle handle, CommHandle parent, Index most) {
   return RankMap::of(members, world);
 }
 
-RankMap split(CommHandle parent, Index colour, Index key) {
+RankMap split_ranks(CommHandle parent, Index colour, Index key) {
   const auto communicator = Communicator::of(parent);
   const auto everybody = RankMap::whole(communicator->size());
   return split_along({communicator->world(), everybody, communicator->rank(), communicator->next_tag()}, colour, key);

@@ -21,11 +21,11 @@ struct Delivery {
 
 class Split {
  public:
-  explicit Split(const Lane& lane) : lane_(lane), n_(lane.members.size()), below_(below(lane.me, n_)) {}
+  explicit Split(const Subgroup& group) : group_(group), n_(group.members.size()), below_(below(group.me, n_)) {}
 
   RankMap run(Index colour, Index key) {
     const auto claims = gather({colour, key});
-    if (lane_.me == 0) {
+    if (group_.me == 0) {
       if (const auto failure = attempt([&] { deal(claims); })) {
         words_ = failure->what();
         deliveries_.assign(std::size_t(n_), {Index(failure->kind()), -Index(words_.size()) - 1, 0});
@@ -34,9 +34,9 @@ class Split {
     scatter();
     const auto mine = deliveries_.front();
     if (mine.bytes < 0) fail(mine);
-    if (lane_.me == 0)
+    if (group_.me == 0)
       for (const auto& [first, bytes] : maps_)
-        if (first != 0) lane_.send(first, bytes.data(), Index(bytes.size()));
+        if (first != 0) group_.send(first, bytes.data(), Index(bytes.size()));
     if (mine.bytes == 0) return RankMap::of({}, n_);
     return take(mine);
   }
@@ -49,11 +49,11 @@ class Split {
 
   /// The claims of this member's branch.
   std::vector<Claim> gather(Claim mine) const {
-    std::vector<Claim> claims(std::size_t(branch(lane_.me, n_)));
+    std::vector<Claim> claims(std::size_t(branch(group_.me, n_)));
     claims[0] = mine;
     for (auto child = below_.rbegin(); child != below_.rend(); ++child)
-      lane_.receive(*child, &claims[std::size_t(*child - lane_.me)], bytes_of<Claim>(branch(*child, n_)));
-    if (lane_.me > 0) lane_.send(above(lane_.me), claims.data(), bytes_of<Claim>(Index(claims.size())));
+      group_.receive(*child, &claims[std::size_t(*child - group_.me)], bytes_of<Claim>(branch(*child, n_)));
+    if (group_.me > 0) group_.send(above(group_.me), claims.data(), bytes_of<Claim>(Index(claims.size())));
     return claims;
   }
 
@@ -62,12 +62,12 @@ class Split {
     std::vector<Index> colours, keys;
     for (const auto& claim : claims) {
       if (claim.colour == no_number || claim.key == no_number)
-        throw Error(ErrorKind::argument, "rank " + std::to_string(lane_.members.select(Index(colours.size()))) +
+        throw Error(ErrorKind::argument, "rank " + std::to_string(group_.members.select(Index(colours.size()))) +
                                              " gave a colour, a key or a context that is no number, or one too large");
       colours.push_back(claim.colour), keys.push_back(claim.key);
     }
     deliveries_.assign(claims.size(), {0, 0, 0});
-    for (const auto& part : longshore::split(RankMap::whole(n_), colours, keys)) {
+    for (const auto& part : longshore::by_colour(RankMap::whole(n_), colours, keys)) {
       const auto members = part.members.to_vector();
       maps_.push_back({members[0], part.members.to_bytes()});
       const auto bytes = Index(maps_.back().bytes.size());
@@ -79,28 +79,29 @@ class Split {
   }
 
   void scatter() {
-    deliveries_.resize(std::size_t(branch(lane_.me, n_)));
-    if (lane_.me > 0) lane_.receive(above(lane_.me), deliveries_.data(), bytes_of<Delivery>(Index(deliveries_.size())));
+    deliveries_.resize(std::size_t(branch(group_.me, n_)));
+    if (group_.me > 0)
+      group_.receive(above(group_.me), deliveries_.data(), bytes_of<Delivery>(Index(deliveries_.size())));
     for (const Index child : below_)
-      lane_.send(child, &deliveries_[std::size_t(child - lane_.me)], bytes_of<Delivery>(branch(child, n_)));
+      group_.send(child, &deliveries_[std::size_t(child - group_.me)], bytes_of<Delivery>(branch(child, n_)));
   }
 
   [[noreturn]] void fail(const Delivery& mine) {
     words_.resize(std::size_t(-mine.bytes - 1));
-    if (lane_.me > 0) lane_.receive(above(lane_.me), words_.data(), Index(words_.size()));
-    for (const Index child : below_) lane_.send(child, words_.data(), Index(words_.size()));
+    if (group_.me > 0) group_.receive(above(group_.me), words_.data(), Index(words_.size()));
+    for (const Index child : below_) group_.send(child, words_.data(), Index(words_.size()));
     throw Error(ErrorKind(mine.sender), words_);
   }
 
   /// The map, from the member above in it, and on to those below.
   RankMap take(const Delivery& mine) {
     std::vector<std::byte> bytes(std::size_t(mine.bytes));
-    if (lane_.me == 0 && mine.place == 0)
+    if (group_.me == 0 && mine.place == 0)
       bytes = std::find_if(maps_.begin(), maps_.end(), [](const Dealt& map) { return map.first == 0; })->bytes;
     else
-      lane_.receive(mine.sender, bytes.data(), mine.bytes);
+      group_.receive(mine.sender, bytes.data(), mine.bytes);
     auto map = RankMap::from_bytes(bytes, n_);
-    for (const Index child : below(mine.place, map.size())) lane_.send(map.select(child), bytes.data(), mine.bytes);
+    for (const Index child : below(mine.place, map.size())) group_.send(map.select(child), bytes.data(), mine.bytes);
     return map;
   }
 
@@ -109,7 +110,7 @@ class Split {
     std::vector<std::byte> bytes;
   };
 
-  const Lane& lane_;
+  const Subgroup& group_;
   Index n_;
   std::vector<Index> below_;
   std::vector<Delivery> deliveries_;  ///< of this member's branch
@@ -119,6 +120,6 @@ class Split {
 
 }  // namespace
 
-RankMap split_along(const Lane& lane, Index colour, Index key) { return Split(lane).run(colour, key); }
+RankMap split_along(const Subgroup& group, Index colour, Index key) { return Split(group).run(colour, key); }
 
 }  // namespace longshore::mpi

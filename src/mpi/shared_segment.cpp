@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <new>
 #include <utility>
@@ -188,15 +189,59 @@ class UnsharedMemory final : public Memory {
   std::string refusal_;
 };
 
+/// What arrays have been given in this process, by address.
+class ArrayMemories {
+ public:
+  void add(const std::shared_ptr<Memory>& memory) {
+    const std::lock_guard lock(mutex_);
+    if (made_.size() >= enough_) {
+      std::erase_if(made_, [](const auto& one) { return one.second.expired(); });
+      enough_ = 2 * made_.size() + 64;
+    }
+    made_[memory->data()] = memory;
+  }
+  std::shared_ptr<const Memory> at(const std::byte* first, Index bytes) {
+    const std::lock_guard lock(mutex_);
+    // What is gone may have begun anywhere in what has been made in its place.
+    for (auto next = made_.upper_bound(first); next != made_.begin();) {
+      const auto memory = (--next)->second.lock();
+      if (!memory) {
+        next = made_.erase(next);
+        continue;
+      }
+      const Index before = first - memory->data();
+      return bytes <= memory->bytes() && before <= memory->bytes() - bytes ? memory : nullptr;
+    }
+    return nullptr;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<const std::byte*, std::weak_ptr<const Memory>> made_;
+  std::size_t enough_ = 64;
+};
+
+/// Those of this process, whichever communicator they were made for.
+std::shared_ptr<ArrayMemories> array_memories() {
+  return kept_with<ArrayMemories>(MPI_COMM_SELF, [] { return std::make_shared<ArrayMemories>(); });
+}
+
 }  // namespace
 
 std::shared_ptr<Memory> array_memory(CommHandle comm, Index bytes) {
   const auto file = kept_with<ArrayFile>(usable(comm), [] { return std::make_shared<ArrayFile>(); });
+  std::shared_ptr<Memory> memory;
   try {
-    return file->place(bytes);
+    memory = file->place(bytes);
   } catch (const Error& error) {
-    return std::make_shared<UnsharedMemory>(bytes, error.what());
+    memory = std::make_shared<UnsharedMemory>(bytes, error.what());
   }
+  array_memories()->add(memory);
+  return memory;
+}
+
+std::shared_ptr<const Memory> array_memory_at(const std::byte* first, Index bytes) {
+  return array_memories()->at(first, bytes);
 }
 
 std::string sharing_refusal(const Memory* memory) {

@@ -13,8 +13,8 @@
 namespace longshore::mpi {
 
 /// The duplicate that virtual communicators send on, and the contexts that they have at this process.
-struct VirtualComm::Trunk {
-  explicit Trunk(MPI_Comm given) {
+struct VirtualComm::Duplicate {
+  explicit Duplicate(MPI_Comm given) {
     check_mpi(MPI_Comm_dup(given, &comm), "MPI_Comm_dup");
     check_mpi(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     facts = comm_facts(comm);
@@ -29,9 +29,9 @@ struct VirtualComm::Trunk {
     tag_bits = std::max(least_tag_bits, bits - most_context_bits);
     contexts.emplace(1 << (bits - tag_bits));
   }
-  Trunk(const Trunk&) = delete;
-  Trunk& operator=(const Trunk&) = delete;
-  ~Trunk() {
+  Duplicate(const Duplicate&) = delete;
+  Duplicate& operator=(const Duplicate&) = delete;
+  ~Duplicate() {
     if (comm != MPI_COMM_NULL && mpi_alive()) MPI_Comm_free(&comm);
   }
 
@@ -42,19 +42,22 @@ struct VirtualComm::Trunk {
 };
 
 struct VirtualComm::State {
-  State(std::shared_ptr<Trunk> of, RankMap members, Index position, Context taken)
-      : trunk(std::move(of)), rank(position), map(members.with_lookup(LookupKind::lazy)), context(std::move(taken)) {}
+  State(std::shared_ptr<Duplicate> of, RankMap members, Index position, Context taken)
+      : duplicate(std::move(of)),
+        rank(position),
+        map(members.with_lookup(LookupKind::lazy)),
+        context(std::move(taken)) {}
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State() {
     if (comm != MPI_COMM_NULL && mpi_alive()) MPI_Comm_free(&comm);
   }
 
-  int wire(int tag) const { return context.number() << trunk->tag_bits | tag; }
+  int wire(int tag) const { return context.number() << duplicate->tag_bits | tag; }
   /// One tag of each context is this library's own.
-  int own_tag() const { return wire((1 << trunk->tag_bits) - 1); }
+  int own_tag() const { return wire((1 << duplicate->tag_bits) - 1); }
 
-  std::shared_ptr<Trunk> trunk;
+  std::shared_ptr<Duplicate> duplicate;
   Index rank;
   RankMap map;
   Context context;
@@ -74,55 +77,56 @@ int derived_context(const RankMap& map, const Contexts& contexts) {
 
 }  // namespace
 
-VirtualComm VirtualComm::made(std::shared_ptr<Trunk> trunk, RankMap map, std::optional<int> given) {
-  auto& contexts = *trunk->contexts;
+VirtualComm VirtualComm::made(std::shared_ptr<Duplicate> duplicate, RankMap map, std::optional<int> given) {
+  auto& contexts = *duplicate->contexts;
   if (given) contexts.check(*given);
   const bool everybody = map.ascending() && map.size() == map.world();
   const int number = given ? *given : everybody ? 0 : derived_context(map, contexts);
-  const Index world_rank = trunk->facts.rank, rank = map.rank(world_rank);
+  const Index world_rank = duplicate->facts.rank, rank = map.rank(world_rank);
   auto context = rank == nobody ? Context(nullptr, number) : contexts.take(number);
   if (!context) throw contexts.clash(number, world_rank);
-  return VirtualComm(std::make_shared<State>(std::move(trunk), std::move(map), rank, std::move(*context)));
+  return VirtualComm(std::make_shared<State>(std::move(duplicate), std::move(map), rank, std::move(*context)));
 }
 
 VirtualComm VirtualComm::over(CommHandle comm) {
-  auto trunk = std::make_shared<Trunk>(usable(comm));
-  const Index size = trunk->facts.size;
-  return made(std::move(trunk), RankMap::whole(size), {});
+  auto duplicate = std::make_shared<Duplicate>(usable(comm));
+  const Index size = duplicate->facts.size;
+  return made(std::move(duplicate), RankMap::whole(size), {});
 }
 
 VirtualComm VirtualComm::sub(const RankMap& positions, std::optional<int> context) const {
   if (positions.world() != size())
     throw Error(ErrorKind::argument, "positions are of a world of " + std::to_string(positions.world()) +
                                          " ranks, the virtual communicator has " + std::to_string(size()) + " members");
-  return made(state_->trunk, RankMap::child(map(), positions), context);
+  return made(state_->duplicate, RankMap::child(map(), positions), context);
 }
 
 VirtualComm VirtualComm::create(const RankMap& ranks, std::optional<int> context) const {
-  if (ranks.world() != state_->trunk->facts.size)
+  if (ranks.world() != state_->duplicate->facts.size)
     throw Error(ErrorKind::argument, "the map is of a world of " + std::to_string(ranks.world()) +
-                                         " ranks, the communicator has " + std::to_string(state_->trunk->facts.size));
-  return made(state_->trunk, ranks, context);
+                                         " ranks, the communicator has " +
+                                         std::to_string(state_->duplicate->facts.size));
+  return made(state_->duplicate, ranks, context);
 }
 
 VirtualComm VirtualComm::split(Index colour, Index key, std::optional<int> given) const {
   const State& state = member();
-  const auto& trunk = state.trunk;
-  const auto positions = split_along({trunk->comm, state.map, state.rank, state.own_tag()}, colour, key);
+  const auto& duplicate = state.duplicate;
+  const auto positions = split_along({duplicate->comm, state.map, state.rank, state.own_tag()}, colour, key);
   auto map = RankMap::child(state.map, positions);
   const Index rank = positions.rank(state.rank);
   auto context = rank == nobody ? Context(nullptr, given.value_or(0))
-                                : agreed_context({trunk->comm, map, rank, state.own_tag()}, *trunk->contexts, given,
-                                                 derived_context(map, *trunk->contexts));
-  return VirtualComm(std::make_shared<State>(trunk, std::move(map), rank, std::move(context)));
+                                : agreed_context({duplicate->comm, map, rank, state.own_tag()}, *duplicate->contexts,
+                                                 given, derived_context(map, *duplicate->contexts));
+  return VirtualComm(std::make_shared<State>(duplicate, std::move(map), rank, std::move(context)));
 }
 
 const RankMap& VirtualComm::map() const& { return state_->map; }
 Index VirtualComm::rank() const { return state_->rank; }
-int VirtualComm::tag_ub() const { return (1 << state_->trunk->tag_bits) - 2; }
+int VirtualComm::tag_ub() const { return (1 << state_->duplicate->tag_bits) - 2; }
 int VirtualComm::context() const { return state_->context.number(); }
-int VirtualComm::contexts() const { return state_->trunk->contexts->count(); }
-CommHandle VirtualComm::traffic() const { return state_->trunk->comm; }
+int VirtualComm::contexts() const { return state_->duplicate->contexts->count(); }
+CommHandle VirtualComm::traffic() const { return state_->duplicate->comm; }
 
 int VirtualComm::wire_tag(int tag) const {
   const State& state = member();
@@ -134,25 +138,25 @@ int VirtualComm::wire_tag(int tag) const {
 
 const VirtualComm::State& VirtualComm::member() const {
   if (state_->rank == nobody)
-    throw Error(ErrorKind::argument, "rank " + std::to_string(state_->trunk->facts.rank) + " is none of the " +
+    throw Error(ErrorKind::argument, "rank " + std::to_string(state_->duplicate->facts.rank) + " is none of the " +
                                          std::to_string(size()) + " members of this virtual communicator");
   return *state_;
 }
 
 Error VirtualComm::stray(Index sender) const {
-  return Error(ErrorKind::disagreement,
-               "rank " + std::to_string(state_->trunk->facts.rank) + " received from any source a message of rank " +
-                   std::to_string(sender) + ", which is none of the " + std::to_string(size()) +
-                   " members of this virtual communicator and sends on another one with context " +
-                   std::to_string(context()) +
-                   ": pass another `context` at all members of one of them, or make them by split");
+  return Error(
+      ErrorKind::disagreement,
+      "rank " + std::to_string(state_->duplicate->facts.rank) + " received from any source a message of rank " +
+          std::to_string(sender) + ", which is none of the " + std::to_string(size()) +
+          " members of this virtual communicator and sends on another one with context " + std::to_string(context()) +
+          ": pass another `context` at all members of one of them, or make them by split");
 }
 
 CommHandle VirtualComm::comm() const {
   member();
   const std::lock_guard lock(state_->mutex);
   if (state_->comm == MPI_COMM_NULL)
-    state_->comm = create_communicator(state_->map, state_->trunk->comm, state_->context.number()).get<MPI_Comm>();
+    state_->comm = create_communicator(state_->map, state_->duplicate->comm, state_->context.number()).get<MPI_Comm>();
   return state_->comm;
 }
 
@@ -228,8 +232,8 @@ Message VirtualComm::start_send(const void* data, Index bytes, Index to, int tag
   check_bytes(bytes);
   const State& state = member();
   auto flying = std::make_unique<Message::Flying>(*this, to, bytes, true);
-  check_mpi(MPI_Isend(data, flying->size.count(), flying->size.type(), int(peer(to)), wire_tag(tag), state.trunk->comm,
-                      &flying->request),
+  check_mpi(MPI_Isend(data, flying->size.count(), flying->size.type(), int(peer(to)), wire_tag(tag),
+                      state.duplicate->comm, &flying->request),
             "MPI_Isend");
   return Message(std::move(flying));
 }
@@ -239,7 +243,7 @@ Message VirtualComm::start_receive(void* data, Index bytes, Index from, int tag)
   const State& state = member();
   const int source = from == any_source ? MPI_ANY_SOURCE : int(peer(from));
   auto flying = std::make_unique<Message::Flying>(*this, from, bytes, false);
-  check_mpi(MPI_Irecv(data, flying->size.count(), flying->size.type(), source, wire_tag(tag), state.trunk->comm,
+  check_mpi(MPI_Irecv(data, flying->size.count(), flying->size.type(), source, wire_tag(tag), state.duplicate->comm,
                       &flying->request),
             "MPI_Irecv");
   return Message(std::move(flying));

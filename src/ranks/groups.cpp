@@ -139,8 +139,8 @@ RankMap node_order(std::span<const Index> nodes) {
   return RankMap::of(order, Index(nodes.size()));
 }
 
-std::vector<ColourGroup> split(const RankMap& parent, std::span<const Index> colours, std::span<const Index> keys,
-                               const Strategy& strategy) {
+std::vector<ColourGroup> by_colour(const RankMap& parent, std::span<const Index> colours, std::span<const Index> keys,
+                                   const Strategy& strategy) {
   const auto n = std::size_t(parent.size());
   if (colours.size() != n || (!keys.empty() && keys.size() != n))
     throw Error(ErrorKind::argument, std::to_string(colours.size()) + " colours and " + std::to_string(keys.size()) +

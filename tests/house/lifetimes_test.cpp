@@ -64,7 +64,7 @@ GIVES_A_VALUE(XArray, blocks());
 GIVES_A_VALUE(XArray, format());
 GIVES_A_VALUE(XArray, owned());
 GIVES_A_VALUE(XArray, memory());
-GIVES_A_VALUE(XArray, keepers());
+GIVES_A_VALUE(XArray, memory_owners());
 MUST_NOT_COMPILE(XArray, grid(0));
 MUST_NOT_COMPILE(XArray, grids());
 GIVES_A_VALUE(MotionPlan, source());

@@ -93,7 +93,7 @@ TEST(Locality, ASplitByTheKeysNumbersRanksInTheOrder) {
   for (const auto& order :
        {tiled_order(Shape{4, 6}, Shape{2, 4}), hilbert_order(Shape{5, 3}), node_order(Shape{2, 1, 2, 1, 0})}) {
     const auto keys = keys_of(order);
-    const auto parts = split(RankMap::whole(order.size()), Shape(keys.size(), 0), keys);
+    const auto parts = by_colour(RankMap::whole(order.size()), Shape(keys.size(), 0), keys);
     ASSERT_EQ(parts.size(), 1u);
     EXPECT_TRUE(parts[0].members == order);
     for (Index w = 0; w < order.size(); ++w) EXPECT_EQ(order.rank(w), keys[std::size_t(w)]);

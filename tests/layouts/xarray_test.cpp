@@ -40,6 +40,20 @@ TEST(XArray, has_storage_for_what_its_rank_owns) {
   EXPECT_EQ(plain.grid(0).strides.back(), 8);  // row-major, unless told otherwise
 }
 
+TEST(XArray, ghost_cells_a_side) {
+  const FloorPlan blocks = balanced_along(split_to_size(Region({0, 0}, {8, 8}), {4, 4}), 2);
+  const GhostWidths widths({1, 0}, Point{2, 3});
+  const XArray array(blocks, {}, {8, widths});
+  EXPECT_EQ(array.grid(0).region, blocks.region(0).grow(Point{1, 0}, Point{2, 3}));
+  EXPECT_EQ(array.grid(0).region, blocks.grow(widths).region(0));
+  EXPECT_EQ(widths.to_string(), "(1, 0) below, (2, 3) above");
+  EXPECT_EQ(GhostWidths({1, 2}), GhostWidths(Point{1, 2}, Point{1, 2}));
+  expect_error(ErrorKind::argument, {"-3", "dimension 1"}, [&] {
+    XArray(blocks, {}, {8, {Point{1, 0}, Point{2, -3}}});
+  });
+  expect_error(ErrorKind::shape, {"3"}, [&] { XArray(blocks, {}, {8, {Point{1, 0}, Point{1, 0, 0}}}); });
+}
+
 TEST(XArray, grids_are_apart_and_begin_cache_lines) {
   const FloorPlan blocks = balanced_along(split_to_size(Region({0, 0, 0}, {16, 16, 16}), {4, 8, 8}), 2);
   const GridFormat format{3, Point{1, 0, 2}, Order::F};

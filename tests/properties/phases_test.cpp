@@ -11,14 +11,14 @@
 namespace longshore::test {
 namespace {
 
-struct Drawn {
+struct DrawnHalo {
   FloorPlan blocks;
   Halo halo;
 };
 
 /// Cells of a lattice, of one cell or more, in any order; or of one with a hole, or a piece that is cut once more, or
 /// not up to the domain's end.
-Drawn draw_halo() {
+DrawnHalo draw_halo() {
   const auto dims = std::size_t(draw(1, 4));
   const Index most_cuts = dims < 3 ? 4 : 2, most_extent = dims < 3 ? 5 : 2,
               most_width = dims < 3    ? 4

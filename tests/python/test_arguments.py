@@ -1,5 +1,8 @@
 """Arguments of the wrong kind: errors name the argument, what was given and what is wanted."""
 
+import inspect
+import re
+
 import longshore as ls
 import numpy as np
 import pytest
@@ -42,6 +45,19 @@ def test_which_argument_it_is(mistake, words):
     with pytest.raises(ArgumentTypeError, match=words) as told:
         mistake()
     assert isinstance(told.value, (ArgumentError, TypeError)) and "incompatible function" not in str(told.value)
+
+
+def test_options_of_movers_are_shown_and_no_others_taken():
+    _, _, *options = inspect.signature(ls.MotionPlan.bind).parameters
+    shown = re.findall(r"(\w+): ", ls.BlockPlan.bind.__doc__.partition("\n")[0])
+    assert set(shown) == {*options, "visit", "ghost", "destination_ghost", "source", "destination"}
+    together = set(inspect.signature(ls.bind_together).parameters)
+    assert set(options) - together == {"destination", "alpha", "beta", "conjugate", "reduce"}
+    for bind in (ls.plan(ROWS, ROWS, "f8").bind, BlockPlan.halo(BLOCKS, 1).bind):
+        with pytest.raises(ArgumentTypeError, match="bind has no option 'speed'; it has alpha, .*max_mem"):
+            bind(PARTS, PARTS, speed=3)
+    with pytest.raises(ArgumentTypeError, match="bind has no option 'alpha'; it has threads"):
+        ls.bind_together(alpha=3)
 
 
 def test_numbers_that_are_too_large():

@@ -29,7 +29,7 @@ def carry_out(plan, width, given, taken):
             motion.destination_region.slices(plan.destination[motion.destination].grow(width))
         ]
         from_ = given[motion.source][motion.source_region.slices(plan.source[motion.source].grow(width))]
-        to[...] = from_.ravel(order="F").reshape(to.shape, order="F")
+        to[...] = from_.ravel().reshape(to.shape)
 
 
 @settings(deadline=None)
@@ -208,6 +208,49 @@ def test_xarrays_are_numpy_with_global_indices():
         ls.XArray(blocks, object)
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_ghost_cells_a_side(order):
+    blocks, widths = FloorPlan.even(Region.of_shape((12, 9)), 6), ((1, 2), (0, 1))
+    u = ls.XArray(blocks, float, ghost=widths, order=order)
+    assert u.ghost == widths and ls.XArray(blocks, float, ghost=((2, 2), (0, 1))).ghost == (2, (0, 1))
+    assert u[3].region == blocks.grow(widths)[3] == blocks[3].grow((1, 0), (2, 1)) and u[3].block == blocks[3]
+    whole = np.random.default_rng(1).random((12, 9))
+    ls.scatter(whole, u)
+    BlockPlan.halo(blocks, (1, 0), (2, 1)).bind(u)()
+    own = blocks.empty(float, ghost=widths)
+    for k, grid in u.items():
+        inside = grid.region & Region.of_shape((12, 9))
+        np.testing.assert_array_equal(grid.on(inside), whole[inside.slices(blocks.bounding)])
+        own[k][...] = -1
+        own[k][blocks[k].slices(grid.region)] = grid.interior
+    BlockPlan.halo(blocks, (1, 0), (2, 1)).bind(own, ghost=widths)()
+    np.testing.assert_array_equal(own[2][:-2, 1:], np.asarray(u[2])[:-2, 1:])
+    with pytest.raises(ls.ArgumentError, match="more ghost cells"):
+        BlockPlan.halo(blocks, 1).bind(u)
+    with pytest.raises(ls.ArgumentError, match=r"dimension 1 has 3 numbers; give one, or \(below, above\)"):
+        BlockPlan.halo(blocks, 1).bind(own, ghost=(1, (1, 2, 3)))
+
+
+def test_plans_into_ghost_cells_are_bound_to_arrays_that_have_them():
+    whole = np.random.default_rng(1).random((12, 9))
+    rows, tiles = FloorPlan.even(Region.of_shape((12, 9)), 3), FloorPlan.even(Region.of_shape((12, 9)), 4)
+    u, v = ls.XArray(rows, float), ls.XArray(tiles, float, ghost=(2, (1, 3)))
+    ls.scatter(whole, u)
+    plan = BlockPlan.copy_between(rows, tiles.grow((2, 1)))
+    plan.bind(u, v)()
+    for k, grid in v.items():
+        inside = tiles[k].grow((2, 1)) & rows.bounding
+        np.testing.assert_array_equal(grid.on(inside), whole[inside.slices(rows.bounding)])
+        assert np.count_nonzero(np.asarray(grid)) == inside.size  # and nothing else
+    back = ls.XArray(rows, float)
+    plan.reverse().bind(v, back, reduce="max")()
+    for a, b in zip(u, back):
+        np.testing.assert_array_equal(a, b)
+    for less in (ls.XArray(tiles, float, ghost=1), ls.XArray(tiles.with_owners([0] * 4), float, ghost=2)):
+        with pytest.raises(ls.ShapeError, match="the destination array has other blocks than the plan"):
+            plan.bind(u, less)
+
+
 def test_ghost_cells_are_added_to_their_owners():
     domain = Region.of_shape((9, 7))
     blocks = FloorPlan.balanced(regions.split_to_size(domain, 3), 2)
@@ -329,6 +372,31 @@ def test_transposes_are_numpys(axes, ranks, others, order, back):
     plan.bind(have, want)()
     for region, array in zip(here, want):
         np.testing.assert_array_equal(array, turned[region.slices(here.bounding)])
+
+
+def test_points_are_paired_in_the_order_of_the_arrays():
+    here, there = (FloorPlan([Region.of_shape(shape)], [0]) for shape in ((3, 2), (2, 3)))
+    plan = BlockPlan(here, there)
+    plan.copy(there[0], 0, here[0], 0)
+    values = np.arange(6.0).reshape(3, 2)
+
+    def moved(source, destination, visit=None, **more):
+        u, v = (
+            ls.XArray(blocks, float, order=order) if order else blocks.empty(float)
+            for blocks, order in ((here, source), (there, destination))
+        )
+        u[0][...] = values
+        plan.bind(u, v, visit=visit, **more)()
+        if source and destination and ls.finegrain.available():
+            w = ls.XArray(there, float, order=destination)
+            ls.finegrain.move(plan, u, w, visit=visit)
+            np.testing.assert_array_equal(w[0], v[0])
+        return "F" if v[0][0, 1] == 4 else "C"
+
+    assert [moved(a, b) for a, b in ("CC", "FF", "CF", "FC", ("", ""), ("", "F"), ("C", ""))] == list("CFCCCCC")
+    assert [moved(a, b, visit) for a, b in ("CC", "FF", ("", "")) for visit in "CF"] == list("CFCFCF")
+    with pytest.raises(ls.ArgumentError, match="visit is 'Z'; it can be 'C' or 'F'"):
+        moved("C", "C", "Z")
 
 
 def test_axes_of_plans_and_floor_plans():

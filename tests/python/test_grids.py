@@ -212,6 +212,11 @@ def test_what_makes_no_sense_is_told():
     for ghost in ((), (1, 1, 1)):
         with pytest.raises(ls.ShapeError, match="the blocks have 2 dimensions"):
             ls.XArray(blocks, "f8", ghost=ghost)
+    for ghost in ((1, (1, 2, 3)), (1, "x"), ((1, 2.5), 1), {0: 1}):
+        with pytest.raises(ls.ArgumentTypeError, match=r"ghost is .* in dimension [01]; .* a pair \(below, above\)"):
+            ls.XArray(blocks, "f8", ghost=ghost)
+    with pytest.raises(ls.ArgumentError, match="-1 ghost cells in dimension 1"):
+        ls.XArray(blocks, "f8", ghost=(0, (2, -1)))
     with pytest.raises(ls.ArgumentTypeError, match="ghost is <generator"):
         ls.XArray(blocks, "f8", ghost=(1 for _ in range(2)))
     with pytest.raises(ls.ArgumentError, match="rank is -1"):

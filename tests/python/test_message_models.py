@@ -62,7 +62,7 @@ def test_bounds_and_protection():
             ls.deliver_put(put, small)
         assert not small.any()
         with pytest.raises(ls.LocalArrayError, match="source"):
-            ls.answer_get(request, small, max_bytes=10**6)
+            ls.answer_get(request, small, max_bytes="1 MB")
     frozen = np.zeros(N)
     frozen.flags.writeable = False
     with pytest.raises(ls.LocalArrayError, match="read-only"):

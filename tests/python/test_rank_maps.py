@@ -78,9 +78,9 @@ def test_algebra_is_that_of_lists(a, b):
     assert list(x.union(y)) == [*a, *(w for w in b if w not in in_a)]
     assert list(x.intersection(y)) == [w for w in a if w in in_b]
     assert list(x.difference(y)) == [w for w in a if w not in in_b]
-    assert list(x.union(y, "set")) == list(x | y) == sorted(in_a | in_b)
-    assert list(x.intersection(y, "set")) == list(x & y) == sorted(in_a & in_b)
-    assert list(x.difference(y, "set")) == list(x - y) == sorted(in_a - in_b)
+    assert list(x.union(y, sort=True)) == list(x | y) == sorted(in_a | in_b)
+    assert list(x.intersection(y, sort=True)) == list(x & y) == sorted(in_a & in_b)
+    assert list(x.difference(y, sort=True)) == list(x - y) == sorted(in_a - in_b)
     assert x.compare(y) == ("identical" if list(a) == list(b) else "similar" if in_a == in_b else "unequal")
     assert (x == y) == (list(a) == list(b))
     where = {w: k for k, w in enumerate(b)}
@@ -102,7 +102,7 @@ def test_parts_of_a_map(ranks, data):
     for k in sorted(range(n), key=lambda k: (colours[k], keys[k], k)):
         if colours[k] >= 0:
             expected.setdefault(colours[k], []).append(ranks[k])
-    assert {colour: list(part) for colour, part in rank_map.split(colours, keys).items()} == expected
+    assert {colour: list(part) for colour, part in rank_map.by_colour(colours, keys).items()} == expected
 
 
 def test_numpys_integers_are_integers():
@@ -150,8 +150,8 @@ def test_mistakes():
         rank_map[2]
     with pytest.raises(ls.ArgumentError, match="position 5"):
         rank_map.world_rank([0, 5])
-    with pytest.raises(ls.ArgumentError, match="order"):
-        rank_map.union(rank_map, "alphabetical")
+    with pytest.raises(ls.ArgumentError, match="sort"):
+        rank_map.union(rank_map, sort="alphabetical")
     stored = bytearray(rank_map.to_bytes())
     stored[20] ^= 1
     with pytest.raises(ls.ArgumentError, match="checksum"):

@@ -315,7 +315,7 @@ def test_stretches_that_are_not_there():
         (ls.DTypeError, ["'add'", "8 bytes"], lambda: Relation.from_indices([0], [0], 8, reduce="add")),
         (ls.DTypeError, ["numeric"], lambda: Relation.from_indices([0], [0], "S3", reduce="add")),
         (ls.DTypeError, ["numeric"], lambda: Relation.from_indices([0], [0], ">f8", reduce="add")),
-        (ls.ArgumentError, ["order 'x'", "source_first"], lambda: LINE.sorted("x")),
+        (ls.ArgumentError, ["by is 'x'", "'source' or 'destination'"], lambda: LINE.sorted("x")),
         (ls.ArgumentError, ["step of 1"], lambda: LINE[::2]),
         (ls.ArgumentError, ["'zip'", "nest"], lambda: ls.encode(LINE, "zip")),
         (ls.ArgumentError, ["2 bytes"], lambda: ls.Encoding.from_bytes(b"no")),
@@ -340,7 +340,7 @@ def test_huge_relations_cost_nothing():
     line = Relation.strided((2**30, 2**10), (2**13, 8), (8, 2**34), "f8")
     assert len(line) == 2**40 and line[2**40 - 1] == (2**43 - 8, 8 * (2**30 - 1) + (2**10 - 1) * 2**34)
     assert line.inverse().inverse() == line and pickle.loads(pickle.dumps(line)) == line
-    assert line.sorted("destination_first")[1] == (2**13, 8)
+    assert line.sorted("destination")[1] == (2**13, 8)
     assert len(line[5:-7]) == 2**40 - 12 and line[5:-7][0] == line[5]
     assert ls.encode(line).kind == "nest" and ls.encode(line).encoded_bytes < 1000
     source = ls.Layout("(CYCLIC(3), *) on 2", (2**20, 2**20))

@@ -165,7 +165,7 @@ TEST(Groups, mistakes_are_refused) {
     group_range_incl(map, std::vector<RankRange>{{0, 50, 1}, {60, 40, -5}});
   });
   expect_error(ErrorKind::argument, {"world of 100", "99"}, [&] { group_union(map, RankMap::whole(99)); });
-  expect_error(ErrorKind::argument, {"2 colours", "100 members"}, [&] { split(map, Ranks{1, 2}, {}); });
+  expect_error(ErrorKind::argument, {"2 colours", "100 members"}, [&] { by_colour(map, Ranks{1, 2}, {}); });
 }
 
 TEST(Groups, split_orders_by_key_then_by_rank) {
@@ -180,7 +180,7 @@ TEST(Groups, split_orders_by_key_then_by_rank) {
       std::map<Index, std::vector<std::pair<Index, Index>>> expected;
       for (std::size_t i = 0; i < members.size(); ++i)
         if (colours[i] >= 0) expected[colours[i]].push_back({with_keys ? keys[i] : 0, Index(i)});
-      const auto parts = split(map, colours, with_keys ? std::span<const Index>(keys) : std::span<const Index>());
+      const auto parts = by_colour(map, colours, with_keys ? std::span<const Index>(keys) : std::span<const Index>());
       ASSERT_EQ(parts.size(), expected.size());
       for (const auto& [colour, part] : parts) {
         auto order = expected.at(colour);
@@ -197,14 +197,14 @@ TEST(Groups, a_reordered_group_shares_its_parents_set) {
   std::mt19937_64 random(6);
   const auto members = random_set(5000, 1 << 16, random), keys = shuffled(iota(0, 5000), random);
   const auto parent = RankMap::of(members, 1 << 16);
-  const auto parts = split(parent, Ranks(5000, 0), keys);
+  const auto parts = by_colour(parent, Ranks(5000, 0), keys);
   ASSERT_EQ(parts.size(), 1u);
   EXPECT_EQ(parts[0].members.representation(), "child");
   Ranks expected(5000);
   for (std::size_t i = 0; i < 5000; ++i) expected[std::size_t(keys[i])] = members[i];
   expect_map(parts[0].members, expected, 1 << 16);
   // What is not re-ordered is the parent itself.
-  EXPECT_EQ(split(parent, Ranks(5000, 3), {})[0].members.representation(), parent.representation());
+  EXPECT_EQ(by_colour(parent, Ranks(5000, 3), {})[0].members.representation(), parent.representation());
 }
 
 }  // namespace

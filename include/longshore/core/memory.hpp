@@ -9,24 +9,24 @@
 namespace longshore {
 
 /// Keeps memory alive that moves read and write.
-class Keeper {
+class MemoryOwner {
  public:
-  virtual ~Keeper() = default;
-  Keeper(const Keeper&) = delete;
-  Keeper& operator=(const Keeper&) = delete;
+  virtual ~MemoryOwner() = default;
+  MemoryOwner(const MemoryOwner&) = delete;
+  MemoryOwner& operator=(const MemoryOwner&) = delete;
   /// What has become of the memory since it was given, in words
   /// ("was resized from ... to ..."); empty where it is as it was.
   virtual std::string change() const { return {}; }
 
  protected:
-  Keeper() = default;
+  MemoryOwner() = default;
 };
 
-/// A keeper that holds on to anything and knows nothing of it.
-std::shared_ptr<const Keeper> keep(std::shared_ptr<void> anything);
+/// An owner that holds on to anything and knows nothing of it.
+std::shared_ptr<const MemoryOwner> memory_owner(std::shared_ptr<void> anything);
 
 /// Memory that grids lie in; what kind of memory is its maker's affair.
-class Memory : public Keeper {
+class Memory : public MemoryOwner {
  public:
   std::byte* data() const { return data_; }
   Index bytes() const { return bytes_; }

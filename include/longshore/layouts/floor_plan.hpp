@@ -18,6 +18,17 @@
 
 namespace longshore {
 
+/// So many cells more below and above a region in each dimension; of no dimensions: none.
+struct GhostWidths {
+  Point below, above;
+  GhostWidths() = default;
+  GhostWidths(Point both) : below(both), above(std::move(both)) {}
+  GhostWidths(std::initializer_list<Index> both) : GhostWidths(Point(both)) {}
+  GhostWidths(Point below, Point above) : below(std::move(below)), above(std::move(above)) {}
+  std::string to_string() const;  ///< "(1, 2)", "(1, 2) below, (0, 2) above"
+  bool operator==(const GhostWidths&) const = default;
+};
+
 /// Regions of Z^d, each with the rank that owns it. Many regions may have one owner; regions may overlap, and may be
 /// empty. A value: immutable, cheap to copy, comparable; building one is not collective.
 ///
@@ -56,7 +67,7 @@ class FloorPlan {
   Index points() const;  ///< of all regions, overlaps counted as often as they occur. Throws `Error(overflow)`
 
   /// The same regions, each grown by these ghost widths (negative ones trim).
-  FloorPlan grow(const Point& widths) const;
+  FloorPlan grow(const GhostWidths& widths) const;
   /// The same owners for a mesh that is coarser or finer.
   FloorPlan coarsen(const Point& ratio) const;
   FloorPlan refine(const Point& ratio) const;

@@ -16,7 +16,7 @@ namespace longshore {
 /// What every grid of an XArray has in common.
 struct GridFormat {
   Index element_bytes = 0;
-  Point ghost;             ///< ghost cells on both sides of every dimension; of no dimensions: none
+  GhostWidths ghost;       ///< ghost cells; of no dimensions: none
   Order order = Order::C;  ///< the memory order of a grid
   bool operator==(const GridFormat&) const = default;
 };
@@ -44,10 +44,10 @@ class XArray {
   /// In memory that is given. Throws `Error(buffer)` where it is too small, naming both sizes.
   XArray(FloorPlan blocks, std::optional<Index> rank, GridFormat format, std::shared_ptr<Memory> memory);
   /// Over arrays that somebody else keeps: `grids` of the rank's blocks, in their order, each over its
-  /// region grown by the ghost cells, with any strides. `keepers`: none, or one a grid. Throws
+  /// region grown by the ghost cells, with any strides. `memory_owners`: none, or one a grid. Throws
   /// `Error(shape)` and `Error(buffer)` that name the block.
   static XArray over(FloorPlan blocks, std::optional<Index> rank, GridFormat format, std::vector<Grid> grids,
-                     std::vector<std::shared_ptr<const Keeper>> keepers = {});
+                     std::vector<std::shared_ptr<const MemoryOwner>> memory_owners = {});
 
   const FloorPlan& blocks() const& { return blocks_; }
   FloorPlan blocks() && { return std::move(blocks_); }
@@ -65,8 +65,8 @@ class XArray {
   /// The memory, where all grids lie at `places` of one; null where somebody else keeps them.
   std::shared_ptr<Memory> memory() const { return memory_; }
   /// Who keeps the grids, in the order of `grids()`; one for all of them where they lie in one memory.
-  const std::vector<std::shared_ptr<const Keeper>>& keepers() const&;
-  std::vector<std::shared_ptr<const Keeper>> keepers() && { return std::as_const(*this).keepers(); }
+  const std::vector<std::shared_ptr<const MemoryOwner>>& memory_owners() const&;
+  std::vector<std::shared_ptr<const MemoryOwner>> memory_owners() && { return std::as_const(*this).memory_owners(); }
   bool same_storage(const XArray& other) const { return grids_ && grids_ == other.grids_; }
 
   static GridPlaces places(const FloorPlan& blocks, std::optional<Index> rank, const GridFormat& format);
@@ -79,7 +79,7 @@ class XArray {
   struct Grids {
     std::vector<Index> owned;
     std::vector<Grid> grids;
-    std::vector<std::shared_ptr<const Keeper>> keepers;
+    std::vector<std::shared_ptr<const MemoryOwner>> memory_owners;
   };
   std::shared_ptr<const Grids> grids_;
 };

@@ -15,27 +15,26 @@
 
 namespace longshore {
 
-/// A rank's local array as its owner gives it. `strides` in bytes. Movers hold on to `keeper`.
+/// A rank's local array as its owner gives it. `strides` in bytes. Movers hold on to `owner`.
 struct LocalArray {
   std::byte* data = nullptr;
   std::vector<Index> shape;
   std::vector<Index> strides;
   bool read_only = false;
-  std::shared_ptr<const Keeper> keeper;
+  std::shared_ptr<const MemoryOwner> owner;
 };
 
 /// The memory of an array that a mover is bound to, and what to call the array: "source array of rank" 3.
 struct BoundMemory {
-  std::shared_ptr<const Keeper> keeper;
+  std::shared_ptr<const MemoryOwner> owner;
   const char* what = "";
   Index number = 0;
 };
 
-/// One rank's array of one layout, held by this process. `memory`: where the array lies, if others can reach it there.
+/// One rank's array of one layout, held by this process.
 struct Part {
   Index rank = 0;  ///< of the layout
   LocalArray array;
-  std::shared_ptr<const Memory> memory{};
 };
 
 /// Which process holds what belongs to a rank of a plan: the one of the same number, or rank modulo their number. The
@@ -48,10 +47,11 @@ enum class Phases { automatic, never, always };
 
 /// How plans are bound, to whatever engine.
 struct MoveOptions {
-  Update update;           ///< what is done where it writes; fields that have one of their own say so themselves
-  int threads = 0;         ///< of the `threads` engine; 0: as many as the process may run on
-  Index max_mem = 0;       ///< bytes the mover may hold beyond the arrays; 0: no bound
-  Order visit = Order::F;  ///< of blocks: the order in which points of regions of different shape are paired
+  Update update;      ///< what is done where it writes; fields that have one of their own say so themselves
+  int threads = 0;    ///< of the `threads` engine; 0: as many as the process may run on
+  Index max_mem = 0;  ///< bytes the mover may hold beyond the arrays; 0: no bound
+  /// Of blocks: the order in which points of regions of different shape are paired; see `visiting_order`.
+  std::optional<Order> visit = {};
   Placement placement = Placement::direct;
   Phases phases = Phases::automatic;  ///< of blocks: whether halos go dimension by dimension
   /// A thread of the mover's own carries the move out, from start() on: real overlap, for a core of its own.
@@ -73,11 +73,11 @@ class Field {
   Field(const MotionPlan& plan, std::vector<Part> sources, std::vector<Part> destinations, Update update = {},
         std::string element = {});
   /// Where source and destination are the same array, it is an endogenous copy, as halos are.
-  Field(const BlockPlan& plan, XArray source, XArray destination, Update update = {}, Order visit = Order::F,
+  Field(const BlockPlan& plan, XArray source, XArray destination, Update update = {}, std::optional<Order> visit = {},
         std::string element = {}, Phases phases = Phases::automatic);
   /// The same where a process has the blocks of several ranks: an array for each of them.
   Field(const BlockPlan& plan, std::vector<XArray> sources, std::vector<XArray> destinations, Update update = {},
-        Order visit = Order::F, std::string element = {}, Phases phases = Phases::automatic);
+        std::optional<Order> visit = {}, std::string element = {}, Phases phases = Phases::automatic);
   Share& share() const { return *share_; }
   const std::shared_ptr<Share>& shared() const { return share_; }
 
@@ -112,8 +112,8 @@ class Mover {
   virtual Index moved_bytes() const = 0;
   /// Which way the data takes, in words, one line a kind of path.
   virtual std::string describe() const = 0;
-  /// What makes data take a slower way than there might be, in words: that memory cannot be shared. Empty where nothing
-  /// does.
+  /// What makes data take a slower way than there might be, in words: that memory cannot be shared, or that arrays lie
+  /// in memory of one process alone, and what to do about it. Empty where nothing does.
   virtual std::string obstacle() const { return {}; }
 
  protected:
@@ -135,7 +135,7 @@ class Mover {
   virtual void begin() = 0;
   virtual bool advance() = 0;  ///< a bounded piece of work; true when the move is complete
   virtual void finish() = 0;
-  virtual void at_once() { begin(), finish(); }
+  virtual void begin_and_finish() { begin(), finish(); }
   /// An array is not what it was: this mover will do no more, and those who wait for it should hear that.
   virtual void give_up(const Error&) {}
 
@@ -147,6 +147,9 @@ class Mover {
   std::atomic<const char*> call_ = nullptr;  ///< that a thread is in
 };
 
+/// In which order points of regions of different shape are paired: that which is given, else the memory order of both
+/// arrays, and C where they have different ones.
+Order visiting_order(std::optional<Order> given, const XArray& source, const XArray& destination);
 /// Checks one local array against the layout: shape, strides, protection, and that it holds
 /// memory where it must. Throws `Error(buffer)` or `Error(shape)` that names the rank, the
 /// dimension and both values. `what` is "source" or "destination".

@@ -38,7 +38,7 @@ inline constexpr Index no_number = std::numeric_limits<Index>::min();
 /// MPI_Comm_split with no communicator made: which ranks of `parent` are those of this colour, by
 /// key and then by rank. Nobody's where `colour` is negative. Collective over `parent`. Its rank
 /// 0 makes the maps, and each travels among its own members.
-RankMap split(CommHandle parent, Index colour, Index key);
+RankMap split_ranks(CommHandle parent, Index colour, Index key);
 
 /// `node_order` of the processes of a communicator, each node known by its lowest rank. Collective over `comm`.
 RankMap node_aware_order(CommHandle comm);

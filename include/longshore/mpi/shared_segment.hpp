@@ -46,6 +46,9 @@ class SharedSegment final : public Memory {
 /// communicator are segments that have one file descriptor together. Ordinary memory where the machine forbids that.
 /// Not collective. Throws `std::bad_alloc`.
 std::shared_ptr<Memory> array_memory(CommHandle comm, Index bytes);
+/// The memory that `array_memory` has made in this process and that all of these bytes lie in, whoever brings them;
+/// null where they lie elsewhere.
+std::shared_ptr<const Memory> array_memory_at(const std::byte* first, Index bytes);
 /// Why memory that `array_memory` made is no segment, in words; empty of all other memory.
 std::string sharing_refusal(const Memory* memory);
 

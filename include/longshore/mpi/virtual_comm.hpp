@@ -96,10 +96,10 @@ class VirtualComm {
   Error stray(Index sender) const;
 
  private:
-  struct Trunk;
+  struct Duplicate;
   struct State;
   explicit VirtualComm(std::shared_ptr<State> state) : state_(std::move(state)) {}
-  static VirtualComm made(std::shared_ptr<Trunk> trunk, RankMap map, std::optional<int> context);
+  static VirtualComm made(std::shared_ptr<Duplicate> duplicate, RankMap map, std::optional<int> context);
   const State& member() const;
 
   std::shared_ptr<State> state_;

@@ -23,8 +23,8 @@ struct Footprint {
 /// where the motion's region is outside the grid, naming the block.
 Footprint source_footprint(const BlockMotion& motion, const Grid& source);
 Footprint destination_footprint(const BlockMotion& motion, const Grid& destination);
-/// The elements of one to those of the other, as byte offsets from the grids' data: boxes visited in column-major order
-/// (the Data Mover's) or in row-major order on both sides, lists in their order.
+/// The elements of one to those of the other, as byte offsets from the grids' data: boxes visited in this order on both
+/// sides, lists in their own.
 AddressRelation relation_between(const Footprint& from, const Footprint& to, Order visit, const Reduction& reduction);
 
 }  // namespace longshore

@@ -49,7 +49,7 @@ struct ColourGroup {
 /// MPI_Comm_split: a colour and a key for each member; groups by ascending colour, their members by key, and by their
 /// order in the parent where keys are equal. Members of a negative colour are in no group. No keys: all equal. A group
 /// of everybody shares the parent and adds a permutation.
-std::vector<ColourGroup> split(const RankMap& parent, std::span<const Index> colours, std::span<const Index> keys,
-                               const Strategy& strategy = {});
+std::vector<ColourGroup> by_colour(const RankMap& parent, std::span<const Index> colours, std::span<const Index> keys,
+                                   const Strategy& strategy = {});
 
 }  // namespace longshore

@@ -139,7 +139,7 @@ def layouts(key, n):
 def redistribution(key, n, ranks=(0, 0)):
     """The paper's address relation between two nodes, in its order: source addresses first."""
     source, destination = layouts(key, n)
-    return ls.AddressRelation.from_layouts(source, ranks[0], destination, ranks[1], np.float64).sorted("source_first")
+    return ls.AddressRelation.from_layouts(source, ranks[0], destination, ranks[1], np.float64).sorted("source")
 
 
 def _redistributed(key, extent):

@@ -324,7 +324,7 @@ def bind(
         file.close()
         return array, where, end, file.order, file.grain, size_in_bytes(max_mem)
 
-    array, where, end, lies, grain, limit = team.together(prepare)
+    array, where, end, file_order, grain, limit = team.together(prepare)
     team.same(
         f"{'saving to' if writing else 'loading from'} {end.path} over {where} ({offset=}, {dataset=}, {order=}, "
         f"{ghost=}, {proxy=}, {force=}, {max_mem=}) {array.dtype} on {array.blocks} (digest {array.blocks.digest:x})"
@@ -332,13 +332,14 @@ def bind(
 
     blocks = array.blocks.grow(array.ghost) if ghost else array.blocks
     ranks = min(team.size, end.writers or team.size) if writing else team.size
-    pieces = _cut(blocks, where, grain, lies, array.dtype.itemsize, ranks, limit // 2 or _PIECE_BYTES)
+    pieces = _cut(blocks, where, grain, file_order, array.dtype.itemsize, ranks, limit // 2 or _PIECE_BYTES)
     ways: dict[str, Any] = (
         {"threads": threads} if comm is None else {"comm": comm, "preallocate": False, "max_mem": limit // 2 or None}
     )
-    ways["order"] = lies if writing else array.order  # the order in which memory is written: all regions agree in shape
-    windows = _bind_windows(pieces, ranks, blocks, array, where, lies, writing, ways)
-    mover = FileMover(end, lies, windows, team, writing, proxy, force)
+    # The order in which memory is written: all regions agree in shape.
+    ways["visit"] = file_order if writing else array.order
+    windows = _bind_windows(pieces, ranks, blocks, array, where, file_order, writing, ways)
+    mover = FileMover(end, file_order, windows, team, writing, proxy, force)
     needed = team.max(mover.workspace_bytes)
     if 0 < limit < needed:
         raise MemoryLimitError(
@@ -425,9 +426,6 @@ def _bind_windows(
     rank = array.rank
     shares = [pieces[len(pieces) * r // ranks : len(pieces) * (r + 1) // ranks] for r in range(ranks)]
     memory = np.empty(max((piece.size for piece in pieces), default=0), array.dtype)
-    # A floor plan with ghost cells is another one than the
-    # array's, so its grids are handed over as arrays of their own.
-    target = [np.asarray(grid) for grid in array] if blocks is not array.blocks else array
     windows = []
     for turn in range(max(map(len, shares))):
         present = [(r, share[turn]) for r, share in enumerate(shares) if turn < len(share)]
@@ -436,7 +434,7 @@ def _bind_windows(
         parts = [memory[: piece.size].reshape(piece.shape, order=order) for piece in own]
         there = (plan_of_pieces, blocks) if not writing else (blocks, plan_of_pieces)
         plan = _core.BlockPlan.copy_between(*there, rank=rank)
-        mover = plan.bind(target, parts, **ways) if writing else plan.bind(parts, target, **ways)
+        mover = plan.bind(array, parts, **ways) if writing else plan.bind(parts, array, **ways)
         start = tuple(first - lo for first, lo in zip(own[0].lower, domain.lower)) if own else ()
         windows.append(_Window(mover, start, parts[0] if parts else None))
     return windows

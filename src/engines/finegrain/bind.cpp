@@ -130,18 +130,18 @@ class Binding final : public Arrival {
                                                  .here = field},
                                                 int(one->rank_));
       });
-    Apart apart;
+    OverlapCheck overlaps;
     for (std::size_t k = 0; k < all.size() && failures.empty(); ++k)
       attempt(all[k]->rank_, [&] {
         for (const auto* share : all[k]->shares_) {
           if (share->process() != all[k]->rank_)
             throw Error(ErrorKind::argument,
                         rank_name(share->process()) + " binds the same Field; every rank needs one of its own");
-          share->add_to(apart);
+          share->add_to(overlaps);
         }
       });
     if (!failures.empty()) throw_failures(Index(all.size()), [&](Index rank) { return failures[std::size_t(rank)]; });
-    apart.check();
+    overlaps.check();
   }
   static void check_options(const MoveOptions& options) {
     if (options.max_mem < 0)
@@ -159,8 +159,8 @@ class Binding final : public Arrival {
       add_copies(*move, fields[f]);
       if (options_.checked) checked.add(*shares_[f]);
       for (auto& bound : shares_[f]->memory()) {
-        if (bound.keeper && (move->memory.empty() || move->memory.back() != bound.keeper))
-          move->memory.push_back(bound.keeper);
+        if (bound.owner && (move->memory.empty() || move->memory.back() != bound.owner))
+          move->memory.push_back(bound.owner);
         memory.push_back(std::move(bound));
       }
     }

@@ -63,9 +63,7 @@ std::unique_ptr<Mover> checked(const std::shared_ptr<Communicator>& communicator
 
 Part allocate(const Layout& layout, Index rank, Index element_bytes, CommHandle comm) {
   const auto memory = array_memory(comm, checked_mul(layout.allocated_size(rank), element_bytes));
-  return {rank,
-          {memory->data(), layout.local_shape(rank), layout.local_strides(rank, element_bytes), false, memory},
-          memory};
+  return {rank, {memory->data(), layout.local_shape(rank), layout.local_strides(rank, element_bytes), false, memory}};
 }
 
 XArray make_xarray(FloorPlan blocks, CommHandle comm, GridFormat format) {
@@ -73,7 +71,7 @@ XArray make_xarray(FloorPlan blocks, CommHandle comm, GridFormat format) {
   if (blocks.world_size() > facts.size)
     throw Error(ErrorKind::argument, "the floor plan has blocks on rank " + std::to_string(blocks.world_size() - 1) +
                                          ", the communicator has " + std::to_string(facts.size) + " ranks");
-  if (format.ghost.dims() == 0) format.ghost = Point(blocks.dims());
+  if (format.ghost == GhostWidths()) format.ghost = Point(blocks.dims());
   const Index bytes = XArray::places(blocks, facts.rank, format).bytes;
   return XArray(std::move(blocks), facts.rank, std::move(format),
                 facts.size > 1 && bytes > 0 ? array_memory(comm, bytes) : Memory::ordinary(bytes));
@@ -97,10 +95,10 @@ std::unique_ptr<Mover> bind(const std::vector<Field>& fields, CommHandle comm, c
     check_options(options);
     const Holders holders{
         .wrap = options.placement == Placement::wrap, .processes = communicator->size(), .checked = options.checked};
-    Apart apart;
+    OverlapCheck overlaps;
     stages = stages_of(fields, options.checked, options.max_mem > 0);
-    resolve(stages, holders, communicator->rank(), apart);
-    apart.check();
+    resolve(stages, holders, communicator->rank(), overlaps);
+    overlaps.check();
     for (const auto* share : shares) element_bytes = std::max(element_bytes, share->element_bytes());
   });
   const Index own_limit = options.max_mem > 0 ? options.max_mem : Budget::unbounded;
@@ -114,9 +112,9 @@ std::unique_ptr<Mover> bind(const std::vector<Field>& fields, CommHandle comm, c
   const auto [limit, fewest, most] = agreed;
   if (fewest != -most && own_stages > 1)  // some have a bound, or several arrays: all go at once
     mine.attempt([&] {
-      Apart apart;
+      OverlapCheck overlaps;
       stages = stages_of(fields, options.checked, true);
-      resolve(stages, holders, communicator->rank(), apart);
+      resolve(stages, holders, communicator->rank(), overlaps);
     });
   const Budget budget(limit == Budget::unbounded ? limit : limit / Index(stages.size()), element_bytes);
 
@@ -149,8 +147,6 @@ std::unique_ptr<Mover> bind(const std::vector<Field>& fields, CommHandle comm, c
     }
     std::vector<BoundMemory> memory;
     for (const auto& share : stages.front()) {  // the arrays are the same in all
-      for (const auto side : {Side::source, Side::destination})
-        for (const auto& storage : share->storage(side)) add_refusal(obstacle, *communicator, storage.memory.get());
       for (auto& bound : share->memory()) memory.push_back(std::move(bound));
       if (options.checked) transfers.add(*share);
     }

@@ -21,12 +21,12 @@ class Moves final : public Flight {
   Moves(const Communicator& communicator, std::vector<Stage> stages)
       : communicator_(communicator), stages_(std::move(stages)) {}
 
-  /// `at_once`: whoever starts it waits for it, too.
-  void start(bool at_once) {
+  /// `blocking`: whoever starts it waits for it, too.
+  void start(bool blocking) {
     std::lock_guard lock(mutex_);
     if (active_ || failure_)
       throw Error(ErrorKind::argument, "the last move broke off in the middle: bind the mover anew");
-    active_ = true, at_once_ = at_once;
+    active_ = true, blocking_ = blocking;
     try {
       start_stage(0);
     } catch (...) {
@@ -88,7 +88,7 @@ class Moves final : public Flight {
   }
   void start_stage(std::size_t stage) {
     at_ = stage;
-    stages_[at_].node.start(at_once_);
+    stages_[at_].node.start(blocking_);
     if (stages_[at_].messages.messages) stages_[at_].messages.messages->start();
   }
   void break_off(std::exception_ptr failure) {
@@ -103,7 +103,7 @@ class Moves final : public Flight {
   std::mutex mutex_;
   std::vector<Stage> stages_;
   std::size_t at_ = 0;  ///< the stage that a move is in
-  bool at_once_ = false;
+  bool blocking_ = false;
   std::exception_ptr failure_;  // in the middle of a move: there is no going on
   bool active_ = false;
 };
@@ -167,12 +167,12 @@ class MpiMover final : public Mover {
  private:
   void begin() override { take_off(false); }
   void give_up(const Error& error) override { moves_->fail(std::make_exception_ptr(error)); }
-  void at_once() override {
+  void begin_and_finish() override {
     take_off(true);
     finish();
   }
-  void take_off(bool at_once) {
-    moves_->start(at_once);
+  void take_off(bool blocking) {
+    moves_->start(blocking);
     // A thread of the mover's own sees to it that it gets on, and has nothing to do with others.
     if (!threaded_) communicator_->take_off(moves_), flying_ = true;
   }
@@ -299,12 +299,6 @@ MessageTraffic agree_on_messages(const std::shared_ptr<Communicator>& communicat
     });
   agree(*communicator, mine);
   return traffic;
-}
-
-void add_refusal(std::string& obstacle, const Communicator& communicator, const Memory* memory) {
-  if (!obstacle.empty() || communicator.node_size() == 1) return;
-  if (const auto refusal = sharing_refusal(memory); !refusal.empty())
-    obstacle = "rank " + std::to_string(communicator.rank()) + ": an array lies in ordinary memory: " + refusal;
 }
 
 std::unique_ptr<Mover> make_mpi_mover(std::shared_ptr<Communicator> communicator, std::vector<Stage> stages,

@@ -50,9 +50,6 @@ MessageTraffic agree_on_messages(const std::shared_ptr<Communicator>& communicat
                                  const Budget& budget, Index ring_bytes, const MessageSide& outgoing,
                                  const MessageSide& incoming, Index packet_bytes = 0, bool preallocate = true);
 
-/// Where `memory` could not be shared, adds that to an obstacle, if it is the first.
-void add_refusal(std::string& obstacle, const Communicator& communicator, const Memory* memory);
-
 /// `memory`: what it is bound to. `obstacle`: see `Mover::obstacle`. `threaded`: it is driven by a thread other than
 /// those that call MPI, which must then not be called unless MPI allows that.
 std::unique_ptr<Mover> make_mpi_mover(std::shared_ptr<Communicator> communicator, std::vector<Stage> stages,

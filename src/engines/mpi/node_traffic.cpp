@@ -32,7 +32,7 @@ NodeTraffic::NodeTraffic(int me, std::shared_ptr<ControlBlocks> control, NodeWor
   if (control_) workspace_bytes_ += control_->held_bytes();
 }
 
-void NodeTraffic::start(bool at_once) {
+void NodeTraffic::start(bool blocking) {
   ++move_;
   awaited_ = accessors_;
   for (auto& task : tasks_) task.run = false;
@@ -42,7 +42,7 @@ void NodeTraffic::start(bool at_once) {
   for (auto& sender : senders_) sender.restart();
   for (auto& receiver : receivers_) receiver.restart();
   rings_done_ = senders_.empty() && receivers_.empty();
-  if (at_once) return;
+  if (blocking) return;
   for (auto& sender : senders_)
     while (sender.advance()) {
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <limits>
 
 #include "movers/joined_message.hpp"
@@ -16,10 +17,18 @@ constexpr Index alone_bytes = Index{8} << 20, beside_rings_bytes = Index{256} <<
 /// Larger messages of several fields go by themselves, from where they are contiguous.
 constexpr Index most_joined_bytes = Index{1} << 20;
 
+/// `blocks`: more than 0 where these lie by themselves.
 struct StorageRecord {
-  Index field = 0, side = 0, rank = 0, offset = 0;
+  Index field = 0, side = 0, rank = 0, offset = 0, blocks = 0;
   SharedSegment::Address address;
 };
+
+/// What is told of a block that lies by itself, before its strides.
+struct BlockRecord {
+  Index block = 0, dims = 0;
+  StorageRecord storage;
+};
+constexpr std::size_t block_words = sizeof(BlockRecord) / sizeof(Index);
 
 /// What a process tells the others of its node first. Few have more than two arrays that others can see.
 struct NodeRecord {
@@ -87,15 +96,37 @@ void Routes::all_in_messages() {
 
 void Routes::share_storage(Submission& mine) {
   std::vector<StorageRecord> records;
+  std::vector<Index> words;  // of blocks that lie by themselves
   mine.attempt([&] {
-    if (options_.node != NodePath::automatic && options_.node != NodePath::direct) return;
     for (std::size_t f = 0; f < shares_.size(); ++f)
-      for (const auto side : {Side::source, Side::destination})
-        for (const auto& [rank, data, memory] : shares_[f]->storage(side))
-          if (const auto segment = std::dynamic_pointer_cast<const SharedSegment>(memory))
-            records.push_back({Index(f), Index(side), rank, data - segment->data(), segment->address()});
+      for (const auto side : {Side::source, Side::destination}) {
+        const auto storages = shares_[f]->storage(side);
+        for (std::size_t first = 0, last = 0; first < storages.size(); first = last) {
+          const Index rank = storages[first].rank, before = Index(words.size());
+          StorageRecord record{Index(f), Index(side), rank, 0, 0, {}};
+          bool visible = options_.node == NodePath::automatic || options_.node == NodePath::direct;
+          for (; last < storages.size() && storages[last].rank == rank; ++last) {
+            const auto& storage = storages[last];
+            const auto memory = array_memory_at(storage.first, storage.bytes);
+            const auto* segment = dynamic_cast<const SharedSegment*>(memory.get());
+            if (const auto why = sharing_refusal(memory.get()); !why.empty() && refusal_.empty()) refusal_ = why;
+            if (!(visible = visible && segment)) continue;
+            record.offset = storage.data - segment->data(), record.address = segment->address();
+            if (storage.block == StorageMemory::all) continue;
+            ++record.blocks;
+            const BlockRecord block{storage.block, Index(storage.strides.size()), record};
+            words.resize(words.size() + block_words);
+            std::memcpy(&words[words.size() - block_words], &block, sizeof block);
+            words.insert(words.end(), storage.strides.begin(), storage.strides.end());
+          }
+          if (visible)
+            records.push_back(record);
+          else
+            words.resize(std::size_t(before));
+        }
+      }
   });
-  if (mine.failure) records.clear();
+  if (mine.failure) records.clear(), words.clear();
   NodeRecord told{Index(records.size()), {}};
   std::copy_n(records.begin(), std::min(records.size(), NodeRecord::few), told.first.begin());
   const auto all = gather(*communicator_, Among::node, told);
@@ -107,8 +138,31 @@ void Routes::share_storage(Submission& mine) {
                       one.first.begin() + std::min<Index>(one.count, NodeRecord::few));
   }
   if (many) everybodys = gather_lists(*communicator_, Among::node, records);
-  for (const auto& record : everybodys)
-    storage_[{std::size_t(record.field), Side(record.side), record.rank}] = {record.address, record.offset, nullptr};
+  bool blocks = false;
+  for (const auto& record : everybodys) {
+    storage_[{std::size_t(record.field), Side(record.side), record.rank, StorageMemory::all}] = {
+        record.address, record.offset, record.blocks, nullptr};
+    blocks |= record.blocks > 0;
+  }
+  if (blocks) share_blocks(mine, words);
+}
+
+/// Of blocks that lie by themselves, everybody is told where and with which strides.
+void Routes::share_blocks(Submission& mine, const std::vector<Index>& words) {
+  const auto all = gather_lists(*communicator_, Among::node, words);
+  std::vector<std::vector<BlockElsewhere>> blocks(shares_.size());
+  for (std::size_t at = 0; at < all.size();) {
+    BlockRecord record;
+    std::memcpy(static_cast<void*>(&record), &all[at], sizeof record);
+    const auto strides = all.begin() + Index(at += block_words);
+    const auto& [field, side, rank, offset, unused, address] = record.storage;
+    storage_[{std::size_t(field), Side(side), rank, record.block}] = {address, offset, 0, nullptr};
+    blocks[std::size_t(field)].push_back({Side(side), record.block, {strides, strides + record.dims}});
+    at += std::size_t(record.dims);
+  }
+  here(mine, [&] {
+    for (std::size_t f = 0; f < shares_.size(); ++f) shares_[f]->see(blocks[f]);
+  });
 }
 
 /// Sees to flags and rings, when all that can be seen has been mapped. Where a process of the node cannot map what it
@@ -163,6 +217,35 @@ void Routes::give_way(Submission& mine) {
   here(mine, [&] { all_in_messages(); });
 }
 
+std::string Routes::obstacle() const {
+  if (!obstacle_.empty()) return obstacle_;
+  const std::string me = "rank " + std::to_string(communicator_->rank());
+  return refusal_.empty() ? private_arrays() : me + ": an array lies in ordinary memory: " + refusal_;
+}
+
+/// What goes through rings for no other reason than that nobody else can see either array.
+std::string Routes::private_arrays() const {
+  if (options_.node != NodePath::automatic) return {};
+  Index bytes = 0;
+  std::set<std::pair<Side, Index>> arrays;
+  for (std::size_t f = 0; f < shares_.size(); ++f)
+    for (const auto* list : {&sorted_[f]->ring_out, &sorted_[f]->ring_in})
+      for (const auto& transfer : *list) {
+        if (transfer.packs) continue;
+        const Side side = shares_[f]->direction() == Direction::pull ? Side::source : Side::destination;
+        bytes = checked_add(bytes, transfer.bytes);
+        insert_again(arrays, {side, shares_[f]->rank(side, transfer)});
+      }
+  if (arrays.empty()) return {};
+  const auto& [side, rank] = *arrays.begin();
+  return std::string(side == Side::source ? "the source" : "the destination") + " array of rank " +
+         std::to_string(rank) +
+         (arrays.size() > 1 ? " (and " + std::to_string(arrays.size() - 1) + " more)" : std::string()) +
+         " is private memory, and so " + std::to_string(bytes) +
+         " bytes a move go through rings here; allocate it with the communicator: ls.empty(layout, comm=) or "
+         "XArray(..., comm=), in C++ mpi::allocate or mpi::make_xarray";
+}
+
 bool Routes::has_messages() const {
   return std::any_of(sorted_.begin(), sorted_.end(),
                      [](const auto& one) { return !one->message_out.empty() || !one->message_in.empty(); });
@@ -173,14 +256,20 @@ void Routes::map_storage() {
   using Place = std::array<std::int64_t, 3>;  // several storages may lie in one segment
   auto place_of = [](const SharedSegment::Address& at) { return Place{at.process, at.descriptor, at.offset}; };
   std::map<Storage*, bool> needed;  // whether it is written
-  for (std::size_t f = 0; f < shares_.size(); ++f) {
-    std::set<Index> read, written;
-    for (const auto& transfer : sorted_[f]->pulled) insert_again(read, shares_[f]->rank(Side::source, transfer));
-    for (const auto& transfer : sorted_[f]->pushed)
-      insert_again(written, shares_[f]->rank(Side::destination, transfer));
-    for (const Index rank : read) needed[&storage_.at({f, Side::source, rank})];
-    for (const Index rank : written) needed[&storage_.at({f, Side::destination, rank})] = true;
-  }
+  for (std::size_t f = 0; f < shares_.size(); ++f)
+    for (const Side side : {Side::source, Side::destination}) {
+      const bool writes = side == Side::destination;
+      Storage* last = nullptr;  // transfers are by peers
+      Index last_rank = -1;
+      for (const auto& transfer : writes ? sorted_[f]->pushed : sorted_[f]->pulled) {
+        const Index rank = shares_[f]->rank(side, transfer), block = writes ? transfer.destination : transfer.source;
+        if (!last || rank != last_rank) {
+          last = &storage_.at({f, side, rank, StorageMemory::all}), last_rank = rank;
+          if (last->blocks == 0) needed[last] |= writes;
+        }
+        if (last->blocks > 0) needed[&storage_.at({f, side, rank, block})] |= writes;
+      }
+    }
   std::map<Place, bool> written;
   for (const auto& [storage, writes] : needed) written[place_of(storage->address)] |= writes;
   std::map<Place, std::shared_ptr<SegmentView>> views;
@@ -199,7 +288,7 @@ Carrier Routes::carrier(std::size_t field, const Transfer& transfer) const {
   if (communicator_->node_rank_of(transfer.peer) < 0) return Carrier::messages;
   const Share& share = *shares_[field];
   auto visible = [&](Side side) {
-    return !storage_.empty() && storage_.count({field, side, share.rank(side, transfer)}) > 0;
+    return !storage_.empty() && storage_.count({field, side, share.rank(side, transfer), StorageMemory::all}) > 0;
   };
   // Straight copies are the fastest from the smallest arrays on, although they need two signals and a packet needs one.
   if (!transfer.packs || options_.node == NodePath::direct) {
@@ -333,8 +422,11 @@ NodeTraffic Routes::compile() {
 
 /// The storage at the other end of a transfer, where it has been mapped.
 std::byte* Routes::seen(std::size_t field, Side side, const Transfer& transfer) const {
-  const auto place = shares_[field]->place(side, transfer);
-  return storage_.at({field, side, place.rank}).data + place.offset;
+  const Share& share = *shares_[field];
+  const Index rank = share.rank(side, transfer);
+  const auto& storage = storage_.at({field, side, rank, StorageMemory::all});
+  if (storage.blocks == 0) return storage.data + share.place(side, transfer).offset;
+  return storage_.at({field, side, rank, side == Side::source ? transfer.source : transfer.destination}).data;
 }
 
 void Routes::compile_copies(NodeWork& work) {

@@ -26,7 +26,7 @@ class Routes {
   /// goes through MPI.
   void give_way(Submission& mine);
   /// To seeing each other's memory, in words; empty where there is none.
-  const std::string& obstacle() const { return obstacle_; }
+  std::string obstacle() const;
   Index ring_bytes() const { return control_ ? control_->ring_bytes() : 0; }
   /// What goes through MPI. The routes must outlive the sides.
   MessageSide outgoing() { return side(true); }
@@ -46,17 +46,19 @@ class Routes {
   struct Sorted {
     std::vector<Transfer> pulled, pushed, ring_out, ring_in, message_out, message_in;
   };
-  /// Memory that several storages of a rank lie in, here or at another process of the node.
+  /// Memory that all storages of a rank lie in, or one block by itself, here or at another process of the node.
   struct Storage {
     SharedSegment::Address address;
     Index offset = 0;
+    Index blocks = 0;           ///< more than 0: so many lie by themselves, and this is where to look for none of them
     std::byte* data = nullptr;  ///< once mapped, if needed here
   };
-  using StorageKey = std::tuple<std::size_t, Side, Index>;  ///< field, side, rank
+  using StorageKey = std::tuple<std::size_t, Side, Index, Index>;  ///< field, side, rank, and block or all
 
   template <class Work>
   void here(Submission& mine, Work&& work);
   void share_storage(Submission& mine);
+  void share_blocks(Submission& mine, const std::vector<Index>& words);
   void map_storage();
   void sort();
   void make_control(Submission& mine);
@@ -65,6 +67,7 @@ class Routes {
   std::shared_ptr<Sorted> sorted_like(std::size_t field) const;
   Carrier carrier(std::size_t field, const Transfer& transfer) const;
   std::byte* seen(std::size_t field, Side side, const Transfer& transfer) const;
+  std::string private_arrays() const;
   void compile_copies(NodeWork& work);
   void compile_rings(NodeWork& work);
   MessageSide side(bool outgoing);
@@ -83,7 +86,7 @@ class Routes {
   std::set<int> partners_, accessors_;
   std::shared_ptr<ControlBlocks> control_;
   std::optional<std::string> blocked_;  ///< by what, in words; none where it is another process's affair
-  std::string obstacle_;
+  std::string obstacle_, refusal_;      ///< of the node; of arrays here
 };
 
 }  // namespace longshore::mpi

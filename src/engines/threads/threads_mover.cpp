@@ -24,9 +24,9 @@ std::unique_ptr<Mover> bind_threads(const std::vector<Field>& fields, const Move
   const auto stages = stages_of(fields, options.checked, options.max_mem > 0);
   // Combining transfers that meet in a point keep the plan's order, so that results do not depend on the threads.
   int threads = threads_of(options);
-  Apart apart;
-  resolve(stages, {.wrap = true, .world = "the process", .checked = options.checked}, 0, apart);
-  apart.check();
+  OverlapCheck overlaps;
+  resolve(stages, {.wrap = true, .world = "the process", .checked = options.checked}, 0, overlaps);
+  overlaps.check();
   Index total = 0, programs = 0;
   for (const auto& stage : stages)
     for (const auto& share : stage) {

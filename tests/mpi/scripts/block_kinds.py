@@ -123,7 +123,7 @@ def every_kind(trials):
         loose = {"ghost": 0} if not isinstance(arrays[0], ls.XArray) else {}
         if not isinstance(arrays[1], ls.XArray):
             loose["destination_ghost"] = 0
-        move = plan.bind(*arrays, comm=WORLD, reduce="add" if adding else None, order=order, **loose, **way)
+        move = plan.bind(*arrays, comm=WORLD, reduce="add" if adding else None, visit=order, **loose, **way)
         for salt in range(2):
             sources = [
                 salt + 1000 * k + np.arange(region.size, dtype=dtype).reshape(region.shape)

@@ -29,13 +29,31 @@ def random_blocks(random, domain):
     return FloorPlan(pieces, random.integers(0, P, len(pieces)).tolist())
 
 
-def arrays_of(blocks, ghost, order, shared):
-    if shared:
-        return ls.XArray(blocks, float, ghost, order=order, comm=WORLD), {}
-    own = [
-        np.zeros(blocks[k].grow(ghost).shape, order=random_order) for k in blocks.owned_by(ME) for random_order in order
-    ]
-    return own, {"ghost": ghost}
+def shared_view(random, shape):
+    """An array in memory that ranks share, with any strides: a view of a larger one."""
+    dims = len(shape)
+    axes, steps = random.permutation(dims), random.integers(1, 3, dims)
+    whole = [int(shape[d] * step + 1) for d, step in zip(axes, steps)]
+    layout = ls.Layout(f"({', '.join('*' * dims)}) on 1", whole, ranks=[ME])
+    array = ls.empty(layout, float, comm=WORLD)
+    array = array[tuple(slice(1, 1 + shape[d] * step, step) for d, step in zip(axes, steps))]
+    if random.integers(2):
+        array = array[::-1]
+    return array.transpose(np.argsort(axes))
+
+
+KINDS = ["private", "xarray", "views", "views and xarrays"]
+
+
+def arrays_of(blocks, ghost, order, kind, trial):
+    """This rank's arrays, what to say of them, and whether the others of the node can see everybody's."""
+    if kind == "xarray" or (kind == "views and xarrays" and ME % 2):
+        return ls.XArray(blocks, float, ghost, order=order if kind == "xarray" else "C", comm=WORLD), {}
+    shapes = [blocks.grow(ghost)[k].shape for k in blocks.owned_by(ME)]
+    if kind == "private":
+        return [np.zeros(shape, order=order) for shape in shapes], {"ghost": ghost}
+    random = np.random.default_rng([trial, ME])
+    return [shared_view(random, shape) for shape in shapes], {"ghost": ghost}
 
 
 def grids(array, blocks):
@@ -48,28 +66,40 @@ def halos_and_copies(trials):
     for trial in range(trials):
         dims = int(random.integers(1, 4))
         domain = Region(tuple(random.integers(-3, 3, dims).tolist()), tuple(random.integers(4, 14, dims).tolist()))
-        width, order, shared = int(random.integers(1, 4)), "CF"[random.integers(2)], bool(random.integers(3))
+        width, order, kind = int(random.integers(1, 4)), "CF"[random.integers(2)], KINDS[random.integers(3)]
         blocks = random_blocks(random, domain)
         way = WAYS[random.integers(len(WAYS))]
         periodic = [bool(flag) for flag in random.integers(0, 2, dims)]
         mine = ME if random.integers(2) else None
 
-        u, ghosts = arrays_of(blocks, width, order, shared)
+        wide = tuple((width + int(random.integers(2)), width + int(random.integers(2))) for _ in range(dims))
+        stored = blocks.grow(wide)
+        u, ghosts = arrays_of(blocks, wide, order, kind, trial)
         halo = BlockPlan.halo(blocks, width, domain=domain, periodic=periodic, rank=mine).bind(
             u, comm=WORLD, **ghosts, **way
         )
         others = random_blocks(random, domain)
-        v, to_ghosts = arrays_of(others, 0, order, bool(random.integers(2)))
-        from_ghosts = {"ghost": width} if not shared else {}
-        if not shared or to_ghosts:
-            to_ghosts = {"destination_ghost": 0} if to_ghosts else {}
-        copy = BlockPlan.copy_between(blocks, others, rank=mine).bind(
-            u, v, comm=WORLD, **from_ghosts, **to_ghosts, **way
+        other_kind = KINDS[random.integers(3 if kind == "xarray" else 4)]
+        into = int(random.integers(3))  # ghost cells of the destination that are written, too
+        with_ghosts = others.grow(into)
+        if other_kind == "xarray":
+            v, to_ghosts = arrays_of(others, into, order, other_kind, trial)
+        else:
+            v, to_ghosts = arrays_of(with_ghosts, 0, order, other_kind, trial)
+        to_ghosts = {"destination_ghost": 0} if to_ghosts else {}
+        copy = BlockPlan.copy_between(blocks, with_ghosts, rank=mine).bind(
+            u, v, comm=WORLD, **ghosts, **to_ghosts, **way
         )
+        for mover, kinds in ((halo, {kind}), (copy, {kind, other_kind})):
+            if kinds != {"private"}:
+                assert mover.obstacle == "", mover.path
+                assert way != {"node": "direct"} or "ring" not in mover.path, mover.path
+            elif mover.obstacle:
+                assert way.get("node", "auto") == "auto" and "private memory" in mover.obstacle, mover.obstacle
         for salt in (0.5, 0.25):
             for k, grid in grids(u, blocks):
                 grid[...] = -1
-                np.asarray(grid)[blocks[k].slices(blocks[k].grow(width))] = values(blocks[k], domain, salt)
+                np.asarray(grid)[blocks[k].slices(stored[k])] = values(blocks[k], domain, salt)
             WORLD.Barrier()
             halo.start()
             while salt == 0.25 and not halo.test():
@@ -85,11 +115,16 @@ def halos_and_copies(trials):
                         outside = (at < domain.lower[d]) | (at >= domain.upper[d])
                         want[tuple(outside if e == d else slice(None) for e in range(dims))] = -1
                 np.testing.assert_array_equal(
-                    np.asarray(grid), want, err_msg=f"trial {trial} halo of block {k} {way} {order}"
+                    np.asarray(grid)[region.slices(stored[k])],
+                    want,
+                    err_msg=f"trial {trial} halo of block {k} {way} {order}",
                 )
             for k, grid in grids(v, others):
+                inside = with_ghosts[k] & domain
                 np.testing.assert_array_equal(
-                    np.asarray(grid), values(others[k], domain, salt), err_msg=f"trial {trial} copy {way}"
+                    np.asarray(grid)[inside.slices(with_ghosts[k])],
+                    values(inside, domain, salt),
+                    err_msg=f"trial {trial} copy {way}",
                 )
 
 

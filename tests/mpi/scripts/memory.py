@@ -70,6 +70,52 @@ def ten_thousand_arrays():
 
 
 @check
+def arrays_are_known_by_where_they_lie():
+    """Whoever made them for whatever plan: rings are for arrays that lie in nobody's memory but their owner's."""
+    rows, columns = (ls.Layout(f"({dims}) on {P}", (8 * P, 64)) for dims in ("BLOCK, *", "*, BLOCK"))
+
+    def boxes(side):
+        owned = [side.indices(rank) for rank in range(P)]
+        return FloorPlan([Region([s.start for s in box], [s.stop for s in box]) for box in owned], range(P))
+
+    blocks, others = boxes(rows), boxes(columns)
+    full = np.arange(8.0 * P * 64).reshape(8 * P, 64)
+
+    def part(side):
+        return full[side.indices(ME)]
+
+    def larger(side):
+        """A part of an array that was made for something else."""
+        whole = ls.empty(ls.Layout("(*) on 1", side.local_size(ME) + 5, ranks=[ME]), "f8", comm=WORLD)
+        return np.asarray(memoryview(whole))[3:-2].reshape(side.local_shape(ME))
+
+    def of_layout(side):
+        return ls.empty(side, "f8", comm=WORLD)
+
+    def of_blocks(side):
+        return ls.XArray(blocks if side is rows else others, "f8", comm=WORLD)[ME]
+
+    def private(side):
+        return np.empty(side.local_shape(ME))
+
+    shared = [of_layout, of_blocks, larger]
+    for one, other in [(a, b) for a in shared for b in (*shared, private)] + [(private, of_blocks), (private, private)]:
+        for plan in (ls.plan(rows, columns, "f8"), BlockPlan.copy_between(blocks, others)):
+            a, b = one(rows), other(columns)
+            a[...], b[...] = part(rows), -1
+            sides = ([a], [b]) if isinstance(plan, BlockPlan) else (a, b)
+            mover = plan.bind(*sides, comm=WORLD)
+            mover()
+            np.testing.assert_array_equal(b, part(columns))
+            if P > 1 and one is other is private:
+                assert "array of rank" in mover.obstacle and "is private memory" in mover.obstacle, mover.obstacle
+                assert mover.obstacle in mover.path and "ls.empty(" in mover.obstacle, mover.path
+            elif P > 1:
+                assert mover.obstacle == "" and "straight" in mover.path and "ring" not in mover.path, mover.path
+            WORLD.Barrier()  # nobody writes what another still reads
+
+
+@check
 def memory_is_given_back():
     rows, columns = layouts((P << 9, 1 << 10))
     before = shared_pages()

@@ -104,8 +104,8 @@ def binding_blocks():
         refused([("yes", name), (3, name), (None, name), (NOTHING, name)], right=False)
     for name in ("aggregate", "preallocate"):
         refused([("yes", name), (3, name), (NOTHING, name)])
-    name = "order"
-    refused([("X", "order"), (3, "order"), (None, "order"), (NOTHING, "order")], right="F")
+    name = "visit"
+    refused([("X", "visit"), (3, "visit"), (NOTHING, "visit")])
     name = "node"
     refused([("teleport", "teleport"), (3, "node"), (NOTHING, "node")])
     name = "packet_bytes"
@@ -129,7 +129,7 @@ def binding_blocks_otherwise():
 
     differ(lambda value: halo.bind(u, comm=WORLD, reduce=value), [("add",)], None)
     differ(lambda value: halo.bind(u, comm=WORLD, checked=value), [(True,)], False)
-    differ(lambda value: halo.bind(u, comm=WORLD, order=value), [("C",)], "F")
+    differ(lambda value: halo.bind(u, comm=WORLD, visit=value), [("F",)], None)
     differ(lambda value: halo.bind(u, comm=WORLD, node=value), [("ring",)], "auto")
     differ(lambda value: halo.bind(u, comm=WORLD, aggregate=value), [(False,)], True)
     differ(lambda value: halo.bind(u, comm=WORLD, packet_bytes=value), [(64,)], 0)
@@ -138,6 +138,8 @@ def binding_blocks_otherwise():
     differ(lambda value: halo.bind(u, value, comm=WORLD), [(v,)], None)
     differ(lambda value: halo.bind(value, comm=WORLD), [(ls.XArray(blocks, "i8", 1, comm=WORLD), "int64")], u)
     differ(lambda value: halo.bind(value, comm=WORLD), [(ls.XArray(blocks, float, 1, order="F", comm=WORLD),)], u)
+    into, grown = BlockPlan.copy_between(blocks, blocks.grow(1)), ls.XArray(blocks.grow(1), float, 1, comm=WORLD)
+    differ(lambda value: into.bind(u, value, comm=WORLD), [(grown,)], v)  # both have what the plan writes
     plans = [BlockPlan.halo(blocks, 0), BlockPlan.halo(blocks, 1, corners=False), BlockPlan(blocks, blocks)]
     plans += [BlockPlan.halo(blocks, 1, periodic=(True, False)), BlockPlan.copy_between(blocks, blocks), halo.reverse()]
     differ(lambda plan: plan.bind(u, v, comm=WORLD, reduce="add"), [(plan,) for plan in plans], halo)
@@ -421,8 +423,8 @@ def not_collective():
 @check
 def virtual_communicators():
     numbers = [(NOTHING,), ("x",), (1.5,), (None,), (1 << 70,)]
-    each_rank(ls.LongshoreError, lambda value: ranks.split(WORLD, value, 0), numbers, right=0)
-    each_rank(ls.LongshoreError, lambda value: ranks.split(WORLD, 0, value), numbers, right=0)
+    each_rank(ls.LongshoreError, lambda value: ranks.split_ranks(WORLD, value, 0), numbers, right=0)
+    each_rank(ls.LongshoreError, lambda value: ranks.split_ranks(WORLD, 0, value), numbers, right=0)
     everybody = VirtualComm.over(WORLD)
     each_rank(ls.LongshoreError, lambda value: everybody.split(value), numbers, right=0)
     each_rank(ls.LongshoreError, lambda value: everybody.split(0, value), numbers, right=0)

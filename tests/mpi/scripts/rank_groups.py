@@ -86,7 +86,7 @@ def splits(comm, rng):
             rng.integers(0, 2, comm.size).tolist()[comm.rank],
         )
         real = comm.Split(colour if colour >= 0 else MPI.UNDEFINED, key)
-        members = ls.ranks.split(comm, colour, key)
+        members = ls.ranks.split_ranks(comm, colour, key)
         part = everybody.split(colour, key, context=3)
         assert part.map == members and members.world == comm.size
         assert (real == MPI.COMM_NULL) == (colour < 0)
@@ -247,8 +247,8 @@ def agreed_contexts(comm, _):
         lambda: whole.split(0, 0.5 if last else 0),
         lambda: whole.split(0, context="blue" if last else 7),
         lambda: whole.split(2**63 if last else 0),
-        lambda: ls.ranks.split(comm, None if last else 0),
-        lambda: ls.ranks.split(comm, 0, -(2**63) if last else 0),
+        lambda: ls.ranks.split_ranks(comm, None if last else 0),
+        lambda: ls.ranks.split_ranks(comm, 0, -(2**63) if last else 0),
     ):
         said = error_of(work)
         assert f"rank {comm.size - 1} gave a colour, a key or a context that is no" in said, said

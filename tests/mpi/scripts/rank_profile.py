@@ -65,7 +65,7 @@ if size > 1:
     team = world.Create(odd)
     expected["MPI_Comm_create"] = [ranks[1::2]]
     if rank % 2:
-        crew = world.Create_group(odd, tag=7)
+        odd_ranks = world.Create_group(odd, tag=7)
     expected["MPI_Comm_create_group"] = expected["MPI_Comm_create"]
     mine, other = (ranks[colour::2][::-1] for colour in (rank % 2, 1 - rank % 2))
     between = halves.Create_intercomm(0, world, other[0], tag=3)

@@ -12,7 +12,7 @@ namespace longshore::mpi {
 
 /// Who takes part, by position, and how a message finds them: ranks of `comm`, under a tag that nobody else uses
 /// meanwhile.
-struct Lane {
+struct Subgroup {
   MPI_Comm comm;
   const RankMap& members;
   Index me;  ///< this process's position
@@ -33,19 +33,19 @@ std::vector<Index> below(Index v, Index n);
 
 /// What all members bring, merged into one by `merge(mine, another)`, at all of them. Collective over the members.
 template <class T, class Merge>
-T merged(const Lane& lane, T mine, Merge merge) {
+T merged(const Subgroup& group, T mine, Merge merge) {
   static_assert(std::is_trivially_copyable_v<T>);
-  const auto children = below(lane.me, lane.members.size());
+  const auto children = below(group.me, group.members.size());
   for (auto child = children.rbegin(); child != children.rend(); ++child) {
     T another;
-    lane.receive(*child, &another, Index(sizeof another));
+    group.receive(*child, &another, Index(sizeof another));
     merge(mine, another);
   }
-  if (lane.me > 0) {
-    lane.send(above(lane.me), &mine, Index(sizeof mine));
-    lane.receive(above(lane.me), &mine, Index(sizeof mine));
+  if (group.me > 0) {
+    group.send(above(group.me), &mine, Index(sizeof mine));
+    group.receive(above(group.me), &mine, Index(sizeof mine));
   }
-  for (const Index child : children) lane.send(child, &mine, Index(sizeof mine));
+  for (const Index child : children) group.send(child, &mine, Index(sizeof mine));
   return mine;
 }
 

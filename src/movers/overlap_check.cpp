@@ -1,16 +1,16 @@
-#include "movers/apart.hpp"
+#include "movers/overlap_check.hpp"
 
 #include <algorithm>
 
 namespace longshore {
 
-std::string Apart::Span::name() const {
+std::string OverlapCheck::Span::name() const {
   std::string text = std::string("the ") + role + "array of ";
   if (block == no_block) return text + "rank " + std::to_string(rank);
   return text + "block " + std::to_string(block) + (rank == nobody ? "" : " (rank " + std::to_string(rank) + ")");
 }
 
-void Apart::add(const Grid& grid, const char* role, Index block, Index rank) {
+void OverlapCheck::add(const Grid& grid, const char* role, Index block, Index rank) {
   if (grid.region.empty()) return;
   Index low = 0, high = grid.element_bytes;
   for (std::size_t d = 0; d < grid.region.dims(); ++d) {
@@ -20,12 +20,13 @@ void Apart::add(const Grid& grid, const char* role, Index block, Index rank) {
   spans_.push_back({grid.data + low, grid.data + high, role, block, rank});
 }
 
-void Apart::add(const LocalArray& array, const Layout& layout, Index rank, Index element_bytes, const char* role) {
+void OverlapCheck::add(const LocalArray& array, const Layout& layout, Index rank, Index element_bytes,
+                       const char* role) {
   const Index bytes = checked_mul(layout.allocated_size(rank), element_bytes);
   if (bytes > 0) spans_.push_back({array.data, array.data + bytes, role, no_block, rank});
 }
 
-void Apart::check() {
+void OverlapCheck::check() {
   std::sort(spans_.begin(), spans_.end(), [](const Span& a, const Span& b) { return a.first < b.first; });
   // What is only read may share memory with other such things.
   const Span *reach = nullptr, *reach_written = nullptr;

@@ -1,4 +1,4 @@
-#include "mpi/lane.hpp"
+#include "mpi/subgroup.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -7,12 +7,12 @@
 
 namespace longshore::mpi {
 
-void Lane::send(Index to, const void* data, Index bytes) const {
+void Subgroup::send(Index to, const void* data, Index bytes) const {
   const ByteCount size(bytes);
   check_mpi(MPI_Send(data, size.count(), size.type(), int(members.select(to)), tag, comm), "MPI_Send");
 }
 
-void Lane::receive(Index from, void* data, Index bytes) const {
+void Subgroup::receive(Index from, void* data, Index bytes) const {
   const ByteCount size(bytes);
   check_mpi(MPI_Recv(data, size.count(), size.type(), int(members.select(from)), tag, comm, MPI_STATUS_IGNORE),
             "MPI_Recv");

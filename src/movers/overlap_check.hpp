@@ -7,7 +7,7 @@
 
 namespace longshore {
 
-class Apart {
+class OverlapCheck {
  public:
   /// What an array is called: "destination ", or nothing where it is both.
   static constexpr const char *source = "source ", *destination = "destination ", *both = "";
