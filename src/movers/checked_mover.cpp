@@ -110,6 +110,7 @@ class CheckedMover final : public Mover {
 }  // namespace
 
 void CheckedTransfers::add(Share& share) {
+  const Index before = share.programs_bytes();
   auto end = [&](const Transfer& transfer, MessageEnd end) {
     auto messages = share.messages({&transfer, 1}, end, {});
     return End{std::move(messages.at(0)), share.name(transfer), transfer.peer,
@@ -132,7 +133,7 @@ void CheckedTransfers::add(Share& share) {
   kept = own_sends.size();
   std::move(own_sends.begin(), own_sends.end(), std::back_inserter(sends));
   std::move(own_receives.begin(), own_receives.end(), std::back_inserter(receives));
-  programs_bytes += share.programs_bytes();
+  programs_bytes += share.programs_bytes() - before;
 }
 
 std::vector<int> CheckedTransfers::peers(const std::vector<End>& ends) const {

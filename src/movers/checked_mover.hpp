@@ -32,7 +32,7 @@ struct CheckedTransfers {
   };
   std::vector<End> sends, receives;
   std::size_t kept = 0;  ///< how many of each are the process's own
-  Index programs_bytes = 0;
+  Index programs_bytes = 0;  ///< of those that the share had to make for this
 
   void add(Share& share);
   /// Of `sends` or `receives`: at the other ends, of what is not kept.

@@ -127,7 +127,10 @@ RC_GTEST_PROP(Phases, movers_leave_the_same_arrays, ()) {
   const BlockPlan plan = halo_exchange(blocks, halo);
   if (!phases_obstacle(plan).empty()) return;
   GridFormat format{Index(sizeof(double)), Point(blocks.dims()), chance(50) ? Order::C : Order::F};
-  for (std::size_t d = 0; d < blocks.dims(); ++d) format.ghost[d] = std::max(halo.below[d], halo.above[d]) + draw(0, 1);
+  for (std::size_t d = 0; d < blocks.dims(); ++d) {
+    format.ghost.below[d] = halo.below[d] + draw(0, 1);
+    format.ghost.above[d] = halo.above[d] + draw(0, 1);
+  }
   const XArray u(blocks, {}, format), v(blocks, {}, format);
   for (const auto* array : {&u, &v})
     for (Index i = 0; i < array->memory()->bytes() / Index(sizeof(double)); ++i) {

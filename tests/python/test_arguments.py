@@ -50,7 +50,7 @@ def test_which_argument_it_is(mistake, words):
 def test_options_of_movers_are_shown_and_no_others_taken():
     _, _, *options = inspect.signature(ls.MotionPlan.bind).parameters
     shown = re.findall(r"(\w+): ", ls.BlockPlan.bind.__doc__.partition("\n")[0])
-    assert set(shown) == {*options, "visit", "ghost", "destination_ghost", "source", "destination"}
+    assert set(shown) == {*options, "visit", "phases", "ghost", "destination_ghost", "source", "destination"}
     together = set(inspect.signature(ls.bind_together).parameters)
     assert set(options) - together == {"destination", "alpha", "beta", "conjugate", "reduce"}
     for bind in (ls.plan(ROWS, ROWS, "f8").bind, BlockPlan.halo(BLOCKS, 1).bind):
