@@ -31,7 +31,7 @@ struct CheckedTransfers {
     bool compares = true;  ///< what has arrived is what was sent; not where it was computed with
   };
   std::vector<End> sends, receives;
-  std::size_t kept = 0;  ///< how many of each are the process's own
+  std::size_t kept = 0;      ///< how many of each are the process's own
   Index programs_bytes = 0;  ///< of those that the share had to make for this
 
   void add(Share& share);
