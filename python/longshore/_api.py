@@ -287,7 +287,7 @@ def redistribute(
 
     if comm is None:
         motion_plan, result = prepare(_dtype_of(source), None)
-        motion_plan.bind(source, result, **own, **ways)()
+        _bind.bind_plan(motion_plan, source, result, None, own, ways)()
         return result
 
     def local_dtype() -> np.dtype | None:

@@ -77,6 +77,8 @@ def takes(options: Any) -> Callable[[F], F]:
 
 def of_field_and_mover(options: Mapping[str, Any], of_field: Any) -> tuple[Any, Any]:
     """The options of the field, and those of the mover. Raises ArgumentTypeError for what is none."""
+    if not options:
+        return {}, {}
     known = {**of_field.__annotations__, **MoverOptions.__annotations__}
     for name in options:
         if name not in known:

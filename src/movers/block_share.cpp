@@ -144,12 +144,17 @@ class BlockShare final : public Share {
 
   void add_to(OverlapCheck& overlaps) const override {
     auto add = [&](Side side, const char* role) {
-      for (const auto& array : arrays(side))
+      for (const auto& array : arrays(side)) {
+        if (holders_.here.empty() && array.memory()) {
+          overlaps.add(array, role);
+          continue;
+        }
         for_each_grid(array, [&](std::size_t i) {
           const Index block = array.owned()[i];
           overlaps.add(array.grids()[i], role, block,
                        holders_.here.empty() ? OverlapCheck::nobody : blocks(side).owner(block));
         });
+      }
     };
     if (!endogenous_) add(Side::source, OverlapCheck::source);
     add(Side::destination, endogenous_ ? OverlapCheck::both : OverlapCheck::destination);

@@ -4,20 +4,42 @@
 
 namespace longshore {
 
-std::string OverlapCheck::Span::name() const {
-  std::string text = std::string("the ") + role + "array of ";
-  if (block == no_block) return text + "rank " + std::to_string(rank);
-  return text + "block " + std::to_string(block) + (rank == nobody ? "" : " (rank " + std::to_string(rank) + ")");
-}
+namespace {
 
-void OverlapCheck::add(const Grid& grid, const char* role, Index block, Index rank) {
-  if (grid.region.empty()) return;
+/// Where the elements of a grid that has some begin and end.
+std::pair<const std::byte*, const std::byte*> ends_of(const Grid& grid) {
   Index low = 0, high = grid.element_bytes;
   for (std::size_t d = 0; d < grid.region.dims(); ++d) {
     const Index reach = checked_mul(grid.region.extent(d) - 1, grid.strides[d]);
     (reach < 0 ? low : high) = checked_add(reach < 0 ? low : high, reach);
   }
-  spans_.push_back({grid.data + low, grid.data + high, role, block, rank});
+  return {grid.data + low, grid.data + high};
+}
+
+}  // namespace
+
+std::string OverlapCheck::Span::name(const Span& other) const {
+  std::string text = std::string("the ") + role + "array of ";
+  if (array)
+    for (std::size_t i = 0; i < array->grids().size(); ++i) {
+      if (array->grids()[i].region.empty()) continue;
+      const auto [begin, end] = ends_of(array->grids()[i]);
+      if (begin < other.last && other.first < end) return text + "block " + std::to_string(array->owned()[i]);
+    }
+  if (block == no_block) return text + (array ? "blocks" : "rank " + std::to_string(rank));
+  return text + "block " + std::to_string(block) + (rank == nobody ? "" : " (rank " + std::to_string(rank) + ")");
+}
+
+void OverlapCheck::add(const Grid& grid, const char* role, Index block, Index rank) {
+  if (grid.region.empty()) return;
+  const auto [first, last] = ends_of(grid);
+  spans_.push_back({first, last, role, block, rank});
+}
+
+void OverlapCheck::add(const XArray& array, const char* role) {
+  const auto& memory = *array.memory();
+  if (memory.bytes() > 0)
+    spans_.push_back({memory.data(), memory.data() + memory.bytes(), role, no_block, nobody, &array});
 }
 
 void OverlapCheck::add(const LocalArray& array, const Layout& layout, Index rank, Index element_bytes,
@@ -34,7 +56,7 @@ void OverlapCheck::check() {
     const Span* before = span.written() ? reach : reach_written;
     if (before && before->last > span.first)
       throw Error(ErrorKind::buffer,
-                  before->name() + " and " + span.name() + " share memory; give what is written its own");
+                  before->name(span) + " and " + span.name(*before) + " share memory; give what is written its own");
     if (!reach || span.last > reach->last) reach = &span;
     if (span.written() && (!reach_written || span.last > reach_written->last)) reach_written = &span;
   }

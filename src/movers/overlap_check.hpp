@@ -15,6 +15,8 @@ class OverlapCheck {
 
   /// A block's grid; with `rank` it is named too.
   void add(const Grid& grid, const char* role, Index block, Index rank = nobody);
+  /// All grids of an array, which lie in one memory that is its own. It must outlive check().
+  void add(const XArray& array, const char* role);
   /// A rank's array of a layout.
   void add(const LocalArray& array, const Layout& layout, Index rank, Index element_bytes, const char* role);
   /// Throws `Error(buffer)` that names two arrays which should have been apart.
@@ -26,8 +28,10 @@ class OverlapCheck {
     const std::byte *first, *last;
     const char* role;
     Index block, rank;
+    const XArray* array = nullptr;  ///< all of whose grids these are
     bool written() const { return role != source; }
-    std::string name() const;
+    /// Of what shares memory with another.
+    std::string name(const Span& other) const;
   };
   std::vector<Span> spans_;
 };

@@ -139,6 +139,12 @@ def test_wrong_arrays_are_told():
         halo.bind([*good[:2], good[2].astype(np.float32), good[3]], ghost=1)
     with pytest.raises(ls.LocalArrayError, match="block 0 and the .* block 1 share memory"):
         halo.bind([good[0], good[0], *good[2:]], ghost=1)
+    u, own = ls.XArray(blocks, float, 1), blocks.empty(float)
+    copy = (BlockPlan.copy_between(blocks, blocks), ls.XArray(blocks, float))
+    ls.bind_together((halo, u), (*copy, own))()
+    own[2] = u[2][1:-1, 1:-1]
+    with pytest.raises(ls.LocalArrayError, match="array of block 2 and the destination array of block 2 share memory"):
+        ls.bind_together((halo, u), (*copy, own))
     with pytest.raises(ls.ArgumentError, match="one array a block"):
         halo.bind(good[0], ghost=1)
     with pytest.raises(ls.ArgumentError, match="order"):
