@@ -171,7 +171,7 @@ class Ranks(Bench):
             "compare, equal": (a.compare, copy, half),
             "compare, permuted": (a.compare, permuted, half),
             "translate all": (a.translate, b, half),
-            "split into 64": (a.split, colours, half),
+            "split into 64": (a.by_colour, colours, half),
         }
         times = {name: self._best_ns(partial(clocked, partial(*call)), n) for name, (*call, n) in operations.items()}
         self._groups = {

@@ -142,6 +142,9 @@ class BlockShare final : public Share {
     if (!resolved_->of_all) resolved_->motions.clear(), resolved_->names.clear();
   }
 
+  bool in_order() const override { return update_.is_reduction(); }
+  Index eager_bytes() const override { return eager; }
+
   void add_to(OverlapCheck& overlaps) const override {
     auto add = [&](Side side, const char* role) {
       for (const auto& array : arrays(side)) {
