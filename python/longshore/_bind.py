@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _arrays, _core, _mpi
 from ._mistakes import count, flag, one_of
-from ._options import BlockBindOptions, BlockFieldOptions, MoverOptions, of_field_and_mover, takes
+from ._options import BlockBindOptions, BlockFieldOptions, MoverOptions, check_names, of_field_and_mover, takes
 from ._words import size_in_bytes
 from ._xarray import XArray
 from .errors import ArgumentError, ArgumentTypeError, DTypeError
@@ -88,8 +88,8 @@ def bind_together(*fields: tuple[Any, ...], comm: Any = None, **options: Unpack[
     [[1.0, 0.0], [0.0, 1.0]]
     """
 
-    ways = of_field_and_mover(options, MoverOptions)[1]
-    return _bind(comm, lambda _: list(specs_of_fields(fields, comm)), ways)
+    check_names(options, MoverOptions)
+    return _bind(comm, lambda _: list(specs_of_fields(fields, comm)), options)
 
 
 def specs_of_fields(fields: tuple[Any, ...], comm: Any) -> Iterator[_Spec]:
@@ -185,13 +185,15 @@ def _bind(
         given = common()
         for name, value in messages.items():
             given[name] = _way(name, value)
+        if (described := specs(told)) is None:
+            return None
         fields = []
         # A rank that brings no arrays to a plan between blocks need not know the element type: the others tell it.
-        for k, spec in enumerate(described := specs(told) or ()):
+        for k, spec in enumerate(described):
             if (dtype := told[k] if told else _known_dtype(spec)) is None:
                 return None
             fields.append(_field(spec, comm.Get_rank(), given.get("placement") == "wrap", dtype))
-        return (fields, given) if described else None
+        return fields, given
 
     def known() -> list[np.dtype | None]:
         return [_known_dtype(spec) for spec in specs(None) or ()]

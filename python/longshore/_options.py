@@ -75,13 +75,15 @@ def takes(options: Any) -> Callable[[F], F]:
     return shown
 
 
+def check_names(options: Mapping[str, Any], *kinds: Any) -> None:
+    """Raises ArgumentTypeError for what is no option of these kinds."""
+    if unknown := [name for name in options if not any(name in kind.__annotations__ for kind in kinds)]:
+        known = [name for kind in kinds for name in kind.__annotations__]
+        raise ArgumentTypeError(f"bind has no option {short(unknown[0])}; it has {', '.join(known)}")
+
+
 def of_field_and_mover(options: Mapping[str, Any], of_field: Any) -> tuple[Any, Any]:
     """The options of the field, and those of the mover. Raises ArgumentTypeError for what is none."""
-    if not options:
-        return {}, {}
-    known = {**of_field.__annotations__, **MoverOptions.__annotations__}
-    for name in options:
-        if name not in known:
-            raise ArgumentTypeError(f"bind has no option {short(name)}; it has {', '.join(known)}")
+    check_names(options, of_field, MoverOptions)
     own = {name: value for name, value in options.items() if name in of_field.__annotations__}
     return own, {name: value for name, value in options.items() if name not in own}

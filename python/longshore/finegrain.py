@@ -75,16 +75,8 @@ def move(
     """
     own = {"alpha": alpha, "beta": beta, "conjugate": conjugate, "reduce": reduce, "visit": visit}
     own.update(ghost=ghost, destination_ghost=destination_ghost)
-    return _move(
-        _bind.specs_of_plan(plan, source, destination, None, own),
-        max_mem=max_mem,
-        checked=checked,
-        placement=placement,
-        ranks=ranks,
-        seed=seed,
-        rounds=rounds,
-        stack_bytes=stack_bytes,
-    )
+    specs = _bind.specs_of_plan(plan, source, destination, None, own)
+    return _move(specs, max_mem, checked, placement, ranks, seed, rounds, stack_bytes)
 
 
 def move_together(
@@ -99,21 +91,12 @@ def move_together(
 ) -> dict[str, Any]:
     """The same for several plans at once: every rank binds all of them with one mover. Each field is as
     `bind_together` has it without `comm`: (plan, source, destination), or (plan, source), and options of its own."""
-    return _move(
-        list(_bind.specs_of_fields(fields, None)),
-        max_mem=max_mem,
-        checked=checked,
-        placement=placement,
-        ranks=ranks,
-        seed=seed,
-        rounds=rounds,
-        stack_bytes=stack_bytes,
-    )
+    specs = list(_bind.specs_of_fields(fields, None))
+    return _move(specs, max_mem, checked, placement, ranks, seed, rounds, stack_bytes)
 
 
 def _move(
     specs: Any,
-    *,
     max_mem: Any,
     checked: Any,
     placement: Any,

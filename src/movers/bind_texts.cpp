@@ -63,7 +63,7 @@ Facts block_facts(const BlockPlan& plan, const XArray& source, const XArray& des
   array(source, plan.source(), "source");
   if (!same) array(destination, plan.destination(), "destination");
   add_update(facts, update);
-  facts.push_back({"order", std::string(1, char(visit))});
+  facts.push_back({"visit", std::string(1, char(visit))});
   return facts;
 }
 

@@ -58,6 +58,17 @@ def test_options_of_movers_are_shown_and_no_others_taken():
             bind(PARTS, PARTS, speed=3)
     with pytest.raises(ArgumentTypeError, match="bind has no option 'alpha'; it has threads"):
         ls.bind_together(alpha=3)
+    field = (ls.plan(ROWS, ROWS, "f8"), PARTS, [part.copy() for part in PARTS])
+    ls.bind_together(field)()
+    for options, error in (({"max_mem": 1}, ls.MemoryLimitError), ({"threads": -1}, ls.ArgumentError)):
+        with pytest.raises(error):
+            ls.bind_together(field, **options)
+    for name in ("placement", "node", "aggregate", "packet_bytes", "preallocate", "exchange"):
+        with pytest.raises(ls.ArgumentError, match=f"{name}= is for messages"):
+            ls.bind_together(field, **{name: "auto"})
+    for name in ("proxy", "checked"):
+        with pytest.raises(ls.ArgumentError, match=name):
+            ls.bind_together(field, **{name: "yes"})
 
 
 def test_numbers_that_are_too_large():

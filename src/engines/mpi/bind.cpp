@@ -45,6 +45,14 @@ std::uint64_t digest_of(const std::vector<Share*>& shares, const Options& option
   return digest.value();
 }
 
+/// Which fields go in phases, as a number that is the same on ranks where these are the same.
+Index form_of(const Stages& stages, const std::vector<Field>& fields) {
+  Digest digest;
+  for (std::size_t f = 0; !stages.empty() && f < fields.size(); ++f)
+    digest.mix(stages.front()[f] == fields[f].shared());
+  return Index(digest.value() >> 1);
+}
+
 void check_options(const Options& options) {
   for (const auto& [bytes, what] : {std::pair{options.max_mem, "max_mem"}, {options.packet_bytes, "packet_bytes"}})
     if (bytes < 0)
@@ -82,7 +90,8 @@ std::unique_ptr<Mover> bind(const std::vector<Field>& fields, CommHandle comm, c
   const auto communicator = Communicator::of(comm);
   std::vector<Share*> shares;
   for (const auto& field : fields) shares.push_back(&field.share());
-  const Holders holders{options.placement == Placement::wrap, communicator->size()};
+  const Holders holders{
+      .wrap = options.placement == Placement::wrap, .processes = communicator->size(), .checked = options.checked};
   Stages stages;
 
   // 1. What we were given: checked here, then compared.
@@ -93,8 +102,6 @@ std::unique_ptr<Mover> bind(const std::vector<Field>& fields, CommHandle comm, c
     mine.facts = [&] { return facts_of(shares, options); };
     mine.digest = digest_of(shares, options);
     check_options(options);
-    const Holders holders{
-        .wrap = options.placement == Placement::wrap, .processes = communicator->size(), .checked = options.checked};
     OverlapCheck overlaps;
     stages = stages_of(fields, options.checked, options.max_mem > 0);
     resolve(stages, holders, communicator->rank(), overlaps);
@@ -102,15 +109,15 @@ std::unique_ptr<Mover> bind(const std::vector<Field>& fields, CommHandle comm, c
     for (const auto* share : shares) element_bytes = std::max(element_bytes, share->element_bytes());
   });
   const Index own_limit = options.max_mem > 0 ? options.max_mem : Budget::unbounded;
-  const auto own_stages = Index(stages.size());
+  const Index form = form_of(stages, fields);
   Values agreed;
   try {
-    agreed = agree(*communicator, mine, {own_limit, own_stages, -own_stages});
+    agreed = agree(*communicator, mine, {own_limit, form, -form});
   } catch (const Postponed&) {
     return nullptr;
   }
-  const auto [limit, fewest, most] = agreed;
-  if (fewest != -most && own_stages > 1)  // some have a bound, or several arrays: all go at once
+  const auto [limit, least, most] = agreed;
+  if (least != -most)  // some have a bound, or several arrays: what need not go in phases goes at once
     mine.attempt([&] {
       OverlapCheck overlaps;
       stages = stages_of(fields, options.checked, true);

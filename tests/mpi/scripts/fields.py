@@ -203,10 +203,20 @@ def one_message_a_peer():
         for target in targets:
             target[...] = -1
         mover = plan.bind(sources, targets, comm=WORLD, node=node)
+        pairs = ((plan, *sides) for sides in zip(sources, targets))
+        assert mover.path == ls.bind_together(*pairs, comm=WORLD, node=node).path, node
+        assert ("MPI messages" in mover.path) == (node == "messages"), mover.path
         mover()
         assert mover.moved_bytes == 3 * targets[0].nbytes
         for whole, target in zip(wholes, targets):
             assert np.array_equal(target, ls.scatter(whole, columns)[ME]), node
+
+
+@check
+def none():
+    mover = ls.bind_together(comm=WORLD)
+    mover()
+    assert mover.moved_bytes == 0
 
 
 @check

@@ -96,6 +96,26 @@ def are_chosen():
 
 
 @check
+def some_ranks_have_a_bound():
+    """One field goes in phases on all ranks, another by itself only where there is no bound: all carry it out alike."""
+    blocks, (u, v) = cube()
+    expected = ls.XArray(blocks, float, 2, comm=WORLD)
+    halo = BlockPlan.halo(blocks, 2, rank=ME)
+    for bound, node in itertools.product(range(P), ("auto", "ring", "messages")):
+        fields = [(halo, u, {"phases": True}), (halo, v)]
+        fields = fields if bound % 2 else fields[::-1]
+        both = ls.bind_together(*fields, comm=WORLD, node=node, max_mem="8 MiB" if ME == bound else None)
+        for array in (u, v, expected):
+            fill(array, bound)
+        WORLD.Barrier()
+        both()
+        halo.bind(expected, comm=WORLD, phases=False)()
+        for array in (u, v):
+            for (k, found), (_, wanted) in zip(array.items(), expected.items()):
+                np.testing.assert_array_equal(np.asarray(found), np.asarray(wanted), err_msg=f"block {k}")
+
+
+@check
 def refusals():
     blocks, (u, v) = cube()
     halo = BlockPlan.halo(blocks, 2)
