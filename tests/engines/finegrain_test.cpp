@@ -505,6 +505,11 @@ TEST_F(FinegrainMover, says_what_is_wrong_to_every_rank) {
     options.proxy = me.rank() == 2;
     finegrain::bind(halo, me, array, array, options);
   });
+  refuses(ErrorKind::argument, {"phases"}, [&](Rank& me) {
+    MoveOptions options;
+    options.phases = me.rank() == 2 ? Phases::always : Phases::automatic;
+    finegrain::bind(halo, me, array, array, options);
+  });
   refuses(
       ErrorKind::argument, {"blocks on rank 3, the world has 3 ranks"},
       [&](Rank& me) { finegrain::bind(halo, me, array, array); }, 3);

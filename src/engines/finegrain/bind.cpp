@@ -147,6 +147,8 @@ class Binding final : public Arrival {
     if (options.max_mem < 0)
       throw Error(ErrorKind::argument,
                   "max_mem is " + std::to_string(options.max_mem) + " bytes; it must not be negative");
+    if (options.phases == Phases::always)
+      throw Error(ErrorKind::argument, "ranks of the finegrain engine are copied for all at once, not in phases");
     if (options.proxy)
       throw Error(ErrorKind::argument, "proxy is for threads and processes; ranks of the finegrain engine take turns");
   }
