@@ -59,16 +59,6 @@ Index ProcessGrid::coordinate(Index process, std::size_t dimension) const {
   return process % extents[dimension];
 }
 
-Index ProcessGrid::process(const std::vector<Index>& coordinates) const {
-  Index result = 0;
-  auto add = [&](std::size_t g) { result = result * extents[g] + coordinates[g]; };
-  if (rank_order == Order::C)
-    for (std::size_t g = 0; g < extents.size(); ++g) add(g);
-  else
-    for (std::size_t g = extents.size(); g-- > 0;) add(g);
-  return result;
-}
-
 Layout::Layout(std::vector<Distribution> dimensions, ProcessGrid grid, Order order, Index ld)
     : dimensions_(std::move(dimensions)), grid_(std::move(grid)), order_(order), ld_(ld) {
   auto fail = [](const std::string& message) { throw Error(ErrorKind::layout, message); };
@@ -157,12 +147,25 @@ Index Layout::replica(Index process) const {
 }
 
 Index Layout::process_at(const std::vector<Index>& owner_coordinates, Index replica) const {
-  std::vector<Index> coordinates(grid_.extents.size(), 0);
-  for (std::size_t d = 0; d < dimensions_.size(); ++d)
-    if (grid_dimension_[d] != no_grid_dimension) coordinates[grid_dimension_[d]] = owner_coordinates[d];
-  for (std::size_t g = coordinates.size(); g-- > 0;)
-    if (grid_.replicated[g]) coordinates[g] = replica % grid_.extents[g], replica /= grid_.extents[g];
-  return grid_.process(coordinates);
+  // With nothing allocated: plans ask this for each of their motions.
+  const std::size_t n = grid_.extents.size();
+  auto coordinate = [&](std::size_t g) -> Index {
+    if (grid_.replicated[g]) {
+      Index turns = replica;
+      for (std::size_t later = g + 1; later < n; ++later)
+        if (grid_.replicated[later]) turns /= grid_.extents[later];
+      return turns % grid_.extents[g];
+    }
+    for (std::size_t d = 0; d < dimensions_.size(); ++d)
+      if (grid_dimension_[d] == g) return owner_coordinates[d];
+    return 0;
+  };
+  Index result = 0;
+  for (std::size_t k = 0; k < n; ++k) {
+    const std::size_t g = grid_.rank_order == Order::C ? k : n - 1 - k;
+    result = result * grid_.extents[g] + coordinate(g);
+  }
+  return result;
 }
 
 std::vector<Index> Layout::local_shape(Index rank) const {

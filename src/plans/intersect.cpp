@@ -139,9 +139,12 @@ Interval common_interval(const Distribution& a, Index ca, const Distribution& b,
 }  // namespace
 
 Index common_indices(const Distribution& a, Index ca, const Distribution& b, Index cb) {
-  if (!a.intervals() || !b.intervals()) return intersect(a, ca, b, cb).elements();
+  if (!a.intervals() && !b.intervals()) return intersect(a, ca, b, cb).elements();
   check_extents(a, b);
-  return std::max<Index>(common_interval(a, ca, b, cb).size(), 0);
+  if (a.intervals() && b.intervals()) return std::max<Index>(common_interval(a, ca, b, cb).size(), 0);
+  const Interval one = a.intervals() ? a.interval(ca) : b.interval(cb);
+  auto below = [&](Index end) { return a.intervals() ? b.count_below(cb, end) : a.count_below(ca, end); };
+  return one.empty() ? 0 : below(one.last) - below(one.first);
 }
 
 PairedRuns intersect(const Distribution& a, Index ca, const Distribution& b, Index cb) {
@@ -214,21 +217,29 @@ std::vector<Index> partners(const Distribution& a, Index coordinate, const Distr
     return result;
   }
 
-  // Mark what each of a's blocks meets, until everything is marked or the pattern repeats, after lcm(f.cycle, cycle).
-  // The first block may be cut short, so it is seen again.
+  // What each of a's blocks meets, until the pattern repeats, after lcm(f.cycle, cycle). The first block may be cut
+  // short, so it is seen again.
   const Wide cycle = Wide(b.block()) * b.coordinates();
+  const Wide start = f.start + floor_div(Wide(first) - f.start, f.cycle) * f.cycle;
+  const Wide blocks = std::min(cycle / greatest_common_divisor(f.cycle, cycle) + 1, (last - start - 1) / f.cycle + 1);
+  auto met_by = [&](Wide k, auto&& take) {
+    const Wide from = start + k * f.cycle;
+    const Index low = block_of(std::max<Wide>(from, first));
+    const Index count = std::min(block_of(std::min<Wide>(from + f.block, last) - 1) - low + 1, b.coordinates());
+    for (Index n = 0; n < count; ++n) take(coordinate_of(Wide(low) + n));
+  };
+  if (blocks * (f.block / b.block() + 2) < b.coordinates() / 16) {  // the others are not looked at
+    for (Wide k = 0; k < blocks; ++k) met_by(k, [&](Index c) { result.push_back(c); });
+    std::sort(result.begin(), result.end());
+    result.erase(std::unique(result.begin(), result.end()), result.end());
+    return result;
+  }
   std::vector<bool> marked(b.coordinates(), false);
   Index left = b.coordinates();
-  Wide blocks = cycle / greatest_common_divisor(f.cycle, cycle) + 1;
-  Wide start = f.start + floor_div(Wide(first) - f.start, f.cycle) * f.cycle;
-  for (; start < last && left > 0 && blocks > 0; start += f.cycle, --blocks) {
-    const Index low = block_of(std::max<Wide>(start, first));
-    const Index count = std::min(block_of(std::min<Wide>(start + f.block, last) - 1) - low + 1, b.coordinates());
-    for (Index k = 0; k < count; ++k) {
-      const Index c = coordinate_of(Wide(low) + k);
+  for (Wide k = 0; k < blocks && left > 0; ++k)
+    met_by(k, [&](Index c) {
       if (!marked[c]) marked[c] = true, --left;
-    }
-  }
+    });
   for (Index c = 0; c < b.coordinates(); ++c)
     if (marked[c]) result.push_back(c);
   return result;

@@ -1,4 +1,5 @@
 #include "longshore/plans/motion_plan.hpp"
+#include "support/clock.hpp"
 #include "support/expect_error.hpp"
 #include "support/pairs.hpp"
 
@@ -47,6 +48,26 @@ TEST(Intersect, finding_partners_does_not_walk_the_elements) {
   EXPECT_EQ(partners(coarse, 999, fine), (std::vector<Index>{0, 1}));
   EXPECT_EQ(partners(fine, 1, Distribution::block(extent, 1024)).size(), 1024u);
   EXPECT_EQ(partners(fine, 0, Distribution::general_block(extent, {0, extent, 0})), (std::vector<Index>{1}));
+}
+
+TEST(Intersect, few_partners_among_many_are_those_that_share_an_index) {
+  const auto dealt = Distribution::cyclic(20000, 2000, 3, 2, 5), blocks = Distribution::block(20000, 2000);
+  for (const auto& [a, b] : {std::pair{dealt, blocks}, {blocks, dealt}, {dealt, Distribution::cyclic(20000, 1500, 7)}})
+    for (Index ca = 0; ca < a.coordinates(); ca += 97) {
+      std::vector<Index> expected;
+      for (Index cb = 0; cb < b.coordinates(); ++cb)
+        if (!intersect(a, ca, b, cb).empty()) expected.push_back(cb);
+      EXPECT_EQ(partners(a, ca, b), expected) << ca;
+    }
+}
+
+TEST(Intersect, few_partners_among_a_million_are_found_without_a_look_at_the_others) {
+  const test::Clock clock(20);  // it would be minutes
+  const auto dealt = Distribution::cyclic(10'000'000, 1'000'000, 3),
+             blocks = Distribution::block(10'000'000, 1'000'000);
+  std::size_t found = 0;
+  for (Index c = 0; c < 200'000; ++c) found += partners(dealt, c, blocks).size();
+  EXPECT_GT(found, 200'000u);
 }
 
 TEST(Intersect, partners_of_blocks_whose_template_passes_64_bits) {

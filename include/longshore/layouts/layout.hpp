@@ -27,7 +27,6 @@ struct ProcessGrid {
   Index world_rank(Index process) const { return ranks.select(process); }
   std::vector<Index> coordinates(Index process) const;
   Index coordinate(Index process, std::size_t dimension) const;  ///< one of them
-  Index process(const std::vector<Index>& coordinates) const;
   bool operator==(const ProcessGrid&) const = default;
 };
 
