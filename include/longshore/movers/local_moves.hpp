@@ -14,15 +14,6 @@
 
 namespace longshore {
 
-/// Who carries a motion between two visible memories, so that each is carried once.
-enum class Direction {
-  pull,  ///< the destination's owner: best where several sources share the destination's cache lines
-  push,  ///< the source's owner: best where several destinations share the source's cache lines
-};
-
-/// The better direction for a whole plan: a pure function, so that all ranks choose alike.
-Direction preferred_direction(const MotionPlan& plan);
-
 /// One part's memory as seen from here.
 struct VisiblePart {
   Index rank;

@@ -75,4 +75,13 @@ class MotionPlan {
   std::vector<std::size_t> axes_;
 };
 
+/// Who carries a motion between two visible memories, so that each is carried once.
+enum class Direction {
+  pull,  ///< the destination's owner: best where several sources share the destination's cache lines
+  push,  ///< the source's owner: best where several destinations share the source's cache lines
+};
+
+/// The better direction for a whole plan: a pure function, so that all ranks choose alike.
+Direction preferred_direction(const MotionPlan& plan);
+
 }  // namespace longshore
