@@ -70,7 +70,7 @@ LocalArray local_array(nb::object array) {
 }
 
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
-  auto* memory = nb::inst_ptr<Memory>(nb::handle(self));
+  auto* memory = nb::inst_ptr<longshore::Memory>(nb::handle(self));
   return PyBuffer_FillInfo(view, self, memory->data(), Py_ssize_t(memory->bytes()), 0, flags);
 }
 
@@ -115,9 +115,10 @@ void bind_movers(nb::module_& module) {
           nb::arg("type"), nb::arg("reduce"))
       .def_prop_ro("is_copy", &Update::is_copy);
 
-  nb::class_<Memory>(module, "Memory", nb::type_slots(memory_slots),
-                     "Memory of an array, which the other processes of this node can map where the machine allows it. "
-                     "Supports the buffer protocol.");
+  nb::class_<longshore::Memory>(
+      module, "Memory", nb::type_slots(memory_slots),
+      "Memory of an array, which the other processes of this node can map where the machine allows it. "
+      "Supports the buffer protocol.");
 
   nb::class_<LocalArray>(module, "LocalArray",
                          "A rank's local array: address, shape, strides in bytes, and who owns the memory.")

@@ -226,3 +226,27 @@ def test_files_of_ranks_that_are_none(call):
     for name in ("objects.npy", "short.npy"):
         code, _, err = call("ranks", "explain", name)
         assert code == 2 and f"{name} cannot be read" in err and "internal" not in err
+
+
+def test_model(call, tmp_path):
+    packed = "64C1 o (1S0 || Nd || 0D1) o 1C64"
+    code, out, err = call("model", packed, "--machine", "cray-t3d")
+    assert (code, err) == (0, "")
+    assert "64C1 ∘ (1S0 ‖ Nd ‖ 0D1) ∘ 1C64 on Cray T3D: 16.9 MB/s" in out and "bottleneck: 64C1" in out
+    assert "  Nd        69.0          24%  Nd@2\n" in out
+    (tmp_path / "mine.json").write_text(longshore.model.intel_paragon.to_json())
+    code, out, _ = call("model", "wS0 || Nadp || 0Rw", "--machine", "mine.json", "--json")
+    told = json.loads(out)
+    assert code == 0 and told["megabytes_per_second"] == 36 and told["bottleneck"] == "ωS0"
+    assert [part["share_of_time"] for part in told["parts"]] == [1, 0, 0]
+
+    (tmp_path / "binary").write_bytes(bytes(range(256)))
+    for words, machine in [
+        ("at character 5", "cray-t3d"),
+        ("no file", "cray-2"),
+        ("not a table of throughputs", "binary"),
+    ]:
+        code, out, err = call("model", "1C1 1C1", "--machine", machine)
+        assert code == 2 and out == "" and words in err
+    code, _, err = call("model", "0R1", "--machine", "cray-t3d")
+    assert code == 2 and "of R its table has none" in err
