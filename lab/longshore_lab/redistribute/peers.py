@@ -87,7 +87,7 @@ def hand_packed(context, case, source, destination, held):
             words = ("turned while packing" if turned else "in source order") + (f", tiles of {tile}" if tile else "")
             out = _messages(context, case, source, True, turned, tile)
             into = _messages(context, case, destination, False, turned, tile)
-            yield words, partial(_exchange, context.comm, out, _tiled(own, tile), into)
+            yield words, partial(_exchange, context.comm, out, tiled(own, tile), into)
 
 
 def _exchange(comm, out, own, into):
@@ -122,11 +122,11 @@ def _messages(context, case, array, sending, turned, tile):
                 view = message.reshape(shape)
             copies.append((view, s_view) if sending else (d_view, view))
         if buffer.size:
-            found.append((peer, buffer, _tiled(copies, tile)))
+            found.append((peer, buffer, tiled(copies, tile)))
     return found
 
 
-def _tiled(copies, tile):
+def tiled(copies, tile):
     """Cuts copies between differently ordered sides into square tiles that stay in cache."""
     cut = []
     for to, out_of in copies:
