@@ -44,6 +44,7 @@ bench: build/lab-installed .venv/sample-data
 	.venv/bin/longshore bench first-call
 	.venv/bin/longshore bench halo
 	.venv/bin/longshore bench fields
+	.venv/bin/longshore bench chained
 	.venv/bin/longshore bench apps
 	.venv/bin/longshore bench assembly
 	.venv/bin/longshore bench breakeven
@@ -145,5 +146,6 @@ build/lab-installed: build/installed $(LAB_SOURCES) .deps/lab-libraries
 	  $(foreach dir,$(wildcard .deps/usr/include/python3*),--config-settings=cmake.define.Python_INCLUDE_DIR=$(abspath $(dir)))
 	@for venv in .venv .venv-openmpi; do \
 	  test ! -x $$venv/bin/pip || { scripts/setup venv $$venv matplotlib && \
+	    { scripts/setup venv $$venv scipy pymetis || true; } && \
 	    $$venv/bin/python -m pip install -q --no-deps --force-reinstall build/lab-dist/*.whl; } || exit 1; done
 	@touch $@

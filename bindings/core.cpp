@@ -20,7 +20,10 @@ NB_MODULE(_core, module) {
   bind_plans(module);
   bind_block_plans(module);
   bind_model(module);
+  bind_copy_transfer(module);
   bind_movers(module);
+  bind_predict(module);
+  bind_tune(module);
   bind_xarrays(module);
   bind_finegrain(module);
   tell_mistakes(module);

@@ -25,7 +25,10 @@ void bind_relation_cache(nb::module_& module);
 void bind_plans(nb::module_& module);
 void bind_block_plans(nb::module_& module);
 void bind_model(nb::module_& module);
+void bind_predict(nb::module_& module);
+void bind_copy_transfer(nb::module_& module);
 void bind_movers(nb::module_& module);
+void bind_tune(nb::module_& module);
 void bind_finegrain(nb::module_& module);
 
 inline nb::tuple to_tuple(const std::vector<Index>& values) { return nb::tuple(nb::cast(values)); }

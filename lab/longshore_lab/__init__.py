@@ -6,16 +6,18 @@ Every bench takes `quick`, `json` and `plot`, prints tables and returns what it 
 from .apps import Apps
 from .assembly import Assembly
 from .breakeven import Breakeven
+from .chained import Chained
 from .communicators import Communicators
 from .fields import Fields
 from .first_call import FirstCall
 from .halo import Halo
 from .machine import machine
+from .prediction import Model
 from .protocol import Bench, BenchError
 from .ranks import Ranks
 from .redistribute import Redistribute
 
-_EVERY = (Redistribute, FirstCall, Halo, Fields, Apps, Assembly, Breakeven, Ranks, Communicators)
+_EVERY = (Redistribute, FirstCall, Halo, Fields, Chained, Apps, Assembly, Breakeven, Model, Ranks, Communicators)
 BENCHES = {bench.name: bench for bench in _EVERY}
 
 __all__ = ["BENCHES", "Bench", "BenchError", "machine"]

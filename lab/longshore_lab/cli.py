@@ -21,6 +21,8 @@ _OPTIONS = {
     "contenders": ("--contender", _NAMES, ""),
     "boxes": ("--boxes", _NUMBER, ""),
     "maps": ("--maps", _NUMBER, ""),
+    "plans": ("--plans", _NUMBER, ""),
+    "seed": ("--seed", {"type": click.IntRange(0), "metavar": "N"}, ""),
     "repeats": ("--repeats", {**_NUMBER, "metavar": "K"}, "Repetitions of every case."),
     "mpi_pythons": ("--mpi-python", {"multiple": True, **_PROGRAM}, ""),
 }

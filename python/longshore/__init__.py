@@ -133,15 +133,16 @@ __all__ = [
     "stores",
     "take",
     "to_mpi_datatype",
+    "tune",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """`stores` is imported when it is first used: with what it needs it takes longer than everything else."""
-    if name == "stores":
+    """`stores` and `tune` are imported when they are first used: with what they need they take long."""
+    if name in ("stores", "tune"):
         import importlib
 
-        return importlib.import_module("longshore.stores")
+        return importlib.import_module(f"longshore.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

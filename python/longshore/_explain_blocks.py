@@ -12,7 +12,7 @@ from ._core import BlockPlan, FloorPlan
 from ._mistakes import check
 from ._words import bytes_of, count_of
 from .errors import ArgumentError
-from .explain import MATRIX_RANKS, print_matrix, printed, share
+from .explain import MATRIX_RANKS, costs, print_costs, print_matrix, printed, share
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -51,6 +51,7 @@ def describe(plan: BlockPlan, rank: int | None = None, dtype: Any = None) -> dic
         "destination": largest[1],
         "amount": away[largest],
     }
+    told["costs"] = None if dtype is None else costs(plan, rank, dtype=dtype)
     if rank is None:
         return told | _describe_all(plan, volumes, away, told["unit"])
     return told | {
@@ -179,6 +180,7 @@ def _print_to(console: Console, print_: Callable[..., None], told: dict[str, Any
                 f"busiest          rank {busiest['rank']} sends {amount(busiest['sends'])} and receives "
                 f"{amount(busiest['receives'])}"
             )
+    print_costs(print_, told["costs"])
 
 
 def _blocks(side: dict[str, Any]) -> str:

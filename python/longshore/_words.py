@@ -64,6 +64,14 @@ def count_of(n: int, word: str) -> str:
     return f"{n:,} {word}" + ("" if n == 1 else "s")
 
 
+def seconds_of(seconds: float) -> str:
+    """A time for people: "1.25 s", "38.1 µs"."""
+    for unit, of in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= of:
+            return f"{seconds / of:.3g} {unit}"
+    return f"{seconds / 1e-9:.3g} ns"
+
+
 def short(value: Any) -> str:
     """A value's repr, cut where it is long."""
     text = repr(value)

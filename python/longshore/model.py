@@ -1,24 +1,51 @@
 """What a way of moving data costs, from a few numbers about the machine and the loops.
 
+How fast is a transfer that consists of copies, sends and receives? The copy-transfer model is Stricker and Gross's: a
+`TransferExpression` says which basic transfers follow each other and which take place at the same time, a
+`ThroughputTable` has their measured rates, and `evaluate` says what comes out and what it hangs on. Rates are megabytes
+(10^6 bytes) of data per second. The paper's tables of two machines are here, `cray_t3d` and `intel_paragon`; `longshore
+model` is the same on the command line.
+
+>>> from longshore import model
+>>> model.evaluate("64C1 o (1S0 || Nd || 0D1) o 1C1", model.cray_t3d)  # pack, send, unpack
+ThroughputEstimate(18.1 MB/s; 64C1 takes 54% of the time)
+>>> model.evaluate("64S0 || Nadp || 0D1", model.cray_t3d)  # chained: straight from one array to the other
+ThroughputEstimate(35.0 MB/s; 64S0 takes 100% of the time)
+
 Decode a stored address relation, or recompute it on the fly? The model is Dinda and O'Hallaron's, for assembling a put
 message of n data words through the AAPAIR encoding n_i times: `MachineRates` are the machine's r_i, r_rc, r_rr, r_wc
 and r_wr, `LoopCosts` the loops' n_ac, n_au and n_o, and `generate_instructions` is n_g, the integer instructions that
 make one tuple. Times are seconds, rates instructions or words per second. `longshore bench breakeven` measures it all
 on this machine.
 
->>> from longshore import model
 >>> [model.break_even_uses(model.iwarp_rates, model.iwarp_dynamic_costs, n_g) for n_g in (0, 1, 2, 3)]
 [None, 13, 7, 5]
 """
 
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from . import _core
 from ._core import (
     LoopCosts,
     MachineRates,
+    Prediction,
+    ResourceConstraint,
+    ThroughputEstimate,
+    ThroughputPart,
+    TransferExpression,
+    WayCost,
     assembly_seconds,
     assembly_speedup,
     break_even_uses,
     decode_seconds,
     encode_seconds,
+    evaluate,
     iwarp_dynamic_costs,
     iwarp_rates,
     iwarp_static_costs,
@@ -27,20 +54,222 @@ from ._core import (
     recompute_seconds,
     threshold_instructions,
 )
+from ._mistakes import count
+from .errors import ArgumentError, ArgumentTypeError
+
+if TYPE_CHECKING:
+    from .tune import MachineProfile
 
 __all__ = [
     "LoopCosts",
     "MachineRates",
+    "NodePrediction",
+    "Prediction",
+    "ResourceConstraint",
+    "ThroughputEstimate",
+    "ThroughputPart",
+    "ThroughputTable",
+    "TransferExpression",
+    "WayCost",
     "assembly_seconds",
     "assembly_speedup",
     "break_even_uses",
+    "cray_t3d",
     "decode_seconds",
     "encode_seconds",
+    "evaluate",
+    "intel_paragon",
     "iwarp_dynamic_costs",
     "iwarp_rates",
     "iwarp_static_costs",
     "paragon_rates",
     "paragon_static_costs",
+    "predict",
+    "predict_node",
     "recompute_seconds",
     "threshold_instructions",
 ]
+
+
+class ThroughputTable(_core.ThroughputTable):
+    """The measured rates of a machine's basic transfers, and what its resources have to give. A value.
+
+    `megabytes_per_second` has them by name, such as {"1C1": 93, "64C1": 33.3, "Nd@2": 69}; networks run at `congestion`
+    unless an expression says otherwise. What is not in the table is found from what is:
+
+    - a stride beyond the largest is as fast as that one (section 4.2); one between two of the table, contiguous among
+      them, has its time per byte interpolated linearly in the logarithm of the stride;
+    - blocks take the figures of the longest in the table that are no longer, which is a lower bound: as the paper does
+      for complex numbers;
+    - networks have their time per byte interpolated linearly in the congestion; beyond the largest it is in proportion.
+
+    Raises ArgumentError for a rate that is not positive and finite, and for a transfer that is there twice.
+
+    >>> table = ThroughputTable("mine", {"1C1": 12_000, "64C1": 1_500})
+    >>> ThroughputTable.from_json(table.to_json()) == table
+    True
+    """
+
+    def to_json(self) -> str:
+        """The table as JSON text: a format name, a version, the machine, its rates in MB/s and its constraints."""
+        return json.dumps(
+            {
+                "format": "longshore-throughputs",
+                "version": 1,
+                "machine": self.machine,
+                "congestion": self.congestion,
+                "megabytes_per_second": self.megabytes_per_second,
+                "constraints": [
+                    {
+                        "resource": constraint.resource,
+                        "bytes_per_byte": constraint.bytes_per_byte,
+                        "megabytes_per_second": constraint.megabytes_per_second,
+                    }
+                    for constraint in self.constraints
+                ],
+            },
+            indent=2,
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> ThroughputTable:
+        """The table that to_json() wrote. Raises ArgumentError for text that is not one."""
+        try:
+            data = json.loads(text)
+            if data["format"] != "longshore-throughputs" or data["version"] != 1:
+                raise ArgumentError(
+                    f"format {data['format']!r} version {data['version']!r} is not longshore-throughputs version 1"
+                )
+            constraints = [
+                ResourceConstraint(
+                    each["resource"], each["bytes_per_byte"], megabytes_per_second=each["megabytes_per_second"]
+                )
+                for each in data["constraints"]
+            ]
+            return cls(
+                data["machine"], data["megabytes_per_second"], congestion=data["congestion"], constraints=constraints
+            )
+        except (KeyError, TypeError, RecursionError, json.JSONDecodeError) as error:
+            raise ArgumentError(f"not a table of throughputs: {type(error).__name__}: {error}") from None
+
+
+def _shipped(table: _core.ThroughputTable) -> ThroughputTable:
+    return ThroughputTable(
+        table.machine, table.megabytes_per_second, congestion=table.congestion, constraints=table.constraints
+    )
+
+
+cray_t3d = _shipped(_core.cray_t3d)
+intel_paragon = _shipped(_core.intel_paragon)
+
+
+def predict(
+    plan: _core.MotionPlan | _core.BlockPlan,
+    profile: MachineProfile | None = None,
+    *,
+    threads: int | None = None,
+    rank: int | None = None,
+    ranks_per_node: int | None = None,
+    dtype: Any = None,
+    ghost: int | Sequence[int | tuple[int, int]] = 0,
+    order: str = "C",
+) -> Prediction:
+    """What a plan will take, in each way in which it can be carried out, the fastest first. Moves and measures nothing;
+    not collective.
+
+    With `threads` all ranks' arrays are in one process and so many threads copy (0: as many as it may use). Else each
+    rank is a process, and `ranks_per_node` consecutive ones share a node (all, unless told). Of `rank` alone, or of the
+    slowest of all ranks, which takes as long as there are ranks. Plans between blocks are told what the arrays are
+    like: `dtype`, and `ghost` and `order` as XArray takes them; what a plan touches is there in any case. The profile
+    is this machine's, `tune.profile()`, unless told.
+
+    Times are a start, what each transfer takes, and bytes at the rates of the copy-transfer model (Stricker & Gross,
+    section 3): straight copies xCy, rings xS0 ∘ 0Ry, messages xC1 ∘ (1S0 ‖ Nd ‖ 0D1) ∘ 1Cy without the copies where a
+    side is contiguous. Raises ArgumentError where the profile lacks what is asked for, such as other nodes.
+
+    >>> from longshore import Layout, plan, tune
+    >>> rows, columns = Layout("(BLOCK, *) on 4", (1024, 1024)), Layout("(*, BLOCK) on 4", (1024, 1024))
+    >>> told = predict(plan(rows, columns, "float64"), tune.coarse_profile())
+    >>> told.best.way, str(told.best.expression), told.best.messages, told.best.bytes
+    ('direct', '1024[256]C1', 3, 1572864)
+    """
+    from . import _arrays, tune
+
+    core = (tune.profile() if profile is None else profile).core
+    job: dict[str, Any] = {
+        "rank": None if rank is None else count(rank, "rank"),
+        "threads": 0 if threads is None else count(threads, "threads") or len(os.sched_getaffinity(0)),
+        "ranks_per_node": 0 if ranks_per_node is None else count(ranks_per_node, "ranks_per_node"),
+    }
+    if isinstance(plan, _core.MotionPlan):
+        return _core.predict_motions(plan, core, **job)
+    if not isinstance(plan, _core.BlockPlan):
+        raise ArgumentTypeError(f"a plan must be a MotionPlan or a BlockPlan, not {type(plan).__name__}")
+    if dtype is None:
+        raise ArgumentError("a plan between blocks does not say what its elements are; give dtype=")
+    return _core.predict_blocks(plan, core, _arrays.fixed_dtype(dtype).itemsize, ghost, order, **job)
+
+
+@dataclass(frozen=True)
+class NodePrediction:
+    """What leaves and enters one node, as it will be counted, and what that takes at least."""
+
+    node: int
+    ranks: int  #: of the node
+    bytes_out: int
+    bytes_in: int
+    messages_out: int  #: one for each of its ranks and each rank elsewhere that it sends to
+    messages_in: int
+    bandwidth_megabytes_per_second: float  #: of messages between two nodes, each way
+    bound_seconds: float  #: of the bytes: max(out, in) / bandwidth
+    startup_seconds: float  #: of the messages, which the node's ranks start at the same time, each its share
+    coarse: bool  #: from a profile that was not measured
+
+
+def predict_node(
+    plan: _core.MotionPlan, node: int, ranks_per_node: int, profile: MachineProfile | None = None
+) -> NodePrediction:
+    """What leaves and enters the ranks [node * ranks_per_node, (node + 1) * ranks_per_node) of a plan between layouts,
+    from and to all others. Takes as long as these ranks' own motions, of how many there may be. Moves and measures
+    nothing; not collective.
+
+    The bandwidth is the best of what two processes of different nodes reached; a node's link may carry more. The
+    profile is this machine's, `tune.profile()`, unless told. Raises ArgumentError where there is no such node and where
+    the profile does not say what messages to other nodes take.
+
+    >>> from longshore import Layout, plan, tune
+    >>> dealt, blocks = (Layout(f"({kind}, *) on 1000000", (10**7, 100)) for kind in ("CYCLIC(3)", "BLOCK"))
+    >>> told = predict_node(plan(dealt, blocks, "float64"), 5, 64, tune.coarse_profile())
+    >>> told.bytes_out, told.messages_out, told.bytes_in, told.messages_in
+    (614400, 308, 512000, 256)
+    """
+    from . import tune
+
+    given = tune.profile() if profile is None else profile
+    if not isinstance(plan, _core.MotionPlan):
+        raise ArgumentTypeError(f"a plan must be a MotionPlan, not {type(plan).__name__}")
+    first, each = count(node, "node"), count(ranks_per_node, "ranks_per_node")
+    volume = _core.node_volume(plan, first, each)
+    ranks = min(each, plan.world_size - first * each)
+    samples = [sample for one in given.facts["exchanges"] if _between_nodes(one) for sample in one["samples"]]
+    if not samples:
+        raise ArgumentError(
+            f"the profile of {given.machine} does not say what messages to other nodes take; calibrate on two nodes, "
+            'or give it an entry of "exchanges" for the pair "other node"'
+        )
+    bandwidth = max(sample["bytes"] / sample["seconds"] for sample in samples if sample["seconds"])
+    startup = samples[0]["seconds"] * -(-max(volume["messages_out"], volume["messages_in"]) // ranks)
+    bound = max(volume["bytes_out"], volume["bytes_in"]) / bandwidth
+    return NodePrediction(
+        node=first,
+        ranks=ranks,
+        **volume,
+        bandwidth_megabytes_per_second=bandwidth / 1e6,
+        bound_seconds=bound,
+        startup_seconds=startup,
+        coarse=given.coarse,
+    )
+
+
+def _between_nodes(exchange: dict[str, Any]) -> bool:
+    return exchange["way"] == "messages" and exchange["pair"] == "other node"

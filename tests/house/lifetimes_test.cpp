@@ -11,6 +11,7 @@
 #include "longshore/layouts/balance.hpp"
 #include "longshore/layouts/floor_plan.hpp"
 #include "longshore/layouts/xarray.hpp"
+#include "longshore/model/throughput.hpp"
 #include "longshore/plans/block_algebra.hpp"
 #include "longshore/plans/block_builders.hpp"
 #include "longshore/plans/motion_plan.hpp"
@@ -97,6 +98,11 @@ GIVES_A_VALUE(PutMessage, addresses());
 GIVES_A_VALUE(GetRequest, addresses());
 GIVES_A_VALUE(EliasFano, low());
 GIVES_A_VALUE(finegrain::Communicator, members());
+GIVES_A_VALUE(TransferExpression, parts());
+GIVES_A_VALUE(TransferExpression, transfer());
+GIVES_A_VALUE(ThroughputTable, machine());
+GIVES_A_VALUE(ThroughputTable, transfers());
+GIVES_A_VALUE(ThroughputTable, constraints());
 
 FloorPlan blocks() { return even_floor_plan(Region::of_shape({6, 7, 8, 9, 10}), 4); }  // points that need memory
 

@@ -27,6 +27,7 @@ RANKS_OF = {
     "rank_groups": (8,),
     "moves": RANKS,
     "mistakes": (2, 3),
+    "calibration": (1, 3),
     "memory": (1, 2, 3),
     "behaviour": RANKS,
 }

@@ -19,6 +19,7 @@ destination = ls.Layout("(CYCLIC(2), CYCLIC) on 2x2", shape=array.shape)
 moved = ls.redistribute(ls.scatter(array, source), source, destination)
 np.testing.assert_array_equal(ls.gather(moved, destination), array)
 assert "libmpi" not in open("/proc/self/maps").read(), "an MPI library was loaded"
+assert ls.tune.coarse_profile().coarse, "the profile of no machine in particular is not there"
 print("moved", ls.__version__)
 """
 

@@ -89,6 +89,8 @@ def test_phases_are_told_of_halos_with_corners():
 def test_words():
     blocks = FloorPlan.even((8, 6), 4)
     text = BlockPlan.halo(blocks, 1, corners=False).explain(dtype="float64")
+    text, _, costs = text.partition("\n\npredicted on ")
+    assert costs.startswith("    no machine in particular, for rank ") and "threads" in costs
     lines = text.splitlines()
     assert lines[:3] == [
         "a halo, width 1, no corners",

@@ -1,4 +1,5 @@
-"""The command `longshore`: explain a redistribution or a rank map, move a real array, run the benches."""
+"""The command `longshore`: explain a redistribution or a rank map, move a real array, measure the machine,
+estimate, run the benches."""
 
 from __future__ import annotations
 
@@ -50,10 +51,12 @@ def command(debug: bool) -> None:
 def _commands() -> None:
     from .bench import bench
     from .explain import explain
+    from .model import model
     from .move import move
+    from .profile import calibrate, profile
     from .ranks import ranks
 
-    for subcommand in (explain, move, ranks, bench):
+    for subcommand in (explain, move, calibrate, profile, ranks, model, bench):
         subcommand.epilog = subcommand.epilog or _EPILOG
         command.add_command(subcommand)
 
@@ -122,12 +125,12 @@ def run(arguments: list[str]) -> int:
 
 def judge(error: BaseException) -> tuple[int, str]:
     """The exit code of an error and its words."""
-    from .bench import LabMissingError
+    from .words import NotInstalledError
 
     text = str(error)
     if isinstance(error, errors.VerificationError):
         return FAILED, text
-    if isinstance(error, LabMissingError):
+    if isinstance(error, NotInstalledError):
         return NOT_INSTALLED, text
     if isinstance(error, errors.MemoryLimitError):
         return MEMORY, text

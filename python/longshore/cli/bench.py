@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from ..errors import LongshoreError
+from .words import NotInstalledError
 
 
-class LabMissingError(LongshoreError):
+class LabMissingError(NotInstalledError):
     """The laboratory is not installed."""
 
     def __init__(self) -> None:

@@ -10,7 +10,11 @@ import click
 import numpy as np
 
 from .._words import size_in_bytes
-from ..errors import ArgumentError
+from ..errors import ArgumentError, LongshoreError
+
+
+class NotInstalledError(LongshoreError):
+    """What was asked for needs something that is not installed."""
 
 
 class Shape(click.ParamType):

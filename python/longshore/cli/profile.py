@@ -1,0 +1,148 @@
+"""`longshore calibrate` measures this machine; `longshore profile` shows what was measured."""
+
+from __future__ import annotations
+
+import importlib.util
+import json as json_module
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .words import NotInstalledError
+
+
+@click.command(short_help="Measure this machine, so that predictions hold for it.")
+@click.option("--quick", is_flag=True, help="Measure less: some seconds, and coarser.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the profile here.  [default: where this machine's is looked for]",
+)
+@click.option("--json", "as_json", is_flag=True, help="Write JSON for programs.")
+def calibrate(quick: bool, output: Path | None, as_json: bool) -> None:
+    """Measure what this machine takes to move data, well under a minute: copies in every pattern, in each cache and in
+    memory, with one thread and with all at once. Under mpiexec also what two processes take that exchange data, of one
+    node and of two, in every way there is. Nothing else should run meanwhile.
+
+    \b
+    longshore calibrate
+    mpiexec -n 2 longshore calibrate
+
+    The profile, a file of JSON, appears whole or not at all. Predictions use it from then on.
+    """
+    from .. import tune
+    from ..stores.team import find_team
+    from ..tune.report import summary
+
+    team = find_team()
+    path = output or tune.profile_path()
+    bar = _Bar() if team.rank == 0 and sys.stderr.isatty() else None
+    team.first(lambda: _check_writable(path))
+    try:
+        profile = tune.calibrate(team.comm, quick=quick, progress=bar)
+    finally:
+        if bar is not None:
+            bar.close()
+    path = team.first(lambda: profile.save(path))
+    if team.rank != 0:
+        return
+    facts = profile.facts
+    samples = [sample for one in facts["exchanges"] for sample in one["samples"]]
+    if as_json:
+        told = {
+            "file": str(path),
+            "machine": profile.machine,
+            "seconds": facts["seconds"],
+            "copies": len(facts["copies"]),
+            "exchanges": len(samples),
+            "noisy": sum(one["noisy"] for one in (*facts["copies"], *samples)),
+            "ways": [{"way": one["way"], "pair": one["pair"]} for one in facts["exchanges"]],
+        }
+        json_module.dump(told, sys.stdout)
+        print()
+        return
+    for line in summary(profile):
+        click.echo(line)
+    if samples and all(one["pair"] == "same node" for one in facts["exchanges"]):
+        click.echo("exchanges with other nodes: none, for all processes are of one node")
+    click.echo(f"written to {path}")
+    click.echo(f"next: longshore profile show{'' if output is None else ' ' + str(path)}")
+
+
+@click.group(short_help="What was measured on this machine.")
+def profile() -> None:
+    """What was measured on this machine, and predictions rest on."""
+
+
+@profile.command(short_help="Print a machine profile, and draw it.")
+@click.argument("file", required=False, metavar="[FILE]", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Write the profile itself, JSON for programs.")
+@click.option(
+    "--plot",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Draw throughput by stride and by message size into FILE (png, svg, html).",
+)
+def show(file: Path | None, as_json: bool, plot: Path | None) -> None:
+    """Print a profile that longshore calibrate wrote, this machine's unless FILE says another: how fast copies with
+    strided loads and strided stores are, what exchanges of two processes take, and LogGP.
+
+    \b
+    longshore profile show
+    longshore profile show --plot curves.svg
+    """
+    from .. import tune
+    from ..stores.team import launched_rank
+    from ..tune.report import PLOT_SUFFIXES, draw, render
+
+    if plot is not None:
+        if plot.suffix.lower() not in PLOT_SUFFIXES:
+            raise click.UsageError(f"a plot is written as {', '.join(PLOT_SUFFIXES)}, not {plot.name!r}")
+        if importlib.util.find_spec("matplotlib") is None:
+            raise NotInstalledError("--plot needs matplotlib: pip install matplotlib")
+    shown = tune.profile() if file is None else tune.MachineProfile.load(file)
+    if launched_rank() != 0:
+        return  # under mpiexec one process is enough
+    if plot is not None:
+        tune.write_whole(plot, draw(shown, plot))
+    click.echo(shown.to_json() if as_json else render(shown), nl=False)
+
+
+def _check_writable(path: Path) -> None:
+    """Finds out before a minute is spent whether the profile can be written."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not os.access(path.parent, os.W_OK):
+        raise PermissionError(13, os.strerror(13), str(path.parent))
+
+
+class _Bar:
+    """A progress bar on the terminal; what is measured has a bar of its own."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TimeElapsedColumn(),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        self._tasks: dict[str, Any] = {}
+        self._progress.start()
+
+    def __call__(self, what: str, part: float) -> None:
+        if what not in self._tasks:
+            for task in self._tasks.values():
+                self._progress.update(task, completed=1.0)
+            self._tasks[what] = self._progress.add_task(what, total=1.0)
+        self._progress.update(self._tasks[what], completed=part)
+
+    def close(self) -> None:
+        self._progress.stop()

@@ -1,0 +1,229 @@
+#include "longshore/model/predict.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+
+namespace longshore {
+
+namespace {
+
+constexpr const char *same_node = "same node", *other_node = "other node";
+
+/// One rank's traffic on a machine, priced in one way after the other.
+class Pricing {
+ public:
+  Pricing(const Traffic& traffic, const MachineProfile& profile, const Job& job)
+      : traffic_(traffic), profile_(profile), job_(job) {
+    std::set<Index> peers;
+    for (const auto* list : {&traffic.outgoing, &traffic.incoming})
+      for (const auto& item : *list)
+        if (on_node(item.peer))
+          peers.insert(item.peer);
+        else
+          leaves_ = true;
+    busy_ = 1 + int(peers.size());
+    if (leaves_ && !profile.exchange("messages", other_node))
+      throw Error(ErrorKind::argument,
+                  "the profile of " + profile.machine() +
+                      " does not say what messages to other nodes take; calibrate on two nodes, or give it an entry of "
+                      "\"exchanges\" for the pair \"other node\"");
+  }
+
+  WayCost threads() {
+    auto cost = begin("threads");
+    const auto& all = traffic_.local;
+    const int n = std::max(job_.threads, 1);
+    // Each thread takes tasks as it is done with others; one of them has computed the sources, as a rule the caller.
+    const CopySituation own{traffic_.touched_bytes / n, n, false}, another{traffic_.touched_bytes / n, n, true};
+    cost.seconds = profile_.calls().start + (n > 1 ? profile_.calls().wake : 0);
+    for (const auto& item : all) {
+      const double alone = profile_.copy_seconds(item.shape, item.bytes, own);
+      const double other = n > 1 ? profile_.copy_seconds(item.shape, item.bytes, another) : alone;
+      cost.seconds += 1 / (1 / alone + (n - 1) / other) + double(item.transfers) * own_transfer() / n;
+    }
+    if (const auto* most = most_of({&all})) explain(cost, *most, own, nullptr);
+    return cost;
+  }
+
+  std::optional<WayCost> within_node(const char* way) {
+    const auto* exchange = profile_.exchange(way, same_node);
+    const bool direct = way == std::string_view("direct");
+    if (!exchange || (leaves_ && way == std::string_view("collective"))) return {};
+    auto cost = begin(way);
+    cost.seconds = exchange->seconds(1);
+    const CopySituation own = situation(false), another = situation(true);
+    for (const auto& item : traffic_.local)
+      cost.seconds += profile_.copy_seconds(item.shape, item.bytes, own) + double(item.transfers) * own_transfer();
+    for (const auto& item : traffic_.incoming) {
+      if (!on_node(item.peer)) continue;
+      cost.seconds += double(item.transfers) * exchange->transfer_seconds;
+      if (direct) cost.seconds += profile_.copy_seconds(item.shape, item.bytes, another);
+    }
+    if (!direct) exchange_with_peers(cost, *exchange);
+    if (leaves_) exchange_with_others(cost);
+    const auto* most = direct ? most_of({&traffic_.incoming, &traffic_.local}) : most_of({&traffic_.outgoing});
+    if (!most) most = most_of({&traffic_.incoming, &traffic_.local});
+    if (most) explain(cost, *most, direct ? another : own, exchange);
+    return cost;
+  }
+
+ private:
+  double own_transfer() const { return traffic_.blocks ? profile_.calls().block_transfer : profile_.calls().transfer; }
+  using Items = std::vector<Traffic::Item>;
+
+  bool on_node(Index peer) const {
+    return job_.ranks_per_node == 0 || peer / job_.ranks_per_node == traffic_.rank / job_.ranks_per_node;
+  }
+  CopySituation situation(bool from_another) const {
+    return {std::max<Index>(traffic_.touched_bytes, 1), busy(), from_another};
+  }
+  /// Unless told otherwise, all that exchange with this rank within the node copy when it does.
+  int busy() const { return job_.busy > 0 ? job_.busy : busy_; }
+
+  WayCost begin(const char* way) const {
+    WayCost cost;
+    cost.way = way;
+    cost.bytes = Traffic::bytes(traffic_.outgoing);
+    Index last = -1;
+    for (const auto& item : traffic_.outgoing) cost.messages += std::exchange(last, item.peer) != item.peer;
+    return cost;
+  }
+  static const Traffic::Item* most_of(std::initializer_list<const Items*> lists) {
+    const Traffic::Item* most = nullptr;
+    for (const auto* items : lists)
+      for (const auto& item : *items)
+        if (!most || item.bytes > most->bytes) most = &item;
+    return most;
+  }
+
+  /// Bytes by peers of this node (of others).
+  std::map<Index, std::array<Index, 2>> by_peer(bool here) const {
+    std::map<Index, std::array<Index, 2>> bytes;
+    for (const auto& [items, side] : {std::pair{&traffic_.outgoing, 0}, {&traffic_.incoming, 1}})
+      for (const auto& item : *items)
+        if (on_node(item.peer) == here) bytes[item.peer][std::size_t(side)] += item.bytes;
+    return bytes;
+  }
+  /// Both directions at once with each peer, and what packing and unpacking take beyond contiguous copies.
+  void exchange_with_peers(WayCost& cost, const ExchangeTimes& exchange) {
+    double rest = 0;
+    for (const auto& [peer, bytes] : by_peer(true)) {
+      // What is measured is an exchange: where less goes one way, it is less by half of that.
+      const Index both = bytes[0] + bytes[1];
+      rest += exchange.seconds(std::max<Index>(ceil_div(both, 2), 1)) - exchange.seconds(1);
+    }
+    cost.seconds += rest;
+    const bool ring = exchange.way == "ring";
+    for (const auto& [items, out] : {std::pair{&traffic_.outgoing, true}, {&traffic_.incoming, false}})
+      for (const auto& item : *items) {
+        if (!on_node(item.peer)) continue;
+        const auto half = out ? item.shape.packing() : item.shape.unpacking();
+        if (half.contiguous() && (ring || item.transfers == 1)) continue;
+        // A ring's packets are copied in any case, and are in cache; messages are copied once more.
+        const double copied = profile_.copy_seconds(half, item.bytes, situation(false));
+        cost.seconds += ring ? std::max(0.0, copied - profile_.copy_seconds({}, item.bytes, situation(false))) : copied;
+        if (!ring) cost.extra_bytes = checked_add(cost.extra_bytes, item.bytes);
+      }
+  }
+  void exchange_with_others(WayCost& cost) {
+    const auto& exchange = *profile_.exchange("messages", other_node);
+    for (const auto& [peer, bytes] : by_peer(false))
+      cost.seconds += exchange.seconds(std::max<Index>(std::max(bytes[0], bytes[1]), 1));
+    for (const auto& [items, out] : {std::pair{&traffic_.outgoing, true}, {&traffic_.incoming, false}})
+      for (const auto& item : *items) {
+        const auto half = out ? item.shape.packing() : item.shape.unpacking();
+        if (on_node(item.peer) || (half.contiguous() && item.transfers == 1)) continue;
+        cost.seconds += profile_.copy_seconds(half, item.bytes, situation(false));
+        cost.extra_bytes = checked_add(cost.extra_bytes, item.bytes);
+      }
+  }
+  /// Seconds a byte of a copy beyond those of a contiguous one.
+  double excess(const CopyShape& shape) const {
+    const auto here = situation(false);
+    return std::max(0.0, 1 / profile_.copy_rate(shape, here) - 1 / profile_.copy_rate({}, here));
+  }
+
+  /// The expression of what most bytes are, and its rate and bottleneck by the rules of the model.
+  void explain(WayCost& cost, const Traffic::Item& item, const CopySituation& here, const ExchangeTimes* exchange) {
+    const auto& shape = item.shape;
+    std::vector<MeasuredTransfer> measured;
+    auto rated = [&](const BasicTransfer& transfer, double rate) {
+      const bool known = std::any_of(measured.begin(), measured.end(),
+                                     [&](const MeasuredTransfer& one) { return one.transfer == transfer; });
+      if (!known) measured.push_back({transfer, rate / 1e6});
+      return TransferExpression(transfer);
+    };
+    auto copy = [&](const CopyShape& one) { return rated(one.copy(), profile_.copy_rate(one, here)); };
+    if (!exchange || exchange->way == "direct") {
+      cost.expression = copy(shape);
+    } else {
+      const Index bytes = std::max<Index>(item.bytes, 1);
+      const double rate = double(bytes) / std::max(exchange->seconds(bytes), 1e-12);
+      if (exchange->way == "ring") {
+        // Of an exchange, half the time goes into packing and half into unpacking.
+        auto half = [&](const CopyShape& one) { return 1 / (0.5 / rate + excess(one)); };
+        cost.expression = TransferExpression::sequence({rated(load_send(shape.read), half(shape.packing())),
+                                                        rated(receive_store(shape.write), half(shape.unpacking()))});
+      } else {
+        std::vector<TransferExpression> steps;
+        if (!shape.packing().contiguous() || item.transfers > 1) steps.push_back(copy(shape.packing()));
+        steps.push_back(TransferExpression::parallel(
+            {rated(load_send(1), rate), rated(network_data(), rate), rated(receive_deposit(1), rate)}));
+        if (!shape.unpacking().contiguous() || item.transfers > 1) steps.push_back(copy(shape.unpacking()));
+        cost.expression = steps.size() == 1 ? steps[0] : TransferExpression::sequence(std::move(steps));
+      }
+    }
+    const auto estimate = evaluate(cost.expression, ThroughputTable(profile_.machine(), std::move(measured)));
+    cost.expression_megabytes_per_second = estimate.megabytes_per_second;
+    cost.bottleneck = estimate.parts[estimate.bottleneck].name;
+  }
+
+  const Traffic& traffic_;
+  const MachineProfile& profile_;
+  const Job& job_;
+  int busy_ = 1;
+  bool leaves_ = false;
+};
+
+}  // namespace
+
+Prediction predict(const Traffic& traffic, const MachineProfile& profile, const Job& job) {
+  Prediction found{traffic.rank, profile.coarse(), {}};
+  Pricing pricing(traffic, profile, job);
+  if (job.threads > 0) {
+    found.ways.push_back(pricing.threads());
+    return found;
+  }
+  for (const char* way : {"direct", "ring", "messages", "collective"})
+    if (auto cost = pricing.within_node(way)) found.ways.push_back(*std::move(cost));
+  if (found.ways.empty())
+    throw Error(ErrorKind::argument, "the profile of " + profile.machine() +
+                                         " says nothing of ways between processes; calibrate under mpiexec");
+  std::stable_sort(found.ways.begin(), found.ways.end(),
+                   [](const WayCost& a, const WayCost& b) { return a.seconds < b.seconds; });
+  return found;
+}
+
+Prediction predict(const std::vector<Traffic>& ranks, const MachineProfile& profile, const Job& job) {
+  if (ranks.empty()) throw Error(ErrorKind::argument, "there is no rank to predict the cost of");
+  // The slowest rank of each way; the rank is that of the way that is taken.
+  std::map<std::string, std::pair<WayCost, Index>> slowest;
+  Prediction found;
+  for (const auto& one : ranks) {
+    auto prediction = predict(one, profile, job);
+    found.coarse = prediction.coarse;
+    for (auto& way : prediction.ways) {
+      auto [known, is_new] = slowest.try_emplace(way.way, way, one.rank);
+      if (!is_new && way.seconds > known->second.first.seconds) known->second = {way, one.rank};
+    }
+  }
+  for (auto& [name, way] : slowest) found.ways.push_back(way.first);
+  std::stable_sort(found.ways.begin(), found.ways.end(),
+                   [](const WayCost& a, const WayCost& b) { return a.seconds < b.seconds; });
+  found.rank = slowest.at(found.ways.front().way).second;
+  return found;
+}
+
+}  // namespace longshore

@@ -1,0 +1,148 @@
+"""`longshore calibrate` and `longshore profile show`: words, JSON, pictures and exit codes."""
+
+import json
+import os
+import stat
+
+import pytest
+from longshore import model, tune
+from longshore.cli import run
+from longshore.tune.copies import CopyCase
+
+
+@pytest.fixture
+def call(capfd, monkeypatch, tmp_path):
+    """Runs the command in an empty folder, where profiles are kept, too: (exit code, stdout, stderr)."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LONGSHORE_PROFILE", str(tmp_path / "kept" / "machine.json"))
+    for name in list(os.environ):
+        if name.startswith(("PMI_", "PMIX_", "OMPI_")):
+            monkeypatch.delenv(name)
+
+    def call(*words):
+        code = run([str(word) for word in words])
+        out, err = capfd.readouterr()
+        assert "Traceback" not in out + err
+        return code, out, err
+
+    return call
+
+
+@pytest.fixture
+def few_copies(monkeypatch):
+    cases = [CopyCase(*sides) for sides in (("1", "1"), ("64", "1"), ("1", "64"))]
+    monkeypatch.setattr("longshore.tune.copies.cases", lambda quick: cases)
+
+
+def test_calibrate_measures_this_machine(call, tmp_path):
+    code, out, err = call("calibrate", "--quick")
+    assert (code, err) == (0, "")
+    path = tmp_path / "kept" / "machine.json"
+    for said in ("copies: ", "noisy", f"written to {path}", "next: longshore profile show\n", "mpiexec -n 2 longshore"):
+        assert said in out
+    profile = tune.profile()
+    assert not profile.coarse and profile == tune.MachineProfile.load(path)
+    for one in profile.facts["copies"]:
+        low, middle, high = (one[f"megabytes_per_second{end}"] for end in ("_low", "", "_high"))
+        assert 0 < low <= middle <= high
+    assert profile.facts["exchanges"] == [] and 0 < profile.facts["seconds"] < 120
+    code, out, err = call("profile", "show")
+    assert (code, err) == (0, "") and "strided loads" in out and "strided stores" in out and "coarse" not in out
+
+
+def test_calibrate_as_json_and_elsewhere(call, few_copies, tmp_path):
+    code, out, err = call("calibrate", "--quick", "-o", "mine.json", "--json")
+    assert (code, err) == (0, "")
+    told, profile = json.loads(out), tune.MachineProfile.load("mine.json")
+    assert told["file"] == "mine.json" and told["machine"] == profile.machine and told["ways"] == []
+    assert told["copies"] == len(profile.facts["copies"]) and told["exchanges"] == 0
+    assert told["noisy"] == sum(one["noisy"] for one in profile.facts["copies"])
+    assert [file.name for file in tmp_path.iterdir()] == ["mine.json"]
+    code, out, _ = call("calibrate", "--quick", "-o", "mine.json")
+    assert code == 0 and "next: longshore profile show mine.json" in out
+
+
+@pytest.mark.parametrize("words, code", [(["-o", "."], 2), (["-o", "file/x.json"], 4), (["--no-such"], 2), (["x"], 2)])
+def test_calibrate_finds_out_first_whether_it_can_write(call, monkeypatch, tmp_path, words, code):
+    monkeypatch.setattr(tune, "calibrate", lambda *_, **__: pytest.fail("it was measured"))
+    (tmp_path / "file").write_text("")
+    found, out, err = call("calibrate", *words)
+    assert (found, out) == (code, "") and "longshore: " in err
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_calibrate_into_a_folder_that_nobody_may_write(call, monkeypatch, tmp_path):
+    monkeypatch.setattr(tune, "calibrate", lambda *_, **__: pytest.fail("it was measured"))
+    tmp_path.chmod(stat.S_IRUSR | stat.S_IXUSR)
+    assert call("calibrate", "-o", "x.json")[0] == 4
+
+
+def test_show_in_words(call):
+    code, out, err = call("profile", "show")
+    assert (code, err) == (0, "")
+    assert "coarse: nothing was measured; longshore calibrate measures this machine" in out
+    loads, stores = (out.split(f"strided {side}")[1].split("\n\n")[0].splitlines() for side in ("loads", "stores"))
+    assert loads[1].split()[:3] == ["touched", "1", "2"] and loads[1].split()[-1] == "listed"
+    assert len(loads) == len(stores) and any(line.split()[0] == "memory" for line in loads)
+    for way in ("direct", "ring", "messages", "collective"):
+        assert f"\n  {way} " in out
+    assert "same node" in out and "other node" in out
+
+
+def test_show_as_json_is_the_profile(call, tmp_path):
+    tune.coarse_profile().save(tmp_path / "mine.json")
+    code, out, err = call("profile", "show", "mine.json", "--json")
+    assert (code, err) == (0, "") and tune.MachineProfile.from_json(out) == tune.coarse_profile()
+
+
+@pytest.mark.parametrize("name, begins", [("a.png", b"\x89PNG"), ("a.svg", b"<?xml"), ("a.HTML", b"<!DOCTYPE html>")])
+def test_show_draws(call, tmp_path, name, begins):
+    pytest.importorskip("matplotlib")
+    code, out, err = call("profile", "show", "--plot", name)
+    assert (code, err) == (0, "") and "strided loads" in out
+    drawn = (tmp_path / name).read_bytes()
+    assert drawn.startswith(begins) and [file.name for file in tmp_path.iterdir()] == [name]
+    if name != "a.png":
+        assert b"<svg" in drawn and b"</svg>" in drawn
+    if name == "a.svg":
+        assert call("profile", "show", "--plot", name)[0] == 0 and (tmp_path / name).read_bytes() == drawn
+
+
+def test_show_draws_what_there_is(call, few_copies, tmp_path):
+    pytest.importorskip("matplotlib")
+    assert call("calibrate", "--quick", "-o", "few.json")[0] == 0
+    assert call("profile", "show", "few.json", "--plot", "few.svg")[0] == 0
+    facts = tune.MachineProfile.load("few.json").facts
+    facts["machine"] = "a $ & <b>"
+    facts["copies"] = [one for one in facts["copies"] if one["transfer"] == "1C1"]
+    tune.MachineProfile(facts).save("fewer.json")
+    assert call("profile", "show", "fewer.json", "--plot", "fewer.html")[0] == 0
+    assert "a $ &amp; &lt;b&gt;" in (tmp_path / "fewer.html").read_text()
+
+
+def test_show_of_what_is_not_there(call, monkeypatch, tmp_path):
+    (tmp_path / "text").write_text("hello")
+    for words, code, said in (
+        (["none.json"], 4, "none.json: No such file"),
+        (["text"], 2, "text: this is no profile"),
+        ([".", "--json"], 2, "is a directory"),
+        (["--plot", "a.pdf"], 2, "a plot is written as .png, .svg, .html, not 'a.pdf'"),
+        (["--plot", "none/a.svg"], 4, "none"),
+    ):
+        found, out, err = call("profile", "show", *words)
+        assert (found, out) == (code, "") and said in err
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    code, _, err = call("profile", "show", "--plot", "a.svg")
+    assert code == 5 and "pip install matplotlib" in err
+    code, out, _ = call("profile", "--help")
+    assert code == 0 and "show" in out
+
+
+def test_predictions_use_it(call, tmp_path):
+    facts = tune.coarse_profile().facts
+    facts["machine"], facts["coarse"] = "mine", False
+    tune.MachineProfile(facts).save()
+    import longshore as ls
+
+    plan = ls.plan(ls.Layout("(BLOCK) on 2", (99,)), ls.Layout("(CYCLIC) on 2", (99,)), "float64")
+    assert not model.predict(plan).coarse and model.predict(plan, tune.coarse_profile()).coarse
