@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from launch import families
 from launch import launch as start
+from longshore import tune
 from longshore_lab import BENCHES, BenchError, chained, launch
 from longshore_lab.chained.contenders import CHAINED, CONTENDERS, PACKED, RING, Exchange, _copier, staged
 from longshore_lab.chained.steps import PATTERNS, Places, Sides, Step, _kernel
@@ -79,6 +80,18 @@ def test_the_plot_appears(suffix, tiny, tmp_path):
     target = tmp_path / f"c.{suffix}"
     run(cases=["1Q16", "sor"], contenders=[CHAINED, PACKED[1]], plot=target)
     assert target.read_bytes().startswith({"png": b"\x89PNG", "html": b"<!DOCTYPE html>"}[suffix])
+
+
+@needs_mpi
+def test_calibrated_machines_have_predictions(tiny, tmp_path, monkeypatch):
+    monkeypatch.setenv("LONGSHORE_PROFILE", str(tmp_path / "none"))
+    assert not any("seconds_predicted" in row for row in run(cases=["1Q16"], contenders=[CHAINED])[0]["rows"])
+    path = tune.MachineProfile(tune.coarse_profile().facts | {"coarse": False}).save(tmp_path / "profile.json")
+    monkeypatch.setenv("LONGSHORE_PROFILE", str(path))
+    result, text = run(cases=["1Q16", "sor", "transpose"])
+    for row in result["rows"]:
+        assert (row.get("seconds_predicted", 0) > 0) == row["contender"].startswith("longshore"), row
+    assert "model" in text
 
 
 @needs_mpi

@@ -5,6 +5,7 @@ from functools import partial
 
 import longshore as ls
 import numpy as np
+from longshore import model, tune
 
 from ..protocol import Contender, Missing, Ready, WrongResult, quickest
 from ..redistribute.peers import copy_all, tiled
@@ -71,7 +72,22 @@ def longshore(context, case, node):
         raise Missing(f"not chained: {why}")
     if step.receives and not any(wanted in line for line in mover.path.splitlines()):
         raise Missing(f"nothing goes that way: {mover.path}")
-    return Exchange(context, case, mover, "; ".join(mover.path.splitlines()))
+    exchange = Exchange(context, case, mover, "; ".join(mover.path.splitlines()))
+    exchange.facts |= _predicted(context, step, node)
+    return exchange
+
+
+def _predicted(context, step, way):
+    """What the model says of the slowest rank, where this machine was calibrated. Collective."""
+    profile = tune.profile()
+    if context.agree("there is none" if profile.coarse else ""):
+        return {}
+    array = step.arrays[0]
+    blocks = {"dtype": array.dtype, "ghost": array.ghost} if isinstance(array, ls.XArray) else {}
+    told = model.predict(step.plan, profile, rank=context.rank, **blocks)
+    mine = next((cost for cost in told.ways if cost.way == way), None)
+    seconds = context.comm.allgather(mine and mine.seconds)
+    return {} if None in seconds else {"seconds_predicted": max(seconds), "expression": str(mine.expression)}
 
 
 def _program(source, destination, dtype):
