@@ -45,6 +45,7 @@ bench: build/lab-installed .venv/sample-data
 	.venv/bin/longshore bench halo
 	.venv/bin/longshore bench fields
 	.venv/bin/longshore bench chained
+	.venv/bin/longshore bench model
 	.venv/bin/longshore bench apps
 	.venv/bin/longshore bench assembly
 	.venv/bin/longshore bench breakeven
