@@ -177,7 +177,8 @@ def measure_loggp(comm: Any, pair: str) -> dict[str, Any]:
 
     The standard method: a message of one byte there and back is 2 (L + o_s + o_r); the overheads are what MPI_Isend and
     a receive of what has arrived take the caller; g is the time a message of a long train takes, G the slope over large
-    messages, of a transfer there and back. Collective over the two ranks."""
+    messages, of a transfer there and back. Calls are mpi4py's, whose own time is part of the overheads; L is what they
+    leave of half a round trip, which may be nothing within a node. Collective over the two ranks."""
     peer, first = 1 - comm.Get_rank(), comm.Get_rank() == 0
 
     def there_and_back(n: int) -> Callable[[], None]:
