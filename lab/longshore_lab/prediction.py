@@ -26,6 +26,7 @@ WAYS = {
 }
 IN_THREADS = "longshore threads"
 _NEAR = 1.1  # a choice is right that takes no more than so many times what the best way takes
+_SMALL_BYTES = 1 << 20
 _WORST = 8  # rows that are shown of each kind
 _ALONE = Context()
 
@@ -128,6 +129,10 @@ class Moving(Ready):
                 seconds = self.sample(_ALONE) if context.rank == 0 else 0.0
             nap_barrier(context.comm)
             return seconds
+        # Small moves run once untimed: their microseconds would else be those of waking up after the last one.
+        if self.facts["payload_bytes"] <= _SMALL_BYTES:
+            self.refresh()
+            self.run()
         return super().sample(context)
 
 

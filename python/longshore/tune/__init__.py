@@ -150,7 +150,7 @@ def calibrate(
     progress: Callable[[str, float], None] | None = None,
 ) -> MachineProfile:
     """Measures this machine: copies in every situation and what calls take, and with a communicator what its first two
-    ranks take to exchange data, in every way and for each kind of pair that there is. Some half a minute, `quick` a
+    ranks take to exchange data, in every way and for each kind of pair that there is. Some forty seconds, `quick` a
     quarter of it and coarser. Collective with `comm`, every rank of which gets the same profile, and of an error on one
     of them; nothing else should run meanwhile.
 
@@ -202,7 +202,7 @@ def _alone(threads: int | None, quick: bool, tell: Callable[[str, float], None])
         "caches_bytes": cache_bytes(),
         "longshore": _core.version,
         "measured": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        "copies": measure(at_once, quick, lambda part: tell("copies", part)) + measure_joint(at_once),
+        "copies": measure(at_once, quick, lambda part: tell("copies", part)) + measure_joint(at_once, quick),
         "calls": measure_calls(at_once) | measure_loops(),
         "exchanges": [],
         "loggp": [],

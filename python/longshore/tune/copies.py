@@ -25,6 +25,7 @@ _ALIASED = (64, 256, 1024, 4096)  # that find few sets of a cache
 _BLOCKS = (2, 4, 8, 16, 64, 256, 1024)
 _TRANSPOSED = (16, 64, 1024, 4096)
 _LINE, _COLD_BYTES, _STREAMED_BYTES = 64, 2 << 20, 3 << 20
+_QUICK_BYTES = 128 << 20  # of an array, though a third-level cache may hold it
 _NOISY = 0.25  # the middle half of what was measured is spread by more of its median
 
 
@@ -52,14 +53,14 @@ def cases(quick: bool = False) -> Iterator[CopyCase]:
     """Contiguous, strided and in blocks, on one side and on both; words of 4 bytes; transposed; listed."""
     yield CopyCase("1", "1")
     for loops, strides in (("rows", _STRIDES), ("aliased", _ALIASED)):
-        singles = [str(n) for n in (strides[::2] if quick else strides)]
-        few = _BLOCKS[:2] if loops == "aliased" else _BLOCKS[::2] if quick else _BLOCKS
+        singles = [str(n) for n in (strides[::3] if quick else strides)]
+        few = _BLOCKS[:2] if loops == "aliased" else _BLOCKS[::3] if quick else _BLOCKS
         blocks = [f"{n}[{b}]" for b in few for n in _strides(b, loops)]
         for pattern in (*singles, *blocks):
             yield CopyCase(pattern, "1", 8, loops)
             yield CopyCase("1", pattern, 8, loops)
             yield CopyCase(pattern, pattern, 8, loops)
-        for pattern in singles[:: 1 if quick else 2]:
+        for pattern in singles[::2]:
             yield CopyCase(pattern, "1", 4, loops)
             yield CopyCase("1", pattern, 4, loops)
     for word in (4, 8, 16):
@@ -142,6 +143,7 @@ def measure(threads: int, quick: bool, step: Callable[[float], None]) -> list[di
     """An entry for each case in each situation. `step` is told which part of the work is done."""
     memory = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     most = max(min(2 * cache_bytes().get("L3", 32 << 20) // threads, memory // (8 * threads)), 32 << 20)
+    most = min(most, _QUICK_BYTES) if quick else most
     timer, rounds = CopyTimer(threads, most), 1 if quick else 3
     todo = [(situation, case) for situation in situations(threads) for case in cases(quick)]
     rates: dict[tuple[Situation, CopyCase], list[float]] = {each: [] for each in todo}
@@ -156,7 +158,7 @@ def measure(threads: int, quick: bool, step: Callable[[float], None]) -> list[di
                 writer="another" if situation.from_another else "itself" if situation.working_bytes else "nobody",
                 streaming=situation.working_bytes is None or touched >= _STREAMED_BYTES,
                 samples=9,
-                seconds=0.004,
+                seconds=0.001 if quick else 0.004,
             )
             rates[situation, case] += [len(made) * case.word_bytes / s / 1e6 for s in seconds]
             if at % 64 == 0:
