@@ -13,8 +13,8 @@ import longshore as ls
 import numpy as np
 from longshore import model, tune
 
-from .machine import grouped, nap_barrier, on_cores
-from .protocol import Bench, Contender, Context, Ready, WrongResult
+from .machine import grouped
+from .protocol import Bench, Contender, Ready, WrongResult, sample_alone
 from .report import PEER, Table, duration, median, plain, ratio, sheet
 
 LAYOUTS, HALOS, LISTS, THREADS = KINDS = ("layouts", "halos", "lists", "in-process")
@@ -28,7 +28,6 @@ IN_THREADS = "longshore threads"
 _NEAR = 1.1  # a choice is right that takes no more than so many times what the best way takes
 _SMALL_BYTES = 1 << 20
 _WORST = 8  # rows that are shown of each kind
-_ALONE = Context()
 
 
 @dataclass(frozen=True)
@@ -124,11 +123,7 @@ class Moving(Ready):
 
     def sample(self, context):
         if self.alone and context.comm is not None:
-            nap_barrier(context.comm)
-            with on_cores(context.cores if context.rank == 0 else None):
-                seconds = self.sample(_ALONE) if context.rank == 0 else 0.0
-            nap_barrier(context.comm)
-            return seconds
+            return sample_alone(context, self.sample)
         # Small moves run once untimed: their microseconds would else be those of waking up after the last one.
         if self.facts["payload_bytes"] <= _SMALL_BYTES:
             self.refresh()
@@ -171,24 +166,12 @@ class LocalParts:
 def _profile(context, quick):
     """This machine's, measured once for all cases unless it has been calibrated before. Collective."""
     if "profile" not in context.pool:
-        known = tune.profile() if context.rank == 0 else None
-        known = (
-            context.comm.bcast(known.facts if known is not None and not known.coarse else None)
-            if context.comm
-            else known
-        )
-        if isinstance(known, dict):
-            known = tune.MachineProfile(known)
-        if known is None or known.coarse:
-            context.step("calibrating/the machine/some half a minute")
-            known = _calibrated(context, quick)
+        known = tune.profile()
+        if context.agree("not calibrated" if known.coarse else ""):
+            context.step("calibrating/the machine/some forty seconds")
+            known = tune.calibrate(context.comm, quick=quick)
         context.pool["profile"] = known
     return context.pool["profile"]
-
-
-def _calibrated(context, quick):
-    with on_cores(context.cores):
-        return tune.calibrate(context.comm, quick=quick, threads=len(context.cores))
 
 
 def _predicted(context, case, plan, way, **more):

@@ -18,7 +18,7 @@ from typing import Any
 
 import longshore as ls
 
-from .machine import on_cores, summary, without_collector
+from .machine import nap_barrier, on_cores, summary, without_collector
 
 _WORDS = json.loads(Path(__file__).with_name("benches.json").read_text(encoding="utf-8"))
 
@@ -128,6 +128,15 @@ class Ready:
         except Exception as error:
             why = words_of(error)
         return context.agree(why)
+
+
+def sample_alone(context, sample):
+    """The seconds of a sample that the first rank takes by itself, on all cores, while the others sleep. Collective."""
+    nap_barrier(context.comm)
+    with on_cores(context.cores if context.rank == 0 else None):
+        seconds = sample(Context()) if context.rank == 0 else 0.0
+    nap_barrier(context.comm)
+    return seconds
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,11 @@ import numpy as np
 
 from . import _arrays
 from ._core import BlockPlan, FloorPlan
+from ._costs import costs, print_costs
 from ._mistakes import check
 from ._words import bytes_of, count_of
 from .errors import ArgumentError
-from .explain import MATRIX_RANKS, costs, print_costs, print_matrix, printed, share
+from .explain import MATRIX_RANKS, print_matrix, printed, share
 
 if TYPE_CHECKING:
     from rich.console import Console

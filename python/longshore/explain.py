@@ -11,8 +11,9 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ._core import BlockPlan, Distribution, Layout, Motion
-from ._words import bytes_of, count_of, seconds_of
+from ._core import Distribution, Layout, Motion
+from ._costs import costs, print_costs
+from ._words import bytes_of, count_of
 from .errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ MATRIX_RANKS = 64  # that the matrix of `describe` covers
 _MATRIX_SHOWN = 16  # that the matrix of `render` shows
 _RELATIONS_AT_MOST = 256  # that access patterns are taken from
 _MAP_CELLS = 8
-_COSTED_RANKS = 64  # of which the slowest is looked for
 
 
 def describe(plan: MotionPlan, rank: int | None = None) -> dict[str, Any]:
@@ -284,67 +284,6 @@ def pattern_words(pattern: dict[str, Any], itemsize: int) -> str:
         words += f"; that every {bytes_of(stride)}, {count:,} times"
     levels = len(loops)
     return usual + words + (f" ({levels} levels)" if levels > 1 else "")
-
-
-# -- costs ------------------------------------------------------------------------------------------------------------
-
-
-def costs(plan: MotionPlan | BlockPlan, rank: int | None, **arrays: Any) -> dict[str, Any]:
-    """What each way takes, by the model, on this machine's profile: between processes of one node, of `rank` or the
-    slowest of all, and on the threads of one process where all ranks' motions are known. `arrays`: of a plan between
-    blocks, as `model.predict` takes them."""
-    from . import model, tune
-
-    profile = tune.profile()
-    few = plan.world_size <= _COSTED_RANKS
-    whose = rank if rank is not None or few else 0
-    predictions = [model.predict(plan, profile, rank=whose, **arrays)] if plan.world_size else []
-    if few and rank is None and predictions:
-        predictions.append(model.predict(plan, profile, threads=0, **arrays))
-    return {
-        "machine": profile.machine,
-        "coarse": profile.coarse,
-        "rank": predictions[0].rank if predictions else None,
-        "ways": [
-            {
-                "way": cost.way,
-                "seconds": cost.seconds,
-                "expression": str(cost.expression),
-                "megabytes_per_second": cost.expression_megabytes_per_second,
-                "bottleneck": cost.bottleneck,
-                "extra_bytes": cost.extra_bytes,
-            }
-            for prediction in predictions
-            for cost in prediction.ways
-        ],
-    }
-
-
-_WAY_WORDS = {
-    "direct": "straight copies, memory that ranks share",
-    "ring": "rings, any memory",
-    "messages": "a message a peer",
-    "collective": "one collective",
-    "threads": "in one process, on its threads",
-}
-
-
-def print_costs(print_: Callable[..., None], told: dict[str, Any] | None) -> None:
-    """Prints what each way takes, the fastest first, and what of it takes the most."""
-    if told is None or not told["ways"]:
-        return
-    print_()
-    print_(
-        f"predicted on     {'no machine in particular' if told['coarse'] else told['machine']}, for rank {told['rank']}"
-    )
-    for cost in told["ways"]:
-        print_(f"  {seconds_of(cost['seconds']):>8}  {_WAY_WORDS[cost['way']]}")
-        rate = f"{cost['megabytes_per_second'] / 1e3:.3g} GB/s"
-        most = "" if cost["bottleneck"] == cost["expression"] else f", most of it {cost['bottleneck']}"
-        extra = f"; {bytes_of(cost['extra_bytes'])} of buffers" if cost["extra_bytes"] else ""
-        print_(f"            {cost['expression']}, {rate}{most}{extra}")
-    if told["coarse"]:
-        print_("  (a coarse guess; `longshore calibrate` measures this machine)")
 
 
 # -- owner maps -------------------------------------------------------------------------------------------------------

@@ -163,7 +163,7 @@ Traffic traffic(const BlockPlan& plan, Index rank, const GridFormat& format) {
   }
   // Elements that are far apart touch a cache line each.
   auto touched = [&](const std::vector<Traffic::Item>& items) {
-    Index sum = 0;
+    double sum = 0;
     for (const auto& item : items) {
       const auto& shape = item.shape;
       auto spread = [&](const ReferencePattern& pattern, Index gap) {
@@ -172,11 +172,12 @@ Traffic traffic(const BlockPlan& plan, Index rank, const GridFormat& format) {
         if (!pattern.strided()) return double(pattern.stride == ReferencePattern::by_index ? std::min(gap, line) : 1);
         return std::max(1.0, double(std::min(pattern.stride, line)) / double(pattern.block));
       };
-      sum += Index(double(item.bytes) * std::max(spread(shape.read, shape.gap), spread(shape.write, shape.write_gap)));
+      sum += double(item.bytes) * std::max(spread(shape.read, shape.gap), spread(shape.write, shape.write_gap));
     }
     return sum;
   };
-  found.touched_bytes = checked_add(touched(found.local), std::max(touched(found.outgoing), touched(found.incoming)));
+  const double both = touched(found.local) + std::max(touched(found.outgoing), touched(found.incoming));
+  found.touched_bytes = Index(std::min(both, 0x1p62));  // beyond any cache
   return found;
 }
 

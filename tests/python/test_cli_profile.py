@@ -146,3 +146,29 @@ def test_predictions_use_it(call, tmp_path):
 
     plan = ls.plan(ls.Layout("(BLOCK) on 2", (99,)), ls.Layout("(CYCLIC) on 2", (99,)), "float64")
     assert not model.predict(plan).coarse and model.predict(plan, tune.coarse_profile()).coarse
+
+
+def test_calibrate_overwrites_profiles_only(call, few_copies, tmp_path):
+    mine = tmp_path / "mine.txt"
+    mine.write_text("not to be lost")
+    code, _, err = call("calibrate", "--quick", "-o", mine)
+    assert code == 2 and "mine.txt is no machine profile, and is not overwritten" in err
+    assert mine.read_text() == "not to be lost"
+    mine.write_text(json.dumps(tune.coarse_profile().facts | {"version": 0}))  # of another version it is ours, too
+    assert call("calibrate", "--quick", "-o", mine)[0] == 0 and not tune.MachineProfile.load(mine).coarse
+
+
+def test_explain_says_what_cannot_be_predicted(call, tmp_path):
+    plan = ("explain", "--shape", "64x64", "--from", "(BLOCK, *) on 4", "--to", "(*, BLOCK) on 4")
+    path = tmp_path / "kept" / "machine.json"
+    tune.MachineProfile(tune.coarse_profile().facts | {"exchanges": []}).save(path)
+    code, out, _ = call(*plan)  # as of a machine that was calibrated without mpiexec
+    assert code == 0 and "not predicted    the profile of" in out and "calibrate under mpiexec" in out
+    assert "in one process, on its threads" in out
+    path.write_text("{}")
+    code, out, _ = call(*plan)
+    assert code == 0 and f"not predicted    {path}: this is no longshore machine profile" in out
+    told = json.loads(call(*plan, "--json")[1])["costs"]
+    assert told["ways"] == [] and len(told["missing"]) == 1 and told["machine"] is None
+    path.unlink()
+    assert json.loads(call(*plan, "--json")[1])["costs"]["missing"] == []

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from longshore import model, tune
+from longshore._core import CopyTimer
 from longshore.tune import MachineProfile
-from longshore.tune.copies import CopyCase
+from longshore.tune.copies import CopyCase, cases, relation
 
 COARSE = tune.coarse_profile()
 ROWS, COLUMNS = (ls.Layout(f"({text}) on 4", (64, 48)) for text in ("BLOCK, *", "*, BLOCK"))
@@ -226,3 +227,11 @@ def test_calibrating_tells_what_it_does(monkeypatch):
     assert MachineProfile.from_json(profile.to_json()) == profile
     with pytest.raises(ls.ArgumentError, match="threads is -1"):
         tune.calibrate(threads=-1)
+
+
+@pytest.mark.parametrize("quick", (False, True))
+def test_every_case_fits_arrays_of_twice_what_is_touched(quick):
+    touched = 1 << 20
+    timer = CopyTimer(1, 2 * touched)
+    for case in cases(quick):
+        assert min(timer.time(relation(case, touched, touched), samples=1, seconds=0)) > 0

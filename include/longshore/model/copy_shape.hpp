@@ -33,6 +33,7 @@ struct CopyShape {
   bool contiguous() const { return read == ReferencePattern() && write == ReferencePattern(); }
   bool operator==(const CopyShape&) const = default;
 
+  /// With one of the two patterns, the other side contiguous: in rows, where nothing is shared or runs across any more.
   CopyShape half(ReferencePattern from, ReferencePattern to) const {
     CopyShape one = *this;
     one.read = from, one.write = to;

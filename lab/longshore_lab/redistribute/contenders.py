@@ -10,15 +10,13 @@ import longshore as ls
 import numpy as np
 
 from .. import _loops
-from ..machine import nap_barrier, on_cores
-from ..protocol import Contender, Context, Missing, Ready, WrongResult, quickest
+from ..protocol import Contender, Missing, Ready, WrongResult, quickest, sample_alone
 from . import peers
 from .cases import strided_pieces
 
 COPY_NAMES = ("copy, temporal", "copy, non-temporal")
 _VERIFY_ROWS = 32  # so many rows of a big array stay in cache while they are compared
 _SMALL_BYTES = 1 << 20  # every rank's part of a 64² or 256² case, not of a 1024² one
-_ALONE = Context()
 
 
 class Part:
@@ -108,11 +106,7 @@ class Move(Ready):
 
     def sample(self, context):
         if self.alone and context.comm is not None:
-            nap_barrier(context.comm)
-            with on_cores(context.cores if context.rank == 0 else None):
-                seconds = self.sample(_ALONE) if context.rank == 0 else 0.0
-            nap_barrier(context.comm)
-            return seconds
+            return sample_alone(context, self.sample)
         # Small cases run once untimed: their microseconds would else be those of waking up after the last one.
         if max(part.array.nbytes for part in self.arrays.sources) <= _SMALL_BYTES:
             self.refresh()

@@ -114,7 +114,12 @@ def show(file: Path | None, as_json: bool, plot: Path | None) -> None:
 
 
 def _check_writable(path: Path) -> None:
-    """Finds out before a minute is spent whether the profile can be written."""
+    """Finds out before a minute is spent whether the profile can be written, and that nothing else is there."""
+    from .. import tune
+    from ..errors import ArgumentError
+
+    if path.exists() and path.stat().st_size > 0 and not tune.is_profile(path.read_bytes()):
+        raise ArgumentError(f"{path} is no machine profile, and is not overwritten; name another file")
     path.parent.mkdir(parents=True, exist_ok=True)
     if not os.access(path.parent, os.W_OK):
         raise PermissionError(13, os.strerror(13), str(path.parent))

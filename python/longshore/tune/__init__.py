@@ -2,7 +2,7 @@
 plans.
 
 >>> from longshore import tune
->>> profile = tune.coarse_profile()  # of no machine in particular; tune.calibrate() measures this one, in half a minute
+>>> profile = tune.coarse_profile()  # of no machine in particular; tune.calibrate() measures this one in a minute
 >>> profile.coarse
 True
 """
@@ -109,6 +109,15 @@ class MachineProfile:
             return cls.from_json(Path(path).read_bytes())
         except ArgumentError as error:
             raise ArgumentError(f"{path}: {error}") from None
+
+
+def is_profile(content: bytes) -> bool:
+    """Whether this is a machine profile, of whatever version."""
+    try:
+        facts = json.loads(content)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(facts, dict) and facts.get("format") == FORMAT
 
 
 def write_whole(target: Path, content: bytes) -> None:

@@ -8,7 +8,6 @@ Words are of 4, 8 or 16 bytes; strides and blocks count words.
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from .._core import AddressRelation, CopyTimer
+from ..stores.memory import available_bytes
 
 _STRIDES = (2, 3, 4, 8, 16, 72, 264, 1032, 4104)
 _ALIASED = (64, 256, 1024, 4096)  # that find few sets of a cache
@@ -26,7 +26,7 @@ _BLOCKS = (2, 4, 8, 16, 64, 256, 1024)
 _TRANSPOSED = (16, 64, 1024, 4096)
 _LINE, _COLD_BYTES, _STREAMED_BYTES = 64, 2 << 20, 3 << 20
 _QUICK_BYTES = 128 << 20  # of an array, though a third-level cache may hold it
-_NOISY = 0.25  # the middle half of what was measured is spread by more of its median
+NOISY = 0.25  # the middle half of what was measured is spread by more of its median
 
 
 @dataclass(frozen=True)
@@ -141,16 +141,17 @@ def _pattern(text: str) -> tuple[int, int]:
 
 def measure(threads: int, quick: bool, step: Callable[[float], None]) -> list[dict[str, Any]]:
     """An entry for each case in each situation. `step` is told which part of the work is done."""
-    memory = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    most = max(min(2 * cache_bytes().get("L3", 32 << 20) // threads, memory // (8 * threads)), 32 << 20)
-    most = min(most, _QUICK_BYTES) if quick else most
+    every = situations(threads)
+    largest = max(situation.working_bytes or _COLD_BYTES for situation in every)
+    most = min(2 * cache_bytes().get("L3", 32 << 20) // threads, (available_bytes() or 1 << 30) // (8 * threads))
+    most = max(min(most, _QUICK_BYTES) if quick else most, 2 * largest)
     timer, rounds = CopyTimer(threads, most), 1 if quick else 3
-    todo = [(situation, case) for situation in situations(threads) for case in cases(quick)]
+    todo = [(situation, case) for situation in every for case in cases(quick)]
     rates: dict[tuple[Situation, CopyCase], list[float]] = {each: [] for each in todo}
     for k in range(rounds):  # apart in time, so that a noisy while does not meet one entry alone
         for at, (situation, case) in enumerate(random.Random(k).sample(todo, len(todo))):
             touched = situation.working_bytes or _COLD_BYTES
-            made = relation(case, touched, most // 8)
+            made = relation(case, touched, max(most // 8, touched))
             seconds = timer.time(
                 made,
                 situation.at_once,
@@ -198,5 +199,5 @@ def entry(situation: Situation, case: CopyCase, rates: list[float]) -> dict[str,
         "megabytes_per_second": round(middle, 2),
         "megabytes_per_second_low": round(low, 2),
         "megabytes_per_second_high": round(high, 2),
-        "noisy": high - low > _NOISY * middle,
+        "noisy": high - low > NOISY * middle,
     }

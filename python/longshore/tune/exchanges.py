@@ -11,7 +11,7 @@ import numpy as np
 from .._api import empty, plan
 from .._core import BlockPlan, FloorPlan, Layout, Region
 from .._xarray import XArray
-from .copies import CopyCase, Situation, entry
+from .copies import NOISY, CopyCase, Situation, entry
 
 _SIZES = tuple(1 << k for k in (0, 6, 9, 12, 14, 16, 18, 20, 22, 24))
 _MANY, _PIECE = 256, 64  # transfers of so many bytes, to see what each takes
@@ -25,7 +25,6 @@ _WAYS: dict[str, dict[str, Any]] = {
     "messages": {"node": "messages", "exchange": "p2p"},
     "collective": {"node": "messages", "exchange": "alltoall"},
 }
-_NOISY = 0.25
 
 
 class Clock:
@@ -61,7 +60,7 @@ def median(samples: list[float]) -> float:
 
 def noisy(samples: list[float]) -> bool:
     """Whether the middle half is spread by more than a quarter of the median."""
-    return samples[-1 - len(samples) // 4] - samples[len(samples) // 4] > _NOISY * median(samples)
+    return samples[-1 - len(samples) // 4] - samples[len(samples) // 4] > NOISY * median(samples)
 
 
 Bound = tuple[Callable[[], object], list[np.ndarray]]  # a mover and its sources
