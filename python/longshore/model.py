@@ -193,9 +193,9 @@ def predict(
     >>> told.best.way, str(told.best.expression), told.best.messages, told.best.bytes
     ('direct', '1024[256]C1', 3, 1572864)
     """
-    from . import _arrays, tune
+    from . import _arrays
 
-    core = (tune.profile() if profile is None else profile).core
+    core = _given_or_own(profile).core
     job: dict[str, Any] = {
         "rank": None if rank is None else count(rank, "rank"),
         "threads": 0 if threads is None else count(threads, "threads") or len(os.sched_getaffinity(0)),
@@ -243,9 +243,7 @@ def predict_node(
     >>> told.bytes_out, told.messages_out, told.bytes_in, told.messages_in
     (614400, 308, 512000, 256)
     """
-    from . import tune
-
-    given = tune.profile() if profile is None else profile
+    given = _given_or_own(profile)
     if not isinstance(plan, _core.MotionPlan):
         raise ArgumentTypeError(f"a plan must be a MotionPlan, not {type(plan).__name__}")
     first, each = count(node, "node"), count(ranks_per_node, "ranks_per_node")
@@ -273,3 +271,14 @@ def predict_node(
 
 def _between_nodes(exchange: dict[str, Any]) -> bool:
     return exchange["way"] == "messages" and exchange["pair"] == "other node"
+
+
+def _given_or_own(profile: Any) -> MachineProfile:
+    """The profile that is given, or this machine's."""
+    from . import tune
+
+    if profile is None:
+        return tune.profile()
+    if not isinstance(profile, tune.MachineProfile):
+        raise ArgumentTypeError(f"profile must be a tune.MachineProfile, not {type(profile).__name__}")
+    return profile

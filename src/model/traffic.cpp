@@ -198,7 +198,10 @@ NodeVolume node_volume(const MotionPlan& plan, Index node, Index ranks_per_node)
                                          " ranks a node: there are nodes from 0 on, of one rank or more");
   const Index first = checked_mul(node, ranks_per_node);
   const Index last = std::min(checked_add(first, ranks_per_node), plan.world_size());
-  check_rank(first, plan.world_size());
+  if (first >= plan.world_size())
+    throw Error(ErrorKind::argument, "node " + std::to_string(node) + " begins with rank " + std::to_string(first) +
+                                         ", the ranks of this plan lie in [0, " + std::to_string(plan.world_size()) +
+                                         ")");
   NodeVolume found{node, 0, 0, 0, 0};
   auto elsewhere = [&](Index rank) { return rank < first || rank >= last; };
   auto add = [&](const Motion& motion, Index& bytes, Index& messages) {

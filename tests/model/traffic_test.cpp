@@ -88,7 +88,7 @@ TEST(NodeVolume, of_a_node_of_a_million_ranks_takes_as_long_as_its_own_ranks) {
 TEST(NodeVolume, of_no_node_is_an_error) {
   const MotionPlan plan(Layout::parse("(BLOCK) on 4", {8}), Layout::parse("(CYCLIC) on 4", {8}), 8);
   EXPECT_EQ(node_volume(plan, 1, 3).messages_in, 1);  // rank 3 alone, which gets from rank 1
-  expect_error(ErrorKind::argument, {"rank 6", "[0, 4)"}, [&] { node_volume(plan, 2, 3); });
+  expect_error(ErrorKind::argument, {"node 2", "rank 6", "[0, 4)"}, [&] { node_volume(plan, 2, 3); });
   expect_error(ErrorKind::argument, {"node -1"}, [&] { node_volume(plan, -1, 3); });
   expect_error(ErrorKind::argument, {"0 ranks a node"}, [&] { node_volume(plan, 0, 0); });
 }

@@ -235,3 +235,11 @@ def test_every_case_fits_arrays_of_twice_what_is_touched(quick):
     timer = CopyTimer(1, 2 * touched)
     for case in cases(quick):
         assert min(timer.time(relation(case, touched, touched), samples=1, seconds=0)) > 0
+
+
+@pytest.mark.parametrize("given", ("measured.json", COARSE.facts))
+def test_predictions_want_a_profile(given):
+    with pytest.raises(ls.ArgumentTypeError, match="profile must be a tune.MachineProfile, not"):
+        model.predict(PLAN, given)
+    with pytest.raises(ls.ArgumentTypeError, match="profile must be a tune.MachineProfile, not"):
+        model.predict_node(PLAN, 0, 2, given)
