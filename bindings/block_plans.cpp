@@ -1,8 +1,8 @@
 #include "longshore/plans/block_algebra.hpp"
 #include "longshore/plans/block_builders.hpp"
 
+#include "index_sets.hpp"
 #include "points.hpp"
-#include "relation_buffers.hpp"
 
 namespace longshore::python {
 
@@ -137,13 +137,6 @@ PointList to_points(const nb::object& values, const char* name, const FloorPlan&
 
 nb::object to_tuple_or_none(const Axes& axes) {
   return axes.empty() ? nb::none() : nb::object(to_tuple(std::vector<Index>(axes.begin(), axes.end())));
-}
-
-/// None where a motion has no lists.
-nb::object to_array(const PointList& points) {
-  if (points.empty()) return nb::none();
-  auto flat = python::to_array<1>(points.rows());
-  return points.dims() == 1 ? flat : nb::object(flat.attr("reshape")(-1, points.dims()));
 }
 
 }  // namespace

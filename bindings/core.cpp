@@ -23,6 +23,8 @@ NB_MODULE(_core, module) {
   bind_copy_transfer(module);
   bind_movers(module);
   bind_predict(module);
+  bind_strips(module);
+  bind_windows(module);
   bind_tune(module);
   bind_xarrays(module);
   bind_finegrain(module);

@@ -1,7 +1,5 @@
 #include "longshore/layouts/balance.hpp"
 
-#include <nanobind/ndarray.h>
-
 #include "points.hpp"
 
 namespace longshore::python {
@@ -44,13 +42,6 @@ FloorPlan from_any(const nb::object& given, const Map& owners) {
   const auto known = nb::module_::import_("longshore._arrays").attr("regions_or_bounds")(given);
   if (nb::try_cast(known, regions)) return {regions, owners};
   return from_bounds(nb::cast<Bounds>(known), owners);
-}
-
-template <class T>
-auto to_numpy(const T& values, std::initializer_list<std::size_t> shape) {
-  auto* copy = new std::vector<Index>(values.begin(), values.end());
-  nb::capsule owner(copy, [](void* p) noexcept { delete static_cast<std::vector<Index>*>(p); });
-  return nb::ndarray<nb::numpy, Index>(copy->data(), shape, owner);
 }
 
 }  // namespace

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "index_sets.hpp"
 #include "points.hpp"
-#include "relation_buffers.hpp"
 
 namespace longshore::python {
 
@@ -16,28 +16,6 @@ nb::tuple ranks_of(const Layout& layout) {
   std::vector<Index> ranks;
   for (Index p = 0; p < layout.processes(); ++p) ranks.push_back(layout.grid().world_rank(p));
   return to_tuple(ranks);
-}
-
-/// Of each dimension a slice, where its indices are evenly spaced, or an array: NumPy keeps the dimension in its place
-/// where only one index is an array. Where there are more, all are arrays that make an open mesh.
-nb::tuple indices_of(const Layout& layout, Index rank) {
-  const auto owned = layout.owned(rank);
-  const auto uneven = std::count_if(owned.begin(), owned.end(), [](const Runs& runs) { return !runs.affine(); });
-  nb::list indices;
-  for (std::size_t d = 0; d < owned.size(); ++d) {
-    const auto run = owned[d].affine();
-    if (uneven > 1) {
-      std::vector<Index> extents(owned.size(), 1);
-      extents[d] = -1;
-      indices.append(python::to_array<1>(owned[d].to_vector()).attr("reshape")(to_tuple(extents)));
-    } else if (!run) {
-      indices.append(python::to_array<1>(owned[d].to_vector()));
-    } else {
-      const Index stop = run->count == 0 ? run->first : run->last() + 1;
-      indices.append(run->step == 1 ? nb::slice(run->first, stop) : nb::slice(run->first, stop, run->step));
-    }
-  }
-  return nb::tuple(indices);
 }
 
 constexpr const char* indices_doc =
@@ -214,8 +192,9 @@ void bind_layouts(nb::module_& module) {
           "Per dimension, the global indices a rank owns as runs (first, length, count, step): `count` runs of "
           "`length` consecutive indices, `step` apart. A rank owns the product of its dimensions.",
           nb::sig("def owned(self, rank: int) -> list[list[tuple[int, int, int, int]]]"))
-      .def("indices", &indices_of, nb::arg("rank"), indices_doc,
-           nb::sig("def indices(self, rank: int) -> tuple[slice | numpy.typing.NDArray, ...]"))
+      .def(
+          "indices", [](const Layout& layout, Index rank) { return to_index(layout.owned(rank)); }, nb::arg("rank"),
+          indices_doc, nb::sig("def indices(self, rank: int) -> tuple[slice | numpy.typing.NDArray, ...]"))
       .def(
           "local_start",
           [](const Layout& l, Index rank, nb::object first) {

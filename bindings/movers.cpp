@@ -6,6 +6,7 @@
 
 #include <cstring>
 
+#include "index_sets.hpp"
 #include "parts.hpp"
 #include "points.hpp"
 #include "rooms.hpp"
@@ -73,6 +74,34 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   auto* memory = nb::inst_ptr<longshore::Memory>(nb::handle(self));
   return PyBuffer_FillInfo(view, self, memory->data(), Py_ssize_t(memory->bytes()), 0, flags);
 }
+
+/// The arrivals of a move that is under way. Python keeps the mover as long as this.
+struct ArrivalIterator {
+  Mover* mover;
+};
+
+constexpr const char* arrivals_doc =
+    R"(The pieces of the destinations here, one after the other, each as soon as the move has completed it: what one
+rank has brought, or this one to itself. A loop over them does with each what can be done, while the rest moves::
+
+    mover.start()
+    for arrival in mover.arrivals():
+        total += local[arrival.index].sum()
+
+Each piece comes once a move, in whatever order they are complete, and may then be read; the destinations are not to be
+written before the move is complete, and the sources neither. After the loop it is: wait() returns at once, and start()
+may begin the next. Whoever leaves the loop leaves the move under way, for wait(), test() or another loop, which begins
+with the next piece. Not collective: every rank sees its own pieces, and as for wait() others may have to make progress,
+too. The loop raises ArgumentError where no move has been started or another thread is in a call of this mover, and
+whatever wait() raises, which ends the move.
+
+How early pieces come depends on how they travel: what this process copies itself, within the process or from memory
+shared with another one, task by task, and on the threads engine with one thread motion by motion; what comes through a
+ring or in messages when all that its sender has for this process is there; what comes in a collective all at once. Of
+halos that go dimension by dimension one comes after the other. What meets in a point, as with `reduce`, comes together.
+With `proxy` and `checked` everything comes at the end.
+
+The first loop makes a list of the pieces that the mover keeps, some hundred bytes each; who never asks pays nothing.)";
 
 PyType_Slot memory_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)}, {0, nullptr}};
 
@@ -157,6 +186,72 @@ void bind_movers(nb::module_& module) {
           nb::arg("plan"), nb::arg("sources"), nb::arg("destinations"), nb::arg("update"), nb::arg("element"),
           nb::arg("visit").none(), nb::arg("phases").none(), nb::keep_alive<1, 2>());
 
+  nb::class_<Arrival>(module, "Arrival",
+                      "A piece of a destination that a move has completed: see `Mover.arrivals`. Between layouts it is "
+                      "all that one rank "
+                      "has for another; between blocks one motion's destination.")
+      .def_ro("field", &Arrival::field, "Which of the fields that were bound together; 0 where there is one.")
+      .def_ro("rank", &Arrival::source_rank, "Who it came from: a rank of the plan's source.")
+      .def_ro("destination_rank", &Arrival::destination_rank, "Whose it is: a rank of the plan's destination.")
+      .def_prop_ro(
+          "index",
+          [](const Arrival& arrival) {
+            return arrival.block >= 0 ? nb::object(nb::none()) : nb::object(to_index(arrival.local_indices));
+          },
+          "Between layouts what to index the destination rank's local array with, ``local[arrival.index]``: a slice or "
+          "an "
+          "array for each dimension, as `Layout.indices` has them; slices alone give a view. Between blocks None.",
+          nb::sig("def index(self) -> tuple[slice | numpy.typing.NDArray, ...] | None"))
+      .def_prop_ro(
+          "global_index",
+          [](const Arrival& arrival) {
+            return arrival.block >= 0 ? nb::object(nb::none()) : nb::object(to_index(arrival.global_indices));
+          },
+          "The same for the whole destination array.",
+          nb::sig("def global_index(self) -> tuple[slice | numpy.typing.NDArray, ...] | None"))
+      .def_prop_ro(
+          "block",
+          [](const Arrival& arrival) { return arrival.block >= 0 ? std::optional(arrival.block) : std::nullopt; },
+          "Between blocks which block of the destination; between layouts None.")
+      .def_prop_ro(
+          "region",
+          [](const Arrival& arrival) { return arrival.block >= 0 ? std::optional(arrival.region) : std::nullopt; },
+          "Between blocks the points that were written, ghost cells or not: ``u[arrival.block].on(arrival.region)``. "
+          "Between "
+          "layouts None.")
+      .def_prop_ro(
+          "points", [](const Arrival& arrival) { return to_array(arrival.points); },
+          "Which points of the region were written, in an array of shape (n,) or (n, dims), where the motion lists "
+          "them; "
+          "else "
+          "None: all.",
+          nb::sig("def points(self) -> numpy.typing.NDArray | None"))
+      .def("__repr__", [](const Arrival& arrival) {
+        std::string text = "<longshore.Arrival from rank " + std::to_string(arrival.source_rank);
+        if (arrival.block >= 0) {
+          text += ": block " + std::to_string(arrival.block) + " " + arrival.region.to_string();
+          if (!arrival.points.empty()) text += ", " + std::to_string(arrival.points.size()) + " points";
+        } else {
+          Index elements = 1;
+          for (const auto& runs : arrival.global_indices) elements *= runs.size();
+          text +=
+              " to rank " + std::to_string(arrival.destination_rank) + ": " + std::to_string(elements) + " elements";
+        }
+        return text + (arrival.field > 0 ? ", field " + std::to_string(arrival.field) : "") + ">";
+      });
+
+  nb::class_<ArrivalIterator>(module, "ArrivalIterator", "The arrivals of a move, one after the other.")
+      .def("__iter__", [](nb::object self) { return self; })
+      .def("__next__", [](ArrivalIterator& self) {
+        std::optional<Arrival> arrival;
+        {
+          nb::gil_scoped_release unlocked;
+          arrival = self.mover->next_arrival();
+        }
+        if (!arrival) throw nb::stop_iteration();
+        return std::move(*arrival);
+      });
+
   nb::class_<Mover>(
       module, "Mover",
       "A plan bound to memory and to an engine: start(), wait(), again and again. Collective where the engine is. "
@@ -173,6 +268,8 @@ void bind_movers(nb::module_& module) {
       .def("wait", &Mover::wait, nb::call_guard<nb::gil_scoped_release>(),
            "Completes the move that start() began; ArgumentError where none did. A rank that waits may need the others "
            "to test() or wait() too, for whatever mover.")
+      .def(
+          "arrivals", [](Mover& self) { return ArrivalIterator{&self}; }, nb::keep_alive<0, 1>(), arrivals_doc)
       .def("__call__", &Mover::move, nb::call_guard<nb::gil_scoped_release>(),
            "start() and wait() at once, which may be faster than one after the other.")
       .def_prop_ro(

@@ -11,8 +11,10 @@
 #include <nanobind/stl/vector.h>
 
 #include "errors.hpp"
+#include "longshore/engines/mpi_window.hpp"
 #include "mpi/datatypes.hpp"
 #include "mpi_rooms.hpp"
+#include "parts.hpp"
 #include "points.hpp"
 
 namespace longshore::python {
@@ -47,6 +49,13 @@ mpi::Exchange to_exchange(const std::string& name) {
   if (name == "neighborhood") return mpi::Exchange::neighborhood;
   if (name == "all_to_all") return mpi::Exchange::all_to_all;
   throw Error(ErrorKind::argument, "there is no exchange '" + name + "'");
+}
+
+mpi::Progress to_progress(const std::string& name) {
+  if (name == "auto") return mpi::Progress::automatic;
+  if (name == "calls") return mpi::Progress::calls;
+  if (name == "thread") return mpi::Progress::thread;
+  throw Error(ErrorKind::argument, "progress is '" + name + "'; it can be 'auto', 'calls' or 'thread'");
 }
 
 ErrorKind to_kind(const std::string& class_name) {
@@ -101,21 +110,23 @@ NB_MODULE(LONGSHORE_MPI_MODULE, module) {
       "bind",
       [](std::uint64_t comm, const std::vector<Field>& fields, const std::optional<std::string>& error_class,
          const std::string& message, Index max_mem, bool proxy, bool checked, const std::string& placement,
-         const std::string& node, bool aggregate, Index packet_bytes, bool preallocate, const std::string& exchange) {
+         const std::string& node, bool aggregate, Index packet_bytes, bool preallocate, const std::string& exchange,
+         std::tuple<double, double, double> expected, bool report) {
         std::optional<Error> failure;
         if (error_class) failure.emplace(to_kind(*error_class), message);
         mpi::Options options;
         options.max_mem = max_mem, options.proxy = proxy, options.checked = checked;
         options.placement = to_placement(placement), options.node = to_path(node), options.aggregate = aggregate;
         options.packet_bytes = packet_bytes, options.preallocate = preallocate,
-        options.exchange = to_exchange(exchange);
+        options.exchange = to_exchange(exchange), options.report = report;
+        std::tie(options.expected.direct, options.expected.ring, options.expected.messages) = expected;
         nb::gil_scoped_release unlocked;
         return mpi::bind(fields, mpi::CommHandle::from_bits(comm), options, failure ? &*failure : nullptr);
       },
       nb::arg("comm"), nb::arg("fields"), nb::arg("error_class").none(), nb::arg("message"), nb::arg("max_mem") = 0,
       nb::arg("proxy") = false, nb::arg("checked") = false, nb::arg("placement") = "direct", nb::arg("node") = "auto",
       nb::arg("aggregate") = true, nb::arg("packet_bytes") = 0, nb::arg("preallocate") = true,
-      nb::arg("exchange") = "automatic",
+      nb::arg("exchange") = "automatic", nb::arg("expected") = std::tuple(0.0, 0.0, 0.0), nb::arg("report") = false,
       "Collective: binds fields to the arrays of all processes. `error_class`, `message`: what is wrong here, already "
       "known; raised on every process.");
 
@@ -123,6 +134,22 @@ NB_MODULE(LONGSHORE_MPI_MODULE, module) {
       "postpone_bind", [](std::uint64_t comm) { mpi::postpone_bind(mpi::CommHandle::from_bits(comm)); },
       nb::arg("comm"), nb::call_guard<nb::gil_scoped_release>(),
       "Collective, in place of `bind`: this process has to ask the others something before. All get no mover.");
+
+  module.def(
+      "open_window",
+      [](std::uint64_t comm, Index pieces, Parts& mine, Index itemsize, const std::string& node,
+         const std::string& progress, const std::string& element, const std::optional<std::string>& error_class,
+         const std::string& message) {
+        std::optional<Error> failure;
+        if (error_class) failure.emplace(to_kind(*error_class), message);
+        const mpi::WindowOptions options{to_path(node), to_progress(progress), element};
+        nb::gil_scoped_release unlocked;
+        return mpi::open_window(mpi::CommHandle::from_bits(comm), pieces, std::move(mine.parts), itemsize, options,
+                                failure ? &*failure : nullptr);
+      },
+      nb::arg("comm"), nb::arg("pieces"), nb::arg("mine"), nb::arg("itemsize"), nb::arg("node"), nb::arg("progress"),
+      nb::arg("element"), nb::arg("error_class").none(), nb::arg("message"),
+      "Collective: lays open this process's arrays, which are among so many.");
 
   module.def(
       "make_grids",

@@ -1,6 +1,8 @@
 /// Points, shapes and what goes with them, as Python gives them and as it gets them.
 #pragma once
 
+#include <nanobind/ndarray.h>
+
 #include "lists.hpp"
 #include "longshore/layouts/floor_plan.hpp"
 #include "longshore/regions/axes.hpp"
@@ -60,6 +62,14 @@ inline Curve to_curve(const std::string& name) {
 }
 
 inline nb::tuple to_tuple(const Point& point) { return to_tuple(point.to_vector()); }
+
+/// Integers as an array of NumPy's, of this shape.
+template <class T>
+auto to_numpy(const T& values, std::initializer_list<std::size_t> shape) {
+  auto* copy = new std::vector<Index>(values.begin(), values.end());
+  nb::capsule owner(copy, [](void* p) noexcept { delete static_cast<std::vector<Index>*>(p); });
+  return nb::ndarray<nb::numpy, Index>(copy->data(), shape, owner);
+}
 
 inline nb::bytes to_bytes(const std::vector<std::byte>& bytes) {
   return nb::bytes(reinterpret_cast<const char*>(bytes.data()), bytes.size());

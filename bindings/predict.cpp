@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "engines/threads/tasks_mover.hpp"
+#include "longshore/model/placement.hpp"
 #include "points.hpp"
 #include "rooms.hpp"
 
@@ -140,6 +141,19 @@ void bind_predict(nb::module_& module) {
       "What leaves and enters one node of so many consecutive ranks: bytes_out, bytes_in, messages_out, messages_in. "
       "Raises ArgumentError where there is no such node.",
       nb::sig("def node_volume(plan: MotionPlan, node: int, ranks_per_node: int) -> dict[str, int]"));
+  module.def(
+      "placement_costs",
+      [](const MotionPlan& plan, const std::vector<Index>& ranks, const MachineProfile* profile, Index ranks_per_node) {
+        const auto costs =
+            profile ? placement_nanoseconds(plan, ranks, *profile, ranks_per_node) : placement_bytes(plan, ranks);
+        return to_numpy(costs, {std::size_t(plan.destination().processes()), ranks.size()});
+      },
+      nb::arg("plan"), nb::arg("ranks"), nb::arg("profile") = nb::none(), nb::arg("ranks_per_node") = 0,
+      "What is sent to each process of the destination were it on each of these ranks: bytes, or nanoseconds of "
+      "messages "
+      "with a profile.",
+      nb::sig("def placement_costs(plan: MotionPlan, ranks: Sequence[int], profile: MachineProfile | None = None, "
+              "ranks_per_node: int = 0) -> numpy.typing.NDArray"));
 }
 
 }  // namespace longshore::python

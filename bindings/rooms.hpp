@@ -29,6 +29,8 @@ void bind_predict(nb::module_& module);
 void bind_copy_transfer(nb::module_& module);
 void bind_movers(nb::module_& module);
 void bind_tune(nb::module_& module);
+void bind_strips(nb::module_& module);
+void bind_windows(nb::module_& module);
 void bind_finegrain(nb::module_& module);
 
 inline nb::tuple to_tuple(const std::vector<Index>& values) { return nb::tuple(nb::cast(values)); }

@@ -1,5 +1,6 @@
 #include "longshore/tune/copy_timing.hpp"
 
+#include "longshore/tune/strip_tuner.hpp"
 #include "rooms.hpp"
 
 namespace longshore::python {
@@ -44,6 +45,59 @@ void bind_tune(nb::module_& module) {
           "run then, the thread \"itself\" or \"another\" one writes what will be read. `streaming`: stores go past "
           "the caches. "
           "Raises ArgumentError where the relation does not fit the arrays. One call at a time.");
+
+  const auto pattern = nb::arg("pattern"), rows = nb::arg("rows"), row_bytes = nb::arg("row_bytes");
+  nb::class_<StripTuner>(
+      module, "StripTuner",
+      "Finds strip schedules by trying them, of loops that are run anyway. A loop is a pattern, what "
+      "tells it from others, and how many rows of how many bytes it goes over.")
+      .def(
+          "__init__",
+          [](StripTuner* self, const std::optional<LogGP>& overheads) {
+            if (overheads)
+              new (self) StripTuner(*overheads);
+            else
+              new (self) StripTuner();
+          },
+          nb::arg("overheads").none() = nb::none())
+      .def(
+          "schedule",
+          [](StripTuner& self, const std::string& p, Index n, Index b) {
+            return self.schedule({p, n, b});
+          },
+          pattern, rows, row_bytes, "What the next loop should take.")
+      .def(
+          "record",
+          [](StripTuner& self, const std::string& p, Index n, Index b, const StripSchedule& schedule, double seconds,
+             double communication) {
+            self.record({p, n, b}, schedule, seconds, communication);
+          },
+          pattern, rows, row_bytes, nb::arg("schedule"), nb::arg("seconds"), nb::arg("communication"),
+          "What a loop took, of which so much was spent in asking for strips and waiting for them.")
+      .def(
+          "settled",
+          [](const StripTuner& self, const std::string& p, Index n, Index b) {
+            return self.settled({p, n, b});
+          },
+          pattern, rows, row_bytes, "Whether there is nothing left to try.")
+      .def(
+          "choices",
+          [](const StripTuner& self) {
+            nb::list all;
+            for (const auto& [loop, schedule, seconds, vectorized] : self.choices())
+              all.append(nb::make_tuple(loop.pattern, loop.rows, loop.row_bytes, schedule, seconds, vectorized));
+            return all;
+          },
+          "(pattern, rows, row_bytes, schedule, seconds a row, those of `vectorized`) of all that is settled.",
+          nb::sig("def choices(self) -> list[tuple[str, int, int, StripSchedule, float, float]]"))
+      .def(
+          "remember",
+          [](StripTuner& self, const std::string& p, Index n, Index b, const StripSchedule& schedule, double seconds,
+             double vectorized) {
+            self.remember({{p, n, b}, schedule, seconds, vectorized});
+          },
+          pattern, rows, row_bytes, nb::arg("schedule"), nb::arg("seconds"), nb::arg("vectorized_seconds"),
+          "What `choices` gave.");
   module.def(
       "kernels_name", [] { return kernels().name; }, "The copy kernels that this processor has: \"avx512\".");
 }

@@ -13,7 +13,7 @@ if(NOT rapidcheck_FOUND)
 endif()
 
 # What is tested is optimised; the tests themselves need not be, and compile twice as fast.
-set(test_optimisation -O1)
+set(test_optimisation -Og)
 if(LONGSHORE_SANITIZE)
   set(test_optimisation -O0)
 endif()

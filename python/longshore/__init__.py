@@ -22,6 +22,7 @@ from ._api import (
 from ._bind import bind_together
 from ._cache import CachedRelation, CacheEntry, CacheStatistics, FlushUnit, RelationCache
 from ._core import (
+    Arrival,
     Assembler,
     BlockMotion,
     BlockPlan,
@@ -46,7 +47,11 @@ from ._core import (
 from ._core import version as __version__
 from ._directory import Directory, take
 from ._mpi import mpi_family
+from ._relabel import Relabelling, relabel
+from ._report import TimeReport
+from ._strips import Strip, strips
 from ._virtual_comm import VirtualComm
+from ._window import Handle, Section, Window
 from ._xarray import Grid, XArray
 from .errors import (
     ArgumentError,
@@ -58,6 +63,7 @@ from .errors import (
     LocalArrayError,
     LongshoreError,
     MemoryLimitError,
+    NotInstalledError,
     ShapeError,
     SizeOverflowError,
     StoreError,
@@ -71,6 +77,7 @@ __all__ = [
     "AddressRelation",
     "ArgumentError",
     "ArgumentTypeError",
+    "Arrival",
     "Assembler",
     "BlockMotion",
     "BlockPlan",
@@ -86,6 +93,7 @@ __all__ = [
     "FloorPlan",
     "FlushUnit",
     "Grid",
+    "Handle",
     "Layout",
     "LayoutError",
     "LocalArrayError",
@@ -94,17 +102,23 @@ __all__ = [
     "Motion",
     "MotionPlan",
     "Mover",
+    "NotInstalledError",
     "PutSender",
     "RankExplanation",
     "RankMap",
     "Region",
+    "Relabelling",
     "RelationCache",
     "RelationProgram",
+    "Section",
     "ShapeError",
     "SizeOverflowError",
     "StoreError",
+    "Strip",
+    "TimeReport",
     "TransportError",
     "VirtualComm",
+    "Window",
     "XArray",
     "__version__",
     "answer_get",
@@ -127,10 +141,12 @@ __all__ = [
     "receiver_half",
     "redistribute",
     "regions",
+    "relabel",
     "relation_of_views",
     "scatter",
     "sender_half",
     "stores",
+    "strips",
     "take",
     "to_mpi_datatype",
     "tune",

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _arrays, _bind, _core, _whole_blocks
+from . import _arrays, _bind, _core, _report, _whole_blocks
 from ._core import AddressRelation, Encoding, Layout, Motion, Mover, PutSender
 from ._mistakes import check
-from ._options import BindOptions, FieldOptions, MoverOptions, of_field_and_mover, takes
+from ._options import BindOptions, FieldOptions, OnceOptions, of_field_and_mover, takes
+from ._report import TimeReport
 from ._words import short
 from ._xarray import XArray
 from .errors import (
@@ -255,6 +256,7 @@ def redistribute(
     reduce: str | None = None,
     threads: int | None = None,
     max_mem: int | str | None = None,
+    report: bool | Callable[[TimeReport], Any] | None = None,
 ) -> Any:
     """Moves an array from one layout to another, once: plan, bind,
     start, wait. For repeated moves keep the Mover of `bind`.
@@ -263,6 +265,11 @@ def redistribute(
     (collective): this rank's local array (None where it owns nothing), and the result is this rank's new local array
     (None where it owns nothing). `out` receives the result instead of new memory. One of the layouts may be a text. The
     other arguments and the errors are MotionPlan.bind's.
+
+    `report`: tells what the move took beside what `model.predict` says that it takes on this machine's profile, a
+    `TimeReport` of the slowest rank. True: rank 0 prints it; else it is called with it. All ranks ask for one or none
+    does, which is a DisagreementError. Memory that is written for the first time, as a result without `out` is, takes
+    longer than predicted.
 
     >>> src, dst = Layout("(BLOCK, *) on 2", (4, 4)), Layout("(*, CYCLIC) on 2", (4, 4))
     >>> parts = scatter(np.arange(16).reshape(4, 4), src)
@@ -273,9 +280,12 @@ def redistribute(
            [13, 15]])
     """
     own: FieldOptions = {"alpha": alpha, "beta": beta, "conjugate": conjugate, "reduce": reduce}
-    ways: MoverOptions = {"threads": threads, "max_mem": max_mem}
+    asked = report is not None and report is not False
+    ways: OnceOptions = {"threads": threads, "max_mem": max_mem, "report": asked}
 
     def prepare(dtype: np.dtype, rank: int | None) -> tuple[MotionPlan, Any]:
+        if asked:
+            _report.check_kind(report)
         for name, value in (("beta", beta), ("reduce", reduce)):
             if value is not None and out is None:
                 raise ArgumentError(f"{name} needs out=: there is no old destination to keep a part of")
@@ -287,7 +297,8 @@ def redistribute(
 
     if comm is None:
         motion_plan, result = prepare(_dtype_of(source), None)
-        _bind.bind_plan(motion_plan, source, result, None, own, ways)()
+        mover = _bind.bind_plan(motion_plan, source, result, None, own, ways)
+        _report.move(mover, motion_plan, None, threads, report if asked else None)
         return result
 
     def local_dtype() -> np.dtype | None:
@@ -302,7 +313,8 @@ def redistribute(
         return motion_plan, source, result
 
     # A rank that owns nothing need not know the element type: the others tell it. What fails is told to all as well.
-    _bind.bind_when_made(local_dtype, sides, comm, own, ways)()
+    mover = _bind.bind_when_made(local_dtype, sides, comm, own, ways)
+    _report.move(mover, made[0][0], comm, threads, report if asked else None)
     return made[0][1]
 
 

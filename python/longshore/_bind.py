@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,12 +14,13 @@ from ._mistakes import count, flag, one_of
 from ._options import BlockBindOptions, BlockFieldOptions, MoverOptions, check_names, of_field_and_mover, takes
 from ._words import size_in_bytes
 from ._xarray import XArray
-from .errors import ArgumentError, ArgumentTypeError, DTypeError
+from .errors import ArgumentError, ArgumentTypeError, DTypeError, LongshoreError
 
 if TYPE_CHECKING:
     from ._options import Unpack
 
 _OF_MESSAGES = ("placement", "node", "aggregate", "packet_bytes", "preallocate", "exchange")
+_ASKED_FROM_BYTES = 8 << 20  # of both sides together
 _NODES = ("auto", "direct", "ring", "messages")
 _EXCHANGES = {"auto": "automatic", "p2p": "point_to_point", "neighborhood": "neighborhood", "alltoall": "all_to_all"}
 
@@ -185,6 +187,8 @@ def _bind(
         given = common()
         for name, value in messages.items():
             given[name] = _way(name, value)
+        if options.get("report"):
+            given["report"] = True
         if (described := specs(told)) is None:
             return None
         fields = []
@@ -193,12 +197,38 @@ def _bind(
             if (dtype := told[k] if told else _known_dtype(spec)) is None:
                 return None
             fields.append(_field(spec, comm.Get_rank(), given.get("placement") == "wrap", dtype))
+        by_default = given.get("node", "auto") == "auto" and given.get("placement") != "wrap"
+        if by_default and (seconds := _expected(described, comm.Get_rank())):
+            given["expected"] = seconds
         return fields, given
 
     def known() -> list[np.dtype | None]:
         return [_known_dtype(spec) for spec in specs(None) or ()]
 
     return _mpi.bind(comm, prepare, dtypes or known, None if dtypes else np.dtype(np.uint8))
+
+
+def _expected(specs: list[_Spec], rank: int) -> tuple[float, ...] | None:
+    """What each way takes within a node, in seconds, where this machine was calibrated and a rank's parts are so large
+    that asking the model costs next to nothing beside the move. Blocks go by rule: see docs/performance.md."""
+    for spec in specs:
+        if not isinstance(spec.plan, _core.MotionPlan) or rank >= spec.plan.world_size:
+            return None
+    parts = [(spec.plan, layout) for spec in specs for layout in (spec.plan.source, spec.plan.destination)]
+    if sum(layout.local_size(rank) * plan.dtype.itemsize for plan, layout in parts) < _ASKED_FROM_BYTES:
+        return None
+    from . import model, tune
+
+    try:
+        profile = tune.measured_profile()
+        if profile is None or not any(one["pair"] == "same node" for one in profile.facts["exchanges"]):
+            return None
+        costs = [model.predict(spec.plan, profile, rank=rank).ways for spec in specs]
+    except (OSError, LongshoreError) as error:
+        warnings.warn(f"ways are chosen without this machine's profile: {error}", stacklevel=8)
+        return None
+    told = [{cost.way: cost.seconds for cost in ways} for ways in costs]
+    return tuple(sum(ways.get(way, 0.0) for ways in told) for way in ("direct", "ring", "messages"))
 
 
 def _way(name: str, value: Any) -> Any:

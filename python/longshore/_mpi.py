@@ -234,6 +234,18 @@ def _told(mover: _core.Mover, comm: Any) -> _core.Mover:
     return mover
 
 
+def open_window(
+    comm: Any, pieces: int, arrays: dict[int, np.ndarray], dtype: np.dtype, node: str, progress: str, what: str
+) -> _core.OpenWindow:
+    """A window of so many arrays, of which these are here; `what` is compared. Collective."""
+    module, handle = _open(comm)
+    mine, *failure = _attempt(lambda: _core.Parts(arrays))
+    element = f"{dtype} {what}".strip()
+    return module.open_window(
+        handle, pieces, mine or _core.Parts({}), dtype.itemsize, node, progress, element, *failure
+    )
+
+
 def make_grids(blocks: _core.FloorPlan, comm: Any, itemsize: int, ghost: tuple[Any, ...], order: str) -> _core.Grids:
     """The storage of this rank's blocks, where other ranks of its node can reach it. Not collective."""
     module, handle = _open(comm)

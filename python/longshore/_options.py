@@ -49,6 +49,12 @@ class MoverOptions(TypedDict, total=False):
     exchange: str | None
 
 
+class OnceOptions(MoverOptions, total=False):
+    """Of a mover that moves once; `report`: whether all ranks will be asked what that took."""
+
+    report: bool
+
+
 class BindOptions(FieldOptions, MoverOptions, total=False):
     """Of one plan between layouts."""
 

@@ -11,6 +11,7 @@ __all__ = [
     "LocalArrayError",
     "LongshoreError",
     "MemoryLimitError",
+    "NotInstalledError",
     "ShapeError",
     "SizeOverflowError",
     "StoreError",
@@ -49,6 +50,10 @@ class LocalArrayError(LongshoreError, ValueError):
 
 class MemoryLimitError(LongshoreError, MemoryError):
     """A move that cannot be done within the memory allowed; nothing has been moved."""
+
+
+class NotInstalledError(LongshoreError, ImportError):
+    """What was asked for needs something that is not installed."""
 
 
 class SizeOverflowError(LongshoreError, OverflowError):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ._core import Distribution, Layout, Motion
 from ._costs import costs, print_costs
 from ._words import bytes_of, count_of
-from .errors import ArgumentError
+from .errors import ArgumentError, NotInstalledError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -58,6 +58,7 @@ def describe(plan: MotionPlan, rank: int | None = None) -> dict[str, Any]:
             _describe_rank(told, plan, rank)
         else:
             _describe_bounds(told, plan, rank, peers)
+    told["relabelling"] = _relabelling(plan) if told["view"] == "all" else None
     told["costs"] = None if told["view"] == "bounds" else costs(plan, told.get("rank"))
     return told
 
@@ -193,6 +194,19 @@ def _describe_all(told: dict[str, Any], plan: MotionPlan) -> None:
             "bytes": [[cells.get((r, c), 0) for c in columns] for r in rows],
         }
     told["access"] = _access(plan, sample)
+
+
+def _relabelling(plan: MotionPlan) -> dict[str, Any] | None:
+    """What the destination's processes would save on other ranks; None where it is nothing, or takes long to find."""
+    from . import _relabel
+
+    if max(plan.source.rank_count, plan.destination.rank_count) > MATRIX_RANKS:
+        return None
+    try:
+        found = _relabel.worthwhile(plan)
+    except NotInstalledError as error:
+        return {"missing": str(error)}
+    return None if found is None else {"message_bytes": found.bytes_after, "ranks": list(found.layout.ranks)}
 
 
 def _describe_rank(told: dict[str, Any], plan: MotionPlan, rank: int) -> None:
@@ -413,6 +427,7 @@ def _print_counts(console: Console, print_: Callable[..., None], told: dict[str,
             f"stays local      {bytes_of(told['local_bytes'])} of {bytes_of(told['moved_bytes'])}"
             + share(told["local_bytes"], told["moved_bytes"])
         )
+        _print_relabelling(print_, told)
         _print_largest(print_, told)
         _print_extra(print_, told)
         return
@@ -432,6 +447,17 @@ def _print_counts(console: Console, print_: Callable[..., None], told: dict[str,
         peers = ", ".join(f"{peer['destination']}: {bytes_of(peer['bytes'])}" for peer in told["peers"][:8])
         print_(f"goes to          {peers}" + (", …" if len(told["peers"]) > 8 else ""))
     _print_extra(print_, told)
+
+
+def _print_relabelling(print_: Callable[..., None], told: dict[str, Any]) -> None:
+    if (better := told["relabelling"]) is None:
+        return
+    if "missing" in better:
+        print_(f"other ranks      may be better; {better['missing']}")
+        return
+    ranks = ",".join(map(str, better["ranks"][:_MATRIX_SHOWN])) + ",…" * (len(better["ranks"]) > _MATRIX_SHOWN)
+    saved = bytes_of(told["message_bytes"] - better["message_bytes"])
+    print_(f"other ranks      save {saved} of messages: ranks=[{ranks}] for the destination, as relabel finds them")
 
 
 def share(part: int, whole: int) -> str:

@@ -24,25 +24,47 @@ struct Period {
 
 using Axis = std::vector<Period>;
 
-/// The axis as loops over blocks of `block` bytes, which are what is inside it.
-Axis compile_axis(const RelationAxis& axis, Index block) {
+/// Runs of one period are repeated by themselves as long as their lines are in the first-level cache.
+constexpr Index repeated_bytes = 8192;
+
+/// The axis as loops over blocks of `block` bytes, which are what is inside it. On the innermost one, elements that
+/// follow each other are longer blocks, so that a loop is left for the repetitions: a kernel's call for each of them
+/// would take longer than what it moves.
+Axis compile_axis(const RelationAxis& axis, Index block, bool innermost) {
   const Index ss = axis.source_stride, ds = axis.destination_stride;
+  const bool dense = innermost && ss == block && ds == block;
   Axis result;
   for (const auto& given : axis.runs.periods()) {
     Period period{{}, given.repeats, given.source_period * ss, given.destination_period * ds};
+    bool repeatable = period.repeats > 1;
     for (const auto& run : given.runs) {
-      period.runs.push_back({run.source * ss,
-                             run.destination * ds,
-                             {block, run.length, ss, ds, run.count, run.source_step * ss, run.destination_step * ds}});
+      const Index s1 = run.source_step * ss, d1 = run.destination_step * ds;
+      period.runs.push_back({run.source * ss, run.destination * ds,
+                             dense ? BlockLoops{block * run.length, run.count, s1, d1, 1, 0, 0}
+                                   : BlockLoops{block, run.length, ss, ds, run.count, s1, d1}});
       simplify(period.runs.back().loops);
+      repeatable &= period.runs.back().loops.n1 == 1;
     }
-    if (period.runs.size() == 1 && period.runs[0].loops.n1 == 1 && period.repeats > 1) {
-      auto& loops = period.runs[0].loops;
-      loops.n1 = period.repeats, loops.s1 = period.source_period, loops.d1 = period.destination_period;
-      simplify(loops);
-      period.repeats = 1;
+    const Index span = std::max(std::abs(period.source_period), std::abs(period.destination_period));
+    Index together = period.repeats;
+    if (period.runs.size() > 1)
+      together = innermost ? std::min(together, repeated_bytes / std::max<Index>(span, 1)) : 1;
+    if (!repeatable || together < 2) {
+      result.push_back(std::move(period));
+      continue;
     }
-    result.push_back(std::move(period));
+    const auto repeat = [&](Index n, Index times, Index first) {
+      Period one{period.runs, times, together * period.source_period, together * period.destination_period};
+      for (auto& [source, destination, loops] : one.runs) {
+        source += first * period.source_period, destination += first * period.destination_period;
+        loops.n1 = n, loops.s1 = period.source_period, loops.d1 = period.destination_period;
+        simplify(loops);
+      }
+      result.push_back(std::move(one));
+    };
+    const Index times = period.repeats / together, rest = period.repeats % together;
+    repeat(together, times, 0);
+    if (rest > 0) repeat(rest, 1, times * together);
   }
   return result;
 }
@@ -122,7 +144,7 @@ struct CopyProgram::Implementation {
       }
     }
     choose_leaf(order);
-    for (const auto& axis : order) axes.push_back(compile_axis(axis, block));
+    for (const auto& axis : order) axes.push_back(compile_axis(axis, block, &axis == &order.back()));
     if (leaf == Leaf::rows && axes.size() >= 2 && is_one_loop(axes.back())) leaf = Leaf::fused_rows;
     if (options.combine.is_copy()) find_only_call();
   }

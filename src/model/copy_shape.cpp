@@ -1,6 +1,8 @@
 #include "longshore/model/copy_shape.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <cstdlib>
 #include <variant>
 
@@ -8,11 +10,16 @@ namespace longshore {
 
 namespace {
 
-constexpr Index line_bytes = 64;
+constexpr Index line_bytes = 64, lines_in_reach = 2048;
 
 const Loop* first_loop(const AccessPattern& side) {
   const auto loop = std::find_if(side.loops.begin(), side.loops.end(), [](const Loop& l) { return l.count > 1; });
   return loop == side.loops.end() ? nullptr : &*loop;
+}
+
+Index innermost_stride(const AccessPattern& side) {
+  const Loop* loop = first_loop(side);
+  return loop ? std::abs(loop->stride) : 0;
 }
 
 /// The loop outside the innermost one that goes into the gaps of its stride, where single elements are visited: lines
@@ -28,12 +35,26 @@ const Loop* filling_loop(const AccessPattern& side, Index element_bytes) {
   return found && std::abs(found->stride) <= line_bytes ? found : nullptr;
 }
 
-ReferencePattern reference_pattern(const AccessPattern& side, Index run_bytes, Index word_bytes) {
-  const Loop* loop = first_loop(side);
-  if (!loop) return {};
-  const Index block = std::max<Index>(run_bytes / word_bytes, 1);
-  const Index stride = ceil_div(std::abs(loop->stride), word_bytes);
-  return stride > block && stride >= 2 ? ReferencePattern(stride, block) : ReferencePattern();
+/// Bytes of a line that are used before it leaves the caches: a run, or as many as a loop further out finds there which
+/// goes on within the lines of the innermost one.
+Index used_of_line(const AccessPattern& side) {
+  Index lines = 1;
+  const Loop* inner = first_loop(side);
+  for (const Loop& loop : side.loops) {
+    const Index stride = std::abs(loop.stride);
+    if (&loop > inner && loop.count > 1 && stride > 0 && 2 * stride <= std::abs(inner->stride) && stride < line_bytes)
+      return std::max(side.block_bytes, line_bytes * std::min(side.block_bytes, stride) / stride);
+    lines = std::min(lines * std::min(loop.count, lines_in_reach + 1), lines_in_reach + 1);
+    if (lines > lines_in_reach) break;
+  }
+  return side.block_bytes;
+}
+
+/// Runs and strides in words, rounded up: a run takes as long as the words that it needs.
+ReferencePattern reference_pattern(Index stride, Index run_bytes, Index word_bytes) {
+  if (stride <= run_bytes) return {};
+  const Index block = ceil_div(run_bytes, word_bytes);
+  return ReferencePattern(std::max(ceil_div(stride, word_bytes), block + 1), block);
 }
 
 /// What an innermost loop and one call of a kernel move, by the side with more loops.
@@ -63,15 +84,18 @@ CopyShape copy_shape(const LoopNest& nest) {
     (from ? shape.gap : shape.write_gap) = std::max<Index>(std::abs(filling.stride) / element, 1);
     (from ? shape.write_gap : shape.gap) = 0;
     // The other side's runs count where they are shorter than a line.
-    if (from || read.block_bytes < line_bytes) shape.read = reference_pattern(read, read.block_bytes, element);
-    if (to || write.block_bytes < line_bytes) shape.write = reference_pattern(write, write.block_bytes, element);
+    if (from || read.block_bytes < line_bytes)
+      shape.read = reference_pattern(innermost_stride(read), read.block_bytes, element);
+    if (to || write.block_bytes < line_bytes)
+      shape.write = reference_pattern(innermost_stride(write), write.block_bytes, element);
     shape.leaf_bytes = inner.count * filling.count * element;
     if (shape.leaf_bytes == nest.bytes()) shape.leaf_bytes = 0;
     return shape;
   }
-  if (run < 8) shape.word_bytes = std::max<Index>(element, 1);
-  shape.read = reference_pattern(read, read.block_bytes, shape.word_bytes);
-  shape.write = reference_pattern(write, write.block_bytes, shape.word_bytes);
+  if (run < 8) shape.word_bytes = Index(std::bit_ceil(std::uint64_t(std::max<Index>(run, 1))));
+  shape.run_bytes = run;
+  shape.read = reference_pattern(innermost_stride(read), used_of_line(read), shape.word_bytes);
+  shape.write = reference_pattern(innermost_stride(write), used_of_line(write), shape.word_bytes);
   count_loops(shape, nest, read, write);
   return shape;
 }

@@ -28,6 +28,47 @@ CopyLoops loops_of(const CopyShape& shape) {
   return pattern.strided() && aliased ? CopyLoops::aliased : CopyLoops::rows;
 }
 
+/// Rows whose elements lie apart become dense columns as dense columns come from rows whose elements lie apart: tiles
+/// of the first kind in the terms of the second.
+std::optional<CopyShape> seen_from_the_other_side(const CopyShape& shape) {
+  const ReferencePattern dense;
+  const bool reads = shape.write == dense;
+  if (shape.loops != CopyLoops::tiles || (!reads && shape.read != dense)) return {};
+  const Index gap = reads ? shape.gap : shape.write_gap;
+  if (gap <= 1) return {};
+  CopyShape turned = shape;
+  std::swap(turned.read, turned.write);
+  (reads ? turned.read : turned.write) = gap;
+  turned.gap = reads ? 0 : 1, turned.write_gap = reads ? 1 : 0;
+  return turned;
+}
+
+/// The same in the nearest blocks that the tables have, shorter and longer, and where between them it is; none where
+/// they have its blocks, or no longer ones.
+struct Around {
+  CopyShape shorter, longer;
+  double position;
+};
+std::optional<Around> blocks_around(const CopyShape& shape, const std::vector<const CopyRates*>& tables) {
+  const ReferencePattern& pattern = shape.read == ReferencePattern() ? shape.write : shape.read;
+  if (tables.empty() || !pattern.strided() || shape.loops != CopyLoops::rows) return {};
+  Index shorter = 0, longer = 0;
+  for (const auto& [transfer, rate] : tables[0]->table.transfers()) {
+    const auto& one = transfer.read == ReferencePattern() ? transfer.write : transfer.read;
+    if (!one.strided()) continue;
+    if (one.block <= pattern.block) shorter = std::max(shorter, one.block);
+    if (one.block >= pattern.block && (longer == 0 || one.block < longer)) longer = one.block;
+  }
+  if (shorter == 0 || longer == 0 || shorter == longer) return {};
+  const auto with = [&](Index block) {
+    CopyShape other = shape;
+    for (auto* side : {&other.read, &other.write})
+      if (*side != ReferencePattern()) *side = {std::max(side->stride, block + 1), block};
+    return other;
+  };
+  return Around{with(shorter), with(longer), double(pattern.block - shorter) / double(longer - shorter)};
+}
+
 }  // namespace
 
 double ExchangeTimes::seconds(Index bytes) const {
@@ -108,7 +149,7 @@ std::vector<const CopyRates*> MachineProfile::tables(Index word_bytes, CopyLoops
 
 /// Whether there is a figure for both patterns of a copy at once.
 bool MachineProfile::measured_together(const CopyShape& shape, const CopySituation& situation) const {
-  if (shape.read != shape.write || shape.loops == CopyLoops::tiles) return false;
+  if (shape.read != shape.write && shape.loops != CopyLoops::tiles) return false;
   if (shape.read == ReferencePattern::by_index && std::max(shape.gap, shape.write_gap) >= sparse_gap) return false;
   const auto found = tables(shape.word_bytes, loops_of(shape), situation);
   return !found.empty() && found[0]->table.find(shape.copy());
@@ -116,6 +157,8 @@ bool MachineProfile::measured_together(const CopyShape& shape, const CopySituati
 
 double MachineProfile::copy_rate(const CopyShape& shape, const CopySituation& situation) const {
   const ReferencePattern contiguous;
+  if (const auto turned = seen_from_the_other_side(shape); turned && measured_together(*turned, situation))
+    return copy_rate(*turned, situation);
   if (shape.read != contiguous && shape.write != contiguous && !measured_together(shape, situation)) {
     // As long as each pattern with a contiguous other side, and the contiguous copy that both contain once.
     const double from = 1 / copy_rate(shape.packing(), situation), to = 1 / copy_rate(shape.unpacking(), situation);
@@ -136,6 +179,13 @@ double MachineProfile::copy_rate(const CopyShape& shape, const CopySituation& si
   if (loops != CopyLoops::rows && (found.empty() || !found[0]->table.find(shape.copy()))) {
     loops = CopyLoops::rows;  // as if nothing was special about it
     found = tables(shape.word_bytes, loops, situation);
+  }
+  if (const auto around = blocks_around(shape, found)) {
+    // A block between two that were measured takes a time between theirs.
+    const auto& [shorter, longer, position] = *around;
+    const double low = copy_rate(shorter, situation), high = copy_rate(longer, situation);
+    const auto block = [](const CopyShape& of) { return double(std::max(of.read.block, of.write.block)); };
+    return block(shape) / ((1 - position) * block(shorter) / low + position * block(longer) / high);
   }
   const Index word = found[0]->word_bytes;
   auto rate = [&](const CopyRates& one) {
@@ -158,7 +208,9 @@ double MachineProfile::copy_rate(const CopyShape& shape, const CopySituation& si
     const double at = std::min(1.0, std::log(double(situation.working_bytes) / lower) / std::log(upper / lower));
     return 1 / ((1 - at) / rate(low) + at / rate(high));
   };
-  const double whole = between();
+  double whole = between();
+  if (shape.run_bytes > 0 && !shape.contiguous())
+    whole *= double(shape.run_bytes) / double(ceil_div(shape.run_bytes, shape.word_bytes) * shape.word_bytes);
   const Index gap = shape.read == contiguous ? shape.write_gap : shape.gap;
   if (loops != CopyLoops::tiles || gap <= 1) return whole;
   // Of each line a part is used only, as a stride of the gap uses it.

@@ -52,7 +52,8 @@ class Pricing {
     const bool direct = way == std::string_view("direct");
     if (!exchange || (leaves_ && way == std::string_view("collective"))) return {};
     auto cost = begin(way);
-    cost.seconds = exchange->seconds(1);
+    // Who exchanges with nobody waits for nobody.
+    cost.seconds = busy_ > 1 || leaves_ ? exchange->seconds(1) : profile_.calls().start;
     const CopySituation own = situation(false), another = situation(true);
     for (const auto& item : traffic_.local)
       cost.seconds += profile_.copy_seconds(item.shape, item.bytes, own) + double(item.transfers) * own_transfer();
@@ -200,7 +201,7 @@ Prediction predict(const Traffic& traffic, const MachineProfile& profile, const 
     if (auto cost = pricing.within_node(way)) found.ways.push_back(*std::move(cost));
   if (found.ways.empty())
     throw Error(ErrorKind::argument, "the profile of " + profile.machine() +
-                                         " says nothing of ways between processes; calibrate under mpiexec");
+                                         " says nothing of ways between processes; calibrate on a machine with MPI");
   std::stable_sort(found.ways.begin(), found.ways.end(),
                    [](const WayCost& a, const WayCost& b) { return a.seconds < b.seconds; });
   return found;

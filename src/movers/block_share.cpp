@@ -142,6 +142,9 @@ class BlockShare final : public Share {
     if (!resolved_->of_all) resolved_->motions.clear(), resolved_->names.clear();
   }
 
+  Incoming incoming(KeptPlans& plans) const override {
+    return {nullptr, plans.copy(plan_), field, holders_.processes, holders_.wrap, update_.is_reduction()};
+  }
   bool in_order() const override { return update_.is_reduction(); }
   Index eager_bytes() const override { return eager; }
 
@@ -480,14 +483,18 @@ class BlockShare final : public Share {
     copies.for_each_woven(motions, format(Side::source).order, [&](const KeptMotion& motion) {
       const auto [from, to] = seen(*transfers[motion.number]);
       source.data = from, destination.data = to;
-      if (!copies.is_whole(motion)) return tasks.add(copies.direct(motion, source, destination));
+      auto add = [&](Stretch stretch) {
+        stretch.motion = transfers[motion.number]->number;
+        tasks.add(std::move(stretch));
+      };
+      if (!copies.is_whole(motion)) return add(copies.direct(motion, source, destination));
       auto whole = [&](Side side, Index block, std::byte* data) {
         Grid grid = grid_of(side, block, holders_.of(blocks(side).owner(block)));
         grid.data = data;
         return grid;
       };
-      tasks.add(copies.direct(motion, whole(Side::source, motion.source, from),
-                              whole(Side::destination, motion.destination, to)));
+      add(copies.direct(motion, whole(Side::source, motion.source, from),
+                        whole(Side::destination, motion.destination, to)));
     });
     return tasks.take();
   }

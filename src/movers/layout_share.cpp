@@ -58,16 +58,16 @@ class LayoutShare final : public Share {
                       std::uint32_t(motions.size())});
       motions.push_back(motion);
     };
+    for (const auto& part : destinations_)  // first, so that their numbers are those of `incoming`
+      plan_.for_each_receive(part.rank, [&](const Motion& motion) {
+        const int peer = holders_.of(motion.source);
+        add(peer == me_ ? found.local : found.incoming, motion, peer);
+      });
     if (holders_.here.empty() ? holders_.processes > 1 || !holders_.wrap : holders_.checked)  // else nobody asks
       for (const auto& part : sources_)
         plan_.for_each_send(part.rank, [&](const Motion& motion) {
           if (const int peer = holders_.of(motion.destination); peer != me_) add(found.outgoing, motion, peer);
         });
-    for (const auto& part : destinations_)
-      plan_.for_each_receive(part.rank, [&](const Motion& motion) {
-        const int peer = holders_.of(motion.source);
-        add(peer == me_ ? found.local : found.incoming, motion, peer);
-      });
     auto key = [](const Transfer& t) { return std::tuple(t.peer, t.source, t.destination); };
     for (auto* list : {&found.outgoing, &found.incoming})
       std::stable_sort(list->begin(), list->end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
@@ -75,6 +75,9 @@ class LayoutShare final : public Share {
     transfers_ = std::make_shared<const Transfers>(std::move(found));
   }
   void forget() override { transfers_.reset(), motions_.reset(); }
+  Incoming incoming(KeptPlans& plans) const override {
+    return {plans.copy(plan_), nullptr, field, holders_.processes, holders_.wrap};
+  }
   Direction direction() const override { return preferred_direction(plan_); }
 
   void add_to(OverlapCheck& overlaps) const override {
@@ -120,7 +123,7 @@ class LayoutShare final : public Share {
       for (const Transfer* transfer : transfers) {
         const auto [source, destination] = seen(*transfer);
         Batches parts(task_bytes);
-        parts.add(stretch(reducing(*transfer), source, destination));
+        parts.add(stretch(reducing(*transfer), source, destination, transfer->number));
         for (auto& task : parts.take()) {
           if (transfer->peer != me_) task.peers.push_back(transfer->peer);
           tasks.push_back(std::move(task));
@@ -131,7 +134,7 @@ class LayoutShare final : public Share {
     std::vector<VisibleMotion> motions;
     for (const Transfer* transfer : transfers) {
       const auto [source, destination] = seen(*transfer);
-      motions.push_back({&(*motions_)[transfer->number], source, destination});
+      motions.push_back({&(*motions_)[transfer->number], source, destination, transfer->number});
     }
     tasks = copy_tasks(plan_, motions, direction, {update_.combine(), task_bytes});
     for (auto& task : tasks) {
@@ -173,10 +176,11 @@ class LayoutShare final : public Share {
   AddressRelation reducing(const Transfer& transfer) const {
     return AddressRelation(relation(transfer), update_.reduction());
   }
-  static Stretch stretch(const AddressRelation& relation, std::byte* source, std::byte* destination) {
+  static Stretch stretch(const AddressRelation& relation, std::byte* source, std::byte* destination,
+                         std::uint32_t number = 0) {
     auto program = std::make_shared<const RelationProgram>(relation);
     const Index n = program->elements();
-    return {std::move(program), 0, n, destination, source, false};
+    return {std::move(program), 0, n, destination, source, false, number};
   }
   CopyProgram::Options unpacking(const Transfer& transfer) const {
     const bool beyond = plan_.destination().local_size(transfer.destination) * element_bytes_ >= far_bytes;

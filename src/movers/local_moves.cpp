@@ -29,7 +29,9 @@ class TaskMaker {
     return layout.local_size(rank) * plan_.element_bytes() >= options_.far;
   }
 
-  void single(const Motion& motion, std::byte* destination, const std::byte* source) {
+  void single(const VisibleMotion& one) {
+    const auto& [given, source, destination, number] = one;
+    const Motion& motion = *given;
     const auto placed = relations_.place(motion);
     const auto how = program_options(motion.destination);
     pieces_.resize(std::max(pieces_.size(), 2 * relations_.shapes()));
@@ -37,29 +39,36 @@ class TaskMaker {
     if (pieces.empty()) pieces = cut(relations_.nest(placed.shape), how);
     for (const auto& piece : pieces)
       tasks_.push_back({CopyTask::Single{piece.program, destination + placed.destination + piece.first.destination,
-                                         source + placed.source + piece.first.source},
+                                         source + placed.source + piece.first.source, number},
                         {motion.source},
                         {motion.destination},
                         piece.bytes});
   }
 
-  void joint(const std::vector<Motion>& motions, Direction direction, std::byte* shared,
-             const std::vector<std::byte*>& members) {
+  void joint(const std::vector<const VisibleMotion*>& motions, Direction direction) {
     std::vector<LoopNest> relations;
     std::vector<Index> sources, destinations;
     Index bytes = 0;
-    for (const auto& motion : motions) {
-      relations.push_back(plan_.relation_by_dimension(motion));
+    for (const auto* one : motions) {
+      relations.push_back(plan_.relation_by_dimension(*one->motion));
       bytes += relations.back().bytes();
-      sources.push_back(motion.source), destinations.push_back(motion.destination);
+      sources.push_back(one->motion->source), destinations.push_back(one->motion->destination);
     }
     const bool pull = direction == Direction::pull;
     (pull ? destinations : sources).resize(1);
-    const auto how = program_options(motions[0].destination);
-    auto add = [&](std::vector<LoopNest> part, std::vector<std::byte*> pointers) {
+    std::byte* const shared = pull ? motions[0]->destination : motions[0]->source;
+    const auto how = program_options(motions[0]->motion->destination);
+    auto add = [&](std::vector<LoopNest> part, const std::vector<const VisibleMotion*>& members) {
+      std::vector<std::byte*> pointers;
+      auto numbers = std::make_unique<std::uint32_t[]>(members.size());
+      for (const auto* one : members) {
+        numbers[pointers.size()] = one->number;
+        pointers.push_back(pull ? one->source : one->destination);
+      }
       JointCopy copy(std::move(part), pull ? JointCopy::Shared::destination : JointCopy::Shared::source, how);
       const Index n = copy.bytes();
-      tasks_.push_back({CopyTask::Joint{std::move(copy), shared, std::move(pointers)}, sources, destinations, n});
+      tasks_.push_back({CopyTask::Joint{std::move(copy), shared, std::move(pointers), std::move(numbers)}, sources,
+                        destinations, n});
     };
 
     // Slice the longest axis outside the interleaved one; failing
@@ -72,13 +81,13 @@ class TaskMaker {
     for (std::size_t k = 1; k < interleaved; ++k)
       if (positions(k) > positions(axis)) axis = k;
     if (parts <= 1) {
-      add(std::move(relations), members);
+      add(std::move(relations), motions);
     } else if (positions(axis) >= parts) {
       const auto cuts = bounds(positions(axis), parts);
       for (std::size_t p = 0; p + 1 < cuts.size(); ++p) {
         std::vector<LoopNest> part;
         for (const auto& relation : relations) part.push_back(relation.restrict(axis, cuts[p], cuts[p + 1]));
-        add(std::move(part), members);
+        add(std::move(part), motions);
       }
     } else {
       auto seen = [&](const LoopNest& r) {
@@ -93,15 +102,15 @@ class TaskMaker {
       const auto cuts = bounds(last, parts);
       for (std::size_t p = 0; p + 1 < cuts.size(); ++p) {
         std::vector<LoopNest> part;
-        std::vector<std::byte*> pointers;
+        std::vector<const VisibleMotion*> members;
         for (std::size_t m = 0; m < relations.size(); ++m) {
           const auto runs = seen(relations[m]);
           const Index low = runs.position_of_destination(cuts[p]), high = runs.position_of_destination(cuts[p + 1]);
           if (low == high) continue;
           part.push_back(relations[m].restrict(interleaved, low, high));
-          pointers.push_back(members[m]);
+          members.push_back(motions[m]);
         }
-        if (!part.empty()) add(std::move(part), std::move(pointers));
+        if (!part.empty()) add(std::move(part), members);
       }
     }
   }
@@ -163,7 +172,7 @@ std::vector<CopyTask> copy_tasks(const MotionPlan& plan, const std::vector<Visib
     const auto& motion = *one.motion;
     const Index shared = pull ? motion.destination : motion.source;
     if (!joint || !maker.is_far(pull ? plan.destination() : plan.source(), shared)) {
-      maker.single(motion, one.destination, one.source);
+      maker.single(one);
       continue;
     }
     auto key = pull ? motion.source_coordinates : motion.destination_coordinates;
@@ -172,16 +181,10 @@ std::vector<CopyTask> copy_tasks(const MotionPlan& plan, const std::vector<Visib
     together[{shared, std::move(key)}].push_back(&one);
   }
   for (const auto& [key, members] : together) {
-    const auto& first = *members[0];
-    if (members.size() == 1) {
-      maker.single(*first.motion, first.destination, first.source);
-      continue;
-    }
-    std::vector<Motion> some;
-    std::vector<std::byte*> others;
-    for (const auto* one : members)
-      some.push_back(*one->motion), others.push_back(pull ? one->source : one->destination);
-    maker.joint(some, direction, pull ? first.destination : first.source, others);
+    if (members.size() == 1)
+      maker.single(*members[0]);
+    else
+      maker.joint(members, direction);
   }
   return tasks;
 }
@@ -208,14 +211,15 @@ struct Execute {
   void operator()(const CopyTask::Single& w) const { w.program->run(w.destination, w.source); }
   void operator()(const CopyTask::Joint& w) const { w.copy.run(w.shared, w.members); }
   void operator()(const CopyTask::Batch& w) const {
-    for (const auto& s : *w.stretches) {
-      std::byte* const destination = s.destination + w.destination_shift;
-      const std::byte* const source = s.source + w.source_shift;
-      if (s.first == 0 && s.last == s.program->elements())
-        s.program->run(destination, source);
-      else
-        s.program->run(s.first, s.last, destination, source);
-    }
+    for (const auto& stretch : *w.stretches) run(w, stretch);
+  }
+  static void run(const CopyTask::Batch& w, const CopyTask::Batch::Stretch& s) {
+    std::byte* const destination = s.destination + w.destination_shift;
+    const std::byte* const source = s.source + w.source_shift;
+    if (s.first == 0 && s.last == s.program->elements())
+      s.program->run(destination, source);
+    else
+      s.program->run(s.first, s.last, destination, source);
   }
 };
 
@@ -242,6 +246,26 @@ struct WorkspaceBytes {
 }  // namespace
 
 void CopyTask::run() const { std::visit(Execute{}, work); }
+
+std::size_t CopyTask::parts() const {
+  const auto* batch = std::get_if<Batch>(&work);
+  return batch ? batch->stretches->size() : 1;
+}
+
+void CopyTask::run(std::size_t part) const {
+  if (const auto* batch = std::get_if<Batch>(&work))
+    Execute::run(*batch, (*batch->stretches)[part]);
+  else
+    run();
+}
+
+std::span<const std::uint32_t> CopyTask::motions(std::size_t part) const {
+  if (const auto* batch = std::get_if<Batch>(&work)) return {&(*batch->stretches)[part].motion, 1};
+  if (const auto* single = std::get_if<Single>(&work)) return {&single->motion, 1};
+  const auto& joint = std::get<Joint>(work);
+  return {joint.motions.get(), joint.members.size()};
+}
+
 std::string CopyTask::describe() const { return std::visit(Describe{}, work); }
 Index CopyTask::workspace_bytes() const { return Index(sizeof(CopyTask)) + std::visit(WorkspaceBytes{}, work); }
 

@@ -59,9 +59,12 @@ Index moved_bytes(const Transfers& transfers) {
 Stages stages_of(const std::vector<Field>& fields, bool checked, bool bounded) {
   Stages stages(1);
   KnownPhases known;
+  Index number = 0;
   for (const auto& field : fields) {
     auto phases = field.share().phases(known, checked, bounded);
     if (phases.empty()) phases.push_back(field.shared());
+    for (const auto& share : phases) share->field = number;
+    ++number;
     if (stages.size() < phases.size()) stages.resize(phases.size());
     for (std::size_t k = 0; k < phases.size(); ++k) stages[k].push_back(std::move(phases[k]));
   }

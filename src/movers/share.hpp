@@ -15,6 +15,7 @@
 #include "longshore/core/facts.hpp"
 #include "longshore/movers/local_moves.hpp"
 #include "longshore/movers/mover.hpp"
+#include "movers/arrivals.hpp"
 #include "movers/overlap_check.hpp"
 
 namespace longshore {
@@ -112,6 +113,8 @@ class Share {
   virtual Facts facts() const = 0;
   Index element_bytes() const { return element_bytes_; }
   const Update& update() const { return update_; }
+  /// Which one it is of those that are bound together; known once they have been put into stages.
+  Index field = 0;
 
   /// The same in phases, a share each; none where it goes all at once. `bounded`: phases, each of which has buffers,
   /// are to be taken only where they have to. Throws `Error(argument)` where they have to and cannot. The same on all
@@ -143,6 +146,8 @@ class Share {
   /// Messages of up to so many bytes should find room in a ring all at once, so that start() has done with them.
   virtual Index eager_bytes() const { return 0; }
 
+  /// What comes here, of the motions that `transfers` lists as incoming and local.
+  virtual Incoming incoming(KeptPlans& plans) const = 0;
   virtual void add_to(OverlapCheck& overlaps) const = 0;  ///< the arrays here
   virtual std::vector<BoundMemory> memory() const = 0;
   virtual std::vector<StorageMemory> storage(Side side) const = 0;

@@ -31,8 +31,10 @@ TextOf everybodys(const Communicator& communicator, std::string text) {
 Values agree(const Communicator& communicator, const Submission& mine, const Values& values) {
   // The smallest and the largest of the digest's halves are equal where all agree; one reduction finds both.
   const auto high = Index(mine.digest >> 32), low = Index(mine.digest & 0xffffffffu);
-  std::array<Index, 8> all = {
-      mine.failure ? 0 : mine.postponed ? 1 : 2, high, -high, low, -low, values[0], values[1], values[2]};
+  const Index state = mine.failure ? 0 : mine.postponed ? 1 : 2;
+  constexpr std::size_t own = 5;
+  std::array<Index, own + std::tuple_size_v<Values>> all = {state, high, -high, low, -low};
+  std::copy(values.begin(), values.end(), all.begin() + own);
   find_smallest(communicator, Among::world, all);
   const Index ranks = communicator.size();
   if (!all[0])
@@ -43,7 +45,9 @@ Values agree(const Communicator& communicator, const Submission& mine, const Val
     facts.push_back({digest_fact, std::to_string(mine.digest)});
     throw_disagreement(ranks, everybodys(communicator, facts_text(facts)));
   }
-  return {all[5], all[6], all[7]};
+  Values agreed;
+  std::copy(all.begin() + own, all.end(), agreed.begin());
+  return agreed;
 }
 
 void agree(CommHandle comm, const Error* failure) {
@@ -59,8 +63,8 @@ std::vector<std::string> gather_words(CommHandle comm, const std::string& words,
   Digest digest;
   digest.mix(words);
   const auto number = Index(digest.value() >> 1);
-  const auto [least, most, known] = agree(*communicator, mine, {number, -number, !words.empty()});
-  if (known && least == -most) return {words};
+  const auto agreed = agree(*communicator, mine, {number, -number, !words.empty()});
+  if (agreed[2] && agreed[0] == -agreed[1]) return {words};
   return gather_texts(*communicator, words);
 }
 

@@ -26,7 +26,7 @@ struct Submission {
   void attempt(Work&& work);
 };
 
-using Values = std::array<Index, 3>;
+using Values = std::array<Index, 6>;
 
 /// What agree() throws on every rank where one has postponed what it was asked for, and none has failed.
 struct Postponed : Error {

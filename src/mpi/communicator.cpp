@@ -14,8 +14,10 @@ namespace {
 // MPI runs a delete callback with whatever was stored, also inside MPI_Finalize, where communicators cannot be freed
 // any more. An attribute of MPI_COMM_SELF goes first then and tells.
 bool finalising = false;
+std::mutex mpi_mutex;  // of threads for progress, of those who keep them out, and of who finalises MPI
 
 int note_finalise(MPI_Comm, int, void*, void*) {
+  const std::lock_guard lock(mpi_mutex);
   finalising = true;
   return MPI_SUCCESS;
 }
@@ -90,7 +92,7 @@ Communicator::Communicator(MPI_Comm comm) {
   int* bound = nullptr;
   int found = 0;
   check_mpi(MPI_Comm_get_attr(world_, MPI_TAG_UB, &bound, &found), "MPI_Comm_get_attr");
-  if (found && *bound > 0) tags_ = unsigned(*bound);
+  if (found && *bound > 1) tags_ = unsigned(*bound) - 1;
   learn_node();
   // Each process of the node has a few arrays that others use in turns.
   memory_ = std::make_unique<NodeMemory>(std::max<std::size_t>(64, 4 * node_ranks_.size()));
@@ -185,10 +187,45 @@ bool Communicator::help_others(const Flight& mine) {
   return helped;
 }
 
+void Communicator::give_up(Index mover, const std::set<int>& ranks) const {
+  if (world_ == MPI_COMM_NULL || !mpi_alive() || ranks.empty()) return;
+  const Index* const number = new Index(mover);  // which stays for good: MPI finishes the messages by itself
+  for (const int rank : ranks) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int code = MPI_Isend(number, sizeof *number, MPI_BYTE, rank, int(tags_), world_, &request);
+    if (code == MPI_SUCCESS) MPI_Request_free(&request);
+  }
+}
+
+bool Communicator::has_given_up(int rank, Index mover) {
+  if (world_ == MPI_COMM_NULL || !mpi_alive()) return false;
+  std::lock_guard lock(mutex_);
+  for (;;) {
+    int arrived = 0;
+    MPI_Message message = MPI_MESSAGE_NULL;
+    Index gone = 0;
+    check_mpi(MPI_Improbe(rank, int(tags_), world_, &arrived, &message, MPI_STATUS_IGNORE), "MPI_Improbe");
+    if (!arrived) return given_up_.contains({rank, mover});
+    check_mpi(MPI_Mrecv(&gone, sizeof gone, MPI_BYTE, &message, MPI_STATUS_IGNORE), "MPI_Mrecv");
+    given_up_.emplace(rank, gone);
+  }
+}
+
 void Communicator::poke() const {
   if (world_ == MPI_COMM_NULL || !mpi_alive()) return;
+  // For what nobody sends: where MPI finds something at once, such as a word of give_up() that nobody waits for, it
+  // does nothing else.
   int arrived = 0;
-  MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, world_, &arrived, MPI_STATUS_IGNORE);
+  MPI_Iprobe(MPI_ANY_SOURCE, int(tags_) + 1, world_, &arrived, MPI_STATUS_IGNORE);
+}
+
+std::unique_lock<std::mutex> turn_in_mpi() { return std::unique_lock(mpi_mutex); }
+
+bool Communicator::poke_unless_finalising() const {
+  const std::lock_guard lock(mpi_mutex);
+  if (!mpi_alive()) return false;
+  poke();
+  return true;
 }
 
 }  // namespace longshore::mpi

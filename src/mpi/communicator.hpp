@@ -4,7 +4,9 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "longshore/core/checked.hpp"
@@ -48,6 +50,12 @@ class Communicator {
   bool crowded() const { return crowded_; }
   /// A tag for one mover; the same on all ranks because binding is collective.
   int next_tag() { return int(movers_++ % tags_); }
+  /// A number for one mover, which no other one gets; the same on all ranks, as tags are.
+  Index next_number() { return ++numbers_; }
+  /// Sends these ranks the word that this one takes no more part in a mover's moves; nobody waits for it.
+  void give_up(Index mover, const std::set<int>& ranks) const;
+  /// Whether a rank's word has come that it takes no more part in a mover's moves.
+  bool has_given_up(int rank, Index mover);
   /// From start to completion of a move: its owner may wait for another one first, and others for it.
   void take_off(std::shared_ptr<Flight> flight);
   void land(const Flight& flight);
@@ -62,6 +70,11 @@ class Communicator {
   NodeBoard* board() const { return board_.get(); }
   /// Lets MPI make progress for everybody else's communication while we wait in shared memory.
   void poke() const;
+  /// The same from a thread that MPI_Finalize knows nothing of. False once that has been called or begun: MPI must not
+  /// be touched any more.
+  bool poke_unless_finalising() const;
+  /// Whoever calls MPI again and again until something has come counts himself here: a thread for progress rests then.
+  std::atomic<int>& callers() const { return callers_; }
   /// After the user freed the communicator (collectively) nothing of it can be used.
   void release();
 
@@ -77,10 +90,16 @@ class Communicator {
   std::mutex mutex_;  // of the following: several threads may have moves under way
   std::vector<std::shared_ptr<Flight>> flights_;
   std::atomic<int> flying_ = 0;
-  unsigned movers_ = 0, tags_ = 32768;
+  unsigned movers_ = 0, tags_ = 32766;  // of movers; of the last two one is give_up()'s, one is nobody's
+  Index numbers_ = 0;
+  std::set<std::pair<int, Index>> given_up_;  // ranks, and movers
   std::unique_ptr<NodeMemory> memory_;
   std::unique_ptr<NodeBoard> board_;
+  mutable std::atomic<int> callers_ = 0;
 };
+
+/// Keeps threads for progress out of MPI: libraries that allow calls from several threads are not all good at it.
+std::unique_lock<std::mutex> turn_in_mpi();
 
 /// Throws `Error(argument)` unless MPI is initialised and not finalised.
 void check_running();

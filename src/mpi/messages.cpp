@@ -80,12 +80,22 @@ class WholeMessages final : public Messages {
   }
 
   bool done() const override { return left_ == 0; }
+  std::vector<int> peers() const override {
+    std::vector<int> peers;
+    for (const auto* ends : {&in_, &out_})
+      for (const auto& end : *ends) peers.push_back(end.peer);
+    return peers;
+  }
   std::vector<int> awaited() const override {
     std::vector<int> peers;
     for (const auto* ends : {&in_, &out_})
       for (const auto& end : *ends)
         if (end.requests.active()) peers.push_back(end.peer);
     return peers;
+  }
+  void add_missing(std::set<int>& peers) const override {
+    for (const auto& end : in_)
+      if (end.requests.active()) peers.insert(end.peer);
   }
   Index staging_bytes() const override { return bytes_; }
   Index workspace_bytes() const override {
@@ -143,9 +153,17 @@ class PacketStream {
 
   void start() { message_ = 0, packet_ = 0, skip_empty(); }
   bool done() const { return message_ == messages_.size() && pending_ == 0; }
+  void add_peers(std::vector<int>& peers) const {
+    for (const auto& m : messages_) peers.push_back(m.peer);
+  }
   void add_awaited(std::vector<int>& peers) const {
     for (const auto& slot : slots_)
       if (slot.requests.active()) peers.push_back(messages_[slot.message].peer);
+  }
+  /// The peers of all messages that have not passed completely.
+  void add_missing(std::set<int>& peers) const {
+    std::size_t k = pending_ > 0 ? slots_[(posted_ - pending_) % slots_.size()].message : message_;
+    for (; k < messages_.size(); ++k) peers.insert(messages_[k].peer);
   }
   Index bytes() const { return slot_bytes_ * Index(slots_.size()); }
   Index workspace_bytes() const {
@@ -229,11 +247,17 @@ class PacketedMessages final : public Messages {
     return out_.advance(comm, tag_) || received;
   }
   bool done() const override { return in_.done() && out_.done(); }
+  std::vector<int> peers() const override {
+    std::vector<int> peers;
+    in_.add_peers(peers), out_.add_peers(peers);
+    return peers;
+  }
   std::vector<int> awaited() const override {
     std::vector<int> peers;
     in_.add_awaited(peers), out_.add_awaited(peers);
     return peers;
   }
+  void add_missing(std::set<int>& peers) const override { in_.add_missing(peers); }
   Index staging_bytes() const override { return in_.bytes() + out_.bytes(); }
   Index workspace_bytes() const override { return in_.workspace_bytes() + out_.workspace_bytes(); }
   bool abandon() override {

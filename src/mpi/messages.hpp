@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "copies/message.hpp"
@@ -30,8 +31,12 @@ class Messages {
   /// Bounded work: at most a few packets. True if anything was done.
   virtual bool advance() = 0;
   virtual bool done() const = 0;
-  /// The processes without which it does not get on.
+  /// The processes at the other ends, some of them twice.
+  virtual std::vector<int> peers() const = 0;
+  /// Those without which it does not get on.
   virtual std::vector<int> awaited() const = 0;
+  /// Adds those from whom something has yet to come.
+  virtual void add_missing(std::set<int>& peers) const = 0;
   virtual Index staging_bytes() const = 0;
   /// All that is held: buffers, and what packs and unpacks them.
   virtual Index workspace_bytes() const = 0;

@@ -53,9 +53,9 @@ Facts BlockPlan::facts(bool lists) const {
   add_blocks(facts, "destination", destination(), lists);
   facts.push_back({"motions by hand", std::to_string(everybodys_.motions)});
   if (lists && !rank_)  // else every rank has others
-    for (std::size_t k = 0; k < std::min<std::size_t>(by_hand_.size(), most_facts_of_a_list); ++k)
+    for (std::size_t k = 0; k < std::min<std::size_t>(by_hand().size(), most_facts_of_a_list); ++k)
       facts.push_back({"motions by hand", "number " + std::to_string(k) + ", " +
-                                              (reversed_ ? by_hand_[k].reverse() : by_hand_[k]).to_string()});
+                                              (reversed_ ? by_hand()[k].reverse() : by_hand()[k]).to_string()});
   return facts;
 }
 

@@ -1,6 +1,7 @@
 #include "longshore/plans/block_plan.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <numeric>
 
 #include "core/digest.hpp"
@@ -170,7 +171,15 @@ void BlockPlan::add_by_hand(BlockMotion motion) {
   if (motion.points() == 0) return;
   if (reversed_) motion = motion.reverse();
   everybodys_.add(motion, everybodys_.motions);
-  if (takes_part(motion)) by_hand_.push_back(std::move(motion));
+  if (!takes_part(motion)) return;
+  if (by_hand_.use_count() != 1) by_hand_ = std::make_shared<std::vector<BlockMotion>>(by_hand());
+  std::atomic_thread_fence(std::memory_order_acquire);  // whoever has let go of them has read them before
+  by_hand_->push_back(std::move(motion));
+}
+
+const std::vector<BlockMotion>& BlockPlan::by_hand() const {
+  static const std::vector<BlockMotion> none;
+  return by_hand_ ? *by_hand_ : none;
 }
 
 BlockPlan BlockPlan::of_rank(FloorPlan source, FloorPlan destination, Index rank, std::vector<BlockMotion> motions,
@@ -184,7 +193,7 @@ BlockPlan BlockPlan::of_rank(FloorPlan source, FloorPlan destination, Index rank
     if (!plan.takes_part(motion))
       throw Error(ErrorKind::argument, motion.to_string() + ": rank " + std::to_string(rank) + " takes no part in it");
   }
-  plan.by_hand_ = std::move(motions);
+  plan.by_hand_ = std::make_shared<std::vector<BlockMotion>>(std::move(motions));
   plan.everybodys_ = everybodys;
   return plan;
 }
@@ -194,7 +203,7 @@ void BlockPlan::for_each_shared(const Each& f) const {
 }
 
 void BlockPlan::for_each_by_hand(const Each& f) const {
-  for (const auto& motion : by_hand_) f(reversed_ ? motion.reverse() : motion);
+  for (const auto& motion : by_hand()) f(reversed_ ? motion.reverse() : motion);
 }
 
 void BlockPlan::for_each(const Each& f) const {
@@ -256,12 +265,12 @@ bool BlockPlan::operator==(const BlockPlan& other) const {
          halo() == other.halo() && swept() == other.swept() &&
          digest() == other.digest() &&  // of motions that are not here
          std::equal(
-             by_hand_.begin(), by_hand_.end(), other.by_hand_.begin(), other.by_hand_.end(),
+             by_hand().begin(), by_hand().end(), other.by_hand().begin(), other.by_hand().end(),
              [&](const auto& a, const auto& b) { return reversed_ == other.reversed_ ? a == b : a == b.reverse(); });
 }
 
 bool BlockPlan::never_races(bool endogenous, bool combining) const {
-  if (!neighbours_ || !by_hand_.empty()) return false;
+  if (!neighbours_ || !by_hand().empty()) return false;
   // A halo reads what blocks own and writes outside of that, or the other way round.
   if (endogenous && (kind_ != Kind::halo || !(source_ == destination_))) return false;
   // What arrives at a block are parts of images of sources, and they do not overlap where sources do not: those are
@@ -292,9 +301,9 @@ std::uint64_t BlockPlan::digest() const {
 
 Index BlockPlan::workspace_bytes() const {
   Index total = Index(sizeof *this + (axes_.capacity() + axes_back_.capacity()) * sizeof(std::size_t) +
-                      by_hand_.capacity() * sizeof(BlockMotion));
+                      by_hand().capacity() * sizeof(BlockMotion));
   if (neighbours_) total += neighbours_->workspace_bytes();
-  for (const auto& motion : by_hand_)
+  for (const auto& motion : by_hand())
     total += motion.source_points.workspace_bytes() + motion.destination_points.workspace_bytes();
   return total;
 }

@@ -59,15 +59,16 @@ std::vector<std::byte> BlockPlan::to_bytes() const {
 
   std::vector<Index> sources, destinations, listed;  // how many points a motion lists; 0: it has regions
   std::vector<Region> from, to;
-  for (const auto& motion : by_hand_) {
+  for (const auto& motion : by_hand()) {
     sources.push_back(motion.source), destinations.push_back(motion.destination);
     listed.push_back(motion.source_points.size());
     if (!motion.is_list()) from.push_back(motion.source_region), to.push_back(motion.destination_region);
   }
   out.integers(sources), out.integers(destinations), out.integers(listed);
   write_regions(out, source_.dims(), from), write_regions(out, destination_.dims(), to);
-  write_points(out, source_.dims(), by_hand_, [](const BlockMotion& motion) { return motion.source_points; });
-  write_points(out, destination_.dims(), by_hand_, [](const BlockMotion& motion) { return motion.destination_points; });
+  write_points(out, source_.dims(), by_hand(), [](const BlockMotion& motion) { return motion.source_points; });
+  write_points(out, destination_.dims(), by_hand(),
+               [](const BlockMotion& motion) { return motion.destination_points; });
   out.integers({everybodys_.motions, Index(everybodys_.digest), Index(everybodys_.digest_back)});
   return std::move(out).finish();
 }
@@ -122,7 +123,7 @@ BlockPlan BlockPlan::from_bytes(std::span<const std::byte> bytes, Index most_pai
         ++r;
       }
     }
-    if (plan.by_hand_.size() != sources.size())
+    if (plan.by_hand().size() != sources.size())
       in.refuse("has motions by hand that are empty, or of others than its rank");
     // What others have is taken at its word.
     const bool others = rank && everybodys.motions > plan.everybodys_.motions;

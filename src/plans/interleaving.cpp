@@ -9,6 +9,26 @@ constexpr Index joint_run_bytes = 2048;
 
 bool short_blocks(const Distribution& d, Index unit) { return !d.intervals() && d.block() < joint_run_bytes / unit; }
 
+/// Who moves what lies in short runs: the other side's owner, unless its own are shorter.
+struct ShortSides {
+  Direction direction;
+  bool in_turns;  ///< one rank after the other, not those jointly that share cache lines
+};
+
+std::optional<ShortSides> short_sides(const MotionPlan& plan) {
+  const auto where = interleaved_dimension(plan);
+  if (!where) return std::nullopt;
+  const auto& a = plan.source().dimensions()[plan.axes()[where->dimension]];
+  const auto& b = plan.destination().dimensions()[where->dimension];
+  const bool a_short = short_blocks(a, where->unit), b_short = short_blocks(b, where->unit);
+  if (!a_short && !b_short) return std::nullopt;
+  if (a_short && (!b_short || b.block() >= a.block())) return ShortSides{Direction::pull, false};
+  // From short blocks to shorter ones, ranks are gone through jointly where each block has one run, and a whole one,
+  // for each of them. Where it has more or parts, each rank's lines are gone through faster by themselves.
+  const bool one_run_each = a.block() % b.block() == 0 && a.block() <= b.block() * b.coordinates();
+  return ShortSides{Direction::push, a_short && !one_run_each};
+}
+
 }  // namespace
 
 std::optional<Interleaved> interleaved_dimension(const MotionPlan& plan) {
@@ -28,16 +48,13 @@ std::optional<Interleaved> interleaved_dimension(const MotionPlan& plan) {
 }
 
 std::optional<Direction> joint_direction(const MotionPlan& plan) {
-  const auto where = interleaved_dimension(plan);
-  if (!where) return std::nullopt;
-  const auto& a = plan.source().dimensions()[plan.axes()[where->dimension]];
-  const auto& b = plan.destination().dimensions()[where->dimension];
-  const bool a_short = short_blocks(a, where->unit), b_short = short_blocks(b, where->unit);
-  if (a_short && (!b_short || b.block() >= a.block())) return Direction::pull;
-  if (b_short) return Direction::push;
-  return std::nullopt;
+  const auto sides = short_sides(plan);
+  return sides && !sides->in_turns ? std::optional(sides->direction) : std::nullopt;
 }
 
-Direction preferred_direction(const MotionPlan& plan) { return joint_direction(plan).value_or(Direction::pull); }
+Direction preferred_direction(const MotionPlan& plan) {
+  const auto sides = short_sides(plan);
+  return sides ? sides->direction : Direction::pull;
+}
 
 }  // namespace longshore

@@ -124,8 +124,14 @@ AccessPattern LoopNest::source_pattern() const {
   for (std::size_t k = message.axes_.size(); k-- > 0;) {
     const auto& axis = message.axes_[k];
     if (axis.runs.empty()) continue;
-    const auto& period = axis.runs.periods()[0];
-    const auto& run = period.runs[0];
+    // Of several the one that most is in.
+    const auto& periods = axis.runs.periods();
+    const auto& period = *std::max_element(periods.begin(), periods.end(), [](const auto& a, const auto& b) {
+      return a.elements_per_period() * a.repeats < b.elements_per_period() * b.repeats;
+    });
+    const auto& run = *std::max_element(period.runs.begin(), period.runs.end(), [](const auto& a, const auto& b) {
+      return a.length * a.count < b.length * b.count;
+    });
     if (axis.runs.periods().size() > 1 || period.runs.size() > 1) pattern.regular = false;
     add(run.length, axis.source_stride);
     add(run.count, run.source_step * axis.source_stride);

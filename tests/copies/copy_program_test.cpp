@@ -37,6 +37,19 @@ TEST(CopyProgram, its_memory_follows_the_runs_not_the_elements) {
   EXPECT_LT(CopyProgram(LoopNest(8, {{few, 8, 8}})).workspace_bytes(), 1000);
 }
 
+TEST(CopyProgram, runs_of_a_period_that_comes_often_are_repeated_together_and_what_is_left_of_them) {
+  for (const Index repeats : {1, 2, 127, 128, 129, 5003}) {
+    const PairedRuns few({PairedPeriod{{PairedRun{0, 0, 0, 1, 2, 3, 1, 2}, PairedRun{7, 2, 5, 2}}, repeats, 10, 4, 8}});
+    const LoopNest nest(8, {{few, 8, 8}});
+    const std::size_t bytes = 8 * 8 * std::size_t(repeats);
+    std::vector<std::byte> source(bytes), copied(bytes), expected(bytes);
+    for (std::size_t k = 0; k < bytes; ++k) source[k] = std::byte(k * 7 + k / 251);
+    CopyProgram(nest).run(copied.data(), source.data());
+    nest.move_plain(expected.data(), source.data());
+    EXPECT_EQ(copied, expected) << repeats;
+  }
+}
+
 TEST(CopyProgram, says_when_it_streams) {
   CopyProgram::Options options;
   options.stores = Stores::streaming;

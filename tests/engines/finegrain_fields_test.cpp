@@ -85,7 +85,7 @@ TEST_F(FinegrainFields, of_layouts_and_blocks_do_what_threads_do) {
         options.checked = checked;
         options.placement = ranks < 5 ? Placement::wrap : Placement::direct;
         const auto twin = bind_threads(expected.everybodys());
-        Index moved = 0;
+        Index moved = 0, arrived = 0, arrivals = 0;
         finegrain::run(ranks,
                        [&](Rank& me) {
                          auto fields = mine.fields(me.rank(), ranks);
@@ -103,6 +103,7 @@ TEST_F(FinegrainFields, of_layouts_and_blocks_do_what_threads_do) {
                            mover->start();
                            while (round == 1 && !mover->test()) {
                            }
+                           while (round == 2 && mover->next_arrival()) ++arrived;
                            mover->wait();
                            me.barrier();
                            if (me.rank() == 0) mine.expect_same(expected);
@@ -110,6 +111,9 @@ TEST_F(FinegrainFields, of_layouts_and_blocks_do_what_threads_do) {
                        },
                        {seed});
         EXPECT_EQ(moved, twin->moved_bytes());
+        twin->start();
+        while (twin->next_arrival()) ++arrivals;
+        EXPECT_EQ(arrived, arrivals);
       }
 }
 

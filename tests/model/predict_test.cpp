@@ -64,6 +64,14 @@ TEST(Predict, direct_copies_what_comes_in) {
   EXPECT_EQ(cost.extra_bytes, 0);
 }
 
+TEST(Predict, who_exchanges_with_nobody_waits_for_nobody) {
+  Traffic alone;
+  alone.local = {{0, {}, 1, 1000}};
+  alone.touched_bytes = 1000;
+  for (const auto& one : predict(alone, machine()).ways)
+    EXPECT_DOUBLE_EQ(one.seconds, 1e-6 + 1000 * 1e-9 + 1e-7) << one.way;
+}
+
 TEST(Predict, rings_are_packed_into_and_unpacked_from) {
   const auto cost = way(predict(one_peer(), machine()), "ring");
   // An exchange of 1001 bytes, two transfers that come in, and 9 ns a byte that packing takes beyond copying.
@@ -146,7 +154,7 @@ TEST(Predict, of_several_ranks_the_slowest_counts) {
 TEST(Predict, says_what_it_rests_on) {
   EXPECT_FALSE(predict(one_peer(), machine()).coarse);
   EXPECT_TRUE(predict(one_peer(), profile_of({copies_at(rates)}, machine().exchanges(), true)).coarse);
-  expect_error(ErrorKind::argument, {"by hand", "calibrate under mpiexec"},
+  expect_error(ErrorKind::argument, {"by hand", "calibrate on a machine with MPI"},
                [] { predict(one_peer(), profile_of({copies_at(rates)})); });
 }
 

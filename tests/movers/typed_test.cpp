@@ -73,9 +73,10 @@ void moves_as_bytes_do(const Case& each) {
 
   auto moved = make_local_arrays<T>(to);
   redistribute(parts, from, moved, to, {}, each.axes);
-  for (std::size_t p = 0; p < moved.size(); ++p)
-    if (!moved[p].empty())
-      EXPECT_EQ(std::memcmp(moved[p].data(), destination.memory[p].data(), moved[p].size() * sizeof(T)), 0) << each.to;
+  for (std::size_t p = 0; p < moved.size(); ++p) {
+    if (moved[p].empty()) continue;
+    EXPECT_EQ(std::memcmp(moved[p].data(), destination.memory[p].data(), moved[p].size() * sizeof(T)), 0) << each.to;
+  }
 
   std::vector<std::span<const T>> spans(parts.begin(), parts.end());
   auto again = make_local_arrays<T>(to);

@@ -55,7 +55,7 @@ def mpi_examples(prefix, tmp_path_factory):
 
 
 @pytest.mark.skipif("mpich" not in families(), reason="no MPICH here")
-@pytest.mark.parametrize("example", ["redistribute_mpi", "virtual_comm", "ghosts_mpi"])
+@pytest.mark.parametrize("example", ["redistribute_mpi", "virtual_comm", "ghosts_mpi", "strips_mpi"])
 @pytest.mark.parametrize("ranks", [1, 4])
 def test_the_mpi_examples_run(mpi_examples, example, ranks):
     done = run_under(["mpiexec", "-n", ranks, mpi_examples / example], "mpich")

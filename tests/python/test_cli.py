@@ -182,6 +182,8 @@ def test_there_and_back(call):
     assert code == 0 and err == "" and "predicted  8,000 bytes" in out and "moved      8,000 bytes" in out
     assert sorted(os.listdir("shards")) == ["layout.json"] + [f"rank-0000{r}.npy" for r in range(4)]
     np.testing.assert_array_equal(np.load("shards/rank-00001.npy"), array[10:20])
+    code, out, _ = call("move", "shards", "reported.npy", "--report")
+    assert code == 0 and "  copies     " in out and "  files      reading " in out and "not predicted" in out
     code, out, _ = call("move", "shards", "other", "--to", "(CYCLIC(3), CYCLIC(4)) on 2x2", "--verify", "--json")
     told = json.loads(out)
     assert code == 0 and told["moved_bytes"] == told["predicted_bytes"] == 8000 and told["verified"]

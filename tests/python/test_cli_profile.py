@@ -3,8 +3,10 @@
 import json
 import os
 import stat
+import time
 
 import pytest
+from launch import families
 from longshore import model, tune
 from longshore.cli import run
 from longshore.tune.copies import CopyCase
@@ -35,10 +37,16 @@ def few_copies(monkeypatch):
 
 
 def test_calibrate_measures_this_machine(call, tmp_path):
-    code, out, err = call("calibrate", "--quick")
+    code, out, err = call("calibrate", "--quick", "--no-mpi")
     assert (code, err) == (0, "")
     path = tmp_path / "kept" / "machine.json"
-    for said in ("copies: ", "noisy", f"written to {path}", "next: longshore profile show\n", "mpiexec -n 2 longshore"):
+    for said in (
+        "copies: ",
+        "noisy",
+        f"written to {path}",
+        "next: longshore profile show\n",
+        "processes: none; longshore",
+    ):
         assert said in out
     profile = tune.profile()
     assert not profile.coarse and profile == tune.MachineProfile.load(path)
@@ -51,15 +59,74 @@ def test_calibrate_measures_this_machine(call, tmp_path):
 
 
 def test_calibrate_as_json_and_elsewhere(call, few_copies, tmp_path):
-    code, out, err = call("calibrate", "--quick", "-o", "mine.json", "--json")
+    code, out, err = call("calibrate", "--quick", "--no-mpi", "-o", "mine.json", "--json")
     assert (code, err) == (0, "")
     told, profile = json.loads(out), tune.MachineProfile.load("mine.json")
     assert told["file"] == "mine.json" and told["machine"] == profile.machine and told["ways"] == []
     assert told["copies"] == len(profile.facts["copies"]) and told["exchanges"] == 0
+    assert told["why_no_exchanges"] == "--no-mpi was given"
     assert told["noisy"] == sum(one["noisy"] for one in profile.facts["copies"])
     assert [file.name for file in tmp_path.iterdir()] == ["mine.json"]
-    code, out, _ = call("calibrate", "--quick", "-o", "mine.json")
-    assert code == 0 and "next: longshore profile show mine.json" in out
+
+
+@pytest.mark.skipif(not families(), reason="no mpiexec beside this Python")
+def test_calibrate_starts_two_processes(call, few_copies):
+    code, out, err = call("calibrate", "--quick")
+    assert (code, err) == (0, "") and "two processes were started" in out and "exchanges with other nodes: none" in out
+    facts = tune.profile().facts
+    assert [one["way"] for one in facts["exchanges"]] == ["direct", "ring", "messages", "collective"]
+    assert len(facts["loggp"]) == 1 and facts["mpi"] and len(facts["copies"]) > 3
+
+
+@pytest.fixture
+def calibrate_with(call, monkeypatch, tmp_path):
+    """Calibrates where mpiexec is what a shell script does, or is not there: why there are no exchanges."""
+    pytest.importorskip("mpi4py")
+    alone = tune.MachineProfile(tune.coarse_profile().facts | {"exchanges": [], "seconds": 1.0})
+    monkeypatch.setattr(tune, "calibrate", lambda *_, **__: alone)
+    folders = {name: tmp_path / name for name in ("beside", "path")}
+    for folder in folders.values():
+        folder.mkdir()
+    monkeypatch.setattr("sys.executable", str(folders["beside"] / "python"))
+    monkeypatch.setenv("PATH", f"{folders['path']}{os.pathsep}/usr/bin{os.pathsep}/bin")
+    monkeypatch.setattr("longshore.tune.launched.LIMIT_S", 1)
+
+    def calibrate_with(does, where="beside"):
+        mpiexec = folders[where] / "mpiexec"
+        if does is not None:
+            mpiexec.write_text(f"#!/bin/sh\n[ $1 = --version ] || {{ {does}; }}\n")
+            mpiexec.chmod(0o755)
+        code, out, err = call("calibrate", "--quick", "--json")
+        assert (code, err) == (0, "") and tune.profile().facts["exchanges"] == []
+        return json.loads(out)["why_no_exchanges"]
+
+    return calibrate_with
+
+
+@pytest.mark.parametrize("where", ["beside", "path"])
+def test_a_launcher_that_fails_or_hangs_is_told(calibrate_with, where, tmp_path):
+    mpiexec = tmp_path / where / "mpiexec"
+    assert f"{mpiexec} -n 2 ended with code 1: error: no slots" == calibrate_with(
+        "echo error: no slots; echo more; exit 1", where
+    )
+    assert f"{mpiexec} -n 2 ended with code 0" in calibrate_with("true", where)  # and has written nothing
+    begin = time.monotonic()
+    assert f"{mpiexec} took more than 1 s and was ended" == calibrate_with("sleep 97 & wait", where)
+    assert time.monotonic() - begin < 30
+
+
+def test_without_a_launcher_or_within_a_job_nothing_is_started(calibrate_with, monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert "no mpiexec in this environment" in calibrate_with(None)
+    monkeypatch.setenv("PMI_SIZE", "1")  # alone, but under a launcher
+    monkeypatch.setenv("PMI_RANK", "0")
+    assert "one of an MPI job" in calibrate_with(f"touch {tmp_path / 'started'}")
+    assert not (tmp_path / "started").exists()
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.delenv("PMI_SIZE")
+    monkeypatch.delenv("PMI_RANK")
+    assert "mpi4py is not installed" in calibrate_with(f"touch {tmp_path / 'started'}")
+    assert not (tmp_path / "started").exists()
 
 
 @pytest.mark.parametrize("words, code", [(["-o", "."], 2), (["-o", "file/x.json"], 4), (["--no-such"], 2), (["x"], 2)])
@@ -95,29 +162,27 @@ def test_show_as_json_is_the_profile(call, tmp_path):
     assert (code, err) == (0, "") and tune.MachineProfile.from_json(out) == tune.coarse_profile()
 
 
-@pytest.mark.parametrize("name, begins", [("a.png", b"\x89PNG"), ("a.svg", b"<?xml"), ("a.HTML", b"<!DOCTYPE html>")])
-def test_show_draws(call, tmp_path, name, begins):
+def test_show_draws(call, tmp_path):
     pytest.importorskip("matplotlib")
-    code, out, err = call("profile", "show", "--plot", name)
-    assert (code, err) == (0, "") and "strided loads" in out
-    drawn = (tmp_path / name).read_bytes()
-    assert drawn.startswith(begins) and [file.name for file in tmp_path.iterdir()] == [name]
-    if name != "a.png":
-        assert b"<svg" in drawn and b"</svg>" in drawn
-    if name == "a.svg":
-        assert call("profile", "show", "--plot", name)[0] == 0 and (tmp_path / name).read_bytes() == drawn
+    drawn = {}
+    for name, begins in (("a.png", b"\x89PNG"), ("a.svg", b"<?xml"), ("a.HTML", b"<!DOCTYPE html>")):
+        code, out, err = call("profile", "show", "--plot", name)
+        assert (code, err) == (0, "") and "strided loads" in out
+        drawn[name] = (tmp_path / name).read_bytes()
+        assert drawn[name].startswith(begins) and {file.name for file in tmp_path.iterdir()} == set(drawn)
+    svg = drawn["a.svg"]
+    assert svg[svg.index(b"<svg") :] in drawn["a.HTML"]  # one profile, one drawing
 
 
-def test_show_draws_what_there_is(call, few_copies, tmp_path):
+def test_show_draws_what_there_is(call, tmp_path):
     pytest.importorskip("matplotlib")
-    assert call("calibrate", "--quick", "-o", "few.json")[0] == 0
-    assert call("profile", "show", "few.json", "--plot", "few.svg")[0] == 0
-    facts = tune.MachineProfile.load("few.json").facts
-    facts["machine"] = "a $ & <b>"
-    facts["copies"] = [one for one in facts["copies"] if one["transfer"] == "1C1"]
-    tune.MachineProfile(facts).save("fewer.json")
-    assert call("profile", "show", "fewer.json", "--plot", "fewer.html")[0] == 0
-    assert "a $ &amp; &lt;b&gt;" in (tmp_path / "fewer.html").read_text()
+    facts = tune.coarse_profile().facts
+    facts |= {"coarse": False, "machine": "a $ & <b>", "exchanges": [], "loggp": []}
+    few = [one for one in facts["copies"] if one["transfer"] in ("1C1", "64C1", "1C64")]
+    for copies in (few, [one for one in few if one["transfer"] == "1C1"]):
+        tune.MachineProfile(facts | {"copies": copies}).save("few.json")
+        assert call("profile", "show", "few.json", "--plot", "few.html")[0] == 0
+        assert "a $ &amp; &lt;b&gt;" in (tmp_path / "few.html").read_text()
 
 
 def test_show_of_what_is_not_there(call, monkeypatch, tmp_path):
@@ -151,11 +216,13 @@ def test_predictions_use_it(call, tmp_path):
 def test_calibrate_overwrites_profiles_only(call, few_copies, tmp_path):
     mine = tmp_path / "mine.txt"
     mine.write_text("not to be lost")
-    code, _, err = call("calibrate", "--quick", "-o", mine)
+    code, _, err = call("calibrate", "--quick", "--no-mpi", "-o", mine)
     assert code == 2 and "mine.txt is no machine profile, and is not overwritten" in err
     assert mine.read_text() == "not to be lost"
     mine.write_text(json.dumps(tune.coarse_profile().facts | {"version": 0}))  # of another version it is ours, too
-    assert call("calibrate", "--quick", "-o", mine)[0] == 0 and not tune.MachineProfile.load(mine).coarse
+    code, out, _ = call("calibrate", "--quick", "--no-mpi", "-o", mine)
+    assert code == 0 and f"next: longshore profile show {mine}" in out
+    assert not tune.MachineProfile.load(mine).coarse
 
 
 def test_explain_says_what_cannot_be_predicted(call, tmp_path):
@@ -163,7 +230,7 @@ def test_explain_says_what_cannot_be_predicted(call, tmp_path):
     path = tmp_path / "kept" / "machine.json"
     tune.MachineProfile(tune.coarse_profile().facts | {"exchanges": []}).save(path)
     code, out, _ = call(*plan)  # as of a machine that was calibrated without mpiexec
-    assert code == 0 and "not predicted    the profile of" in out and "calibrate under mpiexec" in out
+    assert code == 0 and "not predicted    the profile of" in out and "calibrate on a machine with MPI" in out
     assert "in one process, on its threads" in out
     path.write_text("{}")
     code, out, _ = call(*plan)

@@ -209,7 +209,7 @@ def test_mistakes_are_named():
     facts = copy.deepcopy(COARSE.facts)
     facts["exchanges"] = []
     alone = MachineProfile(facts)
-    with pytest.raises(ls.ArgumentError, match="calibrate under mpiexec"):
+    with pytest.raises(ls.ArgumentError, match="calibrate on a machine with MPI"):
         model.predict(PLAN, alone)
     assert model.predict(PLAN, alone, threads=1).best.way == "threads"
     for ask in (lambda: model.predict(PLAN, alone, ranks_per_node=1), lambda: model.predict_node(PLAN, 0, 1, alone)):

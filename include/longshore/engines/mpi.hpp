@@ -25,6 +25,11 @@ using longshore::Placement;
 /// stages through a small shared ring, `messages` treats the peer as if it were on another node.
 enum class NodePath { automatic, direct, ring, messages };
 
+/// What a move is expected to take in each way between processes of one node, in seconds; 0: nobody knows.
+struct WaySeconds {
+  double direct = 0, ring = 0, messages = 0;
+};
+
 /// How the messages between processes of different nodes travel.
 enum class Exchange {
   automatic,       ///< all_to_all where every process has something for every other one, else point_to_point
@@ -33,10 +38,13 @@ enum class Exchange {
   all_to_all       ///< one collective among all
 };
 
-/// How plans are bound to MPI. All but `max_mem`, of which the smallest counts, and `proxy` must be the same on all
-/// ranks.
+/// How plans are bound to MPI. All but `max_mem`, of which the smallest counts, `expected` and `proxy` must be the same
+/// on all ranks.
 struct Options : MoveOptions {
   NodePath node = NodePath::automatic;
+  /// For `automatic`, where all processes are of one node: what is expected to be clearly faster is taken in place of
+  /// what goes by rule. Of each way the slowest rank counts.
+  WaySeconds expected{};
   std::string element{};  ///< what an element is ("<f8"), compared between the ranks; may be empty
   /// one message a peer; false: one a motion, contiguous ones from where they lie to where they belong
   bool aggregate = true;
@@ -44,6 +52,7 @@ struct Options : MoveOptions {
   Index packet_bytes = 0;
   bool preallocate = true;  ///< false: messages have buffers from start() to wait() only
   Exchange exchange = Exchange::automatic;
+  bool report = false;  ///< whether the caller will ask all processes what the move took; they compare it
 };
 
 /// Binds fields to the arrays of all processes. Collective over `comm`: every process must call it, with equal plans

@@ -23,6 +23,7 @@ struct CopyShape {
   /// On the read and on the written side: of lists, words for each listed one; of tiles, how many words further on
   /// the next elements lie on the side that runs across, 0 on the other one.
   Index gap = 1, write_gap = 1;
+  Index run_bytes = 0;  ///< that are moved one after the other, the last word of them not always full; 0: full words
   /// Bytes of an innermost loop, and of the two that one call of a kernel carries out; 0: of the whole.
   Index row_bytes = 0, leaf_bytes = 0;
 

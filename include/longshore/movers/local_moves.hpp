@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -26,11 +28,13 @@ struct CopyTask {
     std::shared_ptr<const CopyProgram> program;  ///< motions that are alike but for where they begin share it
     std::byte* destination;
     const std::byte* source;
+    std::uint32_t motion = 0;  ///< the number of the motion that it carries, or carries a part of
   };
   struct Joint {
     JointCopy copy;
     std::byte* shared;
     std::vector<std::byte*> members;
+    std::unique_ptr<const std::uint32_t[]> motions;  ///< a member each
   };
   /// Motions between blocks: stretches of relations, of which one
   /// may be cut into several tasks. They share their programs.
@@ -41,6 +45,7 @@ struct CopyTask {
       std::byte* destination;
       const std::byte* source;
       bool in_order = false;  ///< of one side, when the other is a message: the array's bytes are those of the message
+      std::uint32_t motion = 0;
     };
     std::shared_ptr<const std::vector<Stretch>> stretches;
     Index destination_shift = 0, source_shift = 0;  ///< bytes to other arrays, in which all lies alike
@@ -51,6 +56,11 @@ struct CopyTask {
   std::vector<int> peers{};  ///< other processes whose memory is read or written, each once
 
   void run() const;
+  /// The same a part at a time, in order: a batch has as many as stretches, all else is one.
+  std::size_t parts() const;
+  void run(std::size_t part) const;
+  /// The numbers of the motions that a part is of.
+  std::span<const std::uint32_t> motions(std::size_t part) const;
   std::string describe() const;
   Index workspace_bytes() const;
 };
@@ -68,6 +78,7 @@ struct CopyTaskOptions {
 struct VisibleMotion {
   const Motion* motion;
   std::byte *source, *destination;
+  std::uint32_t number = 0;  ///< that tasks have of it
 };
 
 /// The tasks that carry these motions. Joint copies are made where `direction` finds several parts sharing cache lines.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "longshore/layouts/xarray.hpp"
+#include "longshore/movers/arrival.hpp"
 #include "longshore/plans/block_plan.hpp"
 #include "longshore/plans/motion_plan.hpp"
 #include "longshore/relations/update.hpp"
@@ -62,6 +63,8 @@ struct MoveOptions {
   bool checked = false;
 };
 
+class Arrivals;
+struct Incoming;
 class Share;
 
 /// A plan, one process's arrays for it, and what is done where it writes. Several of them, of plans between layouts and
@@ -102,6 +105,18 @@ class Mover {
   /// Completes the move that start() began. Throws `Error(argument)` where none did. After another error the move is
   /// over, its destinations hold anything, and the mover may have to be bound anew.
   void wait();
+  /// The next piece of a destination here that the move which start() began has completed, and that may be read. Each
+  /// is handed over once a move, in whatever order they are complete; what is not asked for is there after wait().
+  /// Makes progress like test(), and if `blocking` waits until there is one. None: blocking, all have been handed over
+  /// and the move is complete, and wait() returns at once; otherwise there is none yet, or no other, which test()
+  /// tells.
+  ///
+  /// Pieces come as soon as engines can tell: on `threads` a task at a time, with one thread a motion at a time; on
+  /// `mpi` when all that goes the same way from a process is there, a task at a time where this process itself copies.
+  /// What meets in a point, as in reductions, comes together. With `proxy` and `checked` and on `finegrain` everything
+  /// comes at the end. Throws `Error(argument)` where no move was started, and what wait() throws. Not collective. The
+  /// first call finds out what the pieces are, some hundred bytes each, and the mover keeps that.
+  std::optional<Arrival> next_arrival(bool blocking = true);
   /// start() and wait() at once: where nothing is to be done meanwhile, engines go another and faster way.
   void move();
   /// Bytes this mover holds beyond the two arrays: programs, buffers, rings, what it shares with others.
@@ -126,6 +141,8 @@ class Mover {
     return other.memory_;
   }
   static void give_up_for(Mover& other, const Error& error) { other.give_up(error); }
+  /// Of plans that are kept for arrivals and that nobody else has: those of a halo's phases.
+  Index kept_plans_bytes() const;
   /// Somebody may read or write the arrays after this mover is gone: they are never let go.
   void keep_memory_for_good() { new std::vector<BoundMemory>(std::move(memory_)); }
 
@@ -139,12 +156,24 @@ class Mover {
   /// An array is not what it was: this mover will do no more, and those who wait for it should hear that.
   virtual void give_up(const Error&) {}
 
+  /// Somebody asks for arrivals. Engines that can tell what has arrived before all has say in how many units of work
+  /// the pieces come, and return true: then they tell which units are done since this move began, or since last asked,
+  /// and may take smaller steps.
+  virtual bool expect(Arrivals&) { return false; }
+  virtual void tell(Arrivals&) {}
+  virtual bool advance_one_unit() { return advance(); }
+
+  friend class Arrivals;
   class Turn;
   void make_ready();
   std::vector<BoundMemory> memory_;
   bool looks_ = true;  ///< at the memory, before each move
   State state_ = State::idle;
-  std::atomic<const char*> call_ = nullptr;  ///< that a thread is in
+  std::shared_ptr<const std::vector<Incoming>> incoming_;  ///< null: nobody is told
+  std::shared_ptr<Arrivals> arrivals_;                     ///< null: nobody has asked
+  int process_ = 0;
+  bool arrives_in_units_ = false, follows_ = false;  ///< this engine; this move
+  std::atomic<const char*> call_ = nullptr;          ///< that a thread is in
 };
 
 /// In which order points of regions of different shape are paired: that which is given, else the memory order of both

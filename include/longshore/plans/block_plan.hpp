@@ -161,6 +161,7 @@ class BlockPlan {
   void check_motion(const BlockMotion& motion) const;
   bool takes_part(const BlockMotion& motion) const;
   void add_by_hand(BlockMotion motion);
+  const std::vector<BlockMotion>& by_hand() const;
   template <class F>
   List<BlockMotion> in_order(F&& wanted) const;
   void check_rank(Index rank) const;
@@ -172,7 +173,8 @@ class BlockPlan {
   bool reversed_ = false;
   std::shared_ptr<const Neighbours> neighbours_;  ///< null: none share anything
   ByHand everybodys_;
-  std::vector<BlockMotion> by_hand_;  ///< this rank's
+  /// This rank's, null: none. Copies of a plan share them until motions are added to one of them.
+  std::shared_ptr<std::vector<BlockMotion>> by_hand_;
 };
 
 }  // namespace longshore

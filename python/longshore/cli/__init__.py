@@ -125,12 +125,10 @@ def run(arguments: list[str]) -> int:
 
 def judge(error: BaseException) -> tuple[int, str]:
     """The exit code of an error and its words."""
-    from .words import NotInstalledError
-
     text = str(error)
     if isinstance(error, errors.VerificationError):
         return FAILED, text
-    if isinstance(error, NotInstalledError):
+    if isinstance(error, errors.NotInstalledError):
         return NOT_INSTALLED, text
     if isinstance(error, errors.MemoryLimitError):
         return MEMORY, text

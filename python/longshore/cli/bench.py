@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from .words import NotInstalledError
+from ..errors import NotInstalledError
 
 
 class LabMissingError(NotInstalledError):

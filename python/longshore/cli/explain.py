@@ -27,6 +27,11 @@ from .words import Axes, ElementType, Shape
     help="Permute dimensions, as numpy.transpose does: destination dimension d is source dimension AXES[d].",
 )
 @click.option("--rank", type=click.IntRange(min=0), help="Tell it from this rank's view only.")
+@click.option(
+    "--relabel",
+    is_flag=True,
+    help="Put the destination's processes on those ranks that least has to be sent to.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Write JSON for programs.")
 def explain(
     shape: tuple[int, ...],
@@ -35,6 +40,7 @@ def explain(
     destination: str,
     axes: tuple[int, ...] | None,
     rank: int | None,
+    relabel: bool,
     as_json: bool,
 ) -> None:
     """Show what a redistribution will do: who sends how many bytes to whom, what stays where it is, and how each side's
@@ -44,6 +50,7 @@ def explain(
     longshore explain --shape 8192x8192 --from "(BLOCK, *) on 4" --to "(CYCLIC(64), CYCLIC(64)) on 2x2"
     """
     from .. import Layout, plan
+    from .._relabel import relabel as relabelled
     from ..explain import describe, print_to, render
     from ..stores.team import launched_rank
 
@@ -53,6 +60,8 @@ def explain(
         return  # under mpiexec one process is enough
     from_layout = Layout(source, shape)
     to_layout = Layout(destination, shape if axes is None else tuple(shape[a] for a in axes))
+    if relabel:
+        to_layout = relabelled(from_layout, to_layout, dtype, axes).layout
     made = plan(from_layout, to_layout, dtype, axes=axes)
     if as_json:
         json_module.dump({"dtype": str(dtype), **describe(made, rank=rank)}, sys.stdout)

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 @click.option("--verify", is_flag=True, help="Read both stores back and compare them before DST appears.")
 @click.option("--threads", type=click.IntRange(1, 1024), metavar="N", help="Threads to use.  [default: the processors]")
 @click.option("--force", is_flag=True, help="Replace DST, if it is a .npy file or a folder of shards.")
+@click.option("--report", is_flag=True, help="Tell what was predicted of the copies beside what they took.")
 @click.option("--json", "as_json", is_flag=True, help="Write the report as JSON for programs.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
 def move(
@@ -47,6 +48,7 @@ def move(
     verify: bool,
     threads: int | None,
     force: bool,
+    report: bool,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -71,7 +73,7 @@ def move(
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _stop)
     try:
-        report = moving.move(
+        told = moving.move(
             source,
             destination,
             layout,
@@ -80,6 +82,7 @@ def move(
             verify=verify,
             threads=threads,
             force=force,
+            report=report,
             team=team,
             watcher=watcher,
         )
@@ -91,18 +94,18 @@ def move(
             watcher.close()
     if not first:
         return
-    for name in report.removed_partials:
+    for name in told.removed_partials:
         print(f"longshore: removed {name}, which a killed run had left", file=sys.stderr)
     if as_json:
-        json_module.dump(report.as_dict(), sys.stdout)
+        json_module.dump(told.as_dict(), sys.stdout)
         print()
     elif not quiet:
-        print(tell(report))
+        print(tell(told))
 
 
 def tell(report: MoveReport) -> str:
     """A `MoveReport` in plain words."""
-    from .._words import bytes_of, count_of
+    from .._words import bytes_of, count_of, seconds_of
 
     shape = " x ".join(f"{n:,}" for n in report.shape)
     rate = f"{bytes_of(report.moved_bytes / report.seconds)}/s" if report.seconds > 0 else ""
@@ -122,6 +125,16 @@ def tell(report: MoveReport) -> str:
         f"  time       {report.seconds:.2f} s, {rate} ({report.sync_seconds:.2f} s of it until the disk had it all)",
         f"  memory     peak {bytes_of(report.peak_memory_bytes)} above idle, ceiling {bytes_of(report.max_mem_bytes)}",
     ]
+    if report.report is not None:
+        files = ", ".join(
+            f"{what} {seconds_of(seconds)}"
+            for what, seconds in (
+                ("reading", report.read_seconds),
+                ("writing", report.write_seconds),
+                ("until the disk had it", report.sync_seconds),
+            )
+        )
+        lines += [f"  copies     {report.report}", f"  files      {files}; not predicted"]
     if report.verified:
         lines.append(f"  verified   read back and equal, {report.verify_seconds:.2f} s")
     return "\n".join(lines)

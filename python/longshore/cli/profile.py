@@ -7,11 +7,14 @@ import json as json_module
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from .words import NotInstalledError
+from ..errors import NotInstalledError
+
+if TYPE_CHECKING:
+    from ..tune import MachineProfile
 
 
 @click.command(short_help="Measure this machine, so that predictions hold for it.")
@@ -23,15 +26,17 @@ from .words import NotInstalledError
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write the profile here.  [default: where this machine's is looked for]",
 )
+@click.option("--no-mpi", is_flag=True, help="Start no mpiexec: leave out what two processes take.")
 @click.option("--json", "as_json", is_flag=True, help="Write JSON for programs.")
-def calibrate(quick: bool, output: Path | None, as_json: bool) -> None:
-    """Measure what this machine takes to move data, well under a minute: copies in every pattern, in each cache and in
-    memory, with one thread and with all at once. Under mpiexec also what two processes take that exchange data, of one
-    node and of two, in every way there is. Nothing else should run meanwhile.
+def calibrate(quick: bool, output: Path | None, no_mpi: bool, as_json: bool) -> None:
+    """Measure what this machine takes to move data, in about a minute: copies in every pattern, in each cache and in
+    memory, with one thread and with all at once; then, in a job of two processes that it starts itself, what they take
+    to exchange data in every way there is. Under mpiexec the processes that there are measure that, of one node and of
+    two. Nothing else should run meanwhile.
 
     \b
     longshore calibrate
-    mpiexec -n 2 longshore calibrate
+    mpiexec -n 4 longshore calibrate    # on two nodes
 
     The profile, a file of JSON, appears whole or not at all. Predictions use it from then on.
     """
@@ -39,12 +44,14 @@ def calibrate(quick: bool, output: Path | None, as_json: bool) -> None:
     from ..stores.team import find_team
     from ..tune.report import summary
 
-    team = find_team()
+    team, why = find_team(), ""
     path = output or tune.profile_path()
     bar = _Bar() if team.rank == 0 and sys.stderr.isatty() else None
     team.first(lambda: _check_writable(path))
     try:
         profile = tune.calibrate(team.comm, quick=quick, progress=bar)
+        if team.size == 1:
+            profile, why = (profile, "--no-mpi was given") if no_mpi else _with_exchanges(profile, quick, bar)
     finally:
         if bar is not None:
             bar.close()
@@ -62,12 +69,15 @@ def calibrate(quick: bool, output: Path | None, as_json: bool) -> None:
             "exchanges": len(samples),
             "noisy": sum(one["noisy"] for one in (*facts["copies"], *samples)),
             "ways": [{"way": one["way"], "pair": one["pair"]} for one in facts["exchanges"]],
+            "why_no_exchanges": why,
         }
         json_module.dump(told, sys.stdout)
         print()
         return
     for line in summary(profile):
         click.echo(line)
+    if team.size == 1:
+        click.echo(f"no two processes were started: {why}" if why else "two processes were started for the exchanges")
     if samples and all(one["pair"] == "same node" for one in facts["exchanges"]):
         click.echo("exchanges with other nodes: none, for all processes are of one node")
     click.echo(f"written to {path}")
@@ -111,6 +121,19 @@ def show(file: Path | None, as_json: bool, plot: Path | None) -> None:
     if plot is not None:
         tune.write_whole(plot, draw(shown, plot))
     click.echo(shown.to_json() if as_json else render(shown), nl=False)
+
+
+def _with_exchanges(profile: MachineProfile, quick: bool, bar: _Bar | None) -> tuple[MachineProfile, str]:
+    """With what two processes take that are started for it, or as it is and why they could not be started."""
+    from ..errors import TransportError
+    from ..tune.launched import add_exchanges
+
+    if bar is not None:
+        bar("exchanges of two processes, under mpiexec", 0.0)
+    try:
+        return add_exchanges(profile, quick), ""
+    except TransportError as error:
+        return profile, str(error)
 
 
 def _check_writable(path: Path) -> None:

@@ -10,11 +10,7 @@ import click
 import numpy as np
 
 from .._words import size_in_bytes
-from ..errors import ArgumentError, LongshoreError
-
-
-class NotInstalledError(LongshoreError):
-    """What was asked for needs something that is not installed."""
+from ..errors import ArgumentError
 
 
 class Shape(click.ParamType):

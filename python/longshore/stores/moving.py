@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import _core
+from .. import _core, _report
 from .._api import plan
 from .._core import Layout
 from .._mistakes import check, flag
+from .._report import TimeReport
 from .._words import size_in_bytes
 from ..errors import ArgumentError, DTypeError, MemoryLimitError, VerificationError
 from . import memory
@@ -65,10 +66,15 @@ class MoveReport:
     max_mem_bytes: int = 0
     peak_memory_bytes: int = 0
     removed_partials: list[str] = field(default_factory=list)
+    #: with `report`: what the copies from layout to layout took, all windows together, beside what was predicted
+    report: TimeReport | None = None
+    read_seconds: float = 0.0
+    write_seconds: float = 0.0
 
     def as_dict(self) -> dict[str, Any]:
         """The fields, as JSON can hold them."""
-        return {key: list(value) if isinstance(value, tuple) else value for key, value in self.__dict__.items()}
+        told = {key: list(value) if isinstance(value, tuple) else value for key, value in self.__dict__.items()}
+        return {**told, "report": self.report and self.report.as_dict()}
 
 
 class Watcher:
@@ -94,6 +100,7 @@ def move(
     verify: bool = False,
     threads: int | None = None,
     force: bool = False,
+    report: bool = False,
     comm: Any = None,
     team: Team | None = None,
     watcher: Watcher | None = None,
@@ -105,6 +112,8 @@ def move(
     or its text. `axes` permutes the dimensions as `numpy.transpose` does. `max_mem`: bytes (or "256MiB") that this
     process may take for it. `verify`: reads both back and compares them before the destination appears. `threads`: None
     is as many as the process may use. `force` replaces a file, or a folder of shards in which there is nothing else.
+    `report`: tells beside what was measured what `model.predict` says of the copies from layout to layout, window by
+    window; what the files take is measured, not predicted.
 
     With an mpi4py communicator the call is collective and all ranks share the work. Without one this process does it
     alone. Of a job of several processes that is refused: they would all do the same move, and a move that takes the job
@@ -134,7 +143,7 @@ def move(
         check("threads", threads, "int | None")
         if threads is not None and threads < 1:
             raise ArgumentError(f"threads is {threads}; it must be at least 1")
-        for name, value in (("verify", verify), ("force", force)):
+        for name, value in (("verify", verify), ("force", force), ("report", report)):
             flag(value, name)
         ceiling = memory.default_ceiling(team.size) if max_mem is None else size_in_bytes(max_mem)
         return file_name(source), file_name(destination), ceiling, threads or _threads(team)
@@ -142,22 +151,24 @@ def move(
     source, destination, ceiling, threads_here = team.together(prepare)
     # Machines, and what a process may have of one, may differ: all plan for the least memory and the most threads.
     ceiling, threads_here = -team.max(-ceiling), team.max(threads_here)
-    team.same(f"moving {source} to {destination} ({to=}, {axes=}, {max_mem=}, {verify=}, {threads=}, {force=})")
+    team.same(
+        f"moving {source} to {destination} ({to=}, {axes=}, {max_mem=}, {verify=}, {threads=}, {force=}, {report=})"
+    )
     job = _Job(source, destination, to, axes, ceiling, threads_here, force, team)
-    report = job.report
+    told = job.report
     with job.publication:
-        report.removed_partials = team.broadcast(job.publication.stale_removed)
-        watcher.begin(report)
+        told.removed_partials = team.broadcast(job.publication.stale_removed)
+        watcher.begin(told)
         job.create()
-        job.carry(watcher, verify)
+        job.carry(watcher, verify, report)
         if verify:
             started = time.perf_counter()
             job.verify(watcher)
-            report.verified, report.verify_seconds = True, time.perf_counter() - started
+            told.verified, told.verify_seconds = True, time.perf_counter() - started
         job.publish()
-    report.seconds = time.perf_counter() - began - report.verify_seconds
-    report.peak_memory_bytes = team.max(max(0, memory.peak_resident_bytes() - idle))
-    return report
+    told.seconds = time.perf_counter() - began - told.verify_seconds
+    told.peak_memory_bytes = team.max(max(0, memory.peak_resident_bytes() - idle))
+    return told
 
 
 class _Job:
@@ -329,9 +340,10 @@ class _Job:
             [(target_boxes[rank], target_bytes[rank]) for rank in target_boxes],
         )
 
-    def carry(self, watcher: Watcher, verify: bool) -> None:
+    def carry(self, watcher: Watcher, verify: bool, report: bool) -> None:
         """Moves everything, window by window, and brings it to the
         disk; out of the page cache too if it will be verified."""
+        timing = _Timing(self) if report else None
         watcher.phase("moving", self.written)
         error: BaseException | None = None
         key: Any = None
@@ -341,7 +353,9 @@ class _Job:
                 try:
                     if error is None:
                         window = self._open_window(self.target, lo, hi)
+                        began = time.perf_counter()
                         files.read(window.reads)
+                        self.report.read_seconds += time.perf_counter() - began
                 except Exception as caught:
                     error = caught
                 self.team.agree(error)
@@ -350,10 +364,17 @@ class _Job:
                 if mover is None or self.team.max(looks != key):
                     mover = None  # its memory goes before the next one's comes
                     mover, key = self.bind(window), looks
+                    if timing is not None:
+                        timing.price(window, mover)
+                began = time.perf_counter()
                 mover()
+                if timing is not None:
+                    timing.add(time.perf_counter() - began)
                 self.report.moved_bytes += mover.moved_bytes
                 try:
+                    began = time.perf_counter()
                     files.write(window.writes)
+                    self.report.write_seconds += time.perf_counter() - began
                 except Exception as caught:
                     error = caught  # the others hear of it before the next window
                 done = self.layout.replicas * self.dtype.itemsize
@@ -361,6 +382,10 @@ class _Job:
                     done *= b - a
                 watcher.advance(done)
         self.team.agree(error)
+        if timing is not None:
+            self.report.report = timing.told()
+        self.report.read_seconds = self.team.max(self.report.read_seconds)
+        self.report.write_seconds = self.team.max(self.report.write_seconds)
         self.report.moved_bytes = self.team.sum(self.report.moved_bytes)
         if self.report.moved_bytes != self.written:
             raise VerificationError(
@@ -419,6 +444,41 @@ class _Job:
             self.publication.publish()
 
         self.team.first(finish)
+
+
+class _Timing:
+    """What the copies of all windows take here, and what was predicted of them. Its making and `told` are
+    collective."""
+
+    def __init__(self, job: _Job) -> None:
+        self._job, self._seconds, self._carried = job, 0.0, (0, "direct")
+        self._predicted = self._of_one = _report.Guess()  # of the windows so far, and of one as they are now
+        self._each = None if job.team.comm is None else _report.ranks_per_node(job.team.comm)
+
+    def price(self, window: _Window, mover: _core.Mover) -> None:
+        """Predicts what this window takes, and those that look like it."""
+        job = self._job
+        made = plan(window.source_layout, window.target_layout, job.raw, axes=list(job.axes))
+        if job.team.comm is None:
+            self._of_one = _report.predicted(made, "threads", threads=job.threads)
+            return
+        self._carried = max(self._carried, _report.way_of(mover))
+        if made.world_size > job.team.size:
+            why = f"{made.world_size} ranks of the layouts share {job.team.size} processes"
+            self._of_one = _report.Guess(None, False, why)
+        else:
+            self._of_one = _report.share_of(made, _report.way_of(mover)[1], job.team.rank, self._each)
+
+    def add(self, seconds: float) -> None:
+        """A window was moved."""
+        self._seconds += seconds
+        self._predicted = self._predicted.then(self._of_one)
+
+    def told(self) -> TimeReport:
+        job = self._job
+        if job.team.comm is None:
+            return TimeReport("threads", job.written, self._seconds, *self._predicted)
+        return _report.of_all(job.team.comm, self._carried, job.written, self._seconds, lambda _: self._predicted)
 
 
 @dataclass

@@ -137,6 +137,11 @@ def launched_rank() -> int:
     return 0
 
 
+def is_launched() -> bool:
+    """Whether a launcher has started this process, be it alone."""
+    return any(name in os.environ for name in (*_SIZE_VARIABLES, *_RANK_VARIABLES))
+
+
 def team_of(comm: Any) -> Team:
     """The team of a communicator of mpi4py's; without one this process alone, if it is not one of several."""
     if comm is None:

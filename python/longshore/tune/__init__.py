@@ -15,7 +15,7 @@ import platform
 import time
 from collections.abc import Callable
 from datetime import datetime, timezone
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from .. import _core, _mpi
 from .._mistakes import count
 from .._words import short
 from ..errors import ArgumentError
-from ._facts import CALLS, PROFILE, check
+from ._facts import CALLS, check
 
 FORMAT, VERSION = "longshore machine profile", 1
 ENVIRONMENT = "LONGSHORE_PROFILE"
@@ -48,7 +48,7 @@ class MachineProfile:
             raise ArgumentError(
                 f"this profile is of version {short(facts.get('version'))}, not {VERSION}; calibrate again"
             )
-        check(facts, PROFILE, "this profile")
+        check(facts, "this profile")
         self.facts = facts
         _ = self.core  # it is looked at now
 
@@ -143,6 +143,23 @@ def profile() -> MachineProfile:
     profile."""
     path = profile_path()
     return MachineProfile.load(path) if path.exists() else coarse_profile()
+
+
+def measured_profile() -> MachineProfile | None:
+    """This machine's, where it was calibrated, not to be changed: it is read once, and again when its file has changed.
+    Raises as `profile` does."""
+    path = profile_path()
+    try:
+        now = path.stat()
+    except OSError:
+        return None
+    known = _read(path, now.st_mtime_ns, now.st_size)
+    return None if known.coarse else known
+
+
+@lru_cache(1)
+def _read(path: Path, modified: int, size: int) -> MachineProfile:
+    return MachineProfile.load(path)
 
 
 def coarse_profile() -> MachineProfile:

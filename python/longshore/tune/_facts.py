@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from .._words import short
@@ -52,31 +53,78 @@ PROFILE = {
 }
 
 
-def check(value: Any, shape: Any, where: str) -> None:
-    """Raises ArgumentError that says where a value is not of this shape. Numbers are finite; a float may be an int."""
-    if isinstance(shape, dict):
-        _expect(isinstance(value, dict), value, "an object", where)
-        for name, inner in shape.items():
-            key = name.removesuffix("?")
-            if key in value:
-                check(value[key], inner, f"{where}: {key}")
-            elif key == name:
-                raise ArgumentError(f"{where} has no {key!r}")
-    elif isinstance(shape, list):
-        _expect(isinstance(value, list), value, "a list", where)
-        for k, item in enumerate(value):
-            check(item, shape[0], f"{where}[{k}]")
-    elif shape is float:
-        number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        _expect(number and abs(value) <= sys.float_info.max, value, "a finite number", where)
-    else:
-        kinds = shape if isinstance(shape, tuple) else (shape,)
-        _expect(type(value) in kinds, value, " or ".join(_WORDS[kind] for kind in kinds), where)
+class _Wrong(Exception):
+    """What is wrong with a value, and from the inside out where it is."""
+
+    def __init__(self, words: str) -> None:
+        super().__init__(words)
+        self.path: list[str] = []
 
 
+Check = Callable[[Any], None]
 _WORDS = {int: "an integer", str: "a text", bool: "true or false", type(None): "null"}
 
 
-def _expect(fine: bool, value: Any, wanted: str, where: str) -> None:
-    if not fine:
-        raise ArgumentError(f"{where} is {short(value)}; it must be {wanted}")
+def _check_of(shape: Any) -> Check:
+    """What raises _Wrong where a value is not of this shape. Numbers are finite; a float may be an int."""
+    if isinstance(shape, dict):
+        return _object([(key.removesuffix("?"), key[-1] == "?", _check_of(inner)) for key, inner in shape.items()])
+    if isinstance(shape, list):
+        return _list(_check_of(shape[0]))
+    if shape is float:
+        return _number
+    kinds = shape if isinstance(shape, tuple) else (shape,)
+
+    def plain(value: Any) -> None:
+        if type(value) not in kinds:
+            raise _Wrong(f"is {short(value)}; it must be {' or '.join(_WORDS[kind] for kind in kinds)}")
+
+    return plain
+
+
+def _number(value: Any) -> None:
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not abs(value) <= sys.float_info.max:
+        raise _Wrong(f"is {short(value)}; it must be a finite number")
+
+
+def _object(fields: list[tuple[str, bool, Check]]) -> Check:
+    def check(value: Any) -> None:
+        if not isinstance(value, dict):
+            raise _Wrong(f"is {short(value)}; it must be an object")
+        for key, optional, inner in fields:
+            if key not in value:
+                if optional:
+                    continue
+                raise _Wrong(f"has no {key!r}")
+            try:
+                inner(value[key])
+            except _Wrong as wrong:
+                wrong.path.append(f": {key}")
+                raise
+
+    return check
+
+
+def _list(inner: Check) -> Check:
+    def check(value: Any) -> None:
+        if not isinstance(value, list):
+            raise _Wrong(f"is {short(value)}; it must be a list")
+        for k, item in enumerate(value):
+            try:
+                inner(item)
+            except _Wrong as wrong:
+                wrong.path.append(f"[{k}]")
+                raise
+
+    return check
+
+
+_check = _check_of(PROFILE)
+
+
+def check(facts: dict[str, Any], where: str) -> None:
+    """Raises ArgumentError that says where the facts of a profile are not what they should be."""
+    try:
+        _check(facts)
+    except _Wrong as wrong:
+        raise ArgumentError(f"{where}{''.join(reversed(wrong.path))} {wrong}") from None

@@ -22,8 +22,9 @@ from ..stores.memory import available_bytes
 
 _STRIDES = (2, 3, 4, 8, 16, 72, 264, 1032, 4104)
 _ALIASED = (64, 256, 1024, 4096)  # that find few sets of a cache
-_BLOCKS = (2, 4, 8, 16, 64, 256, 1024)
+_BLOCKS = (2, 4, 8, 64, 1024)
 _TRANSPOSED = (16, 64, 1024, 4096)
+_APART = (2, 4)  # words, where columns become what lies apart
 _LINE, _COLD_BYTES, _STREAMED_BYTES = 64, 2 << 20, 3 << 20
 _QUICK_BYTES = 128 << 20  # of an array, though a third-level cache may hold it
 NOISY = 0.25  # the middle half of what was measured is spread by more of its median
@@ -68,6 +69,10 @@ def cases(quick: bool = False) -> Iterator[CopyCase]:
         for n in map(str, _TRANSPOSED):
             yield CopyCase(n, "1", word, "tiles")
             yield CopyCase("1", n, word, "tiles")
+        for n in map(str, _TRANSPOSED[1::2] if word < 16 and not quick else ()):
+            for apart in map(str, _APART):
+                yield CopyCase(n, apart, word, "tiles")
+                yield CopyCase(apart, n, word, "tiles")
     for word in (4, 8):
         for read, write in (("1", "1"), ("w", "1"), ("1", "w"), ("w", "w")):
             if (read, word) != ("1", 8) or write != "1":
@@ -121,10 +126,10 @@ def relation(case: CopyCase, touched_bytes: int, most_bytes: int) -> AddressRela
         return AddressRelation.from_indices(*pairs, word)
     (read, read_block), (write, write_block) = _pattern(case.read), _pattern(case.write)
     if case.loops == "tiles" and read != write:
-        n = max(read, write)
-        rows = max(touched_bytes // (word * n), 2)
+        n, apart = max(read, write), min(read, write)
+        rows = max(touched_bytes // (word * n * apart), 2)
         # One side has rows of n words, the other one their transpose.
-        strided, dense = (word, n * word), (rows * word, word)
+        strided, dense = (word, n * word), (rows * word * apart, word * apart)
         source, destination = (strided, dense) if read > 1 else (dense, strided)
         return AddressRelation.strided((n, rows), source, destination, word)
     block, stride = max(read_block, write_block), max(read, write)

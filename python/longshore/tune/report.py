@@ -41,7 +41,7 @@ def summary(profile: MachineProfile) -> list[str]:
         ways = ", ".join(dict.fromkeys(f"{one['way']} ({one['pair']})" for one in facts["exchanges"]))
         lines.append(f"exchanges: {len(samples):,}, {loud:,} of them noisy: {ways}" + _mpi(facts))
     else:
-        lines.append("exchanges between processes: none; mpiexec -n 2 longshore calibrate measures them, too")
+        lines.append("exchanges between processes: none; longshore calibrate measures them with mpi4py and its mpiexec")
     return lines
 
 

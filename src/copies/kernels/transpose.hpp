@@ -204,8 +204,8 @@ void transpose_tiles(std::byte* d, const std::byte* s, const BlockLoops& l, Stor
 /// is in the first-level cache, even where all rows' lines compete for one set of it.
 template <int E>
 void transpose_strips(std::byte* d, const std::byte* s, const BlockLoops& l, bool far) {
-  constexpr Index rows = line_bytes / E;
-  constexpr Index ahead = 8 * line_bytes;  // along each row: what is claimed before the stores need it
+  constexpr Index rows = lesser(line_bytes / E, 8);  // as many lines as the smallest first-level caches have in a set
+  constexpr Index ahead = 8 * line_bytes;            // along each row: what is claimed before the stores need it
   // Columns in a tile: a page of each destination row, so that few address translations are in use at a time.
   const Index span = magnitude(l.d0) + (l.d0 == 0), tile = 4096 / span < 64 ? 64 : 4096 / span;
   for (Index ip = 0; ip < l.n0; ip += tile) {

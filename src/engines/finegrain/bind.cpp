@@ -62,7 +62,9 @@ class Binding final : public Arrival {
     check(all, fields);
     const auto move = std::make_shared<Move>(world.shared_from_this(), all.size());
     const Index tag = world.private_tag();
-    for (auto* one : all) one->take_part(move, fields, tag);
+    KeptPlans plans;
+    std::shared_ptr<const std::vector<Incoming>> incoming;  // most ranks get the same as the one before
+    for (auto* one : all) one->take_part(move, fields, tag, plans, incoming);
     for (const auto* one : all)
       for (const auto* share : one->shares_) move->program_bytes += share->programs_bytes();
     for (auto* one : all) {
@@ -153,10 +155,14 @@ class Binding final : public Arrival {
       throw Error(ErrorKind::argument, "proxy is for threads and processes; ranks of the finegrain engine take turns");
   }
 
-  void take_part(const std::shared_ptr<Move>& move, const std::vector<std::vector<Share*>>& fields, Index tag) {
+  void take_part(const std::shared_ptr<Move>& move, const std::vector<std::vector<Share*>>& fields, Index tag,
+                 KeptPlans& plans, std::shared_ptr<const std::vector<Incoming>>& incoming) {
     std::vector<BoundMemory> memory;
     CheckedTransfers checked;
-    for (std::size_t f = 0; f < shares_.size(); ++f) shares_[f]->resolve(std::span(shares_).first(f));
+    for (std::size_t f = 0; f < shares_.size(); ++f) {
+      shares_[f]->field = Index(f);
+      shares_[f]->resolve(std::span(shares_).first(f));
+    }
     for (std::size_t f = 0; f < shares_.size(); ++f) {
       add_copies(*move, fields[f]);
       if (options_.checked) checked.add(*shares_[f]);
@@ -166,13 +172,17 @@ class Binding final : public Arrival {
         memory.push_back(std::move(bound));
       }
     }
-    for (auto* share : shares_) share->forget();
+    std::vector<Incoming> told;
+    for (auto* share : shares_) told.push_back(share->incoming(plans)), share->forget();
+    if (!incoming || *incoming != told) incoming = std::make_shared<const std::vector<Incoming>>(std::move(told));
     mover_ = make_mover(move, rank_, std::move(memory));
-    if (!options_.checked) return;
-    checked.programs_bytes = 0;  // they are those of all
-    auto sums = std::make_unique<SumMessages>(move->world().shared_from_this(), rank_, tag,
-                                              checked.peers(checked.sends), checked.peers(checked.receives));
-    mover_ = make_checked_mover(std::move(mover_), std::move(checked), std::move(sums));
+    if (options_.checked) {
+      checked.programs_bytes = 0;  // they are those of all
+      auto sums = std::make_unique<SumMessages>(move->world().shared_from_this(), rank_, tag,
+                                                checked.peers(checked.sends), checked.peers(checked.receives));
+      mover_ = make_checked_mover(std::move(mover_), std::move(checked), std::move(sums));
+    }
+    longshore::Arrivals::follow(*mover_, incoming, int(rank_));
   }
   /// `field`: everybody's shares of one field.
   void add_copies(Move& move, const std::vector<Share*>& field) const {

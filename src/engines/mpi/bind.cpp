@@ -33,6 +33,7 @@ Facts facts_of(const std::vector<Share*>& shares, const Options& options) {
   facts.push_back({"preallocate", flag(options.preallocate)});
   facts.push_back({"exchange", exchange_name(options.exchange)});
   facts.push_back({"checked", flag(options.checked)});
+  facts.push_back({"report", flag(options.report)});
   return facts;
 }
 
@@ -41,7 +42,8 @@ std::uint64_t digest_of(const std::vector<Share*>& shares, const Options& option
   Digest digest;
   for (const auto* share : shares) digest.mix(share->digest());
   digest.mix(std::array{Index(options.placement), Index(options.node), Index(options.aggregate), options.packet_bytes,
-                        Index(options.preallocate), Index(options.exchange), Index(options.checked)});
+                        Index(options.preallocate), Index(options.exchange), Index(options.checked),
+                        Index(options.report)});
   return digest.value();
 }
 
@@ -58,6 +60,28 @@ void check_options(const Options& options) {
     if (bytes < 0)
       throw Error(ErrorKind::argument,
                   std::string(what) + " is " + std::to_string(bytes) + " bytes; it must not be negative");
+}
+
+constexpr double clearly = 1.25;  ///< faster by so much: predictions that are nearer to each other do not tell
+
+constexpr double never = 1e9;  ///< seconds: longer than anything
+
+/// In nanoseconds and negative, so that the smallest is the slowest rank's. What is no time is not known.
+Index submitted(double seconds) { return seconds > 0 ? -Index(std::min(seconds, never) * 1e9) : 0; }
+
+/// How processes of a node move, by rule or as what was expected by the slowest rank has it.
+NodeWays ways_of(NodePath path, const WaySeconds& slowest) {
+  NodeWays ways;
+  if (path != NodePath::automatic) {
+    const bool direct = path == NodePath::direct;
+    return {.shared = direct, .short_runs = direct, .rings = path == NodePath::ring};
+  }
+  const auto [direct, ring, messages] = slowest;
+  if (direct <= 0 || ring <= 0 || messages <= 0) return ways;
+  ways.rings = ring <= clearly * messages;
+  const double staged = ways.rings ? ring : messages;
+  ways.shared = direct <= clearly * staged, ways.short_runs = clearly * direct < staged;
+  return ways;
 }
 
 /// Collective, for the tag.
@@ -112,11 +136,19 @@ std::unique_ptr<Mover> bind(const std::vector<Field>& fields, CommHandle comm, c
   const Index form = form_of(stages, fields);
   Values agreed;
   try {
-    agreed = agree(*communicator, mine, {own_limit, form, -form});
+    // A proxy must not need more of MPI than it does by rule.
+    const auto& [direct, ring, messages] = options.expected;
+    agreed = agree(
+        *communicator, mine,
+        {own_limit, form, -form, submitted(direct), submitted(ring), submitted(options.proxy ? never : messages)});
   } catch (const Postponed&) {
     return nullptr;
   }
-  const auto [limit, least, most] = agreed;
+  const auto [limit, least, most, direct, ring, messages] = agreed;
+  const bool one_node = communicator->node_size() == communicator->size();
+  const auto ways = ways_of(
+      options.node,
+      one_node ? WaySeconds{-1e-9 * double(direct), -1e-9 * double(ring), -1e-9 * double(messages)} : WaySeconds());
   if (least != -most)  // some have a bound, or several arrays: what need not go in phases goes at once
     mine.attempt([&] {
       OverlapCheck overlaps;
@@ -130,7 +162,7 @@ std::unique_ptr<Mover> bind(const std::vector<Field>& fields, CommHandle comm, c
   for (const auto& stage : stages) {
     std::vector<Share*> of_stage;
     for (const auto& share : stage) of_stage.push_back(share.get());
-    routes.push_back(std::make_unique<Routes>(communicator, std::move(of_stage), options, budget, mine));
+    routes.push_back(std::make_unique<Routes>(communicator, std::move(of_stage), ways, options, budget, mine));
   }
   const auto any = [&routes](auto&& so) {
     return std::any_of(routes.begin(), routes.end(), [&](const auto& one) { return so(*one); });
@@ -139,6 +171,7 @@ std::unique_ptr<Mover> bind(const std::vector<Field>& fields, CommHandle comm, c
   const auto is_blocked = [&] { return any([](const Routes& one) { return one.is_blocked(); }); };
   std::unique_ptr<Mover> mover;
   CheckedTransfers transfers;
+  const Index number = communicator->next_number();
   auto make = [&](std::vector<MessageTraffic> messages) {
     std::vector<Stage> parts;
     std::string obstacle;
@@ -150,21 +183,21 @@ std::unique_ptr<Mover> bind(const std::vector<Field>& fields, CommHandle comm, c
                     "MPI_THREAD_MULTIPLE, or bind without proxy");
       if (obstacle.empty()) obstacle = routes[k]->obstacle();
       for (const auto& share : stages[k]) moved = checked_add(moved, moved_bytes(share->transfers()));
-      parts.push_back({routes[k]->compile(), std::move(messages[k])});
+      parts.push_back({routes[k]->compile(), std::move(messages[k]), stages[k].size()});
     }
     std::vector<BoundMemory> memory;
     for (const auto& share : stages.front()) {  // the arrays are the same in all
       for (auto& bound : share->memory()) memory.push_back(std::move(bound));
       if (options.checked) transfers.add(*share);
     }
-    mover = make_mpi_mover(communicator, std::move(parts), moved, std::move(memory), obstacle, options.proxy);
+    mover = make_mpi_mover(communicator, number, std::move(parts), moved, std::move(memory), obstacle, options.proxy);
     if (options.proxy) mover = make_proxy_mover(std::move(mover));
   };
   if (!has_messages() && !is_blocked()) mine.attempt([&] { make(std::vector<MessageTraffic>(stages.size())); });
 
   // 3. All or none. Where everything is seen to within the nodes, that was all; else there are messages for the rest.
-  const auto [clear, within_nodes, unused] = agree(*communicator, mine, {!is_blocked(), !has_messages()});
-  static_cast<void>(unused);
+  const auto done = agree(*communicator, mine, {!is_blocked(), !has_messages()});
+  const bool clear = done[0], within_nodes = done[1];
   if (!clear || !within_nodes) {
     mover.reset(), transfers = {};
     std::vector<MessageTraffic> messages;
@@ -176,7 +209,9 @@ std::unique_ptr<Mover> bind(const std::vector<Field>& fields, CommHandle comm, c
     agree(*communicator, mine);
   }
   for (const auto& one : routes) one->confirm();
-  return options.checked ? checked(communicator, std::move(mover), std::move(transfers)) : std::move(mover);
+  if (options.checked) mover = checked(communicator, std::move(mover), std::move(transfers));
+  Arrivals::follow(*mover, stages, communicator->rank());
+  return mover;
 }
 
 void postpone_bind(CommHandle comm) {

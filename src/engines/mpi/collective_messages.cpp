@@ -66,11 +66,16 @@ class CollectiveMessages final : public Messages {
     return true;
   }
   bool done() const override { return done_; }
-  std::vector<int> awaited() const override {
+  std::vector<int> awaited() const override { return peers(); }
+  std::vector<int> peers() const override {
     std::vector<int> peers;
     for (const auto* messages : {&out_, &in_})
       for (const auto& end : messages->ends) peers.push_back(end.peer);
     return peers;
+  }
+  void add_missing(std::set<int>& peers) const override {
+    if (done_) return;
+    for (const auto& end : in_.ends) peers.insert(end.peer);
   }
   Index staging_bytes() const override { return Index(out_.buffer.size() + in_.buffer.size()); }
   Index workspace_bytes() const override {

@@ -3,7 +3,11 @@
 #include <sched.h>
 
 #include <exception>
+#include <map>
 #include <mutex>
+#include <new>
+#include <set>
+#include <utility>
 
 #include "core/relax.hpp"
 
@@ -18,15 +22,17 @@ constexpr int patient_spins = 1000;
 /// see `Communicator::help_others`.
 class Moves final : public Flight {
  public:
-  Moves(const Communicator& communicator, std::vector<Stage> stages)
-      : communicator_(communicator), stages_(std::move(stages)) {}
+  Moves(Communicator& communicator, Index number, std::vector<Stage> stages)
+      : communicator_(communicator), number_(number), stages_(std::move(stages)) {}
 
   /// `blocking`: whoever starts it waits for it, too.
   void start(bool blocking) {
     std::lock_guard lock(mutex_);
     if (active_ || failure_)
       throw Error(ErrorKind::argument, "the last move broke off in the middle: bind the mover anew");
-    active_ = true, blocking_ = blocking;
+    active_ = true, blocking_ = blocking, told_stages_ = 0;
+    for (auto& stage : senders_)
+      for (auto& sender : stage) sender.told = false;
     try {
       start_stage(0);
     } catch (...) {
@@ -49,11 +55,49 @@ class Moves final : public Flight {
   }
   std::vector<Awaited> awaited() {
     std::lock_guard lock(mutex_);
-    const auto& [node, messages] = stages_[at_];
+    const auto& [node, messages, shares] = stages_[at_];
     auto awaited = node.awaited(communicator_);
     if (messages.messages)
-      for (const int rank : messages.messages->awaited()) awaited.push_back({rank, node.has_left(communicator_, rank)});
+      for (const int rank : messages.messages->awaited())
+        awaited.push_back({rank, node.has_left(communicator_, rank) || communicator_.has_given_up(rank, number_)});
     return awaited;
+  }
+  /// What tasks do not bring arrives when all is there that its process sends in the same stage.
+  void expect(Arrivals& arrivals) {
+    std::lock_guard lock(mutex_);
+    std::size_t first = 0;
+    senders_.assign(stages_.size(), {});
+    for (std::size_t k = 0; k < stages_.size(); first += stages_[k++].shares) {
+      stages_[k].node.expect(arrivals, first);
+      std::map<int, std::vector<std::uint32_t>> sent;
+      arrivals.for_each_unexpected(first, first + stages_[k].shares,
+                                   [&](std::uint32_t piece, int rank) { sent[rank].push_back(piece); });
+      for (auto& [rank, pieces] : sent) {
+        for (const auto piece : pieces) arrivals.expect(piece);
+        senders_[k].push_back({rank, std::move(pieces)});
+      }
+    }
+  }
+  /// What has arrived since this was last asked in this move.
+  void tell(Arrivals& arrivals) {
+    std::lock_guard lock(mutex_);
+    if (failure_) return;
+    std::size_t first = 0;
+    for (std::size_t k = 0; k <= at_; first += stages_[k++].shares) {
+      if (k < told_stages_) continue;
+      auto& [node, messages, shares] = stages_[k];
+      node.tell(arrivals, first);
+      std::set<int> missing;
+      const bool complete = k < at_ || !active_;
+      if (!complete) node.add_missing(communicator_, missing);
+      if (!complete && messages.messages) messages.messages->add_missing(missing);
+      for (auto& sender : senders_[k]) {
+        if (sender.told || missing.count(sender.rank) > 0) continue;
+        for (const auto piece : sender.pieces) arrivals.land(piece);
+        sender.told = true;
+      }
+      if (complete) told_stages_ = k + 1;
+    }
   }
   /// There is no going on. Not of this thread alone: others may be helping.
   void fail(std::exception_ptr failure) {
@@ -74,7 +118,7 @@ class Moves final : public Flight {
   bool work() noexcept {
     if (!active_ || failure_) return false;
     try {
-      auto& [node, messages] = stages_[at_];
+      auto& [node, messages, shares] = stages_[at_];
       const bool progress = messages.messages && messages.messages->advance();
       const bool any = node.advance(communicator_) || progress;
       if (!node.done() || (messages.messages && !messages.messages->done())) return any;
@@ -95,26 +139,46 @@ class Moves final : public Flight {
     failure_ = std::move(failure);
     leave();
   }
-  void leave() {
+  /// Processes of this node look at a flag. Those of other nodes get a message, but not of every mover that is
+  /// destroyed: as a rule nobody waits for it any more, and what nobody receives stays in MPI.
+  void leave() noexcept {
     for (const auto& stage : stages_) stage.node.leave();
+    if (!(active_ || failure_) || std::exchange(told_, true)) return;
+    try {
+      std::set<int> peers;
+      for (const auto& stage : stages_)
+        if (stage.messages.messages)
+          for (const int peer : stage.messages.messages->peers()) peers.insert(peer);
+      communicator_.give_up(number_, peers);
+    } catch (const std::bad_alloc&) {  // they are not told
+    }
   }
 
-  const Communicator& communicator_;
+  Communicator& communicator_;
+  Index number_;
   std::mutex mutex_;
   std::vector<Stage> stages_;
   std::size_t at_ = 0;  ///< the stage that a move is in
+  /// What arrives from a rank otherwise than by tasks of this one.
+  struct Sender {
+    int rank;
+    std::vector<std::uint32_t> pieces;
+    bool told = false;
+  };
+  std::vector<std::vector<Sender>> senders_;  ///< by stage, where arrivals are asked for
+  std::size_t told_stages_ = 0;               ///< all that has arrived in them has been told
   bool blocking_ = false;
   std::exception_ptr failure_;  // in the middle of a move: there is no going on
-  bool active_ = false;
+  bool active_ = false, told_ = false;
 };
 
 class MpiMover final : public Mover {
  public:
-  MpiMover(std::shared_ptr<Communicator> communicator, std::vector<Stage> stages, Index moved_bytes,
+  MpiMover(std::shared_ptr<Communicator> communicator, Index number, std::vector<Stage> stages, Index moved_bytes,
            std::vector<BoundMemory> memory, std::string obstacle, bool threaded)
       : Mover(std::move(memory)),
         communicator_(std::move(communicator)),
-        moves_(std::make_shared<Moves>(*communicator_, std::move(stages))),
+        moves_(std::make_shared<Moves>(*communicator_, number, std::move(stages))),
         patience_(*communicator_),
         moved_bytes_(moved_bytes),
         obstacle_(std::move(obstacle)),
@@ -127,14 +191,14 @@ class MpiMover final : public Mover {
   }
 
   Index workspace_bytes() const override {
-    Index bytes = Index(sizeof *this + sizeof(Moves));
-    for (const auto& [node, messages] : moves_->stages())
+    Index bytes = Index(sizeof *this + sizeof(Moves)) + kept_plans_bytes();
+    for (const auto& [node, messages, shares] : moves_->stages())
       bytes += node.workspace_bytes() + (messages.messages ? messages.messages->workspace_bytes() : 0);
     return bytes;
   }
   Index staging_bytes() const override {
     Index bytes = 0;
-    for (const auto& [node, messages] : moves_->stages())
+    for (const auto& [node, messages, shares] : moves_->stages())
       bytes += node.staging_bytes() + (messages.messages ? messages.messages->staging_bytes() : 0);
     return bytes;
   }
@@ -206,6 +270,8 @@ class MpiMover final : public Mover {
     }
     land();
   }
+  bool expect(Arrivals& arrivals) override { return moves_->expect(arrivals), true; }
+  void tell(Arrivals& arrivals) override { moves_->tell(arrivals); }
   bool help_others() { return !threaded_ && communicator_->help_others(*moves_); }
   /// Nobody should wait for a process that has ended.
   void look_for_the_lost() {
@@ -301,10 +367,10 @@ MessageTraffic agree_on_messages(const std::shared_ptr<Communicator>& communicat
   return traffic;
 }
 
-std::unique_ptr<Mover> make_mpi_mover(std::shared_ptr<Communicator> communicator, std::vector<Stage> stages,
-                                      Index moved_bytes, std::vector<BoundMemory> memory, std::string obstacle,
-                                      bool threaded) {
-  return std::make_unique<MpiMover>(std::move(communicator), std::move(stages), moved_bytes, std::move(memory),
+std::unique_ptr<Mover> make_mpi_mover(std::shared_ptr<Communicator> communicator, Index number,
+                                      std::vector<Stage> stages, Index moved_bytes, std::vector<BoundMemory> memory,
+                                      std::string obstacle, bool threaded) {
+  return std::make_unique<MpiMover>(std::move(communicator), number, std::move(stages), moved_bytes, std::move(memory),
                                     std::move(obstacle), threaded);
 }
 

@@ -41,6 +41,7 @@ struct MessageTraffic {
 struct Stage {
   NodeTraffic node;
   MessageTraffic messages;
+  std::size_t shares = 0;  ///< so many are carried out together
 };
 
 /// Collective: whole messages where every rank can hold them, else packets of a size that every rank can hold, all in
@@ -50,10 +51,11 @@ MessageTraffic agree_on_messages(const std::shared_ptr<Communicator>& communicat
                                  const Budget& budget, Index ring_bytes, const MessageSide& outgoing,
                                  const MessageSide& incoming, Index packet_bytes = 0, bool preallocate = true);
 
-/// `memory`: what it is bound to. `obstacle`: see `Mover::obstacle`. `threaded`: it is driven by a thread other than
-/// those that call MPI, which must then not be called unless MPI allows that.
-std::unique_ptr<Mover> make_mpi_mover(std::shared_ptr<Communicator> communicator, std::vector<Stage> stages,
-                                      Index moved_bytes, std::vector<BoundMemory> memory, std::string obstacle,
-                                      bool threaded = false);
+/// `number`: the communicator's next_number(). `memory`: what it is bound to. `obstacle`: see `Mover::obstacle`.
+/// `threaded`: it is driven by a thread other than those that call MPI, which must then not be called unless MPI allows
+/// that.
+std::unique_ptr<Mover> make_mpi_mover(std::shared_ptr<Communicator> communicator, Index number,
+                                      std::vector<Stage> stages, Index moved_bytes, std::vector<BoundMemory> memory,
+                                      std::string obstacle, bool threaded = false);
 
 }  // namespace longshore::mpi

@@ -12,12 +12,13 @@ NodeTraffic::NodeTraffic(int me, std::shared_ptr<ControlBlocks> control, NodeWor
       senders_(std::move(work.senders)),
       receivers_(std::move(work.receivers)),
       accessors_(std::move(work.accessors)),
+      writers_(std::move(work.writers)),
       bytes_(work.bytes),
       workspace_bytes_(work.workspace_bytes) {
   if (control_) mine_ = control_->mine();  // none where there is no partner
   std::map<int, std::size_t> partner_of;
   for (auto& given : work.tasks) {
-    Task task{std::move(given.copy), {}};
+    Task task{std::move(given.copy), {}, given.share};
     for (const int peer : given.peers) {
       const auto [place, fresh] = partner_of.try_emplace(peer, partners_.size());
       if (fresh) partners_.push_back({peer, control_->of(peer)});
@@ -35,9 +36,9 @@ NodeTraffic::NodeTraffic(int me, std::shared_ptr<ControlBlocks> control, NodeWor
 void NodeTraffic::start(bool blocking) {
   ++move_;
   awaited_ = accessors_;
-  for (auto& task : tasks_) task.run = false;
+  for (auto& task : tasks_) task.run = task.told = false;
   for (auto& p : partners_) p.left = p.tasks, p.ready = false;
-  first_task_ = 0, tasks_done_ = tasks_.empty();
+  first_task_ = last_task_ = told_task_ = 0, tasks_done_ = tasks_.empty();
   if (mine_) mine_.ready().value.store(move_, std::memory_order_release);
   for (auto& sender : senders_) sender.restart();
   for (auto& receiver : receivers_) receiver.restart();
@@ -75,7 +76,7 @@ bool NodeTraffic::run_task(const Communicator& communicator) {
     auto& task = tasks_[i];
     if (!task.run && runnable(task)) {
       task.copy.run();
-      task.run = true;
+      task.run = true, last_task_ = std::max(last_task_, i + 1);
       finish(task, communicator);
       if (before) first_task_ = i + 1;
       tasks_done_ = first_task_ == tasks_.size();
@@ -129,6 +130,34 @@ std::vector<Awaited> NodeTraffic::awaited(const Communicator& communicator) cons
     awaited.push_back(
         {communicator.world_rank_of(peer), control_->of(peer).left().value.load(std::memory_order_acquire) != 0});
   return awaited;
+}
+
+void NodeTraffic::expect(Arrivals& arrivals, std::size_t first) const {
+  for (const auto& task : tasks_)
+    for (std::size_t part = 0; part < task.copy.parts(); ++part)
+      for (const auto motion : task.copy.motions(part)) arrivals.expect(first + task.share, motion);
+}
+
+void NodeTraffic::tell(Arrivals& arrivals, std::size_t first) {
+  std::atomic_thread_fence(std::memory_order_acquire);  // what was copied was there before this look
+  const auto lost = [this](std::size_t p) {  // its arrays may hold anything since; not so once all tasks are done
+    return partners_[p].left > 0 && partners_[p].block.left().value.load(std::memory_order_acquire) != 0;
+  };
+  for (std::size_t i = told_task_; i < last_task_; ++i) {
+    auto& task = tasks_[i];
+    if (!task.run || task.told || std::any_of(task.partners.begin(), task.partners.end(), lost)) continue;
+    for (std::size_t part = 0; part < task.copy.parts(); ++part)
+      for (const auto motion : task.copy.motions(part)) arrivals.land(first + task.share, motion);
+    task.told = true;
+  }
+  while (told_task_ < last_task_ && tasks_[told_task_].told) ++told_task_;
+}
+
+void NodeTraffic::add_missing(const Communicator& communicator, std::set<int>& ranks) const {
+  for (const auto& receiver : receivers_)
+    if (!receiver.done()) ranks.insert(communicator.world_rank_of(receiver.peer()));
+  for (const int peer : awaited_)
+    if (std::binary_search(writers_.begin(), writers_.end(), peer)) ranks.insert(communicator.world_rank_of(peer));
 }
 
 bool NodeTraffic::has_left(const Communicator& communicator, int rank) const {

@@ -5,6 +5,7 @@
 
 #include "engines/mpi/node_setup.hpp"
 #include "longshore/movers/local_moves.hpp"
+#include "movers/arrivals.hpp"
 #include "mpi/patience.hpp"
 
 namespace longshore::mpi {
@@ -13,7 +14,8 @@ namespace longshore::mpi {
 struct NodeWork {
   struct Task {
     CopyTask copy;
-    std::vector<int> peers;  ///< by node rank, each once: whose arrays it reads or writes
+    std::vector<int> peers;   ///< by node rank, each once: whose arrays it reads or writes
+    std::uint32_t share = 0;  ///< whose of those that are carried out together
   };
   struct Bytes {
     Index local = 0, pulled = 0, pushed = 0, sent = 0, received = 0;
@@ -26,6 +28,7 @@ struct NodeWork {
   std::vector<RingSender> senders;
   std::vector<RingReceiver> receivers;
   std::vector<int> accessors;                       ///< by node rank: who reads or writes the arrays here
+  std::vector<int> writers;                         ///< of these, who writes
   std::vector<std::shared_ptr<SegmentView>> views;  ///< what the tasks reach into
   Bytes bytes;
   Index workspace_bytes = 0;  ///< of what the tasks have in common
@@ -46,6 +49,12 @@ class NodeTraffic {
   bool done() const { return tasks_done_ && rings_done_ && awaited_.empty(); }
   /// Those without whom it does not get on.
   std::vector<Awaited> awaited(const Communicator& communicator) const;
+  /// Of arrivals here, by motions of shares of which `first` is the first: what tasks bring, and which of it has come
+  /// since that was last asked about in this move.
+  void expect(Arrivals& arrivals, std::size_t first) const;
+  void tell(Arrivals& arrivals, std::size_t first);
+  /// Adds the ranks of those who have yet to write something here, or to send it through a ring.
+  void add_missing(const Communicator& communicator, std::set<int>& ranks) const;
   /// Whether another process has given up. False where that cannot be seen.
   bool has_left(const Communicator& communicator, int rank) const;
   /// Tells those who wait for this process that no more is done here.
@@ -67,7 +76,8 @@ class NodeTraffic {
   struct Task {
     CopyTask copy;
     std::vector<std::size_t> partners;
-    bool run = false;
+    std::uint32_t share = 0;
+    bool run = false, told = false;
   };
   bool run_task(const Communicator& communicator);
   bool behind_arrivals() const;
@@ -83,13 +93,15 @@ class NodeTraffic {
   std::vector<Task> tasks_;
   std::vector<Partner> partners_;
   std::size_t first_task_ = 0;  ///< all before it have run
+  std::size_t last_task_ = 0;   ///< it and all behind it have not
+  std::size_t told_task_ = 0;   ///< all before it have been told of
   bool tasks_done_ = true;
 
   std::vector<RingSender> senders_;
   std::vector<RingReceiver> receivers_;
   bool rings_done_ = true;
 
-  std::vector<int> accessors_;
+  std::vector<int> accessors_, writers_;
   std::vector<int> awaited_;  ///< those of them who have not finished with this move
   NodeWork::Bytes bytes_;
   Index workspace_bytes_;

@@ -57,10 +57,11 @@ void insert_again(std::set<T>& set, const T& value) {
 
 }  // namespace
 
-Routes::Routes(const std::shared_ptr<Communicator>& communicator, std::vector<Share*> shares, const Options& options,
-               const Budget& budget, Submission& mine)
+Routes::Routes(const std::shared_ptr<Communicator>& communicator, std::vector<Share*> shares, NodeWays ways,
+               const Options& options, const Budget& budget, Submission& mine)
     : communicator_(communicator),
       shares_(std::move(shares)),
+      ways_(ways),
       options_(options),
       me_(communicator->node_rank()),
       budget_(budget),
@@ -82,12 +83,12 @@ void Routes::here(Submission& mine, Work&& work) {
   mine.attempt(work);
   if (!mine.failure) return;
   for (auto& sorted : sorted_) sorted = std::make_shared<Sorted>();
-  ring_bytes_.assign(ring_bytes_.size(), 0), partners_.clear(), accessors_.clear();
+  ring_bytes_.assign(ring_bytes_.size(), 0), partners_.clear(), accessors_.clear(), writers_.clear();
 }
 
 void Routes::all_in_messages() {
   control_.reset(), storage_.clear(), views_.clear();
-  ring_bytes_.assign(ring_bytes_.size(), 0), partners_.clear(), accessors_.clear();
+  ring_bytes_.assign(ring_bytes_.size(), 0), partners_.clear(), accessors_.clear(), writers_.clear();
   for (std::size_t f = 0; f < shares_.size(); ++f) {
     const auto& transfers = shares_[f]->transfers();
     sorted_[f] = std::make_shared<Sorted>(Sorted{{}, {}, {}, {}, transfers.outgoing, transfers.incoming});
@@ -104,7 +105,7 @@ void Routes::share_storage(Submission& mine) {
         for (std::size_t first = 0, last = 0; first < storages.size(); first = last) {
           const Index rank = storages[first].rank, before = Index(words.size());
           StorageRecord record{Index(f), Index(side), rank, 0, 0, {}};
-          bool visible = options_.node == NodePath::automatic || options_.node == NodePath::direct;
+          bool visible = ways_.shared;
           for (; last < storages.size() && storages[last].rank == rank; ++last) {
             const auto& storage = storages[last];
             const auto memory = array_memory_at(storage.first, storage.bytes);
@@ -225,7 +226,7 @@ std::string Routes::obstacle() const {
 
 /// What goes through rings for no other reason than that nobody else can see either array.
 std::string Routes::private_arrays() const {
-  if (options_.node != NodePath::automatic) return {};
+  if (options_.node != NodePath::automatic || !ways_.shared) return {};
   Index bytes = 0;
   std::set<std::pair<Side, Index>> arrays;
   for (std::size_t f = 0; f < shares_.size(); ++f)
@@ -291,12 +292,12 @@ Carrier Routes::carrier(std::size_t field, const Transfer& transfer) const {
     return !storage_.empty() && storage_.count({field, side, share.rank(side, transfer), StorageMemory::all}) > 0;
   };
   // Straight copies are the fastest from the smallest arrays on, although they need two signals and a packet needs one.
-  if (!transfer.packs || options_.node == NodePath::direct) {
+  if (!transfer.packs || ways_.short_runs) {
     const bool pull = share.direction() == Direction::pull;
     if (visible(pull ? Side::source : Side::destination)) return pull ? Carrier::pull : Carrier::push;
     if (visible(pull ? Side::destination : Side::source)) return pull ? Carrier::push : Carrier::pull;
   }
-  return options_.node == NodePath::automatic || options_.node == NodePath::ring ? Carrier::ring : Carrier::messages;
+  return ways_.rings ? Carrier::ring : Carrier::messages;
 }
 
 /// That of a field before this one which has the same transfers, and of which the same can be seen; null: there is
@@ -315,7 +316,7 @@ std::shared_ptr<Routes::Sorted> Routes::sorted_like(std::size_t field) const {
 
 /// By who carries them. Counts what arrives through rings, and finds those whose flags are needed.
 void Routes::sort() {
-  ring_bytes_.assign(ring_bytes_.size(), 0), partners_.clear(), accessors_.clear();
+  ring_bytes_.assign(ring_bytes_.size(), 0), partners_.clear(), accessors_.clear(), writers_.clear();
   for (std::size_t f = 0; f < shares_.size(); ++f) {
     if ((sorted_[f] = sorted_like(f))) {
       for (const auto& transfer : sorted_[f]->ring_in) {
@@ -354,7 +355,7 @@ void Routes::sort() {
             if (outgoing)
               sorted.pushed.push_back(transfer);
             else
-              insert_again(accessors_, peer);
+              insert_again(accessors_, peer), insert_again(writers_, peer);
             break;
           case Carrier::ring:
             if (!outgoing) ring_bytes_[std::size_t(peer)] = checked_add(ring_bytes_[std::size_t(peer)], transfer.bytes);
@@ -413,6 +414,7 @@ MessageSide Routes::side(bool outgoing) {
 NodeTraffic Routes::compile() {
   NodeWork work;
   work.accessors.assign(accessors_.begin(), accessors_.end());
+  work.writers.assign(writers_.begin(), writers_.end());
   work.views = views_;
   compile_copies(work);
   compile_rings(work);
@@ -459,7 +461,7 @@ void Routes::compile_copies(NodeWork& work) {
            share.copies(direction == Direction::pull ? pulled : pushed, seen_by(direction), direction, task_bytes)) {
         std::vector<int> peers;
         for (const int peer : copy.peers) peers.push_back(communicator_->node_rank_of(peer));
-        work.tasks.push_back({std::move(copy), std::move(peers)});
+        work.tasks.push_back({std::move(copy), std::move(peers), std::uint32_t(f)});
       }
     // Foreign ones first: others wait for them. But field by field, so that what is local finds in cache what it shares
     // with them.

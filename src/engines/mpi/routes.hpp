@@ -10,13 +10,20 @@
 
 namespace longshore::mpi {
 
+/// How processes of a node move what is theirs.
+struct NodeWays {
+  bool shared = true;       ///< straight between arrays, where one of them can be seen
+  bool short_runs = false;  ///< those with short runs, too: by rule, who owns the source packs them
+  bool rings = true;        ///< the rest; false: in messages
+};
+
 class Routes {
  public:
   /// Collective over the node: finds out who can see whose memory, and who carries what. What neither is seen nor has a
   /// ring is left over for messages. What fails here is left in `mine`, to be told when all agree next. Shares have
   /// been resolved.
-  Routes(const std::shared_ptr<Communicator>& communicator, std::vector<Share*> shares, const Options& options,
-         const Budget& budget, Submission& mine);
+  Routes(const std::shared_ptr<Communicator>& communicator, std::vector<Share*> shares, NodeWays ways,
+         const Options& options, const Budget& budget, Submission& mine);
 
   /// Whether anything of this process goes through MPI.
   bool has_messages() const;
@@ -76,14 +83,15 @@ class Routes {
 
   const std::shared_ptr<Communicator> communicator_;
   std::vector<Share*> shares_;
+  const NodeWays ways_;
   const Options& options_;
   int me_;
   Budget budget_;
   std::map<StorageKey, Storage> storage_;
   std::vector<std::shared_ptr<SegmentView>> views_;
   std::vector<std::shared_ptr<Sorted>> sorted_;
-  std::vector<Index> ring_bytes_;  ///< by node rank: what arrives here through rings
-  std::set<int> partners_, accessors_;
+  std::vector<Index> ring_bytes_;                 ///< by node rank: what arrives here through rings
+  std::set<int> partners_, accessors_, writers_;  ///< by node rank
   std::shared_ptr<ControlBlocks> control_;
   std::optional<std::string> blocked_;  ///< by what, in words; none where it is another process's affair
   std::string obstacle_, refusal_;      ///< of the node; of arrays here

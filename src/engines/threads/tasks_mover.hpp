@@ -18,11 +18,13 @@ int threads_of(const MoveOptions& options);
 /// late still finds its share; all of them where one thread does the work.
 Index task_bytes(Index total, int threads);
 
+/// By stage and by its shares.
+using StagesOfTasks = std::vector<std::vector<std::vector<CopyTask>>>;
+
 /// A mover that runs tasks on so many threads, the caller's among them, those of a stage when all before are done.
 /// `shared_workspace_bytes` is what the tasks have in common. Throws `Error(memory_limit)` where the tasks take more
 /// memory than the options allow.
-std::unique_ptr<Mover> make_tasks_mover(std::vector<std::vector<CopyTask>> stages, int threads,
-                                        const MoveOptions& options, std::vector<BoundMemory> memory,
-                                        Index shared_workspace_bytes = 0);
+std::unique_ptr<Mover> make_tasks_mover(StagesOfTasks stages, int threads, const MoveOptions& options,
+                                        std::vector<BoundMemory> memory, Index shared_workspace_bytes = 0);
 
 }  // namespace longshore

@@ -34,7 +34,7 @@ std::unique_ptr<Mover> bind_threads(const std::vector<Field>& fields, const Move
       if (share->in_order()) threads = 1;
     }
 
-  std::vector<std::vector<CopyTask>> tasks(stages.size());
+  StagesOfTasks tasks(stages.size());
   std::vector<BoundMemory> memory;
   CheckedTransfers checked;
   for (std::size_t k = 0; k < stages.size(); ++k)
@@ -44,8 +44,7 @@ std::unique_ptr<Mover> bind_threads(const std::vector<Field>& fields, const Move
       auto seen = [&share](const Transfer& transfer) {
         return Seen{share->data(Side::source, transfer), share->data(Side::destination, transfer)};
       };
-      for (auto& task : share->copies(transfers, seen, share->direction(), task_bytes(total, threads)))
-        tasks[k].push_back(std::move(task));
+      tasks[k].push_back(share->copies(transfers, seen, share->direction(), task_bytes(total, threads)));
       programs = checked_add(programs, share->programs_bytes());
       if (k > 0) continue;
       for (auto& bound : share->memory()) memory.push_back(std::move(bound));
@@ -54,6 +53,7 @@ std::unique_ptr<Mover> bind_threads(const std::vector<Field>& fields, const Move
   auto mover = make_tasks_mover(std::move(tasks), threads, options, std::move(memory), programs);
   if (options.proxy) mover = make_proxy_mover(std::move(mover));
   if (options.checked) mover = make_checked_mover(std::move(mover), std::move(checked));
+  Arrivals::follow(*mover, stages, 0);
   return mover;
 }
 

@@ -1,0 +1,90 @@
+/// tune: in which strips a loop over remote elements should get them. Bounds and a first guess come from the model, the
+/// rest from a short search among the loops that are run anyway (Iancu, Husbands & Chen, "Message strip mining
+/// heuristics for high speed networks", section 4.5).
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "longshore/model/strips.hpp"
+#include "longshore/movers/strips.hpp"
+
+namespace longshore {
+
+/// A loop over remote rows, as far as its schedule depends on it.
+struct TunedLoop {
+  std::string pattern;  ///< which loop it is, and who has the rows: whatever tells it from others
+  Index rows = 0, row_bytes = 8;
+};
+
+/// What was found for loops of a pattern with this many rows, or up to twice as many.
+struct StripChoice {
+  TunedLoop loop;  ///< `rows` a power of two
+  StripSchedule schedule = StripSchedule::vectorized();
+  double seconds = 0, vectorized_seconds = 0;  ///< a row
+};
+
+/// Finds schedules by trying them: `schedule` says what the next loop should take, `record` is told what came of it.
+/// After some thirty loops the choice is settled: the best of what was tried, or `vectorized` where nothing is clearly
+/// better. Threads may share it.
+class StripTuner {
+ public:
+  /// `overheads`: what a get takes the processor at least, o and g; the rest is found from the loops.
+  explicit StripTuner(const LogGP& overheads = {.o_s = 1e-6, .o_r = 1e-6, .g = 1e-6});
+
+  StripSchedule schedule(const TunedLoop& loop);
+  /// A loop took so many seconds, of which so many were spent in asking for strips and waiting for them. Loops of
+  /// schedules that nobody asked for here count too.
+  void record(const TunedLoop& loop, const StripSchedule& schedule, double seconds, double communication);
+  bool settled(const TunedLoop& loop) const;
+  /// All that is settled, to be kept; and what was kept.
+  std::vector<StripChoice> choices() const;
+  void remember(const StripChoice& choice);
+
+ private:
+  using Key = std::tuple<std::string, Index, Index>;  ///< pattern, rows as a power of two, bytes of a row
+  struct Trial {
+    StripSchedule schedule;
+    double seconds, communication;  ///< a row, of the fastest
+    int loops = 0;
+  };
+  struct Search {
+    std::vector<Trial> trials;           ///< the first is `vectorized`
+    std::vector<StripSchedule> waiting;  ///< to be tried, the last first
+    enum class Stage { first, guesses, neighbours, again, settled } stage = Stage::first;
+    int steps = 0;
+  };
+  static Key key_of(const TunedLoop& loop);
+  static bool faster(const Trial& a, const Trial& b) { return a.seconds < b.seconds; }
+  static const Trial& chosen(const Search& search);
+  void go_on(Search& search, const TunedLoop& loop) const;
+  struct Estimate {
+    LogGP link;
+    StripLoop loop;
+  };
+  static StripSchedule probe(const TunedLoop& loop);
+  Estimate estimate(const Search& search, const TunedLoop& loop) const;
+  std::vector<StripSchedule> guesses(const Search& search, const TunedLoop& loop) const;
+  Index smallest(const Search& search, const TunedLoop& loop) const;
+
+  LogGP overheads_;
+  mutable std::mutex mutex_;
+  std::map<Key, Search> searches_;
+};
+
+/// `for_each_strip` with the schedule that `tuner` wants, which is told what came of it. `pattern` names the loop.
+template <class T, class Body>
+void for_each_strip(const Section& section, StripTuner& tuner, const std::string& pattern, Body&& body) {
+  const TunedLoop loop{pattern, section.elements(), section.element_bytes()};
+  const auto schedule = tuner.schedule(loop);
+  const auto begin = std::chrono::steady_clock::now();
+  const double communication = for_each_strip<T>(section, schedule, body);
+  tuner.record(loop, schedule, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(),
+               communication);
+}
+
+}  // namespace longshore

@@ -1,0 +1,30 @@
+/// mpi: a thread that lets MPI get on with what other processes ask of this one, while this one does something else.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "mpi/communicator.hpp"
+
+namespace longshore::mpi {
+
+/// Calls MPI some ten thousand times a second, until it goes or MPI is finalised. MPI must allow calls from several
+/// threads.
+class ProgressThread {
+ public:
+  explicit ProgressThread(std::shared_ptr<Communicator> communicator);
+  ~ProgressThread();
+  ProgressThread(const ProgressThread&) = delete;
+  ProgressThread& operator=(const ProgressThread&) = delete;
+
+ private:
+  std::shared_ptr<Communicator> communicator_;
+  std::mutex mutex_;
+  std::condition_variable stopped_;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+}  // namespace longshore::mpi

@@ -1,0 +1,212 @@
+#include "longshore/tune/strip_tuner.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <optional>
+
+namespace longshore {
+
+namespace {
+
+constexpr int first_loops = 3;       // of `vectorized`, which show what the link and the loop take
+constexpr Index probe_strips = 32;   // of the loop that shows what a strip takes beyond its bytes
+constexpr int tries = 2;             // of each schedule: the faster one counts
+constexpr int most_steps = 8;        // to neighbours
+constexpr int repeats = 2;           // of the best ones, in turns with `vectorized`
+constexpr Index most_strips = 4096;  // of a loop: more are never worth it
+constexpr double clearly = 0.97;     // of the time of `vectorized`: what is not less is noise
+
+constexpr double growths[] = {0.1, 0.2, 0.3, 0.4, 0.5, 0.6};  // the paper's range of 1 + f
+constexpr Index depths[] = {1, 2, 4};
+
+}  // namespace
+
+StripTuner::StripTuner(const LogGP& overheads) : overheads_(overheads) { check(overheads); }
+
+StripTuner::Key StripTuner::key_of(const TunedLoop& loop) {
+  if (loop.rows < 0 || loop.row_bytes < 1)
+    throw Error(ErrorKind::argument,
+                "a loop over " + std::to_string(loop.rows) + " rows of " + std::to_string(loop.row_bytes) + " bytes");
+  return {loop.pattern, Index(std::bit_floor(std::uint64_t(loop.rows))), loop.row_bytes};
+}
+
+StripSchedule StripTuner::probe(const TunedLoop& loop) {
+  return StripSchedule::fixed(ceil_div(loop.rows, probe_strips), 1);
+}
+
+/// What the loops so far say of the link and of the loop: G from `vectorized`, and o such that the model gives what the
+/// loop of many strips took.
+StripTuner::Estimate StripTuner::estimate(const Search& search, const TunedLoop& loop) const {
+  const auto& whole = search.trials.front();
+  const double row_bytes = double(loop.row_bytes);
+  Estimate found{overheads_,
+                 {.elements = loop.rows,
+                  .element_bytes = loop.row_bytes,
+                  .compute = std::max(whole.seconds - whole.communication, 0.0) / row_bytes,
+                  .memory = 0,
+                  .link = Link::shared,
+                  .rolling = true}};
+  found.link.G = whole.communication / row_bytes;
+  const auto schedule = probe(loop);
+  const auto probed = std::find_if(search.trials.begin(), search.trials.end(),
+                                   [&](const Trial& trial) { return trial.schedule == schedule; });
+  if (probed == search.trials.end()) return found;
+  double low = overheads_.o(), high = std::max(low, probed->seconds * double(loop.rows));
+  for (int k = 0; k < 30; ++k) {
+    const double middle = (low + high) / 2;
+    found.link.o_s = middle, found.link.o_r = 0;
+    const bool too_much = strip_cost(schedule, found.loop, found.link).seconds() > probed->seconds * double(loop.rows);
+    (too_much ? high : low) = middle;
+  }
+  found.link.o_s = low;
+  return found;
+}
+
+/// Rows of the smallest strip that is tried: its transfer takes as long as asking for it (section 4.3).
+Index StripTuner::smallest(const Search& search, const TunedLoop& loop) const {
+  const auto link = estimate(search, loop).link;
+  const double bytes = link.G > 0 ? smallest_strip(link) : 0;
+  const Index rows = Index(std::min(bytes / double(loop.row_bytes), 1e18));
+  return std::max<Index>({1, rows, ceil_div(loop.rows, most_strips)});
+}
+
+/// The middle of the decompositions that make sense, and the model's best of strips that grow and that do not.
+std::vector<StripSchedule> StripTuner::guesses(const Search& search, const TunedLoop& loop) const {
+  const Index least = smallest(search, loop);
+  if (least > loop.rows / 2) return {};
+  const auto [link, body] = estimate(search, loop);
+  const auto best = [&](auto&& all) {
+    std::optional<StripSchedule> found;
+    double least_seconds = 0;
+    for (const auto& schedule : all)
+      if (const double seconds = strip_cost(schedule, body, link).seconds(); !found || seconds < least_seconds)
+        found = schedule, least_seconds = seconds;
+    return *found;
+  };
+  std::vector<StripSchedule> fixed, variable;
+  std::vector<Index> sizes;
+  for (Index parts = 2; ceil_div(loop.rows, parts) >= least && parts <= most_strips; parts *= 2)
+    sizes.push_back(ceil_div(loop.rows, parts));
+  for (const Index size : sizes)
+    for (const Index depth : depths) {
+      fixed.push_back(StripSchedule::fixed(size, depth));
+      for (const double growth : growths) variable.push_back(StripSchedule::variable(size, growth, depth));
+    }
+  return {best(variable), best(fixed), StripSchedule::fixed(sizes[sizes.size() / 2], 2)};
+}
+
+/// Finds out what to try next. `waiting` is empty and all of it has been tried.
+void StripTuner::go_on(Search& search, const TunedLoop& loop) const {
+  auto& trials = search.trials;
+  const auto add = [&](const StripSchedule& schedule) {
+    const auto known = [&](const Trial& trial) { return trial.schedule == schedule; };
+    const bool waits = std::find(search.waiting.begin(), search.waiting.end(), schedule) != search.waiting.end();
+    if (!waits && std::none_of(trials.begin(), trials.end(), known))
+      search.waiting.insert(search.waiting.end(), tries, schedule);
+  };
+  using Stage = Search::Stage;
+  if (search.stage == Stage::first) {
+    if (trials.empty() || trials.front().loops < first_loops) {
+      search.waiting.push_back(StripSchedule::vectorized());
+      return;
+    }
+    add(probe(loop));
+    if (!search.waiting.empty()) return;
+    search.stage = Stage::guesses;
+    for (const auto& schedule : guesses(search, loop)) add(schedule);
+    if (!search.waiting.empty()) return;
+    search.stage = Stage::settled;  // too little for strips
+    return;
+  }
+  if (search.stage == Stage::guesses) search.stage = Stage::neighbours;
+  if (search.stage == Stage::neighbours) {
+    const auto now = std::min_element(trials.begin(), trials.end(), faster)->schedule;
+    if (search.steps < most_steps && now.depth() > 0) {
+      const Index size = now.size(), depth = now.depth(), least = smallest(search, loop);
+      const bool grows = now.kind() == StripSchedule::Kind::variable;
+      const auto near = [&](Index s, double f, Index u) {
+        if (s < least || s > loop.rows / 2 || u < 1 || (grows && !(f >= growths[0] - 1e-9 && f <= 0.6 + 1e-9))) return;
+        // Growth in steps of a tenth, as texts have it, so that what was tried is known again.
+        add(grows ? StripSchedule::variable(s, std::round(f * 10) / 10, u) : StripSchedule::fixed(s, u));
+      };
+      near(size, now.growth(), 2 * depth), near(size, now.growth(), depth / 2);
+      near(2 * size, now.growth(), depth), near(size / 2, now.growth(), depth);
+      if (grows) near(size, now.growth() + 0.1, depth), near(size, now.growth() - 0.1, depth);
+      search.steps += int(search.waiting.size()) / tries;
+      if (!search.waiting.empty()) return;
+    }
+    search.stage = Stage::again;
+    std::vector<Trial> sorted(trials.begin() + 1, trials.end());
+    std::sort(sorted.begin(), sorted.end(), faster);
+    for (int k = 0; k < repeats; ++k) {
+      search.waiting.push_back(StripSchedule::vectorized());
+      for (std::size_t i = 0; i < std::min<std::size_t>(2, sorted.size()); ++i)
+        search.waiting.push_back(sorted[i].schedule);
+    }
+    return;
+  }
+  search.stage = Stage::settled;
+}
+
+/// The fastest, if it is clearly faster than `vectorized`.
+const StripTuner::Trial& StripTuner::chosen(const Search& search) {
+  const auto& whole = search.trials.front();
+  const auto best = std::min_element(search.trials.begin(), search.trials.end(), faster);
+  return best->seconds < clearly * whole.seconds ? *best : whole;
+}
+
+StripSchedule StripTuner::schedule(const TunedLoop& loop) {
+  const std::lock_guard lock(mutex_);
+  if (loop.rows < 2) return StripSchedule::vectorized();
+  auto& search = searches_[key_of(loop)];
+  while (search.stage != Search::Stage::settled && search.waiting.empty()) go_on(search, loop);
+  if (!search.waiting.empty()) return search.waiting.back();
+  return chosen(search).schedule;
+}
+
+void StripTuner::record(const TunedLoop& loop, const StripSchedule& schedule, double seconds, double communication) {
+  const std::lock_guard lock(mutex_);
+  if (loop.rows < 2) return;
+  auto& search = searches_[key_of(loop)];
+  if (search.stage == Search::Stage::settled) return;
+  const double rows = double(loop.rows);
+  auto trial = std::find_if(search.trials.begin(), search.trials.end(),
+                            [&](const Trial& one) { return one.schedule == schedule; });
+  if (trial == search.trials.end()) {
+    if (search.trials.empty() && !(schedule == StripSchedule::vectorized())) return;
+    trial = search.trials.insert(trial, {schedule, seconds / rows, communication / rows});
+  }
+  ++trial->loops;
+  if (seconds / rows < trial->seconds) trial->seconds = seconds / rows, trial->communication = communication / rows;
+  if (!search.waiting.empty() && search.waiting.back() == schedule) search.waiting.pop_back();
+}
+
+bool StripTuner::settled(const TunedLoop& loop) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = searches_.find(key_of(loop));
+  return found != searches_.end() && found->second.stage == Search::Stage::settled;
+}
+
+std::vector<StripChoice> StripTuner::choices() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<StripChoice> all;
+  for (const auto& [key, search] : searches_) {
+    if (search.stage != Search::Stage::settled) continue;
+    const auto& [pattern, rows, row_bytes] = key;
+    const auto& best = chosen(search);
+    all.push_back({{pattern, rows, row_bytes}, best.schedule, best.seconds, search.trials.front().seconds});
+  }
+  return all;
+}
+
+void StripTuner::remember(const StripChoice& choice) {
+  const std::lock_guard lock(mutex_);
+  Search search;
+  search.stage = Search::Stage::settled;
+  search.trials.push_back({StripSchedule::vectorized(), choice.vectorized_seconds, 0});
+  search.trials.push_back({choice.schedule, choice.seconds, 0});
+  searches_[key_of(choice.loop)] = std::move(search);
+}
+
+}  // namespace longshore

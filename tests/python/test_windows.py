@@ -1,0 +1,285 @@
+"""Windows, sections and strips where all arrays are in this process, against NumPy; and what is found about strips."""
+
+import json
+import random
+import threading
+import warnings
+
+import longshore as ls
+import numpy as np
+import pytest
+from longshore.tune import strips as kept
+
+
+@pytest.fixture
+def profile(tmp_path, monkeypatch):
+    """Where the choices of this test are kept."""
+    monkeypatch.setenv("LONGSHORE_PROFILE", str(tmp_path / "machine.json"))
+    return tmp_path / "machine.strips.json"
+
+
+ARRAYS = [
+    np.arange(24.0).reshape(4, 6),
+    np.arange(100.0, 160.0).reshape(3, 4, 5)[:, ::-1],
+    np.arange(200.0, 230.0)[::3],
+    np.asfortranarray(np.arange(300.0, 312.0).reshape(3, 4)),
+    np.empty((0, 3)),
+    np.array(7.0),
+]
+
+
+def random_slice(draw, extent):
+    ends = [draw.choice([None, *range(-extent - 1, extent + 2)]) for _ in range(2)]
+    return slice(*ends, draw.choice([None, 1, 2, 3, -1, -2]))
+
+
+def test_sections_are_what_numpy_has():
+    draw = random.Random(5)
+    window = ls.Window(ARRAYS)
+    for _ in range(500):
+        k = draw.randrange(len(ARRAYS))
+        keys = []
+        for extent in ARRAYS[k].shape[: draw.randrange(ARRAYS[k].ndim + 1)]:
+            keys.append(
+                draw.randrange(-extent, extent) if extent and draw.random() < 0.3 else random_slice(draw, extent)
+            )
+        if draw.random() < 0.2:
+            keys.append(...)
+        if draw.random() < 0.2:
+            keys.insert(0, None)
+        expected, section = ARRAYS[k][tuple(keys)], window[k][tuple(keys)]
+        if len(section.shape) > 1 and draw.random() < 0.5:  # a section of a section
+            more = (random_slice(draw, section.shape[0]), ..., random_slice(draw, section.shape[-1]))
+            expected, section = expected[more], section[more]
+        got = section.get()
+        assert section.shape == np.shape(got) == expected.shape
+        np.testing.assert_array_equal(got, expected)
+    np.testing.assert_array_equal(window[0][:, [5, 0, -1]].get(), ARRAYS[0][:, [5, 0, -1]])
+    np.testing.assert_array_equal(window[1][1:, 2][[1, 0, 1]].get(), ARRAYS[1][1:, 2][[1, 0, 1]])
+    np.testing.assert_array_equal(window[0][ARRAYS[0][:, 0] > 6, 2:4].get(), ARRAYS[0][ARRAYS[0][:, 0] > 6, 2:4])
+
+
+def test_puts_are_what_numpy_assigns():
+    draw = random.Random(6)
+    for _ in range(200):
+        mine, theirs = np.zeros((5, 7), "i4"), np.zeros((5, 7), "i4")
+        window = ls.Window([mine])
+        key = (random_slice(draw, 5), random_slice(draw, 7))
+        shape = theirs[key].shape
+        values = np.arange(1, 1 + np.prod(shape), dtype="i4").reshape(shape)
+        theirs[key] = values
+        if draw.random() < 0.5:
+            window[0][key].put(values)
+        else:
+            handle = window[0][key].nbput(np.asfortranarray(values))
+            assert handle.test() and handle.wait().shape == shape
+        window.fence()
+        np.testing.assert_array_equal(mine, theirs)
+    window[0].put(3)
+    assert (mine == 3).all()
+    with pytest.raises(ls.ArgumentError, match="destination"):
+        window[0][[1, 1]].put(0)
+
+
+def test_what_is_under_way_at_a_fence_is_what_was_there_before_it():
+    mine = np.arange(5)
+    with ls.Window([mine]) as window:
+        before, closed = window[0].nbget(), None
+        window.fence()
+        mine += 10
+        assert before.wait().tolist() == [0, 1, 2, 3, 4]
+        closed = window[0].nbget()
+    mine += 10
+    assert closed.wait().tolist() == [10, 11, 12, 13, 14]
+
+
+@pytest.mark.parametrize(
+    "text", ["(BLOCK, *) on 3", "(CYCLIC(2), CYCLIC(3)) on 2x2", "(*, BLOCK) on 5, order=F", "(CYCLIC, *) on 2, ld=14"]
+)
+def test_global_indices_of_a_layout(text):
+    layout = ls.Layout(text, (7, 11))
+    whole = np.arange(77, dtype="i2").reshape(7, 11)
+    parts = ls.scatter(whole, layout)
+    window = ls.Window(parts, layout=layout)
+    for key in ((), 3, (slice(2, 6), slice(1, 10)), (..., -1), (slice(None), slice(4, 5)), (slice(5, 5),), (6, 10)):
+        np.testing.assert_array_equal(window.whole[key].get(), whole[key])
+    np.testing.assert_array_equal(window.whole[1:6][2:, 3].get(), whole[1:6][2:, 3])
+    window.whole[2:5, 3:9].put(-1)
+    whole[2:5, 3:9] = -1
+    np.testing.assert_array_equal(ls.gather(parts, layout), whole)
+    plan = ls.plan(layout, ls.Layout("(*, CYCLIC) on 3", (7, 11)), "i2")
+    for rank in range(3):
+        np.testing.assert_array_equal(window.incoming(plan, rank).get(), whole[:, rank::3])
+
+
+def test_global_indices_of_blocks():
+    blocks = ls.FloorPlan.even(ls.Region((2, 3), (12, 13)), 4)
+    x = ls.XArray(blocks, "f8", ghost=(1, (0, 2)))
+    whole = np.arange(100.0).reshape(10, 10)
+    for _, grid in x.items():
+        lower, upper = grid.block.lower, grid.block.upper
+        grid.interior[...] = whole[lower[0] - 2 : upper[0] - 2, lower[1] - 3 : upper[1] - 3]
+    window = ls.Window(x)
+    for key in ((), 4, (slice(3, 8), slice(2, 9)), (0, 0)):
+        np.testing.assert_array_equal(window.whole[key].get(), whole[key])
+    np.testing.assert_array_equal(window[3].get(), np.asarray(x[3]))
+    gaps = ls.Window(ls.XArray(ls.FloorPlan([ls.Region(0, 3), ls.Region(5, 8)], [0, 0]), "f8"))
+    assert gaps.whole[5:7].get().tolist() == [0, 0]
+    with pytest.raises(ls.ArgumentError, match="5 elements in the box .* has 7: they leave gaps"):
+        gaps.whole[1:].get()
+
+
+@pytest.mark.parametrize(
+    "schedule", ["small", "vectorized", "fixed(3, 2)", "variable(1, 0.5)", ls.model.StripSchedule.fixed(2)]
+)
+@pytest.mark.parametrize("k", range(5))
+def test_strips_are_rows_in_their_order(schedule, k):
+    section, at = ls.Window(ARRAYS)[k], 0
+    for strip in ls.strips(section, schedule):
+        assert strip.first == at
+        np.testing.assert_array_equal(strip.data, ARRAYS[k][strip.first : strip.last])
+        at = strip.last
+    assert at == len(ARRAYS[k])
+
+
+def test_a_search_ends_and_is_kept(profile):
+    window = ls.Window([np.arange(50_000.0)])
+    for _loops in range(60):
+        assert sum(float(strip.data.sum()) for strip in ls.strips(window[0], pattern="sum")) == 1_249_975_000
+        if profile.exists():
+            break
+    assert 5 < _loops < 55
+    (choice,) = kept.load(profile)
+    assert choice["pattern"] == "sum, seen" and choice["rows"] == 32_768 and choice["row_bytes"] == 8
+    kept._tuner.cache_clear()  # as another program would begin
+    tuner = kept.tuner()
+    assert tuner.settled("sum, seen", 40_000, 8) and tuner.schedule("sum, seen", 40_000, 8) == choice["schedule"]
+    assert not tuner.settled("sum, seen", 4_000, 8)
+    # What others have written meanwhile stays.
+    told = json.loads(profile.read_bytes())
+    told["choices"].append({**told["choices"][0], "pattern": "theirs"})
+    profile.write_text(json.dumps(told))
+    kept.keep(tuner)
+    assert {each["pattern"] for each in kept.load(profile)} == {"sum, seen", "theirs"}
+
+
+def test_without_a_pattern_the_place_of_the_call_counts(profile):
+    window = ls.Window([np.arange(5000.0)])
+    for _ in range(60):
+        for _strip in ls.strips(window[0]):
+            pass
+    assert [each["pattern"].rpartition("/")[2].split(":")[0] for each in kept.load(profile)] == ["test_windows.py"]
+
+
+def stored(**changes):
+    """A file of one choice, which is sound but for the changes."""
+    choice = {"pattern": "p", "rows": 8, "row_bytes": 8, "schedule": "small", "seconds": 1, "vectorized_seconds": 1}
+    return json.dumps({"format": kept.FORMAT, "version": kept.VERSION, "choices": [choice | changes]})
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "[]",
+        '{"format": "something else", "version": 1}',
+        '{"format": "longshore strip choices", "version": 1, "choices": 7}',
+        '{"format": "longshore strip choices", "version": 1, "choices": [{"pattern": "p"}]}',
+        stored(rows=float("inf")),
+        stored(rows=2**70),
+        stored(rows=-1),
+        stored(row_bytes=0),
+        stored(schedule="fixed(0)"),
+        stored(seconds=float("nan")),
+        stored(pattern="\ud800"),
+        "[" * 100_000,
+    ],
+)
+def test_a_file_that_holds_something_else_is_a_warning(profile, content):
+    profile.write_text(content)
+    with pytest.warns(UserWarning, match="not used"):
+        assert sum(strip.data.sum() for strip in ls.strips(ls.Window([np.ones(10)])[0])) == 10
+
+
+def test_choices_that_cannot_be_kept_are_a_warning(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("LONGSHORE_PROFILE", str(tmp_path / "file" / "machine.json"))
+    window = ls.Window([np.ones(3000)])
+    with pytest.warns(UserWarning, match="not kept"):
+        for _ in range(60):
+            assert sum(strip.data.sum() for strip in ls.strips(window[0], pattern="p")) == 3000
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert sum(strip.data.sum() for strip in ls.strips(window[0], pattern="p")) == 3000
+
+
+def test_mistakes():
+    window = ls.Window([np.arange(4.0), np.arange(6.0)])
+    for bad, kind, words in [
+        (lambda: ls.Window(np.arange(3)), ls.ArgumentError, "one ndarray"),
+        (lambda: ls.Window([np.arange(3), np.arange(3.0)]), ls.DTypeError, "float64, int64"),
+        (lambda: ls.Window([]), ls.ArgumentError, "every array"),
+        (lambda: ls.Window([np.array([None])]), ls.DTypeError, "object"),
+        (lambda: ls.Window([np.arange(3)], node="messages"), ls.ArgumentError, "needs comm="),
+        (lambda: ls.Window([np.arange(3)], layout="x"), ls.ArgumentTypeError, "Layout"),
+        (lambda: ls.Window([np.ones(3), np.ones(1)], layout=ls.Layout("(BLOCK) on 2", 5)), ls.ShapeError, "rank 1"),
+        (
+            lambda: ls.Window([np.ones((2, 4))[:, ::2], np.ones((2, 2))], layout=ls.Layout("(BLOCK, *) on 2", (4, 2))),
+            ls.LocalArrayError,
+            "rank 0: .* stride of 32",
+        ),
+        (lambda: ls.Window(ls.XArray(ls.FloorPlan.even(4, 2), "f8", rank=1)), ls.ArgumentError, "0, 1, ..."),
+        (lambda: window.whole, ls.ArgumentError, "parts of nothing"),
+        (lambda: window.incoming(3), ls.ArgumentTypeError, "MotionPlan"),
+        (lambda: window[2], ls.ArgumentError, "no array 2"),
+        (lambda: window[-1], ls.ArgumentError, "-1"),
+        (lambda: window["a"], ls.ArgumentTypeError, "integer"),
+        (lambda: window[0][4], ls.ArgumentError, "out of bounds"),
+        (lambda: window[0][0, 0], ls.ArgumentError, "too many indices"),
+        (lambda: window[0][[4]], ls.ArgumentError, "index 4 is outside dimension 0, which has 4"),
+        (lambda: window[0][[0.5]], ls.ArgumentError, "of integers"),
+        (lambda: window[0][[True]], ls.ArgumentError, "a mask of shape"),
+        (lambda: window[0].get(np.empty(5)), ls.ShapeError, "(5,)"),
+        (lambda: window[0].get(np.empty(4, "f4")), ls.DTypeError, "float32"),
+        (lambda: window[0].get(np.empty(8)[::2]), ls.LocalArrayError, "C-contiguous"),
+        (lambda: window[0].put([1, 2]), ls.ShapeError, "do not fill"),
+        (lambda: ls.strips(window), ls.ArgumentTypeError, "a Section"),
+        (lambda: ls.strips(window[0][0], "small"), ls.ArgumentError, "get"),
+        (lambda: ls.strips(window[0], 7), ls.ArgumentTypeError, "StripSchedule"),
+        (lambda: ls.strips(window[0], "fixed(0)"), ls.ArgumentError, "fixed"),
+        (lambda: ls.strips(window[0], pattern=7), ls.ArgumentTypeError, "text"),
+    ]:
+        with pytest.raises(kind, match=words.replace("(", r"\(").replace(")", r"\)")):
+            bad()
+    fixed = np.arange(3)
+    fixed.flags.writeable = False
+    with pytest.raises(ls.LocalArrayError, match="read-only"):
+        ls.Window([fixed])[0].put(1)
+    window.close()
+    window.close()
+    for use in (window[0].get, lambda: window[0].put(1), lambda: list(ls.strips(window[0], "small"))):
+        with pytest.raises(ls.ArgumentError, match="closed"):
+            use()
+    assert "closed" in repr(window)
+
+
+def test_threads_share_a_window():
+    arrays = [np.arange(2000.0) + 10_000 * k for k in range(4)]
+    window, failures = ls.Window(arrays), []
+
+    def work(k):
+        try:
+            for turn in range(50):
+                other = arrays[(k + turn) % 4]
+                np.testing.assert_array_equal(window[(k + turn) % 4][turn:].get(), other[turn:])
+                total = sum(strip.data.sum() for strip in ls.strips(window[k], "fixed(100, 2)"))
+                assert total == arrays[k].sum()
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures, failures
