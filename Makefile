@@ -17,7 +17,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 BUILD_TOOLS := scikit-build-core nanobind 'cmake>=3.25,<5' ninja
 RUN := numpy 'click>=8' rich 'mpi4py>=4'
-TEST := 'pytest>=8' pytest-timeout 'hypothesis>=6' 'h5py>=3.5'
+TEST := 'pytest>=8' pytest-timeout 'hypothesis>=6' 'h5py>=3.5' 'scipy>=1.6'
 STYLE := clang-format==14.0.6 ruff==0.17.6 mypy==2.4.1
 
 SOURCES := $(shell find include src bindings python cmake CMakeLists.txt pyproject.toml -type f -not -name '*.pyc' 2>/dev/null)
@@ -45,6 +45,7 @@ bench: build/lab-installed .venv/sample-data
 	.venv/bin/longshore bench halo
 	.venv/bin/longshore bench fields
 	.venv/bin/longshore bench chained
+	.venv/bin/longshore bench strips --link 1gbit
 	.venv/bin/longshore bench model
 	.venv/bin/longshore bench apps
 	.venv/bin/longshore bench assembly

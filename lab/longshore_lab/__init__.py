@@ -16,8 +16,11 @@ from .prediction import Model
 from .protocol import Bench, BenchError
 from .ranks import Ranks
 from .redistribute import Redistribute
+from .strips import Strips
 
-_EVERY = (Redistribute, FirstCall, Halo, Fields, Chained, Apps, Assembly, Breakeven, Model, Ranks, Communicators)
+_EVERY = (
+    *(Redistribute, FirstCall, Halo, Fields, Chained, Strips, Apps, Assembly, Breakeven, Model, Ranks, Communicators),
+)
 BENCHES = {bench.name: bench for bench in _EVERY}
 
 __all__ = ["BENCHES", "Bench", "BenchError", "machine"]

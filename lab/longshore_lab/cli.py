@@ -20,6 +20,7 @@ _OPTIONS = {
     "sizes": ("--size", {"multiple": True, **_NUMBER}, ""),
     "contenders": ("--contender", _NAMES, ""),
     "boxes": ("--boxes", _NUMBER, ""),
+    "link": ("--link", {"metavar": "RATE"}, "Also between nodes that links of this rate join, such as 1gbit."),
     "maps": ("--maps", _NUMBER, ""),
     "plans": ("--plans", _NUMBER, ""),
     "seed": ("--seed", {"type": click.IntRange(0), "metavar": "N"}, ""),

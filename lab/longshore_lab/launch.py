@@ -1,12 +1,10 @@
-"""Programs of their own for what is timed: a child under mpiexec that keeps its results in a file, and the launcher for
-it."""
+"""Programs of their own for what is timed: a child under mpiexec that keeps its results in a file."""
 
 import contextlib
+import functools
 import importlib.util
 import json
 import os
-import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -14,37 +12,21 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from longshore import TransportError
+from longshore.tune import launcher as launchers
+from longshore.tune.launcher import Launcher, child_environment
+
 from .protocol import BenchError, missing
 
-
-class Launcher(NamedTuple):
-    """An mpiexec and the words it understands."""
-
-    command: tuple
-    family: str  # "openmpi", "hydra" or "unknown"
-
-    def arguments(self, ranks):
-        fits, words = ranks <= len(os.sched_getaffinity(0)), [*self.command, "-n", str(ranks)]
-        if self.family == "openmpi":
-            return [*words, *(["--bind-to", "core"] if fits else ["--bind-to", "none", "--oversubscribe"])]
-        return [*words, "-bind-to", "core"] if self.family == "hydra" and fits else words
+__all__ = ["ChildEnd", "Launcher", "child_environment", "find_launcher", "find_mpi", "last_words", "run_child"]
 
 
 def find_launcher(mpiexec=None):
     """The mpiexec that was named, else this environment's own, else the one on the path."""
-    beside = Path(sys.executable).with_name("mpiexec")
-    found = shutil.which(mpiexec or (beside if os.access(beside, os.X_OK) else "mpiexec"))
-    if found is None:
-        own = "no mpiexec in this environment (pip install 'longshore[mpi]' brings one)"
-        raise BenchError(own if mpiexec is None else f"no such mpiexec: {mpiexec}")
     try:
-        told = subprocess.run([found, "--version"], capture_output=True, text=True, timeout=30, env=child_environment())
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise BenchError(f"mpiexec does not run: {error}") from None
-    words = (told.stdout + told.stderr).lower()
-    families = {"openmpi": ("open mpi", "openrte", "openmpi", "prrte", "prterun"), "hydra": ("hydra", "intel")}
-    there = (family for family, names in families.items() if any(name in words for name in names))
-    return Launcher((found,), next(there, "unknown"))
+        return launchers.find_launcher(mpiexec)
+    except TransportError as error:
+        raise BenchError(str(error)) from None
 
 
 def find_mpi(mpiexec):
@@ -53,22 +35,20 @@ def find_mpi(mpiexec):
         if importlib.util.find_spec("mpi4py") is None:
             raise BenchError("mpi4py is not installed (pip install 'longshore[mpi]')")
         launcher = find_launcher(mpiexec)
-        end = run_child({"bench": None, "mpi": True, "ranks": 2}, launcher=launcher, ranks=2, stall_seconds=30.0)
-        if end.trouble is not None:
-            raise BenchError(f"a trial run under mpiexec {end.trouble}")
-        return launcher, end.result["mpi"], ""
+        return launcher, _mpi_of(launcher), ""
     except BenchError as error:
         if mpiexec is not None:
             raise
         return None, {}, str(error)
 
 
-def child_environment(extra=None):
-    env = {"OMP_NUM_THREADS": "1", **os.environ}  # a peer's BLAS must not start threads on the other rank's core
-    if os.geteuid() == 0:  # containers; Open MPI refuses root without these
-        for name in ("OMPI_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT"):
-            env[name] = env[name + "_CONFIRM"] = "1"
-    return {**env, **(extra or {})}
+@functools.cache
+def _mpi_of(launcher):
+    """What MPI it starts, from a trial run."""
+    trial = run_child({"bench": None, "mpi": True, "ranks": 2}, launcher=launcher, ranks=2, stall_seconds=30.0)
+    if trial.trouble is not None:
+        raise BenchError(f"a trial run under mpiexec {trial.trouble}")
+    return trial.result["mpi"]
 
 
 @contextlib.contextmanager
@@ -108,7 +88,7 @@ def run_child(spec, *, launcher=None, ranks=1, env=None, stall_seconds=180.0, on
             try:
                 step, stalled = _watch(process, place / "step", stall_seconds, on_step)
             finally:
-                _end(process)
+                launchers.end(process)
         result, trouble = {}, None
         with contextlib.suppress(OSError, ValueError):
             result = json.loads((place / "result.json").read_text())
@@ -156,19 +136,7 @@ def _watch(process, step_file, stall_seconds, on_step):
         time.sleep(0.05)
 
 
-def _end(process):
-    """Ends the whole group of the child, which is a session of its own."""
-    for sign, patience in ((signal.SIGTERM, 3.0), (signal.SIGKILL, 10.0)):
-        if process.poll() is None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, sign)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(patience)
-
-
 def last_words(output):
-    lines = []
     with contextlib.suppress(OSError):
-        lines = [line.strip() for line in output.read_text(errors="replace").splitlines() if line.strip()]
-    telling = [line for line in lines if "error" in line.lower() or "signal" in line.lower()]
-    return (telling or lines or ["no output"])[-1][:300]
+        return launchers.last_words(output.read_text(errors="replace"))
+    return "no output"

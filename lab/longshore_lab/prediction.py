@@ -19,6 +19,7 @@ from .report import PEER, Table, duration, median, plain, ratio, sheet
 
 LAYOUTS, HALOS, LISTS, THREADS = KINDS = ("layouts", "halos", "lists", "in-process")
 WAYS = {
+    "longshore": {},  # as it chooses itself
     "longshore direct": {"node": "direct"},
     "longshore ring": {"node": "ring"},
     "longshore messages": {"node": "messages", "exchange": "p2p"},
@@ -142,11 +143,7 @@ class LocalParts:
         self.rewrite()
 
     def _cut(self, whole, layout, rank):
-        of = [
-            np.arange(n)[i] if isinstance(i, slice) else np.asarray(i)
-            for n, i in zip(layout.shape, layout.indices(rank))
-        ]
-        return (whole[np.ix_(*of)] % 30_000).astype(self._plan.dtype)
+        return (whole[layout.indices(rank)] % 30_000).astype(self._plan.dtype)
 
     def rewrite(self):
         self._salt = (self._salt + 1) % 1000
@@ -163,21 +160,33 @@ class LocalParts:
                 raise WrongResult(f"rank {rank}'s part is not what it should be")
 
 
-def _profile(context, quick):
-    """This machine's, measured once for all cases unless it has been calibrated before. Collective."""
+def _profile(context, quick, way=None):
+    """This machine's, measured once for all cases unless it has been calibrated before, with the way between processes
+    that is asked for. Collective."""
     if "profile" not in context.pool:
-        known = tune.profile()
-        if context.agree("not calibrated" if known.coarse else ""):
+        context.pool |= {"profile": tune.profile(), "calibrated_first": ""}
+    known = context.pool["profile"]
+    if not context.pool["calibrated_first"]:
+        lacks = way is not None and way not in {one["way"] for one in known.facts["exchanges"]}
+        why = "This machine was not calibrated" if known.coarse else "Its profile said nothing of exchanges" * lacks
+        if why := context.agree(why):
             context.step("calibrating/the machine/some forty seconds")
             known = tune.calibrate(context.comm, quick=quick)
-        context.pool["profile"] = known
-    return context.pool["profile"]
+            context.pool |= {"profile": known, "calibrated_first": why}
+    return known
 
 
 def _predicted(context, case, plan, way, **more):
     """Of one way, of the slowest rank."""
-    prediction = model.predict(plan, _profile(context, case.quick), **more)
-    return next(cost for cost in prediction.ways if cost.way == way)
+    chosen = way == "longshore"
+    prediction = model.predict(plan, _profile(context, case.quick, "direct" if chosen else way), **more)
+    return prediction.best if chosen else next(cost for cost in prediction.ways if cost.way == way)
+
+
+def _enter(context, case, name):
+    moving = _in_process(context, case) if name == IN_THREADS else _between_processes(context, case, name)
+    moving.facts["calibrated_first"] = context.pool["calibrated_first"]
+    return moving
 
 
 def _between_processes(context, case, name):
@@ -187,7 +196,7 @@ def _between_processes(context, case, name):
         plan = case.plan
         sides = []
         for layout in (plan.source, plan.destination):
-            shared = way == "direct"
+            shared = way in ("longshore", "direct")
             sides.append(
                 ls.empty(layout, plan.dtype, comm=comm)
                 if shared
@@ -201,7 +210,7 @@ def _between_processes(context, case, name):
 
 def _halo(context, case, way, options):
     plan, (_, dtype, (_, _, width)) = case.plan, case._drawn
-    where = {"comm": context.comm} if way == "direct" else {"rank": context.rank}
+    where = {"comm": context.comm} if way in ("longshore", "direct") else {"rank": context.rank}
     array = ls.XArray(plan.source, dtype, ghost=width, **where)
     extents = plan.source.bounding.shape
     salt = [0]
@@ -240,7 +249,7 @@ def _list(context, case, way, options):
     needed = draw.permutation(size)[: max(1, int(size * part / ranks))]
     owned = ls.FloorPlan.even(ls.Region.of_shape((size,)), ranks)
     plan = ls.BlockPlan.gather_points(owned, needed, comm=comm)
-    where = {"comm": comm} if way == "direct" else {"rank": comm.rank}
+    where = {"comm": comm} if way in ("longshore", "direct") else {"rank": comm.rank}
     array, salt = ls.XArray(plan.source, dtype, **where), [0]
     lower, upper = owned[comm.rank].lower[0], owned[comm.rank].upper[0]
     mine, ghosts = array[comm.rank][: upper - lower], array[comm.rank][upper - lower :]  # what others own lies behind
@@ -264,7 +273,7 @@ def _list(context, case, way, options):
     return moving
 
 
-def _in_process(context, case, name):
+def _in_process(context, case):
     plan, threads = case.plan, len(context.cores)
     profile = _profile(context, case.quick)
     if context.rank != 0:
@@ -295,11 +304,8 @@ class _Idle:
 
 
 CONTENDERS = (
-    *(
-        Contender(name, partial(_between_processes, name=name), applies=lambda case: case.key != THREADS)
-        for name in WAYS
-    ),
-    Contender(IN_THREADS, partial(_in_process, name=IN_THREADS), applies=lambda case: case.key == THREADS),
+    *(Contender(name, partial(_enter, name=name), applies=lambda case: case.key != THREADS) for name in WAYS),
+    Contender(IN_THREADS, partial(_enter, name=IN_THREADS), applies=lambda case: case.key == THREADS),
 )
 
 
@@ -324,6 +330,8 @@ class Model(Bench):
             row["predicted_ratio"] = row["seconds_predicted"] / row["seconds_median"]
         result["summary"] = {key: _summary(rows) for key, rows in grouped(result["rows"], "case").items()}
         result["summary"]["all"] = _summary(result["rows"])
+        if why := next(filter(None, (row["calibrated_first"] for row in result["rows"])), ""):
+            result["notes"].append(f"{why}: the machine was calibrated first.")
 
     def tables(self, result):
         predicted = lambda row: duration(row["seconds_predicted"])  # noqa: E731

@@ -34,6 +34,7 @@ _ENV = {
         "OMPI_MCA_mpi_yield_when_idle": "1",
         "OMPI_MCA_btl": "^ofi",
         "OMPI_MCA_mtl": "^ofi",
+        "OMPI_MCA_osc": "^ucx",  # which says with each window that it cannot be used here
     },
 }
 

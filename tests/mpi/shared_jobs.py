@@ -37,7 +37,7 @@ def checks_of(script: str, folder: Path = SCRIPTS) -> list[str]:
 class Job:
     """A launch that is running."""
 
-    def __init__(self, family: str, ranks: int, checks: list[str], folder: Path, limit_s: float, scripts: Path):
+    def __init__(self, family, ranks, checks: list[str], folder: Path, limit_s: float, scripts: Path, mpiexec):
         self.left, self._limit_s = checks, limit_s
         self.started = False  # the first check has begun
         self._stderr = folder / f"{family}-{ranks}-{time.monotonic_ns()}.stderr"
@@ -107,14 +107,15 @@ class Job:
 
 
 class Jobs:
-    """The jobs of a session: for each (family, ranks), the checks that are going to be asked for, in their order."""
+    """The jobs of a session: for each (family, ranks), the checks that are going to be asked for, in their order.
+    `ranks` is what `mpiexec` takes."""
 
-    def __init__(self, planned: dict[tuple[str, int], list[str]], folder: Path, limit_s=CHECK_LIMIT_S, scripts=SCRIPTS):
-        self._planned, self._how = planned, (folder, limit_s, scripts)
-        self._running: dict[tuple[str, int], Job] = {}
-        self._outcomes: dict[tuple[str, int], dict[str, str]] = {key: {} for key in planned}
+    def __init__(self, planned: dict, folder: Path, limit_s=CHECK_LIMIT_S, scripts=SCRIPTS, mpiexec=mpiexec):
+        self._planned, self._how = planned, (folder, limit_s, scripts, mpiexec)
+        self._running: dict[tuple, Job] = {}
+        self._outcomes: dict[tuple, dict[str, str]] = {key: {} for key in planned}
 
-    def expect(self, family: str, ranks: int, check: str) -> None:
+    def expect(self, family: str, ranks, check: str) -> None:
         """That a check is well, or the job's end after all of them. Runs those before it, too."""
         key, outcomes = (family, ranks), self._outcomes[family, ranks]
         while check not in outcomes:

@@ -2,18 +2,20 @@
 scripts/calibration.py."""
 
 import json
+from pathlib import Path
 
 import pytest
 from launch import families, launch
 from longshore import tune
 
-SLOW = [pytest.param(family, marks=pytest.mark.slow) for family in families()[1:]]  # some ten seconds each
+FEW_COPIES = Path(__file__).parent / "scripts" / "few_copies.py"
+SLOW = [pytest.param(family, marks=pytest.mark.slow) for family in families()[1:]]
 
 
 @pytest.mark.parametrize("family", families()[:1] + SLOW)
 def test_two_processes_measure_what_they_exchange(family, tmp_path):
     path = tmp_path / "machine.json"
-    done = launch(family, 2, "longshore.cli", "calibrate", "--quick", env={"LONGSHORE_PROFILE": str(path)}, timeout=200)
+    done = launch(family, 2, FEW_COPIES, "calibrate", "--quick", env={"LONGSHORE_PROFILE": str(path)}, timeout=200)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.count("written to") == 1 and "exchanges with other nodes: none" in done.stdout
     profile = tune.MachineProfile.load(path)

@@ -20,6 +20,7 @@ RANKS_OF = {
     "block_kinds": (1, 2, 3, 4, 8),
     "fields": (1, 2, 3, 4),
     "phases": (1, 2, 3, 4, 7),
+    "arrivals": (1, 2, 3),
     "block_files": (1, 2, 3, 4, 7),
     "ghosts": (1, 2, 3, 7),
     "datatypes": (1,),
@@ -28,6 +29,8 @@ RANKS_OF = {
     "moves": RANKS,
     "mistakes": (2, 3),
     "calibration": (1, 3),
+    "choices": (2, 3),
+    "windows": (1, 2, 3, 4),
     "memory": (1, 2, 3),
     "behaviour": RANKS,
 }
@@ -40,11 +43,16 @@ RANKS_OF_CHECK = {
     "memory.binds_leave_nothing_behind": (2,),
 }
 
-# Checks that take long: with which MPI and on how many ranks they are run before a commit. All else is a slow test.
+# Checks that take long: with which MPI and on how many ranks they are run before a commit. All else is a slow test. So
+# are jobs that crowd a small machine: seven ranks are run with one MPI before a commit, eight with the other one.
 BEFORE_A_COMMIT = {
+    "behaviour.nothing_leaks": {("mpich", 1), ("mpich", 3), ("openmpi", 2), ("openmpi", 8)},
+    "calibration.everybody_has_the_same_profile": {("mpich", 1), ("mpich", 3), ("openmpi", 3)},
+    "ghosts.memory_is_that_of_what_a_rank_needs": {("openmpi", 8)},
     "memory.workspace_is_what_is_held": {("mpich", 2)},
-    "mistakes.stopped_or_slow_is_not_dead": {("mpich", 3), ("openmpi", 3)},
+    "mistakes.stopped_or_slow_is_not_dead": {("mpich", 3)},
 }
+SLOW_JOBS = {("mpich", 8), ("openmpi", 7)}
 
 # The numbers that a check takes, for each number of ranks: before a commit, and all. Fewer where ranks outnumber the
 # processors of a small machine.
@@ -54,8 +62,13 @@ TRIALS = {
     "block_kinds.every_kind": {1: (30, 30), 2: (50, 150), 3: (25, 60), 4: (15, 40), 8: (5, 15)},
     "fields.together": {1: (30, 60), 2: (80, 250), 3: (40, 120), 4: (25, 80)},
     "phases.same_as_at_once": {1: (20, 40), 2: (40, 120), 3: (20, 60), 4: (15, 40), 7: (5, 12)},
+    "arrivals.of_fields": {1: (15, 60), 2: (30, 200), 3: (20, 100)},
+    "arrivals.of_every_kind": {1: (15, 30), 2: (30, 150), 3: (20, 60)},
+    "arrivals.of_phases": {1: (8, 40), 2: (15, 120), 3: (10, 60)},
     "memory.binds_leave_nothing_behind": {2: (300, 10_000)},
     "block_files.there_and_back": {1: (8, 20), 2: (12, 40), 3: (8, 25), 4: (8, 20), 7: (4, 8)},
+    "windows.sections": {1: (10, 30), 2: (25, 80), 3: (15, 50), 4: (10, 40)},
+    "windows.puts": {1: (2, 5), 2: (5, 15), 3: (3, 10), 4: (2, 10)},
 }
 SEEDS = {"mpich": (1, 2, 3), "openmpi": (1, 2)}
 
@@ -66,12 +79,18 @@ def cases():
     """(family, ranks, check) of every test, those together that share a launch."""
     for family in families():
         for ranks in RANKS:
+            slow = pytest.mark.slow if (family, ranks) in SLOW_JOBS else ()
             for check in CHECKS:
                 if ranks in RANKS_OF_CHECK.get(check, RANKS_OF[check.partition(".")[0]]):
                     for numbers, marks in numbers_of(check, family, ranks):
                         name = f"{check}{numbers}"
-                        yield pytest.param(family, ranks, name, id=f"{family}-{ranks}-{name}", marks=marks)
-            yield pytest.param(family, ranks, ENDS, id=f"{family}-{ranks}-{ENDS}")
+                        yield pytest.param(family, ranks, name, id=f"{family}-{ranks}-{name}", marks=slow or marks)
+            yield pytest.param(family, ranks, ENDS, id=f"{family}-{ranks}-{ENDS}", marks=slow)
+
+
+def one_before_a_commit():
+    """The families, all but the first of them for slow tests."""
+    return families()[:1] + [pytest.param(family, marks=pytest.mark.slow) for family in families()[1:]]
 
 
 def numbers_of(check, family, ranks):
@@ -112,8 +131,8 @@ def test_the_module_of_another_family_is_refused(family):
     assert done.returncode == 0 and "refused" in done.stdout, f"{done.stdout[-2000:]}\n{done.stderr[-6000:]}"
 
 
-@pytest.mark.parametrize("family", families())
+@pytest.mark.parametrize("family", one_before_a_commit())
 def test_ranks_that_are_killed(family, tmp_path):
-    done = launch(family, 13, SCRIPTS / "dying.py", tmp_path, timeout=150)  # the launcher says that it has failed
+    done = launch(family, 16, SCRIPTS / "dying.py", tmp_path, timeout=150)  # the launcher says that it has failed
     told = [file.name for file in tmp_path.glob("*-[01]") if "rank 2 (process" in file.read_text()]
-    assert len(told) == 22, f"{told}\n{done.stdout[-2000:]}\n{done.stderr[-6000:]}"
+    assert len(told) == 28, f"{told}\n{done.stdout[-2000:]}\n{done.stderr[-6000:]}"

@@ -3,13 +3,15 @@
 mpiexec -n P python run_checks.py behaviour
 """
 
+import contextlib
 import gc
+import io
 import os
 import resource
 
 import longshore as ls
 import numpy as np
-from checks import ME, WORLD, P, check, raises_everywhere
+from checks import ME, ONE_NODE, WORLD, P, check, raises_everywhere
 from longshore import _mpi
 from mpi4py import MPI
 
@@ -76,6 +78,44 @@ def disagreements():
     assert not b.any(), "data was touched"
     ls.plan(src, dst, "f8").bind(a, b, comm=WORLD)()
     assert right(dst, b)
+
+
+@check
+def reports():
+    """What a move took beside what was predicted: the same on every rank that asks, and all ask or none does."""
+    src, dst = layouts()
+    a, b = arrays(src, dst)
+    told, out = [], io.StringIO()
+    with contextlib.redirect_stdout(out):
+        ls.redistribute(a, src, dst, out=b, comm=WORLD, report=True if ME == 0 else told.append)
+        ls.redistribute(a, src, dst, out=b, comm=WORLD, report=told.append)
+        ls.redistribute(a, src, dst, out=b, comm=WORLD, report=False)
+    assert right(dst, b)
+    assert out.getvalue().count("predicted") == (ME == 0)
+    last = told[-1]
+    assert len(told) == (1 if ME == 0 else 2) and WORLD.allgather(last) == [last] * P
+    assert (
+        last.bytes == b.itemsize * dst.size and last.seconds_measured > 0 and last.way in ("direct", "ring", "messages")
+    )
+    if last.seconds_predicted is not None:  # a coarse profile has all ways
+        plan = ls.plan(src, dst, "f8")
+        of_ranks = [ls.model.predict(plan, rank=r).ways for r in range(P)]
+        of_way = [cost.seconds for ways in of_ranks for cost in ways if cost.way == last.way]
+        assert last.coarse and last.missing == ""
+        assert P == 1 or min(of_way) <= last.seconds_predicted
+    for who in range(P):
+        mine = ME == who
+        raises_everywhere(
+            ls.ArgumentError,
+            lambda: ls.redistribute(a, src, dst, out=b, comm=WORLD, report="yes" if mine else True),
+            "report is 'yes'",
+        )
+        if P > 1:
+            raises_everywhere(
+                ls.DisagreementError,
+                lambda: ls.redistribute(a, src, dst, out=b, comm=WORLD, report=True if mine else None),
+                "report",
+            )
 
 
 @check
@@ -165,6 +205,8 @@ def memory_limits():
             assert mover.staging_bytes <= limit, (mover.staging_bytes, limit, mover.path)
             mover()
             assert right(dst, b)
+    if not ONE_NODE:
+        return
     # Shared arrays need no staging at all.
     a, b = arrays(src, dst, shared=True)
     mover = plan.bind(a, b, comm=WORLD, max_mem=1)

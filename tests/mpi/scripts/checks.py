@@ -17,6 +17,18 @@ P, ME = WORLD.size, WORLD.rank
 CHECKS = {}
 
 
+def nodes_of(comm):
+    """Of each rank, the lowest rank that is on its node."""
+    node = comm.Split_type(MPI.COMM_TYPE_SHARED, comm.rank)
+    first = node.allreduce(comm.rank, MPI.MIN)
+    node.Free()
+    return comm.allgather(first)
+
+
+NODES = nodes_of(WORLD)
+ONE_NODE = not any(NODES)
+
+
 def check(f):
     """Marks a check, which takes numbers or nothing. `shared_jobs.py` finds it by this word in the script's text."""
     CHECKS[f"{f.__module__}.{f.__name__}"] = f

@@ -1,6 +1,6 @@
 """Ranks that are killed while others wait for them: those hear of it within seconds, whatever they wait in.
 
-    mpiexec -n 13 python dying.py FOLDER
+    mpiexec -n 16 python dying.py FOLDER
 
 Ranks 0 and 1 wait; of the others, one a way, each is killed in its turn. The launcher would end everybody then, so
 what it starts is a process that stays, and the rank its child. Nobody calls MPI_Finalize, which would wait for the
@@ -25,6 +25,7 @@ if child := os.fork():
     os._exit(status.si_status)
 
 import longshore as ls  # noqa: E402
+import numpy as np  # noqa: E402
 from longshore import BlockPlan, FloorPlan, Region  # noqa: E402
 from mpi4py import MPI  # noqa: E402
 
@@ -66,6 +67,29 @@ def move(mover):
     mover()
 
 
+def take_arrivals(mover):
+    mover.start()
+    for _ in mover.arrivals():
+        pass
+
+
+def window(comm):
+    """Over memory of its owner's alone, of which all have got something."""
+    opened = ls.Window(np.arange(1000.0) + comm.rank, comm=comm)
+    opened.__class__ = CalledWindow
+    return opened
+
+
+class CalledWindow(ls.Window):
+    def __call__(self):
+        assert self[VICTIM].get()[0] == VICTIM
+
+
+def get_again_and_again(window):
+    while True:
+        window()
+
+
 # How a mover is bound, and what is called of it.
 WAYS = {
     "binding": (halo, None),
@@ -76,8 +100,11 @@ WAYS = {
     "messages": (lambda comm: transpose(comm, "messages", False), start_and_wait),
     "packets": (lambda comm: halo(comm, node="messages", packet_bytes=64), move),
     "blocks": (halo, move),
+    "arrivals": (halo, take_arrivals),
     "checked": (lambda comm: halo(comm, checked=True), move),
     "proxy": (lambda comm: halo(comm, proxy=True), start_and_wait),
+    "getting": (window, get_again_and_again),
+    "fence": (window, lambda window: window.fence()),
     "alltoall": (lambda comm: halo(comm, node="messages", exchange="alltoall"), move),
 }
 

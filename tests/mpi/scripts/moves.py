@@ -11,6 +11,7 @@ import filecmp
 import io
 import json
 import os
+import shutil
 import signal
 
 import numpy as np
@@ -79,6 +80,18 @@ def the_same_result_as_threads():
         told = json.loads(out)
         assert told["moved_bytes"] == told["predicted_bytes"] == array.nbytes and told["processes"] == P
         assert told["engine"] == ("mpi" if P > 1 else "threads") and told["peak_memory_bytes"] <= 16 << 20
+        assert told["report"] is None
+        code, out, err = move(
+            "s", "again", "--to", second, "--axes", "1,2,0", "--max-mem", "16MiB", "--json", "--report"
+        )
+        assert code == 0, err
+        report = json.loads(out)["report"]
+        assert report["bytes"] == array.nbytes and report["seconds_measured"] > 0
+        assert (report["seconds_predicted"] is None) == (1 < P < 7), report  # ranks up to 6
+        assert ("7 ranks of the layouts share" in report["missing"]) == (1 < P < 7), report
+        if ME == 0:
+            shutil.rmtree("again")
+        WORLD.Barrier()
         code, out, err = move("d", "back.npy", "--axes", "2,0,1", "--quiet")
         assert (code, out) == (0, ""), err
         np.testing.assert_array_equal(np.load("back.npy"), array)
@@ -166,6 +179,8 @@ def asked_for_in_python():
         refused(ArgumentError, f"one of {P} processes", "comm=MPI.COMM_WORLD to share", "comm=MPI.COMM_SELF", comm=None)
         refused(DisagreementError, "rank 1 is moving a.npy to b", "rank 0 is", to=f"(BLOCK, *, *) on {1 + one}")
         refused(DisagreementError, "rank 1 is moving", max_mem="64MiB" if one else None)
+        refused(DisagreementError, "rank 1 is moving", "report=True", report=one)
+        refused(ArgumentError, "report is 1; it must be True or False", report=1 if one else True)
         refused(ArgumentError, "max_mem 'x' is not a size", max_mem="x" if one else None)
         refused(ArgumentError, "to is 4; it must be a Layout, text or None", to=4 if one else "(BLOCK, *, *) on 3")
         usual = moving._same_bytes

@@ -160,18 +160,19 @@ def one_case(draw, comm, number):
                 a[...] = whole[np.ix_(*ix)]
             for ix, a in outputs.values():
                 a[...] = old[np.ix_(*ix)]
-            if repeat and draw.random() < 0.5:
-                mover.start()
-                while not mover.test():
-                    pass
-                mover.wait()
-            else:
-                mover()
             result = whole.transpose(axes)
             if combined:
                 result = (np.conj(result) if conjugate else result) * dtype.type(1 if alpha is None else alpha)
                 if beta:
                     result = result + old * dtype.type(beta)
+            if repeat and draw.random() < 0.5:
+                mover.start()
+                while number % 2 and not mover.test():
+                    pass
+                check_arrivals(mover, {r: a for r, (_, a) in outputs.items()}, result.astype(dtype))
+                mover.wait()
+            else:
+                mover()
             for r, (ix, a) in outputs.items():
                 expected = result[np.ix_(*ix)]
                 assert a.tobytes() == expected.astype(dtype).tobytes() or np.array_equal(a, expected), (
@@ -187,6 +188,17 @@ def one_case(draw, comm, number):
     except BaseException:
         print(f"rank {me}: {what}", file=sys.stderr)
         raise
+
+
+def check_arrivals(mover, outputs, result):
+    """Pieces are complete when they arrive, and are everything, each once."""
+    seen = {r: np.zeros(a.shape, int) for r, a in outputs.items()}
+    for arrival in mover.arrivals():
+        a = outputs[arrival.destination_rank]
+        expected = result[arrival.global_index]
+        assert a[arrival.index].tobytes() == expected.tobytes() or np.array_equal(a[arrival.index], expected), arrival
+        seen[arrival.destination_rank][arrival.index] += 1
+    assert all((one == 1).all() for one in seen.values())
 
 
 def communicators(comm):

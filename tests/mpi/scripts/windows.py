@@ -1,0 +1,297 @@
+"""One-sided access between processes: sections of every kind got and put, by shared memory and by MPI, and what goes
+wrong."""
+
+import contextlib
+import random
+import time
+
+import longshore as ls
+import numpy as np
+from checks import ME, WORLD, P, check, raises, raises_everywhere
+
+NODES = ("auto", "messages")
+
+
+def array_of(rank, seed, shared=False):
+    """A rank's array, as everybody can make it: some shape, dtype and strides; of some ranks it has no elements."""
+    draw = random.Random(seed)
+    dtype = np.dtype(draw.choice(["f8", "i4", "u1", "c16"]))  # of all ranks alike
+    draw = random.Random(1000 * seed + rank)
+    shape = tuple(draw.randrange(0 if draw.random() < 0.1 else 1, 9) for _ in range(draw.randrange(1, 4)))
+    size = int(np.prod(shape))
+    values = (np.arange(size) + 100 * rank + seed).astype(dtype).reshape(shape)
+    if shared:
+        layout = ls.Layout(f"({', '.join('*' * len(shape))}) on 1, ranks=[{rank}]", shape)
+        if size == 0 or rank != ME:
+            return values
+        made = ls.empty(layout, dtype, comm=WORLD)
+    else:
+        order = draw.choice(["C", "F", "strided", "backwards"])
+        if order == "strided":
+            made = np.zeros((*shape[:-1], 2 * shape[-1]), dtype)[..., ::2]
+        elif order == "backwards":
+            made = np.zeros(shape, dtype)[::-1]
+        else:
+            made = np.zeros(shape, dtype, order=order)
+    made[...] = values
+    return made
+
+
+def some_index(draw, shape):
+    """What NumPy's indexing and a section's have in common."""
+    keys, listed = [], False
+    for extent in shape[: draw.randrange(len(shape) + 1)]:
+        kind = draw.randrange(4)
+        if kind == 0 and extent:
+            keys.append(draw.randrange(-extent, extent))
+        elif kind == 1 and not listed and not any(isinstance(key, int) for key in keys):
+            listed = True
+            keys.append([draw.randrange(extent) for _ in range(draw.randrange(5))] if extent else [])
+        else:
+            a, b = sorted(draw.randrange(extent + 1) for _ in range(2))
+            keys.append(slice(a, b, draw.choice([None, 1, 2, 3])) if draw.random() < 0.7 else slice(None, None, -1))
+    if listed:  # NumPy moves what is listed to the front where an integer comes between
+        keys = [slice(key, key + 1) if isinstance(key, int) and key != -1 else key for key in keys]
+        keys = [slice(None) if isinstance(key, int) else key for key in keys]
+        keys = [np.array(key, np.int64) if isinstance(key, list) else key for key in keys]
+    return tuple(keys)
+
+
+@check
+def sections(trials):
+    """Gets of any section of any rank, several at once, against NumPy's own."""
+    for seed in range(trials):
+        _sections(seed)
+
+
+def _sections(seed):
+    for node in NODES:
+        for shared in (False, True):
+            mine = array_of(ME, seed, shared)
+            with ls.Window(mine, comm=WORLD, node=node) as window:
+                draw = random.Random(77 * seed + ME)
+                expected, handles = [], []
+                for _ in range(8):
+                    rank = draw.randrange(P)
+                    whole = array_of(rank, seed)
+                    key = some_index(draw, whole.shape)
+                    section = window[rank][key] if key else window[rank]
+                    expected.append(whole[key] if key else whole)
+                    assert section.shape == np.shape(expected[-1]), (key, whole.shape)
+                    handles.append(section.nbget())
+                for handle, values in zip(reversed(handles), reversed(expected)):
+                    if draw.random() < 0.3:
+                        while not handle.test():
+                            pass
+                    got = handle.wait()
+                    assert got.dtype == mine.dtype
+                    np.testing.assert_array_equal(got, values)
+                window.fence()
+
+
+@check
+def puts(trials):
+    """Everybody puts into its own columns of everybody's array."""
+    for seed in range(trials):
+        _puts(seed)
+
+
+def _puts(seed):
+    for node in NODES:
+        for shared in (False, True):
+            layout = ls.Layout(f"(*, *) on 1, ranks=[{ME}]", (5, 3 * P))
+            mine = ls.empty(layout, "i8", comm=WORLD) if shared else np.empty((5, 3 * P), "i8")
+            mine[...] = -1
+            with ls.Window(mine, comm=WORLD, node=node) as window:
+                window.fence()
+                handles = []
+                for rank in range(P):
+                    values = np.arange(15).reshape(5, 3) + 100 * ME + 10_000 * rank + seed
+                    section = window[rank][:, ME::P]
+                    if (rank + ME) % 2:
+                        section.put(values)
+                    else:
+                        handles.append(section.nbput(values))
+                for handle in handles:
+                    handle.wait()
+                window.fence()
+                for rank in range(P):
+                    expected = np.arange(15).reshape(5, 3) + 100 * rank + 10_000 * ME + seed
+                    np.testing.assert_array_equal(mine[:, rank::P], expected)
+                    # What others have put into a third one's array.
+                    there = window[rank][:, ME::P].get()
+                    np.testing.assert_array_equal(there, np.arange(15).reshape(5, 3) + 100 * ME + 10_000 * rank + seed)
+                window.fence()
+
+
+@check
+def global_indices():
+    """Boxes of layouts and of blocks, of as many owners as have something of them."""
+    shape = (13, 4 * P + 3)
+    whole = np.arange(np.prod(shape), dtype="f4").reshape(shape)
+    for text in (f"(BLOCK, *) on {P}", f"(*, CYCLIC(2)) on {P}", f"(CYCLIC(3), *) on {P}, order=F"):
+        layout = ls.Layout(text, shape)
+        for node in NODES:
+            mine = ls.empty(layout, "f4", comm=WORLD)
+            mine[...] = whole[layout.indices(ME)]
+            with ls.Window(mine, comm=WORLD, layout=layout, node=node) as window:
+                for key in ((), slice(2, 9), (slice(1, 12), slice(3, 2 * P + 4)), (4, slice(1, None)), (-1, 2), (0,)):
+                    np.testing.assert_array_equal(window.whole[key].get(), whole[key])
+                window.fence()
+                if ME == P - 1:
+                    window.whole[3:5, 1:6].put(-whole[3:5, 1:6])
+                window.fence()
+                np.testing.assert_array_equal(window.whole[3, 1:6].get(), -whole[3, 1:6])
+                raises(ls.ArgumentError, lambda: window.whole[20], "index 20 is outside dimension 0")
+                raises(ls.ArgumentError, lambda: window.whole[::2], "without gaps")
+                window.fence()
+    blocks = ls.FloorPlan.even(ls.Region.of_shape(shape), 3 * P).with_owners([(2 * k) % P for k in range(3 * P)])
+    for node in NODES:
+        x = ls.XArray(blocks, "f4", ghost=1, comm=WORLD)
+        for _, grid in x.items():
+            grid.interior[...] = whole[grid.block.slices(ls.Region.of_shape(shape))]
+        with ls.Window(x, comm=WORLD, node=node) as window:
+            for key in ((), slice(2, 9), (slice(1, 12), slice(3, 2 * P + 4)), (4, slice(1, None)), (-1, 2)):
+                np.testing.assert_array_equal(window.whole[key].get(), whole[key])
+            k = ME % len(blocks)
+            grown = window[k].get()
+            np.testing.assert_array_equal(grown[1:-1, 1:-1], whole[blocks[k].slices(ls.Region.of_shape(shape))])
+            window.fence()
+
+
+@check
+def strips_of_all_kinds():
+    """Strips against the whole, by every schedule; those of a plan's incoming data against the plan."""
+    mine = np.arange(3000.0) + 10_000 * ME
+    peer = (ME + 1) % P
+    for node in NODES:
+        with ls.Window(mine, comm=WORLD, node=node) as window:
+            for schedule in ("vectorized", "fixed(256)", "fixed(100, 3)", "variable(16, 0.45, 2)", "auto"):
+                for section in (window[peer], window[peer][5::3], window[peer][:50]):
+                    expected, at = section.get(), 0
+                    for strip in ls.strips(section, schedule):
+                        assert strip.first == at and strip.last == at + len(strip.data)
+                        np.testing.assert_array_equal(strip.data, expected[strip.first : strip.last])
+                        at = strip.last
+                    assert at == len(section)
+            assert [float(s.data[0]) for s in ls.strips(window[peer][7:11], "small")] == [
+                10_000 * peer + k for k in range(7, 11)
+            ]
+            next(ls.strips(window[peer], "fixed(10, 4)"))  # what is under way then ends in peace
+            window.fence()
+        shape = (40, 6 * P)
+        whole = np.arange(np.prod(shape), dtype="i4").reshape(shape)
+        source = ls.Layout(f"(CYCLIC(3), *) on {P}", shape)
+        for order in "CF":
+            plan = ls.plan(source, ls.Layout(f"(*, CYCLIC(2)) on {P}, order={order}", shape), "i4")
+            local = ls.empty(source, "i4", comm=WORLD)
+            local[...] = whole[source.indices(ME)]
+            with ls.Window(local, comm=WORLD, layout=source, node=node) as window:
+                expected = whole[plan.destination.indices(ME)]
+                expected = expected if order == "C" else expected.T
+                rows = [strip.data.copy() for strip in ls.strips(window.incoming(plan), "fixed(3, 2)")]
+                np.testing.assert_array_equal(np.concatenate(rows), expected)
+                window.fence()
+
+
+@check
+def owners_need_not_take_part():
+    """With a thread for progress, a rank is got from while it does not call MPI for a while."""
+    mine = np.arange(200_000.0) + ME
+    with ls.Window(mine, comm=WORLD, node="messages", progress="thread") as window:
+        window.fence()
+        if ME == 0:
+            time.sleep(1.0)  # calls nothing
+        else:
+            begin = time.perf_counter()
+            np.testing.assert_array_equal(window[0].get(), np.arange(200_000.0))
+            assert time.perf_counter() - begin < 0.8, "it waited for the owner"
+            assert "thread" in window.progress
+        window.fence()
+
+
+@check
+def words_that_nobody_waits_for():
+    """Who gives a move up tells the others, of whom some have all they need: MPI keeps the word, and goes on."""
+    rows, columns = (ls.Layout(f"({kind}) on {P}", (4 * P, 4 * P)) for kind in ("BLOCK, *", "*, BLOCK"))
+    mover = ls.plan(rows, columns, "f8").bind(
+        ls.empty(rows, "f8", rank=ME), ls.empty(columns, "f8", rank=ME), comm=WORLD, node="messages"
+    )
+    mover.start()
+    if ME == P - 1:
+        del mover
+    else:
+        with contextlib.suppress(ls.TransportError):
+            mover.wait()
+    WORLD.Barrier()
+    owners_need_not_take_part()
+
+
+@check
+def mistakes_of_one_rank():
+    """Each is an error of all, or of the one that makes it; afterwards everything works."""
+    mine = np.arange(4.0)
+    last = ME == P - 1
+    if P > 1:
+        raises_everywhere(
+            ls.DisagreementError,
+            lambda: ls.Window(mine.astype("i4") if last else mine, comm=WORLD),
+            "different dtypes",
+        )
+        raises_everywhere(
+            ls.DisagreementError,
+            lambda: ls.Window(mine, comm=WORLD, node="messages" if last else "auto"),
+            "node",
+        )
+    raises_everywhere(
+        ls.ArgumentError, lambda: ls.Window([mine] if last else mine, comm=WORLD), "every rank brings one array"
+    )
+    raises_everywhere(ls.ArgumentError, lambda: ls.Window(None, comm=WORLD), "element type")
+    layout = ls.Layout(f"(BLOCK) on {P}", (4 * P,))
+    raises_everywhere(
+        ls.ShapeError,
+        lambda: ls.Window(mine[:3] if last else mine, comm=WORLD, layout=layout),
+        f"rank {P - 1}",
+        "(3,)",
+    )
+    raises_everywhere(
+        ls.ArgumentError, lambda: ls.Window(None if last else mine, comm=WORLD, layout=layout), "brings no array"
+    )
+    few = ls.Layout("(*) on 1", (4,))  # all others take no part
+    with ls.Window(mine if ME == 0 else np.empty(0) if last else None, comm=WORLD, layout=few) as window:
+        np.testing.assert_array_equal(window.whole[1:].get(), [1, 2, 3])
+        window.fence()
+    for node in NODES:
+        with ls.Window(None if last and P > 1 else mine, comm=WORLD, node=node) as window:
+            if P > 1:
+                raises(ls.ArgumentError, lambda: window[P - 1].get(), f"laid open array {P - 1}")
+            raises(ls.ArgumentError, lambda: window[P], f"array {P}")
+            raises(ls.ArgumentError, lambda: window[0][4], "out of bounds")
+            raises(ls.ShapeError, lambda: window[0].get(np.empty(3)), "(3,)", "(4,)")
+            raises(ls.DTypeError, lambda: window[0].nbput(np.zeros(4, "f4")), "float32")
+            np.testing.assert_array_equal(window[0].get(), np.arange(4.0))
+            window.fence()
+        window.close()
+        raises(ls.ArgumentError, window[0].get, "closed")
+    fixed = mine.copy()
+    fixed.flags.writeable = False
+    for node in NODES:
+        with ls.Window(fixed, comm=WORLD, node=node) as window:
+            raises(ls.LocalArrayError, lambda: window[(ME + 1) % P].put(0.0), "read-only")
+            window.fence()
+
+
+@check
+def handles_that_are_dropped():
+    """A handle that nobody waits for completes before its array goes; a window that is closed completes the rest."""
+    mine = np.arange(100_000.0) + ME
+    for node in NODES:
+        window = ls.Window(mine, comm=WORLD, node=node)
+        for _ in range(20):
+            window[(ME + 1) % P].nbget()
+        out = np.empty(100_000)
+        handle = window[(ME + 1) % P].nbget(out)
+        window.close()
+        if node == "messages" and P > 1:
+            handle.wait()
+            np.testing.assert_array_equal(out, np.arange(100_000.0) + (ME + 1) % P)
