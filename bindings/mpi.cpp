@@ -150,6 +150,7 @@ NB_MODULE(LONGSHORE_MPI_MODULE, module) {
       nb::arg("comm"), nb::arg("pieces"), nb::arg("mine"), nb::arg("itemsize"), nb::arg("node"), nb::arg("progress"),
       nb::arg("element"), nb::arg("error_class").none(), nb::arg("message"),
       "Collective: lays open this process's arrays, which are among so many.");
+  module.def("stop_progress_threads", &mpi::stop_progress_threads, "For good: before MPI is finalised.");
 
   module.def(
       "make_grids",

@@ -8,6 +8,7 @@ compared with mpi4py's before it is used.
 from __future__ import annotations
 
 import ast
+import atexit
 import ctypes
 import functools
 import importlib
@@ -239,11 +240,18 @@ def open_window(
 ) -> _core.OpenWindow:
     """A window of so many arrays, of which these are here; `what` is compared. Collective."""
     module, handle = _open(comm)
+    _stop_threads_at_exit(module)
     mine, *failure = _attempt(lambda: _core.Parts(arrays))
     element = f"{dtype} {what}".strip()
     return module.open_window(
         handle, pieces, mine or _core.Parts({}), dtype.itemsize, node, progress, element, *failure
     )
+
+
+@functools.cache
+def _stop_threads_at_exit(module: ModuleType) -> None:
+    """mpi4py finalises MPI after all that is registered here, also where windows are still open."""
+    atexit.register(module.stop_progress_threads)
 
 
 def make_grids(blocks: _core.FloorPlan, comm: Any, itemsize: int, ghost: tuple[Any, ...], order: str) -> _core.Grids:

@@ -329,6 +329,20 @@ class Handle:
             del self._access
 
 
+def _index(key: Any) -> Any:
+    """One index of a section: what NumPy makes a view by, which reads nothing, or an array of indices."""
+    if key is None or key is Ellipsis or isinstance(key, slice):
+        return key
+    try:
+        if isinstance(key, (list, range, np.ndarray)) and np.ndim(key):
+            return np.asarray(key)
+        if not isinstance(key, bool):
+            return operator.index(key)
+    except (TypeError, ValueError):  # nor is a list of lists of different lengths an array
+        pass
+    raise ArgumentTypeError(f"{short(key)} is no index of a section: take slices, integers, None, ..., or one list")
+
+
 def _address(array: np.ndarray) -> int:
     return array.__array_interface__["data"][0]
 
@@ -345,8 +359,8 @@ class _PieceSection(Section):
         self._number, self._view = number, view
 
     def __getitem__(self, key: Any) -> Section:
-        keys = key if isinstance(key, tuple) else (key,)
-        listed = [k for k, each in enumerate(keys) if isinstance(each, (list, np.ndarray)) and np.ndim(each)]
+        keys = tuple(map(_index, key if isinstance(key, tuple) else (key,)))
+        listed = [k for k, each in enumerate(keys) if isinstance(each, np.ndarray)]
         if not listed:
             if not any(each is Ellipsis for each in keys):
                 keys = (*keys, ...)  # a view in any case: without it NumPy would look at the memory of one element
@@ -374,15 +388,14 @@ class _PieceSection(Section):
 class _ListedSection(Section):
     """Of one array, with a list of indices in one dimension."""
 
-    def __init__(self, window: Window, number: int, view: np.ndarray, dim: int, listed: Any) -> None:
-        indices = np.asarray(listed)
+    def __init__(self, window: Window, number: int, view: np.ndarray, dim: int, indices: np.ndarray) -> None:
         extent = view.shape[dim]
         if indices.dtype == bool:
             if indices.shape != (extent,):
                 raise ArgumentError(f"a mask of shape {indices.shape} for a dimension of {extent}")
             indices = np.flatnonzero(indices)
         if indices.ndim != 1 or (indices.size and indices.dtype.kind not in "iu"):
-            raise ArgumentError(f"a list of indices is one-dimensional and of integers, not {short(listed)}")
+            raise ArgumentError(f"a list of indices is one-dimensional and of integers, not {short(indices)}")
         indices = indices.astype(np.int64)
         if outside := indices[(indices < -extent) | (indices >= extent)][:1].tolist():
             raise ArgumentError(f"index {outside[0]} is outside dimension {dim}, which has {extent}")
@@ -402,7 +415,20 @@ class _ListedSection(Section):
         return [(self._number, _core.AddressRelation.from_pairs(pairs, self.dtype))]
 
 
-class _BoxSection(Section):
+class _GlobalSection(Section):
+    """Of elements of the array that layout or blocks are of."""
+
+    def nbput(self, values: Any) -> Handle:
+        layout = self.window._layout
+        if layout is not None and layout.replicas > 1:
+            raise ArgumentError(
+                f"{layout} has {layout.replicas} copies of each element, and a put would change one: put to "
+                f"window[rank] of each"
+            )
+        return super().nbput(values)
+
+
+class _BoxSection(_GlobalSection):
     """A box of global indices, of as many owners as have something of it."""
 
     def __init__(self, window: Window, lower: list[int], upper: list[int], kept: list[bool]) -> None:
@@ -410,7 +436,7 @@ class _BoxSection(Section):
         self._lower, self._upper, self._kept = lower, upper, kept
 
     def __getitem__(self, key: Any) -> Section:
-        keys = list(key) if isinstance(key, tuple) else [key]
+        keys = list(map(_index, key if isinstance(key, tuple) else (key,)))
         dims = [d for d, keep in enumerate(self._kept) if keep]
         if dots := [k for k, each in enumerate(keys) if each is Ellipsis]:
             keys[dots[0] : dots[0] + 1] = [slice(None)] * (len(dims) - len(keys) + 1)
@@ -427,10 +453,9 @@ class _BoxSection(Section):
                 first, last, _ = each.indices(extent)
                 lower[d], upper[d] = low + first, low + max(first, last)
                 continue
-            try:
-                index = operator.index(each)
-            except TypeError:
-                raise ArgumentTypeError(f"{short(each)} in dimension {d}; take slices and integers") from None
+            if not isinstance(each, int):
+                raise ArgumentTypeError(f"{short(each)} in dimension {d}; take slices and integers")
+            index = each
             if not -extent <= index < extent:
                 raise ArgumentError(f"index {index} is outside dimension {d}, which has {extent}")
             lower[d] = low + index % extent
@@ -462,7 +487,7 @@ class _BoxSection(Section):
         return parts
 
 
-class _IncomingSection(Section):
+class _IncomingSection(_GlobalSection):
     """What a plan brings to a rank."""
 
     def __init__(self, window: Window, plan: _core.MotionPlan, rank: int) -> None:

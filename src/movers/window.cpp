@@ -25,6 +25,12 @@ void Window::complete_all() {
   for (auto* access : under_way_) access->wait();
 }
 
+void Window::end() {
+  const std::lock_guard lock(mutex_);
+  open_ = false;
+  buffers_.clear();
+}
+
 Window::StripBuffer Window::take_buffer(Index bytes) {
   {
     const std::lock_guard lock(mutex_);
@@ -84,7 +90,7 @@ class LocalWindow final : public Window {
   }
   void close() override {
     complete_all();
-    open_ = false;
+    end();
   }
   std::string progress() const override { return "all arrays are in this process: whoever waits copies"; }
 
@@ -171,13 +177,15 @@ struct Section::Body {
 /// complete it from another thread than the one that waits.
 class Section::PartAccesses final : public Access {
  public:
-  explicit PartAccesses(std::shared_ptr<const Body> body) : body_(std::move(body)) {
-    const std::lock_guard lock(body_->window->mutex_);
-    body_->window->under_way_.insert(this);
-  }
+  explicit PartAccesses(std::shared_ptr<const Body> body) : body_(std::move(body)) {}
   ~PartAccesses() override {
     const std::lock_guard lock(body_->window->mutex_);
     body_->window->under_way_.erase(this);
+  }
+  /// It has all its parts: from now on a fence completes it.
+  void begun() {
+    const std::lock_guard lock(body_->window->mutex_);
+    body_->window->under_way_.insert(this);
   }
   struct Copy {
     const RelationProgram* program;
@@ -292,6 +300,7 @@ std::unique_ptr<Access> Section::nbget(Index first, Index last, std::byte* to) c
       access->remote.push_back(
           body_->window->begin_get(*part->piece, part->relation.restrict(positions.first, positions.last), begin));
   }
+  access->begun();
   return access;
 }
 
@@ -325,6 +334,7 @@ std::unique_ptr<Access> Section::nbput(Index first, Index last, const std::byte*
                                                  begin))
       access->remote.push_back(std::move(put));
   }
+  access->begun();
   return access;
 }
 

@@ -14,7 +14,8 @@ namespace {
 // MPI runs a delete callback with whatever was stored, also inside MPI_Finalize, where communicators cannot be freed
 // any more. An attribute of MPI_COMM_SELF goes first then and tells.
 bool finalising = false;
-std::mutex mpi_mutex;  // of threads for progress, of those who keep them out, and of who finalises MPI
+bool threads_out = false;  // of keep_threads_out()
+std::mutex mpi_mutex;      // of it, of threads for progress, of those who keep them out, and of who finalises MPI
 
 int note_finalise(MPI_Comm, int, void*, void*) {
   const std::lock_guard lock(mpi_mutex);
@@ -221,9 +222,14 @@ void Communicator::poke() const {
 
 std::unique_lock<std::mutex> turn_in_mpi() { return std::unique_lock(mpi_mutex); }
 
+void keep_threads_out() {
+  const std::lock_guard lock(mpi_mutex);
+  threads_out = true;
+}
+
 bool Communicator::poke_unless_finalising() const {
   const std::lock_guard lock(mpi_mutex);
-  if (!mpi_alive()) return false;
+  if (threads_out || !mpi_alive()) return false;
   poke();
   return true;
 }

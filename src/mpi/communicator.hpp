@@ -70,8 +70,8 @@ class Communicator {
   NodeBoard* board() const { return board_.get(); }
   /// Lets MPI make progress for everybody else's communication while we wait in shared memory.
   void poke() const;
-  /// The same from a thread that MPI_Finalize knows nothing of. False once that has been called or begun: MPI must not
-  /// be touched any more.
+  /// The same from a thread of this library's own. False once MPI must not be touched any more: it is being finalised,
+  /// or threads are kept out.
   bool poke_unless_finalising() const;
   /// Whoever calls MPI again and again until something has come counts himself here: a thread for progress rests then.
   std::atomic<int>& callers() const { return callers_; }
@@ -100,6 +100,9 @@ class Communicator {
 
 /// Keeps threads for progress out of MPI: libraries that allow calls from several threads are not all good at it.
 std::unique_lock<std::mutex> turn_in_mpi();
+
+/// From now on none of them calls MPI.
+void keep_threads_out();
 
 /// Throws `Error(argument)` unless MPI is initialised and not finalised.
 void check_running();

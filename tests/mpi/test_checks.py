@@ -131,6 +131,14 @@ def test_the_module_of_another_family_is_refused(family):
     assert done.returncode == 0 and "refused" in done.stdout, f"{done.stdout[-2000:]}\n{done.stderr[-6000:]}"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("family", families())
+def test_windows_that_nobody_closes(family):
+    for _ in range(12):  # MPI was finalised with a thread in it, now and then
+        done = launch(family, 2, SCRIPTS / "unclosed_windows.py")
+        assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-6000:]}"
+
+
 @pytest.mark.parametrize("family", one_before_a_commit())
 def test_ranks_that_are_killed(family, tmp_path):
     done = launch(family, 16, SCRIPTS / "dying.py", tmp_path, timeout=150)  # the launcher says that it has failed

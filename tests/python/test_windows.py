@@ -57,6 +57,8 @@ def test_sections_are_what_numpy_has():
     np.testing.assert_array_equal(window[0][:, [5, 0, -1]].get(), ARRAYS[0][:, [5, 0, -1]])
     np.testing.assert_array_equal(window[1][1:, 2][[1, 0, 1]].get(), ARRAYS[1][1:, 2][[1, 0, 1]])
     np.testing.assert_array_equal(window[0][ARRAYS[0][:, 0] > 6, 2:4].get(), ARRAYS[0][ARRAYS[0][:, 0] > 6, 2:4])
+    np.testing.assert_array_equal(window[0][:, range(5, 0, -2)].get(), ARRAYS[0][:, range(5, 0, -2)])
+    np.testing.assert_array_equal(window[0][np.array(3), np.int8(-1)].get(), ARRAYS[0][3, -1])
 
 
 def test_puts_are_what_numpy_assigns():
@@ -199,6 +201,10 @@ def test_a_file_that_holds_something_else_is_a_warning(profile, content):
     profile.write_text(content)
     with pytest.warns(UserWarning, match="not used"):
         assert sum(strip.data.sum() for strip in ls.strips(ls.Window([np.ones(10)])[0])) == 10
+    if content:
+        with pytest.warns(UserWarning, match="not kept"):
+            kept.keep(kept.tuner())
+    assert profile.read_text() == content
 
 
 def test_choices_that_cannot_be_kept_are_a_warning(tmp_path, monkeypatch):
@@ -215,6 +221,10 @@ def test_choices_that_cannot_be_kept_are_a_warning(tmp_path, monkeypatch):
 
 def test_mistakes():
     window = ls.Window([np.arange(4.0), np.arange(6.0)])
+    twice = ls.Layout("(BLOCK, *) on 2xreplicated(2)", (4, 2))
+    gathered = ls.plan(twice, ls.Layout("(*, *) on 1", (4, 2)), "f8")
+    copies = ls.Window([np.ones((2, 2)) for _ in range(4)], layout=twice)
+    assert (copies.whole.get() == 1).all()
     for bad, kind, words in [
         (lambda: ls.Window(np.arange(3)), ls.ArgumentError, "one ndarray"),
         (lambda: ls.Window([np.arange(3), np.arange(3.0)]), ls.DTypeError, "float64, int64"),
@@ -238,6 +248,13 @@ def test_mistakes():
         (lambda: window[0][0, 0], ls.ArgumentError, "too many indices"),
         (lambda: window[0][[4]], ls.ArgumentError, "index 4 is outside dimension 0, which has 4"),
         (lambda: window[0][[0.5]], ls.ArgumentError, "of integers"),
+        (lambda: window[0][True], ls.ArgumentTypeError, "True is no index"),
+        (lambda: window[0][np.array(True)], ls.ArgumentTypeError, "no index"),
+        (lambda: window[0][np.bool_(False)], ls.ArgumentTypeError, "no index"),
+        (lambda: window[0][0.0], ls.ArgumentTypeError, "no index"),
+        (lambda: window[0][[[0], [1, 2]]], ls.ArgumentTypeError, "no index"),
+        (lambda: copies.whole.put(1), ls.ArgumentError, "2 copies of each element"),
+        (lambda: copies.incoming(gathered, 0).put(1), ls.ArgumentError, "2 copies"),
         (lambda: window[0][[True]], ls.ArgumentError, "a mask of shape"),
         (lambda: window[0].get(np.empty(5)), ls.ShapeError, "(5,)"),
         (lambda: window[0].get(np.empty(4, "f4")), ls.DTypeError, "float32"),

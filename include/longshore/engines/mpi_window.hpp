@@ -27,9 +27,13 @@ struct WindowOptions {
 /// memory of the node's processes by the kernel, where it allows that, and the rest by MPI's one-sided calls, request
 /// by request (MPI_Rget, MPI_Rput). Collective; throws on every rank what goes wrong on one: `Error(argument)` where a
 /// number is outside that range or given twice, or where `Progress::thread` is asked for and MPI was not initialised
-/// with MPI_THREAD_MULTIPLE; what `window_piece` throws. `failure`: what has gone wrong here before. Free the
-/// communicator after the window is closed.
+/// with MPI_THREAD_MULTIPLE; what `window_piece` throws. `failure`: what has gone wrong here before. Close
+/// it before MPI_Finalize, and before its communicator is freed.
 std::shared_ptr<Window> open_window(CommHandle comm, Index pieces, std::vector<Part> mine, Index element_bytes,
                                     const WindowOptions& options = {}, const Error* failure = nullptr);
+
+/// For a process that leaves windows open, when it has no more use for them and is about to call MPI_Finalize, which
+/// must not begin while a thread is in MPI: ends all progress threads for good. Not collective.
+void stop_progress_threads();
 
 }  // namespace longshore::mpi

@@ -3,6 +3,7 @@
 /// "Message strip mining heuristics for high speed networks", section 2).
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -72,7 +73,8 @@ class Window {
       : element_bytes_(element_bytes), pieces_(std::move(pieces)) {}
   /// Of all accesses that are under way here.
   void complete_all();
-  bool open_ = true;
+  /// From now on nothing is got or put, and no memory is kept for strips.
+  void end();
 
  private:
   friend class Section;
@@ -93,6 +95,7 @@ class Window {
                                             const std::byte* from) = 0;
   Index element_bytes_;
   std::vector<WindowPiece> pieces_;
+  std::atomic<bool> open_ = true;
   std::mutex mutex_;
   std::set<Access*> under_way_;
   std::vector<StripBuffer> buffers_;

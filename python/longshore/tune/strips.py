@@ -51,7 +51,8 @@ def load(path: Path) -> list[dict[str, Any]]:
         data = json.loads(path.read_bytes())
         if data["format"] != FORMAT or data["version"] != VERSION:
             raise ArgumentError(f"{path} is of format {short(data['format'])}, version {short(data['version'])}")
-        made = []
+        made: list[dict[str, Any]] = []
+        checked = _core.StripTuner()
         for one in data["choices"]:
             seconds = [float(one[name]) for name in ("seconds", "vectorized_seconds")]
             if not all(0 <= each < 1e9 for each in seconds):
@@ -66,6 +67,7 @@ def load(path: Path) -> list[dict[str, Any]]:
                     "vectorized_seconds": seconds[1],
                 }
             )
+            checked.remember(**made[-1])
         return made
     except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
         if isinstance(error, LongshoreError):
@@ -74,15 +76,16 @@ def load(path: Path) -> list[dict[str, Any]]:
 
 
 def keep(of: _core.StripTuner) -> None:
-    """Writes all that is settled, with what others have written meanwhile. Where it cannot be written that is a
-    warning."""
+    """Writes all that is settled, with what others have written meanwhile. Where it cannot be written, or where the
+    file holds something else, that is a warning."""
     path = choices_path()
     names = ("pattern", "rows", "row_bytes", "schedule", "seconds", "vectorized_seconds")
     mine = [dict(zip(names, choice)) for choice in of.choices()]
     try:
-        theirs = load(path)
-    except (OSError, LongshoreError):
-        theirs = []
+        theirs = load(path) if path.exists() and path.stat().st_size > 0 else []
+    except (OSError, LongshoreError) as error:  # it may be somebody's who wants it back
+        warnings.warn(f"what was found about strips is not kept: {error}", stacklevel=4)
+        return
     known = {(each["pattern"], each["rows"], each["row_bytes"]) for each in mine}
     all_ = [each for each in theirs if (each["pattern"], each["rows"], each["row_bytes"]) not in known] + mine
     told = [{**each, "schedule": str(each["schedule"])} for each in all_[-_MOST_CHOICES:]]

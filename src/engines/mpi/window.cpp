@@ -96,6 +96,7 @@ class OpenWindows {
     std::erase(windows_, window);
   }
   void release() {
+    const auto turn = turn_in_mpi();  // progress threads still call MPI
     for (auto& window : windows_)
       if (MPI_Win_unlock_all(window) == MPI_SUCCESS) MPI_Win_free(&window);
   }
@@ -148,7 +149,7 @@ class MpiWindow final : public Window, public std::enable_shared_from_this<MpiWi
         views_(std::move(views)) {}
 
   ~MpiWindow() override {
-    if (!open_ || !mpi_alive()) return;
+    if (!is_open() || !mpi_alive()) return;
     // Nobody can be asked whether others still reach for what is here.
     new std::vector<Part>(std::move(mine_));
     static_cast<void>(progress_.release());
@@ -202,7 +203,7 @@ class MpiWindow final : public Window, public std::enable_shared_from_this<MpiWi
   std::unique_ptr<Access> begin_put(const WindowPiece& piece, const AddressRelation& relation,
                                     const std::byte* from) override;
   void check_open() const {
-    if (!open_) throw Error(ErrorKind::argument, "the window is closed");
+    if (!is_open()) throw Error(ErrorKind::argument, "the window is closed");
   }
   const Reached& reached(const WindowPiece& piece) const { return reached_[std::size_t(&piece - pieces().data())]; }
   std::shared_ptr<Communicator> communicator_;
@@ -346,7 +347,7 @@ std::unique_ptr<Access> MpiWindow::begin_put(const WindowPiece& piece, const Add
 }
 
 void MpiWindow::close() {
-  if (!open_) return;
+  if (!is_open()) return;
   Submission mine;
   mine.attempt([&] {
     complete_all();
@@ -354,7 +355,7 @@ void MpiWindow::close() {
     const auto turn = turn_in_mpi();
     check_mpi(MPI_Win_unlock_all(window_), "MPI_Win_unlock_all");
   });
-  open_ = false;
+  end();
   // Nobody frees what another one has not come to the end of; those who wait need the threads of all.
   agree(*communicator_, mine);
   progress_.reset();
@@ -396,6 +397,8 @@ std::vector<Index> words_of(const std::vector<WindowPiece>& pieces, const std::v
 }
 
 }  // namespace
+
+void stop_progress_threads() { keep_threads_out(); }
 
 std::shared_ptr<Window> open_window(CommHandle comm, Index pieces, std::vector<Part> mine, Index element_bytes,
                                     const WindowOptions& options, const Error* failure) {
