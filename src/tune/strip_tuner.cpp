@@ -9,16 +9,23 @@ namespace longshore {
 
 namespace {
 
-constexpr int first_loops = 3;       // of `vectorized`, which show what the link and the loop take
-constexpr Index probe_strips = 32;   // of the loop that shows what a strip takes beyond its bytes
-constexpr int tries = 2;             // of each schedule: the faster one counts
-constexpr int most_steps = 8;        // to neighbours
-constexpr int repeats = 2;           // of the best ones, in turns with `vectorized`
-constexpr Index most_strips = 4096;  // of a loop: more are never worth it
-constexpr double clearly = 0.97;     // of the time of `vectorized`: what is not less is noise
+constexpr int first_loops = 3;        // of `vectorized`, which show what the link and the loop take
+constexpr Index probe_strips = 32;    // of the loop that shows what a strip takes beyond its bytes
+constexpr int tries = 2;              // of each schedule: the faster one counts
+constexpr int most_steps = 8;         // to neighbours
+constexpr std::size_t finalists = 4;  // schedules that are run again at the end, in turns with `vectorized`
+constexpr int turns = 5;              // of them all: then the median counts, as links let single loops pass in bursts
+constexpr Index most_strips = 4096;   // of a loop: more are never worth it
+constexpr double clearly = 0.97;      // of the time of `vectorized`: what is not less is noise
 
 constexpr double growths[] = {0.1, 0.2, 0.3, 0.4, 0.5, 0.6};  // the paper's range of 1 + f
 constexpr Index depths[] = {1, 2, 4};
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + Index(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
 
 }  // namespace
 
@@ -136,17 +143,16 @@ void StripTuner::go_on(Search& search, const TunedLoop& loop) const {
       search.steps += int(search.waiting.size()) / tries;
       if (!search.waiting.empty()) return;
     }
-    search.stage = Stage::again;
-    std::vector<Trial> sorted(trials.begin() + 1, trials.end());
-    std::sort(sorted.begin(), sorted.end(), faster);
-    for (int k = 0; k < repeats; ++k) {
-      search.waiting.push_back(StripSchedule::vectorized());
-      for (std::size_t i = 0; i < std::min<std::size_t>(2, sorted.size()); ++i)
-        search.waiting.push_back(sorted[i].schedule);
-    }
+    search.stage = Stage::finals;
+    std::sort(trials.begin() + 1, trials.end(), faster);
+    trials.resize(std::min(trials.size(), 1 + finalists), trials.front());
+    for (int k = 0; k < turns; ++k)
+      for (const auto& trial : trials) search.waiting.push_back(trial.schedule);
     return;
   }
   search.stage = Stage::settled;
+  std::erase_if(trials, [](const Trial& trial) { return trial.finals.empty(); });
+  for (auto& trial : trials) trial.seconds = median(trial.finals);
 }
 
 /// The fastest, if it is clearly faster than `vectorized`.
@@ -178,6 +184,7 @@ void StripTuner::record(const TunedLoop& loop, const StripSchedule& schedule, do
     trial = search.trials.insert(trial, {schedule, seconds / rows, communication / rows});
   }
   ++trial->loops;
+  if (search.stage == Search::Stage::finals) trial->finals.push_back(seconds / rows);
   if (seconds / rows < trial->seconds) trial->seconds = seconds / rows, trial->communication = communication / rows;
   if (!search.waiting.empty() && search.waiting.back() == schedule) search.waiting.pop_back();
 }

@@ -46,7 +46,7 @@ TEST(StripTuner, comes_near_the_best_of_all_schedules) {
           const TunedLoop loop{"loop", rows, 8};
           const auto cost = by_model(link, loop, share * G, 0.02, random);
           StripTuner tuner;
-          EXPECT_LE(settle(tuner, loop, cost), 45);
+          EXPECT_LE(settle(tuner, loop, cost), 65);
           std::mt19937 none(0);
           const auto exact = by_model(link, loop, share * G, 0, none);
           double best = exact(StripSchedule::vectorized()).seconds();
@@ -62,6 +62,24 @@ TEST(StripTuner, comes_near_the_best_of_all_schedules) {
           ++all, near += found <= 1.1 * best;
         }
   EXPECT_GE(near, all * 9 / 10) << "of " << all;
+}
+
+TEST(StripTuner, single_loops_that_are_lucky_do_not_mislead) {
+  // A link that was idle lets a burst through at once.
+  std::mt19937 random(11);
+  const TunedLoop loop{"loop", 1 << 17, 8};
+  const LogGP link{.L = 5e-5, .o_s = 2e-6, .o_r = 1e-6, .g = 2e-6, .G = 8e-9};
+  for (int k = 0; k < 20; ++k) {
+    const auto exact = by_model(link, loop, link.G, 0, random);
+    const auto lucky = [&](const StripSchedule& schedule) {
+      auto cost = exact(schedule);
+      if (random() % 5 == 0) cost.issuing *= 0.5, cost.waiting *= 0.5, cost.computing *= 0.5;
+      return cost;
+    };
+    StripTuner tuner;
+    settle(tuner, loop, lucky);
+    EXPECT_LE(exact(tuner.schedule(loop)).seconds(), 0.65 * exact(StripSchedule::vectorized()).seconds());
+  }
 }
 
 TEST(StripTuner, takes_one_transfer_where_strips_do_not_pay) {
@@ -100,7 +118,7 @@ TEST(StripTuner, tunes_a_loop_that_is_run) {
       open_window({{reinterpret_cast<std::byte*>(values.data()), {5000}, {8}, false, nullptr}}, sizeof(double));
   const Section section(window, 0);
   StripTuner tuner;
-  for (int k = 0; k < 50; ++k) {
+  for (int k = 0; k < 80; ++k) {
     double sum = 0;
     for_each_strip<double>(section, tuner, "sum", [&](std::span<const double> strip, Index) {
       for (const double value : strip) sum += value;

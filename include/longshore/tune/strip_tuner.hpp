@@ -29,7 +29,7 @@ struct StripChoice {
 };
 
 /// Finds schedules by trying them: `schedule` says what the next loop should take, `record` is told what came of it.
-/// After some thirty loops the choice is settled: the best of what was tried, or `vectorized` where nothing is clearly
+/// After some fifty loops the choice is settled: the best of what was tried, or `vectorized` where nothing is clearly
 /// better. Threads may share it.
 class StripTuner {
  public:
@@ -49,13 +49,14 @@ class StripTuner {
   using Key = std::tuple<std::string, Index, Index>;  ///< pattern, rows as a power of two, bytes of a row
   struct Trial {
     StripSchedule schedule;
-    double seconds, communication;  ///< a row, of the fastest
+    double seconds, communication;  ///< a row, of the fastest; the median of the finals when they are over
     int loops = 0;
+    std::vector<double> finals{};  ///< seconds a row
   };
   struct Search {
     std::vector<Trial> trials;           ///< the first is `vectorized`
     std::vector<StripSchedule> waiting;  ///< to be tried, the last first
-    enum class Stage { first, guesses, neighbours, again, settled } stage = Stage::first;
+    enum class Stage { first, guesses, neighbours, finals, settled } stage = Stage::first;
     int steps = 0;
   };
   static Key key_of(const TunedLoop& loop);
