@@ -35,7 +35,6 @@ ALWAYS = [
 PAYLOAD = [
     "several_nodes.payload_is_what_the_links_carry",
     "several_nodes.payload_of_blocks",
-    "several_nodes.strips_take_the_link",
 ]
 # Each half is run on two nodes with one MPI and on four with the other.
 HALVES = [
@@ -63,6 +62,7 @@ HALVES = [
     ],
 ]
 # Open MPI looks at sockets some hundred times a second where only one-sided calls wait, and takes minutes for these.
+# With TCP it sends twice as much as is to come when it asks for something: no link has the payload alone.
 WINDOWS = {
     "mpich": [
         "several_nodes.strips_take_the_link",

@@ -56,7 +56,8 @@ def test_it_has_the_modules_of_the_families_that_were_there(contents):
 
 def test_it_is_small(contents, wheel):
     assert wheel.stat().st_size <= 12e6
-    assert sum(path.stat().st_size for path in contents.parent.rglob("*") if path.is_file()) <= 16e6
+    # Each module has what it needs of the core in it, and so does each tool that profiles ranks.
+    assert sum(path.stat().st_size for path in contents.parent.rglob("*") if path.is_file()) <= 18e6
 
 
 def test_the_licences_of_what_it_contains_are_in_it(contents):
