@@ -15,18 +15,19 @@ enum class Variant {
   longshore,   ///< Longshore's movers: start, wait, compute
   overlapped,  ///< Longshore's movers at work while everything is computed that does not need what they bring
   twin,        ///< hand-written MPI, as a good engineer writes it
+  windows      ///< mg alone: Longshore's windows, whole or in strips
 };
 
 inline const char* to_string(Variant variant) {
-  constexpr const char* names[] = {"longshore", "overlapped", "twin"};
+  constexpr const char* names[] = {"longshore", "overlapped", "twin", "windows"};
   return names[int(variant)];
 }
 
 /// Throws `Error(argument)` for other words.
 inline Variant variant_named(std::string_view name) {
-  for (const Variant variant : {Variant::longshore, Variant::overlapped, Variant::twin})
+  for (const Variant variant : {Variant::longshore, Variant::overlapped, Variant::twin, Variant::windows})
     if (name == to_string(variant)) return variant;
-  throw Error(ErrorKind::argument, "no variant \"" + std::string(name) + "\": longshore, overlapped or twin");
+  throw Error(ErrorKind::argument, "no variant \"" + std::string(name) + "\": longshore, overlapped, twin or windows");
 }
 
 /// One rank's timed part: its seconds, how many of them it spent in communication (packing and waiting included; what

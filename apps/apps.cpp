@@ -25,7 +25,10 @@ std::string missing(const std::string& name) {
 
 Result run(MPI_Comm comm, const Problem& problem, Variant variant) {
   if (const auto why = missing(problem.name); !why.empty()) throw Error(ErrorKind::argument, problem.name + ": " + why);
-  if (problem.name == "mg") return mg::run(comm, problem.problem_class, variant);
+  if (problem.parts < 1)
+    throw Error(ErrorKind::argument, std::to_string(problem.parts) + " parts: it must be positive");
+  if (problem.name == "mg") return mg::run(comm, problem.problem_class, variant, problem.parts);
+  if (variant == Variant::windows) throw Error(ErrorKind::argument, problem.name + " has no variant windows; mg has");
 #if LONGSHORE_WITH_FFTW
   if (problem.name == "ft") return ft::run(comm, problem.problem_class, variant);
 #endif

@@ -14,6 +14,7 @@ struct Problem {
   Index size = 128;          ///< redblack3d: points in each dimension; summa: rows
   Index panel = 128;         ///< summa: columns
   int iterations = 10;       ///< redblack3d
+  Index parts = 1;           ///< mg from windows: the strips of what a rank gets from another
 };
 
 /// Why an application was left out of this build; empty where it is there.

@@ -14,8 +14,8 @@ using apps::Result;
 using apps::Variant;
 
 constexpr const char* usage =
-    "usage: longshore-apps NAME [--variant longshore|overlapped|twin] [--json]\n"
-    "  mg, ft        NAS benchmarks: [--class S|W|A|B]\n"
+    "usage: longshore-apps NAME [--variant longshore|overlapped|twin|windows] [--json]\n"
+    "  mg, ft        NAS benchmarks: [--class S|W|A|B]; mg from windows: [--parts n]\n"
     "  redblack3d    [--size points in each dimension] [--iterations n]\n"
     "  summa         [--size rows] [--panel columns]\n";
 
@@ -49,6 +49,8 @@ Options parse(int argc, char** argv) {
       options.problem.size = number(word, value());
     else if (word == "--panel")
       options.problem.panel = number(word, value());
+    else if (word == "--parts")
+      options.problem.parts = number(word, value());
     else if (word == "--iterations")
       options.problem.iterations = int(number(word, value()));
     else if (word == "--class") {

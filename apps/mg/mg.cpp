@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "apps/mg/communication.hpp"
+#include "apps/mg/windows.hpp"
 #include "lab/twins/mg.hpp"
 #include "longshore/regions/partition.hpp"
 
@@ -40,14 +41,17 @@ Result run_with(MPI_Comm comm, const Problem& problem, Options... options) {
   MPI_Comm_size(comm, &ranks);
   const std::vector<FloorPlan> levels = levels_of(problem.points, ranks);
   Communication communication(comm, levels, options...);
-  return Solver<Communication>(comm, problem, levels, communication).run();
+  const Result result = Solver<Communication>(comm, problem, levels, communication).run();
+  if constexpr (requires { communication.close(); }) communication.close();
+  return result;
 }
 
 }  // namespace
 
-Result run(MPI_Comm comm, char problem_class, Variant variant) {
+Result run(MPI_Comm comm, char problem_class, Variant variant, Index parts) {
   const Problem problem = problem_of(problem_class);
   if (variant == Variant::twin) return run_with<twins::Mg>(comm, problem);
+  if (variant == Variant::windows) return run_with<Windows>(comm, problem, parts);
   return run_with<Communication>(comm, problem, variant == Variant::overlapped);
 }
 

@@ -16,8 +16,8 @@ NB_MODULE(LAB_MODULE, module) {
   module.def(
       "run",
       [](std::uint64_t comm, std::string name, char problem_class, Index size, Index panel, int iterations,
-         const std::string& variant) {
-        const apps::Problem problem{std::move(name), problem_class, size, panel, iterations};
+         const std::string& variant, Index parts) {
+        const apps::Problem problem{std::move(name), problem_class, size, panel, iterations, parts};
         const auto result = [&] {
           nb::gil_scoped_release unlocked;
           return apps::run(mpi::Handle<struct AppsTag>::from_bits(comm).get<MPI_Comm>(), problem,
@@ -35,7 +35,8 @@ NB_MODULE(LAB_MODULE, module) {
         return words;
       },
       nb::arg("comm"), nb::arg("name"), nb::arg("problem_class"), nb::arg("size"), nb::arg("panel"),
-      nb::arg("iterations"), nb::arg("variant"), "Collective: one timed and verified run of an application.");
+      nb::arg("iterations"), nb::arg("variant"), nb::arg("parts") = 1,
+      "Collective: one timed and verified run of an application.");
 
   module.def(
       "missing", [](const std::string& name) { return std::string(apps::missing(name)); }, nb::arg("name"),

@@ -47,12 +47,12 @@ QUICK, THOROUGH = _problems(96, 10, "W", 768, 96), _problems(256, 20, "A", 2048,
 class Running(Ready):
     """An application in one of its variants, which times and verifies itself."""
 
-    def __init__(self, context, app, variant):
+    def __init__(self, context, app, variant, parts=1):
         module = module_of_mpi("_apps")
         if absent := module.missing(app.key):
             raise Missing(absent)
         problem = (app.key, app.problem_class, app.size, app.panel, app.iterations)
-        self._once = partial(module.run, context.comm.handle, *problem, variant)
+        self._once = partial(module.run, context.comm.handle, *problem, variant, parts)
         self.runs, self.lines = [], module.lines()[app.key][variant == "twin"]
 
     def sample(self, context):

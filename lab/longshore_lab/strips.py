@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 
 from . import launch
+from .apps import App, Running
 from .machine import grouped, set_ratios
 from .protocol import Bench, BenchError, Contender, choose, missing
 from .report import PEER, Table, duration, plain, ratio, sheet
@@ -36,10 +37,9 @@ from .strip_loops import (
     got_only,
     in_strips,
 )
-from .strip_planes import Planes
 
 PARAMETERS, INTERFERENCE, MG = "parameters", "interference", "mg"
-MG_EXTENT, QUICK_MG_EXTENT = 256, 32  # classes A and S
+MG_CLASSES = {32: "S", 256: "A"}  # NAS's names for meshes of so many points in each dimension
 SIZES, QUICK_SIZES = tuple(1 << k for k in range(8, 21, 2)), (1 << 14,)
 LINK_SIZES, QUICK_LINK_SIZES = (1 << 14, 1 << 17, 1 << 20), (1 << 16,)
 PARTS, QUICK_PARTS = tuple(1 << k for k in range(1, 9)), (4, 32)  # N / S
@@ -50,8 +50,8 @@ _FIRST_OF = 256  # of N is S0
 SMALL, VECTORIZED, AUTO = ("longshore small", "longshore vectorized", "longshore auto")
 GET_ONLY, COMPUTE_ONLY, RGET = "longshore get, nothing computed", "nothing got, computed", "MPI_Rget, then computed"
 LARGE_GET, SUM = "longshore get", "vector reduction"
-PLANES = {parts: f"longshore planes, {words}" for parts, words in ((0, "whole"), (2, "halves"), (4, "quarters"))}
-PLANES |= {8: "longshore planes, eighths", "auto": "longshore planes, auto"}
+MOVERS, GOT_WHOLE = "longshore movers", "longshore windows, whole"
+GOT_IN_PARTS = {2: "longshore windows, halves", 4: "longshore windows, quarters", 8: "longshore windows, eighths"}
 _WITHIN, _BEHIND = 1.1, 1.05
 _HIDEABLE = 0.1  # of the time of `vectorized`
 
@@ -107,6 +107,10 @@ def _variable(context, case, growth, depth):
     return in_strips(context, case, f"variable({max(case.least, case.n // _FIRST_OF)}, {growth}, {depth})")
 
 
+def _mg(context, case, variant, parts=1):
+    return Running(context, App("mg", "NAS-MG", MG_CLASSES[case.n]), variant, parts)
+
+
 def _divides(case, parts, depth):
     wanted = not case.quick or (parts in QUICK_PARTS and depth in QUICK_DEPTHS)
     return case.is_loop and wanted and case.n // parts >= case.least
@@ -154,9 +158,10 @@ CONTENDERS = (
     Contender(LARGE_GET, LargeGet, applies=lambda case: case.loop == PARAMETERS),
     Contender(SUM, VectorReduction, applies=lambda case: case.loop == PARAMETERS),
     *(
-        Contender(name, partial(Planes, parts=parts), applies=lambda case: case.loop == MG)
-        for parts, name in PLANES.items()
+        Contender(name, partial(_mg, variant="windows", parts=parts), applies=lambda case: case.loop == MG)
+        for parts, name in {1: GOT_WHOLE, **GOT_IN_PARTS}.items()
     ),
+    Contender(MOVERS, partial(_mg, variant="longshore"), applies=lambda case: case.loop == MG),
     *(
         _interfered(words, indirect, others)
         for words, indirect in (("stride one", False), ("indirect", True))
@@ -193,7 +198,8 @@ class Strips(Bench):
             make = partial(StripsCase, network=network, ranks=self.ranks, quick=self.quick, rate=self.link or "")
             large = max(self.sizes) if self.sizes else LARGEST >> (2 if self.quick else 0)
             cases += [make(loop, ONE_TO_ONE, n=large) for loop in (PARAMETERS, INTERFERENCE)]
-            cases.append(make(MG, ALL_TO_ALL, n=QUICK_MG_EXTENT if self.quick else MG_EXTENT))
+            if network in (SEEN, LINK):  # what an application of one rank a node, or of one node, has
+                cases.append(make(MG, ALL_TO_ALL, n=min(MG_CLASSES) if self.quick else max(MG_CLASSES)))
             for loop in LOOPS if network == LINK else LOOPS[:2]:
                 for pattern in PATTERNS:
                     if pattern == ALL_TO_ONE and self.ranks == 2:
@@ -217,7 +223,7 @@ class Strips(Bench):
 
     def rounds(self, case):
         if not case.is_loop:
-            return self.repeats or (3 if self.quick else 15)
+            return self.repeats or (3 if self.quick else 5 if case.loop == MG else 15)
         slow = case.network == LINK and case.n > 1 << 16
         usual = (3, 5) if slow else (5, 15) if case.n > 1 << 16 or case.network == LINK else (7, 31)
         return self.repeats or usual[not self.quick]
@@ -253,6 +259,10 @@ class Strips(Bench):
                 **one.facts,
                 "halves": [statistics.median(samples[name][k::2] or samples[name]) for k in (0, 1)],
             }
+            if case.loop == MG:
+                times = [run["communication_s"] for run in one.runs[1:] or one.runs]
+                one.facts["communication_seconds_median"] = statistics.median(times)
+                one.facts["payload_bytes"] = context.comm.allreduce(one.runs[0]["payload_bytes"])
             if case.network == LINK and case.is_loop and one.section is not None:
                 one.facts["link_ratio"] = statistics.median(one.link_bytes) / case.payload_bytes
         return super().rows(context, case, ready, samples)
@@ -267,7 +277,7 @@ class Strips(Bench):
         loops = [_of_case(rows) for rows in _groups(result).values() if rows[0]["loop"] in LOOPS]
         result["loops"] = [one for one in loops if one]
         result["networks"] = [_of_network(rows) for rows in grouped(_kept(result, PARAMETERS), "network").values()]
-        result["mg"] = [_of_planes(rows) for rows in grouped(_kept(result, MG), "network").values()]
+        result["mg"] = [_of_mg(rows) for rows in grouped(_kept(result, MG), "network").values()]
         result["interference"] = _of_interference(_kept(result, INTERFERENCE))
         result["summary"] = {
             network: _summary(of, [row for row in result["rows"] if network in ("all", row["network"])])
@@ -309,9 +319,12 @@ class Strips(Bench):
             yield Table.of("What a network takes (LogGP), beside memory", result["networks"], columns)
         if rows := [one for one in result["mg"] if one]:
             columns = {"network": "network", "mesh": lambda row: f"{row['n']}³"}
-            columns |= {"whole": lambda row: duration(row["whole"]), "in strips": lambda row: duration(row["strips"])}
-            columns |= {"× faster": ratio("speedup"), "are": "best", "auto": lambda row: duration(row["auto"])}
-            yield Table.of("Communication of a V-cycle of NAS-MG: ghost planes", rows, columns, left=["mesh", "are"])
+            columns |= {name: lambda row, name=name: duration(row[name]) for name in ("total", "movers", "whole")}
+            columns |= {"in strips": lambda row: duration(row["strips"]), "× faster": ratio("speedup"), "are": "best"}
+            title = (
+                "NAS-MG with movers, and what of it is communication: with them, and with windows, whole and in strips"
+            )
+            yield Table.of(title, rows, columns, left=["mesh", "are"])
         if rows := result["interference"]:
             columns = {"loop": "loop", "network": "network", "alone": lambda row: duration(row["alone"])}
             columns |= {"while the other gets": lambda row: duration(row["others"])}
@@ -426,16 +439,17 @@ def _of_network(rows):
     return told | {"network_kilobyte": network, "memory_kilobyte": memory, "ratio": memory / network}
 
 
-def _of_planes(rows):
+def _of_mg(rows):
     """Table 3's line; None where not all were timed."""
-    seconds = {row["contender"]: row["seconds_median"] for row in rows}
-    in_parts = [name for parts, name in PLANES.items() if parts not in (0, "auto") and name in seconds]
-    if PLANES[0] not in seconds or PLANES["auto"] not in seconds or not in_parts:
+    seconds = {row["contender"]: row["communication_seconds_median"] for row in rows}
+    total = next((row["seconds_median"] for row in rows if row["contender"] == MOVERS), None)
+    in_parts = [name for name in GOT_IN_PARTS.values() if name in seconds]
+    if GOT_WHOLE not in seconds or MOVERS not in seconds or not in_parts:
         return None
     best = min(in_parts, key=seconds.get)
-    told = {"network": rows[0]["title"].split(", ", 1)[1], "n": rows[0]["n"], "whole": seconds[PLANES[0]]}
-    told |= {"strips": seconds[best], "best": best.split(", ")[1], "auto": seconds[PLANES["auto"]]}
-    return told | {"speedup": seconds[PLANES[0]] / seconds[best]}
+    told = {"network": rows[0]["title"].split(", ", 1)[1], "n": rows[0]["n"], "total": total}
+    told |= {"movers": seconds[MOVERS], "whole": seconds[GOT_WHOLE], "strips": seconds[best]}
+    return told | {"best": best.split(", ")[1], "speedup": seconds[GOT_WHOLE] / seconds[best]}
 
 
 def _of_interference(rows):

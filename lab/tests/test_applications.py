@@ -33,6 +33,11 @@ def test_nas_classes(ranks):
     verified(families()[0], ranks, "longshore", "mg:W", "ft:W", "mg:A", "ft:A")
 
 
+@pytest.mark.parametrize("ranks", [1, 2, 4, 8])
+def test_mg_from_windows(ranks):
+    verified(families()[0], ranks, "windows,windows/3,windows/8", "mg:S", "mg:W")
+
+
 @pytest.mark.parametrize("ranks", [1, 2, 3, 8])
 def test_against_serial_references(ranks):
     verified(families()[0], ranks, ALL, "redblack3d:40:10", "redblack3d:17:3", "summa:200:32", "summa:131:17")

@@ -144,7 +144,7 @@ def test_everybody_is_verified_predicted_and_timed(ranks, cases, tmp_path):
     assert "auto is within 10%" in text
     if cases is None:
         assert list(NETWORK_WORDS.values())[:3] == [network["network"] for network in result["networks"]]
-        assert len(result["interference"]) == 6 and len([mg for mg in result["mg"] if mg["speedup"] > 0]) == 3
+        assert len(result["interference"]) == 6 and [mg["speedup"] > 0 for mg in result["mg"]] == [True]
     assert plot is None or plot.stat().st_size > 0
 
 

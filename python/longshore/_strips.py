@@ -61,9 +61,13 @@ def strips(
             where = (caller.f_code, caller.f_lineno)
         elif not isinstance(pattern, str):
             raise ArgumentTypeError(f"pattern is {short(pattern)}; it is text")
-        # What a window's loops have settled on is found again without any words.
-        known = (where, source.core.reach, *source.shape)
-        found = source.window._schedules.get(known)
+        # What loops over this section, or over others of its window, have settled on is found again without any words.
+        found = source._schedules.get(where)
+        if found is None:
+            known = (where, source.core.reach, *source.shape)
+            found = source.window._schedules.get(known)
+            if found is not None and len(source._schedules) < _MOST_KNOWN:
+                source._schedules[where] = found
         if found is None:
             words = pattern or f"{where[0].co_filename}:{where[1]}"
             return _in_strips_tried(source, f"{words}, {source.core.reach}", known)

@@ -223,6 +223,7 @@ class Section:
         """The window that it is of."""
         self.shape = tuple(shape)
         self._made: _core.SectionOfWindow | None = None
+        self._schedules: dict[Any, _core.StripSchedule] = {}  # of strips, that loops over it have settled on
 
     @property
     def dtype(self) -> np.dtype:

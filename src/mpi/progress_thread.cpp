@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdint>
 
@@ -17,7 +18,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // A link of 1 GB/s carries 50 KB in this time, which the buffers of any transport hold.
-constexpr std::chrono::microseconds pause{50};
+constexpr std::chrono::microseconds least_pause{50};
+// Where nothing has happened for long, whoever computes beside is not disturbed: what comes then waits for a twelfth
+// of the time that nothing came, and for this at most.
+constexpr std::chrono::microseconds most_pause{10'000};
+constexpr int pause_share = 12;
 /// After a call that has done something, more is to come.
 constexpr std::chrono::microseconds awake{100};
 /// Calls without a pause: Open MPI looks at sockets in every eighth only.
@@ -42,23 +47,29 @@ void ask_for_short_turns() {
 ProgressThread::ProgressThread(std::shared_ptr<Communicator> communicator) : communicator_(std::move(communicator)) {
   thread_ = std::thread([this] {
     ask_for_short_turns();
-    // MPI does not say whether a call has done anything, but it shows in the time: some calls find nothing.
-    auto shortest = Clock::duration::max();
-    auto last_busy = Clock::now() - awake;
+    // MPI does not say whether a call has done anything, but it shows in the time. What calls that find nothing take is
+    // learned, apart for those after a pause, for which the caches have forgotten MPI.
+    std::array<Clock::duration, 2> usual{};
+    bool paused = false;
+    auto last_busy = Clock::now();
     std::unique_lock lock(mutex_);
     while (!stop_) {
       if (communicator_->callers() > 0) {
-        stopped_.wait_for(lock, pause);
+        stopped_.wait_for(lock, least_pause);
+        last_busy = Clock::now();
         continue;
       }
       const auto begin = Clock::now();
       for (int k = 0; k < together; ++k)
         if (!communicator_->poke_unless_finalising()) return;
       const auto end = Clock::now();
-      shortest = std::min(shortest, end - begin);
-      if (end - begin > 3 * shortest + std::chrono::microseconds(1)) last_busy = end;
-      if (end - last_busy > awake) {
-        stopped_.wait_for(lock, pause);
+      auto& known = usual[paused];
+      const bool busy = end - begin > 3 * known + std::chrono::microseconds(1);
+      known += (end - begin - known) / (busy ? 128 : 8);
+      if (busy) last_busy = end;
+      paused = end - last_busy > awake;
+      if (const auto idle = end - last_busy; paused) {
+        stopped_.wait_for(lock, std::clamp<Clock::duration>(idle / pause_share, least_pause, most_pause));
         continue;
       }
       // Not a yield: whoever computes on this core would have it for milliseconds.

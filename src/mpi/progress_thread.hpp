@@ -10,8 +10,8 @@
 
 namespace longshore::mpi {
 
-/// Calls MPI some ten thousand times a second, until it goes or MPI is finalised. MPI must allow calls from several
-/// threads.
+/// Calls MPI some ten thousand times a second while there is something to do, and less often where there is not, until
+/// it goes or MPI is finalised. MPI must allow calls from several threads.
 class ProgressThread {
  public:
   explicit ProgressThread(std::shared_ptr<Communicator> communicator);

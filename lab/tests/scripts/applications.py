@@ -18,7 +18,8 @@ for words in problems:  # NAME:CLASS, or NAME:SIZE:PANEL or ITERATIONS
         continue
     problem = (rest[0], 0, 0, 0) if rest[0].isalpha() else ("S", int(rest[0]), int(rest[1]), int(rest[1]))
     for variant in variants.split(","):
-        result = module.run(world, name, *problem, variant)
+        variant, _, parts = variant.partition("/")
+        result = module.run(world, name, *problem, variant, int(parts or 1))
         assert result["verified"], (words, variant, result)
         assert 0 <= result["error"] <= result["tolerance"], (words, variant, result)
         assert result["payload_bytes"] > 0 or MPI.COMM_WORLD.size == 1, (words, variant, result)
@@ -31,5 +32,11 @@ except Exception as error:
     assert "Z" in str(error), error
 else:
     raise AssertionError("class Z was not refused")
+try:
+    module.run(world, "redblack3d", "S", 8, 0, 1, "windows")
+except Exception as error:
+    assert "redblack3d has no variant windows" in str(error), error
+else:
+    raise AssertionError("an application without windows was run with them")
 if MPI.COMM_WORLD.rank == 0:
     print("all done")
