@@ -14,7 +14,7 @@ constexpr Index probe_strips = 32;    // of the loop that shows what a strip tak
 constexpr int tries = 2;              // of each schedule: the faster one counts
 constexpr int most_steps = 8;         // to neighbours
 constexpr std::size_t finalists = 4;  // schedules that are run again at the end, in turns with `vectorized`
-constexpr int turns = 5;              // of them all: then the median counts, as links let single loops pass in bursts
+constexpr int turns = 7;              // of them all: then the median counts, as links let single loops pass in bursts
 constexpr Index most_strips = 4096;   // of a loop: more are never worth it
 constexpr double clearly = 0.97;      // of the time of `vectorized`: what is not less is noise
 

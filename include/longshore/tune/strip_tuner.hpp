@@ -29,7 +29,7 @@ struct StripChoice {
 };
 
 /// Finds schedules by trying them: `schedule` says what the next loop should take, `record` is told what came of it.
-/// After some fifty loops the choice is settled: the best of what was tried, or `vectorized` where nothing is clearly
+/// After some sixty loops the choice is settled: the best of what was tried, or `vectorized` where nothing is clearly
 /// better. Threads may share it.
 class StripTuner {
  public:
