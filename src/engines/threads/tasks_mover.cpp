@@ -61,7 +61,7 @@ class ThreadPool {
   bool done() const { return left_.load(std::memory_order_acquire) == 0; }
   /// Runs one task of this round; false when none can be taken.
   bool run_one() {
-    if (part_ > 0) {  // one that has been begun
+    if (done_.empty() && part_ > 0) {  // there are no helpers, and one task has been begun
       while (part_ > 0) run_part();
       return true;
     }
