@@ -15,7 +15,7 @@ class Windows {
  public:
   Phases phases;
 
-  /// Shares of many elements come in so many strips. Collective.
+  /// What a neighbour has comes in so many strips, if they are of `least_strip` elements at least. Collective.
   Windows(MPI_Comm comm, const std::vector<FloorPlan>& levels, Index parts)
       : right_hand_side_(mpi::make_xarray(levels.back(), comm, {sizeof(double), {}, Order::C})) {
     MPI_Comm_rank(comm, &rank_);
@@ -49,8 +49,8 @@ class Windows {
     {
       Stopwatch communication(phases.communication_s);
       array.own->move();
-      // From here on all meshes of this kind are as they should be, and nobody gets from others any more. The solver
-      // writes none before it has refreshed another.
+      // From here on this mesh is as it should be on all ranks, and nobody gets what he got before any more. Until the
+      // next fence, or the sum over all ranks that ends an iteration, the solver writes nothing of this mesh.
       window_->fence();
       for (const auto& [section, schedule, place] : array.shares)
         for_each_strip<double>(section, schedule, [&](std::span<const double> strip, Index first) {

@@ -28,7 +28,7 @@ struct WindowOptions {
 /// by request (MPI_Rget, MPI_Rput). Collective; throws on every rank what goes wrong on one: `Error(argument)` where a
 /// number is outside that range or given twice, or where `Progress::thread` is asked for and MPI was not initialised
 /// with MPI_THREAD_MULTIPLE; what `window_piece` throws. `failure`: what has gone wrong here before. Close
-/// it before MPI_Finalize, and before its communicator is freed.
+/// the window before MPI_Finalize, and before its communicator is freed.
 std::shared_ptr<Window> open_window(CommHandle comm, Index pieces, std::vector<Part> mine, Index element_bytes,
                                     const WindowOptions& options = {}, const Error* failure = nullptr);
 
