@@ -14,6 +14,7 @@ NB_MODULE(_core, module) {
   bind_layouts(module);
   bind_floor_plans(module);
   bind_relations(module);
+  bind_chunks(module);
   bind_encodings(module);
   bind_messages(module);
   bind_relation_cache(module);

@@ -19,6 +19,7 @@ void bind_ranks(nb::module_& module);
 void bind_floor_plans(nb::module_& module);
 void bind_xarrays(nb::module_& module);
 void bind_relations(nb::module_& module);
+void bind_chunks(nb::module_& module);
 void bind_encodings(nb::module_& module);
 void bind_messages(nb::module_& module);
 void bind_relation_cache(nb::module_& module);

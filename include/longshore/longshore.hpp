@@ -2,6 +2,7 @@
 /// comes with `longshore::mpi`, and `longshore/engines/finegrain.hpp`.
 #pragma once
 
+#include "longshore/copies/chunks.hpp"
 #include "longshore/copies/copy_program.hpp"
 #include "longshore/copies/joint_copy.hpp"
 #include "longshore/copies/kernels.hpp"

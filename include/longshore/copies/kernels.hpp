@@ -49,6 +49,15 @@ struct MarkedPlaces {
   Index element = 0;                    ///< 4 or 8
 };
 
+/// Words of up to 8 bytes, `stride` bytes apart, and what each one's place in the whole counts for in a digest.
+struct DigestLoop {
+  Index n = 0, stride = 0;
+  int width = 8;                            ///< bytes a word, 1 to 8
+  std::uint64_t place = 0, place_step = 0;  ///< of the first word; from one to the next. They wrap
+  bool skips = false;                       ///< whether words that are `skipped` add nothing
+  std::uint64_t skipped = 0;
+};
+
 /// How a kernel should treat the destination's cache lines.
 enum class Stores {
   cached,     ///< ordinary stores: somebody reads the destination soon, or it fits in cache
@@ -95,6 +104,9 @@ struct KernelTable {
   /// Elements of a contiguous source to the marked places of the destination, in order. Null where the instruction set
   /// has no way faster than `scatter`; the plain table has it to compare with.
   void (*expand)(std::byte* destination, const std::byte* source, const MarkedPlaces& to);
+  /// The sum, which wraps, of what each word adds at its place: the same in whatever order and pieces words are
+  /// visited.
+  std::uint64_t (*digest)(const std::byte* data, const DigestLoop& loop);
   /// Makes streaming stores visible to other threads and processes; call once after a series of streaming kernels.
   void (*fence)();
 };

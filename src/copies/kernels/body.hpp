@@ -7,6 +7,7 @@
 
 #include "blocks.hpp"
 #include "copy.hpp"
+#include "digest.hpp"
 #include "lists.hpp"
 #include "marks.hpp"
 #include "merge.hpp"
@@ -37,6 +38,7 @@ constexpr KernelTable kernel_table(const char* name) {
           &scatter_list<W>,
           &relocate_list<W>,
           expand_kernel<W>(),
+          &digest_loop,
           &fence_stores};
 }
 

@@ -59,13 +59,26 @@ void expand(std::byte* destination, const std::byte* source, const MarkedPlaces&
     }
 }
 
+std::uint64_t digest(const std::byte* data, const DigestLoop& loop) {
+  std::uint64_t sum = 0;
+  for (Index i = 0; i < loop.n; ++i) {
+    std::uint64_t word = 0;
+    for (int byte = loop.width; byte-- > 0;)
+      word = word << 8 | std::to_integer<std::uint64_t>(data[i * loop.stride + byte]);
+    if (loop.skips && word == loop.skipped) continue;
+    const std::uint64_t place = loop.place + std::uint64_t(i) * loop.place_step, key = place ^ place >> 32;
+    sum += std::uint64_t(std::uint32_t(word + key)) * std::uint32_t((word >> 32) + (key >> 32));
+  }
+  return sum;
+}
+
 void fence() {}
 
 }  // namespace
 
 const KernelTable& plain_kernels() {
   static constexpr KernelTable table{"plain", &copy,    &blocks,   &prepare, &blocks, &merge,
-                                     &gather, &scatter, &relocate, &expand,  &fence};
+                                     &gather, &scatter, &relocate, &expand,  &digest, &fence};
   return table;
 }
 

@@ -1,0 +1,229 @@
+"""What stores say of their arrays, and how chunks come from them and go to them: all that a move knows of a format.
+
+A format is a module with a reader and a writer. A reader tells what a file or folder holds (`StoreReader.tree`), and
+hands out an `ArrayReader` for each array, which brings chunks; a writer makes what a tree of the same kind describes
+and hands out an `ArrayWriter` for each array, which takes chunks. What lies between is `rechunk`'s.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+Index = tuple[int, ...]
+"""Which chunk of a grid: its number in each dimension."""
+
+
+@dataclass(frozen=True)
+class ArrayFacts:
+    """What a store says of an array, in words that no format owns. With a source it is what is there, with a
+    destination what is wanted."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype | None
+    """None: elements that no mover can hold (of variable length, objects); `type_name` says what they are."""
+    chunks: tuple[int, ...] | None = None
+    """Extents of what is stored (or, in a shard, encoded) at once; None: one after the other, as in a `.npy`."""
+    shards: tuple[int, ...] | None = None
+    """Extents of what lies in one file, where that holds several chunks (Zarr 3)."""
+    codecs: tuple[str, ...] = ()
+    """As `--codec` has them, what is applied first first: ("shuffle", "zstd:3")."""
+    fill: bytes | None = None
+    """One element's bytes as `dtype` has them, for chunks that are not there; None: the store does not say."""
+    names: tuple[str | None, ...] | None = None
+    """Of the dimensions."""
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    """Values are JSON's, or NumPy arrays and scalars."""
+    order: str = "C"
+    unlimited: tuple[int, ...] = ()
+    """Dimensions that may grow."""
+    type_name: str = ""
+    """The format's own name of the element type, where NumPy has none for it ("bfloat16") or cannot hold it."""
+    own: Mapping[str, Any] = field(default_factory=dict)
+    """What only a destination of the same format can use, by names that start with the format's: ("zarr.filters")."""
+    stored_bytes: int | None = None
+    """What its chunks take as they are stored, all together, if that was easy to find out."""
+
+    @property
+    def nbytes(self) -> int:
+        """Of all its elements, decoded."""
+        return math.prod(self.shape) * (self.dtype.itemsize if self.dtype is not None else 0)
+
+
+@dataclass(frozen=True)
+class LinkFacts:
+    """A name that leads elsewhere: told, and kept within one format."""
+
+    kind: str
+    """"soft", "external", "reference" or as the format calls it."""
+    target: str
+
+
+@dataclass(frozen=True)
+class GroupFacts:
+    """A group of arrays and groups, or a whole file."""
+
+    children: Mapping[str, ArrayFacts | GroupFacts | LinkFacts] = field(default_factory=dict)
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    dimensions: Mapping[str, tuple[int, bool]] = field(default_factory=dict)
+    """NetCDF: extents of the dimensions that it defines, and whether they may grow."""
+
+    def arrays(self, prefix: str = "") -> Iterator[tuple[str, ArrayFacts]]:
+        """Every array below, with its path ("a/b")."""
+        for name, child in self.children.items():
+            if isinstance(child, ArrayFacts):
+                yield prefix + name, child
+            elif isinstance(child, GroupFacts):
+                yield from child.arrays(f"{prefix}{name}/")
+
+
+Tree = GroupFacts | ArrayFacts
+"""What a place in a store is: a group, or one array, whose path is then ""."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """How an array is cut into chunks."""
+
+    shape: tuple[int, ...]
+    chunks: tuple[int, ...]
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """How many chunks there are in each dimension."""
+        return tuple(-(-extent // chunk) for extent, chunk in zip(self.shape, self.chunks))
+
+    def start(self, index: Sequence[int]) -> tuple[int, ...]:
+        return tuple(i * chunk for i, chunk in zip(index, self.chunks))
+
+    def extents(self, index: Sequence[int]) -> tuple[int, ...]:
+        """Of one chunk, those at the end cut off where the array ends."""
+        return tuple(min(chunk, extent - i * chunk) for i, chunk, extent in zip(index, self.chunks, self.shape))
+
+    def over(self, lo: Sequence[int], hi: Sequence[int]) -> tuple[range, ...]:
+        """The chunks, a range a dimension, that have something of a box."""
+        return tuple(range(a // chunk, -(-b // chunk)) for a, b, chunk in zip(lo, hi, self.chunks))
+
+    def indices(self) -> Iterator[Index]:
+        """Every chunk, the last dimension fastest."""
+        return itertools.product(*map(range, self.counts))
+
+
+class ArrayReader(ABC):
+    """An open array of a store. All methods may be called from several threads at once."""
+
+    where: str
+    """For messages: "era5.zarr/t2m"."""
+    facts: ArrayFacts
+    grid: Grid
+    """What `read` gives at once. Of an array that can be addressed, a grid that suits its store."""
+    addressable: bool = False
+    """Whether `read_box` reads any box for what it takes: elements lie in the file as they are."""
+    sparse: bool = False
+    """Whether chunks may be missing."""
+
+    @abstractmethod
+    def read(self, index: Index) -> Any:
+        """A chunk's bytes as they are stored (whatever `decode` takes: bytes, or bytes and a filter mask); None where
+        it is missing. Raises StoreError, which names the chunk."""
+
+    @abstractmethod
+    def decode(self, index: Index, stored: Any) -> np.ndarray:
+        """The elements of a chunk that `read` gave, of `facts.dtype` and of `grid.extents(index)`, in any strides.
+        Raises StoreError, which names the chunk, where its bytes are not what they should be."""
+
+    def read_box(self, start: Sequence[int], extents: Sequence[int]) -> np.ndarray:
+        """Any box; where `addressable`."""
+        raise NotImplementedError
+
+    def close(self) -> None:  # noqa: B027, most have nothing of their own to close
+        """Lets go of what the array alone holds open."""
+
+
+class StoreReader(ABC):
+    """An open file or folder, or a part of one (a group, one array)."""
+
+    format: str
+    """For people: "Zarr 3", "HDF5"."""
+    path: str
+    tree: Tree
+
+    @abstractmethod
+    def array(self, path: str = "") -> ArrayReader:
+        """The array at a path of the tree ("a/b"); "" where the tree is an array."""
+
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """Something that differs once what is read has been changed: names, sizes and times of the files that say what
+        it holds (not of every chunk)."""
+
+    def close(self) -> None:  # noqa: B027
+        """Closes what is open."""
+
+
+class ArrayWriter(ABC):
+    """An array of a store that is being made. All methods may be called from several threads at once."""
+
+    where: str
+    facts: ArrayFacts
+    grid: Grid
+    """What `write` takes at once. Of an array that can be addressed, a grid that suits its store."""
+    sparse: bool = False
+    """Whether a chunk that is never written reads as `facts.fill`."""
+
+    @abstractmethod
+    def encode(self, index: Index, chunk: np.ndarray) -> Any:
+        """What `write` takes for a chunk: its elements encoded. `chunk` has the extents `grid.chunks`, dense, in C
+        order, of `facts.dtype`; beyond the array's end it holds the fill value. It is not used after the return."""
+
+    @abstractmethod
+    def write(self, index: Index, stored: Any) -> int:
+        """Puts a chunk where it belongs, and returns how many bytes that took. A chunk may be written again, the same
+        bytes, after a kill."""
+
+    @abstractmethod
+    def read(self, index: Index) -> np.ndarray | None:
+        """A chunk that was written, from the store and decoded, of `grid.extents(index)`; None where none was."""
+
+    def sync(self, index: Index) -> None:  # noqa: B027
+        """Brings a chunk that was written to the disk, where each has a file of its own; `StoreWriter.sync` does all
+        others."""
+
+
+class StoreWriter(ABC):
+    """A file or folder that is being made, under a hidden name that a `Publication` has made (an empty file, or an
+    empty folder); with `resume` one that a killed run has left there."""
+
+    format: str
+    folder: bool
+    """Whether a folder is made."""
+
+    @staticmethod
+    @abstractmethod
+    def losses(tree: Tree) -> list[str]:
+        """What of a tree this format cannot hold, a phrase each, naming it: "the dimension names of a/b". Arrays that
+        cannot be moved (`dtype` None) are among them."""
+
+    @abstractmethod
+    def create(self, tree: Tree) -> None:
+        """Makes groups, arrays, attributes: everything but chunks. Where something cannot be held, it is left out."""
+
+    @abstractmethod
+    def array(self, path: str = "") -> ArrayWriter:
+        """The array at a path of the tree that was made."""
+
+    def sync(self) -> None:  # noqa: B027
+        """Brings to the disk what has been written, so that a journal may say so."""
+
+    @abstractmethod
+    def finish(self) -> None:
+        """Everything has been written: brings it to the disk and closes it."""
+
+    def close(self) -> None:  # noqa: B027
+        """Closes what is open, finished or not."""

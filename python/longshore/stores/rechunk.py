@@ -1,0 +1,480 @@
+"""Carries out a `RechunkPlan`: source chunks are read, decoded and copied to buffers of target chunks by several
+threads; whichever thread brings the last element of a chunk checks it against its digest, encodes it and writes it."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import tempfile
+import threading
+from array import array as compact_list
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from .. import _core
+from ..errors import StoreError, VerificationError
+from .array import ArrayReader, ArrayWriter, Grid, Index
+from .rechunk_plan import PIECE_BYTES, Box, RechunkPlan, split
+
+_DONE = 1 << 62  # what a chunk lacks that must not become complete
+_WRAP = (1 << 64) - 1
+
+
+@dataclass
+class Counts:
+    """What a move of one array has done."""
+
+    read_bytes: int = 0
+    written_bytes: int = 0
+    spilled_bytes: int = 0
+    chunks: int = 0
+    """Written; those that are missing aside."""
+    digest: int = 0
+    """Of all elements that are not the fill value, whatever the order they came in."""
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Some elements of the array: a source chunk, or what one has for a box."""
+
+    number: int
+    """In the order of visiting."""
+    start: tuple[int, ...]
+    extents: tuple[int, ...]
+    load: Callable[[], np.ndarray | None]
+    """None: all of it is the fill value."""
+
+
+class _Sink(Protocol):
+    """Where pieces go: a box of target chunks."""
+
+    def prepare(self, piece: _Piece) -> bool:
+        """Called for one piece after the other, in order, before any is taken. False: it has nothing for this."""
+
+    def take(self, piece: _Piece, elements: np.ndarray | None) -> None:
+        """Called by any thread."""
+
+
+class Rechunk:
+    """One array on its way from a reader to a writer."""
+
+    def __init__(
+        self,
+        plan: RechunkPlan,
+        reader: ArrayReader,
+        writer: ArrayWriter,
+        axes: Sequence[int],
+        scratch: str,
+        *,
+        written: Callable[[Index, int, int], None] | None = None,
+        done: np.ndarray | None = None,
+    ) -> None:
+        """`axes`: dimension d of the target is dimension axes[d] of the source. `scratch`: a folder for files without a
+        name. `written(index, digest, elements)` is called once a chunk has been written, by any thread. `done`: for
+        each chunk of the target whether it is there already."""
+        self.plan, self.reader, self.writer, self.axes, self.scratch = plan, reader, writer, tuple(axes), scratch
+        self.counts = Counts()
+        self._tell, self.done = written, done
+        self._lock = threading.Lock()
+        self._failure: BaseException | None = None
+        self._changed = threading.Condition(self._lock)
+        self._under_way = threading.Semaphore(plan.threads)
+        self.dtype = np.dtype((np.void, plan.itemsize))
+        self.memory = np.empty(plan.slots * math.prod(plan.target.chunks) * plan.itemsize, np.uint8)
+        fill = reader.facts.fill
+        self.fill = fill if fill is not None else bytes(plan.itemsize)
+        """What a chunk that is not there holds."""
+        self.filler = np.frombuffer(self.fill, np.uint8)
+        padding = writer.facts.fill
+        self.padding = np.frombuffer(padding if padding is not None else bytes(plan.itemsize), self.dtype)
+        self.skipped = self.fill if reader.sparse else None
+        """Elements that add nothing to digests."""
+        self.leaves_out = reader.sparse and writer.sparse and writer.facts.fill == self.fill
+
+    def run(self) -> Counts:
+        """Everything, to the last chunk."""
+        with ThreadPoolExecutor(self.plan.threads, "longshore-chunks") as pool:
+            for panel in self.plan.panels():
+                self._carry(pool, panel, 1, self._read_panel(panel))
+        return self.counts
+
+    # -- steps ------------------------------------------------------------------------------------------------------
+
+    def _carry(self, pool: ThreadPoolExecutor, box: Box, level: int, pieces: Iterator[_Piece]) -> None:
+        """Brings the pieces of a box to its chunks, by way of scratch files where the plan says so."""
+        if level == len(self.plan.boxes):
+            self._deal(pool, pieces, [_Held(self, box)])
+            return
+        parts = list(split(box, self.plan.boxes[level], self.plan.order))
+        last = level + 1 == len(self.plan.boxes)
+        held: list[_Sink] = [_Held(self, parts[0])] if last else []
+        scratch = [_Scratch(self, part) for part in parts[len(held) :]]
+        try:
+            self._deal(pool, pieces, held + list(scratch))
+            held.clear()
+            for sink in scratch:
+                self._carry(pool, sink.box, level + 1, sink.pieces())
+                sink.close()
+        finally:
+            for sink in scratch:
+                sink.close()
+
+    def _deal(self, pool: ThreadPoolExecutor, pieces: Iterator[_Piece], sinks: Sequence[_Sink]) -> None:
+        """Gives every piece to the sinks that it has something for; returns when all have it."""
+        begun = []
+        for piece in pieces:
+            wanted = [sink for sink in sinks if sink.prepare(piece)]
+            if not wanted:
+                continue
+            self._under_way.acquire()
+            if self._failure is not None:
+                self._under_way.release()
+                break
+            begun = [task for task in begun if not task.done()]
+            begun.append(pool.submit(self._bring, piece, wanted))
+        for task in begun:
+            task.result()
+        if self._failure is not None:
+            raise self._failure
+
+    def _bring(self, piece: _Piece, sinks: Sequence[_Sink]) -> None:
+        try:
+            if self._failure is None:
+                elements = piece.load()
+                for sink in sinks:
+                    sink.take(piece, elements)
+        except BaseException as error:
+            with self._lock:
+                self._failure = self._failure or error
+                self._changed.notify_all()
+        finally:
+            self._under_way.release()
+
+    def _read_panel(self, panel: Box) -> Iterator[_Piece]:
+        """The source chunks that have something of a panel, in the plan's order. Of a source that can be addressed, no
+        more than that is read."""
+        source, target, order = self.plan.source, self.plan.target, self.plan.order
+        low = tuple(a * t for a, t in zip(panel[0], target.chunks))
+        high = tuple(min(b * t, n) for b, t, n in zip(panel[1], target.chunks, target.shape))
+        ranges = source.over(low, high)
+        for number, corner in enumerate(itertools.product(*[ranges[d] for d in order])):
+            index = [0] * len(order)
+            for d, at in zip(order, corner):
+                index[d] = at
+            start, extents = source.start(index), source.extents(index)
+            if self.reader.addressable:
+                end = tuple(min(s + e, b) for s, e, b in zip(start, extents, high))
+                start = tuple(max(s, a) for s, a in zip(start, low))
+                extents = tuple(b - a for a, b in zip(start, end))
+            yield _Piece(number, start, extents, self._loader(tuple(index), start, extents))
+
+    def _loader(
+        self, index: Index, start: tuple[int, ...], extents: tuple[int, ...]
+    ) -> Callable[[], np.ndarray | None]:
+        own_index, own_start, own_extents = self._own(index), self._own(start), self._own(extents)
+
+        def load() -> np.ndarray | None:
+            if self.reader.addressable:
+                elements = self.reader.read_box(own_start, own_extents)
+                self.count(read=elements.nbytes)
+            else:
+                stored = self.reader.read(own_index)
+                if stored is None:
+                    return None
+                self.count(read=stored_size(stored))
+                elements = self.reader.decode(own_index, stored)
+            if elements.shape != own_extents:
+                raise StoreError(
+                    f"{self.reader.where}: chunk {own_index} has shape {elements.shape}, not {own_extents}"
+                )
+            if elements.dtype != self.writer.facts.dtype:
+                elements = elements.astype(self.writer.facts.dtype)  # the other byte order
+            return elements.transpose(self.axes)
+
+        return load
+
+    def _own(self, of_target: Sequence[int]) -> tuple[int, ...]:
+        """Numbers of the target's dimensions, for those of the source."""
+        turned = [0] * len(self.axes)
+        for d, axis in enumerate(self.axes):
+            turned[axis] = of_target[d]
+        return tuple(turned)
+
+    # -- what is shared -----------------------------------------------------------------------------------------------
+
+    def count(self, read: int = 0, written: int = 0, spilled: int = 0, chunks: int = 0, digest: int = 0) -> None:
+        with self._lock:
+            counts = self.counts
+            counts.read_bytes += read
+            counts.written_bytes += written
+            counts.spilled_bytes += spilled
+            counts.chunks += chunks
+            counts.digest = counts.digest + digest & _WRAP
+
+    def wait_for(self, ready: Callable[[], bool]) -> bool:
+        """Until `ready`, which is asked under the lock; False where something has gone wrong."""
+        with self._lock:
+            while self._failure is None and not ready():
+                self._changed.wait()
+            return self._failure is None
+
+    def free(self, slots: list[int], slot: int) -> None:
+        """A buffer can be used again."""
+        with self._lock:
+            slots.append(slot)
+            self._changed.notify_all()
+
+    def finished(self, index: Index, digest: int, chunk: np.ndarray | None) -> None:
+        """A chunk has all its elements; None: it is missing, and stays so."""
+        elements = math.prod(self.plan.target.extents(index))
+        written = 0
+        if chunk is not None:
+            written = self.writer.write(index, self.writer.encode(index, chunk))
+        self.count(written=written, chunks=chunk is not None, digest=digest)
+        if self._tell is not None:
+            self._tell(index, digest, elements)
+
+
+class _Held:
+    """A box whose chunks are held from their first element to their last."""
+
+    def __init__(self, job: Rechunk, box: Box) -> None:
+        self._job, self.box = job, box
+        target, itemsize = job.plan.target, job.plan.itemsize
+        self._grid = target
+        self._first, last = box
+        self._counts = tuple(b - a for a, b in zip(self._first, last))
+        self._chunk_bytes = math.prod(target.chunks) * itemsize
+        self._slots = np.full(self._counts, -1, np.int64)
+        self._missing = np.ones(self._counts, np.int64)
+        self._edge = np.zeros(self._counts, np.bool_)
+        for d, (a, b, t, n) in enumerate(zip(self._first, last, target.chunks, target.shape)):
+            extents = np.minimum(t, n - np.arange(a, b, dtype=np.int64) * t)
+            shape = [1] * len(self._counts)
+            shape[d] = b - a
+            self._missing *= extents.reshape(shape)
+            self._edge |= (extents < t).reshape(shape)
+        self._done = None if job.done is None else job.done[tuple(slice(a, b) for a, b in zip(*box))]
+        if self._done is not None:
+            self._missing[self._done] = _DONE
+        self._came = np.zeros(self._counts, np.bool_)
+        self._digests = np.zeros(self._counts, np.uint64)
+        self._free = [k * self._chunk_bytes for k in reversed(range(job.plan.slots))]
+        self._strides = dense_strides(target.chunks, itemsize)
+        self._buffers = _core.ChunkBuffers(
+            target.shape,
+            target.chunks,
+            self._first,
+            self._counts,
+            itemsize,
+            job.skipped,
+            job.memory.ctypes.data,
+            self._slots.ctypes.data,
+            self._missing.ctypes.data,
+            self._digests.ctypes.data,
+        )
+
+    def _chunks(self, piece: _Piece) -> tuple[slice, ...] | None:
+        """Those of the box's that a piece has something for."""
+        found = []
+        for a, e, t, first, count in zip(piece.start, piece.extents, self._grid.chunks, self._first, self._counts):
+            low, high = max(a // t - first, 0), min(-(-(a + e) // t) - first, count)
+            if low >= high:
+                return None
+            found.append(slice(low, high))
+        return tuple(found)
+
+    def prepare(self, piece: _Piece) -> bool:
+        """Gives each chunk that begins with this piece a buffer, and waits for one where there is none."""
+        chunks = self._chunks(piece)
+        if chunks is None:
+            return False
+        begins = (self._slots[chunks] < 0) & (self._missing[chunks] > 0)
+        if self._done is not None:
+            if self._done[chunks].all():
+                return False
+            begins &= ~self._done[chunks]
+        offset = [part.start for part in chunks]
+        for place in zip(*np.nonzero(begins)):
+            at = tuple(int(i) + o for i, o in zip(place, offset))
+            if not self._job.wait_for(lambda: bool(self._free)):
+                return False
+            slot = self._free.pop()
+            if self._edge[at]:
+                self._job.memory[slot : slot + self._chunk_bytes].view(self._job.dtype)[:] = self._job.padding
+            self._slots[at] = slot
+        return True
+
+    def take(self, piece: _Piece, elements: np.ndarray | None) -> None:
+        job = self._job
+        if elements is None:
+            nowhere = (0,) * len(piece.start)
+            complete = self._buffers.scatter(job.filler.ctypes.data, piece.start, piece.extents, nowhere)
+        else:
+            chunks = self._chunks(piece)
+            assert chunks is not None
+            self._came[chunks] = True
+            complete = self._buffers.scatter(address_of(elements), piece.start, piece.extents, elements.strides)
+        for number in complete:
+            self._finish(tuple(int(i) for i in np.unravel_index(number, self._counts)))
+
+    def _finish(self, at: Index) -> None:
+        job = self._job
+        slot, digest = int(self._slots[at]), int(self._digests[at])
+        index = tuple(a + i for a, i in zip(self._first, at))
+        chunk = None
+        if self._came[at] or not job.leaves_out:
+            held = job.memory[slot : slot + self._chunk_bytes]
+            start, extents = self._grid.start(index), self._grid.extents(index)
+            found = _core.element_digest(
+                held.ctypes.data, start, extents, self._strides, self._grid.shape, job.plan.itemsize, job.skipped
+            )
+            if found != digest:
+                raise VerificationError(
+                    f"{job.writer.where}: chunk {index} does not hold what was copied to it; memory or the disk of the "
+                    "scratch files is at fault; nothing was published"
+                )
+            chunk = held.view(job.writer.facts.dtype).reshape(self._grid.chunks)
+        job.finished(index, digest, chunk)
+        job.free(self._free, slot)
+
+
+class _Scratch:
+    """A box whose elements wait in a file for their turn."""
+
+    def __init__(self, job: Rechunk, box: Box) -> None:
+        self._job, self.box = job, box
+        target = job.plan.target
+        self._low = tuple(a * t for a, t in zip(box[0], target.chunks))
+        self._high = tuple(min(b * t, n) for b, t, n in zip(box[1], target.chunks, target.shape))
+        try:
+            self._file: int | None = os.open(job.scratch, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        except OSError:  # a file system that has none without a name
+            self._file, name = tempfile.mkstemp(prefix=".longshore-scratch-", dir=job.scratch)
+            os.unlink(name)
+        self._lock = threading.Lock()
+        self._waiting = bytearray()
+        self._end = 0
+        self._numbers = compact_list("q")
+        self._places = compact_list("q")  # in the file; -1: the fill value, nowhere
+        self._boxes = compact_list("q")  # start and extents of each piece
+
+    def _part(self, piece: _Piece) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+        start = tuple(max(a, s) for a, s in zip(self._low, piece.start))
+        end = tuple(min(b, s + e) for b, s, e in zip(self._high, piece.start, piece.extents))
+        return None if any(a >= b for a, b in zip(start, end)) else (start, tuple(b - a for a, b in zip(start, end)))
+
+    def prepare(self, piece: _Piece) -> bool:
+        if self._job.done is not None and self._job.done[tuple(slice(a, b) for a, b in zip(*self.box))].all():
+            return False
+        return self._part(piece) is not None
+
+    def take(self, piece: _Piece, elements: np.ndarray | None) -> None:
+        part = self._part(piece)
+        assert part is not None and self._file is not None
+        start, extents = part
+        data: np.ndarray | None = None
+        if elements is not None:
+            own = tuple(slice(a - s, a - s + e) for a, s, e in zip(start, piece.start, extents))
+            data = np.ascontiguousarray(elements[own]).reshape(-1).view(np.uint8)
+        with self._lock:
+            self._numbers.append(piece.number)
+            self._boxes.extend(start + extents)
+            self._places.append(-1 if data is None else self._end)
+            if data is None:
+                return
+            self._end += len(data)
+            if len(self._waiting) + len(data) <= PIECE_BYTES:
+                self._waiting += data.data
+                return
+            whole = [memoryview(bytes(self._waiting)), data.data]
+            place = self._end - sum(map(len, whole))
+            self._waiting.clear()
+            self._job.count(spilled=self._end - place)
+            self._write(whole, place)
+
+    def _write(self, views: list[memoryview], place: int) -> None:
+        assert self._file is not None
+        try:
+            for view in views:
+                done = 0
+                while done < len(view):
+                    done += os.pwrite(self._file, view[done : done + (1 << 30)], place + done)
+                place += done
+        except OSError as error:
+            raise StoreError(
+                error.errno, f"cannot write scratch files in {self._job.scratch}: {error.strerror}"
+            ) from None
+
+    def pieces(self) -> Iterator[_Piece]:
+        """What has come, in the order in which the source was visited."""
+        with self._lock:
+            whole = [memoryview(bytes(self._waiting))]
+            self._job.count(spilled=len(whole[0]))
+            self._write(whole, self._end - len(whole[0]))
+            self._waiting = bytearray()
+        n = len(self._low)
+        for k in np.argsort(np.frombuffer(self._numbers, np.int64), kind="stable").tolist():
+            box = tuple(self._boxes[2 * n * k : 2 * n * (k + 1)])
+            yield _Piece(self._numbers[k], box[:n], box[n:], self._loader(self._places[k], box[n:]))
+
+    def _loader(self, place: int, extents: tuple[int, ...]) -> Callable[[], np.ndarray | None]:
+        def load() -> np.ndarray | None:
+            assert self._file is not None
+            if place < 0:
+                return None
+            data = np.empty(extents, self._job.writer.facts.dtype)
+            view = data.reshape(-1).view(np.uint8).data
+            done = 0
+            while done < len(view):
+                part = os.preadv(self._file, (view[done : done + (1 << 30)],), place + done)
+                if part == 0:
+                    raise StoreError(f"a scratch file in {self._job.scratch} has become shorter")
+                done += part
+            self._job.count(spilled=len(view))
+            return data
+
+        return load
+
+    def close(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+
+def stored_size(stored: Any) -> int:
+    """Of what a reader's `read` gave: bytes, or bytes first and more beside them."""
+    return memoryview(stored[0] if isinstance(stored, tuple) else stored).nbytes
+
+
+def dense_strides(extents: Sequence[int], itemsize: int) -> tuple[int, ...]:
+    """In bytes, in C order."""
+    strides = []
+    for extent in reversed(extents):
+        strides.append(itemsize)
+        itemsize *= extent
+    return tuple(reversed(strides))
+
+
+def address_of(elements: np.ndarray) -> int:
+    """Of the first element, whatever the type."""
+    return elements.__array_interface__["data"][0]
+
+
+def digest_of(writer: ArrayWriter, index: Index, elements: np.ndarray, skipped: bytes | None) -> int:
+    """The digest of a chunk that was read back."""
+    grid: Grid = writer.grid
+    return _core.element_digest(
+        address_of(elements),
+        grid.start(index),
+        elements.shape,
+        elements.strides,
+        grid.shape,
+        elements.dtype.itemsize,
+        skipped,
+    )

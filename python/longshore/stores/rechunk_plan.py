@@ -1,0 +1,380 @@
+"""How an array gets from one chunk grid to another within a memory ceiling: the ways there are, and what each costs.
+
+Source chunks are visited one after the other; what each has for a chunk of the target is copied to a buffer of that
+chunk, which is written as soon as nothing is missing. What has to be held at once are the chunks that have begun and
+are not complete, and that depends on the order of visiting. Where it is more than there is room for, the target is cut
+into boxes: each box reads the sources that it needs (`panels`: what lies across a seam is read again), or all read them
+together, the first box is held, and what the others need is put into scratch files and comes from there later (`spill`,
+as a hybrid hash join does: Shapiro, "Join processing in database systems with large main memories", 1986).
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .._words import bytes_of
+from ..errors import MemoryLimitError
+from .array import Grid
+
+PIECE_BYTES = 256 << 10
+"""What is collected for a scratch file before it is written."""
+_BASE_BYTES = 8 << 20  # Python's objects, the pool
+_THREAD_BYTES = 1 << 20  # a thread's stack and the allocator's arena
+_CHUNK_BYTES = 32  # the tables' of a chunk that a box has
+_PAGE = 4096
+_LOOKED_AT = 1 << 16  # slabs of a dimension; further ones look like these, as good as always
+_MOST_SCRATCH = 256  # files open at once
+
+Box = tuple[tuple[int, ...], tuple[int, ...]]
+"""From which chunk of the target to which: (first, last), the last not included."""
+
+
+@dataclass(frozen=True)
+class RechunkPlan:
+    """One array's way from grid to grid: a value. Bytes are those of files, but for `memory_bytes`."""
+
+    source: Grid
+    target: Grid
+    itemsize: int
+    way: str
+    """"sweep": all in one pass; "panels": box by box, each reading what it needs; "spill": through scratch files."""
+    order: tuple[int, ...]
+    """Of the dimensions in which source chunks are visited, the slowest first."""
+    boxes: tuple[tuple[int, ...], ...]
+    """Extents in target chunks: of a panel, then of what that is cut into, and so on; what the last has is held at
+    once."""
+    slots: int
+    """Chunks of the target held at once, at most."""
+    threads: int
+    read_bytes: int
+    written_bytes: int
+    spilled_bytes: int
+    """Written to scratch files, and read from there once more: half of it each."""
+    floor_bytes: int
+    """No way can do with less at this ceiling."""
+    memory_bytes: int
+    """Held at once, at most."""
+    least_bytes: int
+    """The ceiling that the least demanding way needs."""
+
+    @property
+    def total_bytes(self) -> int:
+        """Of everything that goes to files or comes from them."""
+        return self.read_bytes + self.written_bytes + self.spilled_bytes
+
+    @property
+    def passes(self) -> int:
+        """How often an element is read and written, at most."""
+        return len(self.boxes) if self.way == "spill" else 1
+
+    def panels(self) -> Iterator[Box]:
+        """The boxes that read the source, one after the other."""
+        zero = (0,) * len(self.target.shape)
+        return split((zero, self.target.counts), self.boxes[0], self.order)
+
+    def __str__(self) -> str:
+        over = self.total_bytes / self.floor_bytes if self.floor_bytes else 1.0
+        spilled = f", {bytes_of(self.spilled_bytes)} to scratch files and back" if self.spilled_bytes else ""
+        return (
+            f"{self.way}: {bytes_of(self.read_bytes)} read, {bytes_of(self.written_bytes)} written{spilled}, "
+            f"{over:.2f} of the least there is; {bytes_of(self.memory_bytes)} of memory"
+        )
+
+
+def split(box: Box, extents: Sequence[int], order: Sequence[int]) -> Iterator[Box]:
+    """A box cut into boxes of these extents, the dimensions of `order` slowest first."""
+    first, last = box
+    for corner in itertools.product(*[range(first[d], last[d], extents[d]) for d in order]):
+        lo = [0] * len(first)
+        for d, at in zip(order, corner):
+            lo[d] = at
+        yield tuple(lo), tuple(min(a + e, b) for a, e, b in zip(lo, extents, last))
+
+
+def plan_rechunk(
+    source: Grid,
+    target: Grid,
+    itemsize: int,
+    max_mem: int,
+    *,
+    threads: int = 1,
+    stored_bytes: int | None = None,
+    target_bytes: int | None = None,
+    addressable: bool = False,
+) -> RechunkPlan:
+    """The way that moves the fewest bytes within `max_mem`. Both grids have the same dimensions.
+
+    `stored_bytes`: what the source takes as it is stored, `target_bytes`: what the target is expected to take (None:
+    the elements' bytes). `addressable`: any box of the source can be read by itself. Raises MemoryLimitError, which
+    says the least that would do."""
+    ways = Ways(source, target, itemsize, stored_bytes, target_bytes, addressable)
+    while True:
+        plan = ways.best(max_mem, threads)
+        if plan is not None:
+            return replace(plan, least_bytes=ways.least())
+        if threads == 1:
+            least = ways.least()
+            raise MemoryLimitError(
+                f"chunks of {'x'.join(map(str, source.chunks))} to chunks of {'x'.join(map(str, target.chunks))} "
+                f"cannot be had within {bytes_of(max_mem)}: it needs at least {-(-least >> 20)} MiB, for one chunk of "
+                f"each, decoded, and as it is stored; allow --max-mem {-(-least >> 20)}MiB"
+            )
+        threads = max(1, threads // 2)
+
+
+class Ways:
+    """What one array's ways from grid to grid need and cost."""
+
+    def __init__(
+        self,
+        source: Grid,
+        target: Grid,
+        itemsize: int,
+        stored_bytes: int | None,
+        target_bytes: int | None,
+        addressable: bool,
+    ) -> None:
+        self.source, self.target, self.itemsize, self.addressable = source, target, itemsize, addressable
+        self.elements = math.prod(source.shape)
+        self.bytes = self.elements * itemsize
+        self.read_once = self.bytes if stored_bytes is None else stored_bytes
+        self.written = self.bytes if target_bytes is None else target_bytes
+        self.source_chunk = math.prod(map(min, source.chunks, source.shape)) * itemsize
+        self.target_chunk = math.prod(target.chunks) * itemsize
+        self.axes = [d for d in range(len(source.shape)) if source.counts[d] > 1 or target.counts[d] > 1]
+        self.piece_bytes = PIECE_BYTES
+        self._patterns = [_patterns(n, s, t) for n, s, t in zip(source.shape, source.chunks, target.chunks)]
+
+    def fixed(self, threads: int) -> int:
+        """Held beside the target's chunks: what is read and decoded, or encoded."""
+        one = max(2 * self.source_chunk, self.target_chunk + self.target_chunk // 8)
+        return _BASE_BYTES + threads * (one + _THREAD_BYTES)
+
+    def least(self) -> int:
+        """The ceiling at which something can be done: a target chunk at a time."""
+        return self.fixed(1) + self.target_chunk + _CHUNK_BYTES
+
+    def best(self, max_mem: int, threads: int) -> RechunkPlan | None:
+        """None where nothing fits."""
+        room = max_mem - self.fixed(threads)
+        found: RechunkPlan | None = None
+        for panel in self._panels():
+            read = self._read(panel)
+            if found is not None and read + self.written >= found.total_bytes:
+                continue
+            order, slots = self._order(panel)
+            way = "sweep" if panel == self.target.counts else "panels"
+            boxes, spilled = [panel], 0
+            if not self._fits(panel, slots, room):
+                cut = self._cut(panel, room)
+                if cut is None:
+                    continue
+                boxes, spilled = cut
+                order, slots = self._order(boxes[-1])
+                way = "spill"
+            if found is None or read + self.written + spilled < found.total_bytes:
+                memory = max_mem - room + slots * self.target_chunk + math.prod(boxes[-1]) * _CHUNK_BYTES
+                found = RechunkPlan(
+                    source=self.source,
+                    target=self.target,
+                    itemsize=self.itemsize,
+                    way=way,
+                    order=order,
+                    boxes=tuple(boxes),
+                    slots=slots,
+                    threads=threads,
+                    read_bytes=read,
+                    written_bytes=self.written,
+                    spilled_bytes=spilled,
+                    floor_bytes=self.floor(max_mem),
+                    memory_bytes=memory,
+                    least_bytes=0,
+                )
+        return found
+
+    def floor(self, max_mem: int) -> int:
+        """What is stored has to be read and written once. Where no target chunk is complete before everything has been
+        read, in whatever order, all but what memory holds has to be moved once more (Aggarwal & Vitter, CACM 31(9),
+        1988)."""
+        all_at_once = self._order(self.target.counts)[1] >= math.prod(self.target.counts)
+        again = max(0, self.bytes - max_mem) if all_at_once else 0
+        return self.read_once + self.written + again
+
+    def _fits(self, box: Sequence[int], slots: int, room: int) -> bool:
+        return slots * self.target_chunk + math.prod(box) * _CHUNK_BYTES <= room
+
+    def _panels(self) -> Iterator[tuple[int, ...]]:
+        """Boxes to be looked at, in target chunks, the whole first: along each dimension halves, quarters and so on,
+        whose seams are those of source chunks where there are any such."""
+        steps = []
+        for d, count in enumerate(self.target.counts):
+            s, t = self.source.chunks[d], self.target.chunks[d]
+            aligned = math.lcm(s, t) // t
+            found = [max(1, count)]
+            while found[-1] > 1 and len(found) < 8:
+                half = -(-found[-1] // 2)
+                found.append(half // aligned * aligned if half >= aligned else half)
+            if found[-1] > 1:
+                found.append(1)
+            steps.append(found)
+        yield from itertools.islice(itertools.product(*steps), 4096)
+
+    def _read(self, panel: Sequence[int]) -> int:
+        """Bytes read where each panel reads all source chunks that it has something of."""
+        factor, run = 1.0, self.itemsize
+        whole = True
+        for d in reversed(range(len(panel))):
+            n, s, t = self.source.shape[d], self.source.chunks[d], self.target.chunks[d]
+            width = panel[d] * t
+            if self.addressable:
+                run *= min(n, width) if whole else 1
+                whole = whole and width >= n
+            elif width < n:
+                factor *= _read_again(n, s, width)
+        if self.addressable and not whole:
+            factor *= 1 + _PAGE / run  # a page is read where two bytes of it are wanted
+        return int(self.read_once * factor)
+
+    def _order(self, box: Sequence[int]) -> tuple[tuple[int, ...], int]:
+        """The order of visiting that holds the fewest target chunks of a box of so many, and how many that is."""
+        rest = [d for d in range(len(box)) if d not in self.axes]
+        orders = itertools.permutations(self.axes) if len(self.axes) <= 5 else [tuple(self.axes)]
+        best = min(orders, key=lambda order: (self._held(order, tuple(box)), order))
+        return (*rest, *best), max(1, self._held(best, tuple(box)))
+
+    def _held(self, order: tuple[int, ...], box: tuple[int, ...]) -> int:
+        """Target chunks of a box that have begun and are not complete, at most.
+
+        A source chunk is a slab along the slowest dimension. Of the rows of target chunks that it touches, some were
+        begun before and are completed in it, some are begun and not completed: while it is visited, the ones go as the
+        others come. Rows that begin and end within it are held only as far as the faster dimensions need it."""
+        if not order:
+            return 1
+        d, *faster = order
+        across = math.prod(box[e] for e in faster)
+        below = self._held(tuple(faster), box)
+        most = 0
+        for through, ending, starting, inside in self._patterns[d]:
+            rows = min(box[d], through + ending + starting + inside)
+            held = (through + max(ending, starting)) * across + (ending + starting + inside) * below
+            most = max(most, min(held, rows * across))
+        return most
+
+    def _cut(self, panel: tuple[int, ...], room: int) -> tuple[list[tuple[int, ...]], int] | None:
+        """A panel cut into boxes, the first of which is held while what the others need goes to scratch files; and what
+        these take, written and read. In several steps where there would be too many files."""
+        found: tuple[list[tuple[int, ...]], int] | None = None
+        for cut_first in itertools.permutations(self.axes, min(2, len(self.axes))):
+            for files in (_MOST_SCRATCH, 16):
+                boxes = self._boxes(panel, cut_first, room, files)
+                if boxes is not None:
+                    spilled = self._spilled(boxes)
+                    if found is None or spilled < found[1]:
+                        found = boxes, spilled
+                    break
+        return found
+
+    def _boxes(
+        self, panel: tuple[int, ...], cut_first: tuple[int, ...], room: int, files: int
+    ) -> list[tuple[int, ...]] | None:
+        """The largest box that fits beside the buffers of the others' files, cut along one dimension, then another."""
+        for many in (1, 4, 16, 64, 256):
+            if many > files:
+                break
+            left = room - many * self.piece_bytes
+            box = list(panel)
+            for d in cut_first:
+                low, high = 1, box[d]
+                while low < high:  # the longest that fits
+                    middle = -(-(low + high) // 2)
+                    box[d] = middle
+                    if self._fits(box, self._order(box)[1], left):
+                        low = middle
+                    else:
+                        high = middle - 1
+                box[d] = low
+                if self._fits(box, self._order(box)[1], left):
+                    break
+            else:
+                continue
+            needed = math.prod(-(-p // b) for p, b in zip(panel, box)) - 1
+            if needed <= many:
+                return [panel, tuple(box)]
+            if many == files:
+                return self._steps(panel, tuple(box), files)
+        return None
+
+    def _steps(self, panel: tuple[int, ...], box: tuple[int, ...], files: int) -> list[tuple[int, ...]] | None:
+        """Boxes within boxes, no more than `files` of each in the next."""
+        steps = [box]
+        while True:
+            larger = list(steps[0])
+            room = files
+            for d in reversed(range(len(panel))):
+                times = min(room, -(-panel[d] // larger[d]))
+                larger[d] = min(panel[d], larger[d] * times)
+                room //= max(1, times)
+            if tuple(larger) == panel:
+                return [panel, *steps]
+            if tuple(larger) == steps[0]:
+                return None
+            steps.insert(0, tuple(larger))
+
+    def _spilled(self, boxes: Sequence[tuple[int, ...]]) -> int:
+        """At every step but the last all goes to scratch files; at the last, all but the first box of each."""
+        total = 2 * self.bytes * (len(boxes) - 2)
+        for low, high in _cover(self.target, boxes[-2]):
+            first = tuple(min(a + b, c) for a, b, c in zip(low, boxes[-1], high))
+            whole, held = self._size(low, high), self._size(low, first)
+            total += 2 * (whole - held)
+        return total
+
+    def _size(self, low: Sequence[int], high: Sequence[int]) -> int:
+        bounds = zip(low, high, self.target.chunks, self.target.shape)
+        return math.prod(min(b * t, n) - a * t for a, b, t, n in bounds) * self.itemsize
+
+
+def _cover(target: Grid, box: tuple[int, ...]) -> Iterator[Box]:
+    zero = (0,) * len(box)
+    return split((zero, target.counts), box, range(len(box)))
+
+
+@functools.lru_cache(maxsize=256)
+def _patterns(n: int, s: int, t: int) -> tuple[tuple[int, int, int, int], ...]:
+    """The ways in which a slab of `s` indices of `n` meets rows of `t`: rows that it goes through (begun before it and
+    not complete after it), that end in it, that start in it, and that lie within it."""
+    if n == 0:
+        return ((0, 0, 0, 0),)
+    slabs = -(-n // s)
+    period = math.lcm(s, t) // s
+    looked = np.unique(np.r_[: min(slabs, period, _LOOKED_AT), max(0, slabs - 2) : slabs])
+    low = looked * s
+    high = np.minimum(low + s, n)
+    first, last = low // t, (high - 1) // t
+    rows = last - first + 1
+    before = first * t < low
+    after = np.minimum((last + 1) * t, n) > high
+    one = rows == 1
+    through = (one & before & after).astype(np.int64)
+    ending = (before & ~(one & after)).astype(np.int64)
+    starting = (after & ~(one & before)).astype(np.int64)
+    inside = rows - through - ending - starting
+    return tuple(map(tuple, np.unique(np.stack([through, ending, starting, inside], 1), axis=0).tolist()))
+
+
+@functools.lru_cache(maxsize=1024)
+def _read_again(n: int, s: int, width: int) -> float:
+    """How often the indices of a dimension are read where panels of `width` indices read slabs of `s`, on average."""
+    panels = -(-n // width)
+    at = np.arange(min(panels, _LOOKED_AT), dtype=np.int64)
+    low = at * width
+    high = np.minimum(low + width, n)
+    read = np.minimum(-(-high // s) * s, n) - low // s * s
+    covered = high[-1]
+    return float(read.sum()) / float(covered)

@@ -1,0 +1,56 @@
+/// Sums over elements in which the order of visiting does not matter (`KernelTable::digest`).
+#pragma once
+
+#include "tables.hpp"
+
+namespace longshore {
+namespace {
+
+/// What one word of an element adds: halves of the word, each with half of a key that is its place's, multiplied (as NH
+/// does: Black, Halevi, Krawczyk, Krovetz & Rogaway, "UMAC", CRYPTO '99).
+inline std::uint64_t word_digest(std::uint64_t word, std::uint64_t place) {
+  const std::uint64_t key = place ^ place >> 32;
+  const std::uint64_t low = static_cast<std::uint32_t>(word + key);
+  const std::uint64_t high = static_cast<std::uint32_t>((word >> 32) + (key >> 32));
+  return low * high;
+}
+
+template <class Word, bool Dense>
+std::uint64_t digest_words(const std::byte* data, const DigestLoop& loop) {
+  std::uint64_t sum = 0;
+  const Index stride = Dense ? Index(sizeof(Word)) : loop.stride;
+  for (Index i = 0; i < loop.n; ++i) {
+    Word word;
+    __builtin_memcpy(&word, data + i * stride, sizeof(Word));
+    const std::uint64_t added = word_digest(word, loop.place + std::uint64_t(i) * loop.place_step);
+    sum += loop.skips && word == static_cast<Word>(loop.skipped) ? 0 : added;
+  }
+  return sum;
+}
+
+template <class Word>
+std::uint64_t digest_some(const std::byte* data, const DigestLoop& loop) {
+  return loop.stride == Index(sizeof(Word)) ? digest_words<Word, true>(data, loop)
+                                            : digest_words<Word, false>(data, loop);
+}
+
+std::uint64_t digest_loop(const std::byte* data, const DigestLoop& loop) {
+  switch (loop.width) {
+    case 1: return digest_some<std::uint8_t>(data, loop);
+    case 2: return digest_some<std::uint16_t>(data, loop);
+    case 4: return digest_some<std::uint32_t>(data, loop);
+    case 8: return digest_some<std::uint64_t>(data, loop);
+    default: break;
+  }
+  std::uint64_t sum = 0;
+  for (Index i = 0; i < loop.n; ++i) {
+    std::uint64_t word = 0;
+    __builtin_memcpy(&word, data + i * loop.stride, static_cast<std::size_t>(loop.width));
+    const std::uint64_t added = word_digest(word, loop.place + std::uint64_t(i) * loop.place_step);
+    sum += loop.skips && word == loop.skipped ? 0 : added;
+  }
+  return sum;
+}
+
+}  // namespace
+}  // namespace longshore

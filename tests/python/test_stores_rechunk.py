@@ -1,0 +1,290 @@
+"""Arrays from chunk grid to chunk grid: plans, and that carrying them out brings every element to its place."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from longshore.errors import MemoryLimitError, VerificationError
+from longshore.stores.array import ArrayFacts, ArrayReader, ArrayWriter, Grid
+from longshore.stores.rechunk import Rechunk
+from longshore.stores.rechunk_plan import Ways, plan_rechunk
+
+MIB = 1 << 20
+
+
+class MemoryReader(ArrayReader):
+    """An array in memory, cut into chunks."""
+
+    where = "source"
+
+    def __init__(self, array, chunks, missing=(), fill=None, addressable=False):
+        self.array_ = array
+        self.facts = ArrayFacts(array.shape, array.dtype, chunks, fill=fill)
+        self.grid = Grid(array.shape, chunks)
+        self.missing, self.sparse = set(missing), fill is not None
+        self.addressable = addressable
+
+    def box(self, start, extents):
+        return self.array_[tuple(slice(a, a + e) for a, e in zip(start, extents))]
+
+    def read(self, index):
+        if index in self.missing:
+            return None
+        return np.ascontiguousarray(self.box(self.grid.start(index), self.grid.extents(index))).tobytes()
+
+    def decode(self, index, stored):
+        return np.frombuffer(stored, self.array_.dtype).reshape(self.grid.extents(index))
+
+    def read_box(self, start, extents):
+        return self.box(start, extents).copy()
+
+
+class MemoryWriter(ArrayWriter):
+    """Chunks in memory, each as it was given."""
+
+    where = "destination"
+
+    def __init__(self, shape, dtype, chunks, fill=None, sparse=False):
+        self.facts = ArrayFacts(shape, dtype, chunks, fill=fill)
+        self.grid = Grid(shape, chunks)
+        self.sparse = sparse
+        self.chunks = {}
+        self._lock = threading.Lock()
+
+    def encode(self, index, chunk):
+        assert chunk.shape == self.grid.chunks and chunk.flags.c_contiguous and chunk.dtype == self.facts.dtype
+        return chunk.tobytes()
+
+    def write(self, index, stored):
+        with self._lock:
+            assert index not in self.chunks, "written twice"
+            self.chunks[index] = stored
+        return len(stored)
+
+    def read(self, index):
+        if index not in self.chunks:
+            return None
+        whole = np.frombuffer(self.chunks[index], self.facts.dtype).reshape(self.grid.chunks)
+        return whole[tuple(map(slice, self.grid.extents(index)))]
+
+    def array(self, missing=0):
+        whole = np.empty(self.grid.shape, self.facts.dtype)
+        for index in self.grid.indices():
+            found = self.read(index)
+            box = tuple(slice(a, a + e) for a, e in zip(self.grid.start(index), self.grid.extents(index)))
+            whole[box] = missing if found is None else found
+        return whole
+
+
+def some(shape, dtype):
+    n = math.prod(shape) * np.dtype(dtype).itemsize
+    return np.random.default_rng(n).integers(0, 256, n, dtype=np.uint8).view(dtype).reshape(shape)
+
+
+def planned(reader, writer, axes, max_mem, threads=2):
+    source = Grid(*(tuple(x[a] for a in axes) for x in (reader.grid.shape, reader.grid.chunks)))
+    return plan_rechunk(
+        source, writer.grid, writer.facts.dtype.itemsize, max_mem, threads=threads, addressable=reader.addressable
+    )
+
+
+@st.composite
+def moves(draw):
+    n = draw(st.integers(1, 4))
+    shape = tuple(draw(st.integers(1, 12)) for _ in range(n))
+    source = tuple(draw(st.integers(1, extent + 1)) for extent in shape)
+    axes = tuple(draw(st.permutations(range(n))))
+    target = tuple(draw(st.integers(1, shape[a] + 1)) for a in axes)
+    dtype = draw(st.sampled_from(["u1", "<i2", ">f4", "<f8", "c16", "V3", "V24"]))
+    return shape, source, target, axes, dtype
+
+
+def with_slots(plan, writer, room):
+    """A plan for so few chunks at once that small arrays need every way there is."""
+    ways = Ways(plan.source, plan.target, plan.itemsize, None, None, False)
+    ways.piece_bytes = 0
+    fixed = ways.fixed(plan.threads)
+    return ways.best(fixed + room * (ways.target_chunk + 32), plan.threads)
+
+
+@settings(max_examples=60, deadline=None)
+@given(moves(), st.integers(1, 40), st.booleans(), st.data())
+def test_every_element_comes_to_its_place(tmp_path_factory, move, room, addressable, data):
+    shape, source, target, axes, dtype = move
+    array = some(shape, dtype)
+    wanted = array.transpose(axes)
+    reader = MemoryReader(array, source, addressable=addressable)
+    writer = MemoryWriter(wanted.shape, array.dtype, target)
+    plan = planned(reader, writer, axes, 1 << 30)
+    assert plan.way == "sweep"
+    few = with_slots(plan, writer, room)
+    counts = Rechunk(few or plan, reader, writer, axes, str(tmp_path_factory.getbasetemp())).run()
+    assert writer.array().tobytes() == wanted.tobytes()
+    assert counts.chunks == math.prod(writer.grid.counts)
+    assert counts.written_bytes == counts.chunks * math.prod(target) * array.dtype.itemsize
+    if few is not None and not addressable:
+        assert counts.read_bytes >= array.nbytes and counts.spilled_bytes <= few.spilled_bytes
+
+
+@settings(max_examples=40, deadline=None)
+@given(moves(), st.integers(1, 40), st.data())
+def test_chunks_that_are_missing_stay_missing(tmp_path_factory, move, room, data):
+    shape, source, target, axes, dtype = move
+    array = some(shape, dtype)
+    fill = bytes(range(1, array.dtype.itemsize + 1))
+    grid = Grid(shape, source)
+    missing = data.draw(st.sets(st.sampled_from(list(grid.indices()))))
+    for index in missing:
+        box = tuple(slice(a, a + e) for a, e in zip(grid.start(index), grid.extents(index)))
+        array[box] = np.frombuffer(fill, array.dtype)[0]
+    reader = MemoryReader(array, source, missing, fill)
+    sparse = data.draw(st.booleans())
+    writer = MemoryWriter(tuple(shape[a] for a in axes), array.dtype, target, fill, sparse)
+    plan = planned(reader, writer, axes, 1 << 30)
+    plan = with_slots(plan, writer, room) or plan
+    Rechunk(plan, reader, writer, axes, str(tmp_path_factory.getbasetemp())).run()
+    assert writer.array(np.frombuffer(fill, array.dtype)[0]).tobytes() == array.transpose(axes).tobytes()
+    there = np.zeros(shape, bool)
+    for index in set(grid.indices()) - missing:
+        there[tuple(slice(a, a + e) for a, e in zip(grid.start(index), grid.extents(index)))] = True
+    there = there.transpose(axes)
+    for index in writer.grid.indices():
+        box = tuple(slice(a, a + e) for a, e in zip(writer.grid.start(index), writer.grid.extents(index)))
+        assert (index in writer.chunks) == (bool(there[box].any()) or not sparse)
+
+
+@settings(max_examples=40, deadline=None)
+@given(moves(), st.integers(1, 40), st.data())
+def test_what_is_there_already_is_not_made_again(tmp_path_factory, move, room, data):
+    shape, source, target, axes, dtype = move
+    array = some(shape, dtype)
+    reader = MemoryReader(array, source)
+    folder = str(tmp_path_factory.getbasetemp())
+    whole = MemoryWriter(tuple(shape[a] for a in axes), array.dtype, target)
+    plan = planned(reader, whole, axes, 1 << 30)
+    plan = with_slots(plan, whole, room) or plan
+    digests = {}
+    Rechunk(plan, reader, whole, axes, folder, written=lambda index, digest, _: digests.update({index: digest})).run()
+    done = np.array([data.draw(st.booleans()) for _ in range(math.prod(whole.grid.counts))]).reshape(whole.grid.counts)
+    rest = MemoryWriter(whole.grid.shape, array.dtype, target)
+    counts = Rechunk(
+        plan,
+        reader,
+        rest,
+        axes,
+        folder,
+        written=lambda index, digest, _: digests[index] == digest or pytest.fail(f"chunk {index}"),
+        done=done,
+    ).run()
+    assert set(rest.chunks) == {index for index in whole.grid.indices() if not done[index]}
+    assert all(rest.chunks[index] == whole.chunks[index] for index in rest.chunks)
+    if done.all():
+        assert counts.read_bytes == 0
+
+
+def held_by_hand(source, target, order):
+    """Target chunks that have begun and are not complete, at most: counted."""
+    missing = {index: math.prod(target.extents(index)) for index in target.indices()}
+    begun, most = set(), 0
+    for corner in itertools.product(*[range(source.counts[d]) for d in order]):
+        index = [0] * len(order)
+        for d, at in zip(order, corner):
+            index[d] = at
+        start, extents = source.start(index), source.extents(index)
+        touched = list(itertools.product(*target.over(start, [a + e for a, e in zip(start, extents)])))
+        begun.update(touched)
+        most = max(most, len(begun))
+        for chunk in touched:
+            low, size = target.start(chunk), target.extents(chunk)
+            missing[chunk] -= math.prod(min(a + e, b + f) - max(a, b) for a, e, b, f in zip(start, extents, low, size))
+            if not missing[chunk]:
+                begun.remove(chunk)
+    return most
+
+
+@settings(max_examples=60, deadline=None)
+@given(moves())
+def test_what_is_held_at_once_is_never_more_than_planned(move):
+    shape, chunks, target, _, _ = move
+    source, target = Grid(shape, chunks), Grid(shape, tuple(min(t, n + 1) for t, n in zip(target, shape)))
+    if len(target.chunks) != len(shape):
+        return
+    ways = Ways(source, target, 8, None, None, False)
+    order, slots = ways._order(target.counts)
+    assert held_by_hand(source, target, order) <= slots
+
+
+def test_plans_of_the_studys_tasks():
+    def cost(shape, source, target, itemsize, ceiling):
+        plan = plan_rechunk(Grid(shape, source), Grid(shape, target), itemsize, ceiling, threads=2)
+        assert plan.memory_bytes <= ceiling
+        return plan.total_bytes / (math.prod(shape) * itemsize), plan
+
+    maps = (8760, 181, 360), (1, 181, 360), (8760, 8, 8), 4
+    assert cost(*maps, 1000 * 10**6)[0] <= 3.4
+    assert cost(*maps, 4 << 30)[0] == 2
+    assert cost((1024,) * 3, (1024, 32, 32), (32, 32, 1024), 4, 256 * 10**6)[0] <= 2.02
+    assert cost((20000,) * 2, (1000,) * 2, (999,) * 2, 8, 512 * 10**6)[0] <= 2.02
+    assert cost((67186, 3720), (2000, 1), (67186, 10), 4, 128 * 10**6)[0] <= 2.02
+    assert cost((512, 2048, 2048), (1, 2048, 2048), (64, 64, 64), 2, 512 << 20)[0] <= 2.3
+    floor = cost(*maps, 256 << 20)[1]
+    assert floor.way == "spill" and floor.floor_bytes <= floor.total_bytes
+
+
+def test_a_ceiling_that_nothing_fits_names_the_least():
+    grid = Grid((4096, 4096), (4096, 4096)), Grid((4096, 4096), (512, 512))
+    with pytest.raises(MemoryLimitError, match=r"needs at least (\d+) MiB") as caught:
+        plan_rechunk(*grid, 8, 16 * MIB)
+    least = int(str(caught.value).split("at least ")[1].split()[0]) * MIB
+    assert plan_rechunk(*grid, 8, least).memory_bytes <= least
+    with pytest.raises(MemoryLimitError):
+        plan_rechunk(*grid, 8, least - MIB)
+
+
+def test_more_boxes_than_files_go_in_steps(tmp_path):
+    array = some((8, 128), "u1")
+    reader, writer = MemoryReader(array, (1, 128)), MemoryWriter(array.shape, array.dtype, (8, 1))
+    ways = Ways(reader.grid, writer.grid, 1, None, None, False)
+    steps = ways._steps((1, 128), (1, 1), 16)
+    assert steps == [(1, 128), (1, 16), (1, 1)]
+    plan = dataclasses.replace(planned(reader, writer, (0, 1), 1 << 30), way="spill", boxes=tuple(steps), slots=1)
+    counts = Rechunk(plan, reader, writer, (0, 1), str(tmp_path)).run()
+    assert (writer.array() == array).all()
+    assert counts.spilled_bytes == ways._spilled(steps) == 2 * 8 * (128 + 128 - 8)
+
+
+def test_an_error_of_a_thread_ends_the_move(tmp_path):
+    array = some((64, 64), "u1")
+
+    class Broken(MemoryReader):
+        def decode(self, index, stored):
+            if index == (7, 0):
+                raise OSError("this chunk is broken")
+            return super().decode(index, stored)
+
+    writer = MemoryWriter(array.shape, array.dtype, (64, 1))
+    reader = Broken(array, (1, 64))
+    with pytest.raises(OSError, match="this chunk is broken"):
+        Rechunk(planned(reader, writer, (0, 1), 1 << 30), reader, writer, (0, 1), str(tmp_path)).run()
+    assert not writer.chunks
+
+
+def test_a_chunk_that_changes_in_memory_is_noticed(tmp_path):
+    array = some((8, 8), "u1")
+
+    class Spoilt(Rechunk):
+        def count(self, **what):
+            super().count(**what)
+            if self.counts.read_bytes == 64:
+                self.memory[3] ^= 1
+
+    reader, writer = MemoryReader(array, (1, 8)), MemoryWriter(array.shape, array.dtype, (8, 8))
+    with pytest.raises(VerificationError, match="does not hold what was copied"):
+        Spoilt(planned(reader, writer, (0, 1), 1 << 30, 1), reader, writer, (0, 1), str(tmp_path)).run()
