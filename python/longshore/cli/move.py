@@ -1,4 +1,4 @@
-"""`longshore move`: a real array from one store to another, out of core, published atomically."""
+"""`longshore move`: arrays from one store to another, out of core, published atomically."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
 
-@click.command(short_help="Move an array between stores: .npy files and folders of shards.")
+@click.command(short_help="Move arrays between stores: .npy, shards, Zarr, HDF5, NetCDF, safetensors.")
 @click.argument("source", metavar="SRC", type=click.Path())
 @click.argument("destination", metavar="DST", type=click.Path())
 @click.option("--to", "layout", metavar="LAYOUT", help="Layout of DST, if it is a folder.")
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     metavar="A,B...",
     help="Permute dimensions, as numpy.transpose does: DST's dimension d is SRC's dimension AXES[d].",
 )
+@click.option("--chunks", metavar="CHUNKS", help="Chunks of DST: 8760x8x8, or by name, time=8760,lat=8,lon=8.")
+@click.option("--shards", metavar="SHARDS", help="What lies in one file of DST, in the same words (Zarr 3).")
+@click.option("--codec", metavar="CODECS", help="Codecs of DST, the first applied first: shuffle,zstd:3; none.")
+@click.option("--zarr-format", type=click.IntRange(2, 3), metavar="2|3", help="Of a Zarr DST.  [default: 3]")
 @click.option(
     "--max-mem",
     type=Size(),
@@ -36,6 +40,9 @@ if TYPE_CHECKING:
 @click.option("--verify", is_flag=True, help="Read both stores back and compare them before DST appears.")
 @click.option("--threads", type=click.IntRange(1, 1024), metavar="N", help="Threads to use.  [default: the processors]")
 @click.option("--force", is_flag=True, help="Replace DST, if it is a .npy file or a folder of shards.")
+@click.option("--dry-run", is_flag=True, help="Tell what would be read, written and held; write nothing.")
+@click.option("--resume", is_flag=True, help="Go on where a killed run has been; keep what there is if this one fails.")
+@click.option("--lossy", is_flag=True, help="Leave behind what DST's format cannot hold, and tell it.")
 @click.option("--report", is_flag=True, help="Tell what was predicted of the copies beside what they took.")
 @click.option("--json", "as_json", is_flag=True, help="Write the report as JSON for programs.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
@@ -44,18 +51,30 @@ def move(
     destination: str,
     layout: str | None,
     axes: tuple[int, ...] | None,
+    chunks: str | None,
+    shards: str | None,
+    codec: str | None,
+    zarr_format: int | None,
     max_mem: int | None,
     verify: bool,
     threads: int | None,
     force: bool,
+    dry_run: bool,
+    resume: bool,
+    lossy: bool,
     report: bool,
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Move an array from one store to another. A store is one .npy file, or a folder of one .npy a rank with a
-    layout.json; a DST that ends in .npy is one file and gathers everything, any other is a folder and needs --to.
+    """Move an array, or a group with all that is in it, from one store to another. A store is one .npy file, a folder
+    of one .npy a rank with a layout.json, a Zarr group or array, an HDF5 or NetCDF file, or safetensors; SRC is known
+    by what is there, DST by its name, and any other DST is a folder of shards and needs --to. Within a file or group a
+    name follows: era5.zarr/t2m, run.h5::/fields/u.
 
     \b
+    longshore move era5.zarr/t2m series.zarr/t2m --chunks 8760x8x8 --max-mem 1GiB --verify
+    longshore move model.nc out.zarr --chunks time=8760,lat=8,lon=8 --dry-run
+    longshore move shards/ run.h5::/fields/u --chunks 64x64x64 --codec shuffle,gzip:4
     longshore move elevation.npy shards/ --to "(BLOCK, *) on 4"
     longshore move shards/ other/ --to "(CYCLIC(64), CYCLIC(64)) on 2x2" --max-mem 256MiB --verify
     mpiexec -n 4 longshore move other/ back.npy
@@ -63,6 +82,7 @@ def move(
     DST appears whole or not at all; SRC is never touched. Under mpiexec all processes share the work.
     """
     from ..stores import moving
+    from ..stores.move_report import tell as tell_chunks
     from ..stores.team import find_team
 
     team = find_team()
@@ -78,10 +98,17 @@ def move(
             destination,
             layout,
             axes=axes,
+            chunks=chunks,
+            shards=shards,
+            codecs=None if codec is None else [word for word in codec.split(",") if word not in ("", "none")],
+            zarr_format=zarr_format,
             max_mem=max_mem,
             verify=verify,
             threads=threads,
             force=force,
+            dry_run=dry_run,
+            resume=resume,
+            lossy=lossy,
             report=report,
             team=team,
             watcher=watcher,
@@ -100,7 +127,7 @@ def move(
         json_module.dump(told.as_dict(), sys.stdout)
         print()
     elif not quiet:
-        print(tell(told))
+        print(tell(told) if isinstance(told, MoveReport) else tell_chunks(told))
 
 
 def tell(report: MoveReport) -> str:

@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,9 +25,22 @@ from ..errors import ArgumentError, DTypeError, MemoryLimitError, VerificationEr
 from . import memory
 from .boxes import Files, Work
 from .publish import Publication, file_name, refuse_overlap
-from .store import Store, destination_layout, finish_store, is_file_name, make_store, open_store, write_layout_json
+from .store import (
+    Store,
+    destination_layout,
+    finish_store,
+    is_file_name,
+    make_store,
+    of_other_formats,
+    open_store,
+    write_layout_json,
+)
 from .team import Team, team_of
 from .windows import Side, choose_window, count_motions, count_windows, each_window
+
+if TYPE_CHECKING:
+    from .chunk_words import Chunks
+    from .move_report import StoreMoveReport
 
 _ALIGNMENT = 64
 # What a move holds beside its windows: measured in tests/python/test_cli_memory.py, with room to spare.
@@ -96,16 +109,24 @@ def move(
     to: Layout | str | None = None,
     *,
     axes: Sequence[int] | None = None,
+    chunks: Chunks | None = None,
+    shards: Chunks | None = None,
+    codecs: Sequence[str] | None = None,
+    zarr_format: int | None = None,
     max_mem: int | str | None = None,
     verify: bool = False,
     threads: int | None = None,
     force: bool = False,
+    resume: bool = False,
+    dry_run: bool = False,
+    lossy: bool = False,
     report: bool = False,
     comm: Any = None,
     team: Team | None = None,
     watcher: Watcher | None = None,
-) -> MoveReport:
-    """Moves the array of one store into another, whole or not at all, and tells what that took.
+) -> MoveReport | StoreMoveReport:
+    """Moves the array of one store into another, or a group with all that is in it, whole or not at all, and tells what
+    that took.
 
     A store is a `.npy` file, or a folder of one `.npy` a rank with a `layout.json`; a destination whose name ends in
     .npy is a file and gathers everything, any other a folder. `to`: the layout of the destination's folder, a `Layout`
@@ -114,6 +135,14 @@ def move(
     is as many as the process may use. `force` replaces a file, or a folder of shards in which there is nothing else.
     `report`: tells beside what was measured what `model.predict` says of the copies from layout to layout, window by
     window; what the files take is measured, not predicted.
+
+    Where an end is of another format, "era5.zarr/t2m", "run.h5::/fields/u", "model.nc", "x.safetensors::weight", arrays
+    go chunk by chunk: `chunks` and `shards` (Zarr 3) are extents, (8760, 8, 8), "8760x8x8", or by the names of
+    dimensions, "time=8760,lat=8"; `codecs` are words in the order in which they are applied, ("shuffle", "zstd:3"), ()
+    for none; `zarr_format` is 2 or 3. What is not said stays as it is in the source. `dry_run` tells what would be done
+    and writes nothing. `resume` goes on where a killed run has been, and keeps what there is if this one fails. What
+    the destination's format cannot hold is refused, or with `lossy` left behind and told. Then a `StoreMoveReport` is
+    what comes back, and `report` and `comm` are not for it.
 
     With an mpi4py communicator the call is collective and all ranks share the work. Without one this process does it
     alone. Of a job of several processes that is refused: they would all do the same move, and a move that takes the job
@@ -130,10 +159,36 @@ def move(
     array([3., 9.])
     """
     watcher = Watcher() if watcher is None else watcher
+    team = team_of(comm) if team is None else team
+    words = (chunks, shards, codecs, zarr_format)
+    by_chunks = resume or dry_run or lossy or any(word is not None for word in words)
+    if by_chunks or of_other_formats(source, destination):
+        from .moving_chunks import move_between_formats
+
+        if report:
+            raise ArgumentError("report= is for moves between .npy files and folders of shards; here dry_run= predicts")
+        return move_between_formats(
+            source,
+            destination,
+            to=to,
+            axes=axes,
+            chunks=chunks,
+            shards=shards,
+            codecs=codecs,
+            zarr_format=zarr_format,
+            max_mem=max_mem,
+            verify=verify,
+            threads=threads,
+            force=force,
+            resume=resume,
+            dry_run=dry_run,
+            lossy=lossy,
+            team=team,
+            watcher=watcher,
+        )
     memory.reset_peak()
     idle = memory.resident_bytes()
     began = time.perf_counter()
-    team = team_of(comm) if team is None else team
 
     def prepare() -> tuple[str, str, int, int]:
         check("source", source, "str | PathLike")

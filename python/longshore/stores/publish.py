@@ -14,6 +14,7 @@ import fcntl
 import os
 import re
 import secrets
+import shutil
 import stat
 from collections.abc import Collection, Iterator
 
@@ -27,6 +28,14 @@ _RENAME_NOREPLACE = 1
 _RENAME_EXCHANGE = 2
 _AT_FDCWD = -100
 _ASIDE = "-old"
+JOURNAL = ".journal"
+"""What the name of a hidden output's journal ends in."""
+_STORES_FILES = re.compile(
+    r"zarr\.json|\.z(array|group|attrs|metadata)"  # Zarr's metadata, its chunks, and shards that are being written
+    r"|(c[./])?\d+(\.\d+)*(\.index)?|c|\..+\.[0-9a-f]{16}\.partial"
+    r"|.+\.safetensors(\.index\.json)?"
+)
+_STORES_ROOTS = ("zarr.json", ".zgroup", ".zarray")
 
 
 class Publication:
@@ -110,6 +119,30 @@ class Publication:
                 with contextlib.suppress(OSError):
                     _rename_to_nothing(path, self.destination)
 
+    def adopt(self) -> str | None:
+        """Takes over what a killed run has left of this destination together with a journal, and returns the hidden
+        path; None where there is nothing of that kind. The newest, where there are several."""
+        found = [name for name in self._stale("") if os.path.isfile(os.path.join(self.parent, name) + JOURNAL)]
+        paths = [os.path.join(self.parent, name) for name in found]
+        for path in sorted(paths, key=lambda path: -os.lstat(path + JOURNAL).st_mtime_ns):
+            self._lock = _open_locked(path)
+            if self._lock is not None and os.path.isdir(path) == self.folder:
+                self.partial = path
+                return path
+            self._unlock()
+        return None
+
+    @property
+    def journal(self) -> str:
+        """Where what has been finished is kept, beside the hidden output."""
+        assert self.partial is not None
+        return self.partial + JOURNAL
+
+    def keep(self) -> None:
+        """Leaves the unfinished output and its journal where they are, for another run to go on."""
+        self.partial = None
+        self._unlock()
+
     def remove_stale(self) -> None:
         """Removes what killed runs left for this destination; their names go to `stale_removed`."""
         for name in self._stale(f"({_ASIDE})?"):
@@ -118,6 +151,8 @@ class Publication:
             with contextlib.suppress(OSError):
                 _remove(os.path.join(self.parent, name))
                 self.stale_removed.append(name)
+            with contextlib.suppress(OSError):
+                os.unlink(os.path.join(self.parent, name) + JOURNAL)
 
     def check_space(self, needed: int) -> None:
         """Refuses what the disk has no room for."""
@@ -170,6 +205,8 @@ class Publication:
         if self.partial and not self._published:
             with contextlib.suppress(OSError):  # the lock goes with this process, so the next run removes it
                 _remove(self.partial)
+            with contextlib.suppress(OSError):
+                os.unlink(self.journal)
             self.partial = None
         self._unlock()
 
@@ -296,8 +333,12 @@ def _check_replaceable(path: str, called: str = "") -> None:
     """A slip of the hand must not take anything but a store away: raises StoreError where a folder is none, or holds
     anything besides, and names that. `called`: what messages call the folder."""
     called = called or path
-    only = "--force (in Python force=True) replaces folders of shards only"
+    only = "--force (in Python force=True) replaces folders of shards and stores only"
     names = sorted(os.listdir(path))
+    if LAYOUT_JSON not in names and _is_store(names):
+        for name in _files_of_store(path):
+            raise StoreError(f"{called} holds {name!r}, which no Zarr or safetensors store has; move that away first")
+        return
     if LAYOUT_JSON not in names:
         what = f"holds {names[0]!r}, which is no shard, for there is" if names else "is a folder with"
         raise StoreError(f"{called} {what} no {LAYOUT_JSON}; {only}, so remove it yourself or name another place")
@@ -308,6 +349,22 @@ def _check_replaceable(path: str, called: str = "") -> None:
             raise
         raise StoreError(f"{error}; {only}") from None
     _only(path, own, called, f"which is no shard that its {LAYOUT_JSON} names; {only}, so move that away first")
+
+
+def _is_store(names: Collection[str]) -> bool:
+    """Whether a folder with these names is a Zarr group or array, or a checkpoint of safetensors."""
+    return any(name in _STORES_ROOTS or name.endswith(".safetensors.index.json") for name in names)
+
+
+def _files_of_store(path: str) -> Iterator[str]:
+    """What lies in the folder of a store that no store has: names, as they are found."""
+    for folder, folders, files in os.walk(path):
+        for name in files:
+            if not _STORES_FILES.fullmatch(name) or not stat.S_ISREG(os.lstat(os.path.join(folder, name)).st_mode):
+                yield os.path.relpath(os.path.join(folder, name), path)
+        for name in folders:
+            if os.path.islink(os.path.join(folder, name)):
+                yield os.path.relpath(os.path.join(folder, name), path)
 
 
 def _only(path: str, own: Collection[str], called: str, otherwise: str) -> list[str]:
@@ -351,6 +408,9 @@ def _remove(path: str) -> None:
     OSError, with nothing removed, where it holds anything else."""
     if os.path.islink(path) or not os.path.isdir(path):
         os.unlink(path)
+        return
+    if LAYOUT_JSON not in os.listdir(path) and next(_files_of_store(path), None) is None:
+        shutil.rmtree(path)
         return
     try:
         own: Collection[str] = read_layout_json(path).shards

@@ -10,7 +10,7 @@ import tempfile
 import threading
 from array import array as compact_list
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -23,6 +23,8 @@ from .rechunk_plan import PIECE_BYTES, Box, RechunkPlan, split
 
 _DONE = 1 << 62  # what a chunk lacks that must not become complete
 _WRAP = (1 << 64) - 1
+_TASK_BYTES = 1 << 20  # what a thread is given at a time, if pieces are small
+_TASK_PIECES = 64
 
 
 @dataclass
@@ -84,8 +86,13 @@ class Rechunk:
         self._failure: BaseException | None = None
         self._changed = threading.Condition(self._lock)
         self._under_way = threading.Semaphore(plan.threads)
+        self._pool: ThreadPoolExecutor | None = None
+        self._waiting: list[tuple[_Piece, list[_Sink]]] = []
+        self._begun: list[Future[None]] = []
         self.dtype = np.dtype((np.void, plan.itemsize))
         self.memory = np.empty(plan.slots * math.prod(plan.target.chunks) * plan.itemsize, np.uint8)
+        assert writer.facts.dtype is not None
+        self.dtype_written = writer.facts.dtype
         fill = reader.facts.fill
         self.fill = fill if fill is not None else bytes(plan.itemsize)
         """What a chunk that is not there holds."""
@@ -125,26 +132,42 @@ class Rechunk:
                 sink.close()
 
     def _deal(self, pool: ThreadPoolExecutor, pieces: Iterator[_Piece], sinks: Sequence[_Sink]) -> None:
-        """Gives every piece to the sinks that it has something for; returns when all have it."""
-        begun = []
+        """Gives every piece to the sinks that it has something for; returns when all have it. Small pieces go to the
+        threads together."""
+        self._pool, size = pool, 0
         for piece in pieces:
             wanted = [sink for sink in sinks if sink.prepare(piece)]
+            if self._failure is not None:
+                break
             if not wanted:
                 continue
-            self._under_way.acquire()
-            if self._failure is not None:
-                self._under_way.release()
-                break
-            begun = [task for task in begun if not task.done()]
-            begun.append(pool.submit(self._bring, piece, wanted))
-        for task in begun:
+            self._waiting.append((piece, wanted))
+            size += math.prod(piece.extents) * self.plan.itemsize
+            if size >= _TASK_BYTES or len(self._waiting) == _TASK_PIECES:
+                self.begin_waiting()
+                size = 0
+        self.begin_waiting()
+        for task in self._begun:
             task.result()
+        self._begun.clear()
         if self._failure is not None:
             raise self._failure
 
-    def _bring(self, piece: _Piece, sinks: Sequence[_Sink]) -> None:
+    def begin_waiting(self) -> None:
+        """Has a thread take the pieces that wait to be taken."""
+        if not self._waiting:
+            return
+        assert self._pool is not None
+        self._under_way.acquire()
+        self._begun = [task for task in self._begun if not task.done()]
+        self._begun.append(self._pool.submit(self._bring, self._waiting))
+        self._waiting = []
+
+    def _bring(self, pieces: list[tuple[_Piece, list[_Sink]]]) -> None:
         try:
-            if self._failure is None:
+            for piece, sinks in pieces:
+                if self._failure is not None:
+                    break
                 elements = piece.load()
                 for sink in sinks:
                     sink.take(piece, elements)
@@ -192,8 +215,8 @@ class Rechunk:
                 raise StoreError(
                     f"{self.reader.where}: chunk {own_index} has shape {elements.shape}, not {own_extents}"
                 )
-            if elements.dtype != self.writer.facts.dtype:
-                elements = elements.astype(self.writer.facts.dtype)  # the other byte order
+            if elements.dtype != self.dtype_written:
+                elements = elements.astype(self.dtype_written)  # the other byte order
             return elements.transpose(self.axes)
 
         return load
@@ -300,8 +323,10 @@ class _Held:
                 return False
             begins &= ~self._done[chunks]
         offset = [part.start for part in chunks]
-        for place in zip(*np.nonzero(begins)):
-            at = tuple(int(i) + o for i, o in zip(place, offset))
+        for place in np.argwhere(begins).tolist():
+            at = tuple(i + o for i, o in zip(place, offset))
+            if not self._free:
+                self._job.begin_waiting()  # buffers may be free only when these have been taken
             if not self._job.wait_for(lambda: bool(self._free)):
                 return False
             slot = self._free.pop()
@@ -339,7 +364,7 @@ class _Held:
                     f"{job.writer.where}: chunk {index} does not hold what was copied to it; memory or the disk of the "
                     "scratch files is at fault; nothing was published"
                 )
-            chunk = held.view(job.writer.facts.dtype).reshape(self._grid.chunks)
+            chunk = held.view(job.dtype_written).reshape(self._grid.chunks)
         job.finished(index, digest, chunk)
         job.free(self._free, slot)
 
@@ -428,7 +453,7 @@ class _Scratch:
             assert self._file is not None
             if place < 0:
                 return None
-            data = np.empty(extents, self._job.writer.facts.dtype)
+            data = np.empty(extents, self._job.dtype_written)
             view = data.reshape(-1).view(np.uint8).data
             done = 0
             while done < len(view):

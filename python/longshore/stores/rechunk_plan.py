@@ -179,6 +179,7 @@ class Ways:
                 order, slots = self._order(boxes[-1])
                 way = "spill"
             if found is None or read + self.written + spilled < found.total_bytes:
+                slots = self._more(boxes, slots, room, threads)
                 memory = max_mem - room + slots * self.target_chunk + math.prod(boxes[-1]) * _CHUNK_BYTES
                 found = RechunkPlan(
                     source=self.source,
@@ -197,6 +198,14 @@ class Ways:
                     least_bytes=0,
                 )
         return found
+
+    def _more(self, boxes: Sequence[tuple[int, ...]], slots: int, room: int, threads: int) -> int:
+        """Buffers of which some are filled while others are encoded, where there is room for more than must be."""
+        box, buffers = math.prod(boxes[-1]), 0
+        if len(boxes) > 1:
+            buffers = math.prod(-(-whole // part) for whole, part in zip(boxes[-2], boxes[-1])) * self.piece_bytes
+        most = (room - box * _CHUNK_BYTES - buffers) // self.target_chunk
+        return max(slots, min(box, slots + 2 * threads, most))
 
     def floor(self, max_mem: int) -> int:
         """What is stored has to be read and written once. Where no target chunk is complete before everything has been

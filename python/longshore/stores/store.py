@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -18,10 +20,26 @@ from .team import Alone, Team
 Window = tuple[Layout, dict[int, Box], dict[int, tuple[int, ...]]]
 """The layout of a window and this process's parts of it, by rank: boxes of files, and local shapes."""
 
+_OTHER_NAMES = re.compile(r"\.(zarr|h5|hdf5|he5|nc|nc4|netcdf|safetensors)(/|$)|\.safetensors\.index\.json$")
+_OTHER_ROOTS = ("zarr.json", ".zgroup", ".zarray")
+
 
 def is_file_name(path: str | os.PathLike) -> bool:
     """Whether a destination's name says that it is one `.npy` file rather than a folder."""
     return os.fspath(path).endswith(".npy")
+
+
+def of_other_formats(source: Any, destination: Any) -> bool:
+    """Whether an end of a move is something else than a `.npy` file or a folder of shards, by its name or by what is
+    there; a source may also be an object of zarr, h5py or xarray."""
+    if not isinstance(source, (str, os.PathLike)):
+        return type(source).__module__.partition(".")[0] in ("zarr", "h5py", "xarray")
+    names = [os.fspath(end) for end in (source, destination) if isinstance(end, (str, os.PathLike))]
+    if any("::" in name or "://" in name or _OTHER_NAMES.search(name) for name in names if isinstance(name, str)):
+        return True
+    return os.path.isdir(source) and any(
+        name in _OTHER_ROOTS or name.endswith(".safetensors") for name in os.listdir(source)
+    )
 
 
 class FileStore:

@@ -1,0 +1,545 @@
+"""Arrays whose elements lie in files as they are: a `.npy` file, and a folder of one `.npy` a rank, as stores that are
+read and written chunk by chunk.
+
+`DenseReader` and `DenseWriter` move boxes of any array that is made of files of elements; `safetensors` uses them too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import math
+import os
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from .._arrays import whole_layout
+from .._core import Layout
+from ..errors import ArgumentError, StoreError
+from . import layout_json
+from .array import ArrayFacts, ArrayReader, ArrayWriter, Grid, Index, StoreReader, StoreWriter, Tree
+from .boxes import Box, FileArray, Files, create_array_file, open_plain, sync_file
+from .npy import encode_header, open_npy
+from .publish import sync_folder
+from .store import ShardStore, destination_layout, open_store, shard_names, write_layout_json
+from .team import Alone
+
+CHUNK_BYTES = 4 << 20
+"""About what is read or written at once where a store itself has no chunks."""
+_FILES_AT_ONCE = 32  # open descriptors a thread
+_DIVISORS_TRIED = 1024
+
+
+class SharedFiles:
+    """Files that several threads read and write at once. Each call takes a `Files` of its own from those that are free,
+    so there are as many as calls have run at the same time."""
+
+    def __init__(self) -> None:
+        self._free: list[Files] = []
+        self._unsynced: set[str] = set()
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def _files(self) -> Iterator[Files]:
+        with self._lock:
+            files = self._free.pop() if self._free else Files(limit=_FILES_AT_ONCE)
+        try:
+            yield files
+        finally:
+            with self._lock:
+                self._free.append(files)
+
+    def read(self, box: Box, part: np.ndarray) -> None:
+        """Reads a box into an array that is contiguous in the order of the box's file."""
+        with self._files() as files:
+            files.read([(box, _bytes_of(part, box.array.order))])
+
+    def write(self, work: Sequence[tuple[Box, np.ndarray]]) -> int:
+        """Writes boxes from arrays that are contiguous in the order of their files, and returns how many bytes."""
+        self.changed(box.array.path for box, _ in work)
+        with self._files() as files:
+            files.write([(box, _bytes_of(part, box.array.order)) for box, part in work])
+        return sum(part.nbytes for _, part in work)
+
+    def changed(self, paths: Iterable[str]) -> None:
+        """Says that these files have something that the disk may not have."""
+        with self._lock:
+            self._unsynced.update(paths)
+
+    def sync(self) -> None:
+        """Brings to the disk what has been written since the last time."""
+        with self._lock:
+            paths, self._unsynced = sorted(self._unsynced), set()
+        for place, path in enumerate(paths):
+            try:
+                sync_file(path)
+            except BaseException:
+                self.changed(paths[place:])
+                raise
+
+    def close(self) -> None:
+        """Closes the files that no call uses at the moment."""
+        with self._lock:
+            free, self._free = self._free, []
+        for files in free:
+            files.close()
+
+
+def _bytes_of(part: np.ndarray, order: Any) -> memoryview:
+    return part.reshape(-1, order=order).view(np.uint8).data
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one file has of a box of an array; files that hold the same elements are one part."""
+
+    boxes: tuple[Box, ...]
+    shape: tuple[int, ...]
+    indices: tuple[Any, ...] | None
+    """What to index the box with to reach the part's elements; None where it is the whole box."""
+
+
+class Pieces(Protocol):
+    """Where the elements of an array lie, in one file or several."""
+
+    shape: tuple[int, ...]
+    order: str
+    arrays: list[FileArray]
+
+    def parts(self, start: Sequence[int], extents: Sequence[int]) -> Iterator[Part]:
+        """The parts that a box, which is not empty, is put together from."""
+
+    def blocks(self) -> Sequence[int]:
+        """The extents of the boxes that one file has, where all are alike; else of the whole array."""
+
+
+class OneFile:
+    """An array whose elements lie in one file, one after the other."""
+
+    def __init__(self, array: FileArray) -> None:
+        self.arrays, self.shape, self.order = [array], array.shape, array.order
+
+    def parts(self, start: Sequence[int], extents: Sequence[int]) -> Iterator[Part]:
+        yield Part((Box(self.arrays[0], start, extents),), tuple(extents), None)
+
+    def blocks(self) -> Sequence[int]:
+        return self.shape
+
+
+class ShardFiles:
+    """An array that a layout deals to ranks, each of which has a file for its own."""
+
+    def __init__(self, layout: Layout, arrays: list[FileArray]) -> None:
+        self.arrays, self.layout, self.shape = arrays, layout, layout.shape
+        self.order: str = layout.order
+        # Ranks are found by what they own in each dimension, so that a box costs the sum of the grid's extents to look
+        # up and not their product. Ranks that own the same in all dimensions hold copies of each other.
+        numbers: list[dict[Any, int]] = [{} for _ in layout.shape]
+        self._examples: list[list[int]] = [[] for _ in layout.shape]
+        self._holders: dict[tuple[int, ...], list[tuple[int, FileArray]]] = {}
+        for rank, array in zip(layout.ranks, arrays):
+            if 0 in array.shape:
+                continue
+            place = []
+            for known, examples, runs in zip(numbers, self._examples, layout.owned(rank)):
+                place.append(known.setdefault(tuple(runs), len(known)))
+                if len(known) > len(examples):
+                    examples.append(rank)
+            self._holders.setdefault(tuple(place), []).append((rank, array))
+
+    def parts(self, start: Sequence[int], extents: Sequence[int]) -> Iterator[Part]:
+        window = self.layout.window(start, [a + n for a, n in zip(start, extents)])
+        owning = [
+            [number for number, rank in enumerate(examples) if window.local_shape(rank)[d]]
+            for d, examples in enumerate(self._examples)
+        ]
+        for place in itertools.product(*owning):
+            holders = self._holders[place]
+            rank = holders[0][0]
+            shape, first = window.local_shape(rank), self.layout.local_start(rank, start)
+            boxes = tuple(Box(array, first, shape) for _, array in holders)
+            yield Part(boxes, shape, None if shape == tuple(extents) else window.indices(rank))
+
+    def blocks(self) -> Sequence[int]:
+        return [
+            dim.block if dim.kind == "BLOCK" and dim.coordinates > 1 and dim.origin == 0 else dim.extent
+            for dim in self.layout.distributions
+        ]
+
+
+def chunk_extents(pieces: Pieces, itemsize: int) -> tuple[int, ...]:
+    """Extents of chunks of about CHUNK_BYTES that lie contiguously in the files of an array: they keep within the block
+    of one file, or have whole blocks."""
+    shape, blocks, order = pieces.shape, pieces.blocks(), pieces.order
+    room = max(1, CHUNK_BYTES // itemsize)
+    axes = range(len(shape)) if order == "F" else range(len(shape) - 1, -1, -1)  # from the fastest
+    chunks = [1] * len(shape)
+    for d in axes:
+        whole = max(1, min(shape[d], blocks[d]))
+        chunks[d] = whole if whole <= room else _piece_of(whole, room)
+        room //= chunks[d]
+        if chunks[d] < whole:
+            return tuple(chunks)
+    for d in axes:  # there is room for several blocks
+        needed = -(-max(1, shape[d]) // chunks[d])
+        taken = min(needed, room)
+        chunks[d] = min(chunks[d] * taken, max(1, shape[d]))
+        room //= taken
+        if taken < needed:
+            break
+    return tuple(chunks)
+
+
+def _piece_of(extent: int, room: int) -> int:
+    """At most `room` of an extent that is larger: a divisor of it if one is not much smaller, else an equal part."""
+    fewest = -(-extent // room)
+    for pieces in range(fewest, min(2 * fewest, fewest + _DIVISORS_TRIED) + 1):
+        if extent % pieces == 0:
+            return extent // pieces
+    return -(-extent // fewest)
+
+
+@contextmanager
+def _told(what: str) -> Iterator[None]:
+    """Adds to a StoreError which chunk or box of which array it is about."""
+    try:
+        yield
+    except StoreError as error:
+        if error.errno is None:
+            raise StoreError(f"{what}: {error}") from None
+        raise StoreError(error.errno, f"{what}: {error.strerror}") from None
+
+
+class DenseReader(ArrayReader):
+    """An array whose elements lie in files as they are. Its chunks are ours alone: any box can be read."""
+
+    addressable = True
+
+    def __init__(self, where: str, facts: ArrayFacts, pieces: Pieces, files: SharedFiles) -> None:
+        assert facts.dtype is not None
+        self.where, self.facts = where, facts
+        self._dtype, self._pieces, self._files = facts.dtype, pieces, files
+        self.grid = Grid(pieces.shape, chunk_extents(pieces, self._dtype.itemsize))
+
+    def read(self, index: Index) -> np.ndarray:
+        with _told(f"chunk {index} of {self.where}"):
+            return self._box(self.grid.start(index), self.grid.extents(index))
+
+    def decode(self, index: Index, stored: np.ndarray) -> np.ndarray:
+        return stored
+
+    def read_box(self, start: Sequence[int], extents: Sequence[int]) -> np.ndarray:
+        with _told(f"the box of extents {tuple(extents)} at {tuple(start)} of {self.where}"):
+            return self._box(start, extents)
+
+    def _box(self, start: Sequence[int], extents: Sequence[int]) -> np.ndarray:
+        return read_pieces(self._pieces, self._dtype, self._files, start, extents)
+
+
+def read_pieces(
+    pieces: Pieces, dtype: np.dtype, files: SharedFiles, start: Sequence[int], extents: Sequence[int]
+) -> np.ndarray:
+    """A box of an array, put together from the files that have something of it."""
+    order: Any = pieces.order
+    if 0 in extents:
+        return np.empty(extents, dtype, order=order)
+    whole = None
+    for part in pieces.parts(start, extents):
+        elements = np.empty(part.shape, dtype, order=order)
+        files.read(part.boxes[0], elements)
+        if part.indices is None:
+            return elements
+        if whole is None:
+            whole = np.empty(extents, dtype, order=order)
+        whole[part.indices] = elements
+    assert whole is not None  # somebody owns every element
+    return whole
+
+
+Encoded = list[tuple[Box, np.ndarray]]
+
+
+class DenseWriter(ArrayWriter):
+    """An array whose elements are put into files as they are."""
+
+    addressable = True
+    """Whether `write_box` writes any box."""
+
+    def __init__(
+        self, where: str, facts: ArrayFacts, pieces: Pieces, files: SharedFiles, stored: np.dtype | None = None
+    ) -> None:
+        assert facts.dtype is not None
+        self.where, self.facts = where, facts
+        self._dtype, self._pieces, self._files = facts.dtype, pieces, files
+        self._stored = facts.dtype if stored is None else stored  # differs at most in the order of bytes
+        self.grid = Grid(pieces.shape, chunk_extents(pieces, self._dtype.itemsize))
+
+    def encode(self, index: Index, chunk: np.ndarray) -> Encoded:
+        extents = self.grid.extents(index)
+        return self._encode(self.grid.start(index), chunk[tuple(slice(n) for n in extents)])
+
+    def _encode(self, start: Sequence[int], box: np.ndarray) -> Encoded:
+        """What goes into each file, in that file's order, copied."""
+        encoded: Encoded = []
+        order: Any = self._pieces.order
+        if box.size == 0:
+            return encoded
+        for part in self._pieces.parts(start, box.shape):
+            elements = np.empty(part.shape, self._stored, order=order)
+            elements[...] = box if part.indices is None else box[part.indices]
+            encoded += [(to, elements) for to in part.boxes]
+        return encoded
+
+    def write(self, index: Index, stored: Encoded) -> int:
+        with _told(f"chunk {index} of {self.where}"):
+            return self._files.write(stored)
+
+    def write_box(self, start: Sequence[int], box: np.ndarray) -> int:
+        """Writes any box, elements of `facts.dtype` in any strides, and returns how many bytes that took."""
+        with _told(f"the box of extents {box.shape} at {tuple(start)} of {self.where}"):
+            return self._files.write(self._encode(start, box))
+
+    def read(self, index: Index) -> np.ndarray:
+        """A chunk as it is in the files now; zeros where none was written."""
+        with _told(f"chunk {index} of {self.where}"):
+            start, extents = self.grid.start(index), self.grid.extents(index)
+            return read_pieces(self._pieces, self._stored, self._files, start, extents).astype(self._dtype, copy=False)
+
+
+# -- stores of one array ----------------------------------------------------------------------------------------------
+
+
+def only_array(path: str, where: str) -> None:
+    """Refuses a path within a store that is one array without names."""
+    if path:
+        raise ArgumentError(f"{where} holds one array without a name; there is no {path!r} in it")
+
+
+def fingerprint_of(paths: Iterable[str]) -> str:
+    """A digest of the names, sizes and times of files."""
+    digest = hashlib.sha256()
+    for path in paths:
+        try:
+            status = os.stat(path)
+        except OSError as error:
+            raise StoreError(error.errno, f"cannot look at {path}: {error.strerror}") from None
+        digest.update(f"{path}\0{status.st_size}\0{status.st_mtime_ns}\0{status.st_ino}\n".encode(errors="replace"))
+    return digest.hexdigest()
+
+
+class NpyReader(StoreReader):
+    """One `.npy` file."""
+
+    format = ".npy"
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        fd, header = open_npy(path)
+        os.close(fd)
+        array = FileArray(path, header.data_offset, header.shape, header.order, header.dtype.itemsize)
+        self.tree: ArrayFacts = ArrayFacts(
+            header.shape, header.dtype, order=header.order, stored_bytes=header.data_bytes
+        )
+        self._pieces, self._files = OneFile(array), SharedFiles()
+
+    def array(self, path: str = "") -> DenseReader:
+        only_array(path, self.path)
+        return DenseReader(self.path, self.tree, self._pieces, self._files)
+
+    def fingerprint(self) -> str:
+        return fingerprint_of([self.path])
+
+    def close(self) -> None:
+        self._files.close()
+
+
+class ShardsReader(StoreReader):
+    """A folder of one `.npy` a rank with a `layout.json`."""
+
+    format = "shards"
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        store = open_store(path)
+        self.layout: Layout = store.layout
+        """Which rank's file holds which elements."""
+        self._pieces, self._files = ShardFiles(store.layout, store.arrays), SharedFiles()
+        self.tree: ArrayFacts = ArrayFacts(
+            store.shape,
+            store.dtype,
+            order=store.order,
+            stored_bytes=sum(math.prod(array.shape) * array.itemsize for array in store.arrays),
+        )
+
+    def array(self, path: str = "") -> DenseReader:
+        only_array(path, self.path)
+        return DenseReader(self.path, self.tree, self._pieces, self._files)
+
+    def fingerprint(self) -> str:
+        shards = [array.path for array in self._pieces.arrays]
+        return fingerprint_of([os.path.join(self.path, layout_json.NAME), *shards])
+
+    def close(self) -> None:
+        self._files.close()
+
+
+def losses_of(name: str, facts: ArrayFacts, *, attributes: bool = True) -> Iterator[str]:
+    """What no file of bare elements can hold of an array; `attributes`: those too."""
+    of = f"of {name}" if name else "of the array"
+    if attributes and facts.attributes:
+        yield f"the attributes {of} ({', '.join(map(str, itertools.islice(facts.attributes, 8)))})"
+    if facts.names and any(facts.names):
+        yield f"the dimension names {of}"
+    if facts.fill is not None and any(facts.fill):
+        yield f"the fill value {of}"
+    for d in facts.unlimited:
+        yield f"that dimension {d} {of} may grow"
+
+
+def no_codecs(name: str, facts: ArrayFacts, what: str) -> None:
+    """Refuses codecs for a store that holds elements as they are."""
+    if facts.codecs:
+        raise ArgumentError(
+            f"{what} holds elements as they are and cannot hold {name or 'the array'} encoded with "
+            f"{', '.join(facts.codecs)}; leave the codecs out"
+        )
+
+
+def make_file(path: str, header: bytes, data_bytes: int, *, resume: bool) -> None:
+    """Makes a file with a header and room for its data. With `resume` one that a killed run has made with the same
+    header is kept as it is; one that it had not finished making holds no data yet and is made anew."""
+    size = len(header) + data_bytes
+    if os.path.lexists(path):
+        try:
+            fd = open_plain(path, follow_links=False)
+            try:
+                made = os.fstat(fd).st_size == size and os.pread(fd, len(header), 0) == header
+            finally:
+                os.close(fd)
+            if resume and made:
+                return
+            os.truncate(path, 0)
+        except OSError as error:
+            if isinstance(error, StoreError):
+                raise
+            raise StoreError(error.errno, f"cannot make {path}: {error.strerror}") from None
+        create_array_file(path, header, data_bytes, exclusive=False)
+    else:
+        create_array_file(path, header, data_bytes)
+
+
+def remove_file(path: str) -> None:
+    try:
+        os.unlink(path)
+    except OSError as error:
+        raise StoreError(error.errno, f"cannot remove {path}: {error.strerror}") from None
+
+
+class _OneArrayWriter(StoreWriter):
+    """What the writers of a `.npy` file and of a folder of shards share."""
+
+    def __init__(self, place: str, to: Layout | str | None = None, *, resume: bool = False) -> None:
+        self._place, self._to, self._resume = place, to, resume
+        self._files = SharedFiles()
+        self._facts: ArrayFacts | None = None
+        self._pieces: Pieces | None = None
+
+    @staticmethod
+    def losses(tree: Tree) -> list[str]:
+        if not isinstance(tree, ArrayFacts):
+            return [f"a group ({', '.join(itertools.islice((name for name, _ in tree.arrays()), 8))}): name one array"]
+        if tree.dtype is None:
+            return [f"the elements of the array, of type {tree.type_name or 'unknown'}"]
+        found = list(losses_of("", tree))
+        own = tree.type_name or (tree.dtype.name if tree.dtype.isbuiltin == 2 else "")
+        if own and (tree.dtype.kind == "V" and tree.dtype.names is None):
+            found.append(f"the name of the element type {own}: elements become {tree.dtype.itemsize} bytes each")
+        return found
+
+    def _wanted(self, tree: Tree) -> ArrayFacts:
+        if not isinstance(tree, ArrayFacts):
+            raise ArgumentError(f"{self._place} can hold one array, not a group; name one of its arrays")
+        if tree.dtype is None:
+            raise StoreError(f"elements of type {tree.type_name or 'unknown'} cannot be held in a .npy file")
+        no_codecs("", tree, "a .npy file")
+        # Types that other packages have brought to NumPy (bfloat16) are written as the bytes that they are.
+        plain = tree.dtype if tree.dtype.isbuiltin != 2 else np.dtype((np.void, tree.dtype.itemsize))
+        return replace(tree, dtype=plain)
+
+    def array(self, path: str = "") -> DenseWriter:
+        only_array(path, self._place)
+        assert self._facts is not None and self._pieces is not None  # `create` comes first
+        return DenseWriter(self._place, self._facts, self._pieces, self._files)
+
+    def sync(self) -> None:
+        self._files.sync()
+
+    def finish(self) -> None:
+        self.sync()
+        self.close()
+
+    def close(self) -> None:
+        self._files.close()
+
+
+class NpyWriter(_OneArrayWriter):
+    """One `.npy` file. `to`: a layout of one rank, whose order the file has; None: the array's own order."""
+
+    format = ".npy"
+    folder = False
+
+    def create(self, tree: Tree) -> None:
+        facts = self._wanted(tree)
+        assert facts.dtype is not None
+        order = facts.order
+        if self._to is not None:
+            order = destination_layout(self._to, facts.shape, True).order
+        header = encode_header(facts.shape, facts.dtype, order)
+        make_file(self._place, header, facts.nbytes, resume=self._resume)
+        self._files.changed([self._place])
+        array = FileArray(self._place, len(header), facts.shape, order, facts.dtype.itemsize)
+        self._facts, self._pieces = replace(facts, order=order), OneFile(array)
+
+
+class ShardsWriter(_OneArrayWriter):
+    """A folder of one `.npy` a rank. `to`: the layout, or its text; None: one rank that has everything."""
+
+    format = "shards"
+    folder = True
+
+    def create(self, tree: Tree) -> None:
+        facts = self._wanted(tree)
+        assert facts.dtype is not None
+        if not facts.shape:
+            raise ArgumentError("a single element without dimensions cannot be dealt to ranks; write it to a .npy file")
+        to = whole_layout(facts.shape, facts.order) if self._to is None else self._to
+        layout = destination_layout(to, facts.shape, False)
+        finished = os.path.join(self._place, layout_json.NAME)
+        if self._resume and os.path.lexists(finished):
+            remove_file(finished)  # a run was killed between finishing the folder and publishing it
+        arrays = []
+        for rank, name in zip(layout.ranks, shard_names(layout)):
+            path, shape = os.path.join(self._place, name), layout.local_shape(rank)
+            header = encode_header(shape, facts.dtype, layout.order)
+            make_file(path, header, math.prod(shape) * facts.dtype.itemsize, resume=self._resume)
+            arrays.append(FileArray(path, len(header), shape, layout.order, facts.dtype.itemsize))
+        self._files.changed(array.path for array in arrays)
+        self._facts, self._pieces = replace(facts, order=layout.order), ShardFiles(layout, arrays)
+        self._store = ShardStore(self._place, arrays, facts.dtype, layout, Alone())
+        self._folder_synced = False
+
+    def sync(self) -> None:
+        super().sync()
+        if not self._folder_synced:
+            sync_folder(self._place)
+            self._folder_synced = True
+
+    def finish(self) -> None:
+        self.sync()
+        write_layout_json(self._store)
+        self.close()

@@ -1,0 +1,331 @@
+"""The arrays of an open HDF5 file, read outside the HDF5 library: where their chunks lie is asked once, the bytes are
+read with `pread`, and filters are undone by whichever thread wants a chunk.
+
+What only the library can decode is read through it, on one thread at a time.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import StoreError
+from .array import ArrayFacts, ArrayReader, Grid, Index
+from .boxes import Box, FileArray
+from .hdf5_filters import DamagedError, Pipeline, filters_of
+from .hdf5_values import told
+
+_BATCH = 1 << 16
+_CALL_BYTES = 1 << 30  # Linux moves at most 2^31 - 4096 bytes a call
+PIECE_BYTES = 4 << 20
+"""What a contiguous dataset is read in."""
+
+
+@dataclass(frozen=True)
+class OpenFile:
+    """An HDF5 file that is open: for the library, and as a descriptor of its own."""
+
+    path: str
+    fd: int
+    size: int
+    shift: int = 0
+    """What must be added to the addresses of chunks that the library tells."""
+
+    def read(self, count: int, offset: int, where: str) -> bytes:
+        """Bytes of the file. Raises StoreError where it has become shorter."""
+        try:
+            data = os.pread(self.fd, min(count, _CALL_BYTES), offset)
+            if len(data) == count:
+                return data
+            parts = [data]
+            done = len(data)
+            while data and done < count:
+                data = os.pread(self.fd, min(count - done, _CALL_BYTES), offset + done)
+                parts.append(data)
+                done += len(data)
+        except OSError as error:
+            raise StoreError(error.errno, f"cannot read {where}: {error.strerror}") from None
+        if done < count:
+            raise StoreError(f"{where} ends behind the end of {self.path}, which has become shorter")
+        return b"".join(parts)
+
+
+def address_shift(file: Any) -> int:
+    """What the library forgets to add to the addresses of chunks: before HDF5 1.14.4 the user block that comes before
+    the HDF5 file itself. Found out with a file in memory that has one."""
+    import h5py
+
+    block = file.userblock_size
+    if not block:
+        return 0
+    with h5py.File("longshore-user-block", "w", driver="core", backing_store=False, userblock_size=512) as trial:
+        marks = [b"contiguous longshore", b"chunked----longshore"]
+        plain = trial.create_dataset("plain", data=np.frombuffer(marks[0], np.uint8))
+        chunked = trial.create_dataset("chunked", data=np.frombuffer(marks[1], np.uint8), chunks=(len(marks[1]),))
+        trial.flush()
+        image = trial.id.get_file_image()
+        base = plain.id.get_offset() - image.find(marks[0])
+        told_base = chunked.id.get_chunk_info(0).byte_offset - image.find(marks[1])
+    return 0 if told_base == base else block
+
+
+class ChunkTable:
+    """Where the chunks of a dataset lie in its file: compact arrays, sorted by the chunks' places in the grid."""
+
+    def __init__(self, dataset: Any, grid: Grid, file: OpenFile, pipeline: Pipeline, where: str) -> None:
+        self._grid, self._file, self._where = grid, file, where
+        self._strides = [math.prod(grid.counts[d + 1 :]) for d in range(len(grid.counts))]
+        batches: list[tuple[np.ndarray, ...]] = []
+        corners, offsets, sizes, masks = array("Q"), array("Q"), array("Q"), array("L")
+
+        def flush() -> None:
+            batches.append(self._batch(corners, offsets, sizes, masks))
+            for column in (corners, offsets, sizes, masks):
+                del column[:]
+
+        def add(chunk: Any) -> None:
+            if chunk.byte_offset is None:
+                return
+            corners.extend(chunk.chunk_offset)
+            offsets.append(chunk.byte_offset + file.shift)
+            sizes.append(chunk.size)
+            masks.append(chunk.filter_mask)
+            if len(sizes) >= _BATCH:
+                flush()
+
+        with told(f"cannot read where the chunks of {where} lie"):
+            if hasattr(dataset, "chunk_iter"):
+                dataset.chunk_iter(add)
+            else:
+                for number in range(dataset.get_num_chunks()):
+                    add(dataset.get_chunk_info(number))
+        flush()
+        place, self.offset, self.size, mask = (np.concatenate(column) for column in zip(*batches))
+        del batches
+        order = np.argsort(place, kind="stable")
+        place, self.offset, self.size, mask = place[order], self.offset[order], self.size[order], mask[order]
+        self.mask = mask if mask.any() else None
+        if (place[1:] == place[:-1]).any():
+            raise StoreError(f"{where} has a chunk twice; its file is damaged")
+        dense = place.size == math.prod(grid.counts) and bool((place == np.arange(place.size)).all())
+        self.place = None if dense else place
+        self._check(place, pipeline)
+
+    def _batch(self, corners: array, offsets: array, sizes: array, masks: array) -> tuple[np.ndarray, ...]:
+        """Chunks as arrays. Those outside the dataset's extents, which an array that shrank leaves behind, drop out."""
+        corner = np.array(corners, np.uint64).reshape(len(sizes), len(self._strides))
+        chunk = np.array(self._grid.chunks, np.uint64)
+        if (corner % chunk).any():
+            raise StoreError(f"{self._where} has a chunk that does not lie on its grid; its file is damaged")
+        number = corner // chunk
+        inside = (number < np.array(self._grid.counts, np.uint64)).all(axis=1)
+        place = number[inside].astype(np.int64) @ np.array(self._strides, np.int64)
+        largest = 2**63 - 1
+        if any(value > largest for value in (max(offsets, default=0), max(sizes, default=0))):
+            raise StoreError(f"{self._where} has a chunk beyond 2^63 bytes; its file is damaged")
+        offset, size = (np.array(column, np.int64)[inside] for column in (offsets, sizes))
+        return place, offset, size, np.array(masks, np.uint32)[inside]
+
+    def _check(self, place: np.ndarray, pipeline: Pipeline) -> None:
+        beyond = (self.size > self._file.size) | (self.offset > self._file.size - self.size)
+        absurd = self.size > pipeline.most_stored if pipeline.filters else self.size != pipeline.chunk_bytes
+        for wrong, says in ((beyond, f"ends behind the end of the file, which has {self._file.size} bytes"),
+                            (absurd, f"cannot be: decoded it has {pipeline.chunk_bytes} bytes")):  # fmt: skip
+            if wrong.any():
+                first = int(np.flatnonzero(wrong)[0])
+                index = tuple(int(n) for n in np.unravel_index(int(place[first]), self._grid.counts))
+                raise StoreError(
+                    f"{self._where}: chunk {index}, {int(self.size[first])} bytes at offset {int(self.offset[first])}, "
+                    f"{says}; the file is truncated or damaged"
+                )
+
+    def find(self, index: Index) -> tuple[int, int, int] | None:
+        """A chunk's offset in the file, its size there and its mask of filters that were left out."""
+        place = sum(i * stride for i, stride in zip(index, self._strides))
+        row = place
+        if self.place is not None:
+            row = int(np.searchsorted(self.place, place))
+            if row >= self.place.size or int(self.place[row]) != place:
+                return None
+        return int(self.offset[row]), int(self.size[row]), 0 if self.mask is None else int(self.mask[row])
+
+    def edge_sizes(self, shape: Sequence[int]) -> np.ndarray:
+        """What those chunks take of which a part lies outside the array."""
+        place = np.arange(self.size.size) if self.place is None else self.place
+        edge = np.zeros(place.size, bool)
+        for extent, chunk, count, stride in zip(shape, self._grid.chunks, self._grid.counts, self._strides):
+            if extent % chunk:
+                edge |= place // stride % count == extent // chunk
+        return self.size[edge]
+
+
+class ChunkedReader(ArrayReader):
+    """A chunked dataset. `shape` may be larger than the dataset, as NetCDF has arrays that did not grow with an unlimited
+    dimension; what is not there has the fill value."""
+
+    sparse = True
+    _library = threading.Lock()
+
+    def __init__(self, file: OpenFile, dataset: Any, facts: ArrayFacts, where: str) -> None:
+        assert facts.dtype is not None
+        self.where, self.facts, self._file, self._dataset = where, facts, file, dataset
+        plist = dataset.get_create_plist()
+        chunks = tuple(int(n) for n in plist.get_chunk())
+        self.grid = Grid(facts.shape, chunks)
+        self._held = tuple(int(n) for n in dataset.shape)
+        self._type = dataset.get_type()
+        self._pipeline = Pipeline(filters_of(plist), math.prod(chunks) * facts.dtype.itemsize)
+        self._table = ChunkTable(dataset, self.grid, file, self._pipeline, where)
+        self._plain_edges = self._edges_may_be_plain()
+
+    def _edges_may_be_plain(self) -> bool:
+        """Whether chunks at the edge may be stored without filters and without a mask that says so, an option of HDF5
+        1.10 that h5py does not tell: all of them then take as much as their elements."""
+        if not self._pipeline.filters:
+            return False
+        sizes = self._table.edge_sizes(self._held)
+        return bool(sizes.size and (sizes == self._pipeline.chunk_bytes).all())
+
+    def _said(self, index: Index) -> str:
+        return f"{self.where}: chunk {index}"
+
+    def read(self, index: Index) -> Any:
+        found = self._table.find(index)
+        if found is None:
+            return None
+        offset, size, mask = found
+        if self._is_library_s(index, size, mask):
+            return np.broadcast_to(np.uint8(0), size), None  # as many bytes, which the library will read
+        return self._file.read(size, offset, self._said(index)), mask
+
+    def _is_library_s(self, index: Index, size: int, mask: int) -> bool:
+        if not self._pipeline.own(mask):
+            return True
+        if not self._plain_edges or mask or size != self._pipeline.chunk_bytes:
+            return False
+        return any((i + 1) * chunk > held for i, chunk, held in zip(index, self.grid.chunks, self._held))
+
+    def decode(self, index: Index, stored: Any) -> np.ndarray:
+        data, mask = stored
+        start, extents = self.grid.start(index), self.grid.extents(index)
+        held = tuple(max(0, min(n, h - s)) for n, h, s in zip(extents, self._held, start))
+        if mask is None:
+            chunk = self._through_library(index, start, held)
+        else:
+            try:
+                plain = self._pipeline.decode(data, mask)
+            except DamagedError as error:
+                raise StoreError(f"{self._said(index)} is damaged: {error}") from None
+            chunk = np.frombuffer(plain, self.facts.dtype).reshape(self.grid.chunks)
+            chunk = chunk[tuple(map(slice, held))]
+        return chunk if held == extents else self._filled_up(chunk, extents)
+
+    def _filled_up(self, chunk: np.ndarray, extents: tuple[int, ...]) -> np.ndarray:
+        plain = as_bytes(chunk)
+        whole = np.empty(extents, plain.dtype)
+        whole[...] = np.frombuffer(self.facts.fill or bytes(chunk.itemsize), plain.dtype)
+        whole[tuple(map(slice, chunk.shape))] = plain
+        return whole.view(chunk.dtype)
+
+    def _through_library(self, index: Index, start: tuple[int, ...], extents: tuple[int, ...]) -> np.ndarray:
+        from h5py import h5s
+
+        chunk = np.empty(extents, self.facts.dtype)
+        if chunk.size:
+            with self._library, told(f"{self._said(index)} cannot be read by the HDF5 library"):
+                space = self._dataset.get_space()
+                space.select_hyperslab(start, extents)
+                self._dataset.read(h5s.create_simple(extents), space, chunk.reshape(-1).view(np.uint8), self._type)
+        return chunk
+
+
+class ContiguousReader(ArrayReader):
+    """A dataset whose elements lie in the file one after the other."""
+
+    addressable = True
+
+    def __init__(self, file: OpenFile, dataset: Any, facts: ArrayFacts, where: str) -> None:
+        assert facts.dtype is not None
+        self.where, self.facts, self._file = where, facts, file
+        self.grid = rows_of(facts.shape, facts.dtype.itemsize)
+        with told(f"cannot read where {where} lies"):
+            offset = dataset.get_offset()
+        # Nothing has been written to it where it has no offset.
+        self.sparse = offset is None
+        self.addressable = not self.sparse
+        if offset is not None and facts.nbytes > file.size - offset:
+            raise StoreError(
+                f"{where}, {facts.nbytes} bytes at offset {offset}, ends behind the end of the file, which has "
+                f"{file.size} bytes; the file is truncated or damaged"
+            )
+        self._array = FileArray(file.path, offset or 0, facts.shape, "C", facts.dtype.itemsize)
+
+    def read(self, index: Index) -> Any:
+        if self.sparse:
+            return None
+        return self._bytes(self.grid.start(index), self.grid.extents(index))
+
+    def decode(self, index: Index, stored: Any) -> np.ndarray:
+        return np.frombuffer(stored, self.facts.dtype).reshape(self.grid.extents(index))
+
+    def read_box(self, start: Sequence[int], extents: Sequence[int]) -> np.ndarray:
+        return np.frombuffer(self._bytes(start, extents), self.facts.dtype).reshape(extents)
+
+    def _bytes(self, start: Sequence[int], extents: Sequence[int]) -> Any:
+        box = Box(self._array, start, extents)
+        if box.runs == 1:
+            return self._file.read(box.run_bytes, box.offsets(0, 1)[0], self.where)
+        data = bytearray(box.nbytes)
+        place = 0
+        for first in range(0, box.runs, _BATCH):
+            for offset in box.offsets(first, min(first + _BATCH, box.runs)):
+                data[place : place + box.run_bytes] = self._file.read(box.run_bytes, offset, self.where)
+                place += box.run_bytes
+        return data
+
+
+class CompactReader(ArrayReader):
+    """A dataset that lies in the file's metadata: 64 KiB at most, read at once."""
+
+    def __init__(self, dataset: Any, facts: ArrayFacts, where: str) -> None:
+        from h5py import h5s
+
+        self.where, self.facts = where, facts
+        self.grid = Grid(facts.shape, tuple(max(1, n) for n in facts.shape))
+        if facts.nbytes > 1 << 16:
+            raise StoreError(f"{where} is said to be compact, but has {facts.nbytes} bytes; its file is damaged")
+        self._elements = np.empty(facts.shape, facts.dtype)
+        if self._elements.size:
+            with told(f"cannot read {where}"):
+                flat = self._elements.reshape(-1).view(np.uint8)
+                dataset.read(h5s.ALL, h5s.ALL, flat, dataset.get_type())
+
+    def read(self, index: Index) -> Any:
+        return self._elements.reshape(-1).view(np.uint8).data
+
+    def decode(self, index: Index, stored: Any) -> np.ndarray:
+        return np.frombuffer(stored, self.facts.dtype).reshape(self.facts.shape)
+
+
+def as_bytes(elements: np.ndarray) -> np.ndarray:
+    """The same elements, each nothing but its bytes: NumPy copies those of fields without what lies between them."""
+    return elements.view(f"V{elements.itemsize}")
+
+
+def rows_of(shape: Sequence[int], itemsize: int) -> Grid:
+    """A grid for an array that lies one element after the other: whole trailing dimensions, some megabytes."""
+    chunks = [1] * len(shape)
+    room = max(1, PIECE_BYTES // itemsize)
+    for d in reversed(range(len(shape))):
+        chunks[d] = max(1, min(shape[d], room))
+        room //= chunks[d]
+        if chunks[d] < shape[d]:
+            break
+    return Grid(tuple(shape), tuple(chunks))

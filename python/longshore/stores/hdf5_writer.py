@@ -1,0 +1,541 @@
+"""HDF5 files as destinations: made by the library, filled with chunks that were encoded outside it.
+
+The library makes groups, attributes and datasets, and keeps the index of chunks; each chunk comes to it as it is to be
+stored. Elements of contiguous datasets do not pass through it at all: they are written where it says that they belong.
+One process writes a file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import posixpath
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError, NotInstalledError, StoreError
+from .array import ArrayFacts, ArrayReader, ArrayWriter, Grid, GroupFacts, Index, LinkFacts, StoreWriter, Tree
+from .boxes import sync_file
+from .hdf5_chunks import OpenFile, as_bytes, rows_of
+from .hdf5_copies import Names, copy_elements, copy_object, copy_odd_attributes, copy_references
+from .hdf5_filters import DamagedError, Library, Pipeline, filters_from, filters_of, need_plugin, set_filters
+from .hdf5_reader import NAMED_TYPE, NO_ELEMENTS, Hdf5Reader
+from .hdf5_values import attribute_form, h5py_module, labelled, told, type_for, type_of, unheld, write_attribute
+
+_MOST_CHUNK_BYTES = (1 << 32) - 1
+_METADATA_CACHE = 32 << 20
+_MODES = ("w", "r+")
+
+
+def grid_of(facts: ArrayFacts, where: str = "the array") -> Grid:
+    """The chunks that HDF5 will store an array in, cut to its extents; of a contiguous one, what is written at once.
+    Raises ArgumentError where there can be none such."""
+    shape, chunks = facts.shape, facts.chunks
+    itemsize = facts.dtype.itemsize if facts.dtype is not None else 1
+    if not is_chunked(facts):
+        if shape and (facts.codecs or facts.unlimited) and math.prod(shape):
+            raise ArgumentError(
+                f"{where} is to have {'codecs' if facts.codecs else 'dimensions that may grow'}, for which HDF5 needs "
+                "chunks; say which with --chunks (in Python chunks=)"
+            )
+        return rows_of(shape, itemsize)
+    assert chunks is not None
+    if len(chunks) != len(shape) or min(chunks) < 1:
+        raise ArgumentError(f"chunks {'x'.join(map(str, chunks))} do not fit {where}, whose shape is {shape}")
+    cut = tuple(c if d in facts.unlimited else min(c, n) for d, (c, n) in enumerate(zip(chunks, shape)))
+    if math.prod(cut) * itemsize > _MOST_CHUNK_BYTES:
+        raise ArgumentError(
+            f"chunks {'x'.join(map(str, cut))} of {where} have {math.prod(cut) * itemsize} bytes; HDF5 has "
+            "chunks of less than 4 GiB"
+        )
+    return Grid(shape, cut)
+
+
+def group_of(path: str) -> str:
+    """The group that holds what is at a path."""
+    return path.rpartition("/")[0]
+
+
+def resolved(group: str, path: str) -> str:
+    """A path that is said from a group, as said from the root."""
+    return posixpath.normpath(f"/{group}/{path}").strip("/")
+
+
+def is_chunked(facts: ArrayFacts) -> bool:
+    """Whether an array is stored in chunks. What has no elements and cannot grow has none."""
+    can_grow = all(n or d in facts.unlimited for d, n in enumerate(facts.shape))
+    return facts.chunks is not None and bool(facts.shape) and can_grow
+
+
+class Hdf5Writer(StoreWriter):
+    """An HDF5 file that is being made."""
+
+    format = "HDF5"
+    folder = False
+
+    def __init__(self, path: str | os.PathLike, *, resume: bool = False) -> None:
+        self.path, self._resume = os.fspath(path), resume
+        h5py = h5py_module()
+        self.lock = threading.RLock()
+        self._fd = -1
+        again = "; it cannot be gone on with: start again without --resume" if resume else ""
+        with told(f"cannot {'open' if resume else 'make'} {self.path}{again}"):
+            # Whoever publishes the file holds a lock on it. Objects keep the order in which they are made.
+            self._file = h5py.File(
+                self.path, _MODES[resume], locking=False, libver=("v108", "latest"), rdcc_nbytes=0, track_order=True
+            )
+            _keep_metadata(self._file.id)
+            self._fd = os.dup(self._file.id.get_vfd_handle())
+        self._tree: GroupFacts = GroupFacts()
+        self._arrays: dict[str, ArrayFacts] = {}
+        self._links: list[tuple[str, str]] = []
+        self._references: list[tuple[Any, str, Names]] = []
+
+    # -- what can be held ---------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def losses(tree: Tree) -> list[str]:
+        h5py_module()
+        return list(_losses(tree, ""))
+
+    @staticmethod
+    def copies_as_is(facts: ArrayFacts) -> bool:
+        """Whether `copy_as_is` can copy an array that no mover can hold, from another HDF5 file."""
+        words = ("region reference", "other files")
+        return facts.dtype is None and "hdf5.type" in facts.own and not any(word in facts.type_name for word in words)
+
+    # -- making it ----------------------------------------------------------------------------------------------------
+
+    def create(self, tree: Tree) -> None:
+        if isinstance(tree, ArrayFacts):
+            raise ArgumentError(
+                f"{self.path} is an HDF5 file, in which an array has a name; say which, as in {self.path}::/NAME"
+            )
+        self._tree = tree
+        self._plan(tree, "")
+        for path, facts in self._arrays.items():
+            if facts.dtype is not None and self.holds(facts):
+                grid_of(facts, self._said(path))
+                filters_from(facts.codecs, facts.dtype.itemsize, 0)
+        if self._resume:
+            self._check()
+            return
+        self.make_group(self._file, tree, "")
+        self.sync()
+
+    def _plan(self, group: GroupFacts, prefix: str) -> None:
+        """Notes the arrays, and the links that are made when everything that they may lead to is there."""
+        for name, child in group.children.items():
+            path = prefix + name
+            if isinstance(child, ArrayFacts):
+                self._arrays[path] = child
+            elif isinstance(child, GroupFacts):
+                self._plan(child, path + "/")
+            elif child.kind == "hard":
+                self._links.append((path, resolved(prefix, child.target)))
+
+    def holds(self, facts: ArrayFacts) -> bool:
+        """Whether there is an HDF5 type for an array's elements."""
+        return _type_loss(facts) is None
+
+    def make_group(self, group: Any, facts: GroupFacts, prefix: str) -> None:
+        """Makes what a group holds, in order. What HDF5 cannot hold is left out."""
+        import h5py
+
+        self.write_attributes(group, facts.attributes, self._said(prefix))
+        for name, child in facts.children.items():
+            path = prefix + name
+            with told(f"HDF5 cannot hold {self._said(path)}"):
+                if isinstance(child, GroupFacts):
+                    self.make_group(self._group_at(path), child, path + "/")
+                elif isinstance(child, ArrayFacts):
+                    if "hdf5.committed" in child.own:
+                        self._committed_type(child, prefix)
+                    if self.holds(child) or self._can_be_made_empty(child):
+                        self._make_array(group, path, child)
+                elif child.kind == "soft":
+                    group[name] = h5py.SoftLink(child.target)
+                elif child.kind == "external" and "::" in child.target:
+                    filename, _, inner = child.target.rpartition("::")
+                    group[name] = h5py.ExternalLink(filename, inner)
+
+    def _can_be_made_empty(self, facts: ArrayFacts) -> bool:
+        """Whether a dataset that will be copied as it is can be made now, in its place among the others. Else the
+        library copies all of it: those with filters that are not known."""
+        if not self.copies_as_is(facts) or facts.type_name == NAMED_TYPE:
+            return False
+        with contextlib.suppress(ArgumentError, NotInstalledError):
+            for filter in filters_from(facts.codecs, 1, 1):
+                need_plugin(filter.id)
+            return True
+        return False
+
+    def _group_at(self, path: str) -> Any:
+        """A group, made if it is not there."""
+        group = self._file
+        for name in path.split("/") if path else []:
+            group = group[name] if name in group else group.create_group(name, track_order=True)
+        return group
+
+    def _committed_type(self, facts: ArrayFacts, prefix: str) -> Any:
+        """The type that has a name of its own in the file, made if it is not there; None where none can be."""
+        import h5py
+
+        path = resolved(prefix, facts.own["hdf5.committed"])
+        if path not in self._file and path not in self._arrays_with_elements():
+            type_id = h5py.h5t.decode(facts.own["hdf5.type"])
+            parent, _, name = path.rpartition("/")
+            type_id.commit(self._group_at(parent).id, name.encode("utf-8", "surrogateescape"))
+        found = self._file.get(path)
+        return found.id if isinstance(found, h5py.Datatype) else None
+
+    def _arrays_with_elements(self) -> set[str]:
+        return {path for path, facts in self._arrays.items() if facts.dtype is not None}
+
+    def write_attributes(self, owner: Any, attributes: Any, where: str) -> None:
+        """Writes those attributes that HDF5 can hold."""
+        for name, value in attributes.items():
+            with contextlib.suppress(TypeError, ValueError):  # which are among the losses
+                attribute_form(self.attribute(value))
+                with told(f"cannot write attribute {name!r} of {where}"):
+                    write_attribute(owner, name, self.attribute(value))
+
+    def attribute(self, value: Any) -> Any:
+        """An attribute's value as this format has it."""
+        return value
+
+    def type_for(self, path: str, facts: ArrayFacts) -> Any:
+        """The HDF5 type for an array's elements."""
+        from h5py import h5t
+
+        type_id = type_for(facts) if facts.dtype is not None else h5t.decode(facts.own["hdf5.type"])
+        if "hdf5.committed" in facts.own and type_of(type_id)[0] == facts.dtype:
+            return self._committed_type(facts, group_of(path)) or type_id
+        return type_id
+
+    def stored_path(self, path: str) -> str:
+        """Where in the file an array of the tree is."""
+        return path
+
+    def _make_array(self, group: Any, path: str, facts: ArrayFacts) -> None:
+        from h5py import h5d, h5p, h5s, h5t
+
+        type_id, plist = self.type_for(path, facts), h5p.create(h5p.DATASET_CREATE)
+        itemsize = facts.dtype.itemsize if facts.dtype is not None else type_id.get_size()
+        plist.set_attr_creation_order(h5p.CRT_ORDER_TRACKED | h5p.CRT_ORDER_INDEXED)
+        plist.set_obj_track_times(False)
+        has_fill = facts.fill is not None and facts.own.get("hdf5.fill", "user") == "user"
+        if has_fill:
+            with contextlib.suppress(TypeError):  # types that NumPy has only bytes for
+                plist.set_fill_value(np.frombuffer(facts.fill or b"", facts.dtype))
+        if is_chunked(facts):
+            chunks = grid_of(facts, self._said(path)).chunks
+            plist.set_chunk(chunks)
+            set_filters(plist, filters_from(facts.codecs, itemsize, math.prod(chunks) * itemsize))
+        elif facts.dtype is not None:
+            plist.set_layout(h5d.CONTIGUOUS)
+            plist.set_alloc_time(h5d.ALLOC_TIME_EARLY)  # so that it is known where the elements belong
+            if has_fill:
+                plist.set_fill_time(h5d.FILL_TIME_NEVER)
+        space = h5s.create_simple(facts.shape, _most(facts)) if facts.shape else h5s.create(h5s.SCALAR)
+        if facts.type_name == NO_ELEMENTS:
+            space = h5s.create(h5s.NULL)
+        name = self.stored_path(path).rpartition("/")[2].encode("utf-8", "surrogateescape")
+        links = h5p.create(h5p.LINK_CREATE)
+        links.set_char_encoding(h5t.CSET_UTF8)
+        dataset = h5d.create(group.id, name, type_id, space, plist, links)
+        if not is_chunked(facts) and facts.nbytes:
+            self._reserve(dataset, facts, path)
+        self._describe(path, facts)
+
+    def _describe(self, path: str, facts: ArrayFacts) -> None:
+        """Writes the attributes of an array and names its dimensions."""
+        dataset = self._file[self.stored_path(path)]
+        self.write_attributes(dataset, facts.attributes, self._said(path))
+        labels = facts.own.get("hdf5.labels", facts.names)
+        if labelled(labels):
+            for d, label in enumerate(labels):
+                if label:
+                    dataset.dims[d].label = label
+
+    def _reserve(self, dataset: Any, facts: ArrayFacts, path: str) -> None:
+        """Has the file system find room now rather than in the middle of the move."""
+        if hasattr(os, "posix_fallocate"):
+            try:
+                os.posix_fallocate(self._fd, dataset.get_offset(), facts.nbytes)
+            except OSError as error:
+                said = f"cannot make {self._said(path)} of {facts.nbytes} bytes: {error.strerror}"
+                raise StoreError(error.errno, said) from None
+
+    def _said(self, path: str) -> str:
+        return f"{self.path}::/{path.rstrip('/')}"
+
+    # -- going on -----------------------------------------------------------------------------------------------------
+
+    def _check(self) -> None:
+        """Whether the file that a killed run has left is the one that would be made now."""
+        for path, facts in self._arrays.items():
+            if facts.dtype is None or not self.holds(facts):
+                continue
+            where = self._said(path)
+            with told(f"cannot go on with {self.path}, start again without --resume: {where} is damaged"):
+                found = self._file.get(self.stored_path(path))
+                wanted = (facts.shape, grid_of(facts).chunks if is_chunked(facts) else None, type_for(facts).dtype)
+                is_that = found is not None and (found.shape, found.chunks, found.dtype) == wanted
+                if is_that and not is_chunked(facts) and facts.nbytes:
+                    is_that = (found.id.get_offset() or 0) + facts.nbytes <= os.fstat(self._fd).st_size
+            if not is_that:
+                raise StoreError(
+                    f"cannot go on with {self.path}: {where} is not as it is to be; start again without --resume"
+                )
+
+    # -- arrays -------------------------------------------------------------------------------------------------------
+
+    def array(self, path: str = "") -> ArrayWriter:
+        facts = self._arrays.get(path)
+        if facts is None or facts.dtype is None or not self.holds(facts):
+            raise StoreError(f"{self._said(path)} is not among the arrays that were made")
+        with told(f"cannot open {self._said(path)}"):
+            dataset = self._file[self.stored_path(path)].id
+        file = OpenFile(self.path, self._fd, -1)
+        if is_chunked(facts):
+            return ChunkWriter(file, dataset, facts, grid_of(facts), self.lock, self._said(path))
+        return ContiguousWriter(file, dataset.get_offset(), facts, self._said(path))
+
+    # -- what no mover can hold ---------------------------------------------------------------------------------------
+
+    def copy_as_is(self, path: str, reader: Any, source: str | None = None) -> None:
+        """Copies an array of elements that no mover can hold from another HDF5 file, chunk by chunk. `source`: where
+        it is in the tree of `reader`, if not at the same path. Raises StoreError where that cannot be done."""
+        facts = self._arrays.get(path)
+        source = path if source is None else source
+        if facts is None or not isinstance(reader, Hdf5Reader) or not self.copies_as_is(facts):
+            what = facts.type_name if facts is not None else "nothing"
+            raise StoreError(f"{self._said(path)} cannot be copied as it is: it has {what}")
+        to = self.stored_path(path)
+        group, name = group_of(to), to.rpartition("/")[2]
+        with self.lock, told(f"cannot copy {reader.said(source)} as it is"):
+            found = reader.opened(reader.stored_path(source))
+            if name not in self._group_at(group):
+                copy_object(found, self._group_at(group), name)
+                self._describe(path, facts)
+            elif facts.type_name == "object reference":
+                names = Names(reader.stored_path(""), path.removesuffix(source).strip("/"), self.stored_path)
+                self._references.append((found, to, names))
+            elif facts.type_name != NAMED_TYPE:
+                copy_elements(found, self._file[to])
+
+    def copy_odd_attributes(self, reader: Any, prefix: str = "") -> list[str]:
+        """Copies the attributes that the tree of another HDF5 file does not have, those that are references above all,
+        once everything is made and copied that they may refer to. Returns what could not be copied. `prefix`: the
+        group that has what `reader` reads."""
+        if not isinstance(reader, Hdf5Reader):
+            return []
+        with self.lock, told(f"cannot copy attributes to {self.path}"):
+            return copy_odd_attributes(reader, self._file, Names(reader.stored_path(""), prefix, self.stored_path))
+
+    # -- bringing it to an end ----------------------------------------------------------------------------------------
+
+    def sync(self) -> None:
+        with self.lock, told(f"cannot bring {self.path} to the disk"):
+            self._file.flush()
+            os.fsync(self._fd)
+
+    def finish(self) -> None:
+        with self.lock, told(f"cannot finish {self.path}"):
+            self.attach_scales()
+            for path, target in self._links:
+                if path not in self._file and (not target or target in self._file):
+                    self._group_at(group_of(path))[path.rpartition("/")[2]] = self._file["/" + target]
+            for source, to, names in self._references:
+                copy_references(source, self._file, to, names)
+            self._file.flush()
+        self.close()
+        sync_file(self.path)
+
+    def attach_scales(self) -> None:
+        """Makes the dimension scales that the source had, and attaches them."""
+        for path, facts in self._arrays.items():
+            if "hdf5.scale" in facts.own and path in self._file:
+                self._make_scale(path, facts.own["hdf5.scale"])
+        for path, facts in self._arrays.items():
+            for d, scales in enumerate(facts.own.get("hdf5.scales", ()) if path in self._file else ()):
+                for said in scales:
+                    scale = resolved(group_of(path), said)
+                    of_scale = self._arrays.get(scale)
+                    if of_scale is not None and "hdf5.scale" in of_scale.own and scale in self._file and scale != path:
+                        self._attach(path, d, scale)
+
+    def _make_scale(self, path: str, name: str) -> None:
+        from h5py import h5ds
+
+        dataset = self._file[path]
+        if not h5ds.is_scale(dataset.id):
+            h5ds.set_scale(dataset.id, name.encode("utf-8", "surrogateescape"))
+
+    def _attach(self, path: str, dimension: int, scale: str) -> None:
+        from h5py import h5ds
+
+        dataset, of_dimension = self._file[path].id, self._file[scale].id
+        if not h5ds.is_attached(dataset, of_dimension, dimension):
+            h5ds.attach_scale(dataset, of_dimension, dimension)
+
+    def close(self) -> None:
+        with told(f"cannot close {self.path}"):
+            self._file.close()
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+class ChunkWriter(ArrayWriter):
+    """A chunked dataset that is being made."""
+
+    sparse = True
+
+    def __init__(self, file: OpenFile, dataset: Any, facts: ArrayFacts, grid: Grid, lock: Any, where: str) -> None:
+        assert facts.dtype is not None
+        self.where, self.facts, self.grid = where, facts, grid
+        self._file, self._dataset, self._lock = file, dataset, lock
+        chunk_bytes = math.prod(grid.chunks) * facts.dtype.itemsize
+        self._pipeline = Pipeline(filters_of(dataset.get_create_plist()), chunk_bytes)
+        self._library: Library | None = None
+        if not self._pipeline.own():
+            wanted = filters_from(facts.codecs, facts.dtype.itemsize, chunk_bytes)
+            self._library = Library(dataset.get_type(), wanted, grid.chunks)
+
+    def encode(self, index: Index, chunk: np.ndarray) -> Any:
+        flat = np.ascontiguousarray(chunk).reshape(-1).view(np.uint8)
+        if self._library is not None:
+            with told(f"{self.where}: chunk {index} cannot be encoded"):
+                return self._library.encode(flat)
+        stored = self._pipeline.encode(flat)
+        # The caller may use the chunk's memory again.
+        return (flat.copy() if stored is flat else stored), 0
+
+    def write(self, index: Index, stored: Any) -> int:
+        data, mask = stored
+        with self._lock, told(f"{self.where}: chunk {index} cannot be written"):
+            self._dataset.write_direct_chunk(self.grid.start(index), data, mask)
+        return len(data)
+
+    def read(self, index: Index) -> np.ndarray | None:
+        said, start = f"{self.where}: chunk {index}", self.grid.start(index)
+        with self._lock, told(f"{said} cannot be found"):
+            found = self._dataset.get_chunk_info_by_coord(start)
+        if found.byte_offset is None:
+            return None
+        extents = self.grid.extents(index)
+        if not self._pipeline.own(found.filter_mask):
+            return self._through_library(said, start, extents)
+        try:
+            plain = self._pipeline.decode(self._file.read(found.size, found.byte_offset, said), found.filter_mask)
+        except DamagedError as error:
+            raise StoreError(f"{said} is damaged: {error}") from None
+        return np.frombuffer(plain, self.facts.dtype).reshape(self.grid.chunks)[tuple(map(slice, extents))]
+
+    def _through_library(self, said: str, start: tuple[int, ...], extents: tuple[int, ...]) -> np.ndarray:
+        from h5py import h5s
+
+        chunk = np.empty(extents, self.facts.dtype)
+        with self._lock, told(f"{said} cannot be read by the HDF5 library"):
+            space = self._dataset.get_space()
+            space.select_hyperslab(start, extents)
+            flat = chunk.reshape(-1).view(np.uint8)
+            self._dataset.read(h5s.create_simple(extents), space, flat, self._dataset.get_type())
+        return chunk
+
+
+class ContiguousWriter(ArrayWriter):
+    """A contiguous dataset that is being made: its place in the file is there, its elements are written to it."""
+
+    def __init__(self, file: OpenFile, offset: int | None, facts: ArrayFacts, where: str) -> None:
+        assert facts.dtype is not None
+        self.where, self.facts, self._file, self._offset = where, facts, file, offset or 0
+        self.grid = rows_of(facts.shape, facts.dtype.itemsize)
+
+    def _place(self, index: Index) -> tuple[int, int]:
+        """Where a chunk begins in the file, and its bytes, which follow each other."""
+        assert self.facts.dtype is not None
+        itemsize, first, stride = self.facts.dtype.itemsize, 0, 1
+        for start, extent in zip(reversed(self.grid.start(index)), reversed(self.facts.shape)):
+            first += start * stride
+            stride *= extent
+        return self._offset + first * itemsize, math.prod(self.grid.extents(index)) * itemsize
+
+    def encode(self, index: Index, chunk: np.ndarray) -> Any:
+        own = as_bytes(chunk)[tuple(map(slice, self.grid.extents(index)))]
+        return np.array(own, order="C", copy=True).reshape(-1).view(np.uint8)
+
+    def write(self, index: Index, stored: Any) -> int:
+        view, (place, _) = memoryview(stored), self._place(index)
+        done = 0
+        try:
+            while done < len(view):
+                done += os.pwrite(self._file.fd, view[done : done + (1 << 30)], place + done)
+        except OSError as error:
+            said = f"{self.where}: chunk {index} cannot be written: {error.strerror}"
+            raise StoreError(error.errno, said) from None
+        return len(view)
+
+    def read(self, index: Index) -> np.ndarray | None:
+        place, count = self._place(index)
+        data = self._file.read(count, place, f"{self.where}: chunk {index}")
+        return np.frombuffer(data, self.facts.dtype).reshape(self.grid.extents(index))
+
+
+def _keep_metadata(file_id: Any) -> None:
+    """Has the library write metadata when it is told to and hardly otherwise, so that a file whose writer was killed is
+    as it was at the last `sync`."""
+    config = file_id.get_mdc_config()
+    config.set_initial_size = True
+    config.initial_size = config.min_size = config.max_size = _METADATA_CACHE
+    file_id.set_mdc_config(config)
+
+
+def _most(facts: ArrayFacts) -> tuple[int, ...]:
+    """How far each dimension may grow."""
+    from h5py import h5s
+
+    most = facts.own.get("hdf5.maxshape")
+    if not is_chunked(facts):
+        return facts.shape
+    if not isinstance(most, tuple) or len(most) != len(facts.shape):
+        most = tuple(None if d in facts.unlimited else n for d, n in enumerate(facts.shape))
+    return tuple(h5s.UNLIMITED if m is None else max(m, n) for m, n in zip(most, facts.shape))
+
+
+def _type_loss(facts: ArrayFacts) -> str | None:
+    """Why HDF5 cannot hold an array's elements; None where it can."""
+    try:
+        type_for(facts)
+    except TypeError:
+        return f"of type {facts.type_name or facts.dtype}"
+    return None
+
+
+def _losses(tree: Any, path: str) -> Iterator[str]:
+    said = path or "the file"
+    if isinstance(tree, LinkFacts):
+        if tree.kind not in ("soft", "external", "hard"):
+            yield f"the link {path}, which leads to {tree.target}, {tree.kind} of what is moved"
+        return
+    yield from unheld(tree.attributes, said)
+    if isinstance(tree, ArrayFacts):
+        loss = _type_loss(tree)
+        if loss is not None and not Hdf5Writer.copies_as_is(tree):
+            yield f"the elements of {path or 'the array'}, {loss}"
+        return
+    for name in _lost_dimensions(tree):
+        yield f"the dimension {name} of {said}, which no array has"
+    for name, child in tree.children.items():
+        yield from _losses(child, f"{path}/{name}" if path else name)
+
+
+def _lost_dimensions(group: GroupFacts) -> Sequence[str]:
+    used = {name for _, facts in group.arrays() for name in facts.names or ()}
+    return [name for name in group.dimensions if name not in used]

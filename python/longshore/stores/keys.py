@@ -1,0 +1,577 @@
+"""Where the keys of a store lie: files below a folder, or objects below a URL.
+
+A key is a path of plain names, "t2m/c/0/1". It is there as a whole or not at all: nobody sees a part of one that is
+being written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import os
+import re
+import secrets
+import stat
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from .._words import short
+from ..errors import NotInstalledError, StoreError
+
+_MAX_KEY_BYTES = 4096
+_MAX_NAME_BYTES = 255
+_MAX_CALL_BYTES = 1 << 30  # Linux moves at most 2^31 - 4096 bytes a call
+_PARTIAL = re.compile(r"\..+\.[0-9a-f]{16}\.partial")
+_SYNC_THREADS = 8
+_CLOUD = "pip install 'longshore[cloud]'"
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+
+
+def is_url(place: str) -> bool:
+    """Whether a place is named by a URL, "s3://bucket/era5.zarr", and not by a path."""
+    return _URL.match(place) is not None
+
+
+def open_keys(place: str) -> Keys:
+    """The keys below a folder or a URL."""
+    return UrlKeys(place) if is_url(place) else LocalKeys(place)
+
+
+def parts_of(key: str) -> list[str]:
+    """The names that a key is made of. Raises StoreError where one of them would lead out of the store."""
+    parts = key.split("/") if key else []
+    if len(key) > _MAX_KEY_BYTES:
+        raise StoreError(f"a key of {len(key)} characters is too long: {short(key)}")
+    for part in parts:
+        try:
+            length = len(os.fsencode(part))
+        except UnicodeEncodeError:
+            raise StoreError(f"the key {short(key)} cannot be a file name") from None
+        if part in ("", ".", "..") or "\0" in part or length > _MAX_NAME_BYTES:
+            raise StoreError(f"the key {short(key)} is not made of plain names, so it could lead out of the store")
+    return parts
+
+
+class Keys(ABC):
+    """The keys of one store. All methods may be called from several threads at once."""
+
+    name: str
+    """For messages: the folder or the URL."""
+
+    @abstractmethod
+    def get(self, key: str, limit: int) -> bytes | None:
+        """What a key holds; None where it is missing. Raises StoreError where it holds more than `limit` bytes."""
+
+    @abstractmethod
+    def get_range(self, key: str, start: int, length: int) -> bytes | None:
+        """`length` bytes from `start` on; None where the key is missing. Raises StoreError where it ends before."""
+
+    @abstractmethod
+    def put(self, key: str, data: Any) -> int:
+        """Makes a key, or replaces what it holds, and returns how many bytes that are."""
+
+    @abstractmethod
+    def size(self, key: str) -> int | None:
+        """How many bytes a key holds; None where it is missing."""
+
+    @abstractmethod
+    def folders(self, key: str, limit: int) -> dict[str, str | None]:
+        """The names of the folders right below a key, sorted, each with where it leads if it is a symbolic link to a
+        folder. Raises StoreError where there are more than `limit`, or where the place cannot tell."""
+
+    @abstractmethod
+    def stamp(self, key: str) -> str | None:
+        """Something that differs once a key has been written again; None where it is missing."""
+
+    def exists(self, key: str) -> bool:
+        return self.size(key) is not None
+
+    def close(self) -> None:  # noqa: B027
+        """Lets go of the place."""
+
+    def where(self, key: str) -> str:
+        """A key for messages."""
+        return f"{self.name}/{key}" if key else self.name
+
+
+class LocalKeys(Keys):
+    """Keys as files below a folder. A symbolic link below that folder is never followed."""
+
+    def __init__(self, root: str | os.PathLike) -> None:
+        self.name = os.fspath(root)
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NONBLOCK
+        try:
+            self._root = os.open(self.name, flags)
+        except FileNotFoundError:
+            raise StoreError(f"{self.name} does not exist") from None
+        except NotADirectoryError:
+            raise StoreError(f"{self.name} is not a folder") from None
+        except (OSError, ValueError) as error:
+            raise _refused("open", self.name, error) from None
+
+    def close(self) -> None:
+        if self._root >= 0:
+            os.close(self._root)
+            self._root = -1
+
+    # -- reading ----------------------------------------------------------------------------------------------------
+
+    def get(self, key: str, limit: int) -> bytes | None:
+        fd = self._open_file(key)
+        if fd is None:
+            return None
+        try:
+            size = os.fstat(fd).st_size
+            if size > limit:
+                raise StoreError(f"{self.where(key)} has {size} bytes, where at most {limit} can be right")
+            return self._read(fd, key, 0, size)
+        finally:
+            os.close(fd)
+
+    def get_range(self, key: str, start: int, length: int) -> bytes | None:
+        fd = self._open_file(key)
+        if fd is None:
+            return None
+        try:
+            return self._read(fd, key, start, length)
+        finally:
+            os.close(fd)
+
+    def size(self, key: str) -> int | None:
+        status = self._status(key)
+        return None if status is None else status.st_size
+
+    def stamp(self, key: str) -> str | None:
+        status = self._status(key)
+        return None if status is None else f"{status.st_ino} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
+
+    def folders(self, key: str, limit: int) -> dict[str, str | None]:
+        found: dict[str, str | None] = {}
+        for name, entry in self._entries(key):
+            if entry.is_dir():
+                link = entry.is_symlink()
+                found[name] = os.readlink(os.path.join(self.name, key, name)) if link else None
+                if len(found) > limit:
+                    raise StoreError(f"{self.where(key)} holds more than {limit} folders")
+        return dict(sorted(found.items()))
+
+    def files(self, key: str = "") -> Iterator[tuple[str, os.DirEntry]]:
+        """Every plain file below a key. An entry is to be asked before the next one is taken."""
+        waiting = [key]
+        while waiting:
+            folder = waiting.pop()
+            for name, entry in self._entries(folder):
+                below = f"{folder}/{name}" if folder else name
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(below)
+                elif entry.is_file(follow_symlinks=False):
+                    yield below, entry
+
+    def _entries(self, key: str) -> Iterator[tuple[str, os.DirEntry]]:
+        parent = self._folder(parts_of(key))
+        if parent is None:
+            return
+        try:
+            fd = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=parent)
+        except OSError as error:
+            raise _refused("list", self.where(key), error) from None
+        finally:
+            os.close(parent)
+        try:
+            with os.scandir(fd) as entries:
+                for entry in entries:
+                    yield entry.name, entry
+        except OSError as error:
+            raise _refused("list", self.where(key), error) from None
+        finally:
+            os.close(fd)
+
+    def _status(self, key: str) -> os.stat_result | None:
+        fd = self._open_file(key)
+        if fd is None:
+            return None
+        try:
+            return os.fstat(fd)
+        finally:
+            os.close(fd)
+
+    def _read(self, fd: int, key: str, start: int, length: int) -> bytes:
+        try:
+            data = os.pread(fd, min(length, _MAX_CALL_BYTES), start)
+            if len(data) == length:
+                return data
+            pieces = [data]
+            done = len(data)
+            while done < length and pieces[-1]:
+                pieces.append(os.pread(fd, min(length - done, _MAX_CALL_BYTES), start + done))
+                done += len(pieces[-1])
+        except OSError as error:
+            raise _refused("read", self.where(key), error) from None
+        if done < length:
+            raise StoreError(
+                f"{self.where(key)} is truncated: it ends at byte {start + done}, where {start + length} are needed"
+            )
+        return b"".join(pieces)
+
+    # -- writing ----------------------------------------------------------------------------------------------------
+
+    def put(self, key: str, data: Any) -> int:
+        *folders, name = parts_of(key)
+        view = memoryview(data).cast("B")
+        partial = f".{name[:200]}.{secrets.token_hex(8)}.partial"
+        parent = self._folder(folders, make=True)
+        assert parent is not None
+        try:
+            fd = os.open(
+                partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666, dir_fd=parent
+            )
+            try:
+                write_all(fd, view, 0)
+            except BaseException:
+                os.unlink(partial, dir_fd=parent)
+                raise
+            finally:
+                os.close(fd)
+            os.rename(partial, name, src_dir_fd=parent, dst_dir_fd=parent)
+        except OSError as error:
+            raise _refused("write", self.where(key), error) from None
+        finally:
+            os.close(parent)
+        return len(view)
+
+    def open_for_writing(self, key: str, make: bool) -> int | None:
+        """A descriptor for reading and writing parts of a file, which is made if `make`; None where it is missing."""
+        *folders, name = parts_of(key)
+        parent = self._folder(folders, make=make)
+        if parent is None:
+            return None
+        flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | (os.O_CREAT if make else 0)
+        try:
+            fd = os.open(name, flags, 0o666, dir_fd=parent)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise _refused("open", self.where(key), error) from None
+        finally:
+            os.close(parent)
+        return self._plain(fd, key)
+
+    def remove(self, key: str) -> None:
+        *folders, name = parts_of(key)
+        parent = self._folder(folders)
+        if parent is None:
+            return
+        try:
+            os.unlink(name, dir_fd=parent)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise _refused("remove", self.where(key), error) from None
+        finally:
+            os.close(parent)
+
+    def remove_partial(self) -> None:
+        """Removes what killed runs have left of keys that they were writing. Nobody else may be writing."""
+        for key in [key for key, entry in self.files() if _PARTIAL.fullmatch(entry.name)]:
+            self.remove(key)
+
+    # -- to the disk ------------------------------------------------------------------------------------------------
+
+    def sync(self, keys: Iterable[str]) -> None:
+        """Brings some files to the disk, and all folders on the way to them."""
+        files = list(keys)
+        folders = {""}
+        for key in files:
+            parts = parts_of(key)
+            folders.update("/".join(parts[:depth]) for depth in range(1, len(parts)))
+        if len(files) == 1:
+            self._sync_file(files[0])
+            for folder in folders:
+                self._sync_folder(folder)
+            return
+        with ThreadPoolExecutor(_SYNC_THREADS, "longshore-sync") as pool:
+            for _ in pool.map(self._sync_file, files):
+                pass
+            for _ in pool.map(self._sync_folder, folders):
+                pass
+
+    def sync_all(self) -> None:
+        """Brings everything below the root to the disk."""
+        if _sync_file_system(self._root, self.name):
+            return
+        self.sync(key for key, _ in self.files())
+
+    def _sync_file(self, key: str) -> None:
+        fd = self._open_file(key)
+        if fd is None:
+            raise StoreError(f"{self.where(key)} is missing")
+        self._sync(fd, key)
+
+    def _sync_folder(self, key: str) -> None:
+        parent = self._folder(parts_of(key))
+        if parent is None:
+            raise StoreError(f"{self.where(key)} is missing")
+        try:
+            fd = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=parent)
+        finally:
+            os.close(parent)
+        self._sync(fd, key)
+
+    def _sync(self, fd: int, key: str) -> None:
+        try:
+            os.fsync(fd)
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some file systems sync no folders
+                raise _refused("bring to the disk", self.where(key), error) from None
+        finally:
+            os.close(fd)
+
+    # -- the way to a file ------------------------------------------------------------------------------------------
+
+    def _folder(self, parts: list[str], make: bool = False) -> int | None:
+        """A descriptor of a folder below the root, name by name, so that no symbolic link leads elsewhere; None where
+        there is none."""
+        flags = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+        fd = os.dup(self._root)
+        for depth, part in enumerate(parts):
+            try:
+                try:
+                    below = os.open(part, flags, dir_fd=fd)
+                except FileNotFoundError:
+                    if not make:
+                        return None
+                    with contextlib.suppress(FileExistsError):  # another thread was faster
+                        os.mkdir(part, dir_fd=fd)
+                    below = os.open(part, flags, dir_fd=fd)
+            except OSError as error:
+                place = self.where("/".join(parts[: depth + 1]))
+                if error.errno in (errno.ENOTDIR, errno.ELOOP):
+                    raise self._not_plain(part, fd, place, "folder") from None
+                raise _refused("open", place, error) from None
+            finally:
+                os.close(fd)
+            fd = below
+        return fd
+
+    def _open_file(self, key: str) -> int | None:
+        """A descriptor for reading a plain file; None where it is missing."""
+        parts = parts_of(key)
+        if not parts:
+            raise StoreError(f"{self.name} is a folder, not a key")
+        parent = self._folder(parts[:-1])
+        if parent is None:
+            return None
+        try:
+            # O_NONBLOCK: a FIFO in the file's place must not make us wait for ever.
+            fd = os.open(parts[-1], os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            if error.errno in (errno.ELOOP, errno.ENXIO):
+                raise self._not_plain(parts[-1], parent, self.where(key), "file") from None
+            raise _refused("open", self.where(key), error) from None
+        finally:
+            os.close(parent)
+        return self._plain(fd, key)
+
+    def _plain(self, fd: int, key: str) -> int:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            os.close(fd)
+            raise StoreError(f"{self.where(key)} is not a plain file")
+        return fd
+
+    def _not_plain(self, name: str, parent: int, place: str, wanted: str) -> StoreError:
+        try:
+            link = stat.S_ISLNK(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode)
+        except OSError:
+            link = False
+        what = "a symbolic link; links inside a store are not followed" if link else f"not a plain {wanted}"
+        return StoreError(f"{place} is {what}")
+
+
+class UrlKeys(Keys):
+    """Keys as objects below a URL, through fsspec, or through obstore where fsspec or what it needs for the URL is not
+    installed."""
+
+    def __init__(self, url: str) -> None:
+        self.name = url.rstrip("/")
+        self._place: _Fsspec | _Obstore = _object_store(self.name)
+
+    def get(self, key: str, limit: int) -> bytes | None:
+        parts_of(key)
+        data = self._call("read", key, lambda: self._place.get(key, limit + 1))
+        if data is not None and len(data) > limit:
+            raise StoreError(f"{self.where(key)} has more than the {limit} bytes that can be right")
+        return data
+
+    def get_range(self, key: str, start: int, length: int) -> bytes | None:
+        parts_of(key)
+        if length == 0:
+            return b"" if self.exists(key) else None
+        data = self._call("read", key, lambda: self._place.get_range(key, start, length))
+        if data is not None and len(data) != length:
+            what = "is truncated" if len(data) < length else "lies on a server that gives no ranges"
+            raise StoreError(f"{self.where(key)} {what}: {length} bytes from {start} on were {len(data)}")
+        return data
+
+    def put(self, key: str, data: Any) -> int:
+        parts_of(key)
+        view = memoryview(data).cast("B")
+        self._call("write", key, lambda: self._place.put(key, view))
+        return len(view)
+
+    def size(self, key: str) -> int | None:
+        parts_of(key)
+        return self._call("look at", key, lambda: self._place.size(key))
+
+    def stamp(self, key: str) -> str | None:
+        parts_of(key)
+        return self._call("look at", key, lambda: self._place.stamp(key))
+
+    def folders(self, key: str, limit: int) -> dict[str, str | None]:
+        parts_of(key)
+        if self.name.startswith(("http://", "https://")):
+            raise StoreError(
+                f"{self.where(key)} cannot be listed over HTTP, and has no consolidated metadata; name one array"
+            )
+        names = self._call("list", key, lambda: self._place.folders(key)) or []
+        if len(names) > limit:
+            raise StoreError(f"{self.where(key)} holds more than {limit} folders")
+        return dict.fromkeys(sorted(names))
+
+    def _call(self, what: str, key: str, action: Callable[[], Any]) -> Any:
+        try:
+            return action()
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            return None
+        except ImportError as error:
+            raise NotInstalledError(f"{self.name} needs more than is installed ({error}): {_CLOUD}") from None
+        except Exception as error:  # each library and each kind of place has its own errors
+            raise _refused(what, self.where(key), error) from None
+
+
+class _Fsspec:
+    """Objects through fsspec."""
+
+    def __init__(self, url: str) -> None:
+        import fsspec
+
+        self._fs, path = fsspec.core.url_to_fs(url)
+        self._path = path.rstrip("/")
+
+    def get(self, key: str, limit: int) -> bytes:
+        return bytes(self._fs.cat_file(f"{self._path}/{key}", start=0, end=limit))
+
+    def get_range(self, key: str, start: int, length: int) -> bytes:
+        return bytes(self._fs.cat_file(f"{self._path}/{key}", start=start, end=start + length))
+
+    def put(self, key: str, data: memoryview) -> None:
+        self._fs.pipe_file(f"{self._path}/{key}", bytes(data))
+
+    def _info(self, key: str) -> dict[str, Any] | None:
+        info = self._fs.info(f"{self._path}/{key}")
+        return None if info.get("type") == "directory" else info
+
+    def size(self, key: str) -> int | None:
+        info = self._info(key)
+        return None if info is None else int(info["size"])
+
+    def stamp(self, key: str) -> str | None:
+        info = self._info(key)
+        if info is None:
+            return None
+        return " ".join(
+            str(info.get(what, "")) for what in ("size", "ETag", "etag", "mtime", "LastModified", "created")
+        )
+
+    def folders(self, key: str) -> list[str]:
+        entries = self._fs.ls(f"{self._path}/{key}".rstrip("/"), detail=True)
+        return [entry["name"].rstrip("/").rpartition("/")[2] for entry in entries if entry["type"] == "directory"]
+
+
+class _Obstore:
+    """Objects through obstore."""
+
+    def __init__(self, url: str) -> None:
+        import obstore
+        from obstore.store import from_url
+
+        self._library = obstore
+        plain = url.startswith("http://")
+        self._store = from_url(url, client_options={"allow_http": True}) if plain else from_url(url)
+
+    def get(self, key: str, limit: int) -> bytes:
+        pieces = bytearray()
+        for piece in self._library.get(self._store, key).stream():
+            pieces += memoryview(piece)
+            if len(pieces) >= limit:
+                break
+        return bytes(pieces)
+
+    def get_range(self, key: str, start: int, length: int) -> bytes:
+        return bytes(self._library.get_range(self._store, key, start=start, length=length))
+
+    def put(self, key: str, data: memoryview) -> None:
+        self._library.put(self._store, key, bytes(data))
+
+    def size(self, key: str) -> int:
+        return int(self._library.head(self._store, key)["size"])
+
+    def stamp(self, key: str) -> str:
+        head = self._library.head(self._store, key)
+        return f"{head['size']} {head['e_tag']} {head['last_modified']}"
+
+    def folders(self, key: str) -> list[str]:
+        found = self._library.list_with_delimiter(self._store, key or None)
+        return [path.rstrip("/").rpartition("/")[2] for path in found["common_prefixes"]]
+
+
+def _object_store(url: str) -> _Fsspec | _Obstore:
+    missing = ""
+    for library in (_Fsspec, _Obstore):
+        try:
+            return library(url)
+        except ImportError as error:
+            missing = missing or str(error)
+        except Exception as error:
+            raise _refused("open", url, error) from None
+    raise NotInstalledError(f"{url} needs fsspec, or obstore, and what they need for it ({missing}): {_CLOUD}")
+
+
+def _refused(what: str, place: str, error: Exception) -> StoreError:
+    """What a place said no to."""
+    if isinstance(error, StoreError):
+        return error
+    if isinstance(error, OSError) and error.errno is not None:
+        return StoreError(error.errno, f"cannot {what} {place}: {error.strerror}")
+    first = (str(error).splitlines() or [""])[0]
+    return StoreError(f"cannot {what} {place}: {first[:300] or type(error).__name__}")
+
+
+def write_all(fd: int, view: memoryview, offset: int) -> None:
+    """Writes at an offset, in as many calls as it takes."""
+    done = 0
+    while done < len(view):
+        done += os.pwrite(fd, view[done : done + _MAX_CALL_BYTES], offset + done)
+
+
+_syncfs_lock = threading.Lock()
+
+
+def _sync_file_system(fd: int, name: str) -> bool:
+    """syncfs of what a descriptor lies on; False where the system has no such call."""
+    try:
+        function = ctypes.CDLL(None, use_errno=True).syncfs
+    except (OSError, AttributeError):
+        return False
+    with _syncfs_lock:  # two at once would wait for the same bytes twice
+        if function(fd) == 0:
+            return True
+        code = ctypes.get_errno()
+    if code in (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP):
+        return False
+    raise StoreError(code, f"cannot bring {name} to the disk: {os.strerror(code)}")

@@ -1,0 +1,205 @@
+"""What each format makes of an array that is to be written: its chunks and codecs, known before anything is made, and
+the writer of a hidden output."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from dataclasses import replace
+from typing import Any
+
+from ..errors import ArgumentError
+from .array import ArrayFacts, Grid, StoreWriter, Tree
+from .boxes import FileArray
+from .places import Place
+
+_CHUNK_BYTES = 4 << 20
+
+
+class Maker:
+    """Makes stores of one format. This one: formats that have chunks of their own."""
+
+    words = ""
+    """The format's name for people."""
+    module, writer = "", ""
+    folder = False
+    has_shards = False
+    whole_chunks = True
+    """Whether a chunk at an array's end is stored whole."""
+    compressed: tuple[str, ...] = ()
+    """Codecs of an array that was compressed, with codecs that are not this format's."""
+
+    def __init__(self, place: Place, to: Any, zarr_format: int | None) -> None:
+        self.place, self.to = place, to
+        if to is not None:
+            raise ArgumentError(f"{place.text}: --to is for folders of shards; {self.words} has chunks, say --chunks")
+        if zarr_format is not None and place.format != "zarr":
+            raise ArgumentError(f"{place.text}: --zarr-format is for Zarr, and this is {self.words}")
+
+    def losses(self, tree: Tree) -> list[str]:
+        """What of a tree the format cannot hold."""
+        return self._writer().losses(tree)
+
+    def fit(self, facts: ArrayFacts, same_format: bool, asked: tuple[str, ...] | None) -> ArrayFacts:
+        """What is to be made of an array: chunks where it has none, and codecs. `asked`: what the caller wants."""
+        if facts.shape == ():
+            return replace(facts, chunks=None if self.folder is False else (), shards=None, codecs=asked or ())
+        chunks = facts.chunks or default_chunks(facts.shape, facts.dtype.itemsize if facts.dtype is not None else 1)
+        shards = facts.shards if self.has_shards else None
+        if asked is not None:
+            codecs = asked
+        elif same_format:
+            codecs = facts.codecs
+        else:
+            codecs = self.compressed if facts.codecs else ()
+        return replace(facts, chunks=chunks, shards=shards, codecs=codecs)
+
+    def grid(self, facts: ArrayFacts) -> Grid:
+        """The chunks that the writer will take."""
+        return Grid(facts.shape, facts.chunks or ())
+
+    def open(self, place: str, resume: bool) -> StoreWriter:
+        """The writer of a hidden output."""
+        return self._writer()(place, resume=resume)
+
+    def _writer(self) -> Any:
+        return getattr(importlib.import_module(f".{self.module}", __package__), self.writer)
+
+
+class ZarrMaker(Maker):
+    words, module, writer = "Zarr", "zarr_writer", "ZarrWriter"
+    folder, compressed = True, ("zstd:3",)
+
+    def __init__(self, place: Place, to: Any, zarr_format: int | None) -> None:
+        super().__init__(place, to, zarr_format)
+        self.zarr_format = zarr_format or 3
+        self.has_shards = self.zarr_format == 3
+
+    def open(self, place: str, resume: bool) -> StoreWriter:
+        return self._writer()(place, zarr_format=self.zarr_format)  # which goes on with what is there
+
+
+class Hdf5Maker(Maker):
+    words, module, writer = "HDF5", "hdf5_writer", "Hdf5Writer"
+    compressed = ("shuffle", "gzip:4")
+
+    def fit(self, facts: ArrayFacts, same_format: bool, asked: tuple[str, ...] | None) -> ArrayFacts:
+        contiguous = facts.chunks is None and not asked and not facts.unlimited
+        fitted = super().fit(facts, same_format, asked)
+        return replace(fitted, chunks=None, codecs=()) if contiguous else fitted
+
+    def grid(self, facts: ArrayFacts) -> Grid:
+        from .hdf5_writer import grid_of
+
+        return grid_of(facts, self.place.text)
+
+
+class NetcdfMaker(Hdf5Maker):
+    words, module, writer = "NetCDF", "netcdf", "NetcdfWriter"
+
+
+class _FilesMaker(Maker):
+    """Formats that have elements one after the other, in files: chunks are only what is written at once."""
+
+    whole_chunks = False
+
+    def fit(self, facts: ArrayFacts, same_format: bool, asked: tuple[str, ...] | None) -> ArrayFacts:
+        if asked:
+            raise ArgumentError(
+                f"{self.place.text}: {self.words} holds elements as they are, without {', '.join(asked)}"
+            )
+        return replace(facts, chunks=None, shards=None, codecs=())
+
+    def grid(self, facts: ArrayFacts) -> Grid:
+        from .dense import OneFile, chunk_extents
+
+        assert facts.dtype is not None
+        file = FileArray("", 0, facts.shape, self._order(facts), facts.dtype.itemsize)
+        return Grid(facts.shape, chunk_extents(OneFile(file), facts.dtype.itemsize))
+
+    def _order(self, facts: ArrayFacts) -> str:
+        return facts.order
+
+
+class NpyMaker(_FilesMaker):
+    words, module, writer = "a .npy file", "dense", "NpyWriter"
+
+    def __init__(self, place: Place, to: Any, zarr_format: int | None) -> None:
+        super().__init__(place, None, zarr_format)
+        self.to = to
+
+    def _order(self, facts: ArrayFacts) -> str:
+        from .store import destination_layout
+
+        return facts.order if self.to is None else destination_layout(self.to, facts.shape, True).order
+
+    def open(self, place: str, resume: bool) -> StoreWriter:
+        return self._writer()(place, self.to, resume=resume)
+
+
+class ShardsMaker(_FilesMaker):
+    words, module, writer = "a folder of shards", "dense", "ShardsWriter"
+    folder = True
+
+    def __init__(self, place: Place, to: Any, zarr_format: int | None) -> None:
+        super().__init__(place, None, zarr_format)
+        self.to = to
+        if to is None:
+            raise ArgumentError(
+                f"{place.text} is a folder of shards, which needs a layout: say it with --to, for example --to "
+                '"(BLOCK, *) on 4"; for another format give it a name that ends in .zarr, .h5, .nc or .npy'
+            )
+
+    def grid(self, facts: ArrayFacts) -> Grid:
+        from .dense import ShardFiles, chunk_extents
+        from .store import destination_layout
+
+        assert facts.dtype is not None
+        layout = destination_layout(self.to, facts.shape, False)
+        itemsize = facts.dtype.itemsize
+        files = [FileArray("", 0, layout.local_shape(rank), layout.order, itemsize) for rank in layout.ranks]
+        return Grid(facts.shape, chunk_extents(ShardFiles(layout, files), itemsize))
+
+    def open(self, place: str, resume: bool) -> StoreWriter:
+        return self._writer()(place, self.to, resume=resume)
+
+
+class SafetensorsMaker(_FilesMaker):
+    words, module = "safetensors", "safetensors"
+
+    def __init__(self, place: Place, to: Any, zarr_format: int | None) -> None:
+        super().__init__(place, to, zarr_format)
+        self.folder = not place.path.endswith(".safetensors")
+        self.writer = "SafetensorsFolderWriter" if self.folder else "SafetensorsFileWriter"
+
+    def _order(self, facts: ArrayFacts) -> str:
+        return "C"
+
+    def open(self, place: str, resume: bool) -> StoreWriter:
+        return self._writer()(place, self.place.inner, resume=resume)
+
+
+_MAKERS: dict[str, type[Maker]] = {
+    "zarr": ZarrMaker,
+    "hdf5": Hdf5Maker,
+    "netcdf": NetcdfMaker,
+    "npy": NpyMaker,
+    "shards": ShardsMaker,
+    "safetensors": SafetensorsMaker,
+}
+
+
+def maker_of(place: Place, to: Any, zarr_format: int | None) -> Maker:
+    """The maker of a destination's format. Raises ArgumentError where what is asked for is not the format's."""
+    return _MAKERS[place.format](place, to, zarr_format)
+
+
+def default_chunks(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    """Chunks of some megabytes, of an array that has none: whole in the last dimensions, where that is not too much."""
+    room = max(1, _CHUNK_BYTES // max(1, itemsize))
+    chunks = [1] * len(shape)
+    for d in reversed(range(len(shape))):
+        pieces = -(-max(1, shape[d]) // room)
+        chunks[d] = -(-max(1, shape[d]) // pieces)
+        room = max(1, room // chunks[d])
+    return tuple(chunks) if math.prod(shape) else tuple(max(1, min(n, 1024)) for n in shape)

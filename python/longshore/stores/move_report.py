@@ -1,0 +1,131 @@
+"""What a move between stores did, or would do, as fields and in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from .._words import bytes_of
+from .rechunk_plan import RechunkPlan
+
+
+@dataclass
+class ArrayReport:
+    """What became of one array."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    chunks: tuple[int, ...]
+    to_chunks: tuple[int, ...]
+    codecs: tuple[str, ...]
+    array_bytes: int
+    plan: RechunkPlan
+    written_chunks: int = 0
+    resumed_chunks: int = 0
+    digest: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields, as JSON can hold them."""
+        plan = self.plan
+        told = {key: list(value) if isinstance(value, tuple) else value for key, value in self.__dict__.items()}
+        return {
+            **told,
+            "plan": {
+                "way": plan.way,
+                "order": list(plan.order),
+                "boxes": [list(box) for box in plan.boxes],
+                "threads": plan.threads,
+                "read_bytes": plan.read_bytes,
+                "written_bytes": plan.written_bytes,
+                "spilled_bytes": plan.spilled_bytes,
+                "floor_bytes": plan.floor_bytes,
+                "memory_bytes": plan.memory_bytes,
+                "least_memory_bytes": plan.least_bytes,
+                "over_floor": plan.total_bytes / plan.floor_bytes if plan.floor_bytes else 1.0,
+            },
+        }
+
+
+@dataclass
+class StoreMoveReport:
+    """What a move between stores did, or, of a dry run, would do. Bytes are those of files."""
+
+    source: str
+    destination: str
+    source_format: str
+    destination_format: str
+    arrays: list[ArrayReport]
+    max_mem_bytes: int
+    threads: int
+    predicted: dict[str, int]
+    dry_run: bool = False
+    bytes_read: int = 0
+    bytes_written: int = 0
+    bytes_spilled: int = 0
+    floor_bytes: int = 0
+    array_bytes: int = 0
+    seconds: float = 0.0
+    sync_seconds: float = 0.0
+    verified: bool = False
+    verify_seconds: float = 0.0
+    peak_memory_bytes: int = 0
+    resumed_chunks: int = 0
+    chunks: int = 0
+    digest: str = ""
+    """Of all arrays' elements, whatever their chunks: equal digests, equal arrays."""
+    lost: list[str] = field(default_factory=list)
+    removed_partials: list[str] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields, as JSON can hold them."""
+        return {**self.__dict__, "arrays": [array.as_dict() for array in self.arrays]}
+
+
+def tell(report: StoreMoveReport) -> str:
+    """A `StoreMoveReport` in plain words."""
+    what = "would move" if report.dry_run else "moved"
+    arrays = report.arrays
+    if len(arrays) == 1:
+        shape = " x ".join(f"{n:,}" for n in arrays[0].shape)
+        subject = f"{shape} {arrays[0].dtype} ({bytes_of(report.array_bytes)})"
+    else:
+        subject = f"{len(arrays)} arrays ({bytes_of(report.array_bytes)})"
+    lines = [
+        f"{what} {subject} from {report.source} ({report.source_format}) to {report.destination} "
+        f"({report.destination_format})"
+    ]
+    for array in arrays[:8]:
+        chunks = " -> ".join("x".join(map(str, grid)) or "one element" for grid in (array.chunks, array.to_chunks))
+        codecs = ", ".join(array.codecs) or "as they are"
+        name = f"{array.name}: " if array.name else ""
+        lines += [f"  {name}chunks {chunks}, stored {codecs}", f"    {array.plan}"]
+    if len(arrays) > 8:
+        lines.append(f"  and {len(arrays) - 8} more")
+    predicted = report.predicted
+    over = sum(predicted[f"bytes_{w}"] for w in ("read", "written", "spilled")) / max(1, report.floor_bytes)
+    lines.append(
+        f"  predicted  {bytes_of(predicted['bytes_read'])} read, {bytes_of(predicted['bytes_written'])} written, "
+        f"{bytes_of(predicted['bytes_spilled'])} to scratch files and back: {over:.2f} of the least there is"
+    )
+    if not report.dry_run:
+        rate = f", {bytes_of(report.array_bytes / report.seconds)}/s" if report.seconds > 0 else ""
+        resumed = f"; {report.resumed_chunks:,} chunks were there already" if report.resumed_chunks else ""
+        lines += [
+            f"  measured   {bytes_of(report.bytes_read)} read, {bytes_of(report.bytes_written)} written, "
+            f"{bytes_of(report.bytes_spilled)} to scratch files and back{resumed}",
+            f"  time       {report.seconds:.2f} s{rate} ({report.sync_seconds:.2f} s of it until the disk had it all)",
+            f"  memory     peak {bytes_of(report.peak_memory_bytes)} above idle, ceiling "
+            f"{bytes_of(report.max_mem_bytes)}",
+            f"  digest     {report.digest}, equal for source and destination",
+        ]
+    else:
+        lines.append(
+            f"  memory     {bytes_of(predicted['memory_bytes'])}, ceiling {bytes_of(report.max_mem_bytes)}; the least "
+            f"that would do is {bytes_of(max((array.plan.least_bytes for array in arrays), default=0))}"
+        )
+    if report.lost:
+        lines.append(f"  lost       {'; '.join(report.lost[:8])}{'; ...' if len(report.lost) > 8 else ''}")
+    if report.verified:
+        lines.append(f"  verified   read back and equal, {report.verify_seconds:.2f} s")
+    return "\n".join(lines)

@@ -1,0 +1,547 @@
+"""Moves between stores of any format: one array, or a group with all that is in it.
+
+Every array goes from its chunk grid to another one by a `RechunkPlan`, one array after the other, into a hidden output
+that appears under its name when everything is on the disk. A journal beside it knows what is finished, so that a run
+can go on where one was killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import math
+import os
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from .._mistakes import check, flag
+from .._words import size_in_bytes
+from ..errors import ArgumentError, DTypeError, MemoryLimitError, StoreError, VerificationError
+from . import memory, places
+from .array import (
+    ArrayFacts,
+    ArrayReader,
+    ArrayWriter,
+    Grid,
+    GroupFacts,
+    Index,
+    LinkFacts,
+    StoreReader,
+    StoreWriter,
+    Tree,
+)
+from .chunk_words import Chunks, extents_of, parse_chunks
+from .journal import Finished, Journal, read_journal
+from .makers import Maker, maker_of
+from .move_report import ArrayReport, StoreMoveReport
+from .moving import Watcher
+from .publish import Publication, refuse_overlap
+from .rechunk import Counts, Rechunk, digest_of
+from .rechunk_plan import RechunkPlan, plan_rechunk
+from .team import Team
+
+_WRAP = (1 << 64) - 1
+_METADATA_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a destination is to be like. None: as the source is, where the format can be so."""
+
+    chunks: Chunks | None = None
+    shards: Chunks | None = None
+    codecs: tuple[str, ...] | None = None
+    to: Any = None
+    zarr_format: int | None = None
+    axes: tuple[int, ...] | None = None
+    lossy: bool = False
+
+
+@dataclass
+class _Array:
+    """One array on its way."""
+
+    path: str
+    to_path: str
+    facts: ArrayFacts
+    reader: ArrayReader
+    grid: Grid
+    axes: tuple[int, ...]
+    stored_bytes: int | None
+    """Of the source's chunks."""
+    digests: np.ndarray | None = None
+    finished: Finished | None = None
+    counts: Counts = field(default_factory=Counts)
+
+    @property
+    def source_grid(self) -> Grid:
+        """In the target's order of dimensions."""
+        own = self.reader.grid
+        return Grid(tuple(own.shape[a] for a in self.axes), tuple(own.chunks[a] for a in self.axes))
+
+
+def move_chunks(
+    source: Any,
+    destination: Any,
+    wanted: Wanted,
+    *,
+    max_mem: int,
+    threads: int,
+    verify: bool = False,
+    force: bool = False,
+    resume: bool = False,
+    dry_run: bool = False,
+    watcher: Watcher | None = None,
+) -> StoreMoveReport:
+    """Moves what `source` names, an array or a group, to where `destination` says. `move` has the words for the
+    user."""
+    watcher = Watcher() if watcher is None else watcher
+    memory.reset_peak()
+    idle = memory.resident_bytes()
+    began = time.perf_counter()
+    with _Job(source, destination, wanted, max_mem, threads, force, resume, dry_run) as job:
+        told = job.report
+        if not dry_run:
+            job.carry(watcher, verify)
+        told.seconds = time.perf_counter() - began - told.verify_seconds
+    told.peak_memory_bytes = max(0, memory.peak_resident_bytes() - idle)
+    return told
+
+
+def move_between_formats(
+    source: Any,
+    destination: Any,
+    *,
+    to: Any,
+    axes: Sequence[int] | None,
+    chunks: Chunks | None,
+    shards: Chunks | None,
+    codecs: Sequence[str] | None,
+    zarr_format: int | None,
+    max_mem: int | str | None,
+    verify: bool,
+    threads: int | None,
+    force: bool,
+    resume: bool,
+    dry_run: bool,
+    lossy: bool,
+    team: Team,
+    watcher: Watcher,
+) -> StoreMoveReport:
+    """`move` where an end is neither a `.npy` file nor a folder of shards: its words checked."""
+    check("axes", axes, "Sequence[int] | None")
+    check("threads", threads, "int | None")
+    check("zarr_format", zarr_format, "int | None")
+    if threads is not None and threads < 1:
+        raise ArgumentError(f"threads is {threads}; it must be at least 1")
+    if zarr_format not in (None, 2, 3):
+        raise ArgumentError(f"zarr_format is {zarr_format}; it can be 2 or 3")
+    named = {"verify": verify, "force": force, "resume": resume, "dry_run": dry_run, "lossy": lossy}
+    for name, value in named.items():
+        flag(value, name)
+    if team.size > 1:
+        raise ArgumentError(
+            f"stores of other formats than .npy are moved by one process, and this is one of {team.size}; run it "
+            "without mpiexec, or in Python give comm=MPI.COMM_SELF on one rank"
+        )
+    if isinstance(codecs, str):
+        codecs = [word for word in codecs.split(",") if word]
+    return move_chunks(
+        source,
+        destination,
+        Wanted(
+            chunks=parse_chunks(chunks),
+            shards=parse_chunks(shards),
+            codecs=None if codecs is None else tuple(codecs),
+            to=to,
+            zarr_format=zarr_format,
+            axes=None if axes is None else tuple(axes),
+            lossy=lossy,
+        ),
+        max_mem=memory.default_ceiling() if max_mem is None else size_in_bytes(max_mem),
+        threads=threads or min(16, memory.usable_processors()),
+        verify=verify,
+        force=force,
+        resume=resume,
+        dry_run=dry_run,
+        watcher=watcher,
+    )
+
+
+class _Job:
+    """One move from check to publication. Everything is refused in the constructor, before anything is written."""
+
+    def __init__(
+        self,
+        source: Any,
+        destination: Any,
+        wanted: Wanted,
+        max_mem: int,
+        threads: int,
+        force: bool,
+        resume: bool,
+        dry_run: bool,
+    ) -> None:
+        self.wanted, self.max_mem, self.threads, self.resume = wanted, max_mem, threads, resume
+        self._held = contextlib.ExitStack()
+        with contextlib.ExitStack() as held:
+            self.source = places.parse_place(source, destination=False)
+            self.destination = places.parse_place(destination, destination=True, to=wanted.to, source=self.source)
+            self.reader: StoreReader = places.open_reader(self.source)
+            held.callback(self.reader.close)
+            self.fingerprint = self.reader.fingerprint()
+            self.maker: Maker = maker_of(self.destination, wanted.to, wanted.zarr_format)
+            if not self.source.is_url and not self.destination.is_url:
+                refuse_overlap(self.source.path, self.destination.publish_path)
+            self.publication = Publication(self.destination.publish_path, folder=self.maker.folder, force=force)
+            self.publication.check()
+            self.arrays: list[_Array] = []
+            self.tree = self._wanted_tree(self.reader.tree, "", "")
+            lost = self.maker.losses(self.tree)
+            if lost and not wanted.lossy:
+                raise StoreError(
+                    f"{self.maker.words} cannot hold {'; '.join(lost[:8])}{'; ...' if len(lost) > 8 else ''}. "
+                    "Leave that behind with --lossy (in Python lossy=True), or choose another format"
+                )
+            self.plans = [self._plan(array) for array in self.arrays]
+            self._check_space()
+            self._tell(lost, dry_run)
+            self._held = held.pop_all()
+
+    def __enter__(self) -> _Job:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._held.close()
+
+    # -- what is wanted ---------------------------------------------------------------------------------------------
+
+    def _wanted_tree(self, tree: Tree, path: str, to_path: str) -> Tree:
+        """The destination's tree: the source's, with the chunks and codecs that are wanted. Notes the arrays."""
+        if isinstance(tree, ArrayFacts):
+            return self._wanted_array(tree, path, to_path)
+        children: dict[str, Any] = {}
+        for name, child in tree.children.items():
+            if isinstance(child, LinkFacts):
+                children[name] = child
+            else:
+                prefix, to_prefix = (f"{p}/" if p else "" for p in (path, to_path))
+                children[name] = self._wanted_tree(child, prefix + name, to_prefix + name)
+        return replace(tree, children=children)
+
+    def _wanted_array(self, facts: ArrayFacts, path: str, to_path: str) -> ArrayFacts:
+        where = f"{self.source.text}{'/' + path if path else ''}"
+        if facts.dtype is None:
+            return facts  # copied as it is, or among the losses
+        axes = tuple(range(len(facts.shape))) if self.wanted.axes is None else self.wanted.axes
+        if sorted(axes) != list(range(len(facts.shape))):
+            if isinstance(self.reader.tree, ArrayFacts):
+                raise ArgumentError(
+                    f"axes {','.join(map(str, axes))} is no permutation of the {len(facts.shape)} dimensions of {where}"
+                )
+            axes = tuple(range(len(facts.shape)))
+        turned = tuple(facts.shape[a] for a in axes)
+        names = None if facts.names is None else tuple(facts.names[a] for a in axes)
+        moved = axes != tuple(range(len(axes)))
+        own = None if facts.chunks is None else tuple(facts.chunks[a] for a in axes)
+        chunks = extents_of(self.wanted.chunks, turned, names, where, own)
+        if chunks is not None:
+            chunks = tuple(max(1, min(chunk, extent)) for chunk, extent in zip(chunks, turned))
+        shards = extents_of(self.wanted.shards, turned, names, where, None)
+        if shards is None and facts.shards is not None and self.wanted.chunks is None:
+            shards = tuple(facts.shards[a] for a in axes)
+        same = self.reader.format.split()[0] == self.maker.words.split()[0]
+        turned_facts = replace(
+            facts,
+            shape=turned,
+            names=names,
+            chunks=chunks,
+            shards=shards,
+            unlimited=tuple(sorted(axes.index(d) for d in facts.unlimited)),
+            order="C" if moved else facts.order,
+            stored_bytes=None,
+        )
+        new = self.maker.fit(turned_facts, same, self.wanted.codecs)
+        if moved or new.codecs != facts.codecs:
+            new = replace(new, own={})
+        self.arrays.append(_Array(path, to_path, new, self.reader.array(path), Grid((), ()), axes, facts.stored_bytes))
+        return new
+
+    # -- plans ------------------------------------------------------------------------------------------------------
+
+    def _plan(self, array: _Array) -> RechunkPlan:
+        facts = array.facts
+        assert facts.dtype is not None
+        array.grid = self.maker.grid(facts)
+        raw = facts.nbytes
+        stored = array.stored_bytes
+        expected = None
+        if facts.codecs and stored is not None:
+            expected = min(stored, raw)  # of what is encoded anew nothing better is known
+        elif not facts.codecs:
+            expected = math.prod(c * t for c, t in zip(array.grid.counts, array.grid.chunks)) * facts.dtype.itemsize
+            expected = expected if self.maker.whole_chunks and facts.chunks is not None else raw
+        held = 32 * math.prod(array.grid.counts) + _METADATA_BYTES
+        try:
+            return plan_rechunk(
+                array.source_grid,
+                array.grid,
+                facts.dtype.itemsize,
+                self.max_mem - held,
+                threads=self.threads,
+                stored_bytes=stored,
+                target_bytes=expected,
+                addressable=array.reader.addressable,
+            )
+        except MemoryLimitError as error:
+            raise MemoryLimitError(f"{array.reader.where}: {error}") from None
+
+    def _check_space(self) -> None:
+        spilled = max((plan.spilled_bytes // 2 for plan in self.plans), default=0)
+        if not self.destination.is_url:
+            self.publication.check_space(sum(plan.written_bytes for plan in self.plans) + spilled)
+
+    def _tell(self, lost: list[str], dry_run: bool) -> None:
+        told = [
+            ArrayReport(
+                array.path,
+                array.facts.shape,
+                str(array.facts.dtype) if not array.facts.type_name else array.facts.type_name,
+                array.reader.grid.chunks,
+                array.grid.chunks,
+                array.facts.codecs,
+                array.facts.nbytes,
+                plan,
+            )
+            for array, plan in zip(self.arrays, self.plans)
+        ]
+        predicted = {
+            f"bytes_{what}": sum(getattr(plan, f"{what}_bytes") for plan in self.plans)
+            for what in ("read", "written", "spilled")
+        }
+        self.report = StoreMoveReport(
+            self.source.text,
+            self.destination.text,
+            self.reader.format,
+            self.maker.words,
+            told,
+            self.max_mem,
+            self.threads,
+            predicted | {"memory_bytes": max((plan.memory_bytes for plan in self.plans), default=0)},
+            dry_run,
+            floor_bytes=sum(plan.floor_bytes for plan in self.plans),
+            array_bytes=sum(array.array_bytes for array in told),
+            lost=lost,
+        )
+
+    def _name(self) -> str:
+        """Which move this is: equal for two runs of which the second can go on where the first was killed."""
+        parts: list[Any] = [os.path.abspath(self.source.path), self.source.inner, self.destination.publish_path]
+        parts += [self.fingerprint, self.maker.words]
+        for array, plan in zip(self.arrays, self.plans):
+            parts += [array.path, array.axes, array.facts.shape, str(array.facts.dtype), array.grid.chunks]
+            parts += [array.facts.shards, array.facts.codecs, plan.itemsize]
+        return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
+
+    # -- doing it ---------------------------------------------------------------------------------------------------
+
+    def carry(self, watcher: Watcher, verify: bool) -> None:
+        """Moves everything and publishes it."""
+        publication = self.publication
+        with publication, contextlib.ExitStack() as held:
+            writer = self._begin(held)
+            self.report.removed_partials = publication.stale_removed
+            watcher.phase("moving", self.report.array_bytes)
+            try:
+                journal = Journal(publication.journal, self._name(), writer.sync)
+                held.callback(journal.close)
+                for number, array in enumerate(self.arrays):
+                    self._move(number, array, self.plans[number], writer, journal, watcher, verify)
+                self._copy_others(writer)
+                if self.reader.fingerprint() != self.fingerprint:
+                    raise StoreError(f"{self.source.text} has been changed while it was read; nothing was published")
+                if verify:
+                    self._verify(writer, watcher)
+                watcher.phase("bringing to the disk", 0)
+                began = time.perf_counter()
+                writer.finish()
+                self.report.sync_seconds += time.perf_counter() - began
+            except BaseException:
+                if self.resume:
+                    held.close()
+                    publication.keep()
+                raise
+            publication.publish()
+            journal.remove()
+        self._sum_up()
+
+    def _begin(self, held: contextlib.ExitStack) -> StoreWriter:
+        """The writer of the hidden output: of what a killed run has left, or of a new one."""
+        publication = self.publication
+        if self.resume:
+            place = publication.adopt()
+            if place is not None:
+                counts = [math.prod(array.grid.counts) for array in self.arrays]
+                try:
+                    finished = read_journal(publication.journal, self._name(), counts)
+                except StoreError:
+                    publication.keep()  # it is not this move's to remove
+                    raise
+                if finished is not None:
+                    writer = self.maker.open(place, resume=True)
+                    held.callback(writer.close)
+                    writer.create(self._placed())
+                    for array, of_array in zip(self.arrays, finished):
+                        array.finished = of_array
+                    return writer
+                publication.discard()
+        publication.remove_stale()
+        place = publication.create()
+        writer = self.maker.open(place, resume=False)
+        held.callback(writer.close)
+        writer.create(self._placed())
+        return writer
+
+    def _placed(self) -> Tree:
+        """The tree as the destination's file or folder has it: what is moved may be somewhere within."""
+        tree = self.tree
+        for name in reversed([word for word in self.destination.created.split("/") if word]):
+            tree = GroupFacts({name: tree})
+        return tree
+
+    def _to(self, array: _Array) -> str:
+        return "/".join(word for word in (self.destination.created, array.to_path) if word)
+
+    def _move(
+        self,
+        number: int,
+        array: _Array,
+        plan: RechunkPlan,
+        writer: StoreWriter,
+        journal: Journal,
+        watcher: Watcher,
+        verify: bool,
+    ) -> None:
+        target = writer.array(self._to(array))
+        if target.grid != array.grid:
+            raise StoreError(
+                f"{target.where} was planned in chunks of {array.grid.chunks}, and is made in chunks of "
+                f"{target.grid.chunks}"
+            )
+        counts = array.grid.counts
+        size = math.prod(counts)
+        itemsize = plan.itemsize
+        digests = array.digests = np.zeros(size, np.uint64)
+        done = None
+        finished, array.finished = array.finished, None
+        if finished is not None:
+            done = finished.done.reshape(counts)
+            digests[finished.done] = finished.digests[finished.done]
+            for chunk in np.flatnonzero(finished.done).tolist():
+                journal.add(number, chunk, int(finished.digests[chunk]))
+            self.report.arrays[number].resumed_chunks = int(done.sum())
+
+        def written(index: Index, digest: int, elements: int) -> None:
+            chunk = int(np.ravel_multi_index(index, counts)) if counts else 0
+            digests[chunk] = digest
+            journal.add(number, chunk, digest)
+            watcher.advance(elements * itemsize)
+
+        if size == 0 or 0 in array.facts.shape:
+            return
+        scratch = os.path.dirname(self.publication.destination)
+        job = Rechunk(plan, array.reader, target, array.axes, scratch, written=written, done=done)
+        array.counts = job.run()
+        array.reader.close()
+
+    def _copy_others(self, writer: StoreWriter) -> None:
+        """What no mover can hold, within one format."""
+        for path, facts in _unmovable(self.tree):
+            copy = getattr(writer, "copy_as_is", None)
+            if copy is None:
+                raise DTypeError(f"{path} has elements of type {facts.type_name}, which cannot be moved")
+            copy("/".join(word for word in (self.destination.created, path) if word), self.reader)
+
+    def _verify(self, writer: StoreWriter, watcher: Watcher) -> None:
+        """Reads back every chunk and compares its digest with that of what the source held."""
+        began = time.perf_counter()
+        watcher.phase("verifying", self.report.array_bytes)
+        writer.sync()
+        for array, plan in zip(self.arrays, self.plans):
+            if 0 in array.facts.shape:
+                continue
+            target = writer.array(self._to(array))
+            skipped = _skipped(array.reader)
+            for_chunk = _Check(target, array, skipped, watcher)
+            with ThreadPoolExecutor(plan.threads, "longshore-verify") as pool:
+                for _ in _in_turns(pool, for_chunk, target.grid.indices(), 2 * plan.threads):
+                    pass
+        self.report.verified, self.report.verify_seconds = True, time.perf_counter() - began
+
+    def _sum_up(self) -> None:
+        told = self.report
+        whole = 0
+        for array, of_array in zip(self.arrays, told.arrays):
+            assert array.digests is not None
+            digest = int(array.digests.sum(dtype=np.uint64))
+            of_array.digest, of_array.written_chunks = f"{digest:016x}", array.counts.chunks
+            whole = (whole * 31 + digest) & _WRAP
+            told.bytes_read += array.counts.read_bytes
+            told.bytes_written += array.counts.written_bytes
+            told.bytes_spilled += array.counts.spilled_bytes
+            told.chunks += array.counts.chunks
+            told.resumed_chunks += of_array.resumed_chunks
+        told.digest = f"{whole:016x}"
+
+
+class _Check:
+    """Compares one chunk that was written with what it was made of."""
+
+    def __init__(self, target: ArrayWriter, array: _Array, skipped: bytes | None, watcher: Watcher) -> None:
+        self._target, self._array, self._skipped, self._watcher = target, array, skipped, watcher
+
+    def __call__(self, index: Index) -> None:
+        grid, array = self._target.grid, self._array
+        assert array.digests is not None
+        found = self._target.read(index)
+        digest = 0 if found is None else digest_of(self._target, index, found, self._skipped)
+        if digest != int(array.digests[np.ravel_multi_index(index, grid.counts) if grid.counts else 0]):
+            raise VerificationError(
+                f"verification failed: chunk {index} of {self._target.where} does not hold what the source has; "
+                "nothing was published"
+            )
+        self._watcher.advance(math.prod(grid.extents(index)) * array.facts.nbytes // max(1, math.prod(grid.shape)))
+
+
+def _in_turns(pool: ThreadPoolExecutor, work: Any, items: Iterator[Any], ahead: int) -> Iterator[None]:
+    """Results of `work` on each item, no more than so many begun and not looked at."""
+    begun: list[Any] = []
+    for item in items:
+        begun.append(pool.submit(work, item))
+        if len(begun) >= ahead:
+            yield begun.pop(0).result()
+    for task in begun:
+        yield task.result()
+
+
+def _skipped(reader: ArrayReader) -> bytes | None:
+    """Elements that add nothing to digests: those of chunks that are missing."""
+    if not reader.sparse:
+        return None
+    assert reader.facts.dtype is not None
+    return reader.facts.fill if reader.facts.fill is not None else bytes(reader.facts.dtype.itemsize)
+
+
+def _unmovable(tree: Tree, prefix: str = "") -> Iterator[tuple[str, ArrayFacts]]:
+    if isinstance(tree, ArrayFacts):
+        if tree.dtype is None:
+            yield prefix.rstrip("/"), tree
+        return
+    for name, child in tree.children.items():
+        if not isinstance(child, LinkFacts):
+            yield from _unmovable(child, f"{prefix}{name}/")

@@ -1,0 +1,458 @@
+"""NetCDF-4 files, which are HDF5 files with conventions: dimensions that arrays share, and what stands for them.
+
+A dimension is a dimension scale: the coordinate variable of its name, or else a dataset without elements that says of
+itself that it is no variable. Each variable is attached to the scales of its dimensions. (NetCDF-4 file format,
+https://docs.unidata.ucar.edu/netcdf-c/current/file_format_specifications.html)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..errors import LongshoreError, StoreError
+from .array import ArrayFacts, GroupFacts, LinkFacts, Tree
+from .boxes import open_plain
+from .hdf5_reader import NAMED_TYPE, Entry, Hdf5Reader
+from .hdf5_values import Text, h5py_module, labelled, told
+from .hdf5_writer import Hdf5Writer, group_of, resolved
+
+_SUFFIXES = (".nc", ".nc4", ".netcdf")
+_NO_VARIABLE = "This is a netCDF dimension but not a netCDF variable."
+_NO_COORDINATE = "_nc4_non_coord_"
+_NUMBER, _NUMBERS, _PROVENANCE = "_Netcdf4Dimid", "_Netcdf4Coordinates", "_NCProperties"
+_HIDDEN = frozenset({_NUMBER, _NUMBERS, _PROVENANCE, "_nc3_strict"})
+_NAME = re.compile(r"[^\W][^/\x00-\x1f\x7f]*(?<! )", re.UNICODE)
+_KINDS = {"i": (1, 2, 4, 8), "u": (1, 2, 4, 8), "f": (4, 8), "S": (1,)}
+_UNLIMITED_CHUNK = 1024
+
+
+def is_netcdf(path: str | os.PathLike) -> bool:
+    """Whether a file is, or by its name is to be, a NetCDF file."""
+    name = os.fspath(path)
+    if name.lower().endswith(_SUFFIXES):
+        return True
+    if not os.path.isfile(name):
+        return False
+    try:
+        fd = open_plain(name)
+        start = os.pread(fd, 4, 0)
+        os.close(fd)
+        if start[:3] == b"CDF":
+            return True
+        h5py = h5py_module()
+        with told(name), h5py.File(name, "r", locking="best-effort") as file:
+            return _PROVENANCE in file.attrs
+    except LongshoreError:
+        return False
+
+
+@dataclass
+class _Dimension:
+    """A dimension of a file that is read or made."""
+
+    path: str
+    """Its group and name."""
+    length: int
+    unlimited: bool
+    number: int
+    variable: bool
+    """Whether there is a coordinate variable."""
+
+    @property
+    def name(self) -> str:
+        return self.path.rpartition("/")[2]
+
+
+class NetcdfReader(Hdf5Reader):
+    """A NetCDF-4 file, or a group or variable in it."""
+
+    format = "NetCDF-4"
+    hidden = Hdf5Reader.hidden | _HIDDEN
+
+    def _prepare(self) -> None:
+        """Finds the dimensions, and which of them each variable has."""
+        self._dimensions: dict[str, _Dimension] = {}
+        self._of_array: dict[str, tuple[str | None, ...]] = {}
+        self._renamed: dict[str, str] = {}
+        for path in self.scales.values():
+            with told(f"cannot read the dimension {self.said(path)}"):
+                self._dimensions[path] = self._dimension(path, len(self._dimensions))
+        numbers = {dimension.number: path for path, dimension in self._dimensions.items()}
+        for entry in self.entries():
+            if entry.kind == "array":
+                with told(f"cannot read the dimensions of {self.said(entry.path)}"):
+                    self._note_dimensions(entry.path, numbers)
+
+    def _dimension(self, path: str, count: int) -> _Dimension:
+        from h5py import h5ds
+
+        dataset = self.opened(path)
+        name = h5ds.get_scale_name(dataset.id)
+        number = int(np.ravel(dataset.attrs[_NUMBER])[0]) if _NUMBER in dataset.attrs else count
+        said = f"{group_of(path)}/{path.rpartition('/')[2].removeprefix(_NO_COORDINATE)}".strip("/")
+        variable = not (isinstance(name, bytes) and name.startswith(_NO_VARIABLE[:-1].encode()))
+        if not dataset.shape:
+            raise StoreError("it has no extent")
+        return _Dimension(said, int(dataset.shape[0]), dataset.maxshape[0] is None, number, variable)
+
+    def _note_dimensions(self, path: str, numbers: Mapping[int, str]) -> None:
+        dataset = self.opened(path)
+        shape = dataset.shape or ()
+        found: list[str | None] = [scales[0] if scales else None for scales in self.attached(dataset)]
+        if path in self._dimensions and shape:  # a coordinate variable, which is not attached to itself
+            coordinates = np.ravel(dataset.attrs[_NUMBERS]).tolist() if _NUMBERS in dataset.attrs else []
+            found = [numbers.get(int(number)) for number in coordinates] if len(coordinates) == len(shape) else found
+            found[0] = path
+        self._of_array[path] = tuple(found)
+        for scale, extent in zip(found, shape):
+            dimension = self._dimensions[scale] if scale is not None else None
+            if dimension is not None and dimension.unlimited:
+                dimension.length = max(dimension.length, int(extent))
+
+    def _children(self, entry: Entry) -> dict[str, Any]:
+        shown: dict[str, Any] = {}
+        for name, child in entry.children.items():
+            if (
+                isinstance(child, Entry)
+                and child.path in self._dimensions
+                and not self._dimensions[child.path].variable
+            ):
+                continue
+            if name.startswith(_NO_COORDINATE) and isinstance(child, Entry):
+                name = name.removeprefix(_NO_COORDINATE)
+                top = self._top.path
+                self._renamed[f"{entry.path}/{name}"[len(top) :].strip("/")] = child.path[len(top) :].strip("/")
+            shown[name] = child
+        return super()._children(replace(entry, children=shown))
+
+    def _group_facts(self, entry: Entry, attributes: Mapping[str, Any]) -> GroupFacts:
+        dimensions = [d for d in self._dimensions.values() if group_of(d.path) == entry.path]
+        facts = GroupFacts(self._children(entry), attributes)
+        if entry is self._top:  # what lies within may have dimensions of the groups around it
+            own = {dimension.name for dimension in dimensions}
+            used = {name for _, array in facts.arrays() for name in array.names or ()} - own
+            around = [f"{entry.path}/".startswith(f"{group_of(d.path)}/") or not group_of(d.path) for d in self._all()]
+            dimensions += [d for d, is_around in zip(self._all(), around) if is_around and d.name in used - own]
+        dimensions.sort(key=lambda dimension: dimension.number)
+        return replace(facts, dimensions={d.name: (d.length, d.unlimited) for d in dimensions})
+
+    def _all(self) -> list[_Dimension]:
+        return list(self._dimensions.values())
+
+    def attributes(self, owner: Any, path: str) -> dict[str, Any]:
+        """NetCDF knows no scalars: what has one value is one."""
+        found = super().attributes(owner, path)
+        for name, value in found.items():
+            one = isinstance(value, np.ndarray) and value.shape == (1,) and not value.dtype.metadata
+            if one or (isinstance(value, list) and len(value) == 1):
+                found[name] = value[0]
+        return found
+
+    def _array_facts(self, entry: Entry, dataset: Any) -> ArrayFacts:
+        facts = super()._array_facts(entry, dataset)
+        if "hdf5.committed" not in facts.own:
+            named = self._named_type(entry, dataset)
+            facts = replace(facts, own={**facts.own, **named})
+        said = facts.attributes.get("_FillValue")
+        if facts.dtype is not None and isinstance(said, np.generic) and said.dtype == facts.dtype:
+            return replace(facts, fill=said.tobytes())
+        return facts
+
+    def _named_type(self, entry: Entry, dataset: Any) -> dict[str, Any]:
+        """The type of the user's that a variable has: the NetCDF library finds it by being equal."""
+        type_id = dataset.id.get_type()
+        for named in self.entries():
+            if named.kind == "type" and self.opened(named.path).id.equal(type_id):
+                return {"hdf5.committed": self.relative(named.path, group_of(entry.path))}
+        return {}
+
+    def _shape(self, entry: Entry, dataset: Any) -> tuple[int, ...]:
+        """As long as the dimensions are: a variable need not have grown with an unlimited one."""
+        shape = super()._shape(entry, dataset)
+        found = [self._dimensions.get(path or "") for path in self._of_array[entry.path]]
+        return tuple(max(n, d.length) if d is not None and d.unlimited else n for n, d in zip(shape, found))
+
+    def _names(self, entry: Entry, dataset: Any) -> tuple[tuple[str | None, ...] | None, dict[str, Any]]:
+        _, own = super()._names(entry, dataset)
+        group = group_of(entry.path)
+        found = [self._dimensions[path] if path is not None else None for path in self._of_array[entry.path]]
+        names = tuple(dimension.name if dimension is not None else None for dimension in found)
+        if labelled(names):
+            said = (self.relative(dimension.path, group) if dimension is not None else None for dimension in found)
+            own["netcdf.dimensions"] = tuple(said)
+        return (names if labelled(names) else None), own
+
+    def stored_path(self, path: str) -> str:
+        return super().stored_path(self._renamed.get(path, path))
+
+
+class _Dimensions:
+    """The dimensions of a tree that is to be written, and those of each of its arrays."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.all: dict[str, _Dimension] = {}
+        self.of_array: dict[str, tuple[str, ...]] = {}
+        self.renamed: list[str] = []
+        """What could not have the name that it had, a phrase each."""
+        if isinstance(tree, GroupFacts):
+            self._define(tree, "")
+            self._assign(tree, "", dict(_arrays_of(tree)))
+
+    def _define(self, group: GroupFacts, prefix: str) -> None:
+        for name, (length, unlimited) in group.dimensions.items():
+            self._add(prefix + name, length, unlimited)
+        for name, child in group.children.items():
+            if isinstance(child, GroupFacts):
+                self._define(child, f"{prefix}{name}/")
+
+    def _add(self, path: str, length: int, unlimited: bool) -> _Dimension:
+        self.all[path] = _Dimension(path, length, unlimited, len(self.all), False)
+        return self.all[path]
+
+    def _assign(self, tree: GroupFacts, prefix: str, arrays: Mapping[str, ArrayFacts]) -> None:
+        fixed = set(self.all)
+        for path, facts in arrays.items():
+            found = []
+            for d in range(len(facts.shape)):
+                dimension = self._of(path, facts, d, found)
+                if d not in facts.unlimited and dimension.path not in fixed:
+                    dimension.unlimited = False  # it may grow where all arrays that have it may
+                found.append(dimension.path)
+            self.of_array[path] = tuple(found)
+        for path, facts in arrays.items():
+            dimension = self.all.get(path)
+            if dimension is not None and facts.shape and self.of_array[path][0] == path:
+                dimension.variable = True
+
+    def _of(self, path: str, facts: ArrayFacts, d: int, before: list[str]) -> _Dimension:
+        """The dimension that an array has there: the source's own, or the nearest of its name and length, or a new
+        one."""
+        length, unlimited, group = facts.shape[d], d in facts.unlimited, group_of(path)
+        said = facts.own.get("netcdf.dimensions")
+        if isinstance(said, tuple) and len(said) == len(facts.shape) and said[d]:
+            known = self.all.get(resolved(group, said[d]))
+            if known is not None and known.length == length:
+                return known
+        name = facts.names[d] if facts.names is not None else None
+        if not name or not _NAME.fullmatch(name):
+            if name:
+                self.renamed.append(f"the dimension name {name!r} of {path}")
+            return self._unnamed(length, unlimited, before)
+        around = group
+        while True:
+            known = self.all.get(f"{around}/{name}".strip("/"))
+            if known is not None and known.length == length:
+                return known
+            if not around:
+                break
+            around = group_of(around)
+        new = f"{group}/{name}".strip("/")
+        if new in self.all:
+            other = self.all[new].length
+            self.renamed.append(
+                f"the dimension name {name} of {path}, which has {length} indices there and {other} elsewhere"
+            )
+            new = f"{new}_{length}"
+        return self.all[new] if new in self.all else self._add(new, length, unlimited)
+
+    def _unnamed(self, length: int, unlimited: bool, before: list[str]) -> _Dimension:
+        """A dimension that has no name, shared as the NetCDF library would."""
+        number = 0
+        while True:
+            path = f"phony_dim_{number}"
+            known = self.all.get(path)
+            if known is None:
+                return self._add(path, length, unlimited)
+            if (known.length, known.unlimited) == (length, unlimited) and path not in before:
+                return known
+            number += 1
+
+
+class NetcdfWriter(Hdf5Writer):
+    """A NetCDF-4 file that is being made."""
+
+    format = "NetCDF-4"
+
+    @staticmethod
+    def losses(tree: Tree) -> list[str]:
+        h5py_module()
+        return [*_losses(tree, ""), *_Dimensions(tree).renamed]
+
+    def create(self, tree: Tree) -> None:
+        self._dimensions = _Dimensions(tree)
+        super().create(self._agreed(tree, "") if isinstance(tree, GroupFacts) else tree)
+
+    def _agreed(self, group: GroupFacts, prefix: str) -> GroupFacts:
+        """A tree as NetCDF has it."""
+        children: dict[str, Any] = {}
+        for name, child in group.children.items():
+            if isinstance(child, GroupFacts):
+                children[name] = self._agreed(child, f"{prefix}{name}/")
+            elif isinstance(child, ArrayFacts):
+                children[name] = self._variable(prefix + name, child)
+        if not prefix:
+            h5py = h5py_module()
+            said = f"version=2,hdf5={h5py.version.hdf5_version},h5py={h5py.version.version}"
+            attributes = {_PROVENANCE: Text.of(said, "fixed"), **group.attributes}
+            return replace(group, children=children, attributes=attributes)
+        return replace(group, children=children)
+
+    def _variable(self, path: str, facts: ArrayFacts) -> ArrayFacts:
+        found = [self._dimensions.all[name] for name in self._dimensions.of_array.get(path, ())]
+        own = {key: value for key, value in facts.own.items() if not key.startswith(("hdf5.scale", "hdf5.maxshape"))}
+        own |= {"hdf5.labels": None}
+        unlimited = tuple(d for d, dimension in enumerate(found) if dimension.unlimited)
+        attributes = dict(facts.attributes)
+        dtype, fill = facts.dtype, facts.fill
+        if dtype is not None and dtype.kind == "b":  # as xarray has them
+            dtype, own = np.dtype("i1"), {key: value for key, value in own.items() if key != "hdf5.type"}
+            attributes["dtype"] = "bool"
+        if dtype is not None and "_FillValue" in attributes:
+            value = _as_element(attributes["_FillValue"], dtype)
+            if value is None:
+                del attributes["_FillValue"]
+            else:
+                attributes["_FillValue"], fill, own["hdf5.fill"] = value, value.tobytes(), "user"
+        return replace(facts, dtype=dtype, fill=fill, attributes=attributes, unlimited=unlimited, own=own)
+
+    def holds(self, facts: ArrayFacts) -> bool:
+        return _has_type(facts) and super().holds(facts)
+
+    def make_group(self, group: Any, facts: GroupFacts, prefix: str) -> None:
+        for dimension in self._dimensions.all.values():
+            if group_of(dimension.path) == prefix.rstrip("/") and not dimension.variable:
+                with told(f"cannot make the dimension {self._said(dimension.path)}"):
+                    self._make_dimension(group, dimension)
+        super().make_group(group, facts, prefix)
+
+    def _make_dimension(self, group: Any, dimension: _Dimension) -> None:
+        """A scale that stands for a dimension without a variable."""
+        from h5py import h5ds
+
+        dataset = group.create_dataset(
+            dimension.name,
+            (dimension.length,),
+            ">f4",
+            maxshape=(None if dimension.unlimited else dimension.length,),
+            chunks=(_UNLIMITED_CHUNK,) if dimension.unlimited else None,
+            track_order=True,
+        )
+        h5ds.set_scale(dataset.id, f"{_NO_VARIABLE}{dimension.length:10d}".encode())
+        dataset.attrs[_NUMBER] = np.int32(dimension.number)
+
+    def stored_path(self, path: str) -> str:
+        """An array that has the name of a dimension, but is not its variable, is called otherwise in the file."""
+        dimension = self._dimensions.all.get(path)
+        if dimension is None or dimension.variable or path not in self._dimensions.of_array:
+            return path
+        return f"{group_of(path)}/{_NO_COORDINATE}{dimension.name}".strip("/")
+
+    def attribute(self, value: Any) -> Any:
+        return _attribute(value)
+
+    def attach_scales(self) -> None:
+        for path, names in self._dimensions.of_array.items():
+            stored = self.stored_path(path)
+            if stored in self._file and path in self._dimensions.all and self._dimensions.all[path].variable:
+                self._make_scale(stored, path.rpartition("/")[2])
+                attributes = self._file[stored].attrs
+                attributes[_NUMBER] = np.int32(self._dimensions.all[path].number)
+                if len(names) > 1:
+                    numbers = [self._dimensions.all[name].number for name in names]
+                    attributes[_NUMBERS] = np.array(numbers, np.int32)
+        for path, names in self._dimensions.of_array.items():
+            stored = self.stored_path(path)
+            if stored in self._file and not (path in names[:1] and self._dimensions.all[path].variable):
+                for d, name in enumerate(names):
+                    if name in self._file:
+                        self._attach(stored, d, name)
+
+
+def _arrays_of(group: GroupFacts, prefix: str = "") -> Iterator[tuple[str, ArrayFacts]]:
+    """Every array that will be in the file, and where."""
+    for path, facts in group.arrays(prefix):
+        if facts.type_name != NAMED_TYPE and (_has_type(facts) or Hdf5Writer.copies_as_is(facts)):
+            yield path, facts
+
+
+def _has_type(facts: ArrayFacts) -> bool:
+    """Whether NetCDF has a type for an array's elements: a plain one, or one that the source has named."""
+    dtype = facts.dtype
+    if dtype is None:
+        return False
+    if "hdf5.committed" in facts.own:
+        return True
+    plain = not facts.type_name and not (dtype.metadata or {}).get("enum")
+    return plain and (dtype.kind == "b" or dtype.itemsize in _KINDS.get(dtype.kind, ()))
+
+
+def _attribute(value: Any) -> Any:
+    """An attribute as NetCDF has it: texts of plain characters with a fixed length, numbers in a row. Raises TypeError
+    where it has nothing for it."""
+    if isinstance(value, Text):
+        return value
+    if isinstance(value, str):
+        return Text.of(value, "null" if not value else "fixed" if value.isascii() else "variable")
+    if isinstance(value, (list, tuple)) and any(isinstance(part, str) for part in value):
+        return value
+    if value is None or isinstance(value, dict):
+        return value
+    array = np.asarray(value)
+    if array.dtype.kind == "S" and array.ndim == 0:
+        return value
+    if array.dtype.kind == "U":
+        return array.tolist()
+    if array.dtype.kind == "b":
+        array = array.astype(np.int8)
+    if not array.size:
+        return h5py_module().Empty(array.dtype)
+    return array.reshape(-1)
+
+
+def _as_element(value: Any, dtype: np.dtype) -> np.ndarray | None:
+    """A fill value as one element of an array; None where it is none."""
+    with contextlib.suppress(TypeError, ValueError, OverflowError):
+        array = np.asarray(value)
+        if array.size == 1:
+            element = array.reshape(1).astype(dtype)
+            same = element == array.reshape(1) if dtype.kind != "f" else np.isclose(element, array, equal_nan=True)
+            return element if bool(np.all(same)) else None
+    return None
+
+
+def _losses(tree: Any, path: str) -> Iterator[str]:
+    said = path or "the file"
+    if isinstance(tree, LinkFacts):
+        yield f"the {tree.kind} link {path}, which leads to {tree.target}"
+        return
+    name = path.rpartition("/")[2]
+    if path and not _NAME.fullmatch(name):
+        yield f"the name {name!r} (a NetCDF name begins with a letter, a digit or an underscore)"
+    yield from _lost_attributes(tree, said)
+    if isinstance(tree, ArrayFacts):
+        if tree.type_name != NAMED_TYPE and not _has_type(tree) and not Hdf5Writer.copies_as_is(tree):
+            yield f"the elements of {path or 'the array'}, of type {tree.type_name or tree.dtype}"
+        return
+    for name, child in tree.children.items():
+        yield from _losses(child, f"{path}/{name}" if path else name)
+
+
+def _lost_attributes(tree: ArrayFacts | GroupFacts, said: str) -> Iterator[str]:
+    from .hdf5_values import unheld
+
+    attributes = {name: _attribute(value) for name, value in tree.attributes.items()}
+    yield from unheld(attributes, said)
+    for name, value in attributes.items():
+        was = tree.attributes[name]
+        if isinstance(was, np.ndarray) and was.ndim > 1:
+            yield f"the shape of the attribute {name!r} of {said}"
+        kept = isinstance(value, np.ndarray) and not value.dtype.metadata and value.dtype.names is None
+        if kept and value.dtype.kind != "O" and value.dtype.itemsize not in _KINDS.get(value.dtype.kind, (0,)):
+            yield f"the attribute {name!r} of {said} (values of dtype {value.dtype})"

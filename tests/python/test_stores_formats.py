@@ -1,0 +1,365 @@
+"""Moves between stores of any format: `longshore move` and `ls.stores.move`, against the formats' own libraries."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import longshore as ls
+import numpy as np
+import pytest
+from longshore.errors import ArgumentError, MemoryLimitError, StoreError, VerificationError
+
+zarr = pytest.importorskip("zarr")
+h5py = pytest.importorskip("h5py")
+zarr_3 = pytest.mark.skipif(int(zarr.__version__.split(".")[0]) < 3, reason="zarr 2 knows no Zarr 3")
+
+SHAPE, CHUNKS = (24, 30, 17), (1, 30, 17)
+
+
+def maps(dtype="f4"):
+    return np.random.default_rng(1).normal(size=SHAPE).astype(dtype)
+
+
+def make_zarr(path, array, chunks=CHUNKS, name="t2m", **more):
+    group = zarr.open_group(str(path), mode="w")
+    if int(zarr.__version__.split(".")[0]) >= 3:
+        made = group.create_array(name, shape=array.shape, dtype=array.dtype, chunks=chunks, **more)
+    else:
+        made = group.create_dataset(name, shape=array.shape, dtype=array.dtype, chunks=chunks, **more)
+    made[...] = array
+    made.attrs["units"] = "K"
+    group.attrs["title"] = "maps"
+    return group
+
+
+def make_hdf5(path, array, chunks=CHUNKS, name="fields/u", **more):
+    with h5py.File(path, "w") as file:
+        made = file.create_dataset(name, data=array, chunks=chunks, **more)
+        made.attrs["units"] = "m/s"
+
+
+def run(*words, **more):
+    return subprocess.run(
+        [sys.executable, "-m", "longshore.cli", "move", *map(str, words)], capture_output=True, text=True, **more
+    )
+
+
+def test_zarr_to_zarr(tmp_path):
+    array = maps()
+    make_zarr(tmp_path / "era5.zarr", array)
+    told = ls.stores.move(
+        tmp_path / "era5.zarr/t2m", tmp_path / "series.zarr/t2m", chunks="24x8x8", max_mem="128MiB", verify=True
+    )
+    made = zarr.open_group(str(tmp_path / "series.zarr"), mode="r")["t2m"]
+    assert (made[...] == array).all() and tuple(made.chunks) == (24, 8, 8)
+    assert dict(made.attrs) == {"units": "K"}
+    assert told.verified and told.digest and told.arrays[0].plan.way == "sweep"
+    assert sorted(os.listdir(tmp_path)) == ["era5.zarr", "series.zarr"]
+
+
+def test_a_whole_group_with_all_that_it_says(tmp_path):
+    array = maps()
+    group = make_zarr(tmp_path / "a.zarr", array, fill_value=np.nan)
+    inner = group.create_group("inner")
+    inner.attrs["depth"] = [1, 2]
+    if hasattr(inner, "create_array"):
+        other = inner.create_array("n", shape=(100,), dtype="i8", chunks=(7,), fill_value=-1)
+    else:
+        other = inner.create_dataset("n", shape=(100,), dtype="i8", chunks=(7,), fill_value=-1)
+    other[:50] = np.arange(50)
+    told = ls.stores.move(tmp_path / "a.zarr", tmp_path / "b.zarr", chunks=None, codecs=[])
+    made = zarr.open_group(str(tmp_path / "b.zarr"), mode="r")
+    assert dict(made.attrs) == {"title": "maps"} and dict(made["inner"].attrs) == {"depth": [1, 2]}
+    assert (made["t2m"][...] == array).all() and np.isnan(made["t2m"].fill_value)
+    assert (made["inner/n"][...] == other[...]).all() and made["inner/n"].fill_value == -1
+    assert len(told.arrays) == 2
+    digest = told.digest
+    assert ls.stores.move(tmp_path / "b.zarr", tmp_path / "c.zarr", codecs=["zstd:3"]).digest == digest
+
+
+@pytest.mark.parametrize("dtype", ["f4", ">f8", "i2", "u1"])
+def test_there_and_back_through_every_format(tmp_path, dtype):
+    array = maps("f8").astype(dtype)
+    make_hdf5(tmp_path / "run.h5", array, compression="gzip", shuffle=True)
+    steps = [
+        (f"{tmp_path}/run.h5::/fields/u", f"{tmp_path}/a.zarr/u", {"chunks": (5, 7, 17)}),
+        (f"{tmp_path}/a.zarr/u", f"{tmp_path}/b.npy", {"lossy": True}),
+        (f"{tmp_path}/b.npy", f"{tmp_path}/c.h5::/x/y", {"chunks": (24, 1, 17), "codecs": ["shuffle", "gzip:4"]}),
+        (f"{tmp_path}/c.h5::/x/y", f"{tmp_path}/shards", {"to": "(CYCLIC(5), BLOCK, *) on 2x3"}),
+        (f"{tmp_path}/shards", f"{tmp_path}/d.safetensors::w", {"lossy": True}),
+        (f"{tmp_path}/d.safetensors::w", f"{tmp_path}/e.zarr/w", {"chunks": "24x2x2", "zarr_format": 2}),
+        (f"{tmp_path}/e.zarr/w", f"{tmp_path}/f.nc::w", {"chunks": "8x8x8"}),
+        (f"{tmp_path}/f.nc::w", f"{tmp_path}/last.npy", {"lossy": True}),
+    ]
+    for source, destination, options in steps:
+        ls.stores.move(source, destination, verify=True, max_mem="64MiB", **options)
+    last = np.load(tmp_path / "last.npy")
+    assert last.dtype == array.dtype.newbyteorder("<" if last.dtype.byteorder != ">" else ">")
+    assert (last == array).all()
+    with h5py.File(tmp_path / "c.h5") as file:
+        made = file["x/y"]
+        assert (made[...] == array).all() and made.chunks == (24, 1, 17) and made.compression == "gzip" and made.shuffle
+
+
+@zarr_3
+def test_shards(tmp_path):
+    array = maps()
+    make_zarr(tmp_path / "a.zarr", array)
+    ls.stores.move(
+        tmp_path / "a.zarr/t2m",
+        tmp_path / "b.zarr/t2m",
+        chunks=(4, 5, 6),
+        shards=(12, 15, 18),
+        codecs=["zstd:1"],
+        verify=True,
+    )
+    made = zarr.open_group(str(tmp_path / "b.zarr"), mode="r")["t2m"]
+    assert (made[...] == array).all() and tuple(made.chunks) == (4, 5, 6) and tuple(made.shards) == (12, 15, 18)
+    ls.stores.move(tmp_path / "b.zarr/t2m", tmp_path / "c.npy", lossy=True)
+    assert (np.load(tmp_path / "c.npy") == array).all()
+
+
+def test_axes_and_names_of_dimensions(tmp_path):
+    array = maps()
+    make_zarr(tmp_path / "a.zarr", array)
+    ls.stores.move(tmp_path / "a.zarr/t2m", tmp_path / "b.zarr/t2m", axes=(2, 0, 1), chunks=(17, 3, 3))
+    assert (zarr.open_group(str(tmp_path / "b.zarr"), mode="r")["t2m"][...] == array.transpose(2, 0, 1)).all()
+
+
+def test_netcdf_is_what_xarray_reads(tmp_path):
+    xarray = pytest.importorskip("xarray")
+    pytest.importorskip("netCDF4")
+    data = xarray.Dataset(
+        {"t2m": (("time", "lat", "lon"), maps(), {"units": "K"}), "mean": (("lat",), np.arange(30.0))},
+        {"time": np.arange(24), "lat": np.linspace(-90, 90, 30), "lon": np.arange(17.0)},
+        {"title": "a model"},
+    )
+    data.to_netcdf(tmp_path / "model.nc", encoding={"t2m": {"zlib": True, "chunksizes": (1, 30, 17)}})
+    made = run(tmp_path / "model.nc", tmp_path / "out.nc", "--chunks", "time=24,lat=5", "--json")
+    assert made.returncode == 0, made.stderr
+    with xarray.open_dataset(tmp_path / "out.nc") as out:
+        xarray.testing.assert_identical(out.load(), data)
+    with h5py.File(tmp_path / "out.nc") as file:
+        assert file["t2m"].chunks == (24, 5, 17)
+    made = run(tmp_path / "model.nc", tmp_path / "out.zarr", "--chunks", "time=24,lat=5", "--zarr-format", "2")
+    assert made.returncode == 0, made.stderr
+    with xarray.open_zarr(tmp_path / "out.zarr") as out:
+        xarray.testing.assert_equal(out.load(), data)
+        assert out["t2m"].attrs["units"] == "K" and out.attrs["title"] == "a model"
+
+
+def test_a_dry_run_writes_nothing_and_says_what_the_run_does(tmp_path):
+    make_zarr(tmp_path / "a.zarr", maps(), chunks=(5, 7, 17))
+    words = (tmp_path / "a.zarr/t2m", tmp_path / "b.zarr/t2m", "--chunks", "24x6x17", "--codec", "none", "--json")
+    planned = run(*words, "--dry-run")
+    assert planned.returncode == 0, planned.stderr
+    assert sorted(os.listdir(tmp_path)) == ["a.zarr"]
+    done = run(*words)
+    assert done.returncode == 0, done.stderr
+    told, predicted = json.loads(done.stdout), json.loads(planned.stdout)["predicted"]
+    for what in ("read", "written", "spilled"):
+        assert abs(told[f"bytes_{what}"] - predicted[f"bytes_{what}"]) <= 0.03 * predicted[f"bytes_{what}"]
+    plain = run(*words[:-1], "--dry-run", "--force")
+    assert "would move" in plain.stdout and "of the least there is" in plain.stdout
+
+
+@pytest.mark.parametrize(
+    ("destination", "options", "error", "words"),
+    [
+        ("b.zarr/t2m", {"chunks": "0x1x1"}, ArgumentError, "at least 1"),
+        ("b.zarr/t2m", {"chunks": "4x4"}, ArgumentError, "2 dimensions"),
+        ("b.zarr/t2m", {"chunks": "4xfour"}, ArgumentError, "four"),
+        ("b.zarr/t2m", {"codecs": ["lzma-turbo:9"]}, ArgumentError, "lzma-turbo"),
+        ("b.zarr/t2m", {"max_mem": "1KiB"}, MemoryLimitError, "at least"),
+        ("b.zarr/t2m", {"zarr_format": 4}, ArgumentError, "2 or 3"),
+        ("b.zarr/t2m", {"axes": (0, 0, 1)}, ArgumentError, "permutation"),
+        ("b.safetensors", {"codecs": ["zstd:3"]}, ArgumentError, "zstd:3"),
+        ("b", {}, ArgumentError, "--to"),
+        ("nowhere/b.zarr", {}, StoreError, "does not exist"),
+        ("a.zarr", {}, StoreError, "source itself"),
+        ("a.zarr/inside.zarr", {"chunks": "4x4x4"}, StoreError, "inside the source|exists"),
+        ("there.zarr", {"chunks": "4x4x4"}, StoreError, "exists"),
+    ],
+)
+def test_mistakes_leave_nothing_behind(tmp_path, destination, options, error, words):
+    make_zarr(tmp_path / "a.zarr", maps())
+    make_zarr(tmp_path / "there.zarr", maps())
+    before = sorted(os.listdir(tmp_path))
+    source = tmp_path / ("a.zarr" if destination.startswith("a.zarr") else "a.zarr/t2m")
+    with pytest.raises(error, match=words):
+        ls.stores.move(source, tmp_path / destination, **options)
+    assert sorted(os.listdir(tmp_path)) == before
+
+
+def test_what_a_format_cannot_hold_is_named(tmp_path):
+    make_zarr(tmp_path / "a.zarr", maps())
+    with pytest.raises(StoreError, match="attribute.*units|units.*--lossy"):
+        ls.stores.move(tmp_path / "a.zarr/t2m", tmp_path / "b.npy")
+    told = ls.stores.move(tmp_path / "a.zarr/t2m", tmp_path / "b.npy", lossy=True)
+    assert told.lost and (np.load(tmp_path / "b.npy") == maps()).all()
+
+
+def test_force_replaces_a_store_and_nothing_else(tmp_path):
+    make_zarr(tmp_path / "a.zarr", maps())
+    make_zarr(tmp_path / "b.zarr", maps("f8"), name="old")
+    ls.stores.move(tmp_path / "a.zarr", tmp_path / "b.zarr", force=True)
+    assert list(zarr.open_group(str(tmp_path / "b.zarr"), mode="r")) == ["t2m"]
+    (tmp_path / "b.zarr/notes.txt").write_text("mine")
+    with pytest.raises(StoreError, match=r"notes\.txt"):
+        ls.stores.move(tmp_path / "a.zarr", tmp_path / "b.zarr", force=True)
+    assert (tmp_path / "b.zarr/notes.txt").read_text() == "mine"
+
+
+def chunk_files(folder):
+    return sorted(
+        os.path.join(where, name)
+        for where, _, names in os.walk(folder)
+        for name in names
+        if not name.startswith(".z") and name != "zarr.json"
+    )
+
+
+def test_flipped_bits_are_found(tmp_path):
+    options = {"compressors": [{"name": "zstd", "configuration": {"level": 1, "checksum": True}}]}
+    if int(zarr.__version__.split(".")[0]) < 3:
+        pytest.skip("zarr 2 has no checksums of this kind")
+    make_zarr(tmp_path / "a.zarr", maps(), **options)
+    files = chunk_files(tmp_path / "a.zarr/t2m")
+    random = np.random.default_rng(3)
+    for n in range(20):
+        path = files[random.integers(len(files))]
+        whole = bytearray(open(path, "rb").read())
+        bit = int(random.integers(8 * len(whole)))
+        whole[bit // 8] ^= 1 << bit % 8
+        kept = open(path, "rb").read()
+        open(path, "wb").write(whole)
+        with pytest.raises((StoreError, VerificationError), match=r"chunk"):
+            ls.stores.move(tmp_path / "a.zarr/t2m", tmp_path / f"b{n}.npy", lossy=True)
+        assert not os.path.exists(tmp_path / f"b{n}.npy")
+        open(path, "wb").write(kept)
+
+
+def test_truncated_chunks_are_found(tmp_path):
+    make_zarr(tmp_path / "a.zarr", maps())
+    path = chunk_files(tmp_path / "a.zarr/t2m")[5]
+    os.truncate(path, os.path.getsize(path) // 2)
+    with pytest.raises(StoreError, match="chunk"):
+        ls.stores.move(tmp_path / "a.zarr/t2m", tmp_path / "b.zarr/t2m", chunks="24x8x8")
+    assert sorted(os.listdir(tmp_path)) == ["a.zarr"]
+
+
+def kill_some(words, destination, kills, random):
+    """Runs a move, killed after a while, again and again with --resume; returns the report of the one that ended and
+    how many chunks were found there by those that went on."""
+    begun = time.monotonic()
+    assert run(*words, destination, "--json", "--codec", "none").returncode == 0
+    usual = time.monotonic() - begun
+    import shutil
+
+    shutil.rmtree(destination)
+    for _ in range(kills):
+        process = subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "longshore.cli",
+                "move",
+                *map(str, words),
+                str(destination),
+                "--resume",
+                "--codec",
+                "none",
+            ],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        time.sleep(usual * random.uniform(0.3, 1.0))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        if destination.exists():
+            break
+    if destination.exists():
+        return None
+    done = run(*words, destination, "--resume", "--json", "--codec", "none")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_a_killed_run_is_gone_on_with(tmp_path):
+    array = np.random.default_rng(2).integers(0, 1 << 30, (512, 256, 64), dtype=np.int32)
+    make_zarr(tmp_path / "a.zarr", array, chunks=(8, 64, 64))
+    random = np.random.default_rng(5)
+    destination = tmp_path / "b.zarr"
+    for _ in range(4):
+        told = kill_some(
+            (tmp_path / "a.zarr", "--chunks", "16x32x64", "--max-mem", "64MiB", "--threads", 1), destination, 3, random
+        )
+        made = zarr.open_group(str(destination), mode="r")["t2m"]
+        assert (made[...] == array).all()
+        if told is not None and told["resumed_chunks"]:
+            assert told["chunks"] + told["resumed_chunks"] == 32 * 8
+            break
+        import shutil
+
+        shutil.rmtree(destination)
+    else:
+        pytest.fail("no run that was killed had finished any chunk")
+    assert sorted(os.listdir(tmp_path)) == ["a.zarr", "b.zarr"]
+
+
+def test_a_killed_run_leaves_nothing_that_the_next_one_keeps(tmp_path):
+    make_zarr(tmp_path / "a.zarr", maps())
+    hidden = tmp_path / ".b.zarr.longshore-partial-0123456789abcdef"
+    hidden.mkdir()
+    (hidden / "zarr.json").write_text("{}")
+    (tmp_path / (hidden.name + ".journal")).write_text("{}")
+    told = ls.stores.move(tmp_path / "a.zarr", tmp_path / "b.zarr")
+    assert told.removed_partials == [hidden.name]
+    assert sorted(os.listdir(tmp_path)) == ["a.zarr", "b.zarr"]
+
+
+def test_a_journal_of_another_job_is_refused(tmp_path):
+    make_zarr(tmp_path / "a.zarr", maps())
+    hidden = tmp_path / ".b.zarr.longshore-partial-0123456789abcdef"
+    hidden.mkdir()
+    head = {"longshore": "journal", "version": 1, "job": "another", "start": ""}
+    (tmp_path / (hidden.name + ".journal")).write_text(json.dumps(head) + "\n")
+    with pytest.raises(StoreError, match="belongs to another move"):
+        ls.stores.move(tmp_path / "a.zarr", tmp_path / "b.zarr", resume=True)
+    assert hidden.exists()
+
+
+def test_a_source_that_changes_meanwhile_is_noticed(tmp_path, monkeypatch):
+    from longshore.stores import moving_chunks
+
+    make_zarr(tmp_path / "a.zarr", maps())
+    carried = moving_chunks._Job._copy_others
+
+    def change(self, writer):
+        (tmp_path / "a.zarr/t2m/zarr.json").touch() if (tmp_path / "a.zarr/t2m/zarr.json").exists() else (
+            tmp_path / "a.zarr/t2m/.zarray"
+        ).touch()
+        carried(self, writer)
+
+    monkeypatch.setattr(moving_chunks._Job, "_copy_others", change)
+    with pytest.raises(StoreError, match="changed while it was read"):
+        ls.stores.move(tmp_path / "a.zarr/t2m", tmp_path / "b.zarr/t2m", chunks="24x8x8")
+    assert sorted(os.listdir(tmp_path)) == ["a.zarr"]
+
+
+def test_empty_arrays_and_single_elements(tmp_path):
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["scalar"] = 3.5
+        file.create_dataset("none", (0, 4), "f4", chunks=(1, 4), maxshape=(None, 4))
+        file["one"] = np.arange(1)
+    ls.stores.move(tmp_path / "a.h5", tmp_path / "b.zarr", verify=True)
+    made = zarr.open_group(str(tmp_path / "b.zarr"), mode="r")
+    assert made["scalar"][()] == 3.5 and made["none"].shape == (0, 4) and made["one"][...].tolist() == [0]
+    ls.stores.move(tmp_path / "b.zarr", tmp_path / "c.h5", lossy=True)
+    with h5py.File(tmp_path / "c.h5") as file:
+        assert file["scalar"][()] == 3.5 and file["none"].shape == (0, 4) and file["one"][...].tolist() == [0]
