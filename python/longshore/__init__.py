@@ -72,6 +72,7 @@ from .errors import (
 
 if TYPE_CHECKING:
     from . import stores
+    from .stores import move, open
 
 __all__ = [
     "AddressRelation",
@@ -133,7 +134,9 @@ __all__ = [
     "gather",
     "get_request",
     "model",
+    "move",
     "mpi_family",
+    "open",
     "plan",
     "put_message",
     "rank_modules",
@@ -155,10 +158,12 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """`stores` and `tune` are imported when they are first used: with what they need they take long."""
-    if name in ("stores", "tune"):
-        import importlib
+    import importlib
 
+    if name in ("stores", "tune"):
         return importlib.import_module(f"longshore.{name}")
+    if name in ("move", "open"):
+        return getattr(importlib.import_module("longshore.stores"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

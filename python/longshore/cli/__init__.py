@@ -51,12 +51,13 @@ def command(debug: bool) -> None:
 def _commands() -> None:
     from .bench import bench
     from .explain import explain
+    from .info import info
     from .model import model
     from .move import move
     from .profile import calibrate, profile
     from .ranks import ranks
 
-    for subcommand in (explain, move, calibrate, profile, ranks, model, bench):
+    for subcommand in (explain, move, info, calibrate, profile, ranks, model, bench):
         subcommand.epilog = subcommand.epilog or _EPILOG
         command.add_command(subcommand)
 

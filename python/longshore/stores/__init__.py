@@ -1,10 +1,23 @@
-"""Stores: arrays on disk, as one `.npy` file or as a folder of one `.npy` a rank with a `layout.json`, and moves
-between them that stay within a memory ceiling and publish atomically. And XArrays, saved to files and loaded from
-them."""
+"""Stores: arrays on disk, in `.npy` files, folders of one `.npy` a rank with a `layout.json`, Zarr, HDF5, NetCDF-4 and
+safetensors, and moves between them that stay within a memory ceiling and publish atomically. And XArrays, saved to
+files and loaded from them."""
 
 from ..errors import VerificationError
 from .blocks import FileMover, bind, load, save
+from .move_report import StoreMoveReport
 from .moving import MoveReport, move
+from .opened import open
 from .store import open_store
 
-__all__ = ["FileMover", "MoveReport", "VerificationError", "bind", "load", "move", "open_store", "save"]
+__all__ = [
+    "FileMover",
+    "MoveReport",
+    "StoreMoveReport",
+    "VerificationError",
+    "bind",
+    "load",
+    "move",
+    "open",
+    "open_store",
+    "save",
+]
