@@ -215,6 +215,33 @@ def test_force_replaces_a_store_and_nothing_else(tmp_path):
     assert (tmp_path / "b.zarr/notes.txt").read_text() == "mine"
 
 
+@pytest.mark.parametrize("consolidated", [False, True])
+def test_an_array_comes_into_a_store_that_is_there(tmp_path, consolidated):
+    make_zarr(tmp_path / "a.zarr", maps())
+    make_zarr(tmp_path / "b.zarr", maps("f8"), name="old")
+    if consolidated:
+        zarr.consolidate_metadata(str(tmp_path / "b.zarr"))
+    ls.stores.move(tmp_path / "a.zarr/t2m", tmp_path / "b.zarr/t2m", chunks="24x8x8")
+    made = zarr.open_group(str(tmp_path / "b.zarr"), mode="r")
+    assert sorted(made) == ["old", "t2m"] and (made["t2m"][...] == maps()).all()
+    assert (made["old"][...] == maps("f8")).all()
+    with pytest.raises(StoreError, match="exists already"):
+        ls.stores.move(tmp_path / "a.zarr/t2m", tmp_path / "b.zarr/t2m")
+    ls.stores.move(tmp_path / "a.zarr/t2m", tmp_path / "b.zarr/t2m", chunks="1x1x17", force=True)
+    made = zarr.open_group(str(tmp_path / "b.zarr"), mode="r")
+    assert made["t2m"].chunks == (1, 1, 17) and (made["old"][...] == maps("f8")).all()
+
+
+def test_what_else_a_file_holds_is_never_lost(tmp_path):
+    make_hdf5(tmp_path / "run.h5", maps())
+    make_zarr(tmp_path / "a.zarr", maps())
+    for force in (False, True):
+        with pytest.raises(StoreError, match="what else it holds would be lost"):
+            ls.stores.move(tmp_path / "a.zarr/t2m", f"{tmp_path}/run.h5::/fields/v", force=force)
+    with h5py.File(tmp_path / "run.h5") as file:
+        assert (file["fields/u"][...] == maps()).all()
+
+
 def chunk_files(folder):
     return sorted(
         os.path.join(where, name)

@@ -82,11 +82,12 @@ class ChunkTable:
     def __init__(self, dataset: Any, grid: Grid, file: OpenFile, pipeline: Pipeline, where: str) -> None:
         self._grid, self._file, self._where = grid, file, where
         self._strides = [math.prod(grid.counts[d + 1 :]) for d in range(len(grid.counts))]
-        batches: list[tuple[np.ndarray, ...]] = []
+        batches: tuple[list[np.ndarray], ...] = ([], [], [], [])
         corners, offsets, sizes, masks = array("Q"), array("Q"), array("Q"), array("L")
 
         def flush() -> None:
-            batches.append(self._batch(corners, offsets, sizes, masks))
+            for whole, part in zip(batches, self._batch(corners, offsets, sizes, masks)):
+                whole.append(part)
             for column in (corners, offsets, sizes, masks):
                 del column[:]
 
@@ -107,16 +108,18 @@ class ChunkTable:
                 for number in range(dataset.get_num_chunks()):
                     add(dataset.get_chunk_info(number))
         flush()
-        place, self.offset, self.size, mask = (np.concatenate(column) for column in zip(*batches))
-        del batches
-        order = np.argsort(place, kind="stable")
-        place, self.offset, self.size, mask = place[order], self.offset[order], self.size[order], mask[order]
+        place, self.offset, self.size, mask = (_joined(column) for column in batches)
+        if (place[1:] < place[:-1]).any():
+            order = np.argsort(place, kind="stable")
+            place, self.offset, self.size, mask = place[order], self.offset[order], self.size[order], mask[order]
         self.mask = mask if mask.any() else None
         if (place[1:] == place[:-1]).any():
             raise StoreError(f"{where} has a chunk twice; its file is damaged")
         dense = place.size == math.prod(grid.counts) and bool((place == np.arange(place.size)).all())
         self.place = None if dense else place
         self._check(place, pipeline)
+        if not (self.size >> 32).any():
+            self.size = self.size.astype(np.uint32)
 
     def _batch(self, corners: array, offsets: array, sizes: array, masks: array) -> tuple[np.ndarray, ...]:
         """Chunks as arrays. Those outside the dataset's extents, which an array that shrank leaves behind, drop out."""
@@ -166,9 +169,16 @@ class ChunkTable:
         return self.size[edge]
 
 
+def _joined(parts: list[np.ndarray]) -> np.ndarray:
+    """Arrays as one, the parts let go of."""
+    whole = np.concatenate(parts)
+    parts.clear()
+    return whole
+
+
 class ChunkedReader(ArrayReader):
-    """A chunked dataset. `shape` may be larger than the dataset, as NetCDF has arrays that did not grow with an unlimited
-    dimension; what is not there has the fill value."""
+    """A chunked dataset. The facts' shape may be larger than the dataset, as NetCDF has arrays that did not grow with
+    an unlimited dimension; what is not there has the fill value."""
 
     sparse = True
     _library = threading.Lock()
@@ -319,10 +329,10 @@ def as_bytes(elements: np.ndarray) -> np.ndarray:
     return elements.view(f"V{elements.itemsize}")
 
 
-def rows_of(shape: Sequence[int], itemsize: int) -> Grid:
-    """A grid for an array that lies one element after the other: whole trailing dimensions, some megabytes."""
+def rows_of(shape: Sequence[int], itemsize: int, most: int = PIECE_BYTES) -> Grid:
+    """A grid for an array that lies one element after the other: whole trailing dimensions, so many bytes at most."""
     chunks = [1] * len(shape)
-    room = max(1, PIECE_BYTES // itemsize)
+    room = max(1, most // itemsize)
     for d in reversed(range(len(shape))):
         chunks[d] = max(1, min(shape[d], room))
         room //= chunks[d]

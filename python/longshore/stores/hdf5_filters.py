@@ -7,6 +7,7 @@ LZ4, Blosc, bzip2) is done here, so that every thread has a chunk of its own. Al
 from __future__ import annotations
 
 import bz2
+import contextlib
 import importlib
 import itertools
 import struct
@@ -160,17 +161,15 @@ def need_plugin(code: int) -> None:
 
     if h5z.filter_avail(code):
         return
-    try:
+    with contextlib.suppress(ImportError):
         importlib.import_module("hdf5plugin")
-    except ImportError:
-        pass
     if not h5z.filter_avail(code):
         raise NotInstalledError(
             f"the filter {_word(code, ())} (number {code}) is not installed; pip install hdf5plugin has the usual ones"
         )
 
 
-# -- the filters, undone and applied ------------------------------------------------------------------------------------
+# -- the filters, undone and applied --------------------------------------------------------------------------------
 
 
 def fletcher32(data: Bytes) -> int:
@@ -326,7 +325,7 @@ def _unlz4(data: Bytes, size: int, values: tuple[int, ...]) -> Bytes:
             part[...] = np.frombuffer(packed, np.uint8)
         else:
             framed = struct.pack("<I", part.size) + packed  # as numcodecs has it
-            _checked(lambda: _codec("lz4").decompress(framed, part), "LZ4")  # noqa: B023, called at once
+            _checked(lambda: _codec("lz4").decompress(framed, part), "LZ4")
         place += 4 + length
     return plain
 

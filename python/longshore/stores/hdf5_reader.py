@@ -20,7 +20,7 @@ from .array import ArrayFacts, ArrayReader, GroupFacts, LinkFacts, StoreReader, 
 from .boxes import open_plain
 from .hdf5_chunks import ChunkedReader, CompactReader, ContiguousReader, OpenFile, address_shift
 from .hdf5_filters import filters_of, words_of
-from .hdf5_values import OddError, h5py_module, labelled, read_attribute, told, type_of
+from .hdf5_values import OddError, bound_metadata, h5py_module, labelled, read_attribute, told, type_of
 from .npy import check_shape
 
 _MAX_DEPTH = 64
@@ -66,6 +66,7 @@ class Hdf5Reader(StoreReader):
         h5py = h5py_module()
         with told(f"cannot open {self.path}"):
             self._file = h5py.File(self.path, "r", locking="best-effort", rdcc_nbytes=0)
+            bound_metadata(self._file.id)
         self._fd = -1
         try:
             if self._file.mode != "r":  # HDF5 opens a file once, for all who use it in a process
@@ -333,7 +334,8 @@ def _refuse_netcdf3(path: str) -> None:
         os.close(fd)
     if start[:3] == b"CDF" and start[3:] in (b"\x01", b"\x02", b"\x05"):
         raise StoreError(
-            f"{path} is a NetCDF-3 file, which is no HDF5; convert it first: nccopy -k nc4 {os.path.basename(path)} new.nc"
+            f"{path} is a NetCDF-3 file, which is no HDF5; convert it first: "
+            f"nccopy -k nc4 {os.path.basename(path)} new.nc"
         )
 
 

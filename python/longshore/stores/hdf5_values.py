@@ -18,6 +18,7 @@ from .array import ArrayFacts
 
 _MAX_ATTRIBUTE_BYTES = 64 << 20
 _MAX_TEXTS = 1 << 16
+_METADATA_BYTES = 4 << 20
 _BFLOAT16 = ((15, 7, 8, 0, 7), 127)
 """Its places of sign, exponent and mantissa, and the bias of its exponent, as HDF5 has them."""
 
@@ -42,6 +43,16 @@ def told(what: str) -> Iterator[None]:
         said = f"{what}: {(str(error).splitlines() or [type(error).__name__])[0][:200]}"
         number = error.errno if isinstance(error, OSError) else None
         raise (StoreError(number, said) if number else StoreError(said)) from None
+
+
+def bound_metadata(file_id: Any) -> None:
+    """Gives the library a fixed cache for metadata, which for indices of chunks takes some seven times the memory that
+    it is said to have. A file that is written changes on the disk when it is flushed and hardly otherwise as long as
+    this has room for what has changed, so that after a kill it is as it was at the last flush."""
+    config = file_id.get_mdc_config()
+    config.set_initial_size = True
+    config.initial_size = config.min_size = config.max_size = _METADATA_BYTES
+    file_id.set_mdc_config(config)
 
 
 # -- element types --------------------------------------------------------------------------------------------------

@@ -18,41 +18,56 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, NotInstalledError, StoreError
-from .array import ArrayFacts, ArrayReader, ArrayWriter, Grid, GroupFacts, Index, LinkFacts, StoreWriter, Tree
+from .array import ArrayFacts, ArrayWriter, Grid, GroupFacts, Index, LinkFacts, StoreWriter, Tree
 from .boxes import sync_file
 from .hdf5_chunks import OpenFile, as_bytes, rows_of
 from .hdf5_copies import Names, copy_elements, copy_object, copy_odd_attributes, copy_references
 from .hdf5_filters import DamagedError, Library, Pipeline, filters_from, filters_of, need_plugin, set_filters
 from .hdf5_reader import NAMED_TYPE, NO_ELEMENTS, Hdf5Reader
-from .hdf5_values import attribute_form, h5py_module, labelled, told, type_for, type_of, unheld, write_attribute
+from .hdf5_values import (
+    attribute_form,
+    bound_metadata,
+    h5py_module,
+    labelled,
+    told,
+    type_for,
+    type_of,
+    unheld,
+    write_attribute,
+)
 
 _MOST_CHUNK_BYTES = (1 << 32) - 1
-_METADATA_CACHE = 32 << 20
+_CHUNK_BYTES = 1 << 20  # where nobody has said how large: what the library's cache has room for
 _MODES = ("w", "r+")
 
 
 def grid_of(facts: ArrayFacts, where: str = "the array") -> Grid:
     """The chunks that HDF5 will store an array in, cut to its extents; of a contiguous one, what is written at once.
     Raises ArgumentError where there can be none such."""
-    shape, chunks = facts.shape, facts.chunks
     itemsize = facts.dtype.itemsize if facts.dtype is not None else 1
+    shape = facts.shape
     if not is_chunked(facts):
-        if shape and (facts.codecs or facts.unlimited) and math.prod(shape):
-            raise ArgumentError(
-                f"{where} is to have {'codecs' if facts.codecs else 'dimensions that may grow'}, for which HDF5 needs "
-                "chunks; say which with --chunks (in Python chunks=)"
-            )
         return rows_of(shape, itemsize)
-    assert chunks is not None
+    chunks = facts.chunks
+    if chunks is None:
+        chunks = rows_of(shape, itemsize, _CHUNK_BYTES).chunks
     if len(chunks) != len(shape) or min(chunks) < 1:
         raise ArgumentError(f"chunks {'x'.join(map(str, chunks))} do not fit {where}, whose shape is {shape}")
-    cut = tuple(c if d in facts.unlimited else min(c, n) for d, (c, n) in enumerate(zip(chunks, shape)))
-    if math.prod(cut) * itemsize > _MOST_CHUNK_BYTES:
+    cut = tuple([c if d in facts.unlimited else min(c, n) for d, (c, n) in enumerate(zip(chunks, shape))])
+    nbytes = math.prod(cut) * itemsize
+    if nbytes > _MOST_CHUNK_BYTES:
         raise ArgumentError(
-            f"chunks {'x'.join(map(str, cut))} of {where} have {math.prod(cut) * itemsize} bytes; HDF5 has "
-            "chunks of less than 4 GiB"
+            f"chunks {'x'.join(map(str, cut))} of {where} have {nbytes} bytes; HDF5 has chunks of less than 4 GiB"
         )
     return Grid(shape, cut)
+
+
+def is_chunked(facts: ArrayFacts) -> bool:
+    """Whether an array is stored in chunks, which HDF5 needs for codecs and for dimensions that may grow. What has no
+    elements and cannot grow has none."""
+    can_grow = all(n or d in facts.unlimited for d, n in enumerate(facts.shape))
+    wanted = facts.chunks is not None or facts.codecs or facts.unlimited
+    return bool(wanted and facts.shape and can_grow)
 
 
 def group_of(path: str) -> str:
@@ -63,12 +78,6 @@ def group_of(path: str) -> str:
 def resolved(group: str, path: str) -> str:
     """A path that is said from a group, as said from the root."""
     return posixpath.normpath(f"/{group}/{path}").strip("/")
-
-
-def is_chunked(facts: ArrayFacts) -> bool:
-    """Whether an array is stored in chunks. What has no elements and cannot grow has none."""
-    can_grow = all(n or d in facts.unlimited for d, n in enumerate(facts.shape))
-    return facts.chunks is not None and bool(facts.shape) and can_grow
 
 
 class Hdf5Writer(StoreWriter):
@@ -88,7 +97,7 @@ class Hdf5Writer(StoreWriter):
             self._file = h5py.File(
                 self.path, _MODES[resume], locking=False, libver=("v108", "latest"), rdcc_nbytes=0, track_order=True
             )
-            _keep_metadata(self._file.id)
+            bound_metadata(self._file.id)
             self._fd = os.dup(self._file.id.get_vfd_handle())
         self._tree: GroupFacts = GroupFacts()
         self._arrays: dict[str, ArrayFacts] = {}
@@ -486,15 +495,6 @@ class ContiguousWriter(ArrayWriter):
         place, count = self._place(index)
         data = self._file.read(count, place, f"{self.where}: chunk {index}")
         return np.frombuffer(data, self.facts.dtype).reshape(self.grid.extents(index))
-
-
-def _keep_metadata(file_id: Any) -> None:
-    """Has the library write metadata when it is told to and hardly otherwise, so that a file whose writer was killed is
-    as it was at the last `sync`."""
-    config = file_id.get_mdc_config()
-    config.set_initial_size = True
-    config.initial_size = config.min_size = config.max_size = _METADATA_CACHE
-    file_id.set_mdc_config(config)
 
 
 def _most(facts: ArrayFacts) -> tuple[int, ...]:

@@ -4,7 +4,9 @@ the writer of a hidden output."""
 from __future__ import annotations
 
 import importlib
+import json
 import math
+import os
 from dataclasses import replace
 from typing import Any
 
@@ -62,6 +64,9 @@ class Maker:
         """The writer of a hidden output."""
         return self._writer()(place, resume=resume)
 
+    def published(self) -> None:
+        """Called when the output has appeared."""
+
     def _writer(self) -> Any:
         return getattr(importlib.import_module(f".{self.module}", __package__), self.writer)
 
@@ -77,6 +82,15 @@ class ZarrMaker(Maker):
 
     def open(self, place: str, resume: bool) -> StoreWriter:
         return self._writer()(place, zarr_format=self.zarr_format)  # which goes on with what is there
+
+    def published(self) -> None:
+        """Has the store that the output now lies in tell of it, where that keeps its metadata in one place."""
+        root = self.place.path
+        if self.place.publish_path == root or not _consolidated(root):
+            return
+        import zarr
+
+        zarr.consolidate_metadata(root)
 
 
 class Hdf5Maker(Maker):
@@ -203,3 +217,14 @@ def default_chunks(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
         chunks[d] = -(-max(1, shape[d]) // pieces)
         room = max(1, room // chunks[d])
     return tuple(chunks) if math.prod(shape) else tuple(max(1, min(n, 1024)) for n in shape)
+
+
+def _consolidated(root: str) -> bool:
+    """Whether a Zarr store has the metadata of all that it holds in one place."""
+    if os.path.lexists(os.path.join(root, ".zmetadata")):
+        return True
+    try:
+        with open(os.path.join(root, "zarr.json"), "rb") as file:
+            return bool(json.load(file).get("consolidated_metadata"))
+    except (OSError, ValueError, AttributeError):
+        return False

@@ -198,6 +198,10 @@ class _Job:
             self.maker: Maker = maker_of(self.destination, wanted.to, wanted.zarr_format)
             if not self.source.is_url and not self.destination.is_url:
                 refuse_overlap(self.source.path, self.destination.publish_path)
+            if not self.maker.folder and self.destination.created and os.path.lexists(self.destination.path):
+                raise StoreError(
+                    f"{self.destination.path} exists already, and what else it holds would be lost; name another file"
+                )
             self.publication = Publication(self.destination.publish_path, folder=self.maker.folder, force=force)
             self.publication.check()
             self.arrays: list[_Array] = []
@@ -378,6 +382,7 @@ class _Job:
                 raise
             publication.publish()
             journal.remove()
+            self.maker.published()
         self._sum_up()
 
     def _begin(self, held: contextlib.ExitStack) -> StoreWriter:

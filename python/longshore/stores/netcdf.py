@@ -219,7 +219,7 @@ class _Dimensions:
     def _assign(self, tree: GroupFacts, prefix: str, arrays: Mapping[str, ArrayFacts]) -> None:
         fixed = set(self.all)
         for path, facts in arrays.items():
-            found = []
+            found: list[str] = []
             for d in range(len(facts.shape)):
                 dimension = self._of(path, facts, d, found)
                 if d not in facts.unlimited and dimension.path not in fixed:
@@ -227,9 +227,9 @@ class _Dimensions:
                 found.append(dimension.path)
             self.of_array[path] = tuple(found)
         for path, facts in arrays.items():
-            dimension = self.all.get(path)
-            if dimension is not None and facts.shape and self.of_array[path][0] == path:
-                dimension.variable = True
+            coordinate = self.all.get(path)
+            if coordinate is not None and facts.shape and self.of_array[path][0] == path:
+                coordinate.variable = True
 
     def _of(self, path: str, facts: ArrayFacts, d: int, before: list[str]) -> _Dimension:
         """The dimension that an array has there: the source's own, or the nearest of its name and length, or a new
@@ -389,7 +389,7 @@ def _has_type(facts: ArrayFacts) -> bool:
         return False
     if "hdf5.committed" in facts.own:
         return True
-    plain = not facts.type_name and not (dtype.metadata or {}).get("enum")
+    plain = not facts.type_name and "enum" not in (dtype.metadata or {})
     return plain and (dtype.kind == "b" or dtype.itemsize in _KINDS.get(dtype.kind, ()))
 
 

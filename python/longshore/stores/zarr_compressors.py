@@ -29,6 +29,8 @@ def numcodecs(name: str, **options: Any) -> Any:
         from numcodecs import registry
     except ImportError:
         raise NotInstalledError(f"the codec {name} needs numcodecs: {INSTALL}") from None
+    except Exception as error:  # it looks at the versions of what it uses, which may be none that it can read
+        raise StoreError(f"the codec {name} needs numcodecs, which cannot be imported: {error}") from None
     try:
         return registry.get_codec({"id": name, **options})
     except (ValueError, TypeError) as error:

@@ -15,6 +15,8 @@ from .zarr_pipeline import Options, Stage, Step
 _NUMBER = re.compile(r"[<>|=]?[biufc]\d{1,2}|\|?\?|bool|u?int(8|16|32|64)|float(16|32|64)|complex(64|128)")
 _TEXT = re.compile(r"[<>]U\d{1,9}")
 _MAX_LABELS = 65535
+_ZFP_MOST = 3  # a block of zfp takes less than so many times its elements' bytes
+_ZFP_HEADER = 1024
 _OBJECTS = ("json", "json2", "msgpack", "msgpack2", "pickle", "vlen-utf8", "vlen-bytes", "vlen-array")
 
 
@@ -118,7 +120,13 @@ class _Zfp(Step):
         if before.dtype.str[1:] not in ("i4", "i8", "f4", "f8"):
             raise StoreError(f"the codec {name} does not take elements of {before.dtype}")
         _check_whole(name, before, before.dtype)
-        super().__init__(name, before, before.compressed())
+        extents = before.shape or (before.most // before.dtype.itemsize,)
+        if len(extents) > 4:
+            raise StoreError(f"the codec {name} takes at most 4 dimensions, the array has {len(extents)}")
+        most = before.dtype.itemsize * _ZFP_MOST
+        for extent in extents:
+            most *= -(-extent // 4) * 4
+        super().__init__(name, before, before.bytes_of(most + _ZFP_HEADER, False))
         self._options: dict[str, Any] = {}
         for key in ("mode", "tolerance", "rate", "precision"):
             value = options.take(key)
@@ -154,10 +162,10 @@ class _Zfp(Step):
             blocks *= -(-extent // 4)
         if size != self.before.most or item.str[1:] != self.before.dtype.str[1:]:
             raise StoreError(f"its header promises {size} bytes of {item}, {self.before.most} belong")
-        most_bits = 16 + 2 * 8 * item.itemsize * 4 ** len(extents)  # what the longest block of this kind takes
+        most_bits = 16 + _ZFP_MOST * 8 * item.itemsize * 4 ** len(extents)
         if header["config"]["expert"]["minbits"] > most_bits:
             raise StoreError("its header promises longer blocks than there can be")
-        return zfpy.decompress_numpy(raw.ljust(blocks * most_bits // 8 + 1024, b"\0"))
+        return zfpy.decompress_numpy(raw.ljust(blocks * most_bits // 8 + _ZFP_HEADER, b"\0"))
 
 
 class Swap(Step):

@@ -1,9 +1,9 @@
 """Shards that are being written: chunks are appended in whatever order they come, and the index lies in a file beside
 until all are there, so that a shard needs no memory and a killed run is gone on with.
 
-The index of the unfinished shard "c/0/1" is the file "c/0/1.index": two 64-bit numbers for each chunk, offset and length,
-or 2^64 - 1 twice where the chunk has not come yet. It is made before the shard, and a chunk's entry is written after the
-chunk, so that it never tells of what is not there. A shard without such a file is finished.
+The index of the unfinished shard "c/0/1" is the file "c/0/1.index": two 64-bit numbers for each chunk, offset and
+length, or 2^64 - 1 twice where the chunk has not come yet. It is made before the shard, and a chunk's entry is written
+after the chunk, so that it never tells of what is not there. A shard without such a file is finished.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import StoreError
 from .keys import LocalKeys, write_all
 from .zarr_shards import MISSING, ShardIndex, check_entry
 
@@ -75,8 +74,8 @@ class ShardFiles:
             with contextlib.ExitStack() as opened:
                 side = self._open(opened, side_key(shard), make=False)
                 body = self._open(opened, shard, make=False)
-                if body >= 0 and not self._close(side, body):
-                    self._keys.remove(shard)
+                if body >= 0 and os.fstat(side).st_size == self._table_bytes:  # else it was not begun
+                    self._close(side, body)
 
     def forget(self) -> None:
         """Removes the indices beside shards that are closed and on the disk."""
@@ -86,19 +85,15 @@ class ShardFiles:
     def _unfinished(self) -> list[str]:
         return [key.removesuffix(_SIDE) for key, entry in self._keys.files(self._path) if entry.name.endswith(_SIDE)]
 
-    def _close(self, side: int, body: int) -> bool:
-        """Whether the shard has any chunk."""
+    def _close(self, side: int, body: int) -> None:
         table = np.frombuffer(os.pread(side, self._table_bytes, 0), "<u8").reshape(-1, 2)
         there = table[table[:, 0] != MISSING]
-        if not len(there):
-            return False
-        if len(table) != self._index.chunks:
-            raise StoreError(f"an unfinished shard of {self._keys.where(self._path)} has the index of another one")
-        end = int((there[:, 0] + there[:, 1]).max())
+        end = int((there[:, 0] + there[:, 1]).max()) if len(there) else 0
+        if not self._index.at_end:
+            end = max(end, self._index.size)
         index = memoryview(self._index.encode(table)).cast("B")
         write_all(body, index, end if self._index.at_end else 0)
         os.ftruncate(body, end + len(index) if self._index.at_end else end)
-        return True
 
     def _make_side(self, shard: str, side: int) -> None:
         """Makes the index beside a new shard, or beside one that is finished and gets a chunk again."""
