@@ -100,16 +100,28 @@ class BoxDigest {
   std::uint64_t of(const std::byte* data, const std::vector<Index>& start, const std::vector<Index>& extents) {
     const std::size_t n = steps_.size();
     std::uint64_t place = golden, sum = 0;
-    std::size_t inner = n;  // the loop over what lies closest in memory: sums do not depend on it
+    // The loops are over what lies closest in memory: sums do not depend on it.
+    std::size_t inner = n, outer = n;
     for (std::size_t d = 0; d < n; ++d) {
       if (extents[d] == 0) return 0;
       place += std::uint64_t(start[d]) * steps_[d];
-      if (extents[d] > 1 && (inner == n || strides_[d] <= strides_[inner])) inner = d;
+      if (extents[d] == 1) continue;
+      if (inner == n || strides_[d] <= strides_[inner]) {
+        outer = inner;
+        inner = d;
+      } else if (outer == n || strides_[d] <= strides_[outer]) {
+        outer = d;
+      }
     }
     DigestLoop loop;
     loop.n = inner == n ? 1 : extents[inner];
     loop.stride = inner == n ? element_bytes_ : strides_[inner];
     loop.place_step = inner == n ? 0 : steps_[inner];
+    if (outer != n) {
+      loop.rows = extents[outer];
+      loop.row_stride = strides_[outer];
+      loop.row_step = steps_[outer];
+    }
     loop.skips = fill_ != nullptr;
     while (true) {
       for (Index byte = 0; byte < element_bytes_; byte += 8) {
@@ -121,7 +133,7 @@ class BoxDigest {
       }
       std::size_t d = n;
       while (d-- > 0) {
-        if (d == inner) continue;
+        if (d == inner || d == outer) continue;
         data += strides_[d];
         place += steps_[d];
         if (++at_[d] < extents[d]) break;

@@ -177,7 +177,7 @@ TEST(Chunks, digests_of_parts_add_up_and_every_kernel_has_the_same) {
       for (const Index stride : {Index(width), Index(width + 3)})
         for (const Index n : {0, 1, 7, 64, 333})
           for (const bool skips : {false, true}) {
-            const DigestLoop loop{n, stride, width, 12345, 0x9E3779B97F4A7C15, skips, 7};
+            const DigestLoop loop{n, stride, 5, 400, width, 12345, 0x9E3779B97F4A7C15, 0x1234567890ABCDEF, skips, 7};
             EXPECT_EQ(table->digest(array.data(), loop), plain_kernels().digest(array.data(), loop)) << table->name;
           }
 }

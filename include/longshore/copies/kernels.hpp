@@ -49,12 +49,14 @@ struct MarkedPlaces {
   Index element = 0;                    ///< 4 or 8
 };
 
-/// Words of up to 8 bytes, `stride` bytes apart, and what each one's place in the whole counts for in a digest.
+/// Rows of words of up to 8 bytes, and what each one's place in the whole counts for in a digest. Places wrap.
 struct DigestLoop {
-  Index n = 0, stride = 0;
-  int width = 8;                            ///< bytes a word, 1 to 8
-  std::uint64_t place = 0, place_step = 0;  ///< of the first word; from one to the next. They wrap
-  bool skips = false;                       ///< whether words that are `skipped` add nothing
+  Index n = 0, stride = 0;         ///< words of a row, bytes from one to the next
+  Index rows = 1, row_stride = 0;  ///< bytes
+  int width = 8;                   ///< bytes a word, 1 to 8
+  std::uint64_t place = 0;         ///< of the first word
+  std::uint64_t place_step = 0, row_step = 0;
+  bool skips = false;  ///< whether words that are `skipped` add nothing
   std::uint64_t skipped = 0;
 };
 

@@ -15,23 +15,30 @@ inline std::uint64_t word_digest(std::uint64_t word, std::uint64_t place) {
   return low * high;
 }
 
-template <class Word, bool Dense>
+template <class Word, bool Dense, bool Skips>
 std::uint64_t digest_words(const std::byte* data, const DigestLoop& loop) {
-  std::uint64_t sum = 0;
-  const Index stride = Dense ? Index(sizeof(Word)) : loop.stride;
-  for (Index i = 0; i < loop.n; ++i) {
-    Word word;
-    __builtin_memcpy(&word, data + i * stride, sizeof(Word));
-    const std::uint64_t added = word_digest(word, loop.place + std::uint64_t(i) * loop.place_step);
-    sum += loop.skips && word == static_cast<Word>(loop.skipped) ? 0 : added;
-  }
+  const DigestLoop own = loop;  // which nothing in memory can change
+  std::uint64_t sum = 0, place = own.place;
+  const Index stride = Dense ? Index(sizeof(Word)) : own.stride;
+  const auto skipped = static_cast<Word>(own.skipped);
+  for (Index row = 0; row < own.rows; ++row, data += own.row_stride, place += own.row_step)
+    for (Index i = 0; i < own.n; ++i) {
+      Word word;
+      __builtin_memcpy(&word, data + i * stride, sizeof(Word));
+      const std::uint64_t added = word_digest(word, place + std::uint64_t(i) * own.place_step);
+      sum += Skips && word == skipped ? 0 : added;
+    }
   return sum;
+}
+
+template <class Word, bool Dense>
+std::uint64_t digest_any(const std::byte* data, const DigestLoop& loop) {
+  return loop.skips ? digest_words<Word, Dense, true>(data, loop) : digest_words<Word, Dense, false>(data, loop);
 }
 
 template <class Word>
 std::uint64_t digest_some(const std::byte* data, const DigestLoop& loop) {
-  return loop.stride == Index(sizeof(Word)) ? digest_words<Word, true>(data, loop)
-                                            : digest_words<Word, false>(data, loop);
+  return loop.stride == Index(sizeof(Word)) ? digest_any<Word, true>(data, loop) : digest_any<Word, false>(data, loop);
 }
 
 std::uint64_t digest_loop(const std::byte* data, const DigestLoop& loop) {
@@ -42,13 +49,14 @@ std::uint64_t digest_loop(const std::byte* data, const DigestLoop& loop) {
     case 8: return digest_some<std::uint64_t>(data, loop);
     default: break;
   }
-  std::uint64_t sum = 0;
-  for (Index i = 0; i < loop.n; ++i) {
-    std::uint64_t word = 0;
-    __builtin_memcpy(&word, data + i * loop.stride, static_cast<std::size_t>(loop.width));
-    const std::uint64_t added = word_digest(word, loop.place + std::uint64_t(i) * loop.place_step);
-    sum += loop.skips && word == loop.skipped ? 0 : added;
-  }
+  std::uint64_t sum = 0, place = loop.place;
+  for (Index row = 0; row < loop.rows; ++row, data += loop.row_stride, place += loop.row_step)
+    for (Index i = 0; i < loop.n; ++i) {
+      std::uint64_t word = 0;
+      __builtin_memcpy(&word, data + i * loop.stride, static_cast<std::size_t>(loop.width));
+      const std::uint64_t added = word_digest(word, place + std::uint64_t(i) * loop.place_step);
+      sum += loop.skips && word == loop.skipped ? 0 : added;
+    }
   return sum;
 }
 

@@ -61,14 +61,16 @@ void expand(std::byte* destination, const std::byte* source, const MarkedPlaces&
 
 std::uint64_t digest(const std::byte* data, const DigestLoop& loop) {
   std::uint64_t sum = 0;
-  for (Index i = 0; i < loop.n; ++i) {
-    std::uint64_t word = 0;
-    for (int byte = loop.width; byte-- > 0;)
-      word = word << 8 | std::to_integer<std::uint64_t>(data[i * loop.stride + byte]);
-    if (loop.skips && word == loop.skipped) continue;
-    const std::uint64_t place = loop.place + std::uint64_t(i) * loop.place_step, key = place ^ place >> 32;
-    sum += std::uint64_t(std::uint32_t(word + key)) * std::uint32_t((word >> 32) + (key >> 32));
-  }
+  for (Index row = 0; row < loop.rows; ++row)
+    for (Index i = 0; i < loop.n; ++i) {
+      std::uint64_t word = 0;
+      for (int byte = loop.width; byte-- > 0;)
+        word = word << 8 | std::to_integer<std::uint64_t>(data[row * loop.row_stride + i * loop.stride + byte]);
+      if (loop.skips && word == loop.skipped) continue;
+      const std::uint64_t place = loop.place + std::uint64_t(row) * loop.row_step + std::uint64_t(i) * loop.place_step;
+      const std::uint64_t key = place ^ place >> 32;
+      sum += std::uint64_t(std::uint32_t(word + key)) * std::uint32_t((word >> 32) + (key >> 32));
+    }
   return sum;
 }
 
