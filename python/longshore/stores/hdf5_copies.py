@@ -46,25 +46,28 @@ def copy_object(source: Any, group: Any, name: str) -> None:
 
 def copy_elements(source: Any, target: Any) -> None:
     """Copies the elements of a dataset of elements of variable length to another one of the same shape and type."""
-    for box in _boxes(source):
-        target[box] = source[box]
+    for box, extents in _boxes(source):
+        part = np.empty(extents, source.dtype)
+        source.read_direct(part, source_sel=box)
+        target.write_direct(part, dest_sel=box)
 
 
-def _boxes(source: Any) -> Iterator[Any]:
-    """Selections of a bounded number of elements, whole chunks where there are chunks."""
+def _boxes(source: Any) -> Iterator[tuple[Any, tuple[int, ...]]]:
+    """Selections and their extents, of a bounded number of elements, whole chunks where there are chunks."""
     if source.shape is None:
         return
     grid = (
         Grid(source.shape, source.chunks) if source.chunks else rows_of(source.shape, PIECE_BYTES // _ELEMENTS_AT_ONCE)
     )
     for index in grid.indices():
-        yield tuple(slice(s, s + n) for s, n in zip(grid.start(index), grid.extents(index)))
+        start, extents = grid.start(index), grid.extents(index)
+        yield tuple(slice(s, s + n) for s, n in zip(start, extents)), extents
 
 
 def copy_references(source: Any, file: Any, to: str, names: Names) -> None:
     """Fills a dataset of references with those to what has the names in `file` that the source's have."""
     target = file[to]
-    for box in _boxes(source):
+    for box, _ in _boxes(source):
         target[box] = _translated(source[box], source.file, file, names)
 
 

@@ -169,6 +169,16 @@ def need_plugin(code: int) -> None:
         )
 
 
+def replace_plugins() -> bool:
+    """Gives the library the filters of hdf5plugin in the place of those that it has, and returns whether that could be
+    done: netCDF4, once imported, has h5py's library find filters that are made for its own and fail."""
+    try:
+        hdf5plugin = importlib.import_module("hdf5plugin")
+    except ImportError:
+        return False
+    return bool(hdf5plugin.register(force=True))
+
+
 # -- the filters, undone and applied --------------------------------------------------------------------------------
 
 

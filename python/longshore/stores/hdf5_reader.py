@@ -24,6 +24,7 @@ from .hdf5_values import OddError, bound_metadata, h5py_module, labelled, read_a
 from .npy import check_shape
 
 _MAX_DEPTH = 64
+_MAX_ELEMENT = 1 << 16
 _SCALE_ATTRIBUTES = frozenset({"DIMENSION_LIST", "REFERENCE_LIST", "DIMENSION_LABELS"})
 _Key = tuple[Any, Any]
 NAMED_TYPE, NO_ELEMENTS = "named HDF5 type", "no elements (a null dataspace)"
@@ -82,7 +83,8 @@ class Hdf5Reader(StoreReader):
             self._keys: dict[_Key, Entry] = {}
             # What is asked for comes first, so that it has what other groups hold too.
             found = self._find(inner)
-            self._top = self._keys.setdefault(_key(found.id), Entry(found.name.strip("/"), _kind_of(found)))
+            with told(f"cannot read {self.path}"):
+                self._top = self._note(found, found.name.strip("/"))
             root = self._keys.setdefault(_key(self._file.id), Entry("", "group"))
             if self._top.kind == "group":
                 self._scan(found, self._top, 0)
@@ -99,7 +101,6 @@ class Hdf5Reader(StoreReader):
     def _scan(self, group: Any, entry: Entry, depth: int) -> None:
         """Notes all objects below a group, each once."""
         import h5py
-        from h5py import h5ds
 
         if depth > _MAX_DEPTH:
             raise StoreError(f"{self.path} has groups in groups deeper than {_MAX_DEPTH}; at {short(entry.path)}")
@@ -121,12 +122,19 @@ class Hdf5Reader(StoreReader):
                 if key in self._keys:
                     entry.children[name] = LinkFacts("hard", "/" + self._keys[key].path)
                     continue
-                child = Entry(path, _kind_of(found))
-                self._keys[key] = entry.children[name] = child
-                if child.kind == "array" and h5ds.is_scale(found.id):
-                    self.scales[key] = path
+                child = entry.children[name] = self._note(found, path)
             if child.kind == "group":
                 self._scan(found, child, depth + 1)
+
+    def _note(self, found: Any, path: str) -> Entry:
+        """The entry of an object that is met for the first time."""
+        from h5py import h5ds
+
+        key, entry = _key(found.id), Entry(path, _kind_of(found))
+        self._keys[key] = entry
+        if entry.kind == "array" and h5ds.is_scale(found.id):
+            self.scales[key] = path
+        return entry
 
     def _prepare(self) -> None:
         """Looks at what the scan has found, before facts are made of it."""
@@ -212,6 +220,9 @@ class Hdf5Reader(StoreReader):
         from h5py import h5d, h5ds
 
         type_id, plist = dataset.id.get_type(), dataset.id.get_create_plist()
+        where = self.said(entry.path)
+        if type_id.get_size() > max(_MAX_ELEMENT, self._open.size):
+            raise StoreError(f"{where} has elements of {type_id.get_size()} bytes; the file has {self._open.size}")
         dtype, type_name = type_of(type_id)
         own: dict[str, Any] = {"hdf5.type": type_id.encode()}
         if type_id.committed():
@@ -225,7 +236,7 @@ class Hdf5Reader(StoreReader):
         try:
             shape = check_shape(list(shape), type_id.get_size())
         except StoreError as error:
-            raise StoreError(f"{self.said(entry.path)} cannot be used: {error}") from None
+            raise StoreError(f"{where} cannot be used: {error}") from None
         chunked = plist.get_layout() == h5d.CHUNKED
         maxshape = tuple(dataset.maxshape or ())
         fill, own["hdf5.fill"] = _fill_of(plist, dtype)
@@ -246,7 +257,7 @@ class Hdf5Reader(StoreReader):
             unlimited=tuple(d for d, extent in enumerate(maxshape) if extent is None),
             type_name=type_name,
             own=own,
-            stored_bytes=dataset.id.get_storage_size() if dtype is not None else None,
+            stored_bytes=_stored_bytes(dataset) if dtype is not None else None,
         )
 
     def _shape(self, entry: Entry, dataset: Any) -> tuple[int, ...]:
@@ -295,7 +306,7 @@ class Hdf5Reader(StoreReader):
     def array(self, path: str = "") -> ArrayReader:
         """The array at a path of the tree. Raises StoreError where its elements cannot be read."""
         facts = _at(self.tree, path)
-        where = self.said(self.stored_path(path))
+        where = self.said("/".join(word for word in (self._top.path, path) if word))
         if not isinstance(facts, ArrayFacts):
             raise StoreError(f"{where} is no array")
         if facts.dtype is None:
@@ -353,6 +364,14 @@ def _key(object_id: Any) -> _Key:
     return tuple(info.fileno), tuple(info.objno)
 
 
+def _stored_bytes(dataset: Any) -> int | None:
+    """What an array's chunks take; None where their index is damaged, which is told when the array is opened."""
+    try:
+        return int(dataset.id.get_storage_size())
+    except (OSError, RuntimeError, ValueError):
+        return None
+
+
 def _fill_of(plist: Any, dtype: np.dtype | None) -> tuple[bytes | None, str]:
     """The bytes of the fill value, and who has said it: nobody ("undefined"), HDF5 ("default") or the user."""
     from h5py import h5d
@@ -379,8 +398,16 @@ def _text(name: Any) -> str:
 
 
 def _at(tree: Tree, path: str) -> Any:
-    """What is at a path of a tree; None where nothing is."""
+    """What is at a path of a tree, through hard links too; None where nothing is."""
     found: Any = tree
-    for word in path.split("/") if path else []:
+    words = path.split("/") if path else []
+    for place, word in enumerate(words):
         found = found.children.get(word) if isinstance(found, GroupFacts) else None
+        if isinstance(found, LinkFacts) and found.kind == "hard":  # which lead to groups and arrays, and not to links
+            found = _at(tree, _joined(words[:place], found.target))
     return found
+
+
+def _joined(group: list[str], path: str) -> str:
+    """A path that is said from a group, as said from the top."""
+    return posixpath.normpath("/" + "/".join([*group, path])).strip("/")

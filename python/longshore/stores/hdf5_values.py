@@ -40,7 +40,8 @@ def told(what: str) -> Iterator[None]:
     except (LongshoreError, MemoryError):
         raise
     except Exception as error:
-        said = f"{what}: {(str(error).splitlines() or [type(error).__name__])[0][:200]}"
+        reason = str(error.args[0] if isinstance(error, KeyError) and error.args else error)
+        said = f"{what}: {(reason.splitlines() or [type(error).__name__])[0][:200]}"
         number = error.errno if isinstance(error, OSError) else None
         raise (StoreError(number, said) if number else StoreError(said)) from None
 

@@ -22,7 +22,16 @@ from .array import ArrayFacts, ArrayWriter, Grid, GroupFacts, Index, LinkFacts, 
 from .boxes import sync_file
 from .hdf5_chunks import OpenFile, as_bytes, rows_of
 from .hdf5_copies import Names, copy_elements, copy_object, copy_odd_attributes, copy_references
-from .hdf5_filters import DamagedError, Library, Pipeline, filters_from, filters_of, need_plugin, set_filters
+from .hdf5_filters import (
+    DamagedError,
+    Library,
+    Pipeline,
+    filters_from,
+    filters_of,
+    need_plugin,
+    replace_plugins,
+    set_filters,
+)
 from .hdf5_reader import NAMED_TYPE, NO_ELEMENTS, Hdf5Reader
 from .hdf5_values import (
     attribute_form,
@@ -166,11 +175,18 @@ class Hdf5Writer(StoreWriter):
                         self._committed_type(child, prefix)
                     if self.holds(child) or self._can_be_made_empty(child):
                         self._make_array(group, path, child)
+                elif child.kind == "hard":
+                    self._link(path, resolved(prefix, child.target))
                 elif child.kind == "soft":
                     group[name] = h5py.SoftLink(child.target)
                 elif child.kind == "external" and "::" in child.target:
                     filename, _, inner = child.target.rpartition("::")
                     group[name] = h5py.ExternalLink(filename, inner)
+
+    def _link(self, path: str, target: str) -> None:
+        """Gives what is at `target`, if it is there, another name."""
+        if path not in self._file and (not target or target in self._file):
+            self._group_at(group_of(path))[path.rpartition("/")[2]] = self._file["/" + target]
 
     def _can_be_made_empty(self, facts: ArrayFacts) -> bool:
         """Whether a dataset that will be copied as it is can be made now, in its place among the others. Else the
@@ -256,7 +272,12 @@ class Hdf5Writer(StoreWriter):
         name = self.stored_path(path).rpartition("/")[2].encode("utf-8", "surrogateescape")
         links = h5p.create(h5p.LINK_CREATE)
         links.set_char_encoding(h5t.CSET_UTF8)
-        dataset = h5d.create(group.id, name, type_id, space, plist, links)
+        try:
+            dataset = h5d.create(group.id, name, type_id, space, plist, links)
+        except ValueError:
+            if not facts.codecs or not replace_plugins():
+                raise
+            dataset = h5d.create(group.id, name, type_id, space, plist, links)
         if not is_chunked(facts) and facts.nbytes:
             self._reserve(dataset, facts, path)
         self._describe(path, facts)
@@ -358,8 +379,7 @@ class Hdf5Writer(StoreWriter):
         with self.lock, told(f"cannot finish {self.path}"):
             self.attach_scales()
             for path, target in self._links:
-                if path not in self._file and (not target or target in self._file):
-                    self._group_at(group_of(path))[path.rpartition("/")[2]] = self._file["/" + target]
+                self._link(path, target)
             for source, to, names in self._references:
                 copy_references(source, self._file, to, names)
             self._file.flush()

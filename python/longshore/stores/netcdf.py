@@ -7,6 +7,7 @@ https://docs.unidata.ucar.edu/netcdf-c/current/file_format_specifications.html)
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import os
 import re
@@ -20,7 +21,7 @@ from ..errors import LongshoreError, StoreError
 from .array import ArrayFacts, GroupFacts, LinkFacts, Tree
 from .boxes import open_plain
 from .hdf5_reader import NAMED_TYPE, Entry, Hdf5Reader
-from .hdf5_values import Text, h5py_module, labelled, told
+from .hdf5_values import Text, h5py_module, labelled, told, unheld
 from .hdf5_writer import Hdf5Writer, group_of, resolved
 
 _SUFFIXES = (".nc", ".nc4", ".netcdf")
@@ -89,6 +90,15 @@ class NetcdfReader(Hdf5Reader):
             if entry.kind == "array":
                 with told(f"cannot read the dimensions of {self.said(entry.path)}"):
                     self._note_dimensions(entry.path, numbers)
+
+        if self._top.path in self._dimensions and not self._dimensions[self._top.path].variable:
+            raise StoreError(
+                f"{self.said(self._top.path)} is a dimension without a variable, so that it has no elements"
+            )
+
+    def _find(self, inner: str) -> Any:
+        other = f"{group_of(inner)}/{_NO_COORDINATE}{inner.rpartition('/')[2]}"
+        return super()._find(other if other in self._file else inner)
 
     def _dimension(self, path: str, count: int) -> _Dimension:
         from h5py import h5ds
@@ -315,11 +325,13 @@ class NetcdfWriter(Hdf5Writer):
             dtype, own = np.dtype("i1"), {key: value for key, value in own.items() if key != "hdf5.type"}
             attributes["dtype"] = "bool"
         if dtype is not None and "_FillValue" in attributes:
-            value = _as_element(attributes["_FillValue"], dtype)
+            value = _fill_of(facts)
             if value is None:
                 del attributes["_FillValue"]
             else:
-                attributes["_FillValue"], fill, own["hdf5.fill"] = value, value.tobytes(), "user"
+                fill, own["hdf5.fill"] = value.astype(dtype).tobytes(), "user"
+                if dtype.kind != "S":
+                    attributes["_FillValue"] = value.astype(dtype)
         return replace(facts, dtype=dtype, fill=fill, attributes=attributes, unlimited=unlimited, own=own)
 
     def holds(self, facts: ArrayFacts) -> bool:
@@ -416,14 +428,21 @@ def _attribute(value: Any) -> Any:
     return array.reshape(-1)
 
 
-def _as_element(value: Any, dtype: np.dtype) -> np.ndarray | None:
-    """A fill value as one element of an array; None where it is none."""
+def _fill_of(facts: ArrayFacts) -> Any:
+    """What an array's attribute `_FillValue` says, as one element; None where that is no value of its type."""
+    value, dtype = facts.attributes["_FillValue"], facts.dtype
     with contextlib.suppress(TypeError, ValueError, OverflowError):
+        if dtype is None:
+            return value
+        if isinstance(value, str):
+            # A character; or a number, as xarray has those of Zarr 3.
+            raw = value.encode() if dtype.kind == "S" else np.frombuffer(base64.b64decode(value, validate=True), "<f8")
+            value = np.array(raw)
         array = np.asarray(value)
         if array.size == 1:
             element = array.reshape(1).astype(dtype)
-            same = element == array.reshape(1) if dtype.kind != "f" else np.isclose(element, array, equal_nan=True)
-            return element if bool(np.all(same)) else None
+            kept = np.isclose(element, array, equal_nan=True) if dtype.kind == "f" else element == array.reshape(1)
+            return element if bool(np.all(kept)) else None
     return None
 
 
@@ -445,8 +464,8 @@ def _losses(tree: Any, path: str) -> Iterator[str]:
 
 
 def _lost_attributes(tree: ArrayFacts | GroupFacts, said: str) -> Iterator[str]:
-    from .hdf5_values import unheld
-
+    if isinstance(tree, ArrayFacts) and "_FillValue" in tree.attributes and _fill_of(tree) is None:
+        yield f"the attribute '_FillValue' of {said}, which is no value of its type {tree.dtype}"
     attributes = {name: _attribute(value) for name, value in tree.attributes.items()}
     yield from unheld(attributes, said)
     for name, value in attributes.items():

@@ -30,8 +30,8 @@ def fill_bytes(value: Any, element: Element) -> bytes | None:
     except StoreError:
         raise
     except (ValueError, TypeError, OverflowError, binascii.Error):
-        what = element.name or str(element.dtype)
-        raise StoreError(f"its fill value {short(value)} is no value of the type {short(what)}") from None
+        what = element.name or str(element.dtype)[:60]
+        raise StoreError(f"its fill value {short(value)} is no value of the type {what}") from None
 
 
 def fill_json(fill: bytes, element: Element, zarr_format: int) -> Any:
@@ -129,7 +129,7 @@ def _float_json(scalar: Any, zarr_format: int) -> Any:
         usual = np.array(math.nan, dtype).tobytes() == scalar.tobytes()
         if usual or zarr_format == 2 or dtype.itemsize > 8:
             return "NaN"
-        return "0x" + scalar.astype(dtype.newbyteorder(">")).tobytes().hex()
+        return "0x" + np.array(scalar).astype(dtype.newbyteorder(">")).tobytes().hex()
     if np.isinf(scalar):
         return "Infinity" if scalar > 0 else "-Infinity"
     return float(scalar)

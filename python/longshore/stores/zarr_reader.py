@@ -77,6 +77,8 @@ class ZarrReader(StoreReader):
             else:
                 return total
         files = meta.files
+        if not math.prod(files.counts):
+            return 0
         chance = random.Random(0)  # the same every time
         for _ in range(_SAMPLE):
             index = tuple(chance.randrange(count) for count in files.counts)
