@@ -16,10 +16,12 @@ from .prediction import Model
 from .protocol import Bench, BenchError
 from .ranks import Ranks
 from .redistribute import Redistribute
+from .stores import Stores
 from .strips import Strips
 
 _EVERY = (
     *(Redistribute, FirstCall, Halo, Fields, Chained, Strips, Apps, Assembly, Breakeven, Model, Ranks, Communicators),
+    Stores,
 )
 BENCHES = {bench.name: bench for bench in _EVERY}
 

@@ -25,6 +25,11 @@ _OPTIONS = {
     "plans": ("--plans", _NUMBER, ""),
     "seed": ("--seed", {"type": click.IntRange(0), "metavar": "N"}, ""),
     "repeats": ("--repeats", {**_NUMBER, "metavar": "K"}, "Repetitions of every case."),
+    "scale": ("--scale", {"type": click.FloatRange(0, 1, min_open=True), "metavar": "SCALE"}, ""),
+    "codecs": ("--codec", _NAMES, ""),
+    "folder": ("--folder", {"type": click.Path(file_okay=False), "metavar": "FOLDER"}, ""),
+    "limit": ("--limit", {"type": click.FloatRange(0, min_open=True), "metavar": "SECONDS"}, ""),
+    "peer_pythons": ("--peer-python", {"multiple": True, **_PROGRAM}, ""),
     "mpi_pythons": ("--mpi-python", {"multiple": True, **_PROGRAM}, ""),
 }
 
