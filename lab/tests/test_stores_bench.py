@@ -313,7 +313,7 @@ def test_commands_that_fail_say_why():
 def test_a_command_ends_with_whoever_measures_it(tmp_path):
     command = [sys.executable, "-c", _PIDS, str(tmp_path)]
     bench = f"from longshore_lab.stores_measure import measure; measure({command!r})"
-    process = subprocess.Popen([sys.executable, "-c", bench])
+    process = subprocess.Popen([sys.executable, "-c", bench], env={**os.environ, "TMPDIR": str(tmp_path)})
     place = tmp_path / "pid"
     while not (place.exists() and place.read_text()):
         assert process.poll() is None
@@ -350,7 +350,17 @@ def _row(contender, seconds, n, held, case="A", codec="zstd", **more):
     row = {"case": case, "codec": codec, "n": n, "contender": contender, "title": "maps", "seconds_median": seconds}
     row |= {"shape": [8, 8], "chunks": [1, 8], "target": [8, 1], "dtype": "<f4", "payload_bytes": 10**9}
     row |= {"ceiling_bytes": None if n is None else n * 10**6, "memory_over_idle_bytes": held * 10**6}
-    return row | {"bytes_read": 10**9, "bytes_written": 10**9, "bytes_over_v": 2.0, "within_ceiling": True} | more
+    return (
+        row
+        | {
+            "bytes_read": 10**9,
+            "bytes_written": 10**9,
+            "bytes_over_v": 2.0,
+            "bytes_over_stored": 2.0,
+            "within_ceiling": True,
+        }
+        | more
+    )
 
 
 def test_aims_compare_with_the_best_peer_at_its_memory():
@@ -372,11 +382,12 @@ def test_aims_of_bytes_and_times():
     ]
     rows += [_row("h5py, tuned cache", 3.0, 256, 1, case="D", codec="gzip")]
     rows += [_row("h5py, tuned cache", 1.0, 128, 1, case="D", codec="gzip")]  # at another ceiling than ours
-    rows += [_row("longshore", 1.0, 256, 1, case="B", codec="raw", bytes_over_v=2.05, predicted_ratio=1.0)]
+    rows += [_row("longshore", 1.0, 256, 1, case="B", codec="raw", bytes_over_stored=2.05, predicted_ratio=0.95)]
     aims = {aim["aim"]: aim for aim in stores_show.aims(rows)}
     assert aims["D: h5repack's time ÷ ours"]["reached"] == 9.0 and not aims["D: h5repack's time ÷ ours"]["met"]
     assert aims["D: tuned h5py's time ÷ ours"]["reached"] == 3.0 and aims["D: tuned h5py's time ÷ ours"]["met"]
     assert aims["bytes of B at 256 MB over V"]["reached"] == 2.05 and not aims["bytes of B at 256 MB over V"]["met"]
+    assert aims["raw: bytes beside those predicted, off by"]["reached"] == pytest.approx(1 / 0.95 - 1)
 
 
 # --- further cases
@@ -403,17 +414,26 @@ def test_a_group_that_lost_something_is_found_out(tmp_path):
     import zarr
     from longshore_lab import stores_further
 
+    groups = []
     for name in ("a.zarr", "b.zarr"):
         stores_further._make_group(tmp_path / name, 3, True)
-    before, after = (zarr.open_group(str(tmp_path / name), mode="r+") for name in ("a.zarr", "b.zarr"))
+        groups.append(zarr.open_group(str(tmp_path / name), mode="r+", use_consolidated=False))
+    before, after = groups
+    assert stores_further._same_groups(before, after, (20, 16)) == 2400 * (33 * 4 + 17 * 2)
     with pytest.raises(WrongResult, match="chunks of field00"):
         stores_further._same_groups(before, after)
-    del after["field07"].attrs["units"]
-    with pytest.raises(WrongResult, match="chunks of field00"):
-        stores_further._same_groups(before, after)
+    after["field07"][59, 0] += 1
+    with pytest.raises(WrongResult, match="the elements of field07"):
+        stores_further._same_groups(before, after, (20, 16))
+    after["field05"].attrs["units"] = "other"
+    with pytest.raises(WrongResult, match="attributes of field05"):
+        stores_further._same_groups(before, after, (20, 16))
+    del after["field03"]
+    with pytest.raises(WrongResult, match="names"):
+        stores_further._same_groups(before, after, (20, 16))
     after.attrs["title"] = "other"
     with pytest.raises(WrongResult, match="attributes of the group"):
-        stores_further._same_groups(before, after)
+        stores_further._same_groups(before, after, (20, 16))
 
 
 @needs_zarr3

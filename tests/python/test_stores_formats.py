@@ -180,6 +180,7 @@ def test_a_dry_run_writes_nothing_and_says_what_the_run_does(tmp_path):
         ("b.zarr/t2m", {"axes": (0, 0, 1)}, ArgumentError, "permutation"),
         ("b.safetensors", {"codecs": ["zstd:3"]}, ArgumentError, "zstd:3"),
         ("b", {}, ArgumentError, "--to"),
+        ("memory://b.zarr", {}, ArgumentError, "read and not written"),
         ("nowhere/b.zarr", {}, StoreError, "does not exist"),
         ("a.zarr", {}, StoreError, "source itself"),
         ("a.zarr/inside.zarr", {"chunks": "4x4x4"}, StoreError, "inside the source|exists"),
@@ -192,7 +193,7 @@ def test_mistakes_leave_nothing_behind(tmp_path, destination, options, error, wo
     before = sorted(os.listdir(tmp_path))
     source = tmp_path / ("a.zarr" if destination.startswith("a.zarr") else "a.zarr/t2m")
     with pytest.raises(error, match=words):
-        ls.stores.move(source, tmp_path / destination, **options)
+        ls.stores.move(source, destination if "://" in destination else tmp_path / destination, **options)
     assert sorted(os.listdir(tmp_path)) == before
 
 
@@ -345,6 +346,7 @@ def test_a_killed_run_leaves_nothing_that_the_next_one_keeps(tmp_path):
     hidden.mkdir()
     (hidden / "zarr.json").write_text("{}")
     (tmp_path / (hidden.name + ".journal")).write_text("{}")
+    (tmp_path / ".b.zarr.longshore-partial-0000000000000000.journal").write_text("of an output that has appeared")
     told = ls.stores.move(tmp_path / "a.zarr", tmp_path / "b.zarr")
     assert told.removed_partials == [hidden.name]
     assert sorted(os.listdir(tmp_path)) == ["a.zarr", "b.zarr"]
@@ -359,6 +361,19 @@ def test_a_journal_of_another_job_is_refused(tmp_path):
     with pytest.raises(StoreError, match="belongs to another move"):
         ls.stores.move(tmp_path / "a.zarr", tmp_path / "b.zarr", resume=True)
     assert hidden.exists()
+
+
+def test_a_source_is_read_by_url(tmp_path):
+    pytest.importorskip("fsspec")
+    import fsspec
+
+    make_zarr(tmp_path / "a.zarr", maps())
+    memory = fsspec.filesystem("memory")
+    for path in (tmp_path / "a.zarr").rglob("*"):
+        if path.is_file():
+            memory.pipe(f"/formats/a.zarr/{path.relative_to(tmp_path / 'a.zarr')}", path.read_bytes())
+    ls.stores.move("memory://formats/a.zarr/t2m", tmp_path / "b.zarr/t2m", chunks="24x8x8", verify=True)
+    assert (zarr.open_group(str(tmp_path / "b.zarr"), mode="r")["t2m"][...] == maps()).all()
 
 
 def test_a_source_that_changes_meanwhile_is_noticed(tmp_path, monkeypatch):

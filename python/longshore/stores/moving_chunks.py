@@ -192,11 +192,16 @@ class _Job:
         with contextlib.ExitStack() as held:
             self.source = places.parse_place(source, destination=False)
             self.destination = places.parse_place(destination, destination=True, to=wanted.to, source=self.source)
+            if self.destination.is_url:
+                raise ArgumentError(
+                    f"{self.destination.text}: URLs are read and not written, for nothing appears there whole or not "
+                    "at all; move to a disk and copy from there"
+                )
             self.reader: StoreReader = places.open_reader(self.source)
             held.callback(self.reader.close)
             self.fingerprint = self.reader.fingerprint()
             self.maker: Maker = maker_of(self.destination, wanted.to, wanted.zarr_format)
-            if not self.source.is_url and not self.destination.is_url:
+            if not self.source.is_url:
                 refuse_overlap(self.source.path, self.destination.publish_path)
             if not self.maker.folder and self.destination.created and os.path.lexists(self.destination.path):
                 raise StoreError(
@@ -307,8 +312,7 @@ class _Job:
 
     def _check_space(self) -> None:
         spilled = max((plan.spilled_bytes // 2 for plan in self.plans), default=0)
-        if not self.destination.is_url:
-            self.publication.check_space(sum(plan.written_bytes for plan in self.plans) + spilled)
+        self.publication.check_space(sum(plan.written_bytes for plan in self.plans) + spilled)
 
     def _tell(self, lost: list[str], dry_run: bool) -> None:
         told = [

@@ -110,6 +110,14 @@ class Publication:
             finally:
                 os.close(fd)
 
+    def _journals(self) -> list[str]:
+        """Journals of this destination's hidden outputs."""
+        pattern = re.compile(re.escape(f".{self.name}{_PARTIAL}") + "[0-9a-f]{16}" + re.escape(JOURNAL))
+        try:
+            return [name for name in os.listdir(self.parent) if pattern.fullmatch(name)]
+        except OSError:
+            return []
+
     def _put_back(self) -> None:
         """What lay aside while it was replaced takes its place again, where the run that replaced it was killed
         between."""
@@ -151,8 +159,10 @@ class Publication:
             with contextlib.suppress(OSError):
                 _remove(os.path.join(self.parent, name))
                 self.stale_removed.append(name)
-            with contextlib.suppress(OSError):
-                os.unlink(os.path.join(self.parent, name) + JOURNAL)
+        for name in self._journals():
+            if not os.path.lexists(os.path.join(self.parent, name.removesuffix(JOURNAL))):
+                with contextlib.suppress(OSError):
+                    os.unlink(os.path.join(self.parent, name))
 
     def check_space(self, needed: int) -> None:
         """Refuses what the disk has no room for."""
