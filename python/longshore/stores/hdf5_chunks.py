@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import os
-import threading
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from ..errors import StoreError
 from .array import ArrayFacts, ArrayReader, Grid, Index
 from .boxes import Box, FileArray
 from .hdf5_filters import DamagedError, Pipeline, filters_of
-from .hdf5_values import told
+from .hdf5_values import library_lock, told
 
 _BATCH = 1 << 16
 _CALL_BYTES = 1 << 30  # Linux moves at most 2^31 - 4096 bytes a call
@@ -101,7 +100,7 @@ class ChunkTable:
             if len(sizes) >= _BATCH:
                 flush()
 
-        with told(f"cannot read where the chunks of {where} lie"):
+        with library_lock(), told(f"cannot read where the chunks of {where} lie"):
             if hasattr(dataset, "chunk_iter"):
                 dataset.chunk_iter(add)
             else:
@@ -181,7 +180,6 @@ class ChunkedReader(ArrayReader):
     an unlimited dimension; what is not there has the fill value."""
 
     sparse = True
-    _library = threading.Lock()
 
     def __init__(self, file: OpenFile, dataset: Any, facts: ArrayFacts, where: str) -> None:
         assert facts.dtype is not None
@@ -190,7 +188,6 @@ class ChunkedReader(ArrayReader):
         chunks = tuple(int(n) for n in plist.get_chunk())
         self.grid = Grid(facts.shape, chunks)
         self._held = tuple(int(n) for n in dataset.shape)
-        self._type = dataset.get_type()
         self._pipeline = Pipeline(filters_of(plist), math.prod(chunks) * facts.dtype.itemsize)
         self._table = ChunkTable(dataset, self.grid, file, self._pipeline, where)
         self._plain_edges = self._edges_may_be_plain()
@@ -227,12 +224,9 @@ class ChunkedReader(ArrayReader):
         start, extents = self.grid.start(index), self.grid.extents(index)
         held = tuple(max(0, min(n, h - s)) for n, h, s in zip(extents, self._held, start))
         if mask is None:
-            chunk = self._through_library(index, start, held)
+            chunk = read_by_library(self._dataset, start, held, self.facts.dtype, self._said(index))
         else:
-            try:
-                plain = self._pipeline.decode(data, mask)
-            except DamagedError as error:
-                raise StoreError(f"{self._said(index)} is damaged: {error}") from None
+            plain = decoded(self._pipeline, data, mask, self._said(index))
             chunk = np.frombuffer(plain, self.facts.dtype).reshape(self.grid.chunks)
             chunk = chunk[tuple(map(slice, held))]
         return chunk if held == extents else self._filled_up(chunk, extents)
@@ -244,16 +238,28 @@ class ChunkedReader(ArrayReader):
         whole[tuple(map(slice, chunk.shape))] = plain
         return whole.view(chunk.dtype)
 
-    def _through_library(self, index: Index, start: tuple[int, ...], extents: tuple[int, ...]) -> np.ndarray:
-        from h5py import h5s
 
-        chunk = np.empty(extents, self.facts.dtype)
-        if chunk.size:
-            with self._library, told(f"{self._said(index)} cannot be read by the HDF5 library"):
-                space = self._dataset.get_space()
-                space.select_hyperslab(start, extents)
-                self._dataset.read(h5s.create_simple(extents), space, chunk.reshape(-1).view(np.uint8), self._type)
-        return chunk
+def decoded(pipeline: Pipeline, data: Any, mask: int, said: str) -> Any:
+    """A chunk's elements as bytes. Raises StoreError, which names the chunk as `said`."""
+    try:
+        return pipeline.decode(data, mask)
+    except DamagedError as error:
+        raise StoreError(f"{said} is damaged: {error}") from None
+
+
+def read_by_library(
+    dataset: Any, start: tuple[int, ...], extents: tuple[int, ...], dtype: np.dtype | None, said: str
+) -> np.ndarray:
+    """A box of a dataset, decoded by the HDF5 library, one box at a time."""
+    from h5py import h5s
+
+    part = np.empty(extents, dtype)
+    if part.size:
+        with library_lock(), told(f"{said} cannot be read by the HDF5 library"):
+            space = dataset.get_space()
+            space.select_hyperslab(start, extents)
+            dataset.read(h5s.create_simple(extents), space, part.reshape(-1).view(np.uint8), dataset.get_type())
+    return part
 
 
 class ContiguousReader(ArrayReader):

@@ -11,7 +11,6 @@ import contextlib
 import importlib
 import itertools
 import struct
-import threading
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ import numpy as np
 
 from .._words import short
 from ..errors import ArgumentError, NotInstalledError
+from .hdf5_values import library_lock
 
 DEFLATE, SHUFFLE, FLETCHER32, SZIP, NBIT, SCALE_OFFSET = 1, 2, 3, 4, 5, 6
 BZIP2, LZF, BLOSC, LZ4, BITSHUFFLE, ZSTD = 307, 32000, 32001, 32004, 32008, 32015
@@ -484,7 +484,6 @@ def _compresses(filter: Filter) -> bool:
 class Library:
     """The HDF5 library's own filters, applied to one chunk at a time in a file in memory."""
 
-    _one = threading.Lock()
     _names = itertools.count()
 
     def __init__(self, type_id: Any, filters: Sequence[Filter], chunks: Sequence[int]) -> None:
@@ -504,7 +503,7 @@ class Library:
         from h5py import h5d, h5s
 
         name = f"longshore-filters-{next(self._names)}"
-        with self._one, h5py.File(name, "w", driver="core", backing_store=False, rdcc_nbytes=0) as file:
+        with library_lock(), h5py.File(name, "w", driver="core", backing_store=False, rdcc_nbytes=0) as file:
             dataset = h5d.create(file.id, b"chunk", self._type, h5s.create_simple(self._chunks), self._plist)
             dataset.write(h5s.ALL, h5s.ALL, np.frombuffer(chunk, np.uint8), self._type)
             mask, stored = dataset.read_direct_chunk((0,) * len(self._chunks))

@@ -32,6 +32,14 @@ def h5py_module() -> Any:
     return h5py
 
 
+def library_lock() -> Any:
+    """The lock under which h5py calls the HDF5 library, which is not made for several threads. Not all of h5py's
+    functions for single chunks take it themselves."""
+    from h5py._objects import phil
+
+    return phil
+
+
 @contextmanager
 def told(what: str) -> Iterator[None]:
     """h5py has many kinds of errors, of many lines: each becomes a StoreError of one."""

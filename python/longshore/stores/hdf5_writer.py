@@ -11,23 +11,19 @@ import contextlib
 import math
 import os
 import posixpath
-import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..errors import ArgumentError, NotInstalledError, StoreError
-from .array import ArrayFacts, ArrayWriter, Grid, GroupFacts, Index, LinkFacts, StoreWriter, Tree
+from .array import ArrayFacts, ArrayWriter, Grid, GroupFacts, LinkFacts, StoreWriter, Tree
 from .boxes import sync_file
-from .hdf5_chunks import OpenFile, as_bytes, rows_of
+from .hdf5_array_writers import ChunkWriter, ContiguousWriter
+from .hdf5_chunks import OpenFile, rows_of
 from .hdf5_copies import Names, copy_elements, copy_object, copy_odd_attributes, copy_references
 from .hdf5_filters import (
-    DamagedError,
-    Library,
-    Pipeline,
     filters_from,
-    filters_of,
     need_plugin,
     replace_plugins,
     set_filters,
@@ -38,6 +34,7 @@ from .hdf5_values import (
     bound_metadata,
     h5py_module,
     labelled,
+    library_lock,
     told,
     type_for,
     type_of,
@@ -98,7 +95,7 @@ class Hdf5Writer(StoreWriter):
     def __init__(self, path: str | os.PathLike, *, resume: bool = False) -> None:
         self.path, self._resume = os.fspath(path), resume
         h5py = h5py_module()
-        self.lock = threading.RLock()
+        self.lock = library_lock()
         self._fd = -1
         again = "; it cannot be gone on with: start again without --resume" if resume else ""
         with told(f"cannot {'open' if resume else 'make'} {self.path}{again}"):
@@ -331,9 +328,9 @@ class Hdf5Writer(StoreWriter):
             raise StoreError(f"{self._said(path)} is not among the arrays that were made")
         with told(f"cannot open {self._said(path)}"):
             dataset = self._file[self.stored_path(path)].id
-        file = OpenFile(self.path, self._fd, -1)
+        file = OpenFile(self.path, self._fd, os.fstat(self._fd).st_size)
         if is_chunked(facts):
-            return ChunkWriter(file, dataset, facts, grid_of(facts), self.lock, self._said(path))
+            return ChunkWriter(file, dataset, facts, grid_of(facts), self._said(path))
         return ContiguousWriter(file, dataset.get_offset(), facts, self._said(path))
 
     # -- what no mover can hold ---------------------------------------------------------------------------------------
@@ -371,8 +368,9 @@ class Hdf5Writer(StoreWriter):
     # -- bringing it to an end ----------------------------------------------------------------------------------------
 
     def sync(self) -> None:
-        with self.lock, told(f"cannot bring {self.path} to the disk"):
-            self._file.flush()
+        with told(f"cannot bring {self.path} to the disk"):
+            with self.lock:
+                self._file.flush()
             os.fsync(self._fd)
 
     def finish(self) -> None:
@@ -419,102 +417,6 @@ class Hdf5Writer(StoreWriter):
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
-
-
-class ChunkWriter(ArrayWriter):
-    """A chunked dataset that is being made."""
-
-    sparse = True
-
-    def __init__(self, file: OpenFile, dataset: Any, facts: ArrayFacts, grid: Grid, lock: Any, where: str) -> None:
-        assert facts.dtype is not None
-        self.where, self.facts, self.grid = where, facts, grid
-        self._file, self._dataset, self._lock = file, dataset, lock
-        chunk_bytes = math.prod(grid.chunks) * facts.dtype.itemsize
-        self._pipeline = Pipeline(filters_of(dataset.get_create_plist()), chunk_bytes)
-        self._library: Library | None = None
-        if not self._pipeline.own():
-            wanted = filters_from(facts.codecs, facts.dtype.itemsize, chunk_bytes)
-            self._library = Library(dataset.get_type(), wanted, grid.chunks)
-
-    def encode(self, index: Index, chunk: np.ndarray) -> Any:
-        flat = np.ascontiguousarray(chunk).reshape(-1).view(np.uint8)
-        if self._library is not None:
-            with told(f"{self.where}: chunk {index} cannot be encoded"):
-                return self._library.encode(flat)
-        stored = self._pipeline.encode(flat)
-        # The caller may use the chunk's memory again.
-        return (flat.copy() if stored is flat else stored), 0
-
-    def write(self, index: Index, stored: Any) -> int:
-        data, mask = stored
-        with self._lock, told(f"{self.where}: chunk {index} cannot be written"):
-            self._dataset.write_direct_chunk(self.grid.start(index), data, mask)
-        return len(data)
-
-    def read(self, index: Index) -> np.ndarray | None:
-        said, start = f"{self.where}: chunk {index}", self.grid.start(index)
-        with self._lock, told(f"{said} cannot be found"):
-            found = self._dataset.get_chunk_info_by_coord(start)
-        if found.byte_offset is None:
-            return None
-        extents = self.grid.extents(index)
-        if not self._pipeline.own(found.filter_mask):
-            return self._through_library(said, start, extents)
-        try:
-            plain = self._pipeline.decode(self._file.read(found.size, found.byte_offset, said), found.filter_mask)
-        except DamagedError as error:
-            raise StoreError(f"{said} is damaged: {error}") from None
-        return np.frombuffer(plain, self.facts.dtype).reshape(self.grid.chunks)[tuple(map(slice, extents))]
-
-    def _through_library(self, said: str, start: tuple[int, ...], extents: tuple[int, ...]) -> np.ndarray:
-        from h5py import h5s
-
-        chunk = np.empty(extents, self.facts.dtype)
-        with self._lock, told(f"{said} cannot be read by the HDF5 library"):
-            space = self._dataset.get_space()
-            space.select_hyperslab(start, extents)
-            flat = chunk.reshape(-1).view(np.uint8)
-            self._dataset.read(h5s.create_simple(extents), space, flat, self._dataset.get_type())
-        return chunk
-
-
-class ContiguousWriter(ArrayWriter):
-    """A contiguous dataset that is being made: its place in the file is there, its elements are written to it."""
-
-    def __init__(self, file: OpenFile, offset: int | None, facts: ArrayFacts, where: str) -> None:
-        assert facts.dtype is not None
-        self.where, self.facts, self._file, self._offset = where, facts, file, offset or 0
-        self.grid = rows_of(facts.shape, facts.dtype.itemsize)
-
-    def _place(self, index: Index) -> tuple[int, int]:
-        """Where a chunk begins in the file, and its bytes, which follow each other."""
-        assert self.facts.dtype is not None
-        itemsize, first, stride = self.facts.dtype.itemsize, 0, 1
-        for start, extent in zip(reversed(self.grid.start(index)), reversed(self.facts.shape)):
-            first += start * stride
-            stride *= extent
-        return self._offset + first * itemsize, math.prod(self.grid.extents(index)) * itemsize
-
-    def encode(self, index: Index, chunk: np.ndarray) -> Any:
-        own = as_bytes(chunk)[tuple(map(slice, self.grid.extents(index)))]
-        return np.array(own, order="C", copy=True).reshape(-1).view(np.uint8)
-
-    def write(self, index: Index, stored: Any) -> int:
-        view, (place, _) = memoryview(stored), self._place(index)
-        done = 0
-        try:
-            while done < len(view):
-                done += os.pwrite(self._file.fd, view[done : done + (1 << 30)], place + done)
-        except OSError as error:
-            said = f"{self.where}: chunk {index} cannot be written: {error.strerror}"
-            raise StoreError(error.errno, said) from None
-        return len(view)
-
-    def read(self, index: Index) -> np.ndarray | None:
-        place, count = self._place(index)
-        data = self._file.read(count, place, f"{self.where}: chunk {index}")
-        return np.frombuffer(data, self.facts.dtype).reshape(self.grid.extents(index))
 
 
 def _most(facts: ArrayFacts) -> tuple[int, ...]:
