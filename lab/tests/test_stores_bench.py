@@ -89,7 +89,7 @@ def test_hdf5_and_the_plot(tmp_path):
     chosen = ["longshore", "copy of the files", "h5repack", "h5py, tuned cache"]
     result, _ = run(cases=["D"], sizes=[1000], contenders=chosen, plot=tmp_path / "d.svg", folder=tmp_path)
     rows = {row["contender"]: row for row in result["rows"]}
-    assert {"copy of the files", "h5py, tuned cache"} <= set(rows)
+    assert {"copy of the files", "h5py, tuned cache", *(["longshore"] if _takes_chunks() else [])} <= set(rows)
     assert rows["h5py, tuned cache"]["stored_bytes"] < 0.8 * rows["h5py, tuned cache"]["payload_bytes"]
     assert set(rows) | {m["contender"] for m in result["missing"]} == set(chosen)
     assert (tmp_path / "d.svg").read_text().count("h5py, tuned cache") >= 1
@@ -272,8 +272,8 @@ def test_bytes_and_memory_are_those_of_all_processes(tmp_path):
     idle = stores_measure.measure(_python(parent, "pass"))
     taken = stores_measure.measure(_python(parent, child, tmp_path / "in", tmp_path / "out"))
     assert taken.why() == "" and 0 < taken.run_seconds <= taken.seconds
-    assert moved <= taken.bytes_read - idle.bytes_read < moved + 1_000_000
-    assert moved <= taken.bytes_written - idle.bytes_written < moved + 100_000
+    assert moved - 10_000 <= taken.bytes_read - idle.bytes_read < moved + 1_000_000
+    assert moved - 10_000 <= taken.bytes_written - idle.bytes_written < moved + 100_000
     assert held < taken.peak_bytes < held + 150_000_000
     assert idle.peak_bytes < held  # not what this process holds
 
