@@ -72,7 +72,7 @@ from .errors import (
 
 if TYPE_CHECKING:
     from . import stores
-    from .stores import move, open
+    from .stores import load, move, open, save
 
 __all__ = [
     "AddressRelation",
@@ -133,6 +133,7 @@ __all__ = [
     "from_mpi_datatype",
     "gather",
     "get_request",
+    "load",
     "model",
     "move",
     "mpi_family",
@@ -146,6 +147,7 @@ __all__ = [
     "regions",
     "relabel",
     "relation_of_views",
+    "save",
     "scatter",
     "sender_half",
     "stores",
@@ -162,7 +164,7 @@ def __getattr__(name: str) -> Any:
 
     if name in ("stores", "tune"):
         return importlib.import_module(f"longshore.{name}")
-    if name in ("move", "open"):
+    if name in ("load", "move", "open", "save"):
         return getattr(importlib.import_module("longshore.stores"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -22,6 +22,7 @@ RANKS_OF = {
     "phases": (1, 2, 3, 4, 7),
     "arrivals": (1, 2, 3),
     "block_files": (1, 2, 3, 4, 7),
+    "stored_arrays": (1, 2, 3, 4),
     "ghosts": (1, 2, 3, 7),
     "datatypes": (1,),
     "datatype_edges": (1, 2),

@@ -461,10 +461,11 @@ def test_without_h5py(monkeypatch):
 def test_docstrings():
     finder = doctest.DocTestFinder(exclude_empty=True)
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
-    for what in (stores.bind, stores.save):
-        for test in finder.find(what, globs={**vars(ls), "np": np, "stores": stores, "path": f"{what.__name__}.npy"}):
+    for what in (stores.bind, stores.load, stores.save):
+        words = {"np": np, "stores": stores, "load": stores.load, "save": stores.save, "path": f"{what.__name__}.npy"}
+        for test in finder.find(what, globs={**vars(ls), **words}):
             runner.run(test)
-    assert runner.summarize() == doctest.TestResults(failed=0, attempted=9)
+    assert runner.summarize() == doctest.TestResults(failed=0, attempted=12)
 
 
 @pytest.mark.parametrize(

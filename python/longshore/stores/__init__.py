@@ -3,7 +3,8 @@ safetensors, and moves between them that stay within a memory ceiling and publis
 files and loaded from them."""
 
 from ..errors import VerificationError
-from .blocks import FileMover, bind, load, save
+from .blocks import FileMover, bind
+from .local_arrays import load, save
 from .move_report import StoreMoveReport
 from .moving import MoveReport, move
 from .opened import open

@@ -1,4 +1,4 @@
-"""Moves between XArrays and files: `bind`, and `save` and `load` for once.
+"""Moves between XArrays and files: `bind`.
 
 A file's array is cut into pieces as it lies in the file, and every rank gets some pieces that follow each other. Window
 by window, each rank has one piece in memory: one plan between the XArray's blocks and the pieces of a window carries
@@ -317,7 +317,7 @@ def bind(
             dataset=dataset,
         )
         if writing:
-            _check_cover(array, where)
+            check_cover(array, where)
             Publication(end.path, folder=False, force=force).check()
             return array, where, end, order or "C", (1,) * where.ndim, size_in_bytes(max_mem)
         file = end.read()
@@ -348,25 +348,7 @@ def bind(
     return mover
 
 
-def save(source: XArray, destination: str | os.PathLike, **options: Any) -> None:
-    """Saves an XArray as one array in a file, whole or not at all: `bind(source, destination, **options)` once.
-
-    >>> u = XArray(FloorPlan.even(Region.of_shape((6, 4)), 3), "float64", ghost=1)
-    >>> for k, grid in u.items():
-    ...     grid.interior[...] = k
-    >>> stores.save(u, path)
-    >>> np.load(path)[::2, 0]
-    array([0., 1., 2.])
-    """
-    bind(source, destination, **options)()
-
-
-def load(source: str | os.PathLike, destination: XArray, **options: Any) -> None:
-    """Loads an XArray's blocks from a file with one array: `bind(source, destination, **options)` once."""
-    bind(source, destination, **options)()
-
-
-def _check_cover(array: XArray, domain: _core.Region) -> None:
+def check_cover(array: XArray, domain: _core.Region) -> None:
     """Raises ArgumentError where two blocks, one of them here,
     have the same point of the domain, or no block has one."""
     blocks = array.blocks

@@ -250,7 +250,7 @@ def zarr_root(path: str) -> tuple[str, str]:
 
 def _destination(text: str, path: str, inner: str, format: str | None, to: Any, source: Place | None) -> Place:
     path = path.rstrip("/") or "/"
-    root, within, found = _by_name(path)
+    root, within, found = by_name(path)
     if format is not None and format != found:
         root, within, found = path, "", format
     if found is None and os.path.isfile(path) and inner:
@@ -271,7 +271,7 @@ def _destination(text: str, path: str, inner: str, format: str | None, to: Any, 
     return Place(text, root, inner, found, root, created)
 
 
-def _by_name(path: str) -> tuple[str, str, str | None]:
+def by_name(path: str) -> tuple[str, str, str | None]:
     """The file or folder of a path that is named as a store is, what follows in it, and its format."""
     words = path.split("/")
     for k, word in enumerate(words):
