@@ -132,6 +132,9 @@ def test_mistakes():
         (ArgumentError, "threads is 0", lambda: ls.save(parts, layout, "b.npy", threads=0)),
         (ArgumentError, "URLs are read", lambda: ls.save(parts, layout, "memory://b.zarr")),
         (ArgumentError, "is the text", lambda: ls.save(parts, layout, "b.npy", codecs="gzip")),
+        (ArgumentError, "names", lambda: ls.save(parts, layout, "b.npy", names=5)),
+        (ArgumentError, "1 names are given", lambda: ls.save(parts, layout, "b.npy", names=("t",))),
+        (ArgumentError, "must be a mapping", lambda: ls.save(parts, layout, "b.npy", attributes=5)),
         (StoreError, "does not exist", lambda: ls.load("nothing.npy", rows)),
         (ShapeError, "has shape", lambda: ls.load("a.npy", ls.Layout(rows, (6, 5)))),
         (ArgumentError, "not int", lambda: ls.load("a.npy", 5)),
@@ -159,3 +162,18 @@ def test_a_broken_chunk_leaves_nothing_half_done():
     open(victim, "wb").write(raw[:-3])
     with pytest.raises(StoreError, match=r"chunk \[1, 0\]"):
         ls.load("a.zarr", layout)
+
+
+@pytest.mark.skipif("a.zarr" not in PLACES, reason="zarr is missing")
+def test_errors_name_the_destination_and_not_its_hidden_place():
+    layout = ls.Layout("(BLOCK, *) on 2", (6, 4))
+    parts = ls.scatter(values((6, 4)), layout)
+    np.save("a.npy", values((6, 4)))
+    for work in (
+        lambda: ls.save(parts, layout, "b.zarr", chunks=(4, 2), shards=(5, 2)),
+        lambda: ls.move("a.npy", "b.zarr", chunks=(4, 2), shards=(5, 2)),
+    ):
+        with pytest.raises(ArgumentError, match=r"[^.]b.zarr cannot be made") as caught:
+            work()
+        assert "partial" not in str(caught.value)
+    assert os.listdir(".") == ["a.npy"]

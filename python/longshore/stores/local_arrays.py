@@ -22,7 +22,7 @@ from .._core import Layout
 from .._mistakes import check, flag
 from .._words import size_in_bytes
 from .._xarray import XArray
-from ..errors import ArgumentError, DTypeError, LayoutError, ShapeError, StoreError
+from ..errors import ArgumentError, ArgumentTypeError, DTypeError, LayoutError, ShapeError, StoreError
 from . import blocks, memory, places
 from .array import ArrayFacts, ArrayReader, ArrayWriter, Grid, GroupFacts, Index, Tree
 from .chunk_windows import ChunkWindow, Cut
@@ -498,6 +498,9 @@ def _wanted(
     shape = side.shape
     if isinstance(codecs, str):
         raise ArgumentError(f"codecs is the text {codecs!r}; give a sequence of texts")
+    check("names", names, "Sequence[str] | None")
+    if attributes is not None and not isinstance(attributes, Mapping):
+        raise ArgumentTypeError(f"attributes must be a mapping of names to values, not {type(attributes).__name__}")
     if names is not None and len(tuple(names)) != len(shape):
         raise ArgumentError(f"{len(tuple(names))} names are given, the array has {len(shape)} dimensions")
     named = None if names is None else tuple(names)

@@ -17,9 +17,10 @@ import secrets
 import shutil
 import stat
 from collections.abc import Collection, Iterator
+from typing import Any
 
 from .._words import short
-from ..errors import StoreError
+from ..errors import LongshoreError, StoreError
 from .layout_json import NAME as LAYOUT_JSON
 from .layout_json import SHARD_NAME, read_layout_json
 
@@ -223,8 +224,21 @@ class Publication:
     def __enter__(self) -> Publication:
         return self
 
-    def __exit__(self, *exception: object) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, LongshoreError):
+            self._name_destination(error)
         self.discard()
+
+    def _name_destination(self, error: LongshoreError) -> None:
+        """Has an error speak of the destination, and not of the hidden place that is gone when it is read."""
+        hidden = re.escape(os.path.join(self.parent, f".{self.name}{_PARTIAL}")) + "[0-9a-f]{16}" + f"(?!{_ASIDE}|\\.)"
+
+        def renamed(value: Any) -> Any:
+            return re.sub(hidden, lambda _: self.destination, value) if isinstance(value, str) else value
+
+        error.args = tuple(map(renamed, error.args))
+        if isinstance(error, OSError):
+            error.strerror = renamed(error.strerror)
 
     def _unlock(self) -> None:
         if self._lock is not None:
