@@ -72,7 +72,7 @@ from .errors import (
 
 if TYPE_CHECKING:
     from . import stores
-    from .stores import load, move, open, save
+    from .stores import load, move, open, plan_move, save
 
 __all__ = [
     "AddressRelation",
@@ -139,6 +139,7 @@ __all__ = [
     "mpi_family",
     "open",
     "plan",
+    "plan_move",
     "put_message",
     "rank_modules",
     "ranks",
@@ -164,7 +165,7 @@ def __getattr__(name: str) -> Any:
 
     if name in ("stores", "tune"):
         return importlib.import_module(f"longshore.{name}")
-    if name in ("load", "move", "open", "save"):
+    if name in ("load", "move", "open", "plan_move", "save"):
         return getattr(importlib.import_module("longshore.stores"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

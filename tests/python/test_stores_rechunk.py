@@ -7,11 +7,12 @@ import itertools
 import math
 import threading
 
+import longshore as ls
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from longshore.errors import MemoryLimitError, VerificationError
+from longshore.errors import ArgumentError, DTypeError, MemoryLimitError, VerificationError
 from longshore.stores.array import ArrayFacts, ArrayReader, ArrayWriter, Grid
 from longshore.stores.rechunk import Rechunk
 from longshore.stores.rechunk_plan import Ways, plan_rechunk
@@ -288,3 +289,34 @@ def test_a_chunk_that_changes_in_memory_is_noticed(tmp_path):
     reader, writer = MemoryReader(array, (1, 8)), MemoryWriter(array.shape, array.dtype, (8, 8))
     with pytest.raises(VerificationError, match="does not hold what was copied"):
         Spoilt(planned(reader, writer, (0, 1), 1 << 30, 1), reader, writer, (0, 1), str(tmp_path)).run()
+
+
+# --- plans from shapes alone
+
+
+def test_a_plan_of_shapes_is_that_of_the_move():
+    told = ls.plan_move((93504, 721, 1440), "f4", (24, 721, 1440), "93504x10x10", max_mem="1GiB", threads=2)
+    source, target = Grid(told.source.shape, (24, 721, 1440)), Grid(told.source.shape, (93504, 10, 10))
+    assert told == plan_rechunk(source, target, 4, 1 << 30, threads=2)
+    assert told.memory_bytes <= 1 << 30 and told.read_bytes >= 4 * 93504 * 721 * 1440
+    assert ls.plan_move((0, 3), "f4", (1, 1), (1, 1)).total_bytes == 0
+    less = ls.plan_move((64, 64), "f8", (1, 64), (64, 1), stored_bytes=100, to_stored_bytes=200)
+    assert (less.read_bytes, less.written_bytes) == (100, 200)
+
+
+@pytest.mark.parametrize(
+    "kind, words, arguments",
+    [
+        (ArgumentError, "chunks 3x3 have 2 dimensions", ((10,), "f4", (3, 3), (2,))),
+        (ArgumentError, "name dimensions", ((10,), "f4", "t=3", (2,))),
+        (ArgumentError, "none that an array can have", ((-1,), "f4", (3,), (2,))),
+        (ArgumentError, "none that an array can have", ((1 << 62, 4), "f4", (3, 3), (2, 2))),
+        (ArgumentError, "not int", ((10,), "f4", 5, (2,))),
+        (ArgumentError, "shape is 5", (5, "f4", (3,), (2,))),
+        (DTypeError, "objects", ((10,), "O", (3,), (2,))),
+        (MemoryLimitError, "at least", ((1 << 20,), "f8", (1 << 20,), (9,))),
+    ],
+)
+def test_mistakes_in_a_plan_of_shapes(kind, words, arguments):
+    with pytest.raises(kind, match=words):
+        ls.plan_move(*arguments, max_mem="4MiB")

@@ -8,11 +8,14 @@ from .local_arrays import load, save
 from .move_report import StoreMoveReport
 from .moving import MoveReport, move
 from .opened import open
+from .planning import plan_move
+from .rechunk_plan import RechunkPlan
 from .store import open_store
 
 __all__ = [
     "FileMover",
     "MoveReport",
+    "RechunkPlan",
     "StoreMoveReport",
     "VerificationError",
     "bind",
@@ -20,5 +23,6 @@ __all__ = [
     "move",
     "open",
     "open_store",
+    "plan_move",
     "save",
 ]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, ArgumentTypeError
 
 Chunks = str | Sequence[int] | Mapping[str, int]
 """Extents of chunks: for every array ("8760x8x8", (8760, 8, 8)), or by the names of dimensions ("time=8760,lat=8")."""
@@ -15,6 +15,10 @@ def parse_chunks(text: Chunks | None) -> tuple[int, ...] | dict[str, int] | None
     """Extents from words: "8760x8x8" or "time=8760,lat=8"; tuples and mappings as they are. Raises ArgumentError."""
     if text is None or isinstance(text, Mapping):
         return None if text is None else {str(name): _extent(value, text) for name, value in text.items()}
+    if not isinstance(text, Iterable):
+        raise ArgumentTypeError(
+            f"chunks are extents, such as (64, 64), '64x64' or {{'time': 8760}}, not {type(text).__name__}"
+        )
     if not isinstance(text, str):
         return tuple(_extent(value, text) for value in text)
     if "=" in text:
