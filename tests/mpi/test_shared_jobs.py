@@ -93,6 +93,10 @@ def test_what_goes_wrong_is_told_by_name_and_the_others_are_run(scripts, family)
         time.sleep(0.1)
 
 
+# Where a rank has left without MPI_Finalize, mpiexec now and then waits for the other, which waits for it.
+BADLY = "all checks are done, but the job (ended with exit code|did not end within)"
+
+
 def test_a_job_that_does_not_end_well(scripts):
     family = families()[0]
     jobs = Jobs({(family, 2): ["tiny.leaves", "tiny.fine", ENDS]}, scripts, scripts=scripts)
@@ -104,11 +108,11 @@ def test_a_job_that_does_not_end_well(scripts):
     )
     jobs = Jobs({(family, 2): ["bad.bad", ENDS]}, scripts, scripts=scripts)
     jobs.expect(family, 2, "bad.bad")
-    with pytest.raises(AssertionError, match="all checks are done, but the job ended with exit code"):
+    with pytest.raises(AssertionError, match=BADLY):
         jobs.expect(family, 2, ENDS)
     jobs = Jobs({(family, 2): ["bad.bad"]}, scripts, scripts=scripts)
     jobs.expect(family, 2, "bad.bad")
-    with pytest.raises(AssertionError, match="all checks are done, but the job ended with exit code"):
+    with pytest.raises(AssertionError, match=BADLY):
         jobs.close()  # where nobody asks for the end
 
 
