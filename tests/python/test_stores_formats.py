@@ -181,7 +181,7 @@ def test_a_dry_run_writes_nothing_and_says_what_the_run_does(tmp_path):
         ("b.zarr/t2m", {"axes": (0, 0, 1)}, ArgumentError, "permutation"),
         ("b.safetensors", {"codecs": ["zstd:3"]}, ArgumentError, "zstd:3"),
         ("b", {}, ArgumentError, "--to"),
-        ("memory://b.zarr", {}, ArgumentError, "read and not written"),
+        ("http://localhost:1/b.zarr", {}, ArgumentError, "over HTTP"),
         ("nowhere/b.zarr", {}, StoreError, "does not exist"),
         ("a.zarr", {}, StoreError, "source itself"),
         ("a.zarr/inside.zarr", {"chunks": "4x4x4"}, StoreError, "inside the source|exists"),

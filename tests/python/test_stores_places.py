@@ -141,6 +141,10 @@ def test_bad_sources(stores, typed, words):
 
 DESTINATIONS = [
     # typed, path, inner, format, publish_path, created
+    ("s3://b/a.nc/t2m", "s3://b/a.nc", "t2m", "netcdf", "s3://b/a.nc", "t2m"),
+    ("s3://b/a.npy", "s3://b/a.npy", "", "npy", "s3://b/a.npy", ""),
+    ("s3://b/out/", "s3://b/out", "", "zarr", "s3://b/out", ""),
+    ("s3://b/x.zarr/g/u", "s3://b/x.zarr", "g/u", "zarr", "s3://b/x.zarr", "g/u"),
     ("new.zarr", "new.zarr", "", "zarr", "new.zarr", ""),
     ("new.zarr/t2m", "new.zarr", "t2m", "zarr", "new.zarr", "t2m"),
     ("new.zarr::a/b", "new.zarr", "a/b", "zarr", "new.zarr", "a/b"),
@@ -187,7 +191,7 @@ BAD_DESTINATIONS = [
     ("b.npy::x", "one array"),
     ("new.h5::../x", "the name .."),
     ("model.safetensors.index.json", "name the folder"),
-    ("s3://b/a.nc", "copy the file"),
+    ("s3://b/out/model.safetensors.index.json", "name the folder"),
     ("", "empty"),
 ]
 

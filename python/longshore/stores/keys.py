@@ -27,13 +27,20 @@ _MAX_NAME_BYTES = 255
 _MAX_CALL_BYTES = 1 << 30  # Linux moves at most 2^31 - 4096 bytes a call
 _PARTIAL = re.compile(r"\..+\.[0-9a-f]{16}\.partial")
 _SYNC_THREADS = 8
-_CLOUD = "pip install 'longshore[cloud]'"
+CLOUD = "pip install 'longshore[cloud]', and s3fs for s3://, gcsfs for gs://"
+"""What installs what URLs need."""
+_PASSWORD = re.compile(r"(://[^/@:\s]*):[^/\s]*@")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 def is_url(place: str) -> bool:
     """Whether a place is named by a URL, "s3://bucket/era5.zarr", and not by a path."""
     return _URL.match(place) is not None
+
+
+def without_password(text: str) -> str:
+    """A URL, or a message with URLs, without their passwords."""
+    return _PASSWORD.sub(r"\1@", text)
 
 
 def open_keys(place: str) -> Keys:
@@ -111,7 +118,7 @@ class LocalKeys(Keys):
         except NotADirectoryError:
             raise StoreError(f"{self.name} is not a folder") from None
         except (OSError, ValueError) as error:
-            raise _refused("open", self.name, error) from None
+            raise refused("open", self.name, error) from None
 
     def close(self) -> None:
         if self._root >= 0:
@@ -178,7 +185,7 @@ class LocalKeys(Keys):
         try:
             fd = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=parent)
         except OSError as error:
-            raise _refused("list", self.where(key), error) from None
+            raise refused("list", self.where(key), error) from None
         finally:
             os.close(parent)
         try:
@@ -186,7 +193,7 @@ class LocalKeys(Keys):
                 for entry in entries:
                     yield entry.name, entry
         except OSError as error:
-            raise _refused("list", self.where(key), error) from None
+            raise refused("list", self.where(key), error) from None
         finally:
             os.close(fd)
 
@@ -210,7 +217,7 @@ class LocalKeys(Keys):
                 pieces.append(os.pread(fd, min(length - done, _MAX_CALL_BYTES), start + done))
                 done += len(pieces[-1])
         except OSError as error:
-            raise _refused("read", self.where(key), error) from None
+            raise refused("read", self.where(key), error) from None
         if done < length:
             raise StoreError(
                 f"{self.where(key)} is truncated: it ends at byte {start + done}, where {start + length} are needed"
@@ -238,7 +245,7 @@ class LocalKeys(Keys):
                 os.close(fd)
             os.rename(partial, name, src_dir_fd=parent, dst_dir_fd=parent)
         except OSError as error:
-            raise _refused("write", self.where(key), error) from None
+            raise refused("write", self.where(key), error) from None
         finally:
             os.close(parent)
         return len(view)
@@ -255,7 +262,7 @@ class LocalKeys(Keys):
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise _refused("open", self.where(key), error) from None
+            raise refused("open", self.where(key), error) from None
         finally:
             os.close(parent)
         return self._plain(fd, key)
@@ -270,7 +277,7 @@ class LocalKeys(Keys):
         except FileNotFoundError:
             return
         except OSError as error:
-            raise _refused("remove", self.where(key), error) from None
+            raise refused("remove", self.where(key), error) from None
         finally:
             os.close(parent)
 
@@ -326,7 +333,7 @@ class LocalKeys(Keys):
             os.fsync(fd)
         except OSError as error:
             if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some file systems sync no folders
-                raise _refused("bring to the disk", self.where(key), error) from None
+                raise refused("bring to the disk", self.where(key), error) from None
         finally:
             os.close(fd)
 
@@ -351,7 +358,7 @@ class LocalKeys(Keys):
                 place = self.where("/".join(parts[: depth + 1]))
                 if error.errno in (errno.ENOTDIR, errno.ELOOP):
                     raise self._not_plain(part, fd, place, "folder") from None
-                raise _refused("open", place, error) from None
+                raise refused("open", place, error) from None
             finally:
                 os.close(fd)
             fd = below
@@ -373,7 +380,7 @@ class LocalKeys(Keys):
         except OSError as error:
             if error.errno in (errno.ELOOP, errno.ENXIO):
                 raise self._not_plain(parts[-1], parent, self.where(key), "file") from None
-            raise _refused("open", self.where(key), error) from None
+            raise refused("open", self.where(key), error) from None
         finally:
             os.close(parent)
         return self._plain(fd, key)
@@ -398,8 +405,8 @@ class UrlKeys(Keys):
     installed."""
 
     def __init__(self, url: str) -> None:
-        self.name = url.rstrip("/")
-        self._place: _Fsspec | _Obstore = _object_store(self.name)
+        self.name = without_password(url.rstrip("/"))
+        self._place: _Fsspec | _Obstore = _object_store(url.rstrip("/"))
 
     def get(self, key: str, limit: int) -> bytes | None:
         parts_of(key)
@@ -449,9 +456,9 @@ class UrlKeys(Keys):
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             return None
         except ImportError as error:
-            raise NotInstalledError(f"{self.name} needs more than is installed ({error}): {_CLOUD}") from None
+            raise NotInstalledError(f"{self.name} needs more than is installed ({error}): {CLOUD}") from None
         except Exception as error:  # each library and each kind of place has its own errors
-            raise _refused(what, self.where(key), error) from None
+            raise refused(what, self.where(key), error) from None
 
 
 class _Fsspec:
@@ -538,17 +545,19 @@ def _object_store(url: str) -> _Fsspec | _Obstore:
         except ImportError as error:
             missing = missing or str(error)
         except Exception as error:
-            raise _refused("open", url, error) from None
-    raise NotInstalledError(f"{url} needs fsspec, or obstore, and what they need for it ({missing}): {_CLOUD}")
+            raise refused("open", without_password(url), error) from None
+    raise NotInstalledError(
+        f"{without_password(url)} needs fsspec, or obstore, and what they need for it ({missing}): {CLOUD}"
+    )
 
 
-def _refused(what: str, place: str, error: Exception) -> StoreError:
+def refused(what: str, place: str, error: Exception) -> StoreError:
     """What a place said no to."""
     if isinstance(error, StoreError):
         return error
     if isinstance(error, OSError) and error.errno is not None:
         return StoreError(error.errno, f"cannot {what} {place}: {error.strerror}")
-    first = (str(error).splitlines() or [""])[0]
+    first = without_password((str(error).splitlines() or [""])[0])
     return StoreError(f"cannot {what} {place}: {first[:300] or type(error).__name__}")
 
 

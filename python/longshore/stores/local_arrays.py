@@ -29,6 +29,7 @@ from .chunk_windows import ChunkWindow, Cut
 from .chunk_words import Chunks, extents_of
 from .makers import maker_of
 from .publish import Publication
+from .publish_url import publication_of
 from .team import MpiTeam, Team, team_of
 
 
@@ -121,7 +122,8 @@ def save(
 
     `chunks`, `shards`, `codecs`, `zarr_format`, `force`, `threads` and `max_mem` are `move`'s; `names` are those of the
     dimensions, `attributes` the array's. A folder of shards has the layout itself. Zarr is written by all processes,
-    each whole chunks, or shards; other formats by the first, to which the others send.
+    each whole chunks, or shards; other formats, and what goes to a URL, by the first, to which the others send.
+    `move` says how an output appears at a URL.
 
     Raises ArgumentError, ShapeError, DTypeError, LayoutError, StoreError and MemoryLimitError, with `comm` on every
     rank alike, and DisagreementError where ranks ask for different things; then nothing has been published.
@@ -151,8 +153,6 @@ def save(
             check("zarr_format", zarr_format, "int | None")
             side = _saved(source, layout, dtypes, team)
             place = places.parse_place(destination, destination=True, to=layout)
-            if place.is_url:
-                raise ArgumentError(f"{place.text}: URLs are read and not written; save to a disk and copy from there")
             if place.created and place.format != "zarr" and os.path.lexists(place.path):
                 raise StoreError(f"{place.path} exists already, and what else it holds would be lost; name another")
             to = layout if place.format == "shards" else None
@@ -169,15 +169,15 @@ def save(
                 )
             grid = maker.grid(facts)
             whole = Grid(grid.shape, facts.shards) if facts.shards is not None else grid
-            writers = team.size if place.format == "zarr" else 1
+            writers = team.size if place.format == "zarr" and not place.is_url else 1
             cut = Cut(whole, side.dtype.itemsize, writers, limit)
-            publication = Publication(place.publish_path, folder=maker.folder, force=force)
+            publication = publication_of(place, folder=maker.folder, force=force)
             publication.check()
             publication.check_space(facts.nbytes if not facts.codecs else 0)
             return (place, maker), facts, grid, publication, side, cut, workers
 
         (place, maker), facts, grid, publication, side, cut, workers = team.together(prepare)
-        team.same(f"saving {side} to {publication.destination}, {cut}, {facts.chunks}, {facts.shards}, {facts.codecs}")
+        team.same(f"saving {side} to {publication.called}, {cut}, {facts.chunks}, {facts.shards}, {facts.codecs}")
         held.enter_context(publication)
 
         def begin() -> str:

@@ -75,6 +75,8 @@ class StoreMoveReport:
     digest: str = ""
     """Of all arrays' elements, whatever their chunks: equal digests, equal arrays."""
     lost: list[str] = field(default_factory=list)
+    made_in: str = ""
+    """Of a destination at a URL: the local folder where it is made before it is uploaded, in its stored size."""
     removed_partials: list[str] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
@@ -124,6 +126,8 @@ def tell(report: StoreMoveReport) -> str:
             f"  memory     {bytes_of(predicted['memory_bytes'])}, ceiling {bytes_of(report.max_mem_bytes)}; the least "
             f"that would do is {bytes_of(max((array.plan.least_bytes for array in arrays), default=0))}"
         )
+    if report.made_in:
+        lines.append(f"  made in    {report.made_in} first, {bytes_of(predicted['bytes_written'])}, and uploaded")
     if report.lost:
         lines.append(f"  lost       {'; '.join(report.lost[:8])}{'; ...' if len(report.lost) > 8 else ''}")
     if report.verified:

@@ -142,7 +142,8 @@ def move(
     for none; `zarr_format` is 2 or 3. What is not said stays as it is in the source. `dry_run` tells what would be done
     and writes nothing. `resume` goes on where a killed run has been, and keeps what there is if this one fails. What
     the destination's format cannot hold is refused, or with `lossy` left behind and told. Then a `StoreMoveReport` is
-    what comes back, and `report` and `comm` are not for it.
+    what comes back, and `report` and `comm` are not for it. A destination at a URL (not http://) is uploaded from a
+    temporary copy (TMPDIR): `verify` reads both back, and a folder that `force` replaces is lost if the upload fails.
 
     With an mpi4py communicator the call is collective and all ranks share the work. Without one this process does it
     alone. Of a job of several processes that is refused: they would all do the same move, and a move that takes the job

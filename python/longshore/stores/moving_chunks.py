@@ -40,7 +40,8 @@ from .journal import Finished, Journal, read_journal
 from .makers import Maker, maker_of
 from .move_report import ArrayReport, StoreMoveReport
 from .moving import Watcher
-from .publish import Publication, refuse_overlap
+from .publish import refuse_overlap
+from .publish_url import publication_of, refuse_url_overlap
 from .rechunk import Counts, Rechunk, digest_of
 from .rechunk_plan import RechunkPlan, plan_rechunk
 from .team import Team
@@ -104,7 +105,7 @@ def move_chunks(
     memory.reset_peak()
     idle = memory.resident_bytes()
     began = time.perf_counter()
-    with _Job(source, destination, wanted, max_mem, threads, force, resume, dry_run) as job:
+    with _Job(source, destination, wanted, max_mem, threads, force, resume, dry_run, verify, watcher) as job:
         told = job.report
         if not dry_run:
             job.carry(watcher, verify)
@@ -186,28 +187,29 @@ class _Job:
         force: bool,
         resume: bool,
         dry_run: bool,
+        verify: bool,
+        watcher: Watcher,
     ) -> None:
         self.wanted, self.max_mem, self.threads, self.resume = wanted, max_mem, threads, resume
         self._held = contextlib.ExitStack()
         with contextlib.ExitStack() as held:
             self.source = places.parse_place(source, destination=False)
             self.destination = places.parse_place(destination, destination=True, to=wanted.to, source=self.source)
-            if self.destination.is_url:
-                raise ArgumentError(
-                    f"{self.destination.text}: URLs are read and not written, for nothing appears there whole or not "
-                    "at all; move to a disk and copy from there"
-                )
             self.reader: StoreReader = places.open_reader(self.source)
             held.callback(self.reader.close)
             self.fingerprint = self.reader.fingerprint()
             self.maker: Maker = maker_of(self.destination, wanted.to, wanted.zarr_format)
-            if not self.source.is_url:
+            if self.source.is_url and self.destination.is_url:
+                refuse_url_overlap(self.source, self.destination)
+            elif not self.source.is_url and not self.destination.is_url:
                 refuse_overlap(self.source.path, self.destination.publish_path)
             if not self.maker.folder and self.destination.created and os.path.lexists(self.destination.path):
                 raise StoreError(
                     f"{self.destination.path} exists already, and what else it holds would be lost; name another file"
                 )
-            self.publication = Publication(self.destination.publish_path, folder=self.maker.folder, force=force)
+            self.publication = publication_of(
+                self.destination, folder=self.maker.folder, force=force, verify=verify, watcher=watcher
+            )
             self.publication.check()
             self.arrays: list[_Array] = []
             self.tree = self._wanted_tree(self.reader.tree, "", "")
@@ -345,6 +347,7 @@ class _Job:
             floor_bytes=sum(plan.floor_bytes for plan in self.plans),
             array_bytes=sum(array.array_bytes for array in told),
             lost=lost,
+            made_in=self.publication.parent if self.destination.is_url else "",
         )
 
     def _name(self) -> str:

@@ -16,7 +16,7 @@ from .._words import short
 from ..errors import ArgumentError, StoreError
 from .array import StoreReader
 from .boxes import open_plain
-from .keys import is_url
+from .keys import is_url, without_password
 from .layout_json import NAME as LAYOUT_JSON
 from .npy import MAGIC as NPY_MAGIC
 from .publish import file_name
@@ -55,7 +55,7 @@ class Place:
     """Where a store is, and what of it is meant."""
 
     text: str
-    """For messages: as it was typed."""
+    """For messages: as it was typed, but for passwords."""
     path: str
     """The file, the folder or the URL of the whole store."""
     inner: str
@@ -98,7 +98,9 @@ def parse_place(
             raise ArgumentError(f"{name} is a file of another machine, {parts.netloc}")
         path = unquote(parts.path)
     if is_url(path):
-        return _of_url(name, path, inner, format)
+        if destination:
+            return _destination_of_url(without_password(name), path, inner, format, to, source)
+        return _of_url(without_password(name), path, inner, format)
     if destination:
         return _destination(name, path, inner, format, to, source)
     return _source(name, path, inner, format)
@@ -152,7 +154,7 @@ def _of_url(text: str, url: str, inner: str, format: str | None) -> Place:
     cut = next((k + 1 for k, word in enumerate(words) if word.lower().endswith(".zarr")), len(words))
     found = format or _suffix(words[cut - 1]) or "zarr"
     if found != "zarr":
-        raise ArgumentError(f"{text}: by URL only Zarr stores are read and written; copy the file to a disk first")
+        raise ArgumentError(f"{text}: by URL only Zarr stores are read; copy the file to a disk first")
     root = f"{scheme}://{'/'.join(words[:cut])}"
     inner = _within(text, "zarr", "/".join(words[cut:]), inner)
     return Place(text, root, inner, "zarr", root, inner)
@@ -269,6 +271,26 @@ def _destination(text: str, path: str, inner: str, format: str | None, to: Any, 
         return _below_zarr(text, root, inner)
     created = inner if found in _GROUPS_IN_FILES else ""
     return Place(text, root, inner, found, root, created)
+
+
+def _destination_of_url(text: str, url: str, inner: str, format: str | None, to: Any, source: Place | None) -> Place:
+    """What a URL's name says is to appear there, as a whole; a name that says nothing is a Zarr store's, unless `to` or
+    the source is for something else."""
+    scheme, _, rest = url.partition("://")
+    words = rest.rstrip("/").split("/")
+    cut, found = len(words), format or _suffix(words[-1])
+    for k, word in enumerate(words[:-1]):
+        if _suffix(word) in ("zarr", *_GROUPS_IN_FILES) and format in (None, _suffix(word)):
+            cut, found = k + 1, _suffix(word)
+            break
+    if words[-1].endswith(INDEX_SUFFIX):
+        raise ArgumentError(f"{text}: name the folder; its index comes with it")
+    if found is None:
+        of_tensors = source is not None and source.format == "safetensors"
+        found = "shards" if to is not None else "safetensors" if of_tensors else "zarr"
+    root = f"{scheme}://{'/'.join(words[:cut])}"
+    inner = _within(text, found, "/".join(words[cut:]), inner)
+    return Place(text, root, inner, found, root, inner if found in ("zarr", *_GROUPS_IN_FILES) else "")
 
 
 def by_name(path: str) -> tuple[str, str, str | None]:

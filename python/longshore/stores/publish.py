@@ -31,7 +31,7 @@ _AT_FDCWD = -100
 _ASIDE = "-old"
 JOURNAL = ".journal"
 """What the name of a hidden output's journal ends in."""
-_STORES_FILES = re.compile(
+STORES_FILES = re.compile(
     r"zarr\.json|\.z(array|group|attrs|metadata)"  # Zarr's metadata, its chunks, and shards that are being written
     r"|(c[./])?\d+(\.\d+)*(\.index)?|c|\..+\.[0-9a-f]{16}\.partial"
     r"|.+\.safetensors(\.index\.json)?"
@@ -47,6 +47,8 @@ class Publication:
 
     def __init__(self, destination: str | os.PathLike, *, folder: bool, force: bool = False) -> None:
         self.destination = os.path.abspath(destination)
+        self.called = self.destination
+        """For messages: where it will appear."""
         self.folder = folder
         self.force = force
         self.parent, self.name = os.path.split(self.destination)
@@ -234,7 +236,7 @@ class Publication:
         hidden = re.escape(os.path.join(self.parent, f".{self.name}{_PARTIAL}")) + "[0-9a-f]{16}" + f"(?!{_ASIDE}|\\.)"
 
         def renamed(value: Any) -> Any:
-            return re.sub(hidden, lambda _: self.destination, value) if isinstance(value, str) else value
+            return re.sub(hidden, lambda _: self.called, value) if isinstance(value, str) else value
 
         error.args = tuple(map(renamed, error.args))
         if isinstance(error, OSError):
@@ -359,7 +361,7 @@ def _check_replaceable(path: str, called: str = "") -> None:
     called = called or path
     only = "--force (in Python force=True) replaces folders of shards and stores only"
     names = sorted(os.listdir(path))
-    if LAYOUT_JSON not in names and _is_store(names):
+    if LAYOUT_JSON not in names and is_store(names):
         for name in _files_of_store(path):
             raise StoreError(f"{called} holds {name!r}, which no Zarr or safetensors store has; move that away first")
         return
@@ -375,7 +377,7 @@ def _check_replaceable(path: str, called: str = "") -> None:
     _only(path, own, called, f"which is no shard that its {LAYOUT_JSON} names; {only}, so move that away first")
 
 
-def _is_store(names: Collection[str]) -> bool:
+def is_store(names: Collection[str]) -> bool:
     """Whether a folder with these names is a Zarr group or array, or a checkpoint of safetensors."""
     return any(name in _STORES_ROOTS or name.endswith(".safetensors.index.json") for name in names)
 
@@ -384,7 +386,7 @@ def _files_of_store(path: str) -> Iterator[str]:
     """What lies in the folder of a store that no store has: names, as they are found."""
     for folder, folders, files in os.walk(path):
         for name in files:
-            if not _STORES_FILES.fullmatch(name) or not stat.S_ISREG(os.lstat(os.path.join(folder, name)).st_mode):
+            if not STORES_FILES.fullmatch(name) or not stat.S_ISREG(os.lstat(os.path.join(folder, name)).st_mode):
                 yield os.path.relpath(os.path.join(folder, name), path)
         for name in folders:
             if os.path.islink(os.path.join(folder, name)):

@@ -1,0 +1,288 @@
+"""Publication at a URL: an output is made in a local temporary folder and uploaded once it is complete.
+
+Nothing can be renamed in an object store, so a folder's chunks are uploaded first and the documents that make a reader
+find it last, the root's at the very end. A single file is one object, which appears when its upload is complete.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import stat
+import tempfile
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor, wait
+from typing import Any
+
+from ..errors import ArgumentError, LongshoreError, NotInstalledError, StoreError, VerificationError
+from .keys import CLOUD, refused, without_password
+from .layout_json import NAME as LAYOUT_JSON
+from .layout_json import SHARD_NAME, parse_layout_json
+from .places import Place
+from .publish import STORES_FILES, Publication, is_store, sync_folder
+
+_MARKER = ".longshore-upload"
+"""An object that lies beside an unfinished upload."""
+_METADATA = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata", LAYOUT_JSON)
+_THREADS = 8
+_PIECE_BYTES = 8 << 20
+_LONGEST_LAYOUT = 64 << 20
+
+
+def publication_of(
+    place: Place, *, folder: bool, force: bool, verify: bool = False, watcher: Any = None
+) -> Publication:
+    """The publication of a destination. `verify` and `watcher` are for uploads: whether every object is read back, and
+    who is told how far they are."""
+    if not place.is_url:
+        return Publication(place.publish_path, folder=folder, force=force)
+    return UrlPublication(place, folder=folder, force=force, verify=verify, watcher=watcher)
+
+
+def refuse_url_overlap(source: Place, destination: Place) -> None:
+    """The source is never touched: the destination may not be it, lie in it, or hold it."""
+    ours, theirs = (f"{place.path.rstrip('/')}/" for place in (destination, source))
+    if ours.startswith(theirs) or theirs.startswith(ours):
+        raise StoreError(f"{destination.text} is the source itself, lies inside it or holds it; name another place")
+
+
+class UrlPublication(Publication):
+    """The URL where a store will appear. What is hidden while it is made lies in a folder of the user's own among the
+    temporary files (TMPDIR says where), so that a later run can remove it, or go on with it.
+
+    With `force` an object takes the place of an object, and a store that of a store: its metadata is deleted before the
+    upload, and after it the keys that the new one does not have. If that upload fails the old store is lost."""
+
+    def __init__(self, place: Place, *, folder: bool, force: bool, verify: bool = False, watcher: Any = None) -> None:
+        if place.path.startswith(("http://", "https://")):
+            raise ArgumentError(
+                f"{place.text}: stores are read over HTTP and not written, for HTTP has no uploads of whole stores; "
+                "name a bucket (s3://, gs://) or a folder"
+            )
+        staging = os.path.join(tempfile.gettempdir(), f"longshore-{os.getuid()}")
+        name = "upload-" + hashlib.sha256(place.publish_path.encode()).hexdigest()[:32]
+        super().__init__(os.path.join(staging, name), folder=folder, force=force)
+        self.called = without_password(place.publish_path)
+        self._part_of_store = bool(place.created)
+        self._verify, self._watcher = verify, watcher
+        self._fs, self._root = self._open(place.publish_path)
+
+    def check(self) -> None:
+        """Refuses a destination that cannot or must not be written. Writes nothing there."""
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(self.parent, 0o700)
+        status = os.lstat(self.parent)
+        if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o022:
+            raise StoreError(
+                f"{self.parent} is not a folder that only this user can write; set TMPDIR to another place"
+            )
+        super().check()
+        self._existing()
+
+    def check_space(self, needed: int) -> None:
+        try:
+            super().check_space(needed)
+        except StoreError as error:
+            raise StoreError(
+                error.errno, f"{error.strerror}; what is uploaded is made there first: set TMPDIR to a larger disk"
+            ) from None
+
+    def publish(self) -> None:
+        """Uploads what has been made. On an error what was uploaded is deleted again."""
+        assert self.partial is not None
+        if self.folder:
+            sync_folder(self.partial)
+        old = self._existing()
+        new = self._made(self.partial)
+        if self._watcher is not None:
+            self._watcher.phase("uploading", sum(map(os.path.getsize, new.values())))
+        marker = f"{self._root}/{_MARKER}"
+        if self.folder:
+            self._call("write", marker, lambda: self._fs.pipe_file(marker, b""))
+        begun: list[str] = []
+        try:
+            for key in sorted(filter(_is_metadata, old), key=_upload_order, reverse=True) if self.folder else ():
+                self._delete(key)
+            below = f"{self._root}/"
+            root = [key for key in new if _is_metadata(key) and "/" not in key.removeprefix(below)]
+            self._upload({key: path for key, path in new.items() if not _is_metadata(key)}, begun)
+            self._upload({key: path for key, path in new.items() if _is_metadata(key) and key not in root}, begun)
+            for key in sorted(root, key=_upload_order):
+                self._upload({key: new[key]}, begun)
+            for key in old:
+                if key not in new and key != marker:
+                    self._delete(key)
+        except BaseException:
+            self._take_back(begun, old, marker)
+            raise
+        if self.folder:
+            self._delete(marker)
+        self.discard()
+
+    # -- what is there ----------------------------------------------------------------------------------------------
+
+    def _existing(self) -> dict[str, int]:
+        """The keys of what is to be replaced, with their sizes; refused where that must not be."""
+        found = self._list()
+        if not found:
+            return found
+        if self._part_of_store:
+            raise StoreError(f"{self.called} exists already, and what else it holds would be lost; name another store")
+        unfinished = f"{self._root}/{_MARKER}" in found
+        if not self.force:
+            what = "holds an unfinished upload of this or another run" if unfinished else "exists already"
+            raise StoreError(
+                f"{self.called} {what}; name another place, or replace it with --force (in Python force=True)"
+            )
+        if (self._root in found) == self.folder or (not self.folder and len(found) > 1):
+            was, wanted = ("n object", " folder") if self._root in found else (" folder", "n object")
+            raise StoreError(f"{self.called} is a{was}; it is not replaced by a{wanted}")
+        if self.folder:
+            self._check_replaceable([key[len(self._root) + 1 :] for key in found], unfinished)
+        return found
+
+    def _check_replaceable(self, names: list[str], unfinished: bool) -> None:
+        """Raises StoreError where a prefix holds no store, or anything besides."""
+        if LAYOUT_JSON in names:
+            key = f"{self._root}/{LAYOUT_JSON}"
+            raw = self._call("read", key, lambda: self._fs.cat_file(key, start=0, end=_LONGEST_LAYOUT))
+            own = {*parse_layout_json(bytes(raw), self._shown(key)).shards, LAYOUT_JSON, _MARKER}
+            foreign = [name for name in names if name not in own]
+        elif unfinished or is_store(names):
+            foreign = [name for name in names if name != _MARKER and not _is_of_store(name, unfinished)]
+        else:
+            foreign = names
+        if foreign:
+            raise StoreError(
+                f"{self.called} holds {min(foreign)!r}, which is not of a store that can be replaced; move that away "
+                "first, or name another place"
+            )
+
+    def _list(self) -> dict[str, int]:
+        """What lies at the URL or below it, never what only begins with the same letters."""
+
+        def look() -> dict[str, int]:
+            self._fs.invalidate_cache()
+            try:
+                found = self._fs.find(self._root, detail=True)
+            except FileNotFoundError:
+                return {}
+            return {
+                key: int(info.get("size") or 0)
+                for key, info in found.items()
+                if key == self._root or key.startswith(f"{self._root}/")
+            }
+
+        keys: dict[str, int] = self._call("list", self._root, look)
+        return keys
+
+    # -- uploading --------------------------------------------------------------------------------------------------
+
+    def _made(self, place: str) -> dict[str, str]:
+        """The local file of each key."""
+        if not self.folder:
+            return {self._root: place}
+        paths = [os.path.join(folder, name) for folder, _, names in os.walk(place) for name in names]
+        return {f"{self._root}/{os.path.relpath(path, place)}": path for path in paths}
+
+    def _upload(self, files: dict[str, str], begun: list[str]) -> None:
+        """Uploads files side by side, and looks at what has arrived. Adds the keys to `begun`."""
+
+        def put(key: str) -> None:
+            begun.append(key)
+            self._call("write", key, lambda: self._fs.put_file(files[key], key))
+            if self._verify:
+                self._call("read", key, lambda: self._compare(files[key], key))
+            if self._watcher is not None:
+                self._watcher.advance(os.path.getsize(files[key]))
+
+        with ThreadPoolExecutor(_THREADS, "longshore-upload") as pool:
+            tasks = [pool.submit(put, key) for key in files]
+            try:
+                for task in tasks:
+                    task.result()
+            finally:
+                for task in tasks:
+                    task.cancel()
+                wait(tasks)
+        sizes = self._list()
+        for key, path in files.items():
+            if sizes.get(key) != os.path.getsize(path):
+                raise StoreError(
+                    f"{self._shown(key)} has {sizes.get(key, 'no')} bytes after {os.path.getsize(path)} were uploaded"
+                )
+
+    def _compare(self, path: str, key: str) -> None:
+        """Reads an object back."""
+        with open(path, "rb") as file:
+            start = 0
+            while piece := file.read(_PIECE_BYTES):
+                if self._fs.cat_file(key, start=start, end=start + len(piece)) != piece:
+                    raise VerificationError(f"verification failed: {self._shown(key)} does not hold what was uploaded")
+                start += len(piece)
+
+    def _take_back(self, begun: Iterable[str], old: dict[str, int], marker: str) -> None:
+        """Deletes what this run has uploaded, what a reader looks for first. The marker stays where a part of an old
+        store does, so that this can be replaced."""
+        left = bool(old)
+        for key in sorted(begun, key=_upload_order, reverse=True):
+            if not self.folder and old:
+                continue  # one object replaces another at once: what is there is one of the two, whole
+            try:
+                self._delete(key)
+            except LongshoreError:
+                left = True  # the error that led here is the one to tell
+        if self.folder and not left:
+            with contextlib.suppress(LongshoreError):
+                self._delete(marker)
+
+    def _delete(self, key: str) -> None:
+        def remove() -> None:
+            with contextlib.suppress(FileNotFoundError):
+                self._fs.rm_file(key)
+
+        self._call("delete", key, remove)
+
+    # -- the library ------------------------------------------------------------------------------------------------
+
+    def _open(self, url: str) -> tuple[Any, str]:
+        try:
+            import fsspec
+
+            fs, path = fsspec.core.url_to_fs(url)
+        except ImportError as error:
+            raise NotInstalledError(
+                f"writing to {self.called} needs fsspec and its library for it ({error}): {CLOUD}"
+            ) from None
+        except Exception as error:  # each kind of place has its own errors
+            raise refused("open", self.called, error) from None
+        root = path.rstrip("/")
+        if "/" not in root:
+            raise ArgumentError(f"{self.called} is a whole bucket; name a place in it")
+        return fs, root
+
+    def _shown(self, key: str) -> str:
+        return self.called + key[len(self._root) :]
+
+    def _call(self, what: str, key: str, action: Callable[[], Any]) -> Any:
+        try:
+            return action()
+        except Exception as error:  # each kind of place has its own errors
+            raise refused(what, self._shown(key), error) from None
+
+
+def _is_metadata(key: str) -> bool:
+    """Whether a reader finds a store, or an array in it, by this key."""
+    name = key.rpartition("/")[2]
+    return name in _METADATA or name.endswith(".safetensors.index.json")
+
+
+def _upload_order(key: str) -> tuple[bool, int, str]:
+    """Chunks before metadata, and metadata from the deepest to the root."""
+    return _is_metadata(key), -key.count("/"), key
+
+
+def _is_of_store(name: str, unfinished: bool) -> bool:
+    base = name.rpartition("/")[2]
+    return bool(STORES_FILES.fullmatch(base) or (unfinished and SHARD_NAME.fullmatch(base)))

@@ -1,0 +1,305 @@
+"""Stores written to URLs: in fsspec's memory, and on an S3 server of this machine."""
+
+import itertools
+import os
+
+import longshore as ls
+import numpy as np
+import pytest
+from longshore.errors import ArgumentError, LongshoreError, NotInstalledError, StoreError, VerificationError
+
+fsspec = pytest.importorskip("fsspec")
+pytest.importorskip("zarr")
+pytest.importorskip("h5py")
+
+_numbers = itertools.count()
+
+
+@pytest.fixture(autouse=True)
+def temporary(tmp_path, monkeypatch):
+    """A folder of temporary files of each test's own, empty again at its end."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    yield folder
+    assert [name for _, folders, files in os.walk(folder) for name in files + folders if "upload-" in name] == []
+
+
+@pytest.fixture
+def source(tmp_path):
+    np.save(tmp_path / "a.npy", np.arange(60.0).reshape(10, 6))
+    return tmp_path / "a.npy"
+
+
+@pytest.fixture
+def base():
+    return f"memory://written-{next(_numbers)}"
+
+
+def keys(url):
+    fs, root = fsspec.core.url_to_fs(url)
+    fs.invalidate_cache()
+    return {key[len(root) + 1 :] for key in fs.find(root)}
+
+
+def fetched(url, folder, name):
+    """A copy on the disk of what lies at a URL."""
+    fs, root = fsspec.core.url_to_fs(url)
+    target = folder / f"fetched-{next(_numbers)}-{name}"
+    for key in fs.find(root):
+        path = target if key == root else target / key[len(root) + 1 :]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(fs.cat_file(key))
+    return target
+
+
+def put(url, data=b"mine"):
+    fsspec.core.url_to_fs(url)[0].pipe_file(fsspec.core.url_to_fs(url)[1], data)
+
+
+FORMATS = [
+    ("a.npy", "a.npy", {}),
+    ("a.h5::u", "a.h5", {}),
+    ("a.nc::u", "a.nc", {}),
+    ("a.safetensors::u", "a.safetensors", {}),
+    ("shards", "shards", {"to": "(BLOCK, *) on 3"}),
+    ("a.zarr", "a.zarr", {"chunks": (4, 4)}),
+    ("a.zarr/g/u", "a.zarr", {"chunks": (4, 4), "zarr_format": 2}),
+    ("a.zarr", "a.zarr", {"chunks": (2, 3), "shards": (4, 6)}),
+]
+
+
+@pytest.mark.parametrize(("name", "root", "words"), FORMATS)
+def test_every_format_is_uploaded_whole(source, base, tmp_path, name, root, words):
+    if ".safetensors" in name:
+        pytest.importorskip("safetensors")
+    told = ls.move(source, f"{base}/{name}", verify=True, **words)
+    assert told.verified and told.bytes_written > 0
+    assert ".longshore-upload" not in keys(f"{base}/{root}")
+    copy = str(fetched(f"{base}/{root}", tmp_path, root)) + name[len(root) :]
+    ls.move(copy, tmp_path / "back.npy", dry_run=False, resume=False, lossy=True)
+    np.testing.assert_array_equal(np.load(tmp_path / "back.npy"), np.load(source))
+    if root == "a.zarr":
+        with ls.open(f"{base}/{name}") as opened:
+            np.testing.assert_array_equal(opened.read(), np.load(source))
+
+
+def test_a_dry_run_says_where_it_would_be_made_and_writes_nothing(source, base, temporary):
+    told = ls.move(source, f"{base}/a.zarr", dry_run=True)
+    assert told.made_in.startswith(str(temporary))
+    assert keys(base) == set()
+
+
+def test_local_arrays_are_saved_to_urls(base):
+    layout = ls.Layout("(BLOCK, *) on 2", (4, 3))
+    ls.save([np.zeros((2, 3)), np.ones((2, 3))], layout, f"{base}/b.zarr", chunks=(3, 2))
+    with ls.open(f"{base}/b.zarr") as opened:
+        assert opened.read()[:, 0].tolist() == [0, 0, 1, 1]
+
+
+def test_what_exists_is_replaced_with_force_only_and_neighbours_stay(source, base):
+    neighbours = (f"{base}/a.zarrx/zarr.json", f"{base}/a.zar", f"{base}/a.zarr.bak/c/0")
+    for neighbour in neighbours:
+        put(neighbour)
+    ls.move(source, f"{base}/a.zarr", chunks=(2, 2))
+    before = keys(f"{base}/a.zarr")
+    with pytest.raises(StoreError, match="exists already"):
+        ls.move(source, f"{base}/a.zarr", chunks=(5, 6))
+    assert keys(f"{base}/a.zarr") == before
+    ls.move(source, f"{base}/a.zarr", chunks=(5, 6), force=True)
+    assert keys(f"{base}/a.zarr") == {"zarr.json", "c/0/0", "c/1/0"}
+    for neighbour in neighbours:
+        fs, path = fsspec.core.url_to_fs(neighbour)
+        assert fs.cat_file(path) == b"mine"
+
+
+@pytest.mark.parametrize("name", ["a.zarr/notes.txt", "a.zarr/c/notes.txt"])
+def test_what_is_no_store_is_not_replaced(source, base, name):
+    ls.move(source, f"{base}/a.zarr")
+    put(f"{base}/{name}")
+    before = keys(base)
+    with pytest.raises(StoreError, match=r"notes\.txt"):
+        ls.move(source, f"{base}/a.zarr", force=True)
+    assert keys(base) == before
+
+
+def test_folders_and_files_do_not_replace_each_other_nor_shards_foreign_files(source, base):
+    put(f"{base}/a.zarr")
+    put(f"{base}/b.npy/zarr.json")
+    with pytest.raises(StoreError, match="not replaced by a folder"):
+        ls.move(source, f"{base}/a.zarr", force=True)
+    with pytest.raises(StoreError, match="not replaced by an object"):
+        ls.move(source, f"{base}/b.npy", force=True)
+    ls.move(source, f"{base}/shards", "(BLOCK, *) on 3")
+    ls.move(source, f"{base}/shards", "(BLOCK, *) on 2", force=True)
+    assert len(keys(f"{base}/shards")) == 3
+    put(f"{base}/shards/rank-00099.npy")
+    with pytest.raises(StoreError, match="rank-00099"):
+        ls.move(source, f"{base}/shards", "(BLOCK, *) on 2", force=True)
+
+
+def test_an_array_is_not_put_into_a_store_that_is_there(source, base):
+    ls.move(source, f"{base}/a.zarr/u")
+    before = keys(base)
+    with pytest.raises(StoreError, match="what else it holds would be lost"):
+        ls.move(source, f"{base}/a.zarr/v", force=True)
+    assert keys(base) == before
+
+
+@pytest.fixture
+def failing(monkeypatch):
+    """Has uploads to fsspec's memory fail after so many."""
+    from fsspec.implementations.memory import MemoryFileSystem
+
+    plain = MemoryFileSystem.put_file
+
+    def fail_after(count):
+        counter = itertools.count()
+
+        def put_file(self, *arguments, **options):
+            if next(counter) >= count:
+                raise OSError("the line was cut")
+            return plain(self, *arguments, **options)
+
+        monkeypatch.setattr(MemoryFileSystem, "put_file", put_file)
+        return lambda: monkeypatch.setattr(MemoryFileSystem, "put_file", plain)
+
+    return fail_after
+
+
+@pytest.mark.parametrize("count", [0, 1, 5, 15])
+@pytest.mark.parametrize("words", [{"zarr_format": 2}, {"zarr_format": 3}])
+def test_a_failed_upload_leaves_nothing(source, base, failing, count, words):
+    put(f"{base}/a.zarrx/0")
+    failing(count)
+    with pytest.raises(StoreError, match="the line was cut"):
+        ls.move(source, f"{base}/a.zarr", chunks=(2, 2), **words)
+    assert keys(base) == {"a.zarrx/0"}
+
+
+def test_a_failed_replacement_can_be_replaced(source, base, failing):
+    ls.move(source, f"{base}/a.zarr", chunks=(2, 2))
+    mend = failing(2)
+    with pytest.raises(StoreError, match="the line was cut"):
+        ls.move(source, f"{base}/a.zarr", chunks=(5, 6), force=True)
+    with pytest.raises(LongshoreError):
+        ls.open(f"{base}/a.zarr")
+    mend()
+    with pytest.raises(StoreError, match="unfinished upload"):
+        ls.move(source, f"{base}/a.zarr", chunks=(5, 6))
+    ls.move(source, f"{base}/a.zarr", chunks=(5, 6), force=True)
+    assert keys(f"{base}/a.zarr") == {"zarr.json", "c/0/0", "c/1/0"}
+
+
+def test_a_file_that_could_not_be_replaced_is_still_there(source, base, failing):
+    put(f"{base}/a.npy", b"before")
+    failing(0)
+    with pytest.raises(StoreError, match="the line was cut"):
+        ls.move(source, f"{base}/a.npy", force=True)
+    fs, path = fsspec.core.url_to_fs(f"{base}/a.npy")
+    assert fs.cat_file(path) == b"before"
+
+
+@pytest.mark.parametrize(
+    ("change", "verify", "error"),
+    [
+        (lambda data: data[:-1], False, StoreError),
+        (lambda data: data[:-1] + bytes([data[-1] ^ 1]), True, VerificationError),
+    ],
+)
+def test_what_arrived_otherwise_is_noticed_and_deleted(source, base, monkeypatch, change, verify, error):
+    from fsspec.implementations.memory import MemoryFileSystem
+
+    def put_file(self, local, key, **options):
+        with open(local, "rb") as file:
+            self.pipe_file(key, change(file.read()))
+
+    monkeypatch.setattr(MemoryFileSystem, "put_file", put_file)
+    with pytest.raises(error):
+        ls.move(source, f"{base}/a.npy", verify=verify)
+    assert keys(base) == set()
+
+
+def test_a_resumed_move_goes_on_with_what_was_made_here(source, base, monkeypatch):
+    """The second array's chunks fail, and a second run redoes only those."""
+    from longshore.stores.zarr_writer import ZarrArrayWriter
+
+    plain, counter = ZarrArrayWriter.write, itertools.count()
+
+    def write(self, index, stored):
+        if next(counter) >= 4:
+            raise StoreError("the disk went away")
+        return plain(self, index, stored)
+
+    monkeypatch.setattr(ZarrArrayWriter, "write", write)
+    with pytest.raises(StoreError, match="went away"):
+        ls.move(source, f"{base}/a.zarr", chunks=(2, 2), resume=True, threads=1)
+    assert keys(base) == set()
+    monkeypatch.setattr(ZarrArrayWriter, "write", plain)
+    told = ls.move(source, f"{base}/a.zarr", chunks=(2, 2), resume=True, threads=1)
+    assert told.resumed_chunks == 4
+    with ls.open(f"{base}/a.zarr") as opened:
+        np.testing.assert_array_equal(opened.read(), np.load(source))
+
+
+def test_places_that_cannot_be_written_are_refused(source, base, monkeypatch):
+    from fsspec.registry import known_implementations
+
+    missing = {"class": "nonesuch_library.FileSystem", "err": "Install nonesuch_library"}
+    monkeypatch.setitem(known_implementations, "nonesuch", missing)
+    with pytest.raises(ArgumentError, match="over HTTP"):
+        ls.move(source, "http://127.0.0.1:1/a.zarr")
+    with pytest.raises(NotInstalledError, match=r"nonesuch_library.*pip install"):
+        ls.move(source, "nonesuch://a/b.zarr")
+    ls.move(source, f"{base}/a.zarr")
+    for name in ("a.zarr", "a.zarr/b.zarr"):
+        with pytest.raises(StoreError, match="source itself, lies inside it"):
+            ls.move(f"{base}/a.zarr", f"{base}/{name}", force=True)
+
+
+def test_passwords_are_in_no_message(source):
+    with pytest.raises(LongshoreError) as caught:
+        ls.move(source, "https://me:secret@127.0.0.1:1/a.zarr")
+    assert "me@127.0.0.1" in str(caught.value) and "secret" not in str(caught.value)
+
+
+@pytest.fixture(scope="module")
+def bucket():
+    """An empty bucket of an S3 server on this machine."""
+    pytest.importorskip("s3fs")
+    server_of = pytest.importorskip("moto.server")
+    with pytest.MonkeyPatch.context() as patch:
+        server = server_of.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+        server.start()
+        host, port = server.get_host_and_port()
+        patch.setenv("AWS_ACCESS_KEY_ID", "testing")
+        patch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
+        patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+        import s3fs
+
+        s3fs.S3FileSystem.clear_instance_cache()
+        s3fs.S3FileSystem().mkdir("longshore-tests")
+        yield "s3://longshore-tests"
+        s3fs.S3FileSystem.clear_instance_cache()
+        server.stop()
+
+
+def test_an_s3_server_takes_folders_and_files(source, bucket, tmp_path):
+    put(f"{bucket}/d/a.zarrx")
+    for chunks in ((2, 2), (5, 6)):
+        ls.move(source, f"{bucket}/d/a.zarr", chunks=chunks, verify=True, force=True)
+    assert keys(f"{bucket}/d") == {"a.zarr/zarr.json", "a.zarr/c/0/0", "a.zarr/c/1/0", "a.zarrx"}
+    with ls.open(f"{bucket}/d/a.zarr") as opened:
+        np.testing.assert_array_equal(opened.read(), np.load(source))
+    with pytest.raises(StoreError, match="exists already"):
+        ls.move(source, f"{bucket}/d/a.zarr")
+    ls.move(source, f"{bucket}/d/b.npy", verify=True)
+    np.testing.assert_array_equal(np.load(fetched(f"{bucket}/d/b.npy", tmp_path, "b.npy")), np.load(source))
+
+
+def test_a_bucket_that_is_not_there_is_told(source, bucket):
+    with pytest.raises(StoreError, match="s3://nonesuch-bucket"):
+        ls.move(source, "s3://nonesuch-bucket/a.npy")
+    with pytest.raises(ArgumentError, match="whole bucket"):
+        ls.move(source, "s3://longshore-tests", "(BLOCK, *) on 2")
