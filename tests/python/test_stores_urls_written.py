@@ -207,7 +207,10 @@ def test_a_file_that_could_not_be_replaced_is_still_there(source, base, failing)
         (lambda data: data[:-1] + bytes([data[-1] ^ 1]), True, VerificationError),
     ],
 )
-def test_what_arrived_otherwise_is_noticed_and_deleted(source, base, monkeypatch, change, verify, error):
+@pytest.mark.parametrize("replaces", [False, True])
+def test_what_arrived_otherwise_is_noticed_and_deleted(source, base, monkeypatch, change, verify, error, replaces):
+    if replaces:
+        put(f"{base}/a.npy", b"before")
     from fsspec.implementations.memory import MemoryFileSystem
 
     def put_file(self, local, key, **options):
@@ -216,12 +219,12 @@ def test_what_arrived_otherwise_is_noticed_and_deleted(source, base, monkeypatch
 
     monkeypatch.setattr(MemoryFileSystem, "put_file", put_file)
     with pytest.raises(error):
-        ls.move(source, f"{base}/a.npy", verify=verify)
+        ls.move(source, f"{base}/a.npy", verify=verify, force=replaces)
     assert keys(base) == set()
 
 
 def test_a_resumed_move_goes_on_with_what_was_made_here(source, base, monkeypatch):
-    """The second array's chunks fail, and a second run redoes only those."""
+    """All chunks but four fail, and a second run makes only those."""
     from longshore.stores.zarr_writer import ZarrArrayWriter
 
     plain, counter = ZarrArrayWriter.write, itertools.count()
@@ -240,6 +243,22 @@ def test_a_resumed_move_goes_on_with_what_was_made_here(source, base, monkeypatc
     assert told.resumed_chunks == 4
     with ls.open(f"{base}/a.zarr") as opened:
         np.testing.assert_array_equal(opened.read(), np.load(source))
+
+
+@pytest.mark.parametrize(("name", "root", "words"), [f for f in FORMATS if f[0] not in ("a.npy", "shards")])
+def test_a_resumed_move_uploads_what_a_failed_upload_has_left(source, base, tmp_path, failing, name, root, words):
+    if ".safetensors" in name:
+        pytest.importorskip("safetensors")
+    mend = failing(0)
+    with pytest.raises(StoreError, match="the line was cut"):
+        ls.move(source, f"{base}/{name}", resume=True, **words)
+    assert keys(base) == set()
+    mend()
+    told = ls.move(source, f"{base}/{name}", resume=True, **words)
+    assert told.resumed_chunks > 0 and told.bytes_read == 0
+    copy = str(fetched(f"{base}/{root}", tmp_path, root)) + name[len(root) :]
+    ls.move(copy, tmp_path / "back.npy", lossy=True)
+    np.testing.assert_array_equal(np.load(tmp_path / "back.npy"), np.load(source))
 
 
 def test_places_that_cannot_be_written_are_refused(source, base, monkeypatch):

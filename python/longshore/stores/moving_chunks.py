@@ -382,12 +382,12 @@ class _Job:
                 began = time.perf_counter()
                 writer.finish()
                 self.report.sync_seconds += time.perf_counter() - began
+                publication.publish()
             except BaseException:
                 if self.resume:
                     held.close()
                     publication.keep()
                 raise
-            publication.publish()
             journal.remove()
             self.maker.published()
         self._sum_up()

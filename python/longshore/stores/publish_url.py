@@ -11,7 +11,7 @@ import hashlib
 import os
 import stat
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
@@ -101,20 +101,22 @@ class UrlPublication(Publication):
         if self.folder:
             self._call("write", marker, lambda: self._fs.pipe_file(marker, b""))
         begun: list[str] = []
+        arrived: set[str] = set()
         try:
             for key in sorted(filter(_is_metadata, old), key=_upload_order, reverse=True) if self.folder else ():
                 self._delete(key)
             below = f"{self._root}/"
-            root = [key for key in new if _is_metadata(key) and "/" not in key.removeprefix(below)]
-            self._upload({key: path for key, path in new.items() if not _is_metadata(key)}, begun)
-            self._upload({key: path for key, path in new.items() if _is_metadata(key) and key not in root}, begun)
-            for key in sorted(root, key=_upload_order):
-                self._upload({key: new[key]}, begun)
+            metadata = sorted(filter(_is_metadata, new), key=_upload_order)
+            root = [key for key in metadata if "/" not in key.removeprefix(below)]
+            self._upload({key: new[key] for key in new if not _is_metadata(key)}, begun, arrived)
+            self._upload({key: new[key] for key in metadata if key not in root}, begun, arrived)
+            for key in root:
+                self._upload({key: new[key]}, begun, arrived)
             for key in old:
                 if key not in new and key != marker:
                     self._delete(key)
         except BaseException:
-            self._take_back(begun, old, marker)
+            self._take_back(begun, arrived, old, marker)
             raise
         if self.folder:
             self._delete(marker)
@@ -186,12 +188,14 @@ class UrlPublication(Publication):
         paths = [os.path.join(folder, name) for folder, _, names in os.walk(place) for name in names]
         return {f"{self._root}/{os.path.relpath(path, place)}": path for path in paths}
 
-    def _upload(self, files: dict[str, str], begun: list[str]) -> None:
-        """Uploads files side by side, and looks at what has arrived. Adds the keys to `begun`."""
+    def _upload(self, files: dict[str, str], begun: list[str], arrived: set[str]) -> None:
+        """Uploads files side by side, and looks at what has arrived. Adds the keys to `begun`, and once the store has
+        taken them to `arrived`."""
 
         def put(key: str) -> None:
             begun.append(key)
             self._call("write", key, lambda: self._fs.put_file(files[key], key))
+            arrived.add(key)
             if self._verify:
                 self._call("read", key, lambda: self._compare(files[key], key))
             if self._watcher is not None:
@@ -222,13 +226,13 @@ class UrlPublication(Publication):
                     raise VerificationError(f"verification failed: {self._shown(key)} does not hold what was uploaded")
                 start += len(piece)
 
-    def _take_back(self, begun: Iterable[str], old: dict[str, int], marker: str) -> None:
+    def _take_back(self, begun: Iterable[str], arrived: Collection[str], old: dict[str, int], marker: str) -> None:
         """Deletes what this run has uploaded, what a reader looks for first. The marker stays where a part of an old
         store does, so that this can be replaced."""
         left = bool(old)
         for key in sorted(begun, key=_upload_order, reverse=True):
-            if not self.folder and old:
-                continue  # one object replaces another at once: what is there is one of the two, whole
+            if not self.folder and old and key not in arrived:
+                continue  # one object replaces another at once, and this one has not: the old one is there
             try:
                 self._delete(key)
             except LongshoreError:
