@@ -23,6 +23,7 @@ RANKS_OF = {
     "arrivals": (1, 2, 3),
     "block_files": (1, 2, 3, 4, 7),
     "stored_arrays": (1, 2, 3, 4),
+    "moved_stores": (2, 3),
     "ghosts": (1, 2, 3, 7),
     "datatypes": (1,),
     "datatype_edges": (1, 2),

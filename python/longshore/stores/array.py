@@ -221,6 +221,10 @@ class StoreWriter(ABC):
     def sync(self) -> None:  # noqa: B027
         """Brings to the disk what has been written, so that a journal may say so."""
 
+    def sync_of_all(self) -> None:
+        """Like `sync`, with what other processes have written, where several may."""
+        self.sync()
+
     @abstractmethod
     def finish(self) -> None:
         """Everything has been written: brings it to the disk and closes it."""

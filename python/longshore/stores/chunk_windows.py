@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from .._arrays import whole_layout
@@ -61,6 +61,17 @@ class ChunkWindow:
         return tuple(slice(s - a, s - a + n) for s, a, n in zip(grid.start(index), lower, grid.extents(index)))
 
 
+def window_over(grid: Grid, lower: Sequence[int], upper: Sequence[int], dimension: int, processes: int) -> ChunkWindow:
+    """The chunks that have something of a box, dealt to so many processes along one dimension."""
+    ranges = grid.over(lower, upper)
+    if not ranges:
+        return ChunkWindow((), (), 0, 1, 1)
+    step = -(-len(ranges[dimension]) // processes) * grid.chunks[dimension]
+    first = tuple(r.start * chunk for r, chunk in zip(ranges, grid.chunks))
+    last = tuple(min(r.stop * chunk, extent) for r, chunk, extent in zip(ranges, grid.chunks, grid.shape))
+    return ChunkWindow(first, last, dimension, step, processes)
+
+
 class Cut:
     """How an array is cut into windows: whole chunks, long in the last dimensions, a piece for each process."""
 
@@ -92,6 +103,4 @@ class Cut:
             lower = tuple(f * c for f, c in zip(first, grid.chunks))
             upper = tuple(min(extent, n * c) for extent, n, c in zip(grid.shape, last, grid.chunks))
             held = [b - a for a, b in zip(first, last)]
-            d = max(range(len(held)), key=held.__getitem__, default=0)
-            step = -(-held[d] // self.writers) * grid.chunks[d] if held else 1
-            yield ChunkWindow(lower, upper, d, step, self.writers if held else 1)
+            yield window_over(grid, lower, upper, max(range(len(held)), key=held.__getitem__, default=0), self.writers)

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
 import numpy as np
@@ -27,6 +26,7 @@ from . import blocks, memory, places
 from .array import ArrayFacts, ArrayReader, ArrayWriter, Grid, GroupFacts, Index, Tree
 from .chunk_windows import ChunkWindow, Cut
 from .chunk_words import Chunks, extents_of
+from .do_all import do_all
 from .makers import maker_of
 from .publish import Publication
 from .publish_url import publication_of
@@ -91,7 +91,7 @@ def load(
                     place = window.within(index, reader.grid, team.rank)
                     piece[place] = fill if stored is None else reader.decode(index, stored)
 
-                team.together(lambda: _all(pool, read, window.indices(reader.grid, team.rank), 2 * workers))
+                team.together(lambda: do_all(pool, read, window.indices(reader.grid, team.rank), 2 * workers))
                 side.take(window, piece)
     return side.result()
 
@@ -214,7 +214,7 @@ def save(
                         own = whole
                     target.write(index, target.encode(index, np.ascontiguousarray(own)))
 
-                team.together(lambda: _all(pool, write, window.indices(grid, team.rank), 2 * workers))
+                team.together(lambda: do_all(pool, write, window.indices(grid, team.rank), 2 * workers))
 
         if cut.writers > 1:
             team.together(lambda: writer.sync() if team.rank > 0 else None)
@@ -454,22 +454,6 @@ def _limits(threads: int | None, max_mem: int | str | None, team: Team) -> tuple
 
 
 # -- small helpers ----------------------------------------------------------------------------------------------------
-
-
-def _all(pool: ThreadPoolExecutor, work: Callable[[Index], None], indices: Iterator[Index], ahead: int) -> None:
-    """Has the pool do all, with so many under way. Nothing is under way any more at the end, be it an error."""
-    begun: deque[Future[None]] = deque()
-    try:
-        for index in indices:
-            if len(begun) >= ahead:
-                begun.popleft().result()
-            begun.append(pool.submit(work, index))
-        while begun:
-            begun.popleft().result()
-    finally:
-        for task in begun:
-            task.cancel()
-        wait(begun)
 
 
 def _filled(facts: ArrayFacts) -> np.generic:

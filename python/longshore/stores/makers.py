@@ -7,15 +7,29 @@ import importlib
 import json
 import math
 import os
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import ArgumentError
 from .array import ArrayFacts, Grid, StoreWriter, Tree
 from .boxes import FileArray
+from .chunk_words import Chunks
 from .places import Place
 
 _CHUNK_BYTES = 4 << 20
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a destination is to be like. None: as the source is, where the format can be so."""
+
+    chunks: Chunks | None = None
+    shards: Chunks | None = None
+    codecs: tuple[str, ...] | None = None
+    to: Any = None
+    zarr_format: int | None = None
+    axes: tuple[int, ...] | None = None
+    lossy: bool = False
 
 
 class Maker:

@@ -142,7 +142,7 @@ def move(
     for none; `zarr_format` is 2 or 3. What is not said stays as it is in the source. `dry_run` tells what would be done
     and writes nothing. `resume` goes on where a killed run has been, and keeps what there is if this one fails. What
     the destination's format cannot hold is refused, or with `lossy` left behind and told. Then a `StoreMoveReport` is
-    what comes back, and `report` and `comm` are not for it. A destination at a URL (not http://) is uploaded from a
+    what comes back, and `report` is not for it. A destination at a URL (not http://) is uploaded from a
     temporary copy (TMPDIR): `verify` reads both back, and a folder that `force` replaces is lost if the upload fails.
 
     With an mpi4py communicator the call is collective and all ranks share the work. Without one this process does it
@@ -161,13 +161,12 @@ def move(
     """
     watcher = Watcher() if watcher is None else watcher
     team = team_of(comm) if team is None else team
-    words = (chunks, shards, codecs, zarr_format)
-    by_chunks = resume or dry_run or lossy or any(word is not None for word in words)
-    if by_chunks or of_other_formats(source, destination):
+    asked = resume or dry_run or lossy or any(word is not None for word in (chunks, shards, codecs, zarr_format))
+    by_chunks = team.together(lambda: asked or of_other_formats(source, destination))
+    team.same(f"moving {'chunk by chunk' if by_chunks else 'part by part'}")
+    if by_chunks:
         from .moving_chunks import move_between_formats
 
-        if report:
-            raise ArgumentError("report= is for moves between .npy files and folders of shards; here dry_run= predicts")
         return move_between_formats(
             source,
             destination,
@@ -184,6 +183,7 @@ def move(
             resume=resume,
             dry_run=dry_run,
             lossy=lossy,
+            report=report,
             team=team,
             watcher=watcher,
         )

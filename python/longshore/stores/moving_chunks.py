@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import math
 import os
 import time
@@ -21,7 +22,7 @@ import numpy as np
 
 from .._mistakes import check, flag
 from .._words import size_in_bytes
-from ..errors import ArgumentError, DTypeError, MemoryLimitError, StoreError, VerificationError
+from ..errors import ArgumentError, DTypeError, MemoryLimitError, StoreError
 from . import memory, places
 from .array import (
     ArrayFacts,
@@ -36,31 +37,21 @@ from .array import (
     Tree,
 )
 from .chunk_words import Chunks, extents_of, parse_chunks
+from .do_all import do_all
 from .journal import Finished, Journal, read_journal
-from .makers import Maker, maker_of
+from .makers import Maker, Wanted, maker_of
 from .move_report import ArrayReport, StoreMoveReport
 from .moving import Watcher
 from .publish import refuse_overlap
 from .publish_url import publication_of, refuse_url_overlap
-from .rechunk import Counts, Rechunk, digest_of
+from .read_back import ReadBack
+from .rechunk import Counts, Rechunk
 from .rechunk_plan import RechunkPlan, plan_rechunk
-from .team import Team
+from .rechunk_shared import SharedRechunk
+from .team import Alone, Team
 
 _WRAP = (1 << 64) - 1
 _METADATA_BYTES = 1 << 20
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What a destination is to be like. None: as the source is, where the format can be so."""
-
-    chunks: Chunks | None = None
-    shards: Chunks | None = None
-    codecs: tuple[str, ...] | None = None
-    to: Any = None
-    zarr_format: int | None = None
-    axes: tuple[int, ...] | None = None
-    lossy: bool = False
 
 
 @dataclass
@@ -93,24 +84,29 @@ def move_chunks(
     *,
     max_mem: int,
     threads: int,
+    team: Team | None = None,
     verify: bool = False,
     force: bool = False,
     resume: bool = False,
     dry_run: bool = False,
     watcher: Watcher | None = None,
 ) -> StoreMoveReport:
-    """Moves what `source` names, an array or a group, to where `destination` says. `move` has the words for the
-    user."""
+    """Moves what `source` names, an array or a group, to where `destination` says. `move` has the words for the user.
+    Collective over the team; `max_mem` and `threads` are each process's."""
     watcher = Watcher() if watcher is None else watcher
+    team = Alone() if team is None else team
     memory.reset_peak()
     idle = memory.resident_bytes()
     began = time.perf_counter()
-    with _Job(source, destination, wanted, max_mem, threads, force, resume, dry_run, verify, watcher) as job:
+    with team.together(
+        lambda: _Job(source, destination, wanted, max_mem, threads, team, force, resume, dry_run, verify, watcher)
+    ) as job:
+        team.same(f"moving {job.wish}, {'' if verify else 'not '}verified")
         told = job.report
         if not dry_run:
             job.carry(watcher, verify)
         told.seconds = time.perf_counter() - began - told.verify_seconds
-    told.peak_memory_bytes = max(0, memory.peak_resident_bytes() - idle)
+    told.peak_memory_bytes = team.max(max(0, memory.peak_resident_bytes() - idle))
     return told
 
 
@@ -131,41 +127,48 @@ def move_between_formats(
     resume: bool,
     dry_run: bool,
     lossy: bool,
+    report: bool,
     team: Team,
     watcher: Watcher,
 ) -> StoreMoveReport:
-    """`move` where an end is neither a `.npy` file nor a folder of shards: its words checked."""
-    check("axes", axes, "Sequence[int] | None")
-    check("threads", threads, "int | None")
-    check("zarr_format", zarr_format, "int | None")
-    if threads is not None and threads < 1:
-        raise ArgumentError(f"threads is {threads}; it must be at least 1")
-    if zarr_format not in (None, 2, 3):
-        raise ArgumentError(f"zarr_format is {zarr_format}; it can be 2 or 3")
-    named = {"verify": verify, "force": force, "resume": resume, "dry_run": dry_run, "lossy": lossy}
-    for name, value in named.items():
-        flag(value, name)
-    if team.size > 1:
-        raise ArgumentError(
-            f"stores of other formats than .npy are moved by one process, and this is one of {team.size}; run it "
-            "without mpiexec, or in Python give comm=MPI.COMM_SELF on one rank"
-        )
-    if isinstance(codecs, str):
-        codecs = [word for word in codecs.split(",") if word]
-    return move_chunks(
-        source,
-        destination,
-        Wanted(
+    """`move` where an end is neither a `.npy` file nor a folder of shards: its words checked. Collective."""
+
+    def checked() -> tuple[Wanted, int, int]:
+        check("axes", axes, "Sequence[int] | None")
+        check("threads", threads, "int | None")
+        check("zarr_format", zarr_format, "int | None")
+        if threads is not None and threads < 1:
+            raise ArgumentError(f"threads is {threads}; it must be at least 1")
+        if zarr_format not in (None, 2, 3):
+            raise ArgumentError(f"zarr_format is {zarr_format}; it can be 2 or 3")
+        named = {"verify": verify, "force": force, "resume": resume, "dry_run": dry_run, "lossy": lossy}
+        for name, value in named.items():
+            flag(value, name)
+        if report:
+            raise ArgumentError("report= is for moves between .npy files and folders of shards; here dry_run= predicts")
+        words = [word for word in codecs.split(",") if word] if isinstance(codecs, str) else codecs
+        wanted = Wanted(
             chunks=parse_chunks(chunks),
             shards=parse_chunks(shards),
-            codecs=None if codecs is None else tuple(codecs),
+            codecs=None if words is None else tuple(words),
             to=to,
             zarr_format=zarr_format,
             axes=None if axes is None else tuple(axes),
             lossy=lossy,
-        ),
-        max_mem=memory.default_ceiling() if max_mem is None else size_in_bytes(max_mem),
-        threads=threads or min(16, memory.usable_processors()),
+        )
+        each = threads or min(16, max(1, memory.usable_processors() // team.size))
+        return wanted, memory.default_ceiling(team.size) if max_mem is None else size_in_bytes(max_mem), each
+
+    wanted, limit, each = team.together(checked)
+    # Machines, and what a process may have of one, may differ: all plan for the least memory and the most threads.
+    limit, each = -team.max(-limit), team.max(each)
+    return move_chunks(
+        source,
+        destination,
+        wanted,
+        max_mem=limit,
+        threads=each,
+        team=team,
         verify=verify,
         force=force,
         resume=resume,
@@ -184,6 +187,7 @@ class _Job:
         wanted: Wanted,
         max_mem: int,
         threads: int,
+        team: Team,
         force: bool,
         resume: bool,
         dry_run: bool,
@@ -191,6 +195,7 @@ class _Job:
         watcher: Watcher,
     ) -> None:
         self.wanted, self.max_mem, self.threads, self.resume = wanted, max_mem, threads, resume
+        self.team = team
         self._held = contextlib.ExitStack()
         with contextlib.ExitStack() as held:
             self.source = places.parse_place(source, destination=False)
@@ -211,6 +216,9 @@ class _Job:
                 self.destination, folder=self.maker.folder, force=force, verify=verify, watcher=watcher
             )
             self.publication.check()
+            together = self.destination.format == "zarr" and not self.destination.is_url
+            self.writers = team.size if together else 1
+            """How many processes, from the first on, write."""
             self.arrays: list[_Array] = []
             self.tree = self._wanted_tree(self.reader.tree, "", "")
             lost = self.maker.losses(self.tree)
@@ -298,19 +306,27 @@ class _Job:
             expected = math.prod(c * t for c, t in zip(array.grid.counts, array.grid.chunks)) * facts.dtype.itemsize
             expected = expected if self.maker.whole_chunks and facts.chunks is not None else raw
         held = 32 * math.prod(array.grid.counts) + _METADATA_BYTES
+        shared = self._is_shared(array)
+        whole = Grid(array.grid.shape, facts.shards) if shared and facts.shards is not None else array.grid
         try:
             return plan_rechunk(
                 array.source_grid,
-                array.grid,
+                whole,
                 facts.dtype.itemsize,
                 self.max_mem - held,
                 threads=self.threads,
                 stored_bytes=stored,
                 target_bytes=expected,
                 addressable=array.reader.addressable,
+                processes=self.team.size if shared else 1,
+                writers=self.writers,
             )
         except MemoryLimitError as error:
             raise MemoryLimitError(f"{array.reader.where}: {error}") from None
+
+    def _is_shared(self, array: _Array) -> bool:
+        """Whether all processes move an array; what is a single element or nothing the first one moves."""
+        return self.team.size > 1 and math.prod(array.facts.shape) > 1
 
     def _check_space(self) -> None:
         spilled = max((plan.spilled_bytes // 2 for plan in self.plans), default=0)
@@ -350,6 +366,16 @@ class _Job:
             made_in=self.publication.parent if self.destination.is_url else "",
         )
 
+    @property
+    def wish(self) -> str:
+        """What is to be done, equal on processes that are asked for the same."""
+        facts = [(a.path, a.axes, a.facts.shape, str(a.facts.dtype), a.facts.codecs) for a in self.arrays]
+        plans = [(plan.source, plan.target, plan.boxes, plan.threads) for plan in self.plans]
+        digest = hashlib.sha256(repr((facts, plans)).encode()).hexdigest()[:16]
+        words = {"resume": self.resume, "dry_run": self.report.dry_run, "force": self.publication.force}
+        given = "".join(f" {word}=True" for word, value in words.items() if value)
+        return f"{self.source.text} to {self.publication.called}{given} (digest of chunks and memory {digest})"
+
     def _name(self) -> str:
         """Which move this is: equal for two runs of which the second can go on where the first was killed."""
         parts: list[Any] = [os.path.abspath(self.source.path), self.source.inner, self.destination.publish_path]
@@ -362,35 +388,65 @@ class _Job:
     # -- doing it ---------------------------------------------------------------------------------------------------
 
     def carry(self, watcher: Watcher, verify: bool) -> None:
-        """Moves everything and publishes it."""
-        publication = self.publication
+        """Collective. Moves everything and publishes it."""
+        publication, team = self.publication, self.team
         with publication, contextlib.ExitStack() as held:
-            writer = self._begin(held)
-            self.report.removed_partials = publication.stale_removed
+            writer = self._open(held)
+            self.report.removed_partials = team.broadcast(publication.stale_removed)
             watcher.phase("moving", self.report.array_bytes)
             try:
-                journal = Journal(publication.journal, self._name(), writer.sync)
-                held.callback(journal.close)
+                journal = team.together(lambda: self._begin_journal(writer, held))
                 for number, array in enumerate(self.arrays):
-                    self._move(number, array, self.plans[number], writer, journal, watcher, verify)
-                self._copy_others(writer)
-                if self.reader.fingerprint() != self.fingerprint:
-                    raise StoreError(f"{self.source.text} has been changed while it was read; nothing was published")
+                    self._move(number, array, self.plans[number], writer, journal, watcher)
+                team.together(lambda: self._copy_others(writer))
                 if verify:
                     self._verify(writer, watcher)
                 watcher.phase("bringing to the disk", 0)
                 began = time.perf_counter()
-                writer.finish()
+                team.together(lambda: writer.sync() if writer is not None and team.rank > 0 else None)
+                team.together(lambda: writer.finish() if writer is not None and team.rank == 0 else None)
                 self.report.sync_seconds += time.perf_counter() - began
-                publication.publish()
+                team.together(lambda: publication.publish() if team.rank == 0 else None)
             except BaseException:
                 if self.resume:
                     held.close()
                     publication.keep()
                 raise
-            journal.remove()
-            self.maker.published()
+            if journal is not None:
+                journal.remove()
+                self.maker.published()
         self._sum_up()
+
+    def _begin_journal(self, writer: StoreWriter | None, held: contextlib.ExitStack) -> Journal | None:
+        """The first process's, of what all have finished."""
+        if writer is None or self.team.rank > 0:
+            return None
+        sync = writer.sync if self.writers == 1 else writer.sync_of_all
+        journal = Journal(self.publication.journal, self._name(), sync)
+        held.callback(journal.close)
+        for number, array in enumerate(self.arrays):
+            if array.finished is not None:
+                for chunk in np.flatnonzero(array.finished.done).tolist():
+                    journal.add(number, chunk, int(array.finished.digests[chunk]))
+        return journal
+
+    def _open(self, held: contextlib.ExitStack) -> StoreWriter | None:
+        """Collective. The writer of the hidden output, which the first process makes; None where a process has none."""
+        team = self.team
+        writer: StoreWriter | None = team.together(lambda: self._begin(held) if team.rank == 0 else None)
+        if self.writers > 1:
+            place = team.broadcast(self.publication.partial)
+
+            def join() -> StoreWriter:
+                joined = self.maker.open(place, resume=True)
+                held.callback(joined.close)
+                joined.create(self._placed())
+                return joined
+
+            writer = team.together(lambda: writer if team.rank == 0 else join())
+        for array, finished in zip(self.arrays, team.broadcast([array.finished for array in self.arrays])):
+            array.finished = finished
+        return writer
 
     def _begin(self, held: contextlib.ExitStack) -> StoreWriter:
         """The writer of the hidden output: of what a killed run has left, or of a new one."""
@@ -434,65 +490,88 @@ class _Job:
         number: int,
         array: _Array,
         plan: RechunkPlan,
-        writer: StoreWriter,
-        journal: Journal,
+        writer: StoreWriter | None,
+        journal: Journal | None,
         watcher: Watcher,
-        verify: bool,
     ) -> None:
+        """Collective. One array."""
+        counts = array.grid.counts
+        digests = array.digests = np.zeros(math.prod(counts), np.uint64)
+        target = self.team.together(lambda: self._target(array, writer))
+        done = None
+        finished, array.finished = array.finished, None
+        if finished is not None:
+            done = finished.done.reshape(counts)
+            digests[finished.done] = finished.digests[finished.done]
+            self.report.arrays[number].resumed_chunks = int(done.sum())
+
+        def written(index: Index, digest: int, elements: int) -> None:
+            chunk = int(np.ravel_multi_index(index, counts)) if counts else 0
+            digests[chunk] = digest
+            if journal is not None:
+                journal.add(number, chunk, digest)
+            watcher.advance(elements * plan.itemsize)
+
+        if 0 in array.facts.shape:
+            return
+        if self._is_shared(array):
+            array.counts = SharedRechunk(plan, array, target, self.team, self.writers, written=written, done=done).run()
+        else:
+
+            def alone() -> tuple[Counts, np.ndarray]:
+                assert target is not None
+                scratch = os.path.dirname(self.publication.destination)
+                job = Rechunk(plan, array.reader, target, array.axes, scratch, written=written, done=done)
+                return job.run(), digests
+
+            array.counts, array.digests = self.team.first(alone)
+        array.reader.close()
+
+    def _target(self, array: _Array, writer: StoreWriter | None) -> ArrayWriter | None:
+        """Where an array's chunks go; None where this process does not write."""
+        if writer is None:
+            return None
         target = writer.array(self._to(array))
         if target.grid != array.grid:
             raise StoreError(
                 f"{target.where} was planned in chunks of {array.grid.chunks}, and is made in chunks of "
                 f"{target.grid.chunks}"
             )
-        counts = array.grid.counts
-        size = math.prod(counts)
-        itemsize = plan.itemsize
-        digests = array.digests = np.zeros(size, np.uint64)
-        done = None
-        finished, array.finished = array.finished, None
-        if finished is not None:
-            done = finished.done.reshape(counts)
-            digests[finished.done] = finished.digests[finished.done]
-            for chunk in np.flatnonzero(finished.done).tolist():
-                journal.add(number, chunk, int(finished.digests[chunk]))
-            self.report.arrays[number].resumed_chunks = int(done.sum())
+        return target
 
-        def written(index: Index, digest: int, elements: int) -> None:
-            chunk = int(np.ravel_multi_index(index, counts)) if counts else 0
-            digests[chunk] = digest
-            journal.add(number, chunk, digest)
-            watcher.advance(elements * itemsize)
-
-        if size == 0 or 0 in array.facts.shape:
+    def _copy_others(self, writer: StoreWriter | None) -> None:
+        """What no mover can hold, within one format, by the first process, which then looks whether the source is what
+        it was."""
+        if self.team.rank > 0:
             return
-        scratch = os.path.dirname(self.publication.destination)
-        job = Rechunk(plan, array.reader, target, array.axes, scratch, written=written, done=done)
-        array.counts = job.run()
-        array.reader.close()
-
-    def _copy_others(self, writer: StoreWriter) -> None:
-        """What no mover can hold, within one format."""
         for path, facts in _unmovable(self.tree):
             copy = getattr(writer, "copy_as_is", None)
             if copy is None:
                 raise DTypeError(f"{path} has elements of type {facts.type_name}, which cannot be moved")
             copy("/".join(word for word in (self.destination.created, path) if word), self.reader)
+        if self.reader.fingerprint() != self.fingerprint:
+            raise StoreError(f"{self.source.text} has been changed while it was read; nothing was published")
 
-    def _verify(self, writer: StoreWriter, watcher: Watcher) -> None:
-        """Reads back every chunk and compares its digest with that of what the source held."""
+    def _verify(self, writer: StoreWriter | None, watcher: Watcher) -> None:
+        """Collective. Reads back every chunk and compares its digest with that of what the source held."""
         began = time.perf_counter()
         watcher.phase("verifying", self.report.array_bytes)
-        writer.sync()
-        for array, plan in zip(self.arrays, self.plans):
-            if 0 in array.facts.shape:
-                continue
-            target = writer.array(self._to(array))
-            skipped = _skipped(array.reader)
-            for_chunk = _Check(target, array, skipped, watcher)
-            with ThreadPoolExecutor(plan.threads, "longshore-verify") as pool:
-                for _ in _in_turns(pool, for_chunk, target.grid.indices(), 2 * plan.threads):
-                    pass
+
+        def compare() -> None:
+            if writer is None:
+                return
+            writer.sync()
+            for array, plan in zip(self.arrays, self.plans):
+                if 0 not in array.facts.shape:
+                    assert array.digests is not None
+                    target = writer.array(self._to(array))
+                    mine = itertools.islice(target.grid.indices(), self.team.rank, None, self.writers)
+                    with ThreadPoolExecutor(plan.threads, "longshore-verify") as pool:
+                        do_all(
+                            pool, ReadBack(target, array.reader, array.digests, watcher.advance), mine, 2 * plan.threads
+                        )
+
+        self.team.together(compare)
         self.report.verified, self.report.verify_seconds = True, time.perf_counter() - began
 
     def _sum_up(self) -> None:
@@ -509,44 +588,6 @@ class _Job:
             told.chunks += array.counts.chunks
             told.resumed_chunks += of_array.resumed_chunks
         told.digest = f"{whole:016x}"
-
-
-class _Check:
-    """Compares one chunk that was written with what it was made of."""
-
-    def __init__(self, target: ArrayWriter, array: _Array, skipped: bytes | None, watcher: Watcher) -> None:
-        self._target, self._array, self._skipped, self._watcher = target, array, skipped, watcher
-
-    def __call__(self, index: Index) -> None:
-        grid, array = self._target.grid, self._array
-        assert array.digests is not None
-        found = self._target.read(index)
-        digest = 0 if found is None else digest_of(self._target, index, found, self._skipped)
-        if digest != int(array.digests[np.ravel_multi_index(index, grid.counts) if grid.counts else 0]):
-            raise VerificationError(
-                f"verification failed: chunk {index} of {self._target.where} does not hold what the source has; "
-                "nothing was published"
-            )
-        self._watcher.advance(math.prod(grid.extents(index)) * array.facts.nbytes // max(1, math.prod(grid.shape)))
-
-
-def _in_turns(pool: ThreadPoolExecutor, work: Any, items: Iterator[Any], ahead: int) -> Iterator[None]:
-    """Results of `work` on each item, no more than so many begun and not looked at."""
-    begun: list[Any] = []
-    for item in items:
-        begun.append(pool.submit(work, item))
-        if len(begun) >= ahead:
-            yield begun.pop(0).result()
-    for task in begun:
-        yield task.result()
-
-
-def _skipped(reader: ArrayReader) -> bytes | None:
-    """Elements that add nothing to digests: those of chunks that are missing."""
-    if not reader.sparse:
-        return None
-    assert reader.facts.dtype is not None
-    return reader.facts.fill if reader.facts.fill is not None else bytes(reader.facts.dtype.itemsize)
 
 
 def _unmovable(tree: Tree, prefix: str = "") -> Iterator[tuple[str, ArrayFacts]]:

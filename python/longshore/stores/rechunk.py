@@ -3,7 +3,6 @@ threads; whichever thread brings the last element of a chunk checks it against i
 
 from __future__ import annotations
 
-import itertools
 import math
 import os
 import tempfile
@@ -12,7 +11,7 @@ from array import array as compact_list
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from .. import _core
 from ..errors import StoreError, VerificationError
 from .array import ArrayReader, ArrayWriter, Grid, Index
 from .rechunk_plan import PIECE_BYTES, Box, RechunkPlan, split
+from .source_pieces import Piece, SourcePieces
 
 _DONE = 1 << 62  # what a chunk lacks that must not become complete
 _WRAP = (1 << 64) - 1
@@ -40,25 +40,13 @@ class Counts:
     """Of all elements that are not the fill value, whatever the order they came in."""
 
 
-@dataclass(frozen=True)
-class _Piece:
-    """Some elements of the array: a source chunk, or what one has for a box."""
-
-    number: int
-    """In the order of visiting."""
-    start: tuple[int, ...]
-    extents: tuple[int, ...]
-    load: Callable[[], np.ndarray | None]
-    """None: all of it is the fill value."""
-
-
 class _Sink(Protocol):
     """Where pieces go: a box of target chunks."""
 
-    def prepare(self, piece: _Piece) -> bool:
+    def prepare(self, piece: Piece) -> bool:
         """Called for one piece after the other, in order, before any is taken. False: it has nothing for this."""
 
-    def take(self, piece: _Piece, elements: np.ndarray | None) -> None:
+    def take(self, piece: Piece, elements: np.ndarray | None) -> None:
         """Called by any thread."""
 
 
@@ -79,7 +67,7 @@ class Rechunk:
         """`axes`: dimension d of the target is dimension axes[d] of the source. `scratch`: a folder for files without a
         name. `written(index, digest, elements)` is called once a chunk has been written, by any thread. `done`: for
         each chunk of the target whether it is there already."""
-        self.plan, self.reader, self.writer, self.axes, self.scratch = plan, reader, writer, tuple(axes), scratch
+        self.plan, self.writer, self.scratch = plan, writer, scratch
         self.counts = Counts()
         self._tell, self.done = written, done
         self._lock = threading.Lock()
@@ -87,32 +75,30 @@ class Rechunk:
         self._changed = threading.Condition(self._lock)
         self._under_way = threading.Semaphore(plan.threads)
         self._pool: ThreadPoolExecutor | None = None
-        self._waiting: list[tuple[_Piece, list[_Sink]]] = []
+        self._waiting: list[tuple[Piece, list[_Sink]]] = []
         self._begun: list[Future[None]] = []
         self.dtype = np.dtype((np.void, plan.itemsize))
         self.memory = np.empty(plan.slots * math.prod(plan.target.chunks) * plan.itemsize, np.uint8)
         assert writer.facts.dtype is not None
         self.dtype_written = writer.facts.dtype
-        fill = reader.facts.fill
-        self.fill = fill if fill is not None else bytes(plan.itemsize)
-        """What a chunk that is not there holds."""
-        self.filler = np.frombuffer(self.fill, np.uint8)
+        self.source = SourcePieces(plan, reader, axes, self.dtype_written, lambda size: self.count(read=size))
+        self.filler = np.frombuffer(self.source.fill, np.uint8)
         padding = writer.facts.fill
         self.padding = np.frombuffer(padding if padding is not None else bytes(plan.itemsize), self.dtype)
-        self.skipped = self.fill if reader.sparse else None
-        """Elements that add nothing to digests."""
-        self.leaves_out = reader.sparse and writer.sparse and writer.facts.fill == self.fill
+        self.skipped = self.source.skipped
+        self.leaves_out = reader.sparse and writer.sparse and writer.facts.fill == self.source.fill
 
     def run(self) -> Counts:
         """Everything, to the last chunk."""
         with ThreadPoolExecutor(self.plan.threads, "longshore-chunks") as pool:
             for panel in self.plan.panels():
-                self._carry(pool, panel, 1, self._read_panel(panel))
+                low, high = corners(self.plan.target, panel)
+                self._carry(pool, panel, 1, self.source.over(low, high))
         return self.counts
 
     # -- steps ------------------------------------------------------------------------------------------------------
 
-    def _carry(self, pool: ThreadPoolExecutor, box: Box, level: int, pieces: Iterator[_Piece]) -> None:
+    def _carry(self, pool: ThreadPoolExecutor, box: Box, level: int, pieces: Iterator[Piece]) -> None:
         """Brings the pieces of a box to its chunks, by way of scratch files where the plan says so."""
         if level == len(self.plan.boxes):
             self._deal(pool, pieces, [_Held(self, box)])
@@ -131,7 +117,7 @@ class Rechunk:
             for sink in scratch:
                 sink.close()
 
-    def _deal(self, pool: ThreadPoolExecutor, pieces: Iterator[_Piece], sinks: Sequence[_Sink]) -> None:
+    def _deal(self, pool: ThreadPoolExecutor, pieces: Iterator[Piece], sinks: Sequence[_Sink]) -> None:
         """Gives every piece to the sinks that it has something for; returns when all have it. Small pieces go to the
         threads together."""
         self._pool, size = pool, 0
@@ -163,7 +149,7 @@ class Rechunk:
         self._begun.append(self._pool.submit(self._bring, self._waiting))
         self._waiting = []
 
-    def _bring(self, pieces: list[tuple[_Piece, list[_Sink]]]) -> None:
+    def _bring(self, pieces: list[tuple[Piece, list[_Sink]]]) -> None:
         try:
             for piece, sinks in pieces:
                 if self._failure is not None:
@@ -177,56 +163,6 @@ class Rechunk:
                 self._changed.notify_all()
         finally:
             self._under_way.release()
-
-    def _read_panel(self, panel: Box) -> Iterator[_Piece]:
-        """The source chunks that have something of a panel, in the plan's order. Of a source that can be addressed, no
-        more than that is read."""
-        source, target, order = self.plan.source, self.plan.target, self.plan.order
-        low = tuple(a * t for a, t in zip(panel[0], target.chunks))
-        high = tuple(min(b * t, n) for b, t, n in zip(panel[1], target.chunks, target.shape))
-        ranges = source.over(low, high)
-        for number, corner in enumerate(itertools.product(*[ranges[d] for d in order])):
-            index = [0] * len(order)
-            for d, at in zip(order, corner):
-                index[d] = at
-            start, extents = source.start(index), source.extents(index)
-            if self.reader.addressable:
-                end = tuple(min(s + e, b) for s, e, b in zip(start, extents, high))
-                start = tuple(max(s, a) for s, a in zip(start, low))
-                extents = tuple(b - a for a, b in zip(start, end))
-            yield _Piece(number, start, extents, self._loader(tuple(index), start, extents))
-
-    def _loader(
-        self, index: Index, start: tuple[int, ...], extents: tuple[int, ...]
-    ) -> Callable[[], np.ndarray | None]:
-        own_index, own_start, own_extents = self._own(index), self._own(start), self._own(extents)
-
-        def load() -> np.ndarray | None:
-            if self.reader.addressable:
-                elements = self.reader.read_box(own_start, own_extents)
-                self.count(read=elements.nbytes)
-            else:
-                stored = self.reader.read(own_index)
-                if stored is None:
-                    return None
-                self.count(read=stored_size(stored))
-                elements = self.reader.decode(own_index, stored)
-            if elements.shape != own_extents:
-                raise StoreError(
-                    f"{self.reader.where}: chunk {own_index} has shape {elements.shape}, not {own_extents}"
-                )
-            if elements.dtype != self.dtype_written:
-                elements = elements.astype(self.dtype_written)  # the other byte order
-            return elements.transpose(self.axes)
-
-        return load
-
-    def _own(self, of_target: Sequence[int]) -> tuple[int, ...]:
-        """Numbers of the target's dimensions, for those of the source."""
-        turned = [0] * len(self.axes)
-        for d, axis in enumerate(self.axes):
-            turned[axis] = of_target[d]
-        return tuple(turned)
 
     # -- what is shared -----------------------------------------------------------------------------------------------
 
@@ -302,7 +238,7 @@ class _Held:
             self._digests.ctypes.data,
         )
 
-    def _chunks(self, piece: _Piece) -> tuple[slice, ...] | None:
+    def _chunks(self, piece: Piece) -> tuple[slice, ...] | None:
         """Those of the box's that a piece has something for."""
         found = []
         for a, e, t, first, count in zip(piece.start, piece.extents, self._grid.chunks, self._first, self._counts):
@@ -312,7 +248,7 @@ class _Held:
             found.append(slice(low, high))
         return tuple(found)
 
-    def prepare(self, piece: _Piece) -> bool:
+    def prepare(self, piece: Piece) -> bool:
         """Gives each chunk that begins with this piece a buffer, and waits for one where there is none."""
         chunks = self._chunks(piece)
         if chunks is None:
@@ -335,7 +271,7 @@ class _Held:
             self._slots[at] = slot
         return True
 
-    def take(self, piece: _Piece, elements: np.ndarray | None) -> None:
+    def take(self, piece: Piece, elements: np.ndarray | None) -> None:
         job = self._job
         if elements is None:
             nowhere = (0,) * len(piece.start)
@@ -374,9 +310,7 @@ class _Scratch:
 
     def __init__(self, job: Rechunk, box: Box) -> None:
         self._job, self.box = job, box
-        target = job.plan.target
-        self._low = tuple(a * t for a, t in zip(box[0], target.chunks))
-        self._high = tuple(min(b * t, n) for b, t, n in zip(box[1], target.chunks, target.shape))
+        self._low, self._high = corners(job.plan.target, box)
         try:
             self._file: int | None = os.open(job.scratch, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
         except OSError:  # a file system that has none without a name
@@ -389,17 +323,17 @@ class _Scratch:
         self._places = compact_list("q")  # in the file; -1: the fill value, nowhere
         self._boxes = compact_list("q")  # start and extents of each piece
 
-    def _part(self, piece: _Piece) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    def _part(self, piece: Piece) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
         start = tuple(max(a, s) for a, s in zip(self._low, piece.start))
         end = tuple(min(b, s + e) for b, s, e in zip(self._high, piece.start, piece.extents))
         return None if any(a >= b for a, b in zip(start, end)) else (start, tuple(b - a for a, b in zip(start, end)))
 
-    def prepare(self, piece: _Piece) -> bool:
+    def prepare(self, piece: Piece) -> bool:
         if self._job.done is not None and self._job.done[tuple(slice(a, b) for a, b in zip(*self.box))].all():
             return False
         return self._part(piece) is not None
 
-    def take(self, piece: _Piece, elements: np.ndarray | None) -> None:
+    def take(self, piece: Piece, elements: np.ndarray | None) -> None:
         part = self._part(piece)
         assert part is not None and self._file is not None
         start, extents = part
@@ -436,7 +370,7 @@ class _Scratch:
                 error.errno, f"cannot write scratch files in {self._job.scratch}: {error.strerror}"
             ) from None
 
-    def pieces(self) -> Iterator[_Piece]:
+    def pieces(self) -> Iterator[Piece]:
         """What has come, in the order in which the source was visited."""
         with self._lock:
             whole = [memoryview(bytes(self._waiting))]
@@ -446,7 +380,7 @@ class _Scratch:
         n = len(self._low)
         for k in np.argsort(np.frombuffer(self._numbers, np.int64), kind="stable").tolist():
             box = tuple(self._boxes[2 * n * k : 2 * n * (k + 1)])
-            yield _Piece(self._numbers[k], box[:n], box[n:], self._loader(self._places[k], box[n:]))
+            yield Piece(self._numbers[k], box[:n], box[n:], self._loader(self._places[k], box[n:]))
 
     def _loader(self, place: int, extents: tuple[int, ...]) -> Callable[[], np.ndarray | None]:
         def load() -> np.ndarray | None:
@@ -472,9 +406,10 @@ class _Scratch:
             self._file = None
 
 
-def stored_size(stored: Any) -> int:
-    """Of what a reader's `read` gave: bytes, or bytes first and more beside them."""
-    return memoryview(stored[0] if isinstance(stored, tuple) else stored).nbytes
+def corners(grid: Grid, box: Box) -> Box:
+    """The elements of a box of chunks."""
+    low = tuple(a * t for a, t in zip(box[0], grid.chunks))
+    return low, tuple(min(b * t, n) for b, t, n in zip(box[1], grid.chunks, grid.shape))
 
 
 def dense_strides(extents: Sequence[int], itemsize: int) -> tuple[int, ...]:
@@ -491,15 +426,7 @@ def address_of(elements: np.ndarray) -> int:
     return elements.__array_interface__["data"][0]
 
 
-def digest_of(writer: ArrayWriter, index: Index, elements: np.ndarray, skipped: bytes | None) -> int:
-    """The digest of a chunk that was read back."""
-    grid: Grid = writer.grid
-    return _core.element_digest(
-        address_of(elements),
-        grid.start(index),
-        elements.shape,
-        elements.strides,
-        grid.shape,
-        elements.dtype.itemsize,
-        skipped,
-    )
+def box_digest(elements: np.ndarray, start: Sequence[int], shape: Sequence[int], skipped: bytes | None) -> int:
+    """Of the elements of a box that begins there, in an array of this shape."""
+    itemsize = elements.dtype.itemsize
+    return _core.element_digest(address_of(elements), start, elements.shape, elements.strides, shape, itemsize, skipped)

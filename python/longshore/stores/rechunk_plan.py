@@ -27,6 +27,7 @@ PIECE_BYTES = 256 << 10
 _BASE_BYTES = 8 << 20  # Python's objects, the pool
 _THREAD_BYTES = 1 << 20  # a thread's stack and the allocator's arena
 _CHUNK_BYTES = 32  # the tables' of a chunk that a box has
+_EXCHANGE_BYTES = 32 << 20  # what the engine holds between processes
 _PAGE = 4096
 _LOOKED_AT = 1 << 16  # slabs of a dimension; further ones look like these, as good as always
 _MOST_SCRATCH = 256  # files open at once
@@ -43,7 +44,8 @@ class RechunkPlan:
     target: Grid
     itemsize: int
     way: str
-    """"sweep": all in one pass; "panels": box by box, each reading what it needs; "spill": through scratch files."""
+    """"sweep": all in one pass; "panels": box by box, each reading what it needs; "spill": through scratch files;
+    "windows": box by box, shared by processes."""
     order: tuple[int, ...]
     """Of the dimensions in which source chunks are visited, the slowest first."""
     boxes: tuple[tuple[int, ...], ...]
@@ -107,19 +109,22 @@ def plan_rechunk(
     stored_bytes: int | None = None,
     target_bytes: int | None = None,
     addressable: bool = False,
+    processes: int = 1,
+    writers: int = 1,
 ) -> RechunkPlan:
-    """The way that moves the fewest bytes within `max_mem`. Both grids have the same dimensions.
+    """The way that moves the fewest bytes within `max_mem`. Both grids have the same dimensions. By several processes,
+    of which so many write, it is done in windows; `max_mem` is then each one's.
 
     `stored_bytes`: what the source takes as it is stored, `target_bytes`: what the target is expected to take (None:
     the elements' bytes). `addressable`: any box of the source can be read by itself. Raises MemoryLimitError, which
     says the least that would do."""
     ways = Ways(source, target, itemsize, stored_bytes, target_bytes, addressable)
     while True:
-        plan = ways.best(max_mem, threads)
+        plan = ways.best(max_mem, threads) if processes == 1 else ways.windows(max_mem, threads, processes, writers)
+        least = ways.least() if processes == 1 else ways.least_of_windows(processes, writers)
         if plan is not None:
-            return replace(plan, least_bytes=ways.least())
+            return replace(plan, least_bytes=least)
         if threads == 1:
-            least = ways.least()
             raise MemoryLimitError(
                 f"chunks of {'x'.join(map(str, source.chunks))} to chunks of {'x'.join(map(str, target.chunks))} "
                 f"cannot be had within {bytes_of(max_mem)}: it needs at least {-(-least >> 20)} MiB, for one chunk of "
@@ -198,6 +203,49 @@ class Ways:
                     least_bytes=0,
                 )
         return found
+
+    def windows(self, max_mem: int, threads: int, processes: int, writers: int) -> RechunkPlan | None:
+        """Windows of which each process reads a share of the source's chunks, and each that writes gets a share of the
+        target's; None where none fits. Sources are read again where they lie in two windows."""
+        found: RechunkPlan | None = None
+        for panel in itertools.chain(self._panels(), [(1,) * len(self.target.shape)]):
+            memory = self.fixed(threads) + self._of_window(panel, processes, writers)
+            read = self._read(panel)
+            if memory > max_mem or (found is not None and read >= found.read_bytes):
+                continue
+            found = RechunkPlan(
+                source=self.source,
+                target=self.target,
+                itemsize=self.itemsize,
+                way="windows",
+                order=tuple(range(len(panel))),
+                boxes=(tuple(panel),),
+                slots=0,
+                threads=threads,
+                read_bytes=read,
+                written_bytes=self.written,
+                spilled_bytes=0,
+                floor_bytes=self.floor(max_mem * processes),
+                memory_bytes=memory,
+                least_bytes=0,
+            )
+        return found
+
+    def least_of_windows(self, processes: int, writers: int) -> int:
+        """The ceiling at which a window of one chunk can be moved."""
+        return self.fixed(1) + self._of_window((1,) * len(self.target.shape), processes, writers)
+
+    def _of_window(self, panel: Sequence[int], processes: int, writers: int) -> int:
+        """What a process holds of a window: its pieces of the source and of the target, and what carries them."""
+        extents = [min(p * t, n) for p, t, n in zip(panel, self.target.chunks, self.target.shape)]
+        pieces = []
+        for grid, among in ((self.source, processes), (self.target, writers)):
+            counts = _counts_over(grid, extents)
+            own = list(extents)
+            d = dealt_dimension(grid, extents)
+            own[d] = min(own[d], -(-counts[d] // among) * grid.chunks[d])
+            pieces.append(math.prod(own) * self.itemsize)
+        return sum(pieces) + min(sum(pieces), _EXCHANGE_BYTES)
 
     def _more(self, boxes: Sequence[tuple[int, ...]], slots: int, room: int, threads: int) -> int:
         """Buffers of which some are filled while others are encoded, where there is room for more than must be."""
@@ -347,6 +395,17 @@ class Ways:
     def _size(self, low: Sequence[int], high: Sequence[int]) -> int:
         bounds = zip(low, high, self.target.chunks, self.target.shape)
         return math.prod(min(b * t, n) - a * t for a, b, t, n in bounds) * self.itemsize
+
+
+def dealt_dimension(grid: Grid, extents: Sequence[int]) -> int:
+    """The dimension along which the chunks of a box of so many indices are dealt to processes: that with the most."""
+    counts = _counts_over(grid, extents)
+    return max(range(len(counts)), key=counts.__getitem__)
+
+
+def _counts_over(grid: Grid, extents: Sequence[int]) -> list[int]:
+    """How many chunks a box of so many indices has something of in each dimension, at most."""
+    return [min(count, (e - 1) // c + 2) for count, e, c in zip(grid.counts, extents, grid.chunks)]
 
 
 def _cover(target: Grid, box: tuple[int, ...]) -> Iterator[Box]:

@@ -59,6 +59,10 @@ class ZarrWriter(StoreWriter):
     def sync(self) -> None:
         self._pending.sync()
 
+    def sync_of_all(self) -> None:
+        if isinstance(self._keys, LocalKeys):
+            self._keys.sync_all()
+
     def finish(self) -> None:
         shards = [array.shards for array in self._arrays.values() if array.shards is not None]
         for files in shards:
