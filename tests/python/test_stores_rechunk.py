@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from longshore.errors import ArgumentError, DTypeError, MemoryLimitError, VerificationError
 from longshore.stores.array import ArrayFacts, ArrayReader, ArrayWriter, Grid
-from longshore.stores.rechunk import Rechunk
-from longshore.stores.rechunk_plan import Ways, plan_rechunk
+from longshore.stores.chunk_windows import window_over
+from longshore.stores.rechunk import Rechunk, corners
+from longshore.stores.rechunk_plan import Ways, dealt_dimension, plan_rechunk
 
 MIB = 1 << 20
 
@@ -239,6 +240,32 @@ def test_plans_of_the_studys_tasks():
     assert floor.way == "spill" and floor.floor_bytes <= floor.total_bytes
 
 
+@settings(max_examples=60, deadline=None)
+@given(moves(), st.integers(2, 5), st.booleans(), st.integers(0, 4000))
+def test_windows_that_processes_share_cover_all_and_fit(move, processes, one_writes, more):
+    shape, chunks, target, _, _ = move
+    source, target = Grid(shape, chunks), Grid(shape, tuple(min(t, n + 1) for t, n in zip(target, shape)))
+    writers = 1 if one_writes else processes
+    ways = Ways(source, target, 8, None, None, False)
+    ceiling = ways.least_of_windows(processes, writers) + more
+    plan = plan_rechunk(source, target, 8, ceiling, processes=processes, writers=writers)
+    assert plan.way == "windows" and plan.memory_bytes <= ceiling
+    extents = [min(b * t, n) for b, t, n in zip(plan.boxes[0], target.chunks, shape)]
+    seen = [np.zeros(shape, int), np.zeros(shape, int)]
+    for panel in plan.panels():
+        low, high = corners(target, panel)
+        held = [0] * processes
+        for side, (grid, among) in enumerate(((source, processes), (target, writers))):
+            window = window_over(grid, low, high, dealt_dimension(grid, extents), among)
+            for process in range(window.processes):
+                first, last = window.box(process)
+                box = tuple(slice(max(a, f), min(b, z)) for a, f, b, z in zip(low, first, high, last))
+                seen[side][box] += 1
+                held[process] += 8 * seen[side][box].size
+        assert ways.fixed(plan.threads) + max(held) <= ceiling
+    assert (seen[0] == 1).all() and (seen[1] == 1).all()
+
+
 def test_a_ceiling_that_nothing_fits_names_the_least():
     grid = Grid((4096, 4096), (4096, 4096)), Grid((4096, 4096), (512, 512))
     with pytest.raises(MemoryLimitError, match=r"needs at least (\d+) MiB") as caught:
@@ -247,6 +274,9 @@ def test_a_ceiling_that_nothing_fits_names_the_least():
     assert plan_rechunk(*grid, 8, least).memory_bytes <= least
     with pytest.raises(MemoryLimitError):
         plan_rechunk(*grid, 8, least - MIB)
+    with pytest.raises(MemoryLimitError, match=f"within 1000 B: it needs at least {least // MIB + 3} MiB"):
+        plan_rechunk(*grid, 8, 1000, beside=3 * MIB)
+    assert plan_rechunk(*grid, 8, least + 3 * MIB, beside=3 * MIB).memory_bytes <= least + 3 * MIB
 
 
 def test_more_boxes_than_files_go_in_steps(tmp_path):

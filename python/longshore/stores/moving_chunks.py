@@ -305,7 +305,6 @@ class _Job:
         elif not facts.codecs:
             expected = math.prod(c * t for c, t in zip(array.grid.counts, array.grid.chunks)) * facts.dtype.itemsize
             expected = expected if self.maker.whole_chunks and facts.chunks is not None else raw
-        held = 32 * math.prod(array.grid.counts) + _METADATA_BYTES
         shared = self._is_shared(array)
         whole = Grid(array.grid.shape, facts.shards) if shared and facts.shards is not None else array.grid
         try:
@@ -313,13 +312,14 @@ class _Job:
                 array.source_grid,
                 whole,
                 facts.dtype.itemsize,
-                self.max_mem - held,
+                self.max_mem,
                 threads=self.threads,
                 stored_bytes=stored,
                 target_bytes=expected,
                 addressable=array.reader.addressable,
                 processes=self.team.size if shared else 1,
                 writers=self.writers,
+                beside=32 * math.prod(array.grid.counts) + _METADATA_BYTES,
             )
         except MemoryLimitError as error:
             raise MemoryLimitError(f"{array.reader.where}: {error}") from None

@@ -111,19 +111,21 @@ def plan_rechunk(
     addressable: bool = False,
     processes: int = 1,
     writers: int = 1,
+    beside: int = 0,
 ) -> RechunkPlan:
     """The way that moves the fewest bytes within `max_mem`. Both grids have the same dimensions. By several processes,
-    of which so many write, it is done in windows; `max_mem` is then each one's.
+    of which so many write, it is done in windows; `max_mem` is then each one's. `beside`: bytes of it that are taken.
 
     `stored_bytes`: what the source takes as it is stored, `target_bytes`: what the target is expected to take (None:
     the elements' bytes). `addressable`: any box of the source can be read by itself. Raises MemoryLimitError, which
     says the least that would do."""
     ways = Ways(source, target, itemsize, stored_bytes, target_bytes, addressable)
     while True:
-        plan = ways.best(max_mem, threads) if processes == 1 else ways.windows(max_mem, threads, processes, writers)
-        least = ways.least() if processes == 1 else ways.least_of_windows(processes, writers)
+        room = max_mem - beside
+        plan = ways.best(room, threads) if processes == 1 else ways.windows(room, threads, processes, writers)
+        least = beside + (ways.least() if processes == 1 else ways.least_of_windows(processes, writers))
         if plan is not None:
-            return replace(plan, least_bytes=least)
+            return replace(plan, memory_bytes=plan.memory_bytes + beside, least_bytes=least)
         if threads == 1:
             raise MemoryLimitError(
                 f"chunks of {'x'.join(map(str, source.chunks))} to chunks of {'x'.join(map(str, target.chunks))} "
