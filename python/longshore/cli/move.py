@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from ..stores.moving import MoveReport, Watcher
+from ..stores.move_report import MoveReport
+from ..stores.moving import Watcher
 from .words import Axes, Size
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ files and loaded from them."""
 from ..errors import VerificationError
 from .blocks import FileMover, bind
 from .local_arrays import load, save
-from .move_report import StoreMoveReport
-from .moving import MoveReport, move
+from .move_report import MoveReport, StoreMoveReport
+from .moving import move
 from .opened import open
 from .planning import plan_move
 from .rechunk_plan import RechunkPlan

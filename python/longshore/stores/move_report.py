@@ -1,12 +1,51 @@
-"""What a move between stores did, or would do, as fields and in words."""
+"""What a move did, or would do, as fields and in words."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
 
+from .._report import TimeReport
 from .._words import bytes_of
 from .rechunk_plan import RechunkPlan
+
+
+@dataclass
+class MoveReport:
+    """What a move between layouts on disk did. Bytes are counted in destination elements written, replicas included."""
+
+    source: str
+    destination: str
+    source_layout: str
+    destination_layout: str
+    shape: tuple[int, ...]
+    dtype: str
+    engine: str
+    processes: int
+    threads: int
+    array_bytes: int
+    predicted_bytes: int
+    predicted_local_bytes: int | None
+    predicted_messages: int | None
+    moved_bytes: int = 0
+    windows: int = 0
+    window_shape: tuple[int, ...] = ()
+    seconds: float = 0.0
+    sync_seconds: float = 0.0
+    verified: bool = False
+    verify_seconds: float = 0.0
+    max_mem_bytes: int = 0
+    peak_memory_bytes: int = 0
+    removed_partials: list[str] = field(default_factory=list)
+    #: with `report`: what the copies from layout to layout took, all windows together, beside what was predicted
+    report: TimeReport | None = None
+    read_seconds: float = 0.0
+    write_seconds: float = 0.0
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields, as JSON can hold them."""
+        told = {key: list(value) if isinstance(value, tuple) else value for key, value in self.__dict__.items()}
+        return {**told, "report": self.report and self.report.as_dict()}
 
 
 @dataclass

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from .._words import size_in_bytes
 from ..errors import ArgumentError, DTypeError, MemoryLimitError, VerificationError
 from . import memory
 from .boxes import Files, Work
+from .move_report import MoveReport, StoreMoveReport
 from .publish import Publication, file_name, refuse_overlap
 from .store import (
     Store,
@@ -40,7 +41,6 @@ from .windows import Side, choose_window, count_motions, count_windows, each_win
 
 if TYPE_CHECKING:
     from .chunk_words import Chunks
-    from .move_report import StoreMoveReport
 
 _ALIGNMENT = 64
 # What a move holds beside its windows: measured in tests/python/test_cli_memory.py, with room to spare.
@@ -50,44 +50,6 @@ _MOTION_BYTES = 2 << 10  # a bound motion
 _THREAD_BYTES = 512 << 10  # a helper's stack and the allocator's arena
 _SMALLEST_WINDOW_BYTES = 64 << 10
 _LARGEST_VERIFY_BYTES = 16 << 20
-
-
-@dataclass
-class MoveReport:
-    """What a move did. Bytes are counted in destination elements written, replicas included."""
-
-    source: str
-    destination: str
-    source_layout: str
-    destination_layout: str
-    shape: tuple[int, ...]
-    dtype: str
-    engine: str
-    processes: int
-    threads: int
-    array_bytes: int
-    predicted_bytes: int
-    predicted_local_bytes: int | None
-    predicted_messages: int | None
-    moved_bytes: int = 0
-    windows: int = 0
-    window_shape: tuple[int, ...] = ()
-    seconds: float = 0.0
-    sync_seconds: float = 0.0
-    verified: bool = False
-    verify_seconds: float = 0.0
-    max_mem_bytes: int = 0
-    peak_memory_bytes: int = 0
-    removed_partials: list[str] = field(default_factory=list)
-    #: with `report`: what the copies from layout to layout took, all windows together, beside what was predicted
-    report: TimeReport | None = None
-    read_seconds: float = 0.0
-    write_seconds: float = 0.0
-
-    def as_dict(self) -> dict[str, Any]:
-        """The fields, as JSON can hold them."""
-        told = {key: list(value) if isinstance(value, tuple) else value for key, value in self.__dict__.items()}
-        return {**told, "report": self.report and self.report.as_dict()}
 
 
 class Watcher:
@@ -165,7 +127,7 @@ def move(
     by_chunks = team.together(lambda: asked or of_other_formats(source, destination))
     team.same(f"moving {'chunk by chunk' if by_chunks else 'part by part'}")
     if by_chunks:
-        from .moving_chunks import move_between_formats
+        from .move_words import move_between_formats
 
         return move_between_formats(
             source,

@@ -13,15 +13,13 @@ import itertools
 import math
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from .._mistakes import check, flag
-from .._words import size_in_bytes
 from ..errors import ArgumentError, DTypeError, MemoryLimitError, StoreError
 from . import memory, places
 from .array import (
@@ -36,7 +34,7 @@ from .array import (
     StoreWriter,
     Tree,
 )
-from .chunk_words import Chunks, extents_of, parse_chunks
+from .chunk_words import extents_of
 from .do_all import do_all
 from .journal import Finished, Journal, read_journal
 from .makers import Maker, Wanted, maker_of
@@ -108,73 +106,6 @@ def move_chunks(
         told.seconds = time.perf_counter() - began - told.verify_seconds
     told.peak_memory_bytes = team.max(max(0, memory.peak_resident_bytes() - idle))
     return told
-
-
-def move_between_formats(
-    source: Any,
-    destination: Any,
-    *,
-    to: Any,
-    axes: Sequence[int] | None,
-    chunks: Chunks | None,
-    shards: Chunks | None,
-    codecs: Sequence[str] | None,
-    zarr_format: int | None,
-    max_mem: int | str | None,
-    verify: bool,
-    threads: int | None,
-    force: bool,
-    resume: bool,
-    dry_run: bool,
-    lossy: bool,
-    report: bool,
-    team: Team,
-    watcher: Watcher,
-) -> StoreMoveReport:
-    """`move` where an end is neither a `.npy` file nor a folder of shards: its words checked. Collective."""
-
-    def checked() -> tuple[Wanted, int, int]:
-        check("axes", axes, "Sequence[int] | None")
-        check("threads", threads, "int | None")
-        check("zarr_format", zarr_format, "int | None")
-        if threads is not None and threads < 1:
-            raise ArgumentError(f"threads is {threads}; it must be at least 1")
-        if zarr_format not in (None, 2, 3):
-            raise ArgumentError(f"zarr_format is {zarr_format}; it can be 2 or 3")
-        named = {"verify": verify, "force": force, "resume": resume, "dry_run": dry_run, "lossy": lossy}
-        for name, value in named.items():
-            flag(value, name)
-        if report:
-            raise ArgumentError("report= is for moves between .npy files and folders of shards; here dry_run= predicts")
-        words = [word for word in codecs.split(",") if word] if isinstance(codecs, str) else codecs
-        wanted = Wanted(
-            chunks=parse_chunks(chunks),
-            shards=parse_chunks(shards),
-            codecs=None if words is None else tuple(words),
-            to=to,
-            zarr_format=zarr_format,
-            axes=None if axes is None else tuple(axes),
-            lossy=lossy,
-        )
-        each = threads or min(16, max(1, memory.usable_processors() // team.size))
-        return wanted, memory.default_ceiling(team.size) if max_mem is None else size_in_bytes(max_mem), each
-
-    wanted, limit, each = team.together(checked)
-    # Machines, and what a process may have of one, may differ: all plan for the least memory and the most threads.
-    limit, each = -team.max(-limit), team.max(each)
-    return move_chunks(
-        source,
-        destination,
-        wanted,
-        max_mem=limit,
-        threads=each,
-        team=team,
-        verify=verify,
-        force=force,
-        resume=resume,
-        dry_run=dry_run,
-        watcher=watcher,
-    )
 
 
 class _Job:
