@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from typing import Any
 
 from .._mistakes import check, flag
 from .._words import size_in_bytes
-from ..errors import ArgumentError
+from ..errors import ArgumentError, ArgumentTypeError
 from . import memory
 from .chunk_words import Chunks, parse_chunks
 from .makers import Wanted
@@ -35,6 +36,7 @@ def move_between_formats(
     dry_run: bool,
     lossy: bool,
     report: bool,
+    executor: Any,
     team: Team,
     watcher: Watcher,
 ) -> StoreMoveReport:
@@ -63,7 +65,12 @@ def move_between_formats(
             axes=None if axes is None else tuple(axes),
             lossy=lossy,
         )
-        each = threads or min(16, max(1, memory.usable_processors() // team.size))
+        if executor is not None and not isinstance(executor, Executor):
+            hint = "; of a Dask client give client.get_executor()" if hasattr(executor, "get_executor") else ""
+            raise ArgumentTypeError(
+                f"executor must be a concurrent.futures.Executor, not {type(executor).__name__}{hint}"
+            )
+        each = threads or (1 if executor is not None else min(16, max(1, memory.usable_processors() // team.size)))
         return wanted, memory.default_ceiling(team.size) if max_mem is None else size_in_bytes(max_mem), each
 
     wanted, limit, each = team.together(checked)
@@ -80,5 +87,6 @@ def move_between_formats(
         force=force,
         resume=resume,
         dry_run=dry_run,
+        executor=executor,
         watcher=watcher,
     )

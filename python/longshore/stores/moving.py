@@ -40,6 +40,8 @@ from .team import Team, team_of
 from .windows import Side, choose_window, count_motions, count_windows, each_window
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from .chunk_words import Chunks
 
 _ALIGNMENT = 64
@@ -83,6 +85,7 @@ def move(
     dry_run: bool = False,
     lossy: bool = False,
     report: bool = False,
+    executor: Executor | None = None,
     comm: Any = None,
     team: Team | None = None,
     watcher: Watcher | None = None,
@@ -107,6 +110,14 @@ def move(
     what comes back, and `report` is not for it. A destination at a URL (not http://) is uploaded from a
     temporary copy (TMPDIR): `verify` reads both back, and a folder that `force` replaces is lost if the upload fails.
 
+    With `executor`, any of `concurrent.futures` such as Dask's `client.get_executor()`, its workers do the work, in
+    tasks that may run anywhere and again: an array goes box by box, or through a temporary store in the hidden output
+    where that moves fewer bytes. `max_mem` and `threads` (None is 1) are then each task's: let a worker process run one
+    at a time. Workers must see the source, and the destination's folder, under the same paths; the destination must be
+    a Zarr store in a folder. A worker that is lost costs what it was doing where the executor starts that again, as
+    Dask does; else it is a TransportError, and `resume` goes on. This process plans, gathers digests, verifies and
+    publishes; its peak memory is what the report has.
+
     With an mpi4py communicator the call is collective and all ranks share the work. Without one this process does it
     alone. Of a job of several processes that is refused: they would all do the same move, and a move that takes the job
     to be meant would wait for ever where one rank alone asks for it. Give `comm=MPI.COMM_WORLD` to share it, or
@@ -123,7 +134,8 @@ def move(
     """
     watcher = Watcher() if watcher is None else watcher
     team = team_of(comm) if team is None else team
-    asked = resume or dry_run or lossy or any(word is not None for word in (chunks, shards, codecs, zarr_format))
+    words = chunks, shards, codecs, zarr_format, executor
+    asked = resume or dry_run or lossy or any(word is not None for word in words)
     by_chunks = team.together(lambda: asked or of_other_formats(source, destination))
     team.same(f"moving {'chunk by chunk' if by_chunks else 'part by part'}")
     if by_chunks:
@@ -146,6 +158,7 @@ def move(
             dry_run=dry_run,
             lossy=lossy,
             report=report,
+            executor=executor,
             team=team,
             watcher=watcher,
         )

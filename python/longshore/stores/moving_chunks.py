@@ -13,8 +13,8 @@ import itertools
 import math
 import os
 import time
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -37,13 +37,15 @@ from .array import (
 from .chunk_words import extents_of
 from .do_all import do_all
 from .journal import Finished, Journal, read_journal
-from .makers import Maker, Wanted, maker_of
+from .makers import Maker, Wanted, ZarrMaker, maker_of
 from .move_report import ArrayReport, StoreMoveReport
 from .moving import Watcher
 from .publish import refuse_overlap
 from .publish_url import publication_of, refuse_url_overlap
 from .read_back import ReadBack
 from .rechunk import Counts, Rechunk
+from .rechunk_executor import Record, SourceArray, TargetArray, rechunk_by_tasks, remove_between
+from .rechunk_passes import plan_passes
 from .rechunk_plan import RechunkPlan, plan_rechunk
 from .rechunk_shared import SharedRechunk
 from .team import Alone, Team
@@ -65,7 +67,8 @@ class _Array:
     stored_bytes: int | None
     """Of the source's chunks."""
     digests: np.ndarray | None = None
-    finished: Finished | None = None
+    passes: tuple[RechunkPlan, ...] = ()
+    """Of an executor's tasks, where these move it."""
     counts: Counts = field(default_factory=Counts)
 
     @property
@@ -87,17 +90,20 @@ def move_chunks(
     force: bool = False,
     resume: bool = False,
     dry_run: bool = False,
+    executor: Executor | None = None,
     watcher: Watcher | None = None,
 ) -> StoreMoveReport:
     """Moves what `source` names, an array or a group, to where `destination` says. `move` has the words for the user.
-    Collective over the team; `max_mem` and `threads` are each process's."""
+    Collective over the team; `max_mem` and `threads` are each process's, or each task's of the executor."""
     watcher = Watcher() if watcher is None else watcher
     team = Alone() if team is None else team
     memory.reset_peak()
     idle = memory.resident_bytes()
     began = time.perf_counter()
     with team.together(
-        lambda: _Job(source, destination, wanted, max_mem, threads, team, force, resume, dry_run, verify, watcher)
+        lambda: _Job(
+            source, destination, wanted, max_mem, threads, team, force, resume, dry_run, verify, executor, watcher
+        )
     ) as job:
         team.same(f"moving {job.wish}, {'' if verify else 'not '}verified")
         told = job.report
@@ -123,10 +129,13 @@ class _Job:
         resume: bool,
         dry_run: bool,
         verify: bool,
+        executor: Executor | None,
         watcher: Watcher,
     ) -> None:
         self.wanted, self.max_mem, self.threads, self.resume = wanted, max_mem, threads, resume
-        self.team = team
+        self.team, self.executor = team, executor
+        self.finished: dict[int, Finished] = {}
+        """What a killed run has left, by the numbers that the journal has for arrays."""
         self._held = contextlib.ExitStack()
         with contextlib.ExitStack() as held:
             self.source = places.parse_place(source, destination=False)
@@ -150,6 +159,8 @@ class _Job:
             together = self.destination.format == "zarr" and not self.destination.is_url
             self.writers = team.size if together else 1
             """How many processes, from the first on, write."""
+            if executor is not None:
+                self._check_executor(together)
             self.arrays: list[_Array] = []
             self.tree = self._wanted_tree(self.reader.tree, "", "")
             lost = self.maker.losses(self.tree)
@@ -237,27 +248,43 @@ class _Job:
             expected = math.prod(c * t for c, t in zip(array.grid.counts, array.grid.chunks)) * facts.dtype.itemsize
             expected = expected if self.maker.whole_chunks and facts.chunks is not None else raw
         shared = self._is_shared(array)
-        whole = Grid(array.grid.shape, facts.shards) if shared and facts.shards is not None else array.grid
+        files = facts.shards if shared or self._by_tasks(array) else None
+        whole = array.grid if files is None else Grid(array.grid.shape, files)
+        how: dict[str, Any] = {
+            "threads": self.threads,
+            "stored_bytes": stored,
+            "target_bytes": expected,
+            "addressable": array.reader.addressable,
+            "beside": 32 * math.prod(array.grid.counts) + _METADATA_BYTES,
+        }
         try:
-            return plan_rechunk(
-                array.source_grid,
-                whole,
-                facts.dtype.itemsize,
-                self.max_mem,
-                threads=self.threads,
-                stored_bytes=stored,
-                target_bytes=expected,
-                addressable=array.reader.addressable,
-                processes=self.team.size if shared else 1,
-                writers=self.writers,
-                beside=32 * math.prod(array.grid.counts) + _METADATA_BYTES,
-            )
+            if self._by_tasks(array):
+                plan, array.passes = plan_passes(
+                    array.source_grid, array.grid, whole, facts.dtype.itemsize, self.max_mem, **how
+                )
+                return plan
+            how |= {"processes": self.team.size if shared else 1, "writers": self.writers}
+            return plan_rechunk(array.source_grid, whole, facts.dtype.itemsize, self.max_mem, **how)
         except MemoryLimitError as error:
             raise MemoryLimitError(f"{array.reader.where}: {error}") from None
 
     def _is_shared(self, array: _Array) -> bool:
         """Whether all processes move an array; what is a single element or nothing the first one moves."""
         return self.team.size > 1 and math.prod(array.facts.shape) > 1
+
+    def _by_tasks(self, array: _Array) -> bool:
+        """Whether an executor's workers move an array; of one element or nothing they are spared."""
+        return self.executor is not None and math.prod(array.facts.shape) > 1
+
+    def _check_executor(self, zarr_on_disk: bool) -> None:
+        if self.team.size > 1:
+            raise ArgumentError("a move is shared by the processes of comm= or by an executor, not by both")
+        if not zarr_on_disk:
+            url = " at a URL" if self.destination.is_url else ""
+            raise ArgumentError(
+                f"{self.destination.text} is {self.maker.words}{url}; an executor writes Zarr stores in folders that "
+                "all its workers see. Move it without executor=, or to such a store first"
+            )
 
     def _check_space(self) -> None:
         spilled = max((plan.spilled_bytes // 2 for plan in self.plans), default=0)
@@ -314,6 +341,7 @@ class _Job:
         for array, plan in zip(self.arrays, self.plans):
             parts += [array.path, array.axes, array.facts.shape, str(array.facts.dtype), array.grid.chunks]
             parts += [array.facts.shards, array.facts.codecs, plan.itemsize]
+            parts += [one.target for one in array.passes[:-1]]
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
 
     # -- doing it ---------------------------------------------------------------------------------------------------
@@ -352,13 +380,12 @@ class _Job:
         """The first process's, of what all have finished."""
         if writer is None or self.team.rank > 0:
             return None
-        sync = writer.sync if self.writers == 1 else writer.sync_of_all
+        sync = writer.sync if self.writers == 1 and self.executor is None else writer.sync_of_all
         journal = Journal(self.publication.journal, self._name(), sync)
         held.callback(journal.close)
-        for number, array in enumerate(self.arrays):
-            if array.finished is not None:
-                for chunk in np.flatnonzero(array.finished.done).tolist():
-                    journal.add(number, chunk, int(array.finished.digests[chunk]))
+        for number, finished in self.finished.items():
+            for chunk in np.flatnonzero(finished.done).tolist():
+                journal.add(number, chunk, int(finished.digests[chunk]))
         return journal
 
     def _open(self, held: contextlib.ExitStack) -> StoreWriter | None:
@@ -375,8 +402,7 @@ class _Job:
                 return joined
 
             writer = team.together(lambda: writer if team.rank == 0 else join())
-        for array, finished in zip(self.arrays, team.broadcast([array.finished for array in self.arrays])):
-            array.finished = finished
+        self.finished = team.broadcast(self.finished)
         return writer
 
     def _begin(self, held: contextlib.ExitStack) -> StoreWriter:
@@ -386,6 +412,8 @@ class _Job:
             place = publication.adopt()
             if place is not None:
                 counts = [math.prod(array.grid.counts) for array in self.arrays]
+                # After all arrays come the temporary stores of those that go in two passes.
+                counts += [sum(math.prod(p.target.counts) for p in array.passes[:-1]) for array in self.arrays]
                 try:
                     finished = read_journal(publication.journal, self._name(), counts)
                 except StoreError:
@@ -395,8 +423,7 @@ class _Job:
                     writer = self.maker.open(place, resume=True)
                     held.callback(writer.close)
                     writer.create(self._placed())
-                    for array, of_array in zip(self.arrays, finished):
-                        array.finished = of_array
+                    self.finished = dict(enumerate(finished))
                     return writer
                 publication.discard()
         publication.remove_stale()
@@ -426,37 +453,65 @@ class _Job:
         watcher: Watcher,
     ) -> None:
         """Collective. One array."""
-        counts = array.grid.counts
-        digests = array.digests = np.zeros(math.prod(counts), np.uint64)
         target = self.team.together(lambda: self._target(array, writer))
-        done = None
-        finished, array.finished = array.finished, None
+
+        def advance(elements: int) -> None:
+            watcher.advance(elements * plan.itemsize)
+
+        record = self._record(number, array.grid, journal, advance)
+        array.digests = record.digests
+        if record.done is not None:
+            self.report.arrays[number].resumed_chunks = int(record.done.sum())
+        if 0 in array.facts.shape:
+            return
+        if self._by_tasks(array):
+            array.counts = self._run_tasks(number, array, record, journal)
+        elif self._is_shared(array):
+            array.counts = SharedRechunk(
+                plan, array, target, self.team, self.writers, written=record.written, done=record.done
+            ).run()
+        else:
+
+            def alone() -> tuple[Counts, np.ndarray]:
+                assert target is not None
+                scratch = os.path.dirname(self.publication.destination)
+                job = Rechunk(plan, array.reader, target, array.axes, scratch, written=record.written, done=record.done)
+                return job.run(), record.digests
+
+            array.counts, array.digests = self.team.first(alone)
+        array.reader.close()
+
+    def _run_tasks(self, number: int, array: _Array, record: Record, journal: Journal | None) -> Counts:
+        """One array, by the executor's workers."""
+        assert self.executor is not None and self.publication.partial is not None
+        assert isinstance(self.maker, ZarrMaker)
+        source = SourceArray.of(self.source, array.path, array.reader)
+        facts = replace(array.facts, attributes={}, names=None)
+        target = TargetArray(self.publication.partial, self._to(array), self.maker.zarr_format, facts)
+        records = [
+            self._record(len(self.arrays) + number, one.target, journal, lambda _: None) for one in array.passes[:-1]
+        ]
+        counts = rechunk_by_tasks(self.executor, array.passes, source, target, array.axes, [*records, record])
+        remove_between(target.folder)
+        return counts
+
+    def _record(self, number: int, grid: Grid, journal: Journal | None, advance: Callable[[int], None]) -> Record:
+        """What is known of the chunks of an array that has this number in the journal, and who is told of them."""
+        counts = grid.counts
+        digests, done = np.zeros(math.prod(counts), np.uint64), None
+        finished = self.finished.pop(number, None)
         if finished is not None:
             done = finished.done.reshape(counts)
             digests[finished.done] = finished.digests[finished.done]
-            self.report.arrays[number].resumed_chunks = int(done.sum())
 
         def written(index: Index, digest: int, elements: int) -> None:
             chunk = int(np.ravel_multi_index(index, counts)) if counts else 0
             digests[chunk] = digest
             if journal is not None:
                 journal.add(number, chunk, digest)
-            watcher.advance(elements * plan.itemsize)
+            advance(elements)
 
-        if 0 in array.facts.shape:
-            return
-        if self._is_shared(array):
-            array.counts = SharedRechunk(plan, array, target, self.team, self.writers, written=written, done=done).run()
-        else:
-
-            def alone() -> tuple[Counts, np.ndarray]:
-                assert target is not None
-                scratch = os.path.dirname(self.publication.destination)
-                job = Rechunk(plan, array.reader, target, array.axes, scratch, written=written, done=done)
-                return job.run(), digests
-
-            array.counts, array.digests = self.team.first(alone)
-        array.reader.close()
+        return Record(done, digests, written)
 
     def _target(self, array: _Array, writer: StoreWriter | None) -> ArrayWriter | None:
         """Where an array's chunks go; None where this process does not write."""

@@ -8,7 +8,7 @@ import os
 import tempfile
 import threading
 from array import array as compact_list
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol
@@ -88,10 +88,10 @@ class Rechunk:
         self.skipped = self.source.skipped
         self.leaves_out = reader.sparse and writer.sparse and writer.facts.fill == self.source.fill
 
-    def run(self) -> Counts:
-        """Everything, to the last chunk."""
+    def run(self, panels: Iterable[Box] | None = None) -> Counts:
+        """Everything, to the last chunk; or these of the plan's panels."""
         with ThreadPoolExecutor(self.plan.threads, "longshore-chunks") as pool:
-            for panel in self.plan.panels():
+            for panel in self.plan.panels() if panels is None else panels:
                 low, high = corners(self.plan.target, panel)
                 self._carry(pool, panel, 1, self.source.over(low, high))
         return self.counts

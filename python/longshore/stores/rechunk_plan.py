@@ -31,6 +31,9 @@ _EXCHANGE_BYTES = 32 << 20  # what the engine holds between processes
 _PAGE = 4096
 _LOOKED_AT = 1 << 16  # slabs of a dimension; further ones look like these, as good as always
 _MOST_SCRATCH = 256  # files open at once
+_WORKERS = 16  # of an executor, which need not say how many it has
+_TASK_BYTES = 16 << 20  # moved in the time in which a worker gets a task and opens the stores
+_NEAR = 1.5  # times the bytes that must be moved, where that gives more workers something to do
 
 Box = tuple[tuple[int, ...], tuple[int, ...]]
 """From which chunk of the target to which: (first, last), the last not included."""
@@ -45,7 +48,8 @@ class RechunkPlan:
     itemsize: int
     way: str
     """"sweep": all in one pass; "panels": box by box, each reading what it needs; "spill": through scratch files;
-    "windows": box by box, shared by processes."""
+    "windows": box by box, shared by processes; "tasks": box by box, each by a worker of an executor; "two passes": such
+    tasks into a temporary store, and from there."""
     order: tuple[int, ...]
     """Of the dimensions in which source chunks are visited, the slowest first."""
     boxes: tuple[tuple[int, ...], ...]
@@ -73,7 +77,7 @@ class RechunkPlan:
     @property
     def passes(self) -> int:
         """How often an element is read and written, at most."""
-        return len(self.boxes) if self.way == "spill" else 1
+        return len(self.boxes)
 
     def panels(self) -> Iterator[Box]:
         """The boxes that read the source, one after the other."""
@@ -127,12 +131,17 @@ def plan_rechunk(
         if plan is not None:
             return replace(plan, memory_bytes=plan.memory_bytes + beside, least_bytes=least)
         if threads == 1:
-            raise MemoryLimitError(
-                f"chunks of {'x'.join(map(str, source.chunks))} to chunks of {'x'.join(map(str, target.chunks))} "
-                f"cannot be had within {bytes_of(max_mem)}: it needs at least {-(-least >> 20)} MiB, for one chunk of "
-                f"each, decoded, and as it is stored; allow --max-mem {-(-least >> 20)}MiB"
-            )
+            raise too_little(source, target, max_mem, least)
         threads = max(1, threads // 2)
+
+
+def too_little(source: Grid, target: Grid, max_mem: int, least: int) -> MemoryLimitError:
+    """Says that a ceiling does not do, and the least that would."""
+    return MemoryLimitError(
+        f"chunks of {'x'.join(map(str, source.chunks))} to chunks of {'x'.join(map(str, target.chunks))} "
+        f"cannot be had within {bytes_of(max_mem)}: it needs at least {-(-least >> 20)} MiB, for one chunk of "
+        f"each, decoded, and as it is stored; allow --max-mem {-(-least >> 20)}MiB"
+    )
 
 
 class Ways:
@@ -232,6 +241,50 @@ class Ways:
                 least_bytes=0,
             )
         return found
+
+    def tasks(self, max_mem: int, threads: int, whole: Grid) -> RechunkPlan | None:
+        """Panels that are moved by themselves, each within `max_mem` and without scratch files: of those that move
+        about the fewest bytes the ones that several workers are expected to have done first; None where none fits. A
+        panel has whole chunks of `whole`, a grid of the target's chunks or of boxes of them."""
+        room, counts = max_mem - self.fixed(threads), self.target.counts
+        times = [w // t for w, t in zip(whole.chunks, self.target.chunks)]
+        coarse = Ways(self.source, whole, self.itemsize, self.read_once, self.written, self.addressable)
+        panels = {
+            tuple(min(p * k, n) for p, k, n in zip(panel, times, counts))
+            for panel in itertools.chain(coarse._panels(), [(1,) * len(times)])
+        }
+        fits = functools.cache(lambda panel: self._fits(panel, self._order(panel)[1], room))
+        moved = {panel: self._read(panel) + self.written for panel in panels}
+        by_bytes = sorted(panels, key=lambda panel: (moved[panel], panel))
+        least = next((moved[panel] for panel in by_bytes if fits(panel)), None)
+        if least is None:
+            return None
+
+        def expected(panel: tuple[int, ...]) -> float:
+            number = math.prod(-(-n // p) for n, p in zip(counts, panel))
+            rounds = -(-number // _WORKERS) + 1 / 4  # now and then a worker is killed, and its task is run again
+            return (moved[panel] + number * _TASK_BYTES) / number * rounds
+
+        near = sorted((p for p in by_bytes if moved[p] <= _NEAR * least), key=expected)
+        panel = next(p for p in near if fits(p))
+        order, slots = self._order(panel)
+        slots = self._more([panel], slots, room, threads)
+        return RechunkPlan(
+            source=self.source,
+            target=self.target,
+            itemsize=self.itemsize,
+            way="tasks",
+            order=order,
+            boxes=(panel,),
+            slots=slots,
+            threads=threads,
+            read_bytes=self._read(panel),
+            written_bytes=self.written,
+            spilled_bytes=0,
+            floor_bytes=self.floor(max_mem),
+            memory_bytes=max_mem - room + slots * self.target_chunk + math.prod(panel) * _CHUNK_BYTES,
+            least_bytes=0,
+        )
 
     def least_of_windows(self, processes: int, writers: int) -> int:
         """The ceiling at which a window of one chunk can be moved."""

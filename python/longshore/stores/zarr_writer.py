@@ -56,6 +56,12 @@ class ZarrWriter(StoreWriter):
         except KeyError:
             raise ArgumentError(f"{self._keys.name} has no array {path!r} that was made") from None
 
+    def join(self, path: str, facts: ArrayFacts) -> ZarrArrayWriter:
+        """An array that `create` has made in another process, as these facts say, for a process that writes some of its
+        chunks and nothing else."""
+        meta = array_document(facts, self._zarr_format, self._keys.where(path))[2]
+        return ZarrArrayWriter(self._keys, path, meta, facts.dtype, self._pending.add)
+
     def sync(self) -> None:
         self._pending.sync()
 

@@ -1,0 +1,270 @@
+"""Carries out the passes of `rechunk_passes` with an executor's workers: threads, processes, or those of a cluster.
+
+A task moves one panel of a plan. It is a value that can be pickled: it opens source and target by their paths, and
+writes whole chunks, the same bytes however often it runs, so that one whose worker was killed may be run again, even
+beside the first attempt. What it has written is on the disk when it says so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..errors import LongshoreError, StoreError, TransportError, VerificationError
+from . import places
+from .array import ArrayFacts, ArrayReader, ArrayWriter, Grid, Index
+from .places import Place
+from .rechunk import Counts, Rechunk
+from .rechunk_plan import Box, RechunkPlan
+from .zarr_writer import ZarrWriter
+
+_UNDER_WAY = 256  # tasks that an executor has at once
+_BETWEEN = ".longshore-between"  # in the hidden output: the temporary store of an array that goes in two passes
+_GONE = _BETWEEN + "-gone"
+_REMOVALS = 10
+_WRAP = (1 << 64) - 1
+
+
+@dataclass(frozen=True)
+class SourceArray:
+    """Where a worker finds an array that it reads, and what that must be."""
+
+    place: Place
+    path: str
+    grid: Grid
+    dtype: np.dtype
+    fill: bytes | None
+    sparse: bool
+
+    @staticmethod
+    def of(place: Place, path: str, reader: ArrayReader) -> SourceArray:
+        """An array of a place's store, which this process has opened. Its path holds in every folder."""
+        assert reader.facts.dtype is not None
+        here = place if place.is_url else replace(place, path=os.path.abspath(place.path))
+        return SourceArray(here, path, reader.grid, reader.facts.dtype, reader.facts.fill, reader.sparse)
+
+    @contextlib.contextmanager
+    def open(self) -> Iterator[ArrayReader]:
+        with contextlib.ExitStack() as held:
+            store = held.enter_context(contextlib.closing(places.open_reader(self.place)))
+            array = held.enter_context(contextlib.closing(store.array(self.path)))
+            if array.grid != self.grid:
+                raise StoreError(
+                    f"{array.where} has chunks of {array.grid.chunks} in {array.grid.shape} on {socket.gethostname()}, "
+                    f"not of {self.grid.chunks} in {self.grid.shape}: it has been changed, or workers have something "
+                    "else under this path"
+                )
+            # A temporary store stands for the source, whose types and gaps it cannot tell as they were.
+            array.facts = replace(array.facts, dtype=self.dtype, fill=self.fill)
+            array.sparse = self.sparse
+            yield array
+
+
+@dataclass(frozen=True)
+class TargetArray:
+    """Where a worker finds an array of a Zarr store that it writes, which has been made."""
+
+    folder: str
+    path: str
+    zarr_format: int
+    facts: ArrayFacts
+    """What its chunks are; attributes and names are of no account."""
+
+    @contextlib.contextmanager
+    def open(self) -> Iterator[ArrayWriter]:
+        """What has been written is on the disk in the end."""
+        if not os.path.isdir(self.folder):
+            raise StoreError(
+                f"{self.folder} is not there on {socket.gethostname()}: every worker must see the destination's folder "
+                "under the same path"
+            )
+        with contextlib.closing(ZarrWriter(self.folder, self.zarr_format)) as store:
+            yield store.join(self.path, self.facts)
+            store.sync()
+
+
+@dataclass(frozen=True)
+class WindowTask:
+    """Moves one panel of a plan. Runs in any process that sees the files."""
+
+    source: SourceArray
+    target: TargetArray
+    axes: tuple[int, ...]
+    plan: RechunkPlan
+    panel: Box
+    done: np.ndarray | None
+    """For each of the panel's chunks whether it is there already; None: none is."""
+
+    def __call__(self) -> WindowDone:
+        told: list[tuple[Index, int, int]] = []
+        done = None
+        if self.done is not None:
+            done = np.zeros(self.plan.target.counts, np.bool_)
+            done[_slices(self.panel)] = self.done
+        with self.source.open() as reader, self.target.open() as writer:
+            job = Rechunk(self.plan, reader, writer, self.axes, "", written=lambda *one: told.append(one), done=done)
+            return WindowDone(job.run([self.panel]), told)
+
+    def __str__(self) -> str:
+        return f"the task for chunks {self.panel[0]} to {self.panel[1]} of {self.plan.target.chunks}"
+
+
+@dataclass(frozen=True)
+class WindowDone:
+    """What a task has done."""
+
+    counts: Counts
+    chunks: list[tuple[Index, int, int]]
+    """Index, digest and elements of each chunk that it has written, or knows to be missing."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """What is known of the chunks of an array that is written."""
+
+    done: np.ndarray | None
+    """Which of them are there already."""
+    digests: np.ndarray
+    """Of all chunks, in C order."""
+    written: Callable[[Index, int, int], None]
+    """Is told of each chunk; keeps its digest."""
+
+
+def rechunk_by_tasks(
+    executor: Executor,
+    passes: Sequence[RechunkPlan],
+    source: SourceArray,
+    target: TargetArray,
+    axes: tuple[int, ...],
+    records: Sequence[Record],
+) -> Counts:
+    """Moves an array in these passes, and returns what all workers together have read and written. `records`: what is
+    known of each pass's target. Raises what a task has raised, and TransportError where workers are lost; what has been
+    written stays. The temporary store of two passes stays too, until `remove_between`."""
+    counts, last = Counts(), records[-1]
+    if last.done is not None and last.done.all():
+        return counts
+    if len(passes) == 1:
+        return _carry(executor, passes[0], source, target, axes, last)
+    grid = passes[0].target
+    facts = replace(target.facts, chunks=grid.chunks, shards=None, codecs=(), own={}, unlimited=(), order="C")
+    between = TargetArray(os.path.join(target.folder, _BETWEEN), "", target.zarr_format, facts)
+    kept = os.path.isdir(between.folder)
+    os.makedirs(between.folder, exist_ok=True)
+    with contextlib.closing(ZarrWriter(between.folder, between.zarr_format)) as store:
+        store.create(facts)
+    came = _carry(executor, passes[0], source, between, axes, records[0] if kept else replace(records[0], done=None))
+    place = Place(between.folder, between.folder, "", "zarr")
+    then = SourceArray(place, "", grid, source.dtype, source.fill, source.sparse)
+    went = _carry(executor, passes[1], then, target, tuple(range(len(axes))), last)
+    if int(records[0].digests.sum(dtype=np.uint64)) != int(last.digests.sum(dtype=np.uint64)):
+        raise VerificationError(
+            f"{source.place.text}: the temporary store between the two passes does not hold what was written to it; "
+            "memory or its disk is at fault; nothing was published"
+        )
+    spilled = came.written_bytes + went.read_bytes
+    return Counts(came.read_bytes, went.written_bytes, spilled, went.chunks, went.digest)
+
+
+def remove_between(folder: str) -> None:
+    """Removes what two passes of an array have left in a hidden output. What a killed run has not removed is no
+    temporary store any more: it goes by one rename first."""
+    between, gone = (os.path.join(folder, name) for name in (_BETWEEN, _GONE))
+    for _ in range(_REMOVALS):  # an attempt that an executor has given up may still be writing
+        shutil.rmtree(gone, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            os.rename(between, gone)
+        if not os.path.lexists(between) and not os.path.lexists(gone):
+            return
+    raise StoreError(f"the temporary store {gone} cannot be removed; nothing was published")
+
+
+def _carry(
+    executor: Executor,
+    plan: RechunkPlan,
+    source: SourceArray,
+    target: TargetArray,
+    axes: tuple[int, ...],
+    record: Record,
+) -> Counts:
+    """One pass: its panels that are not there yet, each by a task."""
+    counts = Counts()
+
+    def tasks() -> Iterator[WindowTask]:
+        for panel in plan.panels():
+            done = None if record.done is None else record.done[_slices(panel)]
+            if done is None or not done.all():
+                yield WindowTask(source, target, axes, plan, panel, done if done is not None and done.any() else None)
+
+    def take(came: WindowDone) -> None:
+        counts.read_bytes += came.counts.read_bytes
+        counts.written_bytes += came.counts.written_bytes
+        counts.chunks += came.counts.chunks
+        counts.digest = counts.digest + came.counts.digest & _WRAP
+        for index, digest, elements in came.chunks:
+            record.written(index, digest, elements)
+
+    _run(executor, tasks(), take, target)
+    return counts
+
+
+def _run(
+    executor: Executor, tasks: Iterator[WindowTask], take: Callable[[WindowDone], None], target: TargetArray
+) -> None:
+    """Has an executor run tasks, a bounded number at once, and takes what each has done. After an error those that run
+    are waited for, and what they have done is taken too; then the first error is raised."""
+    under_way: dict[Future[WindowDone], WindowTask] = {}
+    failure: LongshoreError | None = None
+    try:
+        while True:
+            while failure is None and len(under_way) < _UNDER_WAY and (task := next(tasks, None)) is not None:
+                try:
+                    under_way[executor.submit(task)] = task
+                except Exception as error:
+                    failure = _failure(task, target, error)
+            if not under_way:
+                break
+            for future in wait(under_way, return_when=FIRST_COMPLETED).done:
+                task = under_way.pop(future)
+                try:
+                    done = future.result()
+                except Exception as error:
+                    failure = failure or _failure(task, target, error)
+                else:
+                    take(done)
+            if failure is not None:
+                under_way = {future: task for future, task in under_way.items() if not future.cancel()}
+    finally:
+        wait([future for future in under_way if not future.cancel()])
+    if failure is not None:
+        raise failure
+
+
+def _failure(task: WindowTask, target: TargetArray, error: Exception) -> LongshoreError:
+    """An error that says which task of which array it comes from."""
+    which = f"{os.path.join(target.folder, target.path)}: {task} failed"
+    if isinstance(error, OSError) and error.errno is not None:
+        failure: LongshoreError = StoreError(error.errno, f"{which}: {error.strerror}")
+    elif isinstance(error, LongshoreError):
+        failure = type(error)(f"{which}: {error}")
+    elif isinstance(error, (BrokenExecutor, CancelledError)):
+        failure = TransportError(
+            f"{which}, for the executor has lost it: a worker was killed, or the executor was shut down "
+            f"({type(error).__name__}: {error}); nothing was published. Run it again with a new executor, with "
+            "resume=True if this run had that, to go on where it was"
+        )
+    else:
+        failure = TransportError(f"{which} on the executor: {type(error).__name__}: {error}; nothing was published")
+    failure.__cause__ = error
+    return failure
+
+
+def _slices(box: Box) -> tuple[slice, ...]:
+    return tuple(map(slice, *box))

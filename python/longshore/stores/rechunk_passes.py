@@ -1,0 +1,92 @@
+"""How the tasks of an executor bring an array from one chunk grid to another: in one pass, or by way of a temporary
+store whose chunks both the source and the target can be cut into, where reading the source again and again takes more
+bytes than that."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from .array import Grid
+from .rechunk_plan import RechunkPlan, Ways, too_little
+
+_SHARES = (2, 3, 4, 8)  # of the memory, what a box may take that chunks of the temporary store are made of
+_LEAST_BOXES = 8  # so that there are several tasks, however much memory there is
+_FILE_BYTES = 128 << 10  # moved in the time in which a chunk of the temporary store is made, opened again and removed
+
+
+def plan_passes(
+    source: Grid,
+    target: Grid,
+    whole: Grid,
+    itemsize: int,
+    max_mem: int,
+    *,
+    threads: int,
+    stored_bytes: int | None,
+    target_bytes: int | None,
+    addressable: bool,
+    beside: int,
+) -> tuple[RechunkPlan, tuple[RechunkPlan, ...]]:
+    """The plan of each pass, of which there are one or two, and before them what both do together. A task writes whole
+    chunks of `whole`: the target's, or boxes of them that lie in one file. The other arguments and the errors are those
+    of `plan_rechunk`; `max_mem` is each task's."""
+    ways = Ways(source, target, itemsize, stored_bytes, target_bytes, addressable)
+    room, least = max_mem - beside, beside + ways.least()
+    while (direct := ways.tasks(room, threads, whole)) is None:
+        if threads == 1:
+            raise too_little(source, target, max_mem, least)
+        threads = max(1, threads // 2)
+    direct = replace(direct, memory_bytes=direct.memory_bytes + beside, least_bytes=least)
+    best, least_cost = direct, direct.total_bytes
+    passes: tuple[RechunkPlan, ...] = (direct,)
+    if direct.total_bytes <= ways.read_once + ways.written + 2 * ways.bytes:
+        return best, passes
+    for between in _between(source, whole, itemsize, room):
+        stored = math.prod(n * c for n, c in zip(between.counts, between.chunks)) * itemsize
+        first = Ways(source, between, itemsize, stored_bytes, stored, addressable).tasks(room, threads, between)
+        then = Ways(between, target, itemsize, stored, target_bytes, False).tasks(room, threads, whole)
+        if first is None or then is None:
+            continue
+        cost = first.total_bytes + then.total_bytes + math.prod(between.counts) * _FILE_BYTES
+        if cost >= least_cost:
+            continue
+        passes, least_cost = (first, then), cost
+        best = replace(
+            direct,
+            way="two passes",
+            boxes=(first.boxes[0], then.boxes[0]),
+            slots=max(first.slots, then.slots),
+            read_bytes=first.read_bytes,
+            spilled_bytes=first.written_bytes + then.read_bytes,
+            memory_bytes=beside + max(first.memory_bytes, then.memory_bytes),
+        )
+    return best, passes
+
+
+def _between(source: Grid, whole: Grid, itemsize: int, room: int) -> Iterator[Grid]:
+    """Grids of a temporary store: what a box of source chunks and one of target chunks have in common, where both are
+    as large as memory allows (Rechunker's way: Abernathey and others, 2020)."""
+    rank = range(len(source.shape))
+    found = set()
+    boxes = -(-math.prod(source.shape) // _LEAST_BOXES)
+    for share in _SHARES:
+        elements = min(boxes, room // share // itemsize)
+        for one in (rank, reversed(rank)):
+            read = _grown(source, elements, tuple(one))
+            for other in (rank, reversed(rank)):
+                written = _grown(whole, elements, tuple(other))
+                chunks = tuple(map(min, read, written))
+                if chunks not in found:
+                    found.add(chunks)
+                    yield Grid(source.shape, chunks)
+
+
+def _grown(grid: Grid, elements: int, dimensions: Sequence[int]) -> list[int]:
+    """Extents of a box of whole chunks with no more than so many elements, if one chunk has no more: long in the first
+    of these dimensions, then in the next."""
+    box = [min(chunk, extent) for chunk, extent in zip(grid.chunks, grid.shape)]
+    for d in dimensions:
+        box[d] = min(grid.shape[d], box[d] * max(1, elements // math.prod(box)))
+    return box
