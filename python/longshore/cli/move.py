@@ -41,7 +41,9 @@ if TYPE_CHECKING:
 @click.option("--verify", is_flag=True, help="Read both stores back and compare them before DST appears.")
 @click.option("--threads", type=click.IntRange(1, 1024), metavar="N", help="Threads to use.  [default: the processors]")
 @click.option("--force", is_flag=True, help="Replace DST, if it is a .npy file or a folder of shards.")
-@click.option("--dry-run", is_flag=True, help="Tell what would be read, written and held; write nothing.")
+@click.option(
+    "--dry-run", is_flag=True, help="Tell what would be read, written and held, and for how long; write nothing."
+)
 @click.option("--resume", is_flag=True, help="Go on where a killed run has been; keep what there is if this one fails.")
 @click.option("--lossy", is_flag=True, help="Leave behind what DST's format cannot hold, and tell it.")
 @click.option("--report", is_flag=True, help="Tell what was predicted of the copies beside what they took.")

@@ -7,6 +7,7 @@ from typing import Any
 
 from .._report import TimeReport
 from .._words import bytes_of
+from .phases import seconds_told
 from .rechunk_plan import RechunkPlan
 
 
@@ -105,6 +106,10 @@ class StoreMoveReport:
     floor_bytes: int = 0
     array_bytes: int = 0
     seconds: float = 0.0
+    seconds_by_phase: dict[str, float] = field(default_factory=dict)
+    """What threads were in, added up over threads and processes; of a dry run what they are expected to be in."""
+    seconds_predicted: float | None = None
+    """Of a dry run: how long the move would take, as far as samples of it tell. None where they do not."""
     sync_seconds: float = 0.0
     verified: bool = False
     verify_seconds: float = 0.0
@@ -156,11 +161,17 @@ def tell(report: StoreMoveReport) -> str:
             f"  measured   {bytes_of(report.bytes_read)} read, {bytes_of(report.bytes_written)} written, "
             f"{bytes_of(report.bytes_spilled)} to scratch files and back{resumed}",
             f"  time       {report.seconds:.2f} s{rate} ({report.sync_seconds:.2f} s of it until the disk had it all)",
+            f"  threads    {seconds_told(report.seconds_by_phase)}",
             f"  memory     peak {bytes_of(report.peak_memory_bytes)} above idle, ceiling "
             f"{bytes_of(report.max_mem_bytes)}",
             f"  digest     {report.digest}, equal for source and destination",
         ]
     else:
+        if report.seconds_predicted is not None:
+            lines += [
+                f"  time       about {report.seconds_predicted:.2g} s by samples, with {report.threads} threads",
+                f"  threads    {seconds_told(report.seconds_by_phase)}",
+            ]
         lines.append(
             f"  memory     {bytes_of(predicted['memory_bytes'])}, ceiling {bytes_of(report.max_mem_bytes)}; the least "
             f"that would do is {bytes_of(max((array.plan.least_bytes for array in arrays), default=0))}"

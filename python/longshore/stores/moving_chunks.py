@@ -13,7 +13,7 @@ import itertools
 import math
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -40,6 +40,7 @@ from .journal import Finished, Journal, read_journal
 from .makers import Maker, Wanted, ZarrMaker, maker_of
 from .move_report import ArrayReport, StoreMoveReport
 from .moving import Watcher
+from .phases import add_seconds
 from .publish import refuse_overlap
 from .publish_url import publication_of, refuse_url_overlap
 from .read_back import ReadBack
@@ -48,6 +49,7 @@ from .rechunk_executor import Record, SourceArray, TargetArray, rechunk_by_tasks
 from .rechunk_passes import plan_passes
 from .rechunk_plan import RechunkPlan, plan_rechunk
 from .rechunk_shared import SharedRechunk
+from .samples import take_samples
 from .team import Alone, Team
 
 _WRAP = (1 << 64) - 1
@@ -107,7 +109,9 @@ def move_chunks(
     ) as job:
         team.same(f"moving {job.wish}, {'' if verify else 'not '}verified")
         told = job.report
-        if not dry_run:
+        if dry_run:
+            told = job.sample()
+        else:
             job.carry(watcher, verify)
         told.seconds = time.perf_counter() - began - told.verify_seconds
     told.peak_memory_bytes = team.max(max(0, memory.peak_resident_bytes() - idle))
@@ -171,7 +175,7 @@ class _Job:
                 )
             self.plans = [self._plan(array) for array in self.arrays]
             self._check_space()
-            self._tell(lost, dry_run)
+            self.report = self._told(lost, dry_run)
             self._held = held.pop_all()
 
     def __enter__(self) -> _Job:
@@ -235,21 +239,24 @@ class _Job:
 
     # -- plans ------------------------------------------------------------------------------------------------------
 
-    def _plan(self, array: _Array) -> RechunkPlan:
+    def _plan(self, array: _Array, ratio: float | None = None) -> RechunkPlan:
+        """`ratio`: bytes that are stored for a byte of elements, where codecs are, if it is known."""
         facts = array.facts
         assert facts.dtype is not None
         array.grid = self.maker.grid(facts)
         raw = facts.nbytes
         stored = array.stored_bytes
+        whole = math.prod(c * t for c, t in zip(array.grid.counts, array.grid.chunks)) * facts.dtype.itemsize
         expected = None
-        if facts.codecs and stored is not None:
+        if facts.codecs and ratio is not None:
+            expected = int(whole * ratio)
+        elif facts.codecs and stored is not None:
             expected = min(stored, raw)  # of what is encoded anew nothing better is known
         elif not facts.codecs:
-            expected = math.prod(c * t for c, t in zip(array.grid.counts, array.grid.chunks)) * facts.dtype.itemsize
-            expected = expected if self.maker.whole_chunks and facts.chunks is not None else raw
+            expected = whole if self.maker.whole_chunks and facts.chunks is not None else raw
         shared = self._is_shared(array)
         files = facts.shards if shared or self._by_tasks(array) else None
-        whole = array.grid if files is None else Grid(array.grid.shape, files)
+        target = array.grid if files is None else Grid(array.grid.shape, files)
         how: dict[str, Any] = {
             "threads": self.threads,
             "stored_bytes": stored,
@@ -260,11 +267,11 @@ class _Job:
         try:
             if self._by_tasks(array):
                 plan, array.passes = plan_passes(
-                    array.source_grid, array.grid, whole, facts.dtype.itemsize, self.max_mem, **how
+                    array.source_grid, array.grid, target, facts.dtype.itemsize, self.max_mem, **how
                 )
                 return plan
             how |= {"processes": self.team.size if shared else 1, "writers": self.writers}
-            return plan_rechunk(array.source_grid, whole, facts.dtype.itemsize, self.max_mem, **how)
+            return plan_rechunk(array.source_grid, target, facts.dtype.itemsize, self.max_mem, **how)
         except MemoryLimitError as error:
             raise MemoryLimitError(f"{array.reader.where}: {error}") from None
 
@@ -286,11 +293,23 @@ class _Job:
                 "all its workers see. Move it without executor=, or to such a store first"
             )
 
+    def sample(self) -> StoreMoveReport:
+        """Collective. What the move would take, from samples of it, which the first process takes."""
+        team, maker, folder = self.team, self.maker, self.publication.parent
+        samples = team.first(lambda: take_samples(maker, self.max_mem, self.arrays, self.plans, folder))
+        self.plans = [self._plan(array, ratio) for array, ratio in zip(self.arrays, samples.ratios)]
+        report = self._told(self.report.lost, True)
+        each = min(self.threads, max(1, memory.usable_processors() // team.size))
+        report.seconds_by_phase, seconds = samples.expected(self.plans, each * team.size)
+        if self.executor is None and not self.destination.is_url:  # how many workers there are, nobody can tell
+            report.seconds_predicted = seconds
+        return report
+
     def _check_space(self) -> None:
         spilled = max((plan.spilled_bytes // 2 for plan in self.plans), default=0)
         self.publication.check_space(sum(plan.written_bytes for plan in self.plans) + spilled)
 
-    def _tell(self, lost: list[str], dry_run: bool) -> None:
+    def _told(self, lost: list[str], dry_run: bool) -> StoreMoveReport:
         told = [
             ArrayReport(
                 array.path,
@@ -308,7 +327,7 @@ class _Job:
             f"bytes_{what}": sum(getattr(plan, f"{what}_bytes") for plan in self.plans)
             for what in ("read", "written", "spilled")
         }
-        self.report = StoreMoveReport(
+        return StoreMoveReport(
             self.source.text,
             self.destination.text,
             self.reader.format,
@@ -530,7 +549,10 @@ class _Job:
         it was."""
         if self.team.rank > 0:
             return
-        for path, facts in _unmovable(self.tree):
+        tree = self.tree
+        for path, facts in [("", tree)] if isinstance(tree, ArrayFacts) else tree.arrays():
+            if facts.dtype is not None:
+                continue
             copy = getattr(writer, "copy_as_is", None)
             if copy is None:
                 raise DTypeError(f"{path} has elements of type {facts.type_name}, which cannot be moved")
@@ -572,15 +594,6 @@ class _Job:
             told.bytes_written += array.counts.written_bytes
             told.bytes_spilled += array.counts.spilled_bytes
             told.chunks += array.counts.chunks
+            add_seconds(told.seconds_by_phase, array.counts.seconds)
             told.resumed_chunks += of_array.resumed_chunks
         told.digest = f"{whole:016x}"
-
-
-def _unmovable(tree: Tree, prefix: str = "") -> Iterator[tuple[str, ArrayFacts]]:
-    if isinstance(tree, ArrayFacts):
-        if tree.dtype is None:
-            yield prefix.rstrip("/"), tree
-        return
-    for name, child in tree.children.items():
-        if not isinstance(child, LinkFacts):
-            yield from _unmovable(child, f"{prefix}{name}/")

@@ -10,7 +10,7 @@ import threading
 from array import array as compact_list
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -18,6 +18,7 @@ import numpy as np
 from .. import _core
 from ..errors import StoreError, VerificationError
 from .array import ArrayReader, ArrayWriter, Grid, Index
+from .phases import PhaseClock, add_seconds
 from .rechunk_plan import PIECE_BYTES, Box, RechunkPlan, split
 from .source_pieces import Piece, SourcePieces
 
@@ -38,6 +39,17 @@ class Counts:
     """Written; those that are missing aside."""
     digest: int = 0
     """Of all elements that are not the fill value, whatever the order they came in."""
+    seconds: dict[str, float] = field(default_factory=dict)
+    """By phase, added up over threads."""
+
+    def add(self, other: Counts) -> None:
+        """What another process, or another pass, has done of the same array."""
+        self.read_bytes += other.read_bytes
+        self.written_bytes += other.written_bytes
+        self.spilled_bytes += other.spilled_bytes
+        self.chunks += other.chunks
+        self.digest = self.digest + other.digest & _WRAP
+        add_seconds(self.seconds, other.seconds)
 
 
 class _Sink(Protocol):
@@ -68,7 +80,8 @@ class Rechunk:
         name. `written(index, digest, elements)` is called once a chunk has been written, by any thread. `done`: for
         each chunk of the target whether it is there already."""
         self.plan, self.writer, self.scratch = plan, writer, scratch
-        self.counts = Counts()
+        self.phase = PhaseClock()
+        self.counts = Counts(seconds=self.phase.seconds)
         self._tell, self.done = written, done
         self._lock = threading.Lock()
         self._failure: BaseException | None = None
@@ -78,10 +91,13 @@ class Rechunk:
         self._waiting: list[tuple[Piece, list[_Sink]]] = []
         self._begun: list[Future[None]] = []
         self.dtype = np.dtype((np.void, plan.itemsize))
-        self.memory = np.empty(plan.slots * math.prod(plan.target.chunks) * plan.itemsize, np.uint8)
+        self.chunk_bytes = math.prod(plan.target.chunks) * plan.itemsize
+        self.memory = np.empty(plan.slots * self.chunk_bytes, np.uint8)
         assert writer.facts.dtype is not None
         self.dtype_written = writer.facts.dtype
-        self.source = SourcePieces(plan, reader, axes, self.dtype_written, lambda size: self.count(read=size))
+        self.source = SourcePieces(
+            plan, reader, axes, self.dtype_written, lambda size: self.count(read=size), self.phase
+        )
         self.filler = np.frombuffer(self.source.fill, np.uint8)
         padding = writer.facts.fill
         self.padding = np.frombuffer(padding if padding is not None else bytes(plan.itemsize), self.dtype)
@@ -133,9 +149,8 @@ class Rechunk:
                 self.begin_waiting()
                 size = 0
         self.begin_waiting()
-        for task in self._begun:
-            task.result()
-        self._begun.clear()
+        while self._begun:  # a task has added those that it began when it ends
+            self._begun.pop(0).result()
         if self._failure is not None:
             raise self._failure
 
@@ -145,8 +160,9 @@ class Rechunk:
             return
         assert self._pool is not None
         self._under_way.acquire()
-        self._begun = [task for task in self._begun if not task.done()]
-        self._begun.append(self._pool.submit(self._bring, self._waiting))
+        task = self._pool.submit(self._bring, self._waiting)
+        with self._lock:
+            self._begun = [one for one in self._begun if not one.done()] + [task]
         self._waiting = []
 
     def _bring(self, pieces: list[tuple[Piece, list[_Sink]]]) -> None:
@@ -158,11 +174,38 @@ class Rechunk:
                 for sink in sinks:
                     sink.take(piece, elements)
         except BaseException as error:
-            with self._lock:
-                self._failure = self._failure or error
-                self._changed.notify_all()
+            self._fail(error)
         finally:
             self._under_way.release()
+
+    def share_out(self, finish: Callable[[int], None], chunks: Sequence[int]) -> None:
+        """Has all threads finish chunks that have become complete at once, the calling one the first of them: to encode
+        them takes longer than to read what completed them."""
+        each = max(-(-len(chunks) // (4 * self.plan.threads)), -(-_TASK_BYTES // max(1, self.chunk_bytes)))
+
+        def some(begin: int) -> None:
+            for chunk in chunks[begin : begin + each]:
+                if self._failure is not None:
+                    break
+                finish(chunk)
+
+        def guarded(begin: int) -> None:
+            try:
+                some(begin)
+            except BaseException as error:
+                self._fail(error)
+
+        assert self._pool is not None
+        tasks = [self._pool.submit(guarded, begin) for begin in range(each, len(chunks), each)]
+        with self._lock:
+            self._begun += tasks
+        some(0)
+
+    def _fail(self, error: BaseException) -> None:
+        """Has everybody end who is at work."""
+        with self._lock:
+            self._failure = self._failure or error
+            self._changed.notify_all()
 
     # -- what is shared -----------------------------------------------------------------------------------------------
 
@@ -193,7 +236,10 @@ class Rechunk:
         elements = math.prod(self.plan.target.extents(index))
         written = 0
         if chunk is not None:
-            written = self.writer.write(index, self.writer.encode(index, chunk))
+            with self.phase("encoding"):
+                stored = self.writer.encode(index, chunk)
+            with self.phase("writing"):
+                written = self.writer.write(index, stored)
         self.count(written=written, chunks=chunk is not None, digest=digest)
         if self._tell is not None:
             self._tell(index, digest, elements)
@@ -208,7 +254,6 @@ class _Held:
         self._grid = target
         self._first, last = box
         self._counts = tuple(b - a for a, b in zip(self._first, last))
-        self._chunk_bytes = math.prod(target.chunks) * itemsize
         self._slots = np.full(self._counts, -1, np.int64)
         self._missing = np.ones(self._counts, np.int64)
         self._edge = np.zeros(self._counts, np.bool_)
@@ -223,7 +268,7 @@ class _Held:
             self._missing[self._done] = _DONE
         self._came = np.zeros(self._counts, np.bool_)
         self._digests = np.zeros(self._counts, np.uint64)
-        self._free = [k * self._chunk_bytes for k in reversed(range(job.plan.slots))]
+        self._free = [k * job.chunk_bytes for k in reversed(range(job.plan.slots))]
         self._strides = dense_strides(target.chunks, itemsize)
         self._buffers = _core.ChunkBuffers(
             target.shape,
@@ -267,34 +312,34 @@ class _Held:
                 return False
             slot = self._free.pop()
             if self._edge[at]:
-                self._job.memory[slot : slot + self._chunk_bytes].view(self._job.dtype)[:] = self._job.padding
+                self._job.memory[slot : slot + self._job.chunk_bytes].view(self._job.dtype)[:] = self._job.padding
             self._slots[at] = slot
         return True
 
     def take(self, piece: Piece, elements: np.ndarray | None) -> None:
         job = self._job
-        if elements is None:
-            nowhere = (0,) * len(piece.start)
-            complete = self._buffers.scatter(job.filler.ctypes.data, piece.start, piece.extents, nowhere)
-        else:
+        address, strides = job.filler.ctypes.data, (0,) * len(piece.start)
+        if elements is not None:
             chunks = self._chunks(piece)
             assert chunks is not None
             self._came[chunks] = True
-            complete = self._buffers.scatter(address_of(elements), piece.start, piece.extents, elements.strides)
-        for number in complete:
-            self._finish(tuple(int(i) for i in np.unravel_index(number, self._counts)))
+            address, strides = address_of(elements), elements.strides
+        with job.phase("copying"):
+            complete = self._buffers.scatter(address, piece.start, piece.extents, strides)
+        job.share_out(self._finish, complete)
 
-    def _finish(self, at: Index) -> None:
-        job = self._job
+    def _finish(self, number: int) -> None:
+        job, at = self._job, tuple(int(i) for i in np.unravel_index(number, self._counts))
         slot, digest = int(self._slots[at]), int(self._digests[at])
         index = tuple(a + i for a, i in zip(self._first, at))
         chunk = None
         if self._came[at] or not job.leaves_out:
-            held = job.memory[slot : slot + self._chunk_bytes]
+            held = job.memory[slot : slot + job.chunk_bytes]
             start, extents = self._grid.start(index), self._grid.extents(index)
-            found = _core.element_digest(
-                held.ctypes.data, start, extents, self._strides, self._grid.shape, job.plan.itemsize, job.skipped
-            )
+            with job.phase("copying"):
+                found = _core.element_digest(
+                    held.ctypes.data, start, extents, self._strides, self._grid.shape, job.plan.itemsize, job.skipped
+                )
             if found != digest:
                 raise VerificationError(
                     f"{job.writer.where}: chunk {index} does not hold what was copied to it; memory or the disk of the "
@@ -334,6 +379,10 @@ class _Scratch:
         return self._part(piece) is not None
 
     def take(self, piece: Piece, elements: np.ndarray | None) -> None:
+        with self._job.phase("spilling"):
+            self._append(piece, elements)
+
+    def _append(self, piece: Piece, elements: np.ndarray | None) -> None:
         part = self._part(piece)
         assert part is not None and self._file is not None
         start, extents = part
@@ -388,17 +437,21 @@ class _Scratch:
             if place < 0:
                 return None
             data = np.empty(extents, self._job.dtype_written)
-            view = data.reshape(-1).view(np.uint8).data
-            done = 0
-            while done < len(view):
-                part = os.preadv(self._file, (view[done : done + (1 << 30)],), place + done)
-                if part == 0:
-                    raise StoreError(f"a scratch file in {self._job.scratch} has become shorter")
-                done += part
-            self._job.count(spilled=len(view))
+            with self._job.phase("spilling"):
+                self._read(data.reshape(-1).view(np.uint8).data, place)
             return data
 
         return load
+
+    def _read(self, view: memoryview, place: int) -> None:
+        assert self._file is not None
+        done = 0
+        while done < len(view):
+            part = os.preadv(self._file, (view[done : done + (1 << 30)],), place + done)
+            if part == 0:
+                raise StoreError(f"a scratch file in {self._job.scratch} has become shorter")
+            done += part
+        self._job.count(spilled=len(view))
 
     def close(self) -> None:
         if self._file is not None:

@@ -20,6 +20,7 @@ import numpy as np
 from ..errors import LongshoreError, StoreError, TransportError, VerificationError
 from . import places
 from .array import ArrayFacts, ArrayReader, ArrayWriter, Grid, Index
+from .phases import add_seconds
 from .places import Place
 from .rechunk import Counts, Rechunk
 from .rechunk_plan import Box, RechunkPlan
@@ -29,7 +30,6 @@ _UNDER_WAY = 256  # tasks that an executor has at once
 _BETWEEN = ".longshore-between"  # in the hidden output: the temporary store of an array that goes in two passes
 _GONE = _BETWEEN + "-gone"
 _REMOVALS = 10
-_WRAP = (1 << 64) - 1
 
 
 @dataclass(frozen=True)
@@ -169,8 +169,10 @@ def rechunk_by_tasks(
             f"{source.place.text}: the temporary store between the two passes does not hold what was written to it; "
             "memory or its disk is at fault; nothing was published"
         )
-    spilled = came.written_bytes + went.read_bytes
-    return Counts(came.read_bytes, went.written_bytes, spilled, went.chunks, went.digest)
+    counts = Counts(came.read_bytes, went.written_bytes, came.written_bytes + went.read_bytes, went.chunks, went.digest)
+    for one in (came, went):
+        add_seconds(counts.seconds, one.seconds)
+    return counts
 
 
 def remove_between(folder: str) -> None:
@@ -204,10 +206,7 @@ def _carry(
                 yield WindowTask(source, target, axes, plan, panel, done if done is not None and done.any() else None)
 
     def take(came: WindowDone) -> None:
-        counts.read_bytes += came.counts.read_bytes
-        counts.written_bytes += came.counts.written_bytes
-        counts.chunks += came.counts.chunks
-        counts.digest = counts.digest + came.counts.digest & _WRAP
+        counts.add(came.counts)
         for index, digest, elements in came.chunks:
             record.written(index, digest, elements)
 

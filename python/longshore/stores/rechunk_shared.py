@@ -16,6 +16,7 @@ from ..errors import VerificationError
 from .array import ArrayFacts, ArrayReader, ArrayWriter, Grid, Index
 from .chunk_windows import ChunkWindow, window_over
 from .do_all import do_all
+from .phases import PhaseClock
 from .rechunk import Counts, box_digest, corners
 from .rechunk_plan import Box, RechunkPlan, dealt_dimension
 from .source_pieces import Piece, SourcePieces
@@ -56,8 +57,9 @@ class SharedRechunk:
         self._team, self._writers, self._tell, self._done = team, writers, written, done
         self._raw = np.dtype((np.void, plan.itemsize))  # to the engine an element is its bytes
         self._lock = threading.Lock()
-        self._counts = Counts()
-        self._source = SourcePieces(plan, reader, array.axes, self._dtype, self._count_read)
+        self._phase = PhaseClock()
+        self._counts = Counts(seconds=self._phase.seconds)
+        self._source = SourcePieces(plan, reader, array.axes, self._dtype, self._count_read, self._phase)
         self._filler = np.frombuffer(self._source.fill, self._dtype)[0]
         padding = facts.fill if facts.fill is not None else bytes(plan.itemsize)
         self._padding = np.frombuffer(padding, self._dtype)[0]
@@ -73,10 +75,10 @@ class SharedRechunk:
                 low, high = corners(self._plan.target, panel)
                 if self._done is None or not self._done[tuple(map(slice, *self._chunks(low, high)))].all():
                     self._carry(pool, low, high)
-        own = self._counts
-        everyone = self._team.comm.allgather((own.read_bytes, own.written_bytes, own.chunks, own.digest))
-        read, written, chunks, digests = map(sum, zip(*everyone))
-        return Counts(read, written, 0, chunks, digests & _WRAP)
+        counts = Counts()
+        for of_process in self._team.comm.allgather(self._counts):
+            counts.add(of_process)
+        return counts
 
     def _chunks(self, low: Sequence[int], high: Sequence[int]) -> Box:
         ranges = self._grid.over(low, high)
@@ -128,10 +130,12 @@ class SharedRechunk:
             if own is None or held is None:
                 return 0
             self._read(pool, own, held, came)
-            return self._digest(held, own[0])
+            with self._phase("copying"):
+                return self._digest(held, own[0])
 
         digest = team.together(read)
-        self._exchange(boxes, held, piece)
+        with self._phase("exchanging"):
+            self._exchange(boxes, held, piece)
         return digest, piece
 
     def _room(self, box: Box | None) -> np.ndarray | None:
@@ -148,7 +152,8 @@ class SharedRechunk:
             end = [min(b, s + e) for b, s, e in zip(high, piece.start, piece.extents)]
             there = tuple(slice(s - a, e - a) for s, e, a in zip(start, end, low))
             own = tuple(slice(s - a, e - a) for s, e, a in zip(start, end, piece.start))
-            held[there] = self._filler if elements is None else elements[own]
+            with self._phase("copying"):
+                held[there] = self._filler if elements is None else elements[own]
             if elements is not None:
                 came.note(start, end)
 
@@ -178,7 +183,8 @@ class SharedRechunk:
 
         def write(index: Index) -> None:
             own = piece[window.within(index, grid, rank)]
-            digest = self._digest(own, grid.start(index))
+            with self._phase("copying"):
+                digest = self._digest(own, grid.start(index))
             with self._lock:
                 told.append((index, digest))
             if self._done is not None and self._done[index]:
@@ -189,7 +195,10 @@ class SharedRechunk:
                     whole = np.full(grid.chunks, self._padding, self._dtype)
                     whole[tuple(map(slice, own.shape))] = own
                     own = whole
-                written = writer.write(index, writer.encode(index, np.ascontiguousarray(own)))
+                with self._phase("encoding"):
+                    stored = writer.encode(index, np.ascontiguousarray(own))
+                with self._phase("writing"):
+                    written = writer.write(index, stored)
             with self._lock:
                 self._counts.written_bytes += written
                 self._counts.chunks += not leave_out

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..errors import StoreError
 from .array import ArrayReader, Index
+from .phases import Phase
 from .rechunk_plan import RechunkPlan
 
 
@@ -36,10 +37,12 @@ class SourcePieces:
         axes: Sequence[int],
         dtype: np.dtype,
         count: Callable[[int], None],
+        phase: Phase,
     ) -> None:
         """`axes`: dimension d of the target is dimension axes[d] of the source. `count` is told the bytes of each read,
-        by any thread."""
-        self._plan, self._reader, self._axes, self._dtype, self._count = plan, reader, tuple(axes), dtype, count
+        `phase` what goes on, by any thread."""
+        self._plan, self._reader, self._axes, self._dtype = plan, reader, tuple(axes), dtype
+        self._count, self._phase = count, phase
         self.fill = reader.facts.fill if reader.facts.fill is not None else bytes(plan.itemsize)
         """What a chunk that is not there holds."""
         self.skipped = skipped_by(reader)
@@ -68,14 +71,17 @@ class SourcePieces:
 
         def load() -> np.ndarray | None:
             if reader.addressable:
-                elements = reader.read_box(own_start, own_extents)
+                with self._phase("reading"):
+                    elements = reader.read_box(own_start, own_extents)
                 self._count(elements.nbytes)
             else:
-                stored = reader.read(own_index)
+                with self._phase("reading"):
+                    stored = reader.read(own_index)
                 if stored is None:
                     return None
                 self._count(stored_size(stored))
-                elements = reader.decode(own_index, stored)
+                with self._phase("decoding"):
+                    elements = reader.decode(own_index, stored)
             if elements.shape != own_extents:
                 raise StoreError(f"{reader.where}: chunk {own_index} has shape {elements.shape}, not {own_extents}")
             if elements.dtype != self._dtype:
