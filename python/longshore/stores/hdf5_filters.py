@@ -20,6 +20,7 @@ import numpy as np
 
 from .._words import short
 from ..errors import ArgumentError, NotInstalledError
+from . import libdeflate
 from .hdf5_values import library_lock
 
 DEFLATE, SHUFFLE, FLETCHER32, SZIP, NBIT, SCALE_OFFSET = 1, 2, 3, 4, 5, 6
@@ -262,6 +263,9 @@ def _unshuffle(data: Bytes, size: int, values: tuple[int, ...]) -> Bytes:
 
 
 def _inflate(data: Bytes, size: int, values: tuple[int, ...]) -> Bytes:
+    fast = libdeflate.decompress(data, size)
+    if fast is not None:
+        return fast
     stream = zlib.decompressobj()
     try:
         plain = stream.decompress(data, size + 1)
@@ -273,7 +277,9 @@ def _inflate(data: Bytes, size: int, values: tuple[int, ...]) -> Bytes:
 
 
 def _deflate(data: Bytes, values: tuple[int, ...]) -> Bytes:
-    return zlib.compress(data, values[0] if values else 6)
+    level = values[0] if values else 6
+    fast = libdeflate.compress(data, level)
+    return zlib.compress(data, level) if fast is None else fast
 
 
 def _unbzip2(data: Bytes, size: int, values: tuple[int, ...]) -> Bytes:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import NotInstalledError, StoreError
+from . import libdeflate
 from .zarr_pipeline import Options, Stage, Step
 
 INSTALL = "pip install 'longshore[zarr]'"
@@ -50,15 +51,21 @@ class Deflate(_Compressor):
     def __init__(self, name: str, before: Stage, options: Options) -> None:
         super().__init__(name, before)
         self._level = options.integer("level", -1, 9, 1)
-        self._bits = 31 if name == "gzip" else 15
+        self._gzip = name == "gzip"
         self.word = f"{name}:{self._level}"
 
     def encode(self, data: np.ndarray) -> bytes:
-        compressor = zlib.compressobj(self._level, zlib.DEFLATED, self._bits)
+        fast = libdeflate.compress(data, self._level, self._gzip)
+        if fast is not None:
+            return fast
+        compressor = zlib.compressobj(self._level, zlib.DEFLATED, 31 if self._gzip else 15)
         return b"".join((compressor.compress(data.data), compressor.flush()))
 
-    def decode(self, data: np.ndarray) -> bytes:
-        return _inflate(data, self.before.most, lambda: zlib.decompressobj(self._bits), many=self._bits == 31)
+    def decode(self, data: np.ndarray) -> Any:
+        fast = libdeflate.decompress(data, self.before.most, self._gzip)
+        if fast is not None:
+            return fast
+        return _inflate(data, self.before.most, lambda: zlib.decompressobj(31 if self._gzip else 15), many=self._gzip)
 
 
 class Bz2(_Compressor):
