@@ -320,6 +320,22 @@ def test_a_killed_run_is_gone_on_with(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["a.zarr", "b.zarr"]
 
 
+@pytest.mark.parametrize("codec", ["none", "gzip:1"])
+def test_a_killed_run_into_hdf5_loses_no_chunk_of_which_the_library_had_not_written_where_it_lies(tmp_path, codec):
+    array = np.random.default_rng(2).integers(0, 1 << 30, (128, 256, 64), dtype=np.int32)
+    make_zarr(tmp_path / "a.zarr", array, chunks=(8, 64, 64))
+    destination = tmp_path / "b.h5"
+    words = [tmp_path / "a.zarr", destination, "--chunks", "16x32x64", "--max-mem", "64MiB", "--threads", 1, "--resume"]
+    words += ["--codec", codec]
+    assert killed_when_it_has_written(words, 20) and not destination.exists()
+    done = run(*words, "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["chunks"] + told["resumed_chunks"] == 8 * 8
+    with h5py.File(destination) as file:
+        assert (file["t2m"][...] == array).all()
+
+
 def test_a_killed_run_leaves_nothing_that_the_next_one_keeps(tmp_path):
     make_zarr(tmp_path / "a.zarr", maps())
     hidden = tmp_path / ".b.zarr.longshore-partial-0123456789abcdef"

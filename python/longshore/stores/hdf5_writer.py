@@ -368,6 +368,8 @@ class Hdf5Writer(StoreWriter):
     # -- bringing it to an end ----------------------------------------------------------------------------------------
 
     def sync(self) -> None:
+        if self._fd < 0:
+            return  # finished, and on the disk
         with told(f"cannot bring {self.path} to the disk"):
             with self.lock:
                 self._file.flush()

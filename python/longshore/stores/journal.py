@@ -3,7 +3,7 @@
 A journal is a line of JSON, which says which move it belongs to and under which start of the system it was written, and
 then records of one size: a chunk that has been written with its digest, or a mark that everything before it is on the
 disk. What a killed process has written is still there, so after a kill every record counts; after the system itself
-went down those before the last mark do.
+went down, and of a format whose library writes where chunks lie only when it is told to, those before the last mark do.
 """
 
 from __future__ import annotations
@@ -54,15 +54,19 @@ class Journal:
             return
         try:
             began = time.monotonic()
-            with self._lock:  # what is being written meanwhile is not what the mark is about
-                end = os.lseek(self._file, 0, os.SEEK_CUR)
-            self._sync()
-            self._write(_MARK, end, 0)
-            os.fsync(self._file)
+            self.sync()
             now = time.monotonic()
             self._next = now + max(_LEAST_PAUSE_S, _PAUSE_OF_SYNC * (now - began))
         finally:
             self._syncing.release()
+
+    def sync(self) -> None:
+        """Brings to the disk what has been written, and says so."""
+        with self._lock:  # what is being written meanwhile is not what the mark is about
+            end = os.lseek(self._file, 0, os.SEEK_CUR)
+        self._sync()
+        self._write(_MARK, end, 0)
+        os.fsync(self._file)
 
     def _write(self, array: int, chunk: int, digest: int) -> None:
         record = struct.pack("<qqQ", array, chunk, digest)
@@ -89,9 +93,9 @@ class Finished:
     digests: np.ndarray
 
 
-def read_journal(path: str, job: str, counts: list[int]) -> list[Finished] | None:
+def read_journal(path: str, job: str, counts: list[int], *, only_synced: bool = False) -> list[Finished] | None:
     """What a killed run has finished of each array, of so many chunks; None where there is no journal that can be read.
-    Raises StoreError where the journal is that of another move."""
+    `only_synced`: what it had brought to the disk. Raises StoreError where the journal is that of another move."""
     try:
         with open(path, "rb") as file:
             line = file.readline(_LONGEST_LINE)
@@ -113,7 +117,7 @@ def read_journal(path: str, job: str, counts: list[int]) -> list[Finished] | Non
     records = np.frombuffer(raw, _RECORD, len(raw) // _RECORD.itemsize)
     whole = [zlib.crc32(raw[at : at + _CHECKED]) for at in range(0, records.nbytes, _RECORD.itemsize)]
     counted = records["checksum"] == np.array(whole, np.uint32)
-    if head.get("start") != _start_of_system():
+    if only_synced or head.get("start") != _start_of_system():
         marks = records["chunk"][counted & (records["array"] == _MARK)]
         counted[(int(marks.max()) - len(line)) // _RECORD.itemsize if len(marks) else 0 :] = False
     found = []

@@ -42,6 +42,8 @@ class Maker:
     has_shards = False
     whole_chunks = True
     """Whether a chunk at an array's end is stored whole."""
+    outlives_kills = True
+    """Whether chunks that a killed process has written are there without a `sync` after them."""
     compressed: tuple[str, ...] = ()
     """Codecs of an array that was compressed, with codecs that are not this format's."""
 
@@ -110,6 +112,7 @@ class ZarrMaker(Maker):
 class Hdf5Maker(Maker):
     words, module, writer = "HDF5", "hdf5_writer", "Hdf5Writer"
     compressed = ("shuffle", "gzip:4")
+    outlives_kills = False  # the library keeps the index of chunks in memory
 
     def fit(self, facts: ArrayFacts, same_format: bool, asked: tuple[str, ...] | None) -> ArrayFacts:
         contiguous = facts.chunks is None and not asked and not facts.unlimited

@@ -323,10 +323,8 @@ class _Job:
             )
             for array, plan in zip(self.arrays, self.plans)
         ]
-        predicted = {
-            f"bytes_{what}": sum(getattr(plan, f"{what}_bytes") for plan in self.plans)
-            for what in ("read", "written", "spilled")
-        }
+        words = ("read", "written", "spilled")
+        predicted = {f"bytes_{word}": sum(getattr(plan, f"{word}_bytes") for plan in self.plans) for word in words}
         return StoreMoveReport(
             self.source.text,
             self.destination.text,
@@ -372,6 +370,7 @@ class _Job:
             writer = self._open(held)
             self.report.removed_partials = team.broadcast(publication.stale_removed)
             watcher.phase("moving", self.report.array_bytes)
+            journal: Journal | None = None
             try:
                 journal = team.together(lambda: self._begin_journal(writer, held))
                 for number, array in enumerate(self.arrays):
@@ -387,6 +386,9 @@ class _Job:
                 team.together(lambda: publication.publish() if team.rank == 0 else None)
             except BaseException:
                 if self.resume:
+                    with contextlib.suppress(StoreError):
+                        if journal is not None and not self.maker.outlives_kills:
+                            journal.sync()
                     held.close()
                     publication.keep()
                 raise
@@ -430,11 +432,11 @@ class _Job:
         if self.resume:
             place = publication.adopt()
             if place is not None:
-                counts = [math.prod(array.grid.counts) for array in self.arrays]
+                counts, only_synced = [math.prod(a.grid.counts) for a in self.arrays], not self.maker.outlives_kills
                 # After all arrays come the temporary stores of those that go in two passes.
                 counts += [sum(math.prod(p.target.counts) for p in array.passes[:-1]) for array in self.arrays]
                 try:
-                    finished = read_journal(publication.journal, self._name(), counts)
+                    finished = read_journal(publication.journal, self._name(), counts, only_synced=only_synced)
                 except StoreError:
                     publication.keep()  # it is not this move's to remove
                     raise
@@ -583,8 +585,7 @@ class _Job:
         self.report.verified, self.report.verify_seconds = True, time.perf_counter() - began
 
     def _sum_up(self) -> None:
-        told = self.report
-        whole = 0
+        told, whole = self.report, 0
         for array, of_array in zip(self.arrays, told.arrays):
             assert array.digests is not None
             digest = int(array.digests.sum(dtype=np.uint64))
