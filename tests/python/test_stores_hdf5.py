@@ -166,7 +166,7 @@ def stop(*args, **kwargs):
 
 moment = sys.argv[1]
 if moment == "copied":
-    ends.Hdf5End._room = stop
+    ends.Hdf5End._clear = stop
 elif moment == "half written":
     blocks._PIECE_BYTES = 400
     plain, calls = ends.Hdf5File.transfer, []

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -20,6 +19,7 @@ import numpy as np
 from .._words import short
 from ..errors import ArgumentError, DTypeError, LongshoreError, ShapeError, StoreError
 from .boxes import Box, FileArray, Files, create_array_file, open_plain, sync_file
+from .hdf5_additions import copy_file, find_room, reading
 from .npy import MAX_INDEX, encode_header, open_npy
 
 
@@ -187,51 +187,25 @@ class Hdf5End:
     def make(self, place: str) -> os.stat_result | None:
         before = self._copy(place) if os.path.lexists(self.path) else None
         with self._writable(place, "w" if before is None else "r+") as file:
-            group, name = self._room(file)
+            self._clear(file)
             with _told(f"HDF5 cannot hold {self._dataset!r} of dtype {self._dtype}"):
                 early = self._h5py.h5p.create(self._h5py.h5p.DATASET_CREATE)
                 early.set_alloc_time(self._h5py.h5d.ALLOC_TIME_EARLY)  # now, in the room that the old one has left
-                group.create_dataset(name, self._shape, self._dtype, dcpl=early)
+                file.create_dataset(self._dataset, self._shape, self._dtype, dcpl=early)
         return before
 
     def _copy(self, place: str) -> os.stat_result:
         """Copies the file, while nobody who uses HDF5 can write it."""
-        mistake = f"cannot open {self.path}, to keep what else it holds"
-        with _told(mistake), self._h5py.File(self.path, "r") as file:
-            if file.mode != "r":  # HDF5 opens a file once, for all who use it in a process
-                raise StoreError(f"{mistake}: this process has it open for writing; close it first")
+        with reading(self.path):
             before = os.stat(self.path)
-            try:
-                shutil.copyfile(self.path, place)
-                shutil.copymode(self.path, place)
-            except OSError as error:
-                raise StoreError(error.errno, f"cannot copy {self.path}: {error.strerror}") from None
+            copy_file(self.path, place)
         return before
 
-    def _room(self, file: Any) -> tuple[Any, str]:
-        """The group that the dataset goes to, and its name there, which is free. What a link leads to in another file
-        is not touched, and nothing but a dataset is taken away."""
-        *groups, name = [word for word in self._dataset.split("/") if word]
-        group, where = file, self.path
+    def _clear(self, file: Any) -> None:
+        """Takes the dataset of its name away. What a link leads to in another file is not touched, and nothing but a
+        dataset is taken away."""
         with _told(f"HDF5 cannot hold {self._dataset!r}"):
-            for word in groups:
-                where = f"{where}/{word}"
-                if group.get(word, getlink=True) is None:
-                    group = group.create_group(word)
-                    continue
-                group = group.get(word)
-                other = file.filename if group is None else group.file.filename
-                if not os.path.samefile(other, file.filename):
-                    group.file.close()
-                    raise StoreError(f"{where} leads to another file, {other}; name that")
-                if not isinstance(group, self._h5py.Group):
-                    raise StoreError(f"{where} is no group, so that it cannot hold a dataset")
-            link = group.get(name, getlink=True)
-            if isinstance(link, self._h5py.HardLink) and not isinstance(group.get(name), self._h5py.Dataset):
-                raise StoreError(f"{where}/{name} is no dataset but a group or a type; it is not replaced by a dataset")
-            if link is not None:
-                del group[name]
-        return group, name
+            find_room(file, self._dataset, self.path).clear()
 
     def write(self, place: str) -> Hdf5File:
         file = self._writable(place, "r+")
