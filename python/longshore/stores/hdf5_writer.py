@@ -19,8 +19,9 @@ import numpy as np
 from ..errors import ArgumentError, NotInstalledError, StoreError
 from .array import ArrayFacts, ArrayWriter, Grid, GroupFacts, LinkFacts, StoreWriter, Tree
 from .boxes import sync_file
+from .hdf5_additions import find_room
 from .hdf5_array_writers import ChunkWriter, ContiguousWriter
-from .hdf5_chunks import OpenFile, rows_of
+from .hdf5_chunks import OpenFile, address_shift, rows_of
 from .hdf5_copies import Names, copy_elements, copy_object, copy_odd_attributes, copy_references
 from .hdf5_filters import (
     filters_from,
@@ -87,24 +88,26 @@ def resolved(group: str, path: str) -> str:
 
 
 class Hdf5Writer(StoreWriter):
-    """An HDF5 file that is being made."""
+    """An HDF5 file that is being made, or one that something is added to: `added` says where that is to be."""
 
     format = "HDF5"
     folder = False
 
-    def __init__(self, path: str | os.PathLike, *, resume: bool = False) -> None:
-        self.path, self._resume = os.fspath(path), resume
+    def __init__(self, path: str | os.PathLike, *, resume: bool = False, added: str | None = None) -> None:
+        self.path, self._resume, self._added = os.fspath(path), resume, added
         h5py = h5py_module()
         self.lock = library_lock()
         self._fd = -1
         again = "; it cannot be gone on with: start again without --resume" if resume else ""
-        with told(f"cannot {'open' if resume else 'make'} {self.path}{again}"):
+        is_there = resume or added is not None
+        with told(f"cannot {'open' if is_there else 'make'} {self.path}{again}"):
             # Whoever publishes the file holds a lock on it. Objects keep the order in which they are made.
             self._file = h5py.File(
-                self.path, _MODES[resume], locking=False, libver=("v108", "latest"), rdcc_nbytes=0, track_order=True
+                self.path, _MODES[is_there], locking=False, libver=("v108", "latest"), rdcc_nbytes=0, track_order=True
             )
             bound_metadata(self._file.id)
             self._fd = os.dup(self._file.id.get_vfd_handle())
+            self._shift = address_shift(self._file)
         self._tree: GroupFacts = GroupFacts()
         self._arrays: dict[str, ArrayFacts] = {}
         self._links: list[tuple[str, str]] = []
@@ -139,6 +142,9 @@ class Hdf5Writer(StoreWriter):
         if self._resume:
             self._check()
             return
+        if self._added is not None:
+            with told(f"HDF5 cannot hold {self._said(self._added)}"):
+                find_room(self._file, self.present_path(self._added), self.path).clear()
         self.make_group(self._file, tree, "")
         self.sync()
 
@@ -213,7 +219,8 @@ class Hdf5Writer(StoreWriter):
             parent, _, name = path.rpartition("/")
             type_id.commit(self._group_at(parent).id, name.encode("utf-8", "surrogateescape"))
         found = self._file.get(path)
-        return found.id if isinstance(found, h5py.Datatype) else None
+        is_that = isinstance(found, h5py.Datatype) and found.id.equal(h5py.h5t.decode(facts.own["hdf5.type"]))
+        return found.id if is_that else None
 
     def _arrays_with_elements(self) -> set[str]:
         return {path for path, facts in self._arrays.items() if facts.dtype is not None}
@@ -241,6 +248,10 @@ class Hdf5Writer(StoreWriter):
 
     def stored_path(self, path: str) -> str:
         """Where in the file an array of the tree is."""
+        return path
+
+    def present_path(self, path: str) -> str:
+        """Where in the file that something is added to an array of that name is, if there is one."""
         return path
 
     def _make_array(self, group: Any, path: str, facts: ArrayFacts) -> None:
@@ -328,7 +339,7 @@ class Hdf5Writer(StoreWriter):
             raise StoreError(f"{self._said(path)} is not among the arrays that were made")
         with told(f"cannot open {self._said(path)}"):
             dataset = self._file[self.stored_path(path)].id
-        file = OpenFile(self.path, self._fd, os.fstat(self._fd).st_size)
+        file = OpenFile(self.path, self._fd, os.fstat(self._fd).st_size, self._shift)
         if is_chunked(facts):
             return ChunkWriter(file, dataset, facts, grid_of(facts), self._said(path))
         return ContiguousWriter(file, dataset.get_offset(), facts, self._said(path))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import itertools
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -54,8 +55,49 @@ def is_netcdf(path: str | os.PathLike) -> bool:
         return False
 
 
+def stored_variable(file: Any, path: str) -> str:
+    """Where in an open file a variable is; if there is none, where it would be beside a dimension of its name."""
+    h5py, (group, _, name) = h5py_module(), path.rpartition("/")
+    other = f"{group}/{_NO_COORDINATE}{name}".strip("/")
+    found = file.get(path)
+    return other if other in file or (isinstance(found, h5py.Dataset) and _is_no_variable(found)) else path
+
+
+def _is_no_variable(dataset: Any) -> bool:
+    """Whether a dataset only stands for a dimension."""
+    from h5py import h5ds
+
+    name = h5ds.get_scale_name(dataset.id) if h5ds.is_scale(dataset.id) else None
+    return isinstance(name, bytes) and name.startswith(_NO_VARIABLE[:-1].encode())
+
+
+def dimensions_of(path: str, replaced: str) -> dict[str, Dimension]:
+    """The dimensions of a file to which something is added, by their paths. `replaced`: a variable that goes."""
+    reader = NetcdfReader(path)
+    reader.close()
+    return {d.path: d for d in reader.dimensions() if d.path != replaced or not d.variable}
+
+
+def matching(dimensions: Mapping[str, Dimension], path: str, facts: ArrayFacts) -> list[Dimension | None]:
+    """For each dimension of an array that is added at `path`, the one of its name that the file has, in its group or in
+    the nearest one around it. Raises StoreError where the two have not the same extent."""
+    found: list[Dimension | None] = []
+    for extent, name in zip(facts.shape, facts.names or [None] * len(facts.shape)):
+        around, known = path, None
+        while name and around and known is None:
+            around = group_of(around)
+            known = dimensions.get(f"{around}/{name}".strip("/"))
+        if known is not None and known.length != extent:
+            raise StoreError(
+                f"{path} cannot be added: it has {extent} indices in its dimension {name}, and the dimension "
+                f"{known.path} of the file has {known.length}; name another file"
+            )
+        found.append(known)
+    return found
+
+
 @dataclass
-class _Dimension:
+class Dimension:
     """A dimension of a file that is read or made."""
 
     path: str
@@ -79,7 +121,7 @@ class NetcdfReader(Hdf5Reader):
 
     def _prepare(self) -> None:
         """Finds the dimensions, and which of them each variable has."""
-        self._dimensions: dict[str, _Dimension] = {}
+        self._dimensions: dict[str, Dimension] = {}
         self._of_array: dict[str, tuple[str | None, ...]] = {}
         self._renamed: dict[str, str] = {}
         for path in self.scales.values():
@@ -100,17 +142,13 @@ class NetcdfReader(Hdf5Reader):
         other = f"{group_of(inner)}/{_NO_COORDINATE}{inner.rpartition('/')[2]}"
         return super()._find(other if other in self._file else inner)
 
-    def _dimension(self, path: str, count: int) -> _Dimension:
-        from h5py import h5ds
-
+    def _dimension(self, path: str, count: int) -> Dimension:
         dataset = self.opened(path)
-        name = h5ds.get_scale_name(dataset.id)
         number = int(np.ravel(dataset.attrs[_NUMBER])[0]) if _NUMBER in dataset.attrs else count
         said = f"{group_of(path)}/{path.rpartition('/')[2].removeprefix(_NO_COORDINATE)}".strip("/")
-        variable = not (isinstance(name, bytes) and name.startswith(_NO_VARIABLE[:-1].encode()))
         if not dataset.shape:
             raise StoreError("it has no extent")
-        return _Dimension(said, int(dataset.shape[0]), dataset.maxshape[0] is None, number, variable)
+        return Dimension(said, int(dataset.shape[0]), dataset.maxshape[0] is None, number, not _is_no_variable(dataset))
 
     def _note_dimensions(self, path: str, numbers: Mapping[int, str]) -> None:
         dataset = self.opened(path)
@@ -148,12 +186,14 @@ class NetcdfReader(Hdf5Reader):
         if entry is self._top:  # what lies within may have dimensions of the groups around it
             own = {dimension.name for dimension in dimensions}
             used = {name for _, array in facts.arrays() for name in array.names or ()} - own
-            around = [f"{entry.path}/".startswith(f"{group_of(d.path)}/") or not group_of(d.path) for d in self._all()]
-            dimensions += [d for d, is_around in zip(self._all(), around) if is_around and d.name in used - own]
+            every = self.dimensions()
+            around = [f"{entry.path}/".startswith(f"{group_of(d.path)}/") or not group_of(d.path) for d in every]
+            dimensions += [d for d, is_around in zip(every, around) if is_around and d.name in used - own]
         dimensions.sort(key=lambda dimension: dimension.number)
         return replace(facts, dimensions={d.name: (d.length, d.unlimited) for d in dimensions})
 
-    def _all(self) -> list[_Dimension]:
+    def dimensions(self) -> list[Dimension]:
+        """Of all the file."""
         return list(self._dimensions.values())
 
     def attributes(self, owner: Any, path: str) -> dict[str, Any]:
@@ -204,10 +244,18 @@ class NetcdfReader(Hdf5Reader):
 
 
 class _Dimensions:
-    """The dimensions of a tree that is to be written, and those of each of its arrays."""
+    """The dimensions of a tree that is to be written, and those of each of its arrays. `existing`: those of the file
+    that the tree is added to, at `added`; what is added as a group brings its own."""
 
-    def __init__(self, tree: Tree) -> None:
-        self.all: dict[str, _Dimension] = {}
+    def __init__(self, tree: Tree, existing: Mapping[str, Dimension] | None = None, added: str = "") -> None:
+        existing = existing or {}
+        node: Any = tree
+        for word in filter(None, added.split("/")):
+            node = node.children[word] if isinstance(node, GroupFacts) else node
+        self._top = added if isinstance(node, GroupFacts) else ""
+        self.existing = {} if self._top else existing
+        self.all = {path: replace(dimension) for path, dimension in self.existing.items()}
+        self._numbers = itertools.count(1 + max((dimension.number for dimension in existing.values()), default=-1))
         self.of_array: dict[str, tuple[str, ...]] = {}
         self.renamed: list[str] = []
         """What could not have the name that it had, a phrase each."""
@@ -222,16 +270,16 @@ class _Dimensions:
             if isinstance(child, GroupFacts):
                 self._define(child, f"{prefix}{name}/")
 
-    def _add(self, path: str, length: int, unlimited: bool) -> _Dimension:
-        self.all[path] = _Dimension(path, length, unlimited, len(self.all), False)
+    def _add(self, path: str, length: int, unlimited: bool) -> Dimension:
+        self.all[path] = Dimension(path, length, unlimited, next(self._numbers), False)
         return self.all[path]
 
     def _assign(self, tree: GroupFacts, prefix: str, arrays: Mapping[str, ArrayFacts]) -> None:
         fixed = set(self.all)
         for path, facts in arrays.items():
             found: list[str] = []
-            for d in range(len(facts.shape)):
-                dimension = self._of(path, facts, d, found)
+            for d, known in enumerate(matching(self.existing, path, facts)):
+                dimension = self.all[known.path] if known is not None else self._of(path, facts, d, found)
                 if d not in facts.unlimited and dimension.path not in fixed:
                     dimension.unlimited = False  # it may grow where all arrays that have it may
                 found.append(dimension.path)
@@ -241,7 +289,7 @@ class _Dimensions:
             if coordinate is not None and facts.shape and self.of_array[path][0] == path:
                 coordinate.variable = True
 
-    def _of(self, path: str, facts: ArrayFacts, d: int, before: list[str]) -> _Dimension:
+    def _of(self, path: str, facts: ArrayFacts, d: int, before: list[str]) -> Dimension:
         """The dimension that an array has there: the source's own, or the nearest of its name and length, or a new
         one."""
         length, unlimited, group = facts.shape[d], d in facts.unlimited, group_of(path)
@@ -272,11 +320,11 @@ class _Dimensions:
             new = f"{new}_{length}"
         return self.all[new] if new in self.all else self._add(new, length, unlimited)
 
-    def _unnamed(self, length: int, unlimited: bool, before: list[str]) -> _Dimension:
+    def _unnamed(self, length: int, unlimited: bool, before: list[str]) -> Dimension:
         """A dimension that has no name, shared as the NetCDF library would."""
         number = 0
         while True:
-            path = f"phony_dim_{number}"
+            path = f"{self._top}/phony_dim_{number}".strip("/")
             known = self.all.get(path)
             if known is None:
                 return self._add(path, length, unlimited)
@@ -286,9 +334,20 @@ class _Dimensions:
 
 
 class NetcdfWriter(Hdf5Writer):
-    """A NetCDF-4 file that is being made."""
+    """A NetCDF-4 file that is being made, or one with these dimensions that something is added to."""
 
     format = "NetCDF-4"
+
+    def __init__(
+        self,
+        path: str | os.PathLike,
+        *,
+        resume: bool = False,
+        added: str | None = None,
+        dimensions: Mapping[str, Dimension] | None = None,
+    ) -> None:
+        super().__init__(path, resume=resume, added=added)
+        self._existing = dimensions
 
     @staticmethod
     def losses(tree: Tree) -> list[str]:
@@ -296,8 +355,32 @@ class NetcdfWriter(Hdf5Writer):
         return [*_losses(tree, ""), *_Dimensions(tree).renamed]
 
     def create(self, tree: Tree) -> None:
-        self._dimensions = _Dimensions(tree)
+        self._dimensions = _Dimensions(tree, self._existing, self._added or "")
+        freed: dict[str, list[tuple[str, int]]] = {}
+        for path, dimension in self._dimensions.existing.items():
+            if self._dimensions.all[path].variable and not dimension.variable and not self._resume:
+                with told(f"cannot make {self._said(path)} the variable of its dimension"):
+                    freed[path] = self._without_scale(path)
         super().create(self._agreed(tree, "") if isinstance(tree, GroupFacts) else tree)
+        for path, users in freed.items():
+            with told(f"cannot make {self._said(path)} the variable of its dimension"):
+                self._make_scale(path, path.rpartition("/")[2])
+                for user, d in users:
+                    self._attach(user, d, path)
+        if freed:
+            self.sync()
+
+    def _without_scale(self, path: str) -> list[tuple[str, int]]:
+        """Takes away what stands for a dimension, since a variable of its name will. Returns the variables that it was
+        attached to, and at which of their dimensions."""
+        from h5py import h5ds
+
+        scale = self._file[path]
+        users = [(self._file[to].name.strip("/"), int(d)) for to, d in scale.attrs.get("REFERENCE_LIST", ())]
+        for user, d in users:
+            h5ds.detach_scale(self._file[user].id, scale.id, d)
+        del self._file[path]
+        return users
 
     def _agreed(self, group: GroupFacts, prefix: str) -> GroupFacts:
         """A tree as NetCDF has it."""
@@ -307,7 +390,7 @@ class NetcdfWriter(Hdf5Writer):
                 children[name] = self._agreed(child, f"{prefix}{name}/")
             elif isinstance(child, ArrayFacts):
                 children[name] = self._variable(prefix + name, child)
-        if not prefix:
+        if not prefix and self._added is None:
             h5py = h5py_module()
             said = f"version=2,hdf5={h5py.version.hdf5_version},h5py={h5py.version.version}"
             attributes = {_PROVENANCE: Text.of(said, "fixed"), **group.attributes}
@@ -339,12 +422,13 @@ class NetcdfWriter(Hdf5Writer):
 
     def make_group(self, group: Any, facts: GroupFacts, prefix: str) -> None:
         for dimension in self._dimensions.all.values():
-            if group_of(dimension.path) == prefix.rstrip("/") and not dimension.variable:
+            is_made = not dimension.variable and dimension.path not in self._dimensions.existing
+            if is_made and group_of(dimension.path) == prefix.rstrip("/"):
                 with told(f"cannot make the dimension {self._said(dimension.path)}"):
                     self._make_dimension(group, dimension)
         super().make_group(group, facts, prefix)
 
-    def _make_dimension(self, group: Any, dimension: _Dimension) -> None:
+    def _make_dimension(self, group: Any, dimension: Dimension) -> None:
         """A scale that stands for a dimension without a variable."""
         from h5py import h5ds
 
@@ -358,6 +442,9 @@ class NetcdfWriter(Hdf5Writer):
         )
         h5ds.set_scale(dataset.id, f"{_NO_VARIABLE}{dimension.length:10d}".encode())
         dataset.attrs[_NUMBER] = np.int32(dimension.number)
+
+    def present_path(self, path: str) -> str:
+        return stored_variable(self._file, path)
 
     def stored_path(self, path: str) -> str:
         """An array that has the name of a dimension, but is not its variable, is called otherwise in the file."""
