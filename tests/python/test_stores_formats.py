@@ -234,16 +234,6 @@ def test_an_array_comes_into_a_store_that_is_there(tmp_path, consolidated):
     assert made["t2m"].chunks == (1, 1, 17) and (made["old"][...] == maps("f8")).all()
 
 
-def test_what_else_a_file_holds_is_never_lost(tmp_path):
-    make_hdf5(tmp_path / "run.h5", maps())
-    make_zarr(tmp_path / "a.zarr", maps())
-    for force in (False, True):
-        with pytest.raises(StoreError, match="what else it holds would be lost"):
-            ls.stores.move(tmp_path / "a.zarr/t2m", f"{tmp_path}/run.h5::/fields/v", force=force)
-    with h5py.File(tmp_path / "run.h5") as file:
-        assert (file["fields/u"][...] == maps()).all()
-
-
 def chunk_files(folder):
     return sorted(
         os.path.join(where, name)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 )
 @click.option("--verify", is_flag=True, help="Read both stores back and compare them before DST appears.")
 @click.option("--threads", type=click.IntRange(1, 1024), metavar="N", help="Threads to use.  [default: the processors]")
-@click.option("--force", is_flag=True, help="Replace DST, if it is a .npy file or a folder of shards.")
+@click.option("--force", is_flag=True, help="Replace DST; of an HDF5 or NetCDF file only the dataset that DST names.")
 @click.option(
     "--dry-run", is_flag=True, help="Tell what would be read, written and held, and for how long; write nothing."
 )

@@ -1,4 +1,5 @@
-"""Additions to HDF5 files that are there: they come into a hidden copy of the file, which then takes its place.
+"""Additions to HDF5 files that are there: what is moved comes into a hidden copy of the file, which then takes its
+place.
 
 HDF5 changes a file in many places, so that one whose writer is killed can be beyond repair. A copy can be thrown away,
 and where the file system lets files share blocks it costs next to nothing.
@@ -13,14 +14,70 @@ import shutil
 import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import StoreError
 from .boxes import open_plain
 from .hdf5_values import h5py_module, told
+from .publish import Publication
+
+if TYPE_CHECKING:
+    from .places import Place
 
 _COPIED_AT_ONCE = 64 << 20
 _NOT_SUPPORTED = (errno.ENOSYS, errno.EXDEV, errno.EINVAL, errno.ENOTSUP, errno.EPERM)
+
+
+class Addition(Publication):
+    """The publication of an HDF5 file that holds what the file of its name holds, and at `place.created` what is moved.
+    It takes the place of that file if this is still what it was, and nobody has it open for writing.
+
+    With `force` a dataset takes the place of the dataset of its name."""
+
+    def __init__(self, place: Place, *, force: bool, watcher: Any = None) -> None:
+        super().__init__(place.path, folder=False, force=True)
+        self._place, self._replaces, self._watcher = place, force, watcher
+
+    def check(self) -> None:
+        super().check()
+        if not os.access(self.destination, os.W_OK):
+            raise StoreError(f"{self.destination} is not to be written, for its permissions say so")
+        with reading(self.destination) as file:
+            self.based_on = os.stat(self.destination)
+            path = self._place.created
+            if self._place.format == "netcdf":
+                from .netcdf import stored_variable
+
+                path = stored_variable(file, path)
+            room = find_room(file, path, self.destination)
+            if room.is_taken and not self._replaces:
+                raise StoreError(
+                    f"{self.destination}::/{self._place.created} exists already; name another place, or replace it "
+                    "with --force (in Python force=True)"
+                )
+
+    @property
+    def beside_bytes(self) -> int:
+        return self.based_on.st_size if self.based_on is not None else 0
+
+    def check_space(self, needed: int) -> None:
+        super().check_space(needed + self.beside_bytes)
+
+    def create(self) -> str:
+        """Makes the hidden copy, while nobody who uses HDF5 can write the file."""
+        place = super().create()
+        if self._watcher is not None:
+            self._watcher.phase("copying what is there", self.beside_bytes)
+        with reading(self.destination):
+            self._refuse_changed()
+            copy_file(self.destination, place, None if self._watcher is None else self._watcher.advance)
+            self._refuse_changed()
+        self.copied_bytes = self.beside_bytes
+        return place
+
+    def publish(self) -> None:
+        with reading(self.destination):  # what another writes now would be lost with the old file
+            super().publish()
 
 
 @contextlib.contextmanager

@@ -153,8 +153,6 @@ def save(
             check("zarr_format", zarr_format, "int | None")
             side = _saved(source, layout, dtypes, team)
             place = places.parse_place(destination, destination=True, to=layout)
-            if place.created and place.format != "zarr" and os.path.lexists(place.path):
-                raise StoreError(f"{place.path} exists already, and what else it holds would be lost; name another")
             to = layout if place.format == "shards" else None
             if place.format == "shards" and to is None:
                 raise ArgumentError(f"{place.text} is a folder of shards, and XArrays have no layout; name a file")

@@ -58,8 +58,9 @@ class Maker:
         """What of a tree the format cannot hold."""
         return self._writer().losses(tree)
 
-    def fit(self, facts: ArrayFacts, same_format: bool, asked: tuple[str, ...] | None) -> ArrayFacts:
-        """What is to be made of an array: chunks where it has none, and codecs. `asked`: what the caller wants."""
+    def fit(self, facts: ArrayFacts, same_format: bool, asked: tuple[str, ...] | None, path: str = "") -> ArrayFacts:
+        """What is to be made of an array: chunks where it has none, and codecs. `asked`: what the caller wants; `path`:
+        where it is in the group that is moved, if one is."""
         if facts.shape == ():
             return replace(facts, chunks=None if self.folder is False else (), shards=None, codecs=asked or ())
         chunks = facts.chunks or default_chunks(facts.shape, facts.dtype.itemsize if facts.dtype is not None else 1)
@@ -114,9 +115,9 @@ class Hdf5Maker(Maker):
     compressed = ("shuffle", "gzip:4")
     outlives_kills = False  # the library keeps the index of chunks in memory
 
-    def fit(self, facts: ArrayFacts, same_format: bool, asked: tuple[str, ...] | None) -> ArrayFacts:
+    def fit(self, facts: ArrayFacts, same_format: bool, asked: tuple[str, ...] | None, path: str = "") -> ArrayFacts:
         contiguous = facts.chunks is None and not asked and not facts.unlimited
-        fitted = super().fit(facts, same_format, asked)
+        fitted = super().fit(facts, same_format, asked, path)
         return replace(fitted, chunks=None, codecs=()) if contiguous else fitted
 
     def grid(self, facts: ArrayFacts) -> Grid:
@@ -124,9 +125,35 @@ class Hdf5Maker(Maker):
 
         return grid_of(facts, self.place.text)
 
+    def open(self, place: str, resume: bool) -> StoreWriter:
+        return self._writer()(place, resume=resume, **self._of_addition())
+
+    def _of_addition(self) -> dict[str, Any]:
+        return {"added": self.place.created} if self.place.is_added else {}
+
 
 class NetcdfMaker(Hdf5Maker):
     words, module, writer = "NetCDF", "netcdf", "NetcdfWriter"
+
+    def __init__(self, place: Place, to: Any, zarr_format: int | None) -> None:
+        super().__init__(place, to, zarr_format)
+        self._dimensions: dict[str, Any] = {}
+        if place.is_added:
+            from .netcdf import dimensions_of
+
+            self._dimensions = dimensions_of(place.path, place.created)
+
+    def fit(self, facts: ArrayFacts, same_format: bool, asked: tuple[str, ...] | None, path: str = "") -> ArrayFacts:
+        if self.place.is_added and not path:  # it may grow where the dimensions that the file has may
+            from .netcdf import matching
+
+            known = matching(self._dimensions, self.place.created, facts)
+            grows = (k.unlimited if k is not None else d in facts.unlimited for d, k in enumerate(known))
+            facts = replace(facts, unlimited=tuple(d for d, may_grow in enumerate(grows) if may_grow))
+        return super().fit(facts, same_format, asked, path)
+
+    def _of_addition(self) -> dict[str, Any]:
+        return {**super()._of_addition(), "dimensions": self._dimensions}
 
 
 class _FilesMaker(Maker):
@@ -134,7 +161,7 @@ class _FilesMaker(Maker):
 
     whole_chunks = False
 
-    def fit(self, facts: ArrayFacts, same_format: bool, asked: tuple[str, ...] | None) -> ArrayFacts:
+    def fit(self, facts: ArrayFacts, same_format: bool, asked: tuple[str, ...] | None, path: str = "") -> ArrayFacts:
         if asked:
             raise ArgumentError(
                 f"{self.place.text}: {self.words} holds elements as they are, without {', '.join(asked)}"

@@ -103,6 +103,8 @@ class StoreMoveReport:
     bytes_read: int = 0
     bytes_written: int = 0
     bytes_spilled: int = 0
+    bytes_copied: int = 0
+    """Of the file that something is added to: it is made in a copy."""
     floor_bytes: int = 0
     array_bytes: int = 0
     seconds: float = 0.0
@@ -154,6 +156,9 @@ def tell(report: StoreMoveReport) -> str:
         f"  predicted  {bytes_of(predicted['bytes_read'])} read, {bytes_of(predicted['bytes_written'])} written, "
         f"{bytes_of(predicted['bytes_spilled'])} to scratch files and back: {over:.2f} of the least there is"
     )
+    copied = predicted["bytes_copied"] if report.dry_run else report.bytes_copied
+    if copied:
+        lines.append(f"  copied     {bytes_of(copied)} beside, what the file holds to which this is added")
     if not report.dry_run:
         rate = f", {bytes_of(report.array_bytes / report.seconds)}/s" if report.seconds > 0 else ""
         resumed = f"; {report.resumed_chunks:,} chunks were there already" if report.resumed_chunks else ""

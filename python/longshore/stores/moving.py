@@ -106,7 +106,9 @@ def move(
     dimensions, "time=8760,lat=8"; `codecs` are words in the order in which they are applied, ("shuffle", "zstd:3"), ()
     for none; `zarr_format` is 2 or 3. What is not said stays as it is in the source. `dry_run` tells what would be done
     and writes nothing. `resume` goes on where a killed run has been, and keeps what there is if this one fails. What
-    the destination's format cannot hold is refused, or with `lossy` left behind and told. Then a `StoreMoveReport` is
+    the destination's format cannot hold is refused, or with `lossy` left behind and told. What is named within an HDF5
+    or NetCDF file that is there is added to it: in a copy, which takes its place if nobody has changed it or has it
+    open for writing; `force` replaces a dataset that is there, and nothing else. Then a `StoreMoveReport` is
     what comes back, and `report` is not for it. A destination at a URL (not http://) is uploaded from a
     temporary copy (TMPDIR): `verify` reads both back, and a folder that `force` replaces is lost if the upload fails.
 

@@ -136,7 +136,7 @@ class _Job:
         executor: Executor | None,
         watcher: Watcher,
     ) -> None:
-        self.wanted, self.max_mem, self.threads, self.resume = wanted, max_mem, threads, resume
+        self.wanted, self.max_mem, self.threads, self.resume, self.force = wanted, max_mem, threads, resume, force
         self.team, self.executor = team, executor
         self.finished: dict[int, Finished] = {}
         """What a killed run has left, by the numbers that the journal has for arrays."""
@@ -152,10 +152,6 @@ class _Job:
                 refuse_url_overlap(self.source, self.destination)
             elif not self.source.is_url and not self.destination.is_url:
                 refuse_overlap(self.source.path, self.destination.publish_path)
-            if not self.maker.folder and self.destination.created and os.path.lexists(self.destination.path):
-                raise StoreError(
-                    f"{self.destination.path} exists already, and what else it holds would be lost; name another file"
-                )
             self.publication = publication_of(
                 self.destination, folder=self.maker.folder, force=force, verify=verify, watcher=watcher
             )
@@ -231,7 +227,7 @@ class _Job:
             order="C" if moved else facts.order,
             stored_bytes=None,
         )
-        new = self.maker.fit(turned_facts, same, self.wanted.codecs)
+        new = self.maker.fit(turned_facts, same, self.wanted.codecs, path)
         if moved or new.codecs != facts.codecs:
             new = replace(new, own={})
         self.arrays.append(_Array(path, to_path, new, self.reader.array(path), Grid((), ()), axes, facts.stored_bytes))
@@ -325,6 +321,7 @@ class _Job:
         ]
         words = ("read", "written", "spilled")
         predicted = {f"bytes_{word}": sum(getattr(plan, f"{word}_bytes") for plan in self.plans) for word in words}
+        predicted["bytes_copied"] = self.publication.beside_bytes
         return StoreMoveReport(
             self.source.text,
             self.destination.text,
@@ -347,14 +344,14 @@ class _Job:
         facts = [(a.path, a.axes, a.facts.shape, str(a.facts.dtype), a.facts.codecs) for a in self.arrays]
         plans = [(plan.source, plan.target, plan.boxes, plan.threads) for plan in self.plans]
         digest = hashlib.sha256(repr((facts, plans)).encode()).hexdigest()[:16]
-        words = {"resume": self.resume, "dry_run": self.report.dry_run, "force": self.publication.force}
+        words = {"resume": self.resume, "dry_run": self.report.dry_run, "force": self.force}
         given = "".join(f" {word}=True" for word, value in words.items() if value)
         return f"{self.source.text} to {self.publication.called}{given} (digest of chunks and memory {digest})"
 
     def _name(self) -> str:
         """Which move this is: equal for two runs of which the second can go on where the first was killed."""
         parts: list[Any] = [os.path.abspath(self.source.path), self.source.inner, self.destination.publish_path]
-        parts += [self.fingerprint, self.maker.words]
+        parts += [self.destination.created, self.fingerprint, self.maker.words, self.publication.base]
         for array, plan in zip(self.arrays, self.plans):
             parts += [array.path, array.axes, array.facts.shape, str(array.facts.dtype), array.grid.chunks]
             parts += [array.facts.shards, array.facts.codecs, plan.itemsize]
@@ -369,6 +366,7 @@ class _Job:
         with publication, contextlib.ExitStack() as held:
             writer = self._open(held)
             self.report.removed_partials = team.broadcast(publication.stale_removed)
+            self.report.bytes_copied = team.broadcast(publication.copied_bytes)
             watcher.phase("moving", self.report.array_bytes)
             journal: Journal | None = None
             try:
@@ -558,7 +556,7 @@ class _Job:
             copy = getattr(writer, "copy_as_is", None)
             if copy is None:
                 raise DTypeError(f"{path} has elements of type {facts.type_name}, which cannot be moved")
-            copy("/".join(word for word in (self.destination.created, path) if word), self.reader)
+            copy("/".join(word for word in (self.destination.created, path) if word), self.reader, path)
         if self.reader.fingerprint() != self.fingerprint:
             raise StoreError(f"{self.source.text} has been changed while it was read; nothing was published")
 

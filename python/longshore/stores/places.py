@@ -66,6 +66,8 @@ class Place:
     """Of a destination: what is to appear. A Zarr store that is there already gets a new folder below it."""
     created: str = ""
     """Of a destination: where in that the array or group is."""
+    is_added: bool = False
+    """Of a destination: whether `path` is a file that is there, and keeps what it holds."""
 
     @property
     def is_url(self) -> bool:
@@ -270,7 +272,12 @@ def _destination(text: str, path: str, inner: str, format: str | None, to: Any, 
     if found == "zarr":
         return _below_zarr(text, root, inner)
     created = inner if found in _GROUPS_IN_FILES else ""
-    return Place(text, root, inner, found, root, created)
+    is_added = bool(created) and os.path.lexists(root)
+    if is_added and format is None:
+        found = recognise(root) or found
+        if found not in _GROUPS_IN_FILES:
+            raise StoreError(f"{root} is there and is no HDF5 file, so that nothing can be added to it")
+    return Place(text, root, inner, found, root, created, is_added)
 
 
 def _destination_of_url(text: str, url: str, inner: str, format: str | None, to: Any, source: Place | None) -> Place:

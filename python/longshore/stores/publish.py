@@ -56,6 +56,8 @@ class Publication:
         """The hidden path."""
         self.based_on: os.stat_result | None = None
         """Of a file that was made from the one it is to replace: what that one was then."""
+        self.copied_bytes = 0
+        """What was copied of that one."""
         self.stale_removed: list[str] = []
         self._lock: int | None = None
         self._published = False
@@ -167,6 +169,16 @@ class Publication:
                 with contextlib.suppress(OSError):
                     os.unlink(os.path.join(self.parent, name))
 
+    @property
+    def base(self) -> tuple[int, ...]:
+        """The file that it was made from: equal for two files only if they are one, unchanged. () for none."""
+        return () if self.based_on is None else _identity(self.based_on)
+
+    @property
+    def beside_bytes(self) -> int:
+        """What is copied, beside what is moved, before anything is."""
+        return 0
+
     def check_space(self, needed: int) -> None:
         """Refuses what the disk has no room for."""
         place = os.statvfs(self.parent)
@@ -248,14 +260,13 @@ class Publication:
             self._lock = None
 
     def _rename(self, partial: str) -> None:
+        self._refuse_changed()
         if not self.force or not self._check_existing():
             if not _rename_to_nothing(partial, self.destination):
                 raise StoreError(f"{self.destination} has appeared meanwhile; it is not replaced")
             self._published = True
             return
         if not self.folder:
-            if self.based_on is not None and not _unchanged(self.based_on, self.destination):
-                raise StoreError(f"{self.destination} has been changed meanwhile; it is not replaced")
             os.replace(partial, self.destination)
             self._published = True
             return
@@ -267,6 +278,14 @@ class Publication:
             sync_folder(self.parent)
             with contextlib.suppress(OSError):  # the next run to this place removes what is left
                 _remove(old)
+
+    def _refuse_changed(self) -> None:
+        if self.based_on is None:
+            return
+        with contextlib.suppress(FileNotFoundError):
+            if _identity(os.lstat(self.destination)) == self.base:
+                return
+        raise StoreError(f"{self.destination} has been changed meanwhile; it is not replaced")
 
     def _swap(self, partial: str, held: contextlib.ExitStack, undo: contextlib.ExitStack) -> str:
         """Puts the new folder in the place of the old one, and returns where that is now."""
@@ -323,12 +342,8 @@ def _rename_to_nothing(old: str, new: str) -> bool:
     return True
 
 
-def _unchanged(before: os.stat_result, path: str) -> bool:
-    now = os.lstat(path)
-    return all(
-        getattr(now, what) == getattr(before, what)
-        for what in ("st_dev", "st_ino", "st_size", "st_mtime_ns", "st_ctime_ns")
-    )
+def _identity(status: os.stat_result) -> tuple[int, ...]:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def file_name(path: str | os.PathLike) -> str:

@@ -33,8 +33,12 @@ _LONGEST_LAYOUT = 64 << 20
 def publication_of(
     place: Place, *, folder: bool, force: bool, verify: bool = False, watcher: Any = None
 ) -> Publication:
-    """The publication of a destination. `verify` and `watcher` are for uploads: whether every object is read back, and
-    who is told how far they are."""
+    """The publication of a destination. `watcher` is told how far uploads are, and copies of what is there; `verify`:
+    whether every object that is uploaded is read back."""
+    if place.is_added:
+        from .hdf5_additions import Addition
+
+        return Addition(place, force=force, watcher=watcher)
     if not place.is_url:
         return Publication(place.publish_path, folder=folder, force=force)
     return UrlPublication(place, folder=folder, force=force, verify=verify, watcher=watcher)
