@@ -121,7 +121,7 @@ def test_the_command_tells_what_it_copies():
     words = [sys.executable, "-m", "longshore.cli", "move", "u.npy", "run.h5::/u", "--chunks", "8x8x8"]
     for more in (["--dry-run"], []):
         done = subprocess.run([*words, *more], capture_output=True, text=True)
-        assert done.returncode == 0 and "copied" in done.stdout and "the file holds" in done.stdout, done.stderr
+        assert done.returncode == 0 and "of the file that this is added to" in done.stdout, done.stderr
     done = subprocess.run(words, capture_output=True, text=True)
     assert done.returncode == 2 and "run.h5::/u exists already" in done.stderr and "--force" in done.stderr
 
@@ -326,12 +326,14 @@ elif moment == "half written":
     hdf5_writer.Hdf5Writer.array, writer.write = array, write
 else:
     hdf5_additions.Addition.publish = stop
-ls.move("u.npy", "run.h5::/u", chunks=(8, 8, 8), codecs=("gzip:1",), threads=1, resume=resume)
+source, destination = sys.argv[3:]
+ls.move(source, destination, chunks=(8, 8, 8), codecs=("gzip:1",), threads=1, resume=resume)
 """
 
 
-def killed(moment, resume):
-    process = subprocess.Popen([sys.executable, "-c", KILLED, moment, resume], stdout=subprocess.PIPE, text=True)
+def killed(moment, resume, source="u.npy", destination="run.h5::/u"):
+    words = [sys.executable, "-c", KILLED, moment, resume, source, destination]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "stopped\n"
     process.send_signal(signal.SIGKILL)
     process.communicate()
@@ -350,6 +352,17 @@ def test_a_kill_leaves_the_file_as_it_was(moment, resume):
     with h5py.File("run.h5") as file:
         assert (file["u"][...] == U).all()
     assert sorted(os.listdir()) == ["run.h5", "u.npy"]
+
+
+def test_a_file_of_the_newest_format_is_begun_anew_after_a_kill():
+    full_file(libver="latest")  # HDF5 marks it while it is open for writing
+    before = content("run.h5")
+    killed("half written", "resume")
+    words = {"chunks": (8, 8, 8), "codecs": ("gzip:1",)}
+    with pytest.raises(StoreError, match=r"run.h5; it cannot be gone on with: start again without --resume"):
+        ls.move("u.npy", "run.h5::/u", **words, resume=True)
+    ls.move("u.npy", "run.h5::/u", **words)
+    only_this_is_new(before, content("run.h5"), "/u")
 
 
 def test_a_killed_run_is_not_gone_on_with_for_another_file_or_place():
@@ -512,6 +525,26 @@ def test_a_variable_is_replaced_in_a_netcdf_file():
     source_of("lat", ("lat",), (5,))
     with pytest.raises(StoreError, match="scale of dimensions"):
         ls.move("new.nc::/lat", "a.nc::/lat", force=True)
+
+
+def test_what_is_there_is_not_changed_any_more_when_chunks_are_written():
+    a_full_netcdf("a.nc")
+    before, bits = netcdf_content("a.nc"), raw("a.nc")
+    data = source_of("u", ("time", "lat", "far"), (12, 5, 99))
+    killed("half written", "resume", "new.nc::/u", "a.nc::/u")
+    assert raw("a.nc") == bits
+    (hidden,) = (name for name in os.listdir() if "partial" in name and not name.endswith(".journal"))
+    copied = content(hidden)
+    told = ls.move("new.nc::/u", "a.nc::/u", chunks=(8, 8, 8), codecs=("gzip:1",), resume=True)
+    assert told.chunks + told.resumed_chunks == 26
+    after = netcdf_content("a.nc")
+    assert {key: value for key, value in after.items() if key not in ("/u", "/far (dimension)")} == before
+    made = content("a.nc")
+    assert {key: value for key, value in made.items() if key.strip() != "/u"} == {
+        key: value for key, value in copied.items() if key.strip() != "/u"
+    }
+    with h5py.File("a.nc") as file:
+        assert (file["u"][...] == data).all() and file["u"].dims[0][0] == file["time"]
 
 
 def test_a_group_brings_its_own_dimensions():

@@ -146,6 +146,10 @@ class Hdf5Writer(StoreWriter):
             with told(f"HDF5 cannot hold {self._said(self._added)}"):
                 find_room(self._file, self.present_path(self._added), self.path).clear()
         self.make_group(self._file, tree, "")
+        if self._added is not None:
+            # Now, since it changes scales that are there: a kill while chunks are written leaves them whole.
+            with told(f"cannot attach scales to {self._said(self._added)}"):
+                self.attach_scales()
         self.sync()
 
     def _plan(self, group: GroupFacts, prefix: str) -> None:

@@ -104,7 +104,7 @@ class StoreMoveReport:
     bytes_written: int = 0
     bytes_spilled: int = 0
     bytes_copied: int = 0
-    """Of the file that something is added to: it is made in a copy."""
+    """Of the file that something is added to: it comes into a copy, which then takes the file's place."""
     floor_bytes: int = 0
     array_bytes: int = 0
     seconds: float = 0.0
@@ -158,7 +158,7 @@ def tell(report: StoreMoveReport) -> str:
     )
     copied = predicted["bytes_copied"] if report.dry_run else report.bytes_copied
     if copied:
-        lines.append(f"  copied     {bytes_of(copied)} beside, what the file holds to which this is added")
+        lines.append(f"  copied     {bytes_of(copied)} of the file that this is added to")
     if not report.dry_run:
         rate = f", {bytes_of(report.array_bytes / report.seconds)}/s" if report.seconds > 0 else ""
         resumed = f"; {report.resumed_chunks:,} chunks were there already" if report.resumed_chunks else ""

@@ -228,7 +228,7 @@ class _Sampler:
             else:
                 with open(path, "xb"):
                     pass
-            there = replace(place, text=place.text, path=path, inner="", publish_path=path, created="")
+            there = replace(place, text=place.text, path=path, inner="", publish_path=path, created="", is_added=False)
             yield maker_of(there, None, getattr(self._maker, "zarr_format", None)), path
 
 
