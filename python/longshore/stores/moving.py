@@ -114,11 +114,11 @@ def move(
 
     With `executor`, any of `concurrent.futures` such as Dask's `client.get_executor()`, its workers do the work, in
     tasks that may run anywhere and again: an array goes box by box, or through a temporary store in the hidden output
-    where that moves fewer bytes. `max_mem` and `threads` (None is 1) are then each task's: let a worker process run one
-    at a time. Workers must see the source, and the destination's folder, under the same paths; the destination must be
-    a Zarr store in a folder. A worker that is lost costs what it was doing where the executor starts that again, as
-    Dask does; else it is a TransportError, and `resume` goes on. This process plans, gathers digests, verifies and
-    publishes; its peak memory is what the report has.
+    where that moves fewer bytes. `max_mem` is then what all tasks hold that run in one process at once (one that does
+    not fit beside the others waits for them), and `threads` is each task's (None is 1). Workers must see the source,
+    and the destination's folder, under the same paths; the destination must be a Zarr store in a folder. A worker that
+    is lost costs what it was doing where the executor starts that again, as Dask does; else it is a TransportError, and
+    `resume` goes on. This process plans, gathers digests, verifies and publishes; the report has its peak memory.
 
     With an mpi4py communicator the call is collective and all ranks share the work. Without one this process does it
     alone. Of a job of several processes that is refused: they would all do the same move, and a move that takes the job

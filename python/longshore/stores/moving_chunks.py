@@ -45,7 +45,7 @@ from .publish import refuse_overlap
 from .publish_url import publication_of, refuse_url_overlap
 from .read_back import ReadBack
 from .rechunk import Counts, Rechunk
-from .rechunk_executor import Record, SourceArray, TargetArray, rechunk_by_tasks, remove_between
+from .rechunk_executor import Record, SourceArray, TargetArray, names_between, rechunk_by_tasks, remove_between
 from .rechunk_passes import plan_passes
 from .rechunk_plan import RechunkPlan, plan_rechunk
 from .rechunk_shared import SharedRechunk
@@ -355,7 +355,6 @@ class _Job:
         for array, plan in zip(self.arrays, self.plans):
             parts += [array.path, array.axes, array.facts.shape, str(array.facts.dtype), array.grid.chunks]
             parts += [array.facts.shards, array.facts.codecs, plan.itemsize]
-            parts += [one.target for one in array.passes[:-1]]
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
 
     # -- doing it ---------------------------------------------------------------------------------------------------
@@ -443,6 +442,11 @@ class _Job:
                     held.callback(writer.close)
                     writer.create(self._placed())
                     self.finished = dict(enumerate(finished))
+                    names = names_between([array.passes for array in self.arrays])
+                    if isinstance(self.maker, ZarrMaker):
+                        remove_between(place, names.values())
+                    for number in [k for k, name in names.items() if not os.path.isdir(os.path.join(place, name))]:
+                        del self.finished[len(self.arrays) + number]
                     return writer
                 publication.discard()
         publication.remove_stale()
@@ -510,8 +514,18 @@ class _Job:
         records = [
             self._record(len(self.arrays) + number, one.target, journal, lambda _: None) for one in array.passes[:-1]
         ]
-        counts = rechunk_by_tasks(self.executor, array.passes, source, target, array.axes, [*records, record])
-        remove_between(target.folder)
+        passes = [one.passes for one in self.arrays]
+        counts = rechunk_by_tasks(
+            self.executor,
+            array.passes,
+            source,
+            target,
+            array.axes,
+            [*records, record],
+            between=names_between(passes).get(number, ""),
+            max_mem=self.max_mem,
+        )
+        remove_between(target.folder, names_between(passes, number + 1).values())
         return counts
 
     def _record(self, number: int, grid: Grid, journal: Journal | None, advance: Callable[[int], None]) -> Record:

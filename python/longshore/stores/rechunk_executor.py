@@ -8,10 +8,12 @@ beside the first attempt. What it has written is on the disk when it says so.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import shutil
 import socket
-from collections.abc import Callable, Iterator, Sequence
+import threading
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
 from dataclasses import dataclass, replace
 
@@ -27,8 +29,8 @@ from .rechunk_plan import Box, RechunkPlan
 from .zarr_writer import ZarrWriter
 
 _UNDER_WAY = 256  # tasks that an executor has at once
-_BETWEEN = ".longshore-between"  # in the hidden output: the temporary store of an array that goes in two passes
-_GONE = _BETWEEN + "-gone"
+_BETWEEN = ".longshore-between-"  # in the hidden output: the temporary store of an array that goes in two passes
+_GONE = _BETWEEN + "gone-"
 _REMOVALS = 10
 
 
@@ -90,6 +92,33 @@ class TargetArray:
             store.sync()
 
 
+class _Room:
+    """What the tasks of this process hold, of the memory that they may hold together."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        self._held, self._changed = 0, threading.Condition()
+
+    @contextlib.contextmanager
+    def take(self, size: int, most: int) -> Iterator[None]:
+        """So many bytes, once the others leave so much of `most`; a task that is alone does not wait."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._held == 0 or self._held + size <= most)
+            self._held += size
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._held -= size
+                self._changed.notify_all()
+
+
+_room = _Room()
+os.register_at_fork(after_in_child=_room.reset)  # a child has none of its parent's tasks
+
+
 @dataclass(frozen=True)
 class WindowTask:
     """Moves one panel of a plan. Runs in any process that sees the files."""
@@ -101,6 +130,8 @@ class WindowTask:
     panel: Box
     done: np.ndarray | None
     """For each of the panel's chunks whether it is there already; None: none is."""
+    max_mem: int
+    """Bytes that all tasks of a process may hold."""
 
     def __call__(self) -> WindowDone:
         told: list[tuple[Index, int, int]] = []
@@ -108,7 +139,8 @@ class WindowTask:
         if self.done is not None:
             done = np.zeros(self.plan.target.counts, np.bool_)
             done[_slices(self.panel)] = self.done
-        with self.source.open() as reader, self.target.open() as writer:
+        room = _room.take(self.plan.memory_bytes, self.max_mem)
+        with room, self.source.open() as reader, self.target.open() as writer:
             job = Rechunk(self.plan, reader, writer, self.axes, "", written=lambda *one: told.append(one), done=done)
             return WindowDone(job.run([self.panel]), told)
 
@@ -144,26 +176,29 @@ def rechunk_by_tasks(
     target: TargetArray,
     axes: tuple[int, ...],
     records: Sequence[Record],
+    *,
+    between: str,
+    max_mem: int,
 ) -> Counts:
     """Moves an array in these passes, and returns what all workers together have read and written. `records`: what is
-    known of each pass's target. Raises what a task has raised, and TransportError where workers are lost; what has been
-    written stays. The temporary store of two passes stays too, until `remove_between`."""
+    known of each pass's target; `between`: the name of the temporary store of two passes; `max_mem`: what the tasks of
+    a process may hold. Raises what a task has raised, and TransportError where workers are lost; what has been written
+    stays. The temporary store stays too, until `remove_between`."""
     counts, last = Counts(), records[-1]
     if last.done is not None and last.done.all():
         return counts
     if len(passes) == 1:
-        return _carry(executor, passes[0], source, target, axes, last)
+        return _carry(executor, passes[0], source, target, axes, last, max_mem)
     grid = passes[0].target
     facts = replace(target.facts, chunks=grid.chunks, shards=None, codecs=(), own={}, unlimited=(), order="C")
-    between = TargetArray(os.path.join(target.folder, _BETWEEN), "", target.zarr_format, facts)
-    kept = os.path.isdir(between.folder)
-    os.makedirs(between.folder, exist_ok=True)
-    with contextlib.closing(ZarrWriter(between.folder, between.zarr_format)) as store:
+    temporary = TargetArray(os.path.join(target.folder, between), "", target.zarr_format, facts)
+    os.makedirs(temporary.folder, exist_ok=True)
+    with contextlib.closing(ZarrWriter(temporary.folder, temporary.zarr_format)) as store:
         store.create(facts)
-    came = _carry(executor, passes[0], source, between, axes, records[0] if kept else replace(records[0], done=None))
-    place = Place(between.folder, between.folder, "", "zarr")
+    came = _carry(executor, passes[0], source, temporary, axes, records[0], max_mem)
+    place = Place(temporary.folder, temporary.folder, "", "zarr")
     then = SourceArray(place, "", grid, source.dtype, source.fill, source.sparse)
-    went = _carry(executor, passes[1], then, target, tuple(range(len(axes))), last)
+    went = _carry(executor, passes[1], then, target, tuple(range(len(axes))), last, max_mem)
     if int(records[0].digests.sum(dtype=np.uint64)) != int(last.digests.sum(dtype=np.uint64)):
         raise VerificationError(
             f"{source.place.text}: the temporary store between the two passes does not hold what was written to it; "
@@ -175,17 +210,32 @@ def rechunk_by_tasks(
     return counts
 
 
-def remove_between(folder: str) -> None:
-    """Removes what two passes of an array have left in a hidden output. What a killed run has not removed is no
-    temporary store any more: it goes by one rename first."""
-    between, gone = (os.path.join(folder, name) for name in (_BETWEEN, _GONE))
+def names_between(arrays: Sequence[Sequence[RechunkPlan]], first: int = 0) -> dict[int, str]:
+    """The names that the temporary stores of arrays, from this one on, have in the hidden output, by the numbers of
+    those that go in two passes. With other chunks a name is another, so that what a killed run has left is known."""
+    names = {}
+    for number, passes in enumerate(arrays):
+        if number >= first and len(passes) == 2:
+            chunks = repr(passes[0].target.chunks).encode()
+            names[number] = f"{_BETWEEN}{number}-{hashlib.sha256(chunks).hexdigest()[:16]}"
+    return names
+
+
+def remove_between(folder: str, keep: Collection[str] = ()) -> None:
+    """Removes the temporary stores from a hidden output, but for those of these names. What a killed run has not
+    removed in full is no temporary store any more: it gets another name first."""
     for _ in range(_REMOVALS):  # an attempt that an executor has given up may still be writing
-        shutil.rmtree(gone, ignore_errors=True)
-        with contextlib.suppress(OSError):
-            os.rename(between, gone)
-        if not os.path.lexists(between) and not os.path.lexists(gone):
+        names = [name for name in os.listdir(folder) if name.startswith(_BETWEEN) and name not in keep]
+        if not names:
             return
-    raise StoreError(f"the temporary store {gone} cannot be removed; nothing was published")
+        for name in names:
+            path = os.path.join(folder, name)
+            if not name.startswith(_GONE):
+                path = os.path.join(folder, _GONE + name)
+                with contextlib.suppress(OSError):
+                    os.rename(os.path.join(folder, name), path)
+            shutil.rmtree(path, ignore_errors=True)
+    raise StoreError(f"the temporary store {os.path.join(folder, names[0])} cannot be removed; nothing was published")
 
 
 def _carry(
@@ -195,6 +245,7 @@ def _carry(
     target: TargetArray,
     axes: tuple[int, ...],
     record: Record,
+    max_mem: int,
 ) -> Counts:
     """One pass: its panels that are not there yet, each by a task."""
     counts = Counts()
@@ -203,7 +254,8 @@ def _carry(
         for panel in plan.panels():
             done = None if record.done is None else record.done[_slices(panel)]
             if done is None or not done.all():
-                yield WindowTask(source, target, axes, plan, panel, done if done is not None and done.any() else None)
+                some = done if done is not None and done.any() else None
+                yield WindowTask(source, target, axes, plan, panel, some, max_mem)
 
     def take(came: WindowDone) -> None:
         counts.add(came.counts)

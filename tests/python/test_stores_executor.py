@@ -1,0 +1,412 @@
+"""Moves by the workers of an executor: the same stores as without one, whatever becomes of the workers."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import shutil
+import pickle
+import signal
+import threading
+import time
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+
+import longshore as ls
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from longshore.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    MemoryLimitError,
+    StoreError,
+    TransportError,
+    VerificationError,
+)
+from longshore.stores.array import Grid
+from longshore.stores.rechunk_passes import plan_passes
+from longshore.stores.rechunk import Rechunk
+from longshore.stores.rechunk_plan import Ways
+from zarr_stores import FORMATS, ZARR_3, make, needs_zarr_3, zarr
+
+KIB, MIB = 1 << 10, 1 << 20
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+class Watched(Executor):
+    """Runs each task at once, when it is submitted, as it comes out of a pickle, and again. `fail` may stop it."""
+
+    def __init__(self, fail=lambda number, task: None):
+        self.tasks, self.pickles, self._fail = [], [], fail
+
+    def submit(self, task, /, *args, **kwargs):
+        assert not args and not kwargs
+        number = len(self.tasks)
+        self.tasks.append(task)
+        self.pickles.append(len(pickle.dumps(task)))
+        future = Future()
+        try:
+            self._fail(number, task)
+            copy = pickle.loads(pickle.dumps(task))
+            first, again = copy(), copy()
+            assert sorted(first.chunks) == sorted(again.chunks) and first.counts == again.counts
+            future.set_result(pickle.loads(pickle.dumps(again)))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
+def files(folder):
+    """What lies below a folder: each file's bytes by its path, hidden ones too."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def some(shape, dtype="f4", gaps=True):
+    """Elements of which some regions are 0, the fill value."""
+    random = np.random.default_rng(len(shape))
+    array = random.integers(0, 100, shape).astype(dtype)
+    if gaps:
+        array[tuple(slice(n // 2) for n in shape)] = 0
+    return array
+
+
+def maps(folder, name="maps.zarr"):
+    """16 MiB that no box of 1 MiB turns into the other chunks without reading most of them again."""
+    array = some((64, 256, 256))
+    make(folder / name, array, (1, 256, 256), fill_value=0)
+    return array
+
+
+SERIES = {"chunks": (64, 16, 16), "max_mem": 14 * MIB}
+
+
+def in_two_passes(told):
+    return told.arrays[0].plan.way == "two passes"
+
+
+@st.composite
+def moves(draw):
+    n = draw(st.integers(1, 3))
+    shape = tuple(draw(st.integers(1, 17)) for _ in range(n))
+    axes = tuple(draw(st.permutations(range(n))))
+    return {
+        "shape": shape,
+        "axes": axes,
+        "source": tuple(draw(st.integers(1, extent)) for extent in shape),
+        "chunks": tuple(draw(st.integers(1, shape[a])) for a in axes),
+        "dtype": draw(st.sampled_from(["u1", "<i2", ">f4", "<f8", "c16"])),
+        "codecs": draw(st.sampled_from([(), ("zstd:1",), ("shuffle", "gzip:1")])),
+        "zarr_format": draw(st.sampled_from(FORMATS)),
+        "passes": draw(st.integers(1, 2)),
+    }
+
+
+def small_windows(monkeypatch, passes):
+    """Has small arrays go in many tasks, and in as many passes as there are to be."""
+    monkeypatch.setattr("longshore.stores.rechunk_plan._TASK_BYTES", 0)
+    monkeypatch.setattr("longshore.stores.rechunk_plan._WORKERS", 1 << 30)
+    monkeypatch.setattr("longshore.stores.rechunk_plan._NEAR", 1e9)
+    monkeypatch.setattr("longshore.stores.rechunk_passes._FILE_BYTES", -MIB if passes == 2 else MIB)
+    monkeypatch.setattr(Ways, "read_once", property(lambda ways: ways.bytes, lambda ways, value: None), raising=False)
+
+
+@settings(max_examples=40, deadline=None)
+@given(moves())
+def test_an_executor_makes_what_a_plain_move_makes(tmp_path_factory, move):
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        here = tmp_path_factory.mktemp("move")
+        monkeypatch.chdir(here)
+        array = some(move["shape"], move["dtype"])
+        make(here / "a.zarr", array, move["source"], fill_value=0)
+        words = {word: move[word] for word in ("axes", "chunks", "codecs", "zarr_format")}
+        plain = ls.move("a.zarr", "plain.zarr", **words)
+        small_windows(monkeypatch, move["passes"])
+        executor = Watched()
+        told = ls.move("a.zarr", "b.zarr", **words, executor=executor, verify=True)
+        assert files(here / "b.zarr") == files(here / "plain.zarr")
+        assert (told.digest, told.chunks) == (plain.digest, plain.chunks)
+        assert sorted(os.listdir()) == ["a.zarr", "b.zarr", "plain.zarr"]
+
+
+def processes(number):
+    return ProcessPoolExecutor(number, multiprocessing.get_context("fork"))
+
+
+@pytest.mark.parametrize("pool", [ThreadPoolExecutor, processes])
+@pytest.mark.parametrize("codecs", [(), ("zstd:1",)])
+def test_pools_of_threads_and_processes(here, pool, codecs):
+    maps(here)
+    ls.move("maps.zarr", "plain.zarr", **SERIES, codecs=codecs)
+    with pool(2) as executor:
+        told = ls.move("maps.zarr", "series.zarr", **SERIES, codecs=codecs, executor=executor, verify=True)
+    assert in_two_passes(told) and told.bytes_spilled > 0
+    assert files(here / "series.zarr") == files(here / "plain.zarr")
+
+
+@needs_zarr_3
+def test_a_group_goes_into_shards(here):
+    group = zarr.open_group("a.zarr", mode="w", zarr_format=3, attributes={"title": "two arrays"})
+    one, other = some((40, 30)), some((7, 50, 20), "i2")
+    for name, array, chunks in (("one", one, (40, 1)), ("deep/other", other, (7, 5, 20))):
+        made = group.create_array(name, shape=array.shape, chunks=chunks, dtype=array.dtype, attributes={"of": name})
+        made[...] = array
+    group.create_array("single", shape=(), dtype="f8")[...] = 3.5
+    with processes(2) as executor:
+        told = ls.move("a.zarr", "b.zarr", executor=executor, verify=True)
+        ls.move("a.zarr/one", "one.zarr", chunks=(4, 4), shards=(16, 8), executor=executor, verify=True)
+    assert told.verified and len(told.arrays) == 3
+    made = zarr.open_group("b.zarr", mode="r")
+    assert dict(made.attrs) == {"title": "two arrays"} and made["deep/other"].attrs["of"] == "deep/other"
+    assert (made["one"][...] == one).all() and (made["deep/other"][...] == other).all() and made["single"][()] == 3.5
+    sharded = zarr.open_array("one.zarr", mode="r")
+    assert sharded.shards == (16, 8) and (sharded[...] == one).all()
+    assert not list((here / "one.zarr").rglob("*.index"))
+
+
+@pytest.mark.parametrize("source", ["a.npy", "a.h5::/u"])
+def test_sources_of_other_formats(here, source):
+    array = some((60, 50))
+    if source == "a.npy":
+        np.save("a.npy", array)
+    else:
+        with pytest.importorskip("h5py").File("a.h5", "w") as file:
+            file.create_dataset("u", data=array, chunks=(7, 50), compression="gzip")
+    with processes(2) as executor:
+        ls.move(source, "b.zarr", chunks=(60, 3), executor=executor, verify=True)
+    assert (zarr.open_array("b.zarr", mode="r")[...] == array).all()
+
+
+def test_tasks_of_one_process_share_the_ceiling(here, monkeypatch):
+    maps(here)
+    lock, under_way, most, run = threading.Lock(), [], [], Rechunk.run
+
+    def watched(job, panels):
+        with lock:
+            under_way.append(job.plan.memory_bytes)
+            most.append(sum(under_way))
+        time.sleep(0.02)  # so that another task comes to stand beside this one, if it may
+        try:
+            return run(job, panels)
+        finally:
+            with lock:
+                under_way.remove(job.plan.memory_bytes)
+
+    monkeypatch.setattr(Rechunk, "run", watched)
+    with ThreadPoolExecutor(4) as executor:
+        ls.move("maps.zarr", "series.zarr", **SERIES, executor=executor)
+    assert max(most) <= SERIES["max_mem"]
+    assert len(most) > 4
+
+
+def test_a_task_is_small_and_says_what_it_does(here):
+    maps(here)
+    executor = Watched()
+    ls.move("maps.zarr", "series.zarr", **SERIES, executor=executor)
+    assert len(executor.tasks) > 4 and max(executor.pickles) < 10_000
+    assert str(executor.tasks[0]).startswith("the task for chunks (0, 0, 0) to ")
+    with pytest.raises(StoreError, match="is not there on .*: every worker must see the destination's folder"):
+        executor.tasks[0]()
+
+
+def test_a_worker_with_another_source_under_the_path_is_told(here):
+    maps(here)
+
+    def other(number, task):
+        if number == 2:
+            shutil.rmtree("maps.zarr")
+            make(here / "maps.zarr", some((64, 256, 128)), (1, 256, 128), fill_value=0)
+
+    with pytest.raises(StoreError, match=r"chunks of \(1, 256, 128\) in \(64, 256, 128\) on .*, not of"):
+        ls.move("maps.zarr", "series.zarr", **SERIES, executor=Watched(other))
+    assert os.listdir() == ["maps.zarr"]
+
+
+def test_a_source_that_changes_meanwhile(here):
+    maps(here)
+
+    def touch(number, task):
+        if number == 2:
+            os.utime(next((here / "maps.zarr").rglob("*3*")))
+
+    with pytest.raises(StoreError, match="maps.zarr has been changed while it was read; nothing was published"):
+        ls.move("maps.zarr", "series.zarr", **SERIES, executor=Watched(touch))
+    assert os.listdir() == ["maps.zarr"]
+
+
+def test_a_flipped_bit_of_the_temporary_store(here):
+    maps(here)
+    seen = []
+
+    def flip(number, task):
+        if ".longshore-between-" in task.source.place.path and not seen:
+            chunk = max(files_below(task.source.place.path), key=os.path.getsize)
+            seen.append(chunk)
+            with open(chunk, "r+b") as file:
+                file.seek(-1, os.SEEK_END)
+                last = file.read(1)[0]
+                file.seek(-1, os.SEEK_END)
+                file.write(bytes([last ^ 1]))
+
+    with pytest.raises(VerificationError, match="temporary store between the two passes does not hold"):
+        ls.move("maps.zarr", "series.zarr", **SERIES, executor=Watched(flip))
+    assert seen and os.listdir() == ["maps.zarr"]
+
+
+def files_below(folder):
+    return [os.path.join(root, name) for root, _, names in os.walk(folder) for name in names]
+
+
+class Killing(Executor):
+    """A pool of processes of which one kills itself instead of running a task."""
+
+    def __init__(self, pool, number):
+        self._pool, self._left = pool, number
+
+    def submit(self, task, /, *args, **kwargs):
+        self._left -= 1
+        if self._left == 0:
+            return self._pool.submit(signal.raise_signal, signal.SIGKILL)
+        return self._pool.submit(task)
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_a_killed_worker_is_told_and_nothing_is_published(here, resume):
+    array = maps(here)
+    with (
+        processes(2) as pool,
+        pytest.raises(TransportError, match="a worker was killed, or the executor was shut down"),
+    ):
+        ls.move("maps.zarr", "series.zarr", **SERIES, executor=Killing(pool, 4), resume=resume)
+    assert not os.path.exists("series.zarr")
+    assert (len(os.listdir()) > 1) == resume
+    with processes(2) as pool:
+        ls.move("maps.zarr", "series.zarr", **SERIES, executor=pool, resume=resume, verify=True)
+    assert (zarr.open_array("series.zarr", mode="r")[...] == array).all()
+    assert sorted(os.listdir()) == ["maps.zarr", "series.zarr"]
+
+
+def fails_at(last):
+    def fail(number, task):
+        if number == last:
+            raise RuntimeError("the machine has been switched off")
+
+    return fail
+
+
+def stopped(last, **words):
+    executor = Watched(fails_at(last))
+    with pytest.raises(TransportError, match="on the executor: RuntimeError: the machine has been switched off"):
+        ls.move("maps.zarr", "series.zarr", **{**SERIES, **words}, executor=executor, resume=True)
+    return executor
+
+
+@pytest.mark.parametrize("words", [{}, {"max_mem": 15 * MIB}, {"max_mem": 64 * MIB}])
+@pytest.mark.parametrize("again", ["tasks", "plain"])
+def test_a_stopped_move_goes_on_with_other_words(here, words, again):
+    array = maps(here)
+    whole = Watched()
+    ls.move("maps.zarr", "whole.zarr", **SERIES, executor=whole)
+    total = len(whole.tasks)
+    stopped(total - 2)
+    executor = Watched()
+    more = {"executor": executor} if again == "tasks" else {}
+    told = ls.move("maps.zarr", "series.zarr", **{**SERIES, **words}, **more, resume=True, verify=True)
+    assert told.resumed_chunks > 0
+    if again == "tasks" and not words:
+        assert len(executor.tasks) == 2
+    assert (zarr.open_array("series.zarr", mode="r")[...] == array).all()
+    assert files(here / "series.zarr") == files(here / "whole.zarr")
+    assert sorted(os.listdir()) == ["maps.zarr", "series.zarr", "whole.zarr"]
+
+
+def test_a_temporary_store_that_is_gone_is_made_again(here):
+    array = maps(here)
+    whole = Watched()
+    ls.move("maps.zarr", "whole.zarr", **SERIES, executor=whole)
+    stopped(len(whole.tasks) - 2)
+    shutil.rmtree(next(here.glob(".series.zarr*/.longshore-between-*")))
+    stopped(3)  # part of it is there again, and what the first run knew of it counts no more
+    ls.move("maps.zarr", "series.zarr", **SERIES, executor=Watched(), resume=True, verify=True)
+    assert (zarr.open_array("series.zarr", mode="r")[...] == array).all()
+
+
+def test_an_executor_that_is_shut_down(here):
+    maps(here)
+    executor = ThreadPoolExecutor(1)
+    executor.shutdown()
+    with pytest.raises(TransportError, match="cannot schedule new futures after shutdown; nothing was published"):
+        ls.move("maps.zarr", "series.zarr", **SERIES, executor=executor)
+    assert os.listdir() == ["maps.zarr"]
+
+
+def test_what_an_executor_is_not_for(here):
+    maps(here)
+    with ThreadPoolExecutor(1) as executor:
+        with pytest.raises(ArgumentError, match="an executor writes Zarr stores in folders"):
+            ls.move("maps.zarr", "maps.npy", executor=executor)
+        with pytest.raises(MemoryLimitError, match="needs at least"):
+            ls.move("maps.zarr", "series.zarr", chunks=(64, 256, 256), max_mem=MIB, executor=executor)
+    with pytest.raises(ArgumentTypeError, match="executor must be a concurrent.futures.Executor, not int"):
+        ls.move("maps.zarr", "series.zarr", executor=2)
+    assert os.listdir() == ["maps.zarr"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_passes_keep_the_ceiling_and_read_whole_chunks(data):
+    shape = data.draw(st.tuples(st.integers(64, 3000), st.integers(64, 3000)))
+    source, target = (Grid(shape, data.draw(st.tuples(*(st.integers(8, n) for n in shape)))) for _ in "12")
+    most = data.draw(st.integers(4, 256)) * MIB
+    try:
+        plan, passes = plan_passes(
+            source,
+            target,
+            target,
+            8,
+            most,
+            threads=2,
+            stored_bytes=None,
+            target_bytes=None,
+            addressable=False,
+            beside=0,
+        )
+    except MemoryLimitError as error:
+        assert str(error).count("needs at least") == 1
+        return
+    assert plan.memory_bytes <= most and all(one.memory_bytes <= most for one in passes)
+    assert passes[-1].target == target and passes[0].source == source
+    if len(passes) == 2:
+        assert passes[0].target == passes[1].source
+    for one in passes:
+        seen = np.zeros(one.target.counts, np.int64)
+        for low, high in one.panels():
+            seen[tuple(map(slice, low, high))] += 1
+        assert (seen == 1).all()
+
+
+def test_a_cluster_whose_workers_are_killed(here):
+    """Dask starts tasks again whose worker has gone."""
+    distributed = pytest.importorskip("distributed")
+    array = maps(here)
+    words = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    with distributed.LocalCluster(**words) as cluster, distributed.Client(cluster) as client:
+        pids = list(client.run(os.getpid).values())
+        killed = []
+
+        class Kills(ls.stores.moving.Watcher):
+            def advance(self, count):
+                if not killed:
+                    killed.append(pids[0])
+                    os.kill(pids[0], signal.SIGKILL)
+
+        told = ls.move(
+            "maps.zarr", "series.zarr", **SERIES, executor=client.get_executor(), verify=True, watcher=Kills()
+        )
+    assert killed and in_two_passes(told)
+    assert (zarr.open_array("series.zarr", mode="r")[...] == array).all()
