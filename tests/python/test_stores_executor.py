@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import shutil
 import pickle
+import shutil
 import signal
 import threading
 import time
@@ -25,10 +25,10 @@ from longshore.errors import (
     VerificationError,
 )
 from longshore.stores.array import Grid
-from longshore.stores.rechunk_passes import plan_passes
 from longshore.stores.rechunk import Rechunk
+from longshore.stores.rechunk_passes import plan_passes
 from longshore.stores.rechunk_plan import Ways
-from zarr_stores import FORMATS, ZARR_3, make, needs_zarr_3, zarr
+from zarr_stores import FORMATS, make, needs_zarr_3, zarr
 
 KIB, MIB = 1 << 10, 1 << 20
 

@@ -77,6 +77,19 @@ class Maker:
         """The chunks that the writer will take."""
         return Grid(facts.shape, facts.chunks or ())
 
+    def expected_bytes(
+        self, facts: ArrayFacts, grid: Grid, source_bytes: int | None, ratio: float | None
+    ) -> int | None:
+        """What the chunks of an array will take; None: not known. `source_bytes`: what the source's take, if that is
+        known; `ratio`: bytes that codecs leave of a byte of elements, if that is."""
+        assert facts.dtype is not None
+        whole = math.prod(c * t for c, t in zip(grid.counts, grid.chunks)) * facts.dtype.itemsize
+        if not facts.codecs:
+            return whole if self.whole_chunks and facts.chunks is not None else facts.nbytes
+        if ratio is not None:
+            return int(whole * ratio)
+        return None if source_bytes is None else min(source_bytes, facts.nbytes)
+
     def open(self, place: str, resume: bool) -> StoreWriter:
         """The writer of a hidden output."""
         return self._writer()(place, resume=resume)

@@ -45,7 +45,15 @@ from .publish import refuse_overlap
 from .publish_url import publication_of, refuse_url_overlap
 from .read_back import ReadBack
 from .rechunk import Counts, Rechunk
-from .rechunk_executor import Record, SourceArray, TargetArray, names_between, rechunk_by_tasks, remove_between
+from .rechunk_executor import (
+    Record,
+    SourceArray,
+    TargetArray,
+    check_executor,
+    names_between,
+    rechunk_by_tasks,
+    remove_between,
+)
 from .rechunk_passes import plan_passes
 from .rechunk_plan import RechunkPlan, plan_rechunk
 from .rechunk_shared import SharedRechunk
@@ -160,7 +168,7 @@ class _Job:
             self.writers = team.size if together else 1
             """How many processes, from the first on, write."""
             if executor is not None:
-                self._check_executor(together)
+                check_executor(self.destination, self.maker.words, team.size)
             self.arrays: list[_Array] = []
             self.tree = self._wanted_tree(self.reader.tree, "", "")
             lost = self.maker.losses(self.tree)
@@ -240,23 +248,13 @@ class _Job:
         facts = array.facts
         assert facts.dtype is not None
         array.grid = self.maker.grid(facts)
-        raw = facts.nbytes
-        stored = array.stored_bytes
-        whole = math.prod(c * t for c, t in zip(array.grid.counts, array.grid.chunks)) * facts.dtype.itemsize
-        expected = None
-        if facts.codecs and ratio is not None:
-            expected = int(whole * ratio)
-        elif facts.codecs and stored is not None:
-            expected = min(stored, raw)  # of what is encoded anew nothing better is known
-        elif not facts.codecs:
-            expected = whole if self.maker.whole_chunks and facts.chunks is not None else raw
         shared = self._is_shared(array)
         files = facts.shards if shared or self._by_tasks(array) else None
         target = array.grid if files is None else Grid(array.grid.shape, files)
         how: dict[str, Any] = {
             "threads": self.threads,
-            "stored_bytes": stored,
-            "target_bytes": expected,
+            "stored_bytes": array.stored_bytes,
+            "target_bytes": self.maker.expected_bytes(facts, array.grid, array.stored_bytes, ratio),
             "addressable": array.reader.addressable,
             "beside": 32 * math.prod(array.grid.counts) + _METADATA_BYTES,
         }
@@ -278,16 +276,6 @@ class _Job:
     def _by_tasks(self, array: _Array) -> bool:
         """Whether an executor's workers move an array; of one element or nothing they are spared."""
         return self.executor is not None and math.prod(array.facts.shape) > 1
-
-    def _check_executor(self, zarr_on_disk: bool) -> None:
-        if self.team.size > 1:
-            raise ArgumentError("a move is shared by the processes of comm= or by an executor, not by both")
-        if not zarr_on_disk:
-            url = " at a URL" if self.destination.is_url else ""
-            raise ArgumentError(
-                f"{self.destination.text} is {self.maker.words}{url}; an executor writes Zarr stores in folders that "
-                "all its workers see. Move it without executor=, or to such a store first"
-            )
 
     def sample(self) -> StoreMoveReport:
         """Collective. What the move would take, from samples of it, which the first process takes."""

@@ -39,7 +39,7 @@ class Counts:
     """Written; those that are missing aside."""
     digest: int = 0
     """Of all elements that are not the fill value, whatever the order they came in."""
-    seconds: dict[str, float] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict, compare=False)
     """By phase, added up over threads."""
 
     def add(self, other: Counts) -> None:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..errors import LongshoreError, StoreError, TransportError, VerificationError
+from ..errors import ArgumentError, LongshoreError, StoreError, TransportError, VerificationError
 from . import places
 from .array import ArrayFacts, ArrayReader, ArrayWriter, Grid, Index
 from .phases import add_seconds
@@ -167,6 +167,19 @@ class Record:
     """Of all chunks, in C order."""
     written: Callable[[Index, int, int], None]
     """Is told of each chunk; keeps its digest."""
+
+
+def check_executor(destination: Place, words: str, processes: int) -> None:
+    """Refuses what an executor's workers cannot share. `words`: what people call the destination's format; `processes`:
+    how many move."""
+    if processes > 1:
+        raise ArgumentError("a move is shared by the processes of comm= or by an executor, not by both")
+    if destination.format != "zarr" or destination.is_url:
+        url = " at a URL" if destination.is_url else ""
+        raise ArgumentError(
+            f"{destination.text} is {words}{url}; an executor writes Zarr stores in folders that all its workers see. "
+            "Move it without executor=, or to such a store first"
+        )
 
 
 def rechunk_by_tasks(
