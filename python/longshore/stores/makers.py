@@ -3,15 +3,18 @@ the writer of a hidden output."""
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import math
 import os
+import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..errors import ArgumentError
-from .array import ArrayFacts, Grid, StoreWriter, Tree
+from ..errors import ArgumentError, StoreError
+from .array import ArrayFacts, ArrayWriter, Grid, GroupFacts, StoreWriter, Tree
 from .boxes import FileArray
 from .chunk_words import Chunks
 from .places import Place
@@ -263,6 +266,30 @@ _MAKERS: dict[str, type[Maker]] = {
 def maker_of(place: Place, to: Any, zarr_format: int | None) -> Maker:
     """The maker of a destination's format. Raises ArgumentError where what is asked for is not the format's."""
     return _MAKERS[place.format](place, to, zarr_format)
+
+
+@contextlib.contextmanager
+def temporary_array(maker: Maker, facts: ArrayFacts) -> Iterator[ArrayWriter]:
+    """The writer of such an array in a temporary store of the maker's format: it encodes as the destination's does.
+    Raises StoreError where no temporary folder can be written."""
+    place, name = maker.place, "array"
+    plain = replace(facts, attributes={}, names=None, unlimited=(), stored_bytes=None)
+    with contextlib.ExitStack() as held:
+        try:
+            folder = held.enter_context(tempfile.TemporaryDirectory(prefix="longshore-array-"))
+            path = os.path.join(folder, "store")
+            if maker.folder:
+                os.mkdir(path)
+            else:
+                open(path, "xb").close()
+        except OSError as error:
+            where = f"a temporary folder in {tempfile.gettempdir()}"
+            raise StoreError(error.errno, f"{where} cannot be written: {error.strerror}") from None
+        there = replace(place, path=path, inner="", publish_path=path, created="", is_added=False)
+        own = maker_of(there, None, getattr(maker, "zarr_format", None))
+        writer = held.enter_context(contextlib.closing(own.open(path, resume=False)))
+        writer.create(GroupFacts({name: plain}))
+        yield writer.array(name)
 
 
 def default_chunks(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from .._report import TimeReport
 from .._words import bytes_of
-from .phases import seconds_told
+from .phases import add_seconds, seconds_told
+from .rechunk import Counts
 from .rechunk_plan import RechunkPlan
 
 
@@ -47,6 +51,9 @@ class MoveReport:
         """The fields, as JSON can hold them."""
         told = {key: list(value) if isinstance(value, tuple) else value for key, value in self.__dict__.items()}
         return {**told, "report": self.report and self.report.as_dict()}
+
+
+_WRAP = (1 << 64) - 1
 
 
 @dataclass
@@ -124,6 +131,21 @@ class StoreMoveReport:
     made_in: str = ""
     """Of a destination at a URL: the local folder where it is made before it is uploaded, in its stored size."""
     removed_partials: list[str] = field(default_factory=list)
+
+    def sum_up(self, done: Sequence[tuple[Counts, np.ndarray]]) -> None:
+        """Takes for each array what was done of it, and the digests of its chunks."""
+        whole = 0
+        for of_array, (counts, digests) in zip(self.arrays, done):
+            digest = int(digests.sum(dtype=np.uint64))
+            of_array.digest, of_array.written_chunks = f"{digest:016x}", counts.chunks
+            whole = (whole * 31 + digest) & _WRAP
+            self.bytes_read += counts.read_bytes
+            self.bytes_written += counts.written_bytes
+            self.bytes_spilled += counts.spilled_bytes
+            self.chunks += counts.chunks
+            self.resumed_chunks += of_array.resumed_chunks
+            add_seconds(self.seconds_by_phase, counts.seconds)
+        self.digest = f"{whole:016x}"
 
     def as_dict(self) -> dict[str, Any]:
         """The fields, as JSON can hold them."""

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import itertools
 import math
 import os
 import time
 from collections.abc import Callable
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -35,12 +34,10 @@ from .array import (
     Tree,
 )
 from .chunk_words import extents_of
-from .do_all import do_all
 from .journal import Finished, Journal, read_journal
-from .makers import Maker, Wanted, ZarrMaker, maker_of
+from .makers import Maker, Wanted, ZarrMaker, maker_of, temporary_array
 from .move_report import ArrayReport, StoreMoveReport
 from .moving import Watcher
-from .phases import add_seconds
 from .publish import refuse_overlap
 from .publish_url import publication_of, refuse_url_overlap
 from .read_back import ReadBack
@@ -60,8 +57,8 @@ from .rechunk_shared import SharedRechunk
 from .samples import take_samples
 from .team import Alone, Team
 
-_WRAP = (1 << 64) - 1
 _METADATA_BYTES = 1 << 20
+_COLLECTED = 3  # chunks that wait to be sent, or are, beside those that are encoded
 
 
 @dataclass
@@ -76,7 +73,8 @@ class _Array:
     axes: tuple[int, ...]
     stored_bytes: int | None
     """Of the source's chunks."""
-    digests: np.ndarray | None = None
+    digests: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint64))
+    """Of the target's chunks, in C order."""
     passes: tuple[RechunkPlan, ...] = ()
     """Of an executor's tasks, where these move it."""
     counts: Counts = field(default_factory=Counts)
@@ -251,12 +249,14 @@ class _Job:
         shared = self._is_shared(array)
         files = facts.shards if shared or self._by_tasks(array) else None
         target = array.grid if files is None else Grid(array.grid.shape, files)
+        chunk_bytes = math.prod(array.grid.chunks) * facts.dtype.itemsize
+        on_the_way = _COLLECTED * chunk_bytes if self.writers < self._writers_of(array) else 0
         how: dict[str, Any] = {
             "threads": self.threads,
             "stored_bytes": array.stored_bytes,
             "target_bytes": self.maker.expected_bytes(facts, array.grid, array.stored_bytes, ratio),
             "addressable": array.reader.addressable,
-            "beside": 32 * math.prod(array.grid.counts) + _METADATA_BYTES,
+            "beside": 32 * math.prod(array.grid.counts) + _METADATA_BYTES + on_the_way,
         }
         try:
             if self._by_tasks(array):
@@ -264,7 +264,7 @@ class _Job:
                     array.source_grid, array.grid, target, facts.dtype.itemsize, self.max_mem, **how
                 )
                 return plan
-            how |= {"processes": self.team.size if shared else 1, "writers": self.writers}
+            how |= {"processes": self.team.size if shared else 1, "writers": self._writers_of(array)}
             return plan_rechunk(array.source_grid, target, facts.dtype.itemsize, self.max_mem, **how)
         except MemoryLimitError as error:
             raise MemoryLimitError(f"{array.reader.where}: {error}") from None
@@ -272,6 +272,10 @@ class _Job:
     def _is_shared(self, array: _Array) -> bool:
         """Whether all processes move an array; what is a single element or nothing the first one moves."""
         return self.team.size > 1 and math.prod(array.facts.shape) > 1
+
+    def _writers_of(self, array: _Array) -> int:
+        """How many processes, from the first on, encode chunks of an array."""
+        return self.team.size if array.facts.codecs else self.writers
 
     def _by_tasks(self, array: _Array) -> bool:
         """Whether an executor's workers move an array; of one element or nothing they are spared."""
@@ -359,7 +363,8 @@ class _Job:
             try:
                 journal = team.together(lambda: self._begin_journal(writer, held))
                 for number, array in enumerate(self.arrays):
-                    self._move(number, array, self.plans[number], writer, journal, watcher)
+                    with contextlib.ExitStack() as of_array:
+                        self._move(number, array, self.plans[number], writer, journal, watcher, of_array)
                 team.together(lambda: self._copy_others(writer))
                 if verify:
                     self._verify(writer, watcher)
@@ -380,7 +385,7 @@ class _Job:
             if journal is not None:
                 journal.remove()
                 self.maker.published()
-        self._sum_up()
+        self.report.sum_up([(array.counts, array.digests) for array in self.arrays])
 
     def _begin_journal(self, writer: StoreWriter | None, held: contextlib.ExitStack) -> Journal | None:
         """The first process's, of what all have finished."""
@@ -462,9 +467,10 @@ class _Job:
         writer: StoreWriter | None,
         journal: Journal | None,
         watcher: Watcher,
+        held: contextlib.ExitStack,
     ) -> None:
         """Collective. One array."""
-        target = self.team.together(lambda: self._target(array, writer))
+        target = self.team.together(lambda: self._target(array, writer, held))
 
         def advance(elements: int) -> None:
             watcher.advance(elements * plan.itemsize)
@@ -478,16 +484,21 @@ class _Job:
         if self._by_tasks(array):
             array.counts = self._run_tasks(number, array, record, journal)
         elif self._is_shared(array):
-            array.counts = SharedRechunk(
-                plan, array, target, self.team, self.writers, written=record.written, done=record.done
-            ).run()
+            writers = self._writers_of(array)
+            job = SharedRechunk(
+                *(plan, array, target, self.team, writers),
+                collects=self.writers < writers,
+                written=record.written,
+                done=record.done,
+            )
+            array.counts = job.run()
         else:
 
             def alone() -> tuple[Counts, np.ndarray]:
                 assert target is not None
                 scratch = os.path.dirname(self.publication.destination)
-                job = Rechunk(plan, array.reader, target, array.axes, scratch, written=record.written, done=record.done)
-                return job.run(), record.digests
+                one = Rechunk(plan, array.reader, target, array.axes, scratch, written=record.written, done=record.done)
+                return one.run(), record.digests
 
             array.counts, array.digests = self.team.first(alone)
         array.reader.close()
@@ -534,11 +545,15 @@ class _Job:
 
         return Record(done, digests, written)
 
-    def _target(self, array: _Array, writer: StoreWriter | None) -> ArrayWriter | None:
-        """Where an array's chunks go; None where this process does not write."""
-        if writer is None:
+    def _target(self, array: _Array, writer: StoreWriter | None, held: contextlib.ExitStack) -> ArrayWriter | None:
+        """Where an array's chunks go, or what encodes them as long as `held` is open; None where this process does
+        neither."""
+        if writer is not None:
+            target = writer.array(self._to(array))
+        elif self._is_shared(array) and self._writers_of(array) > 1:
+            target = held.enter_context(temporary_array(self.maker, array.facts))
+        else:
             return None
-        target = writer.array(self._to(array))
         if target.grid != array.grid:
             raise StoreError(
                 f"{target.where} was planned in chunks of {array.grid.chunks}, and is made in chunks of "
@@ -567,34 +582,15 @@ class _Job:
         began = time.perf_counter()
         watcher.phase("verifying", self.report.array_bytes)
 
-        def compare() -> None:
+        def compare_all() -> None:
             if writer is None:
                 return
             writer.sync()
             for array, plan in zip(self.arrays, self.plans):
                 if 0 not in array.facts.shape:
-                    assert array.digests is not None
                     target = writer.array(self._to(array))
-                    mine = itertools.islice(target.grid.indices(), self.team.rank, None, self.writers)
-                    with ThreadPoolExecutor(plan.threads, "longshore-verify") as pool:
-                        do_all(
-                            pool, ReadBack(target, array.reader, array.digests, watcher.advance), mine, 2 * plan.threads
-                        )
+                    compare = ReadBack(target, array.reader, array.digests, watcher.advance)
+                    compare.all(plan.threads, self.team.rank, self.writers)
 
-        self.team.together(compare)
+        self.team.together(compare_all)
         self.report.verified, self.report.verify_seconds = True, time.perf_counter() - began
-
-    def _sum_up(self) -> None:
-        told, whole = self.report, 0
-        for array, of_array in zip(self.arrays, told.arrays):
-            assert array.digests is not None
-            digest = int(array.digests.sum(dtype=np.uint64))
-            of_array.digest, of_array.written_chunks = f"{digest:016x}", array.counts.chunks
-            whole = (whole * 31 + digest) & _WRAP
-            told.bytes_read += array.counts.read_bytes
-            told.bytes_written += array.counts.written_bytes
-            told.bytes_spilled += array.counts.spilled_bytes
-            told.chunks += array.counts.chunks
-            add_seconds(told.seconds_by_phase, array.counts.seconds)
-            told.resumed_chunks += of_array.resumed_chunks
-        told.digest = f"{whole:016x}"

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
 from ..errors import VerificationError
 from .array import ArrayReader, ArrayWriter, Index
+from .do_all import do_all
 from .rechunk import box_digest
 from .source_pieces import skipped_by
 
@@ -35,3 +38,9 @@ class ReadBack:
             )
         assert target.facts.dtype is not None
         self._advance(math.prod(grid.extents(index)) * target.facts.dtype.itemsize)
+
+    def all(self, threads: int, rank: int, processes: int) -> None:
+        """This process's share of the chunks, of so many processes, by so many threads."""
+        mine = itertools.islice(self._target.grid.indices(), rank, None, processes)
+        with ThreadPoolExecutor(threads, "longshore-verify") as pool:
+            do_all(pool, self, mine, 2 * threads)

@@ -3,6 +3,7 @@ window's source chunks, one exchange brings the elements to the processes that w
 
 from __future__ import annotations
 
+import contextlib
 import math
 import threading
 from collections.abc import Callable, Sequence
@@ -15,6 +16,7 @@ from .. import _core
 from ..errors import VerificationError
 from .array import ArrayFacts, ArrayReader, ArrayWriter, Grid, Index
 from .chunk_windows import ChunkWindow, window_over
+from .collect import Collector, Put
 from .do_all import do_all
 from .phases import PhaseClock
 from .rechunk import Counts, box_digest, corners
@@ -45,17 +47,19 @@ class SharedRechunk:
         team: Team,
         writers: int,
         *,
+        collects: bool,
         written: Callable[[Index, int, int], None],
         done: np.ndarray | None,
     ) -> None:
-        """`plan.target` may have larger chunks than `array.grid`, of whole ones: what only one process may write.
-        `written` is called on every process for each chunk that any has written. `done` is `Rechunk`'s, the same on
-        all."""
+        """`collects`: the `writers` encode their chunks, and the first process writes those of all. `plan.target` may
+        have larger chunks than `array.grid`, of whole ones: what only one process may write. `written` is called on
+        every process for each chunk that any has written. `done` is `Rechunk`'s, the same on all."""
         facts, reader = array.facts, array.reader
         assert facts.dtype is not None
         self._plan, self._writer, self._grid, self._dtype = plan, writer, array.grid, facts.dtype
         self._team, self._writers, self._tell, self._done = team, writers, written, done
         self._raw = np.dtype((np.void, plan.itemsize))  # to the engine an element is its bytes
+        self._collector = Collector(team, self._put) if collects else None
         self._lock = threading.Lock()
         self._phase = PhaseClock()
         self._counts = Counts(seconds=self._phase.seconds)
@@ -70,7 +74,10 @@ class SharedRechunk:
 
     def run(self) -> Counts:
         """Collective. Everything, to the last chunk; what all processes together have read and written."""
-        with ThreadPoolExecutor(self._plan.threads, "longshore-chunks") as pool:
+        with contextlib.ExitStack() as held:
+            pool = held.enter_context(ThreadPoolExecutor(self._plan.threads, "longshore-chunks"))
+            if self._collector is not None:
+                held.enter_context(self._collector)
             for panel in self._plan.panels():
                 low, high = corners(self._plan.target, panel)
                 if self._done is None or not self._done[tuple(map(slice, *self._chunks(low, high)))].all():
@@ -100,7 +107,13 @@ class SharedRechunk:
         if self._sparse:
             came.join(team)
         told: list[tuple[Index, int]] = []
-        team.together(lambda: None if piece is None else self._write(pool, sides[1], piece, came, told))
+
+        def write(put: Put) -> None:
+            if piece is not None:
+                self._write(pool, sides[1], piece, came, told, put)
+
+        collector = self._collector
+        team.together(lambda: write(self._put) if collector is None else collector.run(write))
         everyone = team.comm.allgather((given, told))
         if sum(source - sum(digest for _, digest in chunks) for source, chunks in everyone) & _WRAP:
             raise VerificationError(
@@ -176,8 +189,10 @@ class SharedRechunk:
         piece: np.ndarray,
         came: _Came,
         told: list[tuple[Index, int]],
+        put: Put,
     ) -> None:
-        """Encodes and writes the chunks of a piece; their digests go to `told`, those of chunks that were there too."""
+        """Encodes the chunks of a piece, and gives them to whoever writes; their digests go to `told`, those of chunks
+        that were there too."""
         grid, writer, rank = self._grid, self._writer, self._team.rank
         assert writer is not None
 
@@ -189,7 +204,7 @@ class SharedRechunk:
                 told.append((index, digest))
             if self._done is not None and self._done[index]:
                 return
-            written, leave_out = 0, self._leaves_out and index not in came
+            leave_out = self._leaves_out and index not in came
             if not leave_out:
                 if own.shape != grid.chunks:
                     whole = np.full(grid.chunks, self._padding, self._dtype)
@@ -197,14 +212,20 @@ class SharedRechunk:
                     own = whole
                 with self._phase("encoding"):
                     stored = writer.encode(index, np.ascontiguousarray(own))
-                with self._phase("writing"):
-                    written = writer.write(index, stored)
+                put(index, stored)
             with self._lock:
-                self._counts.written_bytes += written
                 self._counts.chunks += not leave_out
                 self._counts.digest = self._counts.digest + digest & _WRAP
 
         do_all(pool, write, window.indices(grid, rank), 2 * self._plan.threads)
+
+    def _put(self, index: Index, stored: Any) -> None:
+        """Writes a chunk."""
+        assert self._writer is not None
+        with self._phase("writing"):
+            written = self._writer.write(index, stored)
+        with self._lock:
+            self._counts.written_bytes += written
 
     def _digest(self, elements: np.ndarray, start: Sequence[int]) -> int:
         return box_digest(elements, start, self._grid.shape, self._source.skipped)

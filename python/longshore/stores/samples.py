@@ -6,20 +6,17 @@ Nothing appears at the destination. How fast its disk is tells a file without a 
 
 from __future__ import annotations
 
-import contextlib
 import math
 import os
-import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
 
-from ..errors import StoreError
-from .array import ArrayFacts, ArrayReader, Grid, GroupFacts, Index
-from .makers import Maker, maker_of
+from .array import ArrayFacts, ArrayReader, Grid, Index
+from .makers import Maker, temporary_array
 from .phases import PhaseClock, add_seconds
 from .rechunk import box_digest
 from .rechunk_plan import RechunkPlan
@@ -149,13 +146,7 @@ class _Sampler:
             elif box is not None and facts.chunks is not None:
                 boxes.append(box)
         if boxes:
-            try:
-                self._write(boxes, facts, sample, clock)
-            except StoreError:
-                raise
-            except OSError as error:
-                said = f"a sample cannot be written to a temporary folder in {tempfile.gettempdir()}: {error.strerror}"
-                raise StoreError(error.errno, said) from None
+            self._write(boxes, facts, sample, clock)
         self.total.add(sample)
         return sample
 
@@ -192,20 +183,9 @@ class _Sampler:
         not all have as many."""
         extents = max((box.shape for box in boxes), key=math.prod)
         boxes = [box for box in boxes if box.shape == extents]
-        chunks = replace(
-            facts,
-            shape=(*extents[:-1], extents[-1] * len(boxes)),
-            chunks=extents,
-            shards=None,
-            unlimited=(),
-            names=None,
-            attributes={},
-            stored_bytes=None,
-        )
+        chunks = replace(facts, shape=(*extents[:-1], extents[-1] * len(boxes)), chunks=extents, shards=None)
         writing = []
-        with self._temporary() as (maker, path), contextlib.closing(maker.open(path, resume=False)) as writer:
-            writer.create(GroupFacts({"sample": chunks}))
-            array = writer.array("sample")
+        with temporary_array(self._maker, chunks) as array:
             for number, box in enumerate(boxes):
                 index = (*(0,) * (box.ndim - 1), number)
                 with clock("encoding"):
@@ -216,20 +196,6 @@ class _Sampler:
                 array.write(index, encoded)
                 writing.append(time.perf_counter() - began)
         clock.seconds["writing"] = min(writing) * len(boxes)  # the first has made folders
-
-    @contextlib.contextmanager
-    def _temporary(self) -> Iterator[tuple[Maker, str]]:
-        """A maker of the destination's format for an empty place."""
-        place = self._maker.place
-        with tempfile.TemporaryDirectory(prefix="longshore-sample-") as folder:
-            path = os.path.join(folder, "sample")
-            if self._maker.folder:
-                os.mkdir(path)
-            else:
-                with open(path, "xb"):
-                    pass
-            there = replace(place, text=place.text, path=path, inner="", publish_path=path, created="", is_added=False)
-            yield maker_of(there, None, getattr(self._maker, "zarr_format", None)), path
 
 
 def _spread(grid: Grid) -> list[Index]:

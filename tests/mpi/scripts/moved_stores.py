@@ -47,6 +47,7 @@ def as_by_one(rounds=8):
         words = {"axes": axes, "lossy": True}
         if not target.endswith(".npy"):
             words["chunks"] = tuple(min(n, shape[a]) for n, a in zip(to, axes))
+            words["codecs"] = [(), ("gzip:1",), ("shuffle", "gzip:4")][int(random.integers(3))]
         if ".zarr" in target and turn % 2:
             words["shards"] = tuple(2 * n for n in words["chunks"])
         with new_folder():
@@ -128,6 +129,49 @@ def mistakes_of_one_rank():
         raises_everywhere(ls.StoreError, move)
         WORLD.Barrier()
         assert sorted(os.listdir(".")) == ["s.zarr", "whole.npy"]
+
+
+@check
+def encoded_by_all_and_written_by_the_first():
+    if not (ZARR and HDF5) or P == 1:
+        return
+    from longshore.stores.hdf5_array_writers import ChunkWriter
+
+    whole, encoded = np.random.default_rng(4).random((8 * P, 10)), []
+    encode, write, last = ChunkWriter.encode, ChunkWriter.write, P - 1
+
+    def noting(self, index, chunk):
+        encoded.append(index)
+        return encode(self, index, chunk)
+
+    def failing(kept, rank):
+        def fails(*words):
+            if ME == rank:
+                raise ls.StoreError("it cannot be done")
+            return kept(*words)
+
+        return fails
+
+    def move(to="d.h5::u"):
+        return ls.move("s.zarr", to, comm=WORLD, chunks=(3, 4), codecs=("shuffle", "gzip:4"), verify=True)
+
+    with new_folder():
+        made("s.zarr", whole, (4, 5))
+        try:
+            ChunkWriter.encode = noting
+            told = move()
+            shares = WORLD.allgather(encoded)
+            every = [index for share in shares for index in share]
+            assert all(shares) and len(every) == len(set(every)) == told.chunks
+            assert (read("d.h5::u") == whole).all()
+            ChunkWriter.encode = failing(encode, last)
+            raises_everywhere(ls.StoreError, lambda: move("e.h5::u"))
+            ChunkWriter.encode, ChunkWriter.write = encode, failing(write, 0)
+            raises_everywhere(ls.StoreError, lambda: move("e.h5::u"))
+        finally:
+            ChunkWriter.encode, ChunkWriter.write = encode, write
+        WORLD.Barrier()
+        assert sorted(os.listdir(".")) == ["d.h5", "s.zarr", "whole.npy"]
 
 
 @check

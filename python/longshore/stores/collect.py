@@ -1,0 +1,81 @@
+"""Brings chunks from the processes that have encoded them to the first one, which alone can write them: an HDF5 file
+has one writer, and encoding takes far longer than writing."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from .array import Index
+from .team import Team
+
+Put = Callable[[Index, Any], None]
+"""Takes an encoded chunk. May be called from several threads at once."""
+
+_PAUSE_S = 0.0005  # between two looks for a chunk: a process that waits leaves its processor to threads that encode
+
+
+class Collector:
+    """Use as a context manager, all processes together."""
+
+    def __init__(self, team: Team, write: Put) -> None:
+        """`write` is the first process's."""
+        self._team, self._write = team, write
+
+    def __enter__(self) -> Collector:
+        self._comm = self._team.comm.Dup()  # nobody else's messages come here
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._comm.Free()
+
+    def run(self, work: Callable[[Put], None]) -> None:
+        """Collective. Every process does its work in a thread of its own, and gives what it has encoded to the function
+        that this gets. Raises what a process's own work has raised, or its writing, once all have ended."""
+        if self._team.rank == 0:
+            self._receive(work)
+        else:
+            self._send(work)
+
+    def _receive(self, work: Callable[[Put], None]) -> None:
+        failures: list[BaseException] = []
+        thread = threading.Thread(target=_guarded, args=(lambda: work(self._write), failures), daemon=True)
+        thread.start()
+        others = self._team.size - 1
+        while others:
+            if not self._comm.iprobe():
+                time.sleep(_PAUSE_S)
+                continue
+            chunk = self._comm.recv()
+            if chunk is None:
+                others -= 1
+            elif not failures:
+                _guarded(lambda: self._write(*chunk), failures)
+        thread.join()
+        if failures:
+            raise failures[0]
+
+    def _send(self, work: Callable[[Put], None]) -> None:
+        failures: list[BaseException] = []
+        waiting: queue.Queue[tuple[Index, Any] | None] = queue.Queue(maxsize=1)
+
+        def encode() -> None:
+            _guarded(lambda: work(lambda index, stored: waiting.put((index, stored))), failures)
+            waiting.put(None)
+
+        threading.Thread(target=encode, daemon=True).start()
+        while (chunk := waiting.get()) is not None:
+            self._comm.send(chunk, 0)
+        self._comm.send(None, 0)
+        if failures:
+            raise failures[0]
+
+
+def _guarded(work: Callable[[], None], failures: list[BaseException]) -> None:
+    try:
+        work()
+    except BaseException as error:
+        failures.append(error)
