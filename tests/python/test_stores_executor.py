@@ -77,13 +77,13 @@ def some(shape, dtype="f4", gaps=True):
 
 
 def maps(folder, name="maps.zarr"):
-    """16 MiB that no box of 1 MiB turns into the other chunks without reading most of them again."""
+    """16 MiB of maps, of which series are made in two passes where there is little memory."""
     array = some((64, 256, 256))
-    make(folder / name, array, (1, 256, 256), fill_value=0)
+    make(folder / name, array, (1, 256, 256), fill_value=0, compressor=None)
     return array
 
 
-SERIES = {"chunks": (64, 16, 16), "max_mem": 14 * MIB}
+SERIES = {"chunks": (64, 16, 16), "max_mem": 13 * MIB}
 
 
 def in_two_passes(told):
@@ -232,7 +232,7 @@ def test_a_source_that_changes_meanwhile(here):
 
     def touch(number, task):
         if number == 2:
-            os.utime(next((here / "maps.zarr").rglob("*3*")))
+            os.utime("maps.zarr/.zarray")
 
     with pytest.raises(StoreError, match="maps.zarr has been changed while it was read; nothing was published"):
         ls.move("maps.zarr", "series.zarr", **SERIES, executor=Watched(touch))
@@ -306,7 +306,7 @@ def stopped(last, **words):
     return executor
 
 
-@pytest.mark.parametrize("words", [{}, {"max_mem": 15 * MIB}, {"max_mem": 64 * MIB}])
+@pytest.mark.parametrize("words", [{}, {"max_mem": 12 * MIB}, {"max_mem": 64 * MIB}])
 @pytest.mark.parametrize("again", ["tasks", "plain"])
 def test_a_stopped_move_goes_on_with_other_words(here, words, again):
     array = maps(here)
@@ -319,7 +319,7 @@ def test_a_stopped_move_goes_on_with_other_words(here, words, again):
     told = ls.move("maps.zarr", "series.zarr", **{**SERIES, **words}, **more, resume=True, verify=True)
     assert told.resumed_chunks > 0
     if again == "tasks" and not words:
-        assert len(executor.tasks) == 2
+        assert len(executor.tasks) == 1
     assert (zarr.open_array("series.zarr", mode="r")[...] == array).all()
     assert files(here / "series.zarr") == files(here / "whole.zarr")
     assert sorted(os.listdir()) == ["maps.zarr", "series.zarr", "whole.zarr"]
