@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from longshore.errors import LongshoreError, StoreError
 from longshore.stores import hdf5_additions
+from longshore.stores.hdf5_chunks import allocated_end
 from test_stores_netcdf import a_full_file as a_full_netcdf
 
 h5py = pytest.importorskip("h5py")
@@ -300,7 +301,7 @@ def test_files_are_copied_where_the_system_cannot_share_blocks(monkeypatch):
 KILLED = """
 import sys, time
 import longshore as ls
-from longshore.stores import hdf5_additions, hdf5_array_writers, hdf5_writer
+from longshore.stores import hdf5_additions, hdf5_array_writers, journal
 
 def stop(*args, **kwargs):
     print("stopped", flush=True)
@@ -315,15 +316,10 @@ elif moment == "half written":
     def write(self, *chunk):
         calls.append(1)
         if len(calls) == 20:
-            self.synced()
             stop()
         return plain(self, *chunk)
-    made = hdf5_writer.Hdf5Writer.array
-    def array(self, path=""):
-        array = made(self, path)
-        array.synced = self.sync
-        return array
-    hdf5_writer.Hdf5Writer.array, writer.write = array, write
+    writer.write = write
+    journal._LEAST_PAUSE_S = journal._PAUSE_OF_SYNC = 0  # all chunks but the last are on the disk
 else:
     hdf5_additions.Addition.publish = stop
 source, destination = sys.argv[3:]
@@ -347,11 +343,55 @@ def test_a_kill_leaves_the_file_as_it_was(moment, resume):
     killed(moment, resume)
     assert raw() == bits and len(os.listdir()) > 2
     told = ls.move("u.npy", "run.h5::/u", chunks=(8, 8, 8), codecs=("gzip:1",), resume=resume == "resume")
+    if (resume, moment) == ("resume", "half written"):
+        assert told.resumed_chunks == 19
     assert told.chunks + told.resumed_chunks == 36 and (resume == "resume" or told.removed_partials)
     only_this_is_new(before, content("run.h5"), "/u")
     with h5py.File("run.h5") as file:
         assert (file["u"][...] == U).all()
     assert sorted(os.listdir()) == ["run.h5", "u.npy"]
+
+
+def hidden_copy():
+    (name,) = (name for name in os.listdir() if "partial" in name and not name.endswith(".journal"))
+    return name
+
+
+def test_chunks_that_a_kill_has_lost_are_written_again():
+    full_file()
+    killed("half written", "resume")
+    with h5py.File(hidden_copy(), "r") as file:
+        chunks = [file["u"].id.get_chunk_info(k) for k in range(3)]
+    with open(hidden_copy(), "r+b") as file:
+        for chunk in chunks:
+            file.seek(chunk.byte_offset)
+            file.write(bytes(chunk.size))
+    told = ls.move("u.npy", "run.h5::/u", chunks=(8, 8, 8), codecs=("gzip:1",), resume=True)
+    assert told.resumed_chunks == 19 - 3 and told.chunks == 36 - 19 + 3
+    with h5py.File("run.h5") as file:
+        assert (file["u"][...] == U).all()
+
+
+@pytest.mark.parametrize("options", [{}, {"userblock_size": 1024}, {"libver": "v108"}, {"libver": "latest"}])
+def test_where_what_a_file_has_given_away_ends(options):
+    full_file(**options)
+    with open("run.h5", "rb") as file:
+        assert allocated_end(file.fileno(), options.get("userblock_size", 0)) == os.path.getsize("run.h5")
+
+
+def test_chunks_beyond_what_the_file_says_it_has_given_away_are_not_gone_on_with():
+    full_file()
+    before, words = content("run.h5"), {"chunks": (8, 8, 8), "codecs": ("gzip:1",)}
+    killed("half written", "resume")
+    with h5py.File(hidden_copy(), "r") as file:
+        last = max(file["u"].id.get_chunk_info(k).byte_offset for k in range(19))
+    with open(hidden_copy(), "r+b") as file:
+        file.seek(40)  # as if the process had been killed before it wrote where that ends
+        file.write(last.to_bytes(8, "little"))
+    with pytest.raises(StoreError, match=r"start again without --resume: .*chunk .* ends behind the end"):
+        ls.move("u.npy", "run.h5::/u", **words, resume=True)
+    ls.move("u.npy", "run.h5::/u", **words)
+    only_this_is_new(before, content("run.h5"), "/u")
 
 
 def test_a_file_of_the_newest_format_is_begun_anew_after_a_kill():
@@ -533,8 +573,7 @@ def test_what_is_there_is_not_changed_any_more_when_chunks_are_written():
     data = source_of("u", ("time", "lat", "far"), (12, 5, 99))
     killed("half written", "resume", "new.nc::/u", "a.nc::/u")
     assert raw("a.nc") == bits
-    (hidden,) = (name for name in os.listdir() if "partial" in name and not name.endswith(".journal"))
-    copied = content(hidden)
+    copied = content(hidden_copy())
     told = ls.move("new.nc::/u", "a.nc::/u", chunks=(8, 8, 8), codecs=("gzip:1",), resume=True)
     assert told.chunks + told.resumed_chunks == 26
     after = netcdf_content("a.nc")

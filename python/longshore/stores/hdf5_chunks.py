@@ -335,6 +335,15 @@ def as_bytes(elements: np.ndarray) -> np.ndarray:
     return elements.view(f"V{elements.itemsize}")
 
 
+def allocated_end(fd: int, start: int) -> int:
+    """Where what an HDF5 file has given away ends, as its superblock, `start` bytes into the file, has it on the disk.
+    What is allocated next lies there, even if chunks of a killed process do already."""
+    superblock = os.pread(fd, 96, start)
+    version = superblock[8]
+    width, first = (superblock[13], 24 + 4 * version) if version < 2 else (superblock[9], 12)
+    return int.from_bytes(superblock[first + 2 * width : first + 3 * width], "little")
+
+
 def rows_of(shape: Sequence[int], itemsize: int, most: int = PIECE_BYTES) -> Grid:
     """A grid for an array that lies one element after the other: whole trailing dimensions, so many bytes at most."""
     chunks = [1] * len(shape)

@@ -21,10 +21,12 @@ from .array import ArrayFacts, ArrayWriter, Grid, GroupFacts, LinkFacts, StoreWr
 from .boxes import sync_file
 from .hdf5_additions import find_room
 from .hdf5_array_writers import ChunkWriter, ContiguousWriter
-from .hdf5_chunks import OpenFile, address_shift, rows_of
+from .hdf5_chunks import ChunkTable, OpenFile, address_shift, allocated_end, rows_of
 from .hdf5_copies import Names, copy_elements, copy_object, copy_odd_attributes, copy_references
 from .hdf5_filters import (
+    Pipeline,
     filters_from,
+    filters_of,
     need_plugin,
     replace_plugins,
     set_filters,
@@ -319,21 +321,33 @@ class Hdf5Writer(StoreWriter):
     # -- going on -----------------------------------------------------------------------------------------------------
 
     def _check(self) -> None:
-        """Whether the file that a killed run has left is the one that would be made now."""
+        """Whether the file that a killed run has left is the one that would be made now, and one in which nothing that
+        is allocated comes upon chunks that are there: the library writes the index of chunks before it writes where
+        what is allocated ends, and may have been killed between."""
+        end = min(allocated_end(self._fd, self._file.userblock_size), os.fstat(self._fd).st_size)
+        file = OpenFile(self.path, self._fd, end, self._shift)
+        again = f"cannot go on with {self.path}, start again without --resume"
         for path, facts in self._arrays.items():
             if facts.dtype is None or not self.holds(facts):
                 continue
             where = self._said(path)
-            with told(f"cannot go on with {self.path}, start again without --resume: {where} is damaged"):
+            with told(f"{again}: {where} is damaged"):
                 found = self._file.get(self.stored_path(path))
                 wanted = (facts.shape, grid_of(facts).chunks if is_chunked(facts) else None, type_for(facts).dtype)
                 is_that = found is not None and (found.shape, found.chunks, found.dtype) == wanted
                 if is_that and not is_chunked(facts) and facts.nbytes:
                     is_that = (found.id.get_offset() or 0) + facts.nbytes <= os.fstat(self._fd).st_size
             if not is_that:
-                raise StoreError(
-                    f"cannot go on with {self.path}: {where} is not as it is to be; start again without --resume"
-                )
+                raise StoreError(f"{again}: {where} is not as it is to be")
+            if is_chunked(facts):
+                grid = grid_of(facts)
+                chunk_bytes = math.prod(grid.chunks) * facts.dtype.itemsize
+                try:
+                    ChunkTable(
+                        found.id, grid, file, Pipeline(filters_of(found.id.get_create_plist()), chunk_bytes), where
+                    )
+                except StoreError as error:
+                    raise StoreError(f"{again}: {error}") from None
 
     # -- arrays -------------------------------------------------------------------------------------------------------
 

@@ -40,7 +40,7 @@ from .move_report import ArrayReport, StoreMoveReport
 from .moving import Watcher
 from .publish import refuse_overlap
 from .publish_url import publication_of, refuse_url_overlap
-from .read_back import ReadBack
+from .read_back import ReadBack, drop_lost
 from .rechunk import Counts, Rechunk
 from .rechunk_executor import (
     Record,
@@ -434,6 +434,9 @@ class _Job:
                     writer = self.maker.open(place, resume=True)
                     held.callback(writer.close)
                     writer.create(self._placed())
+                    for array, plan, of_array in zip(self.arrays, self.plans, finished):
+                        if not self.maker.outlives_kills and of_array.done.any():
+                            drop_lost(of_array, writer.array(self._to(array)), array.reader, plan.threads)
                     self.finished = dict(enumerate(finished))
                     names = names_between([array.passes for array in self.arrays])
                     if isinstance(self.maker, ZarrMaker):

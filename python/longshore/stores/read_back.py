@@ -9,9 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from ..errors import VerificationError
-from .array import ArrayReader, ArrayWriter, Index
+from ..errors import StoreError, VerificationError
+from .array import ArrayReader, ArrayWriter, Grid, Index
 from .do_all import do_all
+from .journal import Finished
 from .rechunk import box_digest
 from .source_pieces import skipped_by
 
@@ -27,11 +28,7 @@ class ReadBack:
 
     def __call__(self, index: Index) -> None:
         target, grid = self._target, self._target.grid
-        found = target.read(index)
-        digest = 0
-        if found is not None:
-            digest = box_digest(found, grid.start(index), grid.shape, self._skipped)
-        if digest != int(self._digests[np.ravel_multi_index(index, grid.counts) if grid.counts else 0]):
+        if not self.agrees(index):
             raise VerificationError(
                 f"verification failed: chunk {index} of {target.where} does not hold what the source has; nothing was "
                 "published"
@@ -44,3 +41,33 @@ class ReadBack:
         mine = itertools.islice(self._target.grid.indices(), rank, None, processes)
         with ThreadPoolExecutor(threads, "longshore-verify") as pool:
             do_all(pool, self, mine, 2 * threads)
+
+    def agrees(self, index: Index) -> bool:
+        """Whether a chunk has its digest, which is 0 for one that is missing."""
+        grid, digest = self._target.grid, 0
+        found = self._target.read(index)
+        if found is not None:
+            digest = box_digest(found, grid.start(index), grid.shape, self._skipped)
+        return digest == int(self._digests[_number(index, grid)])
+
+
+def drop_lost(finished: Finished, target: ArrayWriter, source: ArrayReader, threads: int) -> None:
+    """Has those chunks count as not finished that the store does not hold as they were written. A library that keeps an
+    index of chunks in memory may be killed while it writes that to the file, where some are then not found."""
+    grid, compared = target.grid, ReadBack(target, source, finished.digests, lambda done: None)
+
+    def look(index: Index) -> None:
+        try:
+            agrees = compared.agrees(index)
+        except StoreError:
+            agrees = False
+        if not agrees:
+            finished.done[_number(index, grid)] = False
+
+    with ThreadPoolExecutor(threads, "longshore-resume") as pool:
+        do_all(pool, look, (index for index in grid.indices() if finished.done[_number(index, grid)]), 2 * threads)
+
+
+def _number(index: Index, grid: Grid) -> int:
+    """Of a chunk, in C order."""
+    return int(np.ravel_multi_index(index, grid.counts)) if grid.counts else 0
