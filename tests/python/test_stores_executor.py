@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import pickle
@@ -9,6 +10,7 @@ import shutil
 import signal
 import threading
 import time
+import tracemalloc
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 
 import longshore as ls
@@ -202,6 +204,20 @@ def test_tasks_of_one_process_share_the_ceiling(here, monkeypatch):
         ls.move("maps.zarr", "series.zarr", **SERIES, executor=executor)
     assert max(most) <= SERIES["max_mem"]
     assert len(most) > 4
+
+
+def test_what_a_task_held_is_free_when_the_next_begins(here):
+    maps(here)
+    gc.disable()
+    tracemalloc.start()
+    try:
+        with ThreadPoolExecutor(1) as executor:
+            told = ls.move("maps.zarr", "series.zarr", **SERIES, executor=executor)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+        gc.enable()
+    assert in_two_passes(told) and peak < SERIES["max_mem"]
 
 
 def test_a_task_is_small_and_says_what_it_does(here):

@@ -105,11 +105,14 @@ class Rechunk:
         self.leaves_out = reader.sparse and writer.sparse and writer.facts.fill == self.source.fill
 
     def run(self, panels: Iterable[Box] | None = None) -> Counts:
-        """Everything, to the last chunk; or these of the plan's panels."""
-        with ThreadPoolExecutor(self.plan.threads, "longshore-chunks") as pool:
-            for panel in self.plan.panels() if panels is None else panels:
-                low, high = corners(self.plan.target, panel)
-                self._carry(pool, panel, 1, self.source.over(low, high))
+        """Everything, to the last chunk; or these of the plan's panels. To be called once."""
+        try:
+            with ThreadPoolExecutor(self.plan.threads, "longshore-chunks") as pool:
+                for panel in self.plan.panels() if panels is None else panels:
+                    low, high = corners(self.plan.target, panel)
+                    self._carry(pool, panel, 1, self.source.over(low, high))
+        finally:
+            self.memory = np.empty(0, np.uint8)  # this object may wait for the garbage collector, its buffers must not
         return self.counts
 
     # -- steps ------------------------------------------------------------------------------------------------------
