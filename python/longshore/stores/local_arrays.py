@@ -26,8 +26,9 @@ from . import blocks, memory, places
 from .array import ArrayFacts, ArrayReader, ArrayWriter, Grid, GroupFacts, Index, Tree
 from .chunk_windows import ChunkWindow, Cut
 from .chunk_words import Chunks, extents_of
+from .collect import Collector, Put
 from .do_all import do_all
-from .makers import maker_of
+from .makers import maker_of, temporary_array
 from .publish import Publication
 from .publish_url import publication_of
 from .team import MpiTeam, Team, team_of
@@ -122,7 +123,8 @@ def save(
 
     `chunks`, `shards`, `codecs`, `zarr_format`, `force`, `threads` and `max_mem` are `move`'s; `names` are those of the
     dimensions, `attributes` the array's. A folder of shards has the layout itself. Zarr is written by all processes,
-    each whole chunks, or shards; other formats, and what goes to a URL, by the first, to which the others send.
+    each whole chunks, or shards; other formats, and what goes to a URL, by the first, to which the others send what
+    they have encoded.
     `move` says how an output appears at a URL.
 
     Raises ArgumentError, ShapeError, DTypeError, LayoutError, StoreError and MemoryLimitError, with `comm` on every
@@ -146,7 +148,7 @@ def save(
     dtypes = _dtypes(source, team)
     with contextlib.ExitStack() as held:
 
-        def prepare() -> tuple[Any, ArrayFacts, Any, Publication, _Side, Cut, int]:
+        def prepare() -> tuple[Any, ArrayFacts, Any, Publication, _Side, Cut, int, int]:
             _no_options(options)
             workers, limit = _limits(threads, max_mem, team)
             flag(force, "force")
@@ -168,13 +170,13 @@ def save(
             grid = maker.grid(facts)
             whole = Grid(grid.shape, facts.shards) if facts.shards is not None else grid
             writers = team.size if place.format == "zarr" and not place.is_url else 1
-            cut = Cut(whole, side.dtype.itemsize, writers, limit)
+            cut = Cut(whole, side.dtype.itemsize, team.size if facts.codecs else writers, limit)
             publication = publication_of(place, folder=maker.folder, force=force)
             publication.check()
             publication.check_space(facts.nbytes if not facts.codecs else 0)
-            return (place, maker), facts, grid, publication, side, cut, workers
+            return (place, maker), facts, grid, publication, side, cut, writers, workers
 
-        (place, maker), facts, grid, publication, side, cut, workers = team.together(prepare)
+        (place, maker), facts, grid, publication, side, cut, writers, workers = team.together(prepare)
         team.same(f"saving {side} to {publication.called}, {cut}, {facts.chunks}, {facts.shards}, {facts.codecs}")
         held.enter_context(publication)
 
@@ -194,27 +196,43 @@ def save(
             return writer
 
         writer: Any = team.together(lambda: open_writer(False) if team.rank == 0 else None)
-        if cut.writers > 1:
+        if writers > 1:
             writer = team.together(lambda: open_writer(True) if team.rank > 0 else writer)
-        target: ArrayWriter | None = None if writer is None else writer.array(place.created)
+
+        def open_target() -> ArrayWriter | None:
+            if writer is not None:
+                return writer.array(place.created)
+            return held.enter_context(temporary_array(maker, facts)) if cut.writers > 1 else None
+
+        target: ArrayWriter | None = team.together(open_target)
+
+        def write(index: Index, stored: Any) -> None:
+            assert target is not None
+            target.write(index, stored)
+
+        collector = held.enter_context(Collector(team, write)) if writers < cut.writers else None
         fill = _filled(facts)
         with ThreadPoolExecutor(workers, "longshore-save") as pool:
             for window in cut.windows():
                 piece = np.empty(window.extents_of(team.rank), side.dtype)
                 side.give(window, piece)
 
-                def write(index: Index, window: ChunkWindow = window, piece: np.ndarray = piece) -> None:
+                def encode(index: Index, window: ChunkWindow = window, piece: np.ndarray = piece) -> Any:
                     assert target is not None
                     own = piece[window.within(index, grid, team.rank)]
                     if own.shape != grid.chunks:
                         whole = np.full(grid.chunks, fill, side.dtype)
                         whole[tuple(map(slice, own.shape))] = own
                         own = whole
-                    target.write(index, target.encode(index, np.ascontiguousarray(own)))
+                    return target.encode(index, np.ascontiguousarray(own))
 
-                team.together(lambda: do_all(pool, write, window.indices(grid, team.rank), 2 * workers))
+                def work(put: Put, window: ChunkWindow = window, encode: Any = encode) -> None:
+                    mine = window.indices(grid, team.rank)
+                    do_all(pool, lambda index: put(index, encode(index)), mine, 2 * workers)
 
-        if cut.writers > 1:
+                team.together(lambda: work(write) if collector is None else collector.run(work))
+
+        if writers > 1:
             team.together(lambda: writer.sync() if team.rank > 0 else None)
 
         def end() -> None:
