@@ -268,6 +268,10 @@ class Stores(Bench):
                 except Exception as error:
                     lacking[name] = words_of(error).replace(f"{self.folder}/", "")
         rows = [self._row(case, ready[name], taken) for name, taken in samples.items() if name not in lacking]
+        for row in rows:
+            if row["contender"] == LONGSHORE:
+                context.step(f"{case.name}/{LONGSHORE}, beforehand")
+                row |= self._predicted(ready[LONGSHORE], case, source, row)
         return rows, [missing(name, why, case.name) for name, why in lacking.items()]
 
     def once(self, program, task, codec, source, ceiling):
@@ -342,6 +346,24 @@ class Stores(Bench):
         row |= {"within_ceiling": None if ceiling is None else above <= ceiling + ALLOWED_BYTES}
         return row | _told(program, last, read + written) | last.facts
 
+    def _predicted(self, program, case, source, row):
+        """What a dry run, from a cold start too, says of the bytes and the seconds that were measured."""
+        with tempfile.TemporaryDirectory(prefix="run-", dir=self.folder) as place:
+            job = self._job(place, case.task, case.codec, source, case.ceiling)
+            drop_caches()
+            taken = measure([*program.command(self, job), "--dry-run"], **self._limits())
+        if taken.why():
+            return {"detail": f"its dry run: {taken.why()}"}
+        report = json.loads(taken.output)
+        parts = [report["predicted"][name] for name in ("bytes_read", "bytes_written", "bytes_spilled")]
+        told = {
+            "predicted_bytes": sum(parts),
+            "predicted_ratio": sum(parts) / (row["bytes_read"] + row["bytes_written"]),
+        }
+        if report["seconds_predicted"] is not None:
+            told["seconds_predicted"] = report["seconds_predicted"] + row["idle_seconds"]
+        return told
+
     def beside(self, step):
         """Cases that are no array from grid to grid."""
         rows, lacking = [], []
@@ -377,10 +399,6 @@ def _told(program, taken, measured_bytes):
     except ValueError:
         return {"detail": "its report is no JSON"}
     told = {"report": {name: what for name, what in report.items() if name not in ("source", "destination")}}
-    predicted = report.get("predicted")
-    if isinstance(predicted, dict) and measured_bytes:
-        parts = [predicted.get(name) or 0 for name in ("bytes_read", "bytes_written", "bytes_spilled")]
-        told |= {"predicted_bytes": sum(parts), "predicted_ratio": sum(parts) / measured_bytes}
     if report.get("floor_bytes"):
         told["bytes_over_floor"] = measured_bytes / report["floor_bytes"]
     return told

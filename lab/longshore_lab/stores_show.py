@@ -2,7 +2,7 @@
 
 from .machine import grouped
 from .report import COPY as GREY
-from .report import OURS, Table, bars, median, plain, sheet
+from .report import OURS, Table, bars, duration, median, plain, sheet
 from .stores_tasks import ALLOWED_BYTES, COPY, LIMITED, LONGSHORE
 
 _NO_CEILING = "none"
@@ -28,13 +28,14 @@ def tables(result):
     }
     columns |= {"bytes ÷ V": lambda row: f"{row['bytes_over_v']:.2f}"}
     columns |= {"memory": lambda row: megabytes(row["memory_over_idle_bytes"]), "within": _within}
+    columns |= {"predicted": lambda row: duration(row["seconds_predicted"]) if "seconds_predicted" in row else ""}
     columns |= {"predicted ÷ bytes": lambda row: f"{row['predicted_ratio']:.3f}" if "predicted_ratio" in row else ""}
     for (key, codec), rows in grouped(of_tasks(result["rows"]), "case", "codec").items():
         first = rows[0]
         grids = " → ".join("×".join(map(str, first[name])) for name in ("chunks", "target"))
         shape, volume = "×".join(map(str, first["shape"])), megabytes(first["payload_bytes"])
         title = f"{key}, {codec}: {first['title']}\n{shape} {first['dtype']} ({volume}), {grids}"
-        yield Table.of(title, rows, columns, optional=("predicted ÷ bytes", "written", "read", "× cp"))
+        yield Table.of(title, rows, columns, optional=("predicted ÷ bytes", "written", "read", "predicted", "× cp"))
     for key, rows in grouped([row for row in result["rows"] if "target" not in row], "case").items():
         heads = {name: name for row in rows for name in row.get("shown", {})}
         shown = {head: (lambda row, head=head: str(row.get("shown", {}).get(head, ""))) for head in heads}
