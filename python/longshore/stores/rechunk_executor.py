@@ -308,6 +308,8 @@ def _run(
     finally:
         wait([future for future in under_way if not future.cancel()])
     if failure is not None:
+        if isinstance(failure.__cause__, BrokenExecutor):
+            executor.shutdown()  # it runs nothing more; workers that it is ending may still write
         raise failure
 
 
