@@ -290,6 +290,9 @@ class Killing(Executor):
             return self._pool.submit(signal.raise_signal, signal.SIGKILL)
         return self._pool.submit(task)
 
+    def shutdown(self, wait=True, *, cancel_futures=False):
+        self._pool.shutdown(wait, cancel_futures=cancel_futures)
+
 
 @pytest.mark.parametrize("resume", [False, True])
 def test_a_killed_worker_is_told_and_nothing_is_published(here, resume):

@@ -16,6 +16,7 @@ import re
 import secrets
 import shutil
 import stat
+import time
 from collections.abc import Collection, Iterator
 from typing import Any
 
@@ -29,6 +30,7 @@ _RENAME_NOREPLACE = 1
 _RENAME_EXCHANGE = 2
 _AT_FDCWD = -100
 _ASIDE = "-old"
+_PATIENCE_S = 1.0
 JOURNAL = ".journal"
 """What the name of a hidden output's journal ends in."""
 STORES_FILES = re.compile(
@@ -229,7 +231,7 @@ class Publication:
         """Removes the hidden file or folder, if it was not published."""
         if self.partial and not self._published:
             with contextlib.suppress(OSError):  # the lock goes with this process, so the next run removes it
-                _remove(self.partial)
+                _remove_at_last(self.partial)
             with contextlib.suppress(OSError):
                 os.unlink(self.journal)
             self.partial = None
@@ -442,6 +444,18 @@ def _open_locked(path: str, when_unsupported: bool = False) -> int | None:
         pass
     os.close(fd)
     return None
+
+
+def _remove_at_last(path: str) -> None:
+    """Removes what `_remove` does, to which somebody may still be adding, such as a worker that is being ended."""
+    until = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            return _remove(path)
+        except OSError as error:
+            if error.errno != errno.ENOTEMPTY or time.monotonic() > until:
+                raise
+        time.sleep(_PATIENCE_S / 50)
 
 
 def _remove(path: str) -> None:
