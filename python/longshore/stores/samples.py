@@ -1,5 +1,6 @@
 """What a move between chunk grids is expected to take: a few boxes of each array are read, copied, encoded and written
-to a temporary folder, and what that took is taken for as much of the rest.
+to a temporary folder, and what that took is taken for as much of the rest. Of what reading, decoding and encoding took
+it is the median: the first chunks are slow, with folders that are read and libraries that are loaded.
 
 Nothing appears at the destination. How fast its disk is tells a file without a name that is written there.
 """
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+import statistics
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -25,7 +27,7 @@ from .source_pieces import Piece, SourcePieces, stored_size
 _BOXES = 5  # of an array
 _BOX_BYTES = 8 << 20  # of one box, and
 _SHARE = 1 / 4  # of the memory that all may take together
-_PIECES = 32  # source chunks of a box, and
+_PIECES = 64  # source chunks of a box, and
 _PIECES_BYTES = 32 << 20  # what they have together; but one, whatever it has
 _SECONDS = 1.0  # after which no further box is begun
 _DISK_BYTES = 32 << 20
@@ -49,11 +51,13 @@ class Sample:
     """Bytes of elements; of chunks that are missing too."""
     stored: int = 0
     """Bytes of what was written for those."""
+    written: int = 0
+    """Chunks."""
 
     def add(self, other: Sample) -> None:
         """Boxes of another array."""
         add_seconds(self.seconds, other.seconds)
-        for name in ("boxes", "read", "decoded", "copied", "encoded", "stored"):
+        for name in ("boxes", "read", "decoded", "copied", "encoded", "stored", "written"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
     @property
@@ -71,7 +75,7 @@ class Sample:
             "decoding": (again, self.decoded),
             "copying": (elements, self.copied),
             "encoding": (elements, self.encoded),
-            "writing": (elements, self.encoded),
+            "writing": (math.prod(plan.target.counts), self.written),
         }
         return {
             phase: self.seconds[phase] * whole / seen
@@ -130,6 +134,7 @@ class _Sampler:
         sample = Sample(clock.seconds)
         assert facts.dtype is not None
         boxes: list[np.ndarray] = []
+        pieces: list[tuple[float, float, int, int]] = []
 
         def count(size: int) -> None:
             sample.read += size
@@ -139,12 +144,16 @@ class _Sampler:
             if time.monotonic() >= self._until:
                 break
             low, high = _within(grid, index, plan.source, plan.itemsize, self._box_bytes, number / (_BOXES - 1))
-            box = self._box(source, low, high, facts, sample, clock)
+            box = self._box(source, low, high, facts, sample, clock, pieces)
             sample.boxes += 1
             if box is None and reader.sparse:  # it stays missing
                 sample.encoded += math.prod(b - a for a, b in zip(low, high)) * plan.itemsize
             elif box is not None and facts.chunks is not None:
                 boxes.append(box)
+        for phase, seconds, size, total in (("reading", 0, 2, sample.read), ("decoding", 1, 3, sample.decoded)):
+            rates = [piece[seconds] / piece[size] for piece in pieces if piece[size]]
+            if rates and phase in clock.seconds:
+                clock.seconds[phase] = statistics.median(rates) * total
         if boxes:
             self._write(boxes, facts, sample, clock)
         self.total.add(sample)
@@ -158,24 +167,28 @@ class _Sampler:
         facts: ArrayFacts,
         sample: Sample,
         clock: PhaseClock,
+        pieces: list[tuple[float, float, int, int]],
     ) -> np.ndarray | None:
-        """The elements of a box; None where all of them are missing."""
+        """The elements of a box; None where all of them are missing. `pieces` gets for each source chunk the seconds of
+        reading and of decoding, and the bytes of both."""
         assert facts.dtype is not None
         box, came = np.empty([b - a for a, b in zip(low, high)], facts.dtype), False
         for piece in source.over(low, high):
+            before = _state(clock, sample)
             elements = piece.load()
             start = [max(a, s) for a, s in zip(low, piece.start)]
             end = [min(b, s + e) for b, s, e in zip(high, piece.start, piece.extents)]
             to = tuple(slice(s - a, e - a) for s, e, a in zip(start, end, low))
-            with clock("copying"):
-                box[to] = _part(piece, elements, start, end, source.fill, facts.dtype)
+            box[to] = _part(piece, elements, start, end, source.fill, facts.dtype)
             if elements is not None:
                 came = True
+                with clock("copying"):  # to their chunks, and the digests of what came and of what goes
+                    copy = np.array(elements, order="C")
+                    for _ in range(2):
+                        box_digest(copy, piece.start, facts.shape, source.skipped)
+                sample.copied += elements.nbytes
                 sample.decoded += elements.nbytes
-        with clock("copying"):  # as what comes is checked, and what goes
-            for _ in range(2):
-                box_digest(box, low, facts.shape, source.skipped)
-        sample.copied += box.nbytes
+            pieces.append(tuple(b - a for a, b in zip(before, _state(clock, sample))))  # type: ignore[arg-type]
         return box if came else None
 
     def _write(self, boxes: Sequence[np.ndarray], facts: ArrayFacts, sample: Sample, clock: PhaseClock) -> None:
@@ -184,18 +197,25 @@ class _Sampler:
         extents = max((box.shape for box in boxes), key=math.prod)
         boxes = [box for box in boxes if box.shape == extents]
         chunks = replace(facts, shape=(*extents[:-1], extents[-1] * len(boxes)), chunks=extents, shards=None)
-        writing = []
+        encoding, writing = [], []
         with temporary_array(self._maker, chunks) as array:
             for number, box in enumerate(boxes):
                 index = (*(0,) * (box.ndim - 1), number)
-                with clock("encoding"):
-                    encoded = array.encode(index, box)
+                began = time.perf_counter()
+                encoded = array.encode(index, box)
+                encoding.append(time.perf_counter() - began)
                 sample.stored += stored_size(encoded)
                 sample.encoded += box.nbytes
                 began = time.perf_counter()
                 array.write(index, encoded)
                 writing.append(time.perf_counter() - began)
+                sample.written += 1
+        clock.seconds["encoding"] = statistics.median(encoding) * len(boxes)
         clock.seconds["writing"] = min(writing) * len(boxes)  # the first has made folders
+
+
+def _state(clock: PhaseClock, sample: Sample) -> tuple[float, float, int, int]:
+    return clock.seconds.get("reading", 0.0), clock.seconds.get("decoding", 0.0), sample.read, sample.decoded
 
 
 def _spread(grid: Grid) -> list[Index]:
@@ -260,7 +280,9 @@ class Samples:
             told = (sample if sample.boxes else self.total).seconds_of(plan)
             if self.disk is not None:
                 told["spilling"] = plan.spilled_bytes * self.disk.passed_on
-                told.setdefault("writing", plan.written_bytes * self.disk.passed_on)
+                of_chunks = math.prod(plan.target.counts) * sample.stored / max(1, sample.written)
+                rest = max(0.0, plan.written_bytes - of_chunks)  # boxes may be parts of chunks
+                told["writing"] = told.get("writing", 0.0) + rest * self.disk.passed_on
             add_seconds(by_phase, told)
         if self.disk is None:
             return by_phase, None
