@@ -1,7 +1,6 @@
 #include "mpi/shared_file.hpp"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 
@@ -31,6 +30,15 @@ void* map_file(int descriptor, Index offset, Index bytes, int protection, int fl
   if (before > 0) munmap(begin, std::size_t(before));
   if (const Index after = reserved - before - length; after > 0) munmap(begin + before + length, std::size_t(after));
   return data;
+}
+
+void ask_for_huge_pages(std::byte* data, Index bytes) {
+  const Index whole = bytes & -huge_page, page = sysconf(_SC_PAGESIZE);
+  if (whole == 0) return;
+  madvise(data, std::size_t(whole), MADV_HUGEPAGE);
+  for (Index at = 0; at < whole; at += huge_page)
+    if (madvise(data + at, std::size_t(page), MADV_POPULATE_WRITE) != 0) return;
+  madvise(data, std::size_t(whole), MADV_COLLAPSE);
 }
 
 Error refusal(const std::string& what) {

@@ -1,14 +1,22 @@
 /// mpi: `SharedFile`, memory without a name that the processes of a node can map, and how parts of it are mapped.
 #pragma once
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <cstdint>
 #include <memory>
 #include <utility>
 
-#include <unistd.h>
-
 #include "longshore/core/error.hpp"
 #include "longshore/mpi/shared_segment.hpp"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23  // Linux 5.14
+#endif
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25  // Linux 6.1
+#endif
 
 namespace longshore::mpi {
 
@@ -27,6 +35,11 @@ constexpr Index huge_page = Index{2} << 20;
 
 /// Maps a part of a file, aligned so that huge pages can be used. MAP_FAILED with errno as mmap.
 void* map_file(int descriptor, Index offset, Index bytes, int protection, int flags);
+
+/// Huge pages, all zeros, where the kernel has them to give. Most systems refuse them to shared memory
+/// when it is touched, but not when asked to make one of the small pages that are there: so
+/// there is one for each, which costs less than having all.
+void ask_for_huge_pages(std::byte* data, Index bytes);
 
 /// What a system call has said no to.
 Error refusal(const std::string& what);

@@ -1,7 +1,6 @@
 #include "mpi/shared_heap.hpp"
 
 #include <pthread.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -17,7 +16,7 @@ namespace longshore::mpi {
 namespace {
 
 const Index page = sysconf(_SC_PAGESIZE);
-constexpr Index fewest_addresses = Index{1} << 30;
+constexpr Index fewest_addresses = Index{1} << 30, always_provided = Index{64} << 20;
 
 /// Eight sizes between two powers of two, in whole pages, so that what is freed fits what comes next. Memory that is not
 /// touched costs nothing.
@@ -34,6 +33,18 @@ Index addresses() {
   rlimit limit{};
   if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return wanted;
   return std::min(wanted, Index(std::bit_floor(std::uint64_t(limit.rlim_cur))) / 4);
+}
+
+Error no_addresses(Index bytes) {
+  return Error(ErrorKind::transport, "there are no addresses left for " + std::to_string(bytes) + " bytes");
+}
+
+/// What the machine could give before it has to look for more.
+Index available_memory() {
+  std::ifstream file("/proc/meminfo");
+  for (std::string word; file >> word;)
+    if (Index kibibytes = 0; word == "MemAvailable:" && file >> kibibytes) return checked_mul(kibibytes, 1024);
+  return 0;
 }
 
 /// Where every page is promised, one that is not there would be a signal and no error.
@@ -134,7 +145,11 @@ void SharedHeap::close() {
   std::vector<Kept> surplus;
   {
     const std::lock_guard lock(mutex_);
-    if (--users_ == 0) evict(keep_ = 0, surplus);
+    if (--users_ == 0) {
+      evict(keep_ = 0, surplus);
+      for (const auto& [offset, size] : ready_.all()) surplus.push_back({offset, size});
+      ready_ = {};
+    }
   }
   give_back(surplus);
 }
@@ -145,45 +160,61 @@ std::shared_ptr<SharedHeap> SharedHeap::of_this_process() {
 }
 
 std::byte* SharedHeap::allocate(Index bytes, bool zeros) noexcept try {
-  bool clean = false;
-  std::byte* const block = place(bytes, bytes > reserved_ ? bytes : rounded(bytes), clean);
-  if (block && zeros && !clean) std::memset(block, 0, std::size_t(bytes));
-  return block;
+  if (bytes > reserved_) throw no_addresses(bytes);
+  const Index size = rounded(bytes);
+  const auto [data, fresh] = place(bytes, size);
+  if (!fresh && zeros) std::memset(data, 0, std::size_t(bytes));
+  if (fresh && size >= huge_page && (bytes <= always_provided || bytes <= available_memory() / 8))
+    ask_for_huge_pages(data, std::min(size, ceil_div(bytes, huge_page) * huge_page));
+  return data;
 } catch (const std::exception& error) {
   const std::lock_guard lock(mutex_);
   refusal_ = error.what();
   return nullptr;
 }
 
-/// Where a block has come to lie; `clean`: it holds zeros.
-std::byte* SharedHeap::place(Index bytes, Index size, bool& clean) {
+SharedHeap::Placed SharedHeap::place(Index bytes, Index size) {
   const std::lock_guard lock(mutex_);
   if (!file_->is_ours())
     throw Error(ErrorKind::transport, "a forked child has none of its parent's shared memory to give");
+  const auto found = kept_by_size_.find(size);
+  const bool fresh = found == kept_by_size_.end();
   Index offset = 0;
-  if (const auto found = kept_by_size_.find(size); found != kept_by_size_.end()) {
+  if (fresh) {
+    offset = take_fresh(size, bytes);
+  } else {
     const auto last = found->second.back();
     offset = last->offset;
     kept_.erase(last), kept_bytes_ -= size;
     if (found->second.pop_back(); found->second.empty()) kept_by_size_.erase(found);
-  } else {
-    const auto taken = free_.take(size, size < huge_page ? page : huge_page);
-    if (!taken)
-      throw Error(ErrorKind::transport, "there are no addresses left for " + std::to_string(bytes) + " bytes");
-    offset = *taken, clean = true;
-    if (offset + size > file_->end()) {
-      try {
-        if (!file_->may_reach(offset + size))
-          throw Error(ErrorKind::transport, std::to_string(bytes) + " bytes are beyond the limit on files (ulimit -f)");
-        file_->reach(offset + size);
-      } catch (...) {
-        free_.add(offset, size);
-        throw;
-      }
-    }
   }
   blocks_[offset] = {size, bytes, false, false, {}};
-  return data_ + offset;
+  return {data_ + offset, fresh};
+}
+
+/// Small blocks come out of a huge page that is made for several of them.
+Index SharedHeap::take_fresh(Index size, Index bytes) {
+  if (size >= huge_page) return take_free(size, bytes);
+  if (const auto ready = ready_.take(size, page)) return *ready;
+  const Index chunk = take_free(huge_page, bytes);
+  ask_for_huge_pages(data_ + chunk, huge_page);
+  ready_.add(chunk, huge_page);
+  return *ready_.take(size, page);
+}
+
+Index SharedHeap::take_free(Index size, Index bytes) {
+  const auto taken = free_.take(size, huge_page);
+  if (!taken) throw no_addresses(bytes);
+  const Index end = *taken + size;
+  try {
+    if (!file_->may_reach(end))
+      throw Error(ErrorKind::transport, std::to_string(bytes) + " bytes are beyond the limit on files (ulimit -f)");
+    if (end > file_->end()) file_->reach(end);
+  } catch (...) {
+    free_.add(*taken, size);
+    throw;
+  }
+  return *taken;
 }
 
 /// The block that begins there or lies around it.

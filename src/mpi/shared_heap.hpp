@@ -21,6 +21,7 @@ class FreeRanges {
   void add(Index first, Index length);
   /// Out of the shortest that has room; none where none has.
   std::optional<Index> take(Index length, Index alignment);
+  const std::map<Index, Index>& all() const { return by_place_; }
 
  private:
   void remove(Index first, Index length) { by_place_.erase(first), by_length_.erase({length, first}); }
@@ -29,9 +30,9 @@ class FreeRanges {
   std::set<std::pair<Index, Index>> by_length_;
 };
 
-/// Blocks of one `SharedFile`, which is mapped as a whole, so that a block costs no system call and all have one
-/// descriptor. What is freed is kept for the next up to a ceiling, the rest goes back to the machine. A process has one,
-/// whatever threads it has.
+/// Blocks of one `SharedFile`, which is mapped as a whole, so that all have one descriptor. What is freed is kept for the
+/// next up to a ceiling, the rest goes back to the machine. What is new has huge pages at once, unless it is large beside
+/// what the machine has left: then it has pages as they are touched. A process has one, whatever threads it has.
 ///
 /// In a forked child every block holds what it held, and is the child's own. So are, from then on, the parent's: who
 /// forks makes them private memory, in place. Only blocks that others are looking at stay as they are; the child gets a
@@ -80,13 +81,19 @@ class SharedHeap : public std::enable_shared_from_this<SharedHeap> {
   struct Kept {
     Index offset, size;
   };
+  struct Placed {
+    std::byte* data;
+    bool fresh;  ///< holds zeros, and may have no pages yet
+  };
   struct ForkCopy {
     Index offset, size;
     void* data;
   };
 
   SharedHeap();
-  std::byte* place(Index bytes, Index size, bool& clean);
+  Placed place(Index bytes, Index size);
+  Index take_free(Index size, Index bytes);
+  Index take_fresh(Index size, Index bytes);
   Blocks::iterator find(const std::byte* place);
   void recycle(Blocks::iterator block, std::vector<Kept>& surplus);
   void evict(Index keep, std::vector<Kept>& surplus);
@@ -107,7 +114,8 @@ class SharedHeap : public std::enable_shared_from_this<SharedHeap> {
   Index reserved_ = 0;  ///< addresses
   std::mutex mutex_;
   Blocks blocks_;
-  FreeRanges free_;      ///< never touched, or given back: zeros
+  FreeRanges free_;       ///< zeros, for which there are no pages
+  FreeRanges ready_;      ///< zeros, for blocks that have no huge pages of their own
   std::list<Kept> kept_;  ///< the one that was freed last behind all others
   std::map<Index, std::deque<std::list<Kept>::iterator>> kept_by_size_;
   Index kept_bytes_ = 0, keep_ = 0, users_ = 0;

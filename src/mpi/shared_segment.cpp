@@ -17,28 +17,9 @@
 #include "mpi/shared_heap.hpp"
 #include "mpi/unshared_memory.hpp"
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23  // Linux 5.14
-#endif
-#ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25  // Linux 6.1
-#endif
-
 namespace longshore::mpi {
 
 namespace {
-
-/// Huge pages where the kernel has them to give. Most systems refuse them to shared memory
-/// when it is touched, but not when asked to make one of the small pages that are there: so
-/// there is one for each, which costs less than having all.
-void ask_for_huge_pages(std::byte* data, Index bytes) {
-  const Index whole = bytes & -huge_page, page = sysconf(_SC_PAGESIZE);
-  if (whole == 0) return;
-  madvise(data, std::size_t(whole), MADV_HUGEPAGE);
-  for (Index at = 0; at < whole; at += huge_page)
-    if (madvise(data + at, std::size_t(page), MADV_POPULATE_WRITE) != 0) return;
-  madvise(data, std::size_t(whole), MADV_COLLAPSE);
-}
 
 /// Really gives the pages, so that running out of memory is an error here and not a signal later. Kernels before 5.14
 /// cannot populate through the mapping.
