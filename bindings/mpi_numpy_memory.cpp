@@ -87,12 +87,12 @@ struct SharedHandler {
   static void* realloc(void* context, void* data, std::size_t bytes) {
     auto& [handler, heap, least, before, rest] = of(context);
     if (data && heap->contains(data)) {
-      if (of(context).is_large(bytes))
-        if (void* const block = heap->reallocate(static_cast<std::byte*>(data), Index(bytes))) return block;
+      const auto old = static_cast<std::byte*>(data);
+      if (of(context).is_large(bytes) && heap->resize(old, Index(bytes))) return old;
       void* const block = malloc(context, bytes);
       if (!block) return nullptr;
-      std::memcpy(block, data, std::min(bytes, std::size_t(heap->bytes_of(static_cast<std::byte*>(data)))));
-      heap->free(static_cast<std::byte*>(data));
+      std::memcpy(block, old, std::min(bytes, std::size_t(heap->bytes_of(old))));
+      heap->free(old);
       return block;
     }
     // How large it was only the other handler knows.

@@ -2,11 +2,13 @@
 
 #include <pthread.h>
 #include <sys/resource.h>
+#include <sys/sysinfo.h>
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
 #include <fstream>
+#include <utility>
 
 #include "mpi/shared_file.hpp"
 #include "mpi/unshared_memory.hpp"
@@ -26,10 +28,15 @@ Index rounded(Index bytes) {
   return checked_mul(ceil_div(least, step), step);
 }
 
+Index machine_memory() {
+  struct sysinfo told{};
+  sysinfo(&told);
+  return checked_mul(checked_add(Index(told.totalram), Index(told.totalswap)), told.mem_unit);
+}
+
 /// So many addresses a heap asks for: more than it can have memory for, since places lie scattered.
 Index addresses() {
-  const Index memory = checked_mul(sysconf(_SC_PHYS_PAGES), page);
-  const Index wanted = Index(std::bit_ceil(std::uint64_t(checked_mul(memory, 16))));
+  const Index wanted = Index(std::bit_ceil(std::uint64_t(checked_mul(machine_memory(), 16))));
   rlimit limit{};
   if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return wanted;
   return std::min(wanted, Index(std::bit_floor(std::uint64_t(limit.rlim_cur))) / 4);
@@ -120,6 +127,7 @@ SharedHeap::SharedHeap() {
   for (; place == MAP_FAILED && reserved_ > fewest_addresses; place = map()) reserved_ /= 2;
   if (place == MAP_FAILED) throw refusal("mmap");
   data_ = static_cast<std::byte*>(place);
+  most_ = std::min(machine_memory(), reserved_);
   madvise(data_, std::size_t(reserved_), MADV_HUGEPAGE);
   madvise(data_, std::size_t(reserved_), MADV_DONTDUMP);  // a dump would go through all addresses
   free_.add(huge_page, reserved_ - huge_page);  // a token comes first
@@ -145,11 +153,9 @@ void SharedHeap::close() {
   std::vector<Kept> surplus;
   {
     const std::lock_guard lock(mutex_);
-    if (--users_ == 0) {
-      evict(keep_ = 0, surplus);
-      for (const auto& [offset, size] : ready_.all()) surplus.push_back({offset, size});
-      ready_ = {};
-    }
+    if (--users_ > 0) return;
+    evict(keep_ = 0, surplus);
+    surplus.push_back(std::exchange(ready_, {}));
   }
   give_back(surplus);
 }
@@ -160,7 +166,8 @@ std::shared_ptr<SharedHeap> SharedHeap::of_this_process() {
 }
 
 std::byte* SharedHeap::allocate(Index bytes, bool zeros) noexcept try {
-  if (bytes > reserved_) throw no_addresses(bytes);
+  // It would be a signal when it is touched; whoever is asked instead may have an error to tell.
+  if (bytes > most_) throw Error(ErrorKind::transport, std::to_string(bytes) + " bytes are more than the machine has");
   const Index size = rounded(bytes);
   const auto [data, fresh] = place(bytes, size);
   if (!fresh && zeros) std::memset(data, 0, std::size_t(bytes));
@@ -192,14 +199,19 @@ SharedHeap::Placed SharedHeap::place(Index bytes, Index size) {
   return {data_ + offset, fresh};
 }
 
-/// Small blocks come out of a huge page that is made for several of them.
+/// Small blocks come out of a huge page that is made for several of them. What is too little of it for the next one goes
+/// back.
 Index SharedHeap::take_fresh(Index size, Index bytes) {
   if (size >= huge_page) return take_free(size, bytes);
-  if (const auto ready = ready_.take(size, page)) return *ready;
-  const Index chunk = take_free(huge_page, bytes);
-  ask_for_huge_pages(data_ + chunk, huge_page);
-  ready_.add(chunk, huge_page);
-  return *ready_.take(size, page);
+  if (size > ready_.size) {
+    const Index chunk = take_free(huge_page, bytes);
+    file_->give_back(ready_.offset, ready_.size);
+    free_.add(ready_.offset, ready_.size);
+    ready_ = {chunk, huge_page};
+    ask_for_huge_pages(data_ + chunk, huge_page);
+  }
+  ready_.offset += size, ready_.size -= size;
+  return ready_.offset - size;
 }
 
 Index SharedHeap::take_free(Index size, Index bytes) {
@@ -225,22 +237,12 @@ Index SharedHeap::bytes_of(const std::byte* block) {
   return find(block)->second.bytes;
 }
 
-std::byte* SharedHeap::reallocate(std::byte* block, Index bytes) noexcept {
-  Index before = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    auto& found = find(block)->second;
-    before = found.bytes;
-    if (!found.is_seen() && bytes <= reserved_ && rounded(bytes) == found.size) {
-      found.bytes = bytes;
-      return block;
-    }
-  }
-  std::byte* const other = allocate(bytes, false);
-  if (!other) return nullptr;
-  std::memcpy(other, block, std::size_t(std::min(before, bytes)));
-  free(block);
-  return other;
+bool SharedHeap::resize(std::byte* block, Index bytes) noexcept {
+  const std::lock_guard lock(mutex_);
+  auto& found = find(block)->second;
+  if (found.is_seen() || bytes > most_ || rounded(bytes) != found.size) return false;
+  found.bytes = bytes;
+  return true;
 }
 
 void SharedHeap::free(std::byte* block) noexcept {

@@ -21,7 +21,6 @@ class FreeRanges {
   void add(Index first, Index length);
   /// Out of the shortest that has room; none where none has.
   std::optional<Index> take(Index length, Index alignment);
-  const std::map<Index, Index>& all() const { return by_place_; }
 
  private:
   void remove(Index first, Index length) { by_place_.erase(first), by_length_.erase({length, first}); }
@@ -51,8 +50,8 @@ class SharedHeap : public std::enable_shared_from_this<SharedHeap> {
 
   /// A block on a whole page. Null where it cannot be had.
   std::byte* allocate(Index bytes, bool zeros) noexcept;
-  /// The block where it is, or another one with what was in it; null, and it is as it was, where that cannot be had.
-  std::byte* reallocate(std::byte* block, Index bytes) noexcept;
+  /// Whether the block has so many bytes from now on, where it is.
+  bool resize(std::byte* block, Index bytes) noexcept;
   /// Others may go on looking at it: it is used again when they no longer do.
   void free(std::byte* block) noexcept;
   Index bytes_of(const std::byte* block);
@@ -77,7 +76,7 @@ class SharedHeap : public std::enable_shared_from_this<SharedHeap> {
     bool is_seen() const { return !shown.expired(); }
   };
   using Blocks = std::map<Index, Block>;  ///< by where they begin in the file
-  /// Free, with anything in it.
+  /// No block's, but with pages.
   struct Kept {
     Index offset, size;
   };
@@ -111,11 +110,11 @@ class SharedHeap : public std::enable_shared_from_this<SharedHeap> {
 
   std::shared_ptr<SharedFile> file_;
   std::byte* data_ = nullptr;
-  Index reserved_ = 0;  ///< addresses
+  Index reserved_ = 0, most_ = 0;  ///< addresses, and what a block may have
   std::mutex mutex_;
   Blocks blocks_;
   FreeRanges free_;       ///< zeros, for which there are no pages
-  FreeRanges ready_;      ///< zeros, for blocks that have no huge pages of their own
+  Kept ready_{0, 0};      ///< zeros, for blocks that have no huge pages of their own
   std::list<Kept> kept_;  ///< the one that was freed last behind all others
   std::map<Index, std::deque<std::list<Kept>::iterator>> kept_by_size_;
   Index kept_bytes_ = 0, keep_ = 0, users_ = 0;
