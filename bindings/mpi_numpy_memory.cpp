@@ -44,8 +44,8 @@ struct NumpyApi {
   }
 };
 
-/// Takes large blocks from the heap and leaves the others, and what the heap has no place for, to the handler before it.
-/// Whoever frees need not say how large a block was: the heap knows its own by their addresses.
+/// Takes large blocks from the heap and leaves the others, and what the heap has no place for, to the handler before
+/// it. Whoever frees need not say how large a block was: the heap knows its own by their addresses.
 struct SharedHandler {
   Handler handler;
   std::shared_ptr<mpi::SharedHeap> heap;

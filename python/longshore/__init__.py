@@ -153,6 +153,7 @@ __all__ = [
     "save",
     "scatter",
     "sender_half",
+    "share_numpy_memory",
     "stores",
     "strips",
     "take",

@@ -20,8 +20,8 @@ namespace {
 const Index page = sysconf(_SC_PAGESIZE);
 constexpr Index fewest_addresses = Index{1} << 30, always_provided = Index{64} << 20;
 
-/// Eight sizes between two powers of two, in whole pages, so that what is freed fits what comes next. Memory that is not
-/// touched costs nothing.
+/// Eight sizes between two powers of two, in whole pages, so that what is freed fits what comes next. Memory that is
+/// not touched costs nothing.
 Index rounded(Index bytes) {
   const Index least = std::max(bytes, page);
   const Index step = std::max(Index(std::bit_floor(std::uint64_t(least))) / 8, least < huge_page ? page : huge_page);
@@ -29,7 +29,7 @@ Index rounded(Index bytes) {
 }
 
 Index machine_memory() {
-  struct sysinfo told{};
+  struct sysinfo told {};
   sysinfo(&told);
   return checked_mul(checked_add(Index(told.totalram), Index(told.totalswap)), told.mem_unit);
 }
@@ -130,7 +130,7 @@ SharedHeap::SharedHeap() {
   most_ = std::min(machine_memory(), reserved_);
   madvise(data_, std::size_t(reserved_), MADV_HUGEPAGE);
   madvise(data_, std::size_t(reserved_), MADV_DONTDUMP);  // a dump would go through all addresses
-  free_.add(huge_page, reserved_ - huge_page);  // a token comes first
+  free_.add(huge_page, reserved_ - huge_page);            // a token comes first
 }
 
 SharedHeap::~SharedHeap() { munmap(data_, std::size_t(reserved_)); }
@@ -199,8 +199,8 @@ SharedHeap::Placed SharedHeap::place(Index bytes, Index size) {
   return {data_ + offset, fresh};
 }
 
-/// Small blocks come out of a huge page that is made for several of them. What is too little of it for the next one goes
-/// back.
+/// Small blocks come out of a huge page that is made for several of them. What is too little of it for the next one
+/// goes back.
 Index SharedHeap::take_fresh(Index size, Index bytes) {
   if (size >= huge_page) return take_free(size, bytes);
   if (size > ready_.size) {
@@ -230,7 +230,9 @@ Index SharedHeap::take_free(Index size, Index bytes) {
 }
 
 /// The block that begins there or lies around it.
-SharedHeap::Blocks::iterator SharedHeap::find(const std::byte* place) { return std::prev(blocks_.upper_bound(place - data_)); }
+SharedHeap::Blocks::iterator SharedHeap::find(const std::byte* place) {
+  return std::prev(blocks_.upper_bound(place - data_));
+}
 
 Index SharedHeap::bytes_of(const std::byte* block) {
   const std::lock_guard lock(mutex_);
@@ -369,8 +371,8 @@ bool SharedHeap::make_private(Index first, Index end) {
 }
 
 void SharedHeap::copy_for_child(Index offset, Index size) {
-  void* const copy = mmap(nullptr, std::size_t(size), PROT_READ | PROT_WRITE,
-                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* const copy =
+      mmap(nullptr, std::size_t(size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (copy != MAP_FAILED)
     for_each_written(offset, offset + size, [&](Index begin, Index end) {
       std::memcpy(static_cast<std::byte*>(copy) + (begin - offset), data_ + begin, std::size_t(end - begin));
@@ -406,8 +408,8 @@ void SharedHeap::after_fork_in_parent() {
 
 void SharedHeap::after_fork_in_child() {
   for (const auto& [offset, size, copy] : fork_copies_)
-    if (copy == MAP_FAILED || mremap(copy, std::size_t(size), std::size_t(size), MREMAP_MAYMOVE | MREMAP_FIXED,
-                                     data_ + offset) == MAP_FAILED)
+    if (copy == MAP_FAILED ||
+        mremap(copy, std::size_t(size), std::size_t(size), MREMAP_MAYMOVE | MREMAP_FIXED, data_ + offset) == MAP_FAILED)
       hide(offset, size);  // better than the parent's
   fork_copies_.clear();
   for (auto& [offset, block] : blocks_) block.is_private = true;

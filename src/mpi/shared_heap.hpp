@@ -29,9 +29,9 @@ class FreeRanges {
   std::set<std::pair<Index, Index>> by_length_;
 };
 
-/// Blocks of one `SharedFile`, which is mapped as a whole, so that all have one descriptor. What is freed is kept for the
-/// next up to a ceiling, the rest goes back to the machine. What is new has huge pages at once, unless it is large beside
-/// what the machine has left: then it has pages as they are touched. A process has one, whatever threads it has.
+/// Blocks of one `SharedFile`, which is mapped as a whole, so that all have one descriptor. What is freed is kept for
+/// the next up to a ceiling, the rest goes back to the machine. What is new has huge pages at once, unless it is large
+/// beside what the machine has left: then it has pages as they are touched. A process has one, whatever threads it has.
 ///
 /// In a forked child every block holds what it held, and is the child's own. So are, from then on, the parent's: who
 /// forks makes them private memory, in place. Only blocks that others are looking at stay as they are; the child gets a
@@ -58,8 +58,8 @@ class SharedHeap : public std::enable_shared_from_this<SharedHeap> {
   bool contains(const void* place) const {
     return std::size_t(static_cast<const std::byte*>(place) - data_) < std::size_t(reserved_);
   }
-  /// The block that all these bytes lie in, for others to look at as long as this is kept; or what is in its place, which
-  /// says why. Null where they lie elsewhere.
+  /// The block that all these bytes lie in, for others to look at as long as this is kept; or what is in its place,
+  /// which says why. Null where they lie elsewhere.
   std::shared_ptr<const Memory> at(const std::byte* first, Index bytes);
 
   /// Memory from elsewhere which an array has because it could have none here.

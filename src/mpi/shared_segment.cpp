@@ -114,7 +114,9 @@ std::string sharing_refusal(const Memory* memory) {
   return unshared ? unshared->refusal() : "";
 }
 
-std::shared_ptr<SharedSegment> SharedSegment::create(Index bytes) { return create_in(std::make_shared<SharedFile>(), bytes); }
+std::shared_ptr<SharedSegment> SharedSegment::create(Index bytes) {
+  return create_in(std::make_shared<SharedFile>(), bytes);
+}
 
 /// No place is given twice, so that who still maps a segment that is gone sees nobody else's.
 std::shared_ptr<SharedSegment> SharedSegment::create_in(const std::shared_ptr<SharedFile>& file, Index bytes) {

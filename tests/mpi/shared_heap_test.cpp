@@ -159,7 +159,7 @@ class Heap : public testing::Test {
     ASSERT_EQ(status, 0);
   }
   Index held_bytes() {
-    struct stat told{};
+    struct stat told {};
     const auto block = heap_->allocate(8, false);
     const auto memory = heap_->at(block, 8);
     fstat(int(dynamic_cast<const SharedMemory&>(*memory).address().descriptor), &told);
@@ -169,12 +169,18 @@ class Heap : public testing::Test {
   void work(int steps, bool forks) {
     for (int step = 0; step < steps && !HasFatalFailure(); ++step) {
       const Index what = draw(0, 99);
-      if (twins_.empty() || what < 40) allocate();
-      else if (what < 70) free();
-      else if (what < 80) resize();
-      else if (what < 90) show(forks);
-      else if (what < 97) let_go();
-      else if (forks && what == 97) fork_one();
+      if (twins_.empty() || what < 40)
+        allocate();
+      else if (what < 70)
+        free();
+      else if (what < 80)
+        resize();
+      else if (what < 90)
+        show(forks);
+      else if (what < 97)
+        let_go();
+      else if (forks && what == 97)
+        fork_one();
       if (twins_.size() > 60) free(), free();
     }
   }

@@ -52,8 +52,9 @@ class SharedSegment final : public SharedMemory {
 /// communicator are segments that have one file descriptor together. Ordinary memory where the machine forbids that.
 /// Not collective. Throws `std::bad_alloc`.
 std::shared_ptr<Memory> array_memory(CommHandle comm, Index bytes);
-/// The memory that `array_memory` or the `SharedHeap` has made in this process and that all of these bytes lie in, whoever
-/// brings them; null where they lie elsewhere. Whoever shows it to other processes keeps it as long as these look.
+/// The memory that `array_memory` or the `SharedHeap` has made in this process and that all of these bytes lie in,
+/// whoever brings them; null where they lie elsewhere. Whoever shows it to other processes keeps it as long as these
+/// look.
 std::shared_ptr<const Memory> array_memory_at(const std::byte* first, Index bytes);
 /// Why memory that should have been shared is not, in words; empty of all other memory.
 std::string sharing_refusal(const Memory* memory);

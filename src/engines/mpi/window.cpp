@@ -213,7 +213,7 @@ class MpiWindow final : public Window, public std::enable_shared_from_this<MpiWi
   std::vector<Reached> reached_;  // by number
   std::vector<std::shared_ptr<SegmentView>> views_;
   std::vector<std::shared_ptr<const Memory>> shown_;  ///< of this process, to others
-  MPI_Win window_ = MPI_WIN_NULL;  // none where nobody needs it
+  MPI_Win window_ = MPI_WIN_NULL;                     // none where nobody needs it
   std::unique_ptr<ProgressThread> progress_;
 };
 
