@@ -276,7 +276,7 @@ void SharedHeap::recycle(Blocks::iterator block, std::vector<Kept>& surplus) {
   blocks_.erase(block);
   if (of.is_private) {
     // Its place is not used again: children may still see the file there.
-    hide(offset, of.size);
+    madvise(data_ + offset, std::size_t(of.size), MADV_DONTNEED);
     file_->give_back(offset, of.size);
   } else if (of.size > keep_) {
     surplus.push_back({offset, of.size});
@@ -337,11 +337,6 @@ void SharedHeap::remove_refused(const void* place) noexcept {
   const std::lock_guard lock(mutex_);
   refused_.erase(static_cast<const std::byte*>(place));
   any_refused_ = !refused_.empty();
-}
-
-/// Nothing is there any more, in this process.
-void SharedHeap::hide(Index offset, Index size) {
-  mmap(data_ + offset, std::size_t(size), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
 /// Calls `work(begin, end)` of all parts of the file in which there are pages.
@@ -410,7 +405,7 @@ void SharedHeap::after_fork_in_child() {
   for (const auto& [offset, size, copy] : fork_copies_)
     if (copy == MAP_FAILED ||
         mremap(copy, std::size_t(size), std::size_t(size), MREMAP_MAYMOVE | MREMAP_FIXED, data_ + offset) == MAP_FAILED)
-      hide(offset, size);  // better than the parent's
+      mprotect(data_ + offset, std::size_t(size), PROT_NONE);  // better than the parent's
   fork_copies_.clear();
   for (auto& [offset, block] : blocks_) block.is_private = true;
   mutex_.unlock();

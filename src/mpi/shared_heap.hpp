@@ -98,7 +98,6 @@ class SharedHeap : public std::enable_shared_from_this<SharedHeap> {
   void evict(Index keep, std::vector<Kept>& surplus);
   void give_back(const std::vector<Kept>& surplus);
   void let_go(Index offset);
-  void hide(Index offset, Index size);
   template <class Work>
   void for_each_written(Index first, Index end, Work&& work) const;
   bool make_private(Index first, Index end);
