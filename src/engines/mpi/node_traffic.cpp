@@ -12,6 +12,7 @@ NodeTraffic::NodeTraffic(int me, std::shared_ptr<ControlBlocks> control, NodeWor
       shown_(std::move(work.shown)),
       senders_(std::move(work.senders)),
       receivers_(std::move(work.receivers)),
+      along_(std::move(work.along)),
       accessors_(std::move(work.accessors)),
       writers_(std::move(work.writers)),
       bytes_(work.bytes),
@@ -39,9 +40,9 @@ void NodeTraffic::start(bool blocking) {
   awaited_ = accessors_;
   for (auto& task : tasks_) task.run = task.told = false;
   for (auto& p : partners_) p.left = p.tasks, p.ready = false;
-  first_task_ = last_task_ = told_task_ = 0, tasks_done_ = tasks_.empty();
+  first_task_ = last_task_ = told_task_ = 0, tasks_done_ = tasks_.empty(), told_along_ = 0;
   if (mine_) mine_.ready().value.store(move_, std::memory_order_release);
-  for (auto& sender : senders_) sender.restart();
+  for (auto& sender : senders_) sender.restart(blocking);
   for (auto& receiver : receivers_) receiver.restart();
   rings_done_ = senders_.empty() && receivers_.empty();
   if (blocking) return;
@@ -137,6 +138,7 @@ void NodeTraffic::expect(Arrivals& arrivals, std::size_t first) const {
   for (const auto& task : tasks_)
     for (std::size_t part = 0; part < task.copy.parts(); ++part)
       for (const auto motion : task.copy.motions(part)) arrivals.expect(first + task.share, motion);
+  for (const auto& along : along_) arrivals.expect(first + along.share, along.motion);
 }
 
 void NodeTraffic::tell(Arrivals& arrivals, std::size_t first) {
@@ -152,6 +154,12 @@ void NodeTraffic::tell(Arrivals& arrivals, std::size_t first) {
     task.told = true;
   }
   while (told_task_ < last_task_ && tasks_[told_task_].told) ++told_task_;
+  const auto here = [this](const NodeWork::Along& along) {
+    return std::all_of(receivers_.begin(), receivers_.end(),
+                       [&](const auto& receiver) { return receiver.peer() != along.peer || receiver.done(); });
+  };
+  for (; told_along_ < along_.size() && here(along_[told_along_]); ++told_along_)
+    arrivals.land(first + along_[told_along_].share, along_[told_along_].motion);
 }
 
 void NodeTraffic::add_missing(const Communicator& communicator, std::set<int>& ranks) const {

@@ -24,7 +24,13 @@ struct NodeWork {
       sent += other.sent, received += other.received;
     }
   };
+  /// What is local, but copied when packets from a process of the node are unpacked: whose share, and which motion.
+  struct Along {
+    std::uint32_t share = 0, motion = 0;
+    int peer = 0;  ///< by node rank
+  };
   std::vector<Task> tasks;  ///< in the order in which they are best run
+  std::vector<Along> along;
   std::vector<RingSender> senders;
   std::vector<RingReceiver> receivers;
   std::vector<int> accessors;                        ///< by node rank: who reads or writes the arrays here
@@ -101,6 +107,8 @@ class NodeTraffic {
 
   std::vector<RingSender> senders_;
   std::vector<RingReceiver> receivers_;
+  std::vector<NodeWork::Along> along_;
+  std::size_t told_along_ = 0;
   bool rings_done_ = true;
 
   std::vector<int> accessors_, writers_;

@@ -43,6 +43,8 @@ struct ControlRecord {
   Index unseen = 0;  ///< not 0: it cannot map what it needs
 };
 
+MessageCut ring_cut(const RingShape& shape) { return {shape.slot_bytes, true}; }
+
 Index bytes_of(const std::vector<Transfer>& transfers) {
   Index bytes = 0;
   for (const auto& transfer : transfers) bytes = checked_add(bytes, transfer.bytes);
@@ -444,7 +446,15 @@ void Routes::compile_copies(NodeWork& work) {
     std::vector<const Transfer*> pulled, pushed;
     for (const auto& transfer : sorted_[f]->pulled) pulled.push_back(&transfer);
     for (const auto& transfer : sorted_[f]->pushed) pushed.push_back(&transfer);
-    for (const auto& transfer : local) (share.direction() == Direction::pull ? pulled : pushed).push_back(&transfer);
+    std::set<std::uint32_t> along;
+    for_each_peer(sorted_[f]->ring_in, [&](int peer, auto transfers) {
+      const int there = communicator_->node_rank_of(peer);
+      for (const auto number : share.brought_along(transfers, ring_cut(control_->mine().ring(there))))
+        along.insert(number), work.along.push_back({std::uint32_t(f), number, there});
+    });
+    for (const auto& transfer : local)
+      if (along.count(transfer.number) == 0)
+        (share.direction() == Direction::pull ? pulled : pushed).push_back(&transfer);
     // What is not here has been mapped.
     auto seen_by = [&](Direction direction) {
       return [&, direction](const Transfer& transfer) -> Seen {
@@ -479,7 +489,7 @@ std::map<int, std::vector<std::unique_ptr<Message>>> Routes::ring_messages(bool 
     for_each_peer(outgoing ? sorted_[f]->ring_out : sorted_[f]->ring_in, [&](int peer, auto transfers) {
       const int there = communicator_->node_rank_of(peer);
       const RingShape shape = outgoing ? control_->of(there).ring(me_) : control_->mine().ring(there);
-      for (auto& message : shares_[f]->messages(transfers, end, {shape.slot_bytes, true}))
+      for (auto& message : shares_[f]->messages(transfers, end, ring_cut(shape)))
         messages[there].push_back(std::move(message));
     });
   return messages;
