@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "engines/threads/tasks_mover.hpp"
+#include "movers/helpers.hpp"
 #include "longshore/model/placement.hpp"
 #include "points.hpp"
 #include "rooms.hpp"

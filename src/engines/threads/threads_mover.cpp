@@ -3,6 +3,7 @@
 #include "movers/checked_mover.hpp"
 #include "movers/proxy_mover.hpp"
 #include "movers/share.hpp"
+#include "movers/helpers.hpp"
 
 namespace longshore {
 
