@@ -107,7 +107,7 @@ bool Helpers::look_out(std::uint32_t seen) const {
 int threads_of(const MoveOptions& options, int by_default) {
   if (options.threads < 0)
     throw Error(ErrorKind::argument,
-                "threads is " + std::to_string(options.threads) + "; it must be 0 (as many as there are) or more");
+                "threads is " + std::to_string(options.threads) + "; it must be 1 or more, or 0 for what is by default");
   if (options.max_mem < 0)
     throw Error(ErrorKind::argument,
                 "max_mem is " + std::to_string(options.max_mem) + " bytes; it must not be negative");
