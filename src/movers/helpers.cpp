@@ -106,8 +106,8 @@ bool Helpers::look_out(std::uint32_t seen) const {
 
 int threads_of(const MoveOptions& options, int by_default) {
   if (options.threads < 0)
-    throw Error(ErrorKind::argument,
-                "threads is " + std::to_string(options.threads) + "; it must be 1 or more, or 0 for what is by default");
+    throw Error(ErrorKind::argument, "threads is " + std::to_string(options.threads) +
+                                         "; it must be 1 or more, or 0 for what is by default");
   if (options.max_mem < 0)
     throw Error(ErrorKind::argument,
                 "max_mem is " + std::to_string(options.max_mem) + " bytes; it must not be negative");

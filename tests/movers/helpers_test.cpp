@@ -1,5 +1,5 @@
-// Tasks that several threads take, each once, and the threads that help with them. A machine with several nodes of memory
-// is told of, not had.
+// Tasks that several threads take, each once, and the threads that help with them. A machine with several nodes of
+// memory is told of, not had.
 #include "movers/helpers.hpp"
 
 #include <gtest/gtest.h>

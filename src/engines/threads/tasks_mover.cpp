@@ -28,7 +28,7 @@ class TasksMover final : public Mover {
       widest_ = std::max(widest_, tasks_.size() - before);
       if (tasks_.size() > before) ends_.push_back(tasks_.size());
     }
-    
+
     for (const auto& task : tasks_) moved_ += task.bytes, workspace_ += task.workspace_bytes();
     if (options.max_mem > 0 && workspace_ > options.max_mem)
       throw Error(ErrorKind::memory_limit, "this move needs " + std::to_string(workspace_) +
@@ -47,9 +47,9 @@ class TasksMover final : public Mover {
   Index workspace_bytes() const override { return workspace_ + kept_plans_bytes(); }
   Index moved_bytes() const override { return moved_; }
   std::string describe() const override {
-    std::string text = "threads engine, " + std::to_string(helpers() + 1) + " threads, " +
-                       std::to_string(tasks_.size()) + " tasks" +
-                       (ends_.size() > 1 ? " in " + std::to_string(ends_.size()) + " phases, a dimension at a time" : "");
+    std::string text =
+        "threads engine, " + std::to_string(helpers() + 1) + " threads, " + std::to_string(tasks_.size()) + " tasks" +
+        (ends_.size() > 1 ? " in " + std::to_string(ends_.size()) + " phases, a dimension at a time" : "");
     std::vector<std::pair<std::string, Index>> kinds;
     for (const auto& task : tasks_) {
       const auto words = task.describe();
@@ -174,8 +174,8 @@ class TasksMover final : public Mover {
   std::optional<TaskQueue> queue_;
   std::atomic<std::size_t> left_ = 0, opened_ = 0;  ///< tasks to be done, and those of all stages that are open
   std::size_t stage_ = 0;                           ///< the next to be opened
-  std::size_t part_ = 0, current_ = 0;    ///< where there are no helpers: so many parts have been run of a task; 0: none
-  std::vector<std::size_t> told_;         ///< parts by task, where arrivals are asked for
+  std::size_t part_ = 0, current_ = 0;  ///< where there are no helpers: so many parts have been run of a task; 0: none
+  std::vector<std::size_t> told_;       ///< parts by task, where arrivals are asked for
   std::vector<std::size_t> told_places_;  ///< by queue: all before it have been told of
   std::optional<Helpers> helpers_;        ///< last: they use the others
 };
