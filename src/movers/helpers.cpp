@@ -53,14 +53,14 @@ bool Signal::wait(std::uint32_t seen) {
   return slept;
 }
 
-Helpers::Helpers(int count, std::function<bool()> run_one)
-    : run_one_(std::move(run_one)), spare_processors_(count < available_processors()) {
+void Helpers::start(int count) {
+  spare_processors_ = count < available_processors();
   sigset_t every, before;  // signals are for the threads of the program
   sigfillset(&every);
   pthread_sigmask(SIG_SETMASK, &every, &before);
   try {
     for (int i = 0; i < count; ++i) threads_.emplace_back([this] { serve(); });
-  } catch (const std::system_error&) {  // then there are fewer
+  } catch (const std::system_error&) {  // there are fewer
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }

@@ -45,11 +45,13 @@ class Signal {
 class Helpers {
  public:
   /// `run_one` takes one of the owner's tasks and runs it; false where none may be taken now.
-  Helpers(int count, std::function<bool()> run_one);
+  explicit Helpers(std::function<bool()> run_one) : run_one_(std::move(run_one)) {}
   ~Helpers();
   Helpers(const Helpers&) = delete;
   Helpers& operator=(const Helpers&) = delete;
 
+  /// So many threads, or as many as there can be. Once.
+  void start(int count);
   int count() const { return int(threads_.size()); }
   /// There is something to take. By anybody.
   void call();

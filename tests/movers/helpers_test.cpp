@@ -7,7 +7,6 @@
 
 #include <chrono>
 #include <future>
-#include <optional>
 
 #include "movers/task_queue.hpp"
 
@@ -31,14 +30,14 @@ struct Rounds {
   std::vector<std::atomic<int>> runs;
   std::atomic<std::size_t> open = 0, left = 0;
   std::atomic<int> early = 0;
-  std::optional<Helpers> helpers;
+  Helpers helpers{[this] { return run_one(); }};
 
   Rounds(std::size_t tasks, std::vector<std::size_t> stages, int helping, bool nodes = false)
       : ends(std::move(stages)),
         memory(nodes ? two_nodes() : MemoryNodes()),
         queue(nodes_of_tasks(tasks, nodes), memory),
         runs(tasks) {
-    if (helping > 0) helpers.emplace(helping, [this] { return run_one(); });
+    helpers.start(helping);
   }
   static std::vector<int> nodes_of_tasks(std::size_t tasks, bool nodes) {
     std::vector<int> result(tasks);
@@ -52,7 +51,7 @@ struct Rounds {
     ++runs[*task];
     queue.complete(*task);
     --left;
-    if (helpers) helpers->tell();
+    helpers.tell();
     return true;
   }
   void round() {
@@ -61,12 +60,10 @@ struct Rounds {
     for (const std::size_t end : ends) {
       left = end - first, open = end;
       for (; first < end; ++first) queue.add(first);
-      if (helpers) helpers->call();
+      helpers.call();
       while (run_one()) {
       }
-      if (helpers) {
-        EXPECT_TRUE(helpers->wait([this] { return left == 0; }));
-      }
+      EXPECT_TRUE(helpers.wait([this] { return left == 0; }));
     }
   }
 };
@@ -154,7 +151,7 @@ TEST(MemoryNodes, this_machine_tells_of_its_own) {
 TEST(Helpers, come_again_when_they_have_gone_to_sleep) {
   std::atomic<int> offered = 0, taken = 0;
   const auto owner = std::this_thread::get_id();
-  Helpers helpers(2, [&] {
+  Helpers helpers([&] {
     EXPECT_NE(std::this_thread::get_id(), owner);
     int n = offered;
     while (n > 0 && !offered.compare_exchange_weak(n, n - 1)) {
@@ -162,6 +159,7 @@ TEST(Helpers, come_again_when_they_have_gone_to_sleep) {
     if (n > 0) ++taken, helpers.tell();
     return n > 0;
   });
+  helpers.start(2);
   for (int round = 1; round <= 20; ++round) {
     std::this_thread::sleep_for(std::chrono::microseconds(round % 2 == 0 ? 0 : 500));
     offered = 3;
@@ -171,7 +169,8 @@ TEST(Helpers, come_again_when_they_have_gone_to_sleep) {
 }
 
 TEST(Helpers, an_idle_process_takes_no_time) {
-  Helpers helpers(3, [] { return false; });
+  Helpers helpers([] { return false; });
+  helpers.start(3);
   auto used = [] {
     timespec time{};
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
@@ -185,15 +184,16 @@ TEST(Helpers, an_idle_process_takes_no_time) {
 }
 
 TEST(Helpers, the_child_of_a_fork_has_none) {
-  Rounds rounds(31, {5, 31}, 2);
+  auto here = std::make_unique<Rounds>(31, std::vector<std::size_t>{5, 31}, 2);
+  auto& rounds = *here;
   rounds.round();
   const pid_t child = fork();
   if (child == 0) {
-    bool good = rounds.helpers->gone();
+    bool good = rounds.helpers.gone();
     rounds.round();  // by the caller alone
     for (const auto& runs : rounds.runs) good &= runs == 2;
-    good &= !rounds.helpers->wait([] { return false; });
-    rounds.helpers.reset();  // joins nobody
+    good &= !rounds.helpers.wait([] { return false; });
+    here.reset();  // joins nobody
     _exit(good ? 0 : 1);
   }
   int status = 1;

@@ -36,8 +36,7 @@ class Moves final : public Flight {
  public:
   Moves(Communicator& communicator, Index number, std::vector<Stage> stages, int threads)
       : communicator_(communicator), number_(number), stages_(std::move(stages)) {
-    if (const int helpers = helpers_of(stages_, threads); helpers > 0)
-      helpers_.emplace(helpers, [this] { return stages_[at_].node.run_next(); });
+    if (const int helpers = helpers_of(stages_, threads); helpers > 0) helpers_.start(helpers);
   }
 
   /// `blocking`: whoever starts it waits for it, too.
@@ -128,7 +127,7 @@ class Moves final : public Flight {
   }
 
   const std::vector<Stage>& stages() const { return stages_; }
-  int threads() const { return helpers_ ? helpers_->count() + 1 : 1; }
+  int threads() const { return helpers_.count() + 1; }
 
  private:
   bool work() noexcept {
@@ -148,7 +147,7 @@ class Moves final : public Flight {
   }
   void start_stage(std::size_t stage) {
     at_ = stage;
-    stages_[at_].node.start(blocking_, helpers_ ? &*helpers_ : nullptr);
+    stages_[at_].node.start(blocking_, helpers_.count() > 0 ? &helpers_ : nullptr);
     if (stages_[at_].messages.messages) stages_[at_].messages.messages->start();
   }
   void break_off(std::exception_ptr failure) {
@@ -186,7 +185,7 @@ class Moves final : public Flight {
   bool blocking_ = false;
   std::exception_ptr failure_;  // in the middle of a move: there is no going on
   bool active_ = false, told_ = false;
-  std::optional<Helpers> helpers_;  // last: they use the others
+  Helpers helpers_{[this] { return stages_[at_].node.run_next(); }};  // last: they use the others
 };
 
 class MpiMover final : public Mover {

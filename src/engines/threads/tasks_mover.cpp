@@ -38,7 +38,7 @@ class TasksMover final : public Mover {
     std::vector<const CopyTask*> tasks;
     for (const auto& task : tasks_) tasks.push_back(&task);
     queue_.emplace(helpers > 0 ? nodes_of(tasks, nodes) : std::vector<int>(tasks.size()), nodes);
-    if (helpers > 0) helpers_.emplace(int(helpers), [this] { return run_next(); });
+    if (helpers > 0) helpers_.start(int(helpers));
   }
   ~TasksMover() override {
     if (under_way()) run_all();
@@ -48,8 +48,8 @@ class TasksMover final : public Mover {
   Index moved_bytes() const override { return moved_; }
   std::string describe() const override {
     std::string text =
-        "threads engine, " + std::to_string(helpers() + 1) + " threads, " + std::to_string(tasks_.size()) + " tasks" +
-        (ends_.size() > 1 ? " in " + std::to_string(ends_.size()) + " phases, a dimension at a time" : "");
+        "threads engine, " + std::to_string(helpers_.count() + 1) + " threads, " + std::to_string(tasks_.size()) +
+        " tasks" + (ends_.size() > 1 ? " in " + std::to_string(ends_.size()) + " phases, a dimension at a time" : "");
     std::vector<std::pair<std::string, Index>> kinds;
     for (const auto& task : tasks_) {
       const auto words = task.describe();
@@ -80,7 +80,7 @@ class TasksMover final : public Mover {
   }
   bool done() const { return left_.load(std::memory_order_acquire) == 0; }
   bool is_done() const {
-    if (helpers_ && helpers_->gone() && !done() && !queue_->any()) throw_lost();
+    if (helpers_.gone() && !done() && !queue_->any()) throw_lost();
     return done();
   }
   [[noreturn]] static void throw_lost() {
@@ -95,7 +95,7 @@ class TasksMover final : public Mover {
     const std::size_t first = opened_of(stage_), end = ends_[stage_++];
     opened_.store(end, std::memory_order_release);
     for (std::size_t task = first; task < end; ++task) queue_->add(task);
-    if (helpers_) helpers_->call();
+    if (helpers_.count() > 0) helpers_.call();
   }
   std::size_t opened_of(std::size_t stage) const { return stage > 0 ? ends_[stage - 1] : 0; }
   void complete(std::size_t task) {
@@ -103,7 +103,7 @@ class TasksMover final : public Mover {
     const std::size_t left = left_.fetch_sub(1, std::memory_order_acq_rel) - 1;
     const bool last_of_stage = left + opened_.load(std::memory_order_acquire) == tasks_.size();
     if (left > 0 && last_of_stage) open();
-    if (helpers_ && last_of_stage) helpers_->tell();
+    if (last_of_stage) helpers_.tell();
   }
   /// By the helpers, too. False where none may be taken now.
   bool run_next() {
@@ -137,10 +137,9 @@ class TasksMover final : public Mover {
       while (run_one()) {
       }
       if (done()) return true;
-      if (!helpers_->wait([this] { return done() || queue_->any(); })) return false;
+      if (!helpers_.wait([this] { return done() || queue_->any(); })) return false;
     }
   }
-  int helpers() const { return helpers_ ? helpers_->count() : 0; }
 
   bool expect(Arrivals& arrivals) override {
     told_.assign(tasks_.size(), 0);
@@ -160,7 +159,7 @@ class TasksMover final : public Mover {
       }
   }
   bool advance_one_unit() override {
-    if (!(helpers_ ? run_one() : run_part())) sched_yield();
+    if (!(helpers_.count() > 0 ? run_one() : run_part())) sched_yield();
     return is_done();
   }
   std::size_t share_of(std::size_t task) const {
@@ -176,8 +175,8 @@ class TasksMover final : public Mover {
   std::size_t stage_ = 0;                           ///< the next to be opened
   std::size_t part_ = 0, current_ = 0;  ///< where there are no helpers: so many parts have been run of a task; 0: none
   std::vector<std::size_t> told_;       ///< parts by task, where arrivals are asked for
-  std::vector<std::size_t> told_places_;  ///< by queue: all before it have been told of
-  std::optional<Helpers> helpers_;        ///< last: they use the others
+  std::vector<std::size_t> told_places_;            ///< by queue: all before it have been told of
+  Helpers helpers_{[this] { return run_next(); }};  ///< last: they use the others
 };
 
 }  // namespace
