@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "movers/helpers.hpp"
 #include "movers/joined_message.hpp"
 #include "mpi/gather.hpp"
 
@@ -439,8 +440,9 @@ void Routes::compile_copies(NodeWork& work) {
   for (std::size_t f = 0; f < shares_.size(); ++f) {
     Share& share = *shares_[f];
     const bool rings = !sorted_[f]->ring_out.empty() || !sorted_[f]->ring_in.empty();
-    const Index task_bytes =
-        std::max(rings ? beside_rings_bytes : alone_bytes, moved_bytes(share.transfers()) / most_pieces);
+    const Index bytes = moved_bytes(share.transfers());
+    const Index task_bytes = std::min(std::max(rings ? beside_rings_bytes : alone_bytes, bytes / most_pieces),
+                                      longshore::task_bytes(bytes, threads_of(options_, 1)));
     const auto& local = share.transfers().local;
     // The preferred direction takes what is local, too. The other one takes what only it can reach.
     std::vector<const Transfer*> pulled, pushed;
