@@ -99,6 +99,15 @@ void bind_tune(nb::module_& module) {
           pattern, rows, row_bytes, nb::arg("schedule"), nb::arg("seconds"), nb::arg("vectorized_seconds"),
           "What `choices` gave.");
   module.def(
+      "kernel_tables",
+      [] {
+        std::vector<std::string> names;
+        for (const auto* table : available_kernels()) names.emplace_back(table->name);
+        return names;
+      },
+      "The copy kernels that this processor can run, the plain ones first. LONGSHORE_KERNELS=NAME asks for others than "
+      "the last.");
+  module.def(
       "kernels_name", [] { return kernels().name; }, "The copy kernels that this processor has: \"avx512\".");
 }
 

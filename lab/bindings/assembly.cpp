@@ -39,6 +39,30 @@ Carried carry(F run) {
   return std::make_unique<Carries<F>>(std::move(run));
 }
 
+/// One contiguous copy, as the best of what people use.
+void copy_contiguous(std::byte* to, const std::byte* from, Index n, const std::string& how) {
+  if (how == "temporal") {
+    std::memcpy(to, from, std::size_t(n));
+  } else if (how == "non-temporal") {
+    kernels().copy(to, from, n, Stores::streaming);
+    kernels().fence();
+  } else if (how == "prefetched") {
+    constexpr Index piece = 256, ahead = 1024;
+    Index at = 0;
+    for (; at + piece + ahead <= n; at += piece) {
+      for (Index line = 0; line < piece; line += 64) __builtin_prefetch(from + at + ahead + line);
+      std::memcpy(to + at, from + at, piece);
+    }
+    std::memcpy(to + at, from + at, std::size_t(n - at));
+#if defined(__x86_64__)
+  } else if (how == "rep movsb") {
+    asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(n) : : "memory");
+#endif
+  } else {
+    throw Error(ErrorKind::argument, "this processor has no copy \"" + how + "\"");
+  }
+}
+
 const PackLoops& loops_named(const std::string& name) {
   for (const auto* loops : pack_loops())
     if (name == loops->name) return *loops;
@@ -117,15 +141,12 @@ void bind_assembly(nb::module_& module) {
 
   module.def(
       "copy_bytes",
-      [](std::uintptr_t destination, std::uintptr_t source, Index n, bool streaming) {
-        nb::gil_scoped_release release;
-        const auto& table = kernels();
-        table.copy(reinterpret_cast<std::byte*>(destination), reinterpret_cast<const std::byte*>(source), n,
-                   streaming ? Stores::streaming : Stores::cached);
-        if (streaming) table.fence();
+      [](std::uintptr_t destination, std::uintptr_t source, Index n, const std::string& how) {
+        copy_contiguous(reinterpret_cast<std::byte*>(destination), reinterpret_cast<const std::byte*>(source), n, how);
       },
-      nb::arg("destination"), nb::arg("source"), nb::arg("n"), nb::arg("streaming"),
-      "One contiguous copy of n bytes between addresses, with ordinary or non-temporal stores.");
+      nb::arg("destination"), nb::arg("source"), nb::arg("n"), nb::arg("how"), nb::call_guard<nb::gil_scoped_release>(),
+      "One contiguous copy of n bytes between addresses: \"temporal\" (memcpy), \"non-temporal\", \"rep movsb\" or "
+      "\"prefetched\". ValueError where the processor has no such way.");
   module.def(
       "copy_carrier",
       [](Index bytes) {

@@ -24,6 +24,7 @@ _OPTIONS = {
     "maps": ("--maps", _NUMBER, ""),
     "plans": ("--plans", _NUMBER, ""),
     "seed": ("--seed", {"type": click.IntRange(0), "metavar": "N"}, ""),
+    "tables": ("--tables", {"is_flag": True}, "Also with every other set of copy kernels that this processor can run."),
     "repeats": ("--repeats", {**_NUMBER, "metavar": "K"}, "Repetitions of every case."),
     "scale": ("--scale", {"type": click.FloatRange(0, 1, min_open=True), "metavar": "SCALE"}, ""),
     "codecs": ("--codec", _NAMES, ""),
@@ -43,7 +44,7 @@ def _option(name, words):
 def _command(bench):
     def run(**options):
         # An option that was not given leaves the bench its default.
-        bench.run(**{key: value for key, value in options.items() if value not in (None, ())})
+        bench.run(**{key: value for key, value in options.items() if value not in (None, (), False)})
 
     for option in reversed([*_COMMON, *(_option(name, words) for name, words in bench.options.items())]):
         run = option(run)

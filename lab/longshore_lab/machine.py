@@ -148,8 +148,8 @@ def grouped(rows, *fields):
 
 
 def set_ratios(rows, field, to):
-    """Each row's time over the best of those contenders at the same case and size; None where there is none."""
-    for same in grouped([{"n": None, **row, "row": row} for row in rows], "case", "n").values():
+    """Each row's time over the best of those contenders at the same case, size and table; None where there is none."""
+    for same in grouped([{"n": None, "table": None, **row, "row": row} for row in rows], "case", "n", "table").values():
         best = min((row["seconds_median"] for row in same if row["contender"] in to), default=None)
         for row in same:
             row["row"][field] = row["seconds_median"] / best if best else None

@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 import longshore as ls
+from longshore._core import kernel_tables, kernels_name
 
 from .machine import nap_barrier, on_cores, summary, without_collector
 
@@ -214,8 +215,13 @@ class Bench:
     everybody = named = ()  # contenders, and their names where others are not among them
     always = ()  # names of those that take part whoever is chosen
 
-    def __init__(self, quick=False, *, mpiexec=None, ranks=2, cases=None, sizes=None, contenders=None, repeats=None):
+    def __init__(
+        self, quick=False, *, mpiexec=None, ranks=2, cases=None, sizes=None, contenders=None, repeats=None, tables=False
+    ):
         self.quick, self.mpiexec, self.ranks, self.repeats = quick, mpiexec, ranks, repeats
+        # Copy kernels; with the first of them everybody is measured, with the others who depends on them.
+        own = kernels_name()
+        self.kernels = [own] + [name for name in reversed(kernel_tables()) if tables and name != own]
         self.sizes = None if sizes is None else sorted(set(sizes))
         if ranks < 1 or (repeats is not None and repeats < 1):
             raise BenchError("ranks and repeats must be positive")
@@ -281,7 +287,13 @@ class Bench:
         rows = []
         for name, one in ready.items():
             where = {"ranks": context.ranks, "processes": 1 if one.alone else context.ranks, "threads": one.threads}
-            told = {"contender": name, **summary(samples[name]), "detail": one.detail, "verified": True}
+            told = {
+                "contender": name,
+                "table": kernels_name(),
+                **summary(samples[name]),
+                "detail": one.detail,
+                "verified": True,
+            }
             rows.append({**where, **case.facts(), **told, **one.facts})
         return rows
 

@@ -8,6 +8,7 @@ import os
 import sys
 import traceback
 from dataclasses import asdict
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 
@@ -85,17 +86,22 @@ def _under_mpi(bench, step):
     lacking += [m for found in absent.values() for m in found]
     with launch.scalapack_environment(mpi) as env:
 
-        def start(left, names):
+        def start(kernels, left, names):
             what = {
                 "cases": [(asdict(cases[name]), bench.rounds(cases[name])) for name in left],
                 "contenders": [*names],
             }
             spec = {"bench": bench.name, "mpi": launcher is not None, "ranks": bench.ranks, **what}
-            how = {"launcher": launcher, "ranks": bench.ranks, "env": env, "on_step": step}
+            env_of_child = {**env, "LONGSHORE_KERNELS": kernels}
+            how = {"launcher": launcher, "ranks": bench.ranks, "env": env_of_child, "on_step": step}
             return launch.run_child(spec, **how, stall_seconds=bench.stall_seconds[not bench.quick])
 
-        rows, absent = launch.run_until_done(start, list(cases), [contender.name for contender in contenders])
-    return mpi, rows, lacking + absent
+        rows, names = [], [contender.name for contender in contenders]
+        for kernels in bench.kernels:
+            found, absent = launch.run_until_done(partial(start, kernels), list(cases), names)
+            rows, lacking = rows + found, lacking + absent
+            names = [name for name in names if name.startswith("longshore") or name in bench.always]
+    return mpi, rows, lacking
 
 
 def _bind(comm):

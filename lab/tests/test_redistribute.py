@@ -8,6 +8,7 @@ import time
 import longshore_lab.run
 import numpy as np
 import pytest
+from longshore._core import kernel_tables, kernels_name
 from longshore_lab import BENCHES, BenchError, launch
 from longshore_lab.protocol import Contender, Context
 from longshore_lab.redistribute.cases import CASE_TITLES, Case
@@ -97,6 +98,18 @@ def test_cases_and_contenders_can_be_chosen(monkeypatch):
     moved = [r for r in result["rows"] if r["payload_bytes"]]
     assert {r["case"] for r in moved} == {"transpose"}
     assert {r["contender"] for r in moved} <= {"numpy", *COPY_NAMES}
+
+
+def test_every_table_of_kernels_is_measured_where_asked(monkeypatch):
+    monkeypatch.setattr(launch, "find_mpi", lambda mpiexec: (None, {}, "no MPI here"))
+    result, text = _run(
+        sizes=[16], repeats=1, cases=["transpose"], contenders=["longshore threads", "numpy"], tables=True
+    )
+    timed = {(r["table"], r["contender"]) for r in result["rows"] if r["payload_bytes"]}
+    for table in kernel_tables():
+        assert (table, "longshore threads") in timed and f"{table} kernels" in text
+    assert [table for table, who in timed if who == "numpy"] == [kernels_name()]
+    assert all(r["copy_ratio"] > 0 for r in result["rows"] if r["payload_bytes"])
 
 
 @pytest.mark.parametrize(

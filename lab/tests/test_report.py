@@ -12,7 +12,7 @@ from rich.console import Console
 
 def _row(contender, seconds, case="transpose", n=64, **more):
     row = {"case": case, "n": n, "shape": [n, n], "dtype": "float64"}
-    row |= {"from": "(BLOCK, *) on 2", "to": "(BLOCK, *) on 2", "axes": [1, 0], "contender": contender}
+    row |= {"from": "(BLOCK, *) on 2", "to": "(BLOCK, *) on 2", "axes": [1, 0], "contender": contender, "table": "avx2"}
     row |= {"seconds_median": seconds, "seconds_min": seconds * 0.9, "seconds_max": seconds * 1.2, "repeats": 3}
     row |= {"payload_bytes": 8 * n * n, "ranks": 2, "processes": 2}
     return row | {"threads": 1, "detail": "", "verified": True, "copy_ratio": seconds / 1e-3} | more

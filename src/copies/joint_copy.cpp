@@ -238,9 +238,9 @@ Index JointCopy::workspace_bytes() const {
   auto add = [&](const std::vector<RepeatedChunks>& row) {
     for (const auto& repeated : row)
       for (const auto& chunk : repeated.chunks)
-        bytes += Index(sizeof(Chunk) + chunk.blocks.size() * sizeof(PlacedLoops) +
-                       chunk.begin.size() * sizeof(std::size_t) + chunk.groups.size() * sizeof(LineGroup) +
-                       chunk.runs.size() * sizeof(LineRun));
+        bytes +=
+            Index(sizeof(Chunk) + chunk.blocks.size() * sizeof(PlacedLoops) + chunk.begin.size() * sizeof(std::size_t) +
+                  chunk.groups.size() * sizeof(LineGroup) + chunk.runs.size() * sizeof(LineRun));
   };
   add(implementation_->row);
   for (const auto& row : implementation_->merged) add(row);

@@ -100,8 +100,8 @@ void find_lines(Chunk& chunk, Index phase) {
           last->offset + last->bytes == piece.from) {
         last->bytes = std::uint16_t(last->bytes + piece.bytes);
       } else {
-        chunk.runs.push_back({piece.from, std::uint16_t(piece.member), std::uint16_t(piece.to + place),
-                              std::uint16_t(piece.bytes), 0});
+        chunk.runs.push_back(
+            {piece.from, std::uint16_t(piece.member), std::uint16_t(piece.to + place), std::uint16_t(piece.bytes), 0});
         ++here.runs;
       }
     }

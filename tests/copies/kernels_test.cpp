@@ -261,7 +261,8 @@ struct Merge {
       const Way way = any(0, 2) ? Way(any(0, 5)) : Way::staged;
       LineGroup group{way, std::uint16_t(any(1, way == Way::exact ? 1 : most_staged_lines)), 0};
       auto add = [&](Index source, Index place, Index length, Index read) {
-        runs.push_back({bytes[std::size_t(source)], std::uint16_t(source), std::uint16_t(place), std::uint16_t(length), 0});
+        runs.push_back(
+            {bytes[std::size_t(source)], std::uint16_t(source), std::uint16_t(place), std::uint16_t(length), 0});
         bytes[std::size_t(source)] += read;
         ++group.runs;
       };

@@ -211,14 +211,16 @@ class Halo(Bench):
         return rows + [_planning_row(across, ranks, min(most, k)) for across, ranks, k in plans], lacking
 
     def finish(self, result):
+        for row in result["rows"]:
+            row.setdefault("table", self.kernels[0])
         set_ratios([row for row in result["rows"] if row["contender"] != "longshore plan"], "copy_ratio", [COPY])
 
     def tables(self, result):
         over = ratio("copy_ratio", " ({:.2f})")
-        for arrangement, rows in grouped(moved(result), "arrangement").items():
+        for (arrangement, kernels), rows in grouped(moved(result), "arrangement", "table").items():
             stencils = grouped(rows, "stencil").items()
             columns = {f"{words}\n{bytes_of(of[0]['payload_bytes'])}": of for words, of in stencils}
-            title = f"{arrangement} (× {COPY})"
+            title = f"{arrangement}, {kernels} kernels (× {COPY})"
             yield pivot(title, result["contenders"], columns, lambda row: median(row) + over(row))
         plans = [row for row in result["rows"] if not row["payload_bytes"]]
         size = lambda row: bytes_of(row["plan_bytes"]) if "plan_bytes" in row else ""  # noqa: E731
@@ -227,7 +229,8 @@ class Halo(Bench):
 
     def figure(self, result):
         """A row an arrangement, a column a stencil: multiples of one copy of the ghost cells, shorter is better."""
-        panels = {words: grouped(rows, "stencil") for words, rows in grouped(moved(result), "arrangement").items()}
+        rows = [row for row in moved(result) if row["table"] == self.kernels[0]]
+        panels = {words: grouped(same, "stencil") for words, same in grouped(rows, "arrangement").items()}
         return ratio_sheet(result, panels, result["contenders"], f"multiples of {COPY!r}")
 
 

@@ -55,10 +55,10 @@ class Redistribute(Bench):
     def tables(self, result):
         columns = {"contender": "contender", "median": median, "spread": spread}
         columns |= {"GB/s": lambda row: f"{rate(row):.2f}", "× copy": ratio("copy_ratio"), "how": _how}
-        for (key, n), rows in grouped(moved(result), "case", "n").items():
+        for (key, n, kernels), rows in grouped(moved(result), "case", "n", "table").items():
             first = rows[0]
             turn = ", transposed" if first["axes"] != sorted(first["axes"]) else ""
-            title = f"{CASE_TITLES[key]}, {n} × {n} doubles\n{first['from']} → {first['to']}{turn}"
+            title = f"{CASE_TITLES[key]}, {n} × {n} doubles, {kernels} kernels\n{first['from']} → {first['to']}{turn}"
             absent = [m["contender"] for m in result["missing"] if f"{key} {n}" in m["cases"] or not m["cases"]]
             below = f"missing (see below): {', '.join(absent)}" if absent else ""
             yield Table.of(title, rows, columns, optional=("spread", "GB/s"), words="how", below=below)
@@ -75,9 +75,10 @@ class Redistribute(Bench):
 
     def figure(self, result):
         """One panel a case and size: multiples of the best memory copy, shorter is better."""
-        groups, panels = grouped(moved(result), "case", "n"), {}
-        for key, n in sorted(groups, key=lambda of: of[1]):
-            panels.setdefault(CASE_TITLES[key], {})[f"{n}²"] = groups[key, n]
+        groups, panels = grouped(moved(result), "case", "n", "table"), {}
+        for key, n, kernels in sorted(groups, key=lambda of: of[1]):
+            size = f"{n}²" + (f", {kernels}" if len(self.kernels) > 1 else "")
+            panels.setdefault(CASE_TITLES[key], {})[size] = groups[key, n, kernels]
         names = [row["contender"] for row in (*moved(result), *result["missing"])]
         names = [name for name in dict.fromkeys(names) if name not in ("longshore plan", "all")]
         return ratio_sheet(result, panels, names, "multiples of the best memory copy")

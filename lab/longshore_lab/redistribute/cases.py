@@ -14,7 +14,7 @@ import numpy as np
 from ..protocol import choose
 
 # Arrays of every kind (local, shared, shared by NumPy, all in one process), messages, and what peers allocate inside.
-_MEMORY_PER_PAYLOAD = 14
+_MEMORY_PER_PAYLOAD = 15
 
 CASE_TITLES = {
     "rows-to-columns": "row block to column block",
@@ -22,6 +22,7 @@ CASE_TITLES = {
     "cyclic-to-block": "cyclic to block, fastest dimension",
     "cyclic-rows-to-block": "cyclic to block, rows",
     "transpose": "block transpose",
+    "irregular-blocks": "blocks of 3 to blocks of 5, fastest dimension",
 }
 
 
@@ -95,6 +96,10 @@ class Case:
             "cyclic-to-block": (Side(f"(*, CYCLIC) on {p}", (whole, cyclic)), columns),
             "cyclic-rows-to-block": (Side(f"(CYCLIC, *) on {p}", (cyclic, whole)), rows),
             "transpose": (rows, rows),
+            "irregular-blocks": (
+                Side(f"(*, CYCLIC(3)) on {p}", (whole, Spread(n, p, 3))),
+                Side(f"(*, CYCLIC(5)) on {p}", (whole, Spread(n, p, 5))),
+            ),
         }[self.key]
 
     def facts(self):
