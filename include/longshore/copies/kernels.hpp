@@ -80,7 +80,7 @@ struct PreparedBlocks {
 
 /// The kernels of one instruction set.
 struct KernelTable {
-  const char* name;  ///< "plain", "baseline" (SSE2), "avx2", "avx512"
+  const char* name;  ///< "plain"; "baseline" (SSE2), "avx2", "avx512"; "neon"
   /// n contiguous bytes.
   void (*copy)(std::byte* destination, const std::byte* source, Index n, Stores stores);
   /// Blocks in two loops, any strides; the caller has ordered the loops, n0 innermost. Specialised on block size and on
@@ -115,8 +115,8 @@ struct KernelTable {
 
 /// The plain twin: one memcpy a block, in loop order. Tests compare every other table with it.
 const KernelTable& plain_kernels();
-/// The fastest table this CPU can run. LONGSHORE_KERNELS=plain|baseline|avx2|avx512 in the environment asks for another
-/// (ignored where the CPU cannot run it).
+/// The fastest table this CPU can run. LONGSHORE_KERNELS=plain|baseline|avx2|avx512|neon in the environment asks for
+/// another (ignored where the CPU cannot run it).
 const KernelTable& kernels();
 /// Every table this CPU can run, for tests and benchmarks.
 std::vector<const KernelTable*> available_kernels();
