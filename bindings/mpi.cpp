@@ -188,6 +188,7 @@ NB_MODULE(LONGSHORE_MPI_MODULE, module) {
 
   bind_mpi_ranks(module);
   bind_mpi_directory(module);
+  bind_numpy_memory(module);
 }
 
 }  // namespace longshore::python

@@ -7,5 +7,6 @@ namespace longshore::python {
 
 void bind_mpi_ranks(nanobind::module_& module);
 void bind_mpi_directory(nanobind::module_& module);
+void bind_numpy_memory(nanobind::module_& module);
 
 }  // namespace longshore::python

@@ -27,6 +27,8 @@ function(longshore_add_tests target room)
   target_link_libraries(${target} PRIVATE longshore::core longshore_flags GTest::gtest GTest::gtest_main)
   if(room STREQUAL properties)
     target_link_libraries(${target} PRIVATE rapidcheck)
+  elseif(room STREQUAL mpi)  # what of it needs no MPI
+    target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src/mpi/shared_file.cpp ${PROJECT_SOURCE_DIR}/src/mpi/shared_heap.cpp)
   endif()
   add_dependencies(longshore_tests ${target})
   gtest_discover_tests(${target} TEST_PREFIX "${room}/" DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60

@@ -47,6 +47,7 @@ from ._core import (
 from ._core import version as __version__
 from ._directory import Directory, take
 from ._mpi import mpi_family
+from ._numpy_memory import SharedNumpyMemory, share_numpy_memory
 from ._relabel import Relabelling, relabel
 from ._report import TimeReport
 from ._strips import Strip, strips
@@ -113,6 +114,7 @@ __all__ = [
     "RelationProgram",
     "Section",
     "ShapeError",
+    "SharedNumpyMemory",
     "SizeOverflowError",
     "StoreError",
     "Strip",
@@ -151,6 +153,7 @@ __all__ = [
     "save",
     "scatter",
     "sender_half",
+    "share_numpy_memory",
     "stores",
     "strips",
     "take",

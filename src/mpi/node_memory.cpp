@@ -10,8 +10,9 @@ namespace {
 
 constexpr Index smallest_segment = Index{256} << 10, largest_segment = Index{8} << 20;
 
-bool same_segment(const SharedSegment::Address& a, const SharedSegment::Address& b) {
-  return a.offset == b.offset && a.token[0] == b.token[0] && a.token[1] == b.token[1];
+/// Whether one begins where the other does, and has as many bytes at least.
+bool covers(const SharedSegment::Address& a, const SharedSegment::Address& b) {
+  return a.offset == b.offset && a.bytes >= b.bytes && a.token[0] == b.token[0] && a.token[1] == b.token[1];
 }
 
 }  // namespace
@@ -62,7 +63,7 @@ void NodeMemory::collect() {
 std::shared_ptr<SegmentView> NodeMemory::view(const SharedSegment::Address& address, bool writable) {
   const std::lock_guard lock(mutex_);
   const auto known = std::find_if(views_.begin(), views_.end(), [&](const Mapped& one) {
-    return same_segment(one.address, address) && one.writable >= writable;
+    return covers(one.address, address) && one.writable >= writable;
   });
   if (known != views_.end()) {
     views_.splice(views_.begin(), views_, known);

@@ -34,6 +34,7 @@ RANKS_OF = {
     "choices": (2, 3),
     "windows": (1, 2, 3, 4),
     "memory": (1, 2, 3),
+    "numpy_memory": (1, 2, 3),
     "behaviour": RANKS,
 }
 RANKS_OF_CHECK = {

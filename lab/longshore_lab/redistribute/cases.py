@@ -13,8 +13,8 @@ import numpy as np
 
 from ..protocol import choose
 
-# Arrays of every kind (local, shared, all in one process), messages, and what the peers allocate inside.
-_MEMORY_PER_PAYLOAD = 12
+# Arrays of every kind (local, shared, shared by NumPy, all in one process), messages, and what peers allocate inside.
+_MEMORY_PER_PAYLOAD = 14
 
 CASE_TITLES = {
     "rows-to-columns": "row block to column block",

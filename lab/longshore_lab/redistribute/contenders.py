@@ -156,14 +156,26 @@ def longshore_threads(context, case):
     return bound(plan_of(case).bind(*parts, threads=context.ranks), arrays, **how)
 
 
-def longshore_mpi(context, case, own_arrays):
+def longshore_mpi(context, case):
     plan = plan_of(case)
 
     def empty(side, rank, shape):
         return ls.empty(getattr(plan, side), "float64", comm=context.comm)
 
-    arrays = Arrays.make(case, [context.rank], empty) if own_arrays else local_arrays(context, case)
+    arrays = Arrays.make(case, [context.rank], empty)
     return bound(plan.bind(*arrays.mine(), comm=context.comm), arrays)
+
+
+def longshore_mpi_shared(context, case):
+    """Arrays that NumPy has allocated, in memory which the node shares."""
+    with ls.share_numpy_memory():
+        arrays = Arrays.make(case, [context.rank], lambda side, rank, shape: np.empty(shape))
+    return bound(plan_of(case).bind(*arrays.mine(), comm=context.comm), arrays)
+
+
+def longshore_mpi_any(context, case):
+    arrays = local_arrays(context, case)
+    return bound(plan_of(case).bind(*arrays.mine(), comm=context.comm), arrays)
 
 
 def _fastest(ways, context, case):
@@ -210,8 +222,9 @@ CONTENDERS = (
     Contender(COPY_NAMES[0], partial(memory_copy, streaming=False), needs_mpi=False),
     Contender(COPY_NAMES[1], partial(memory_copy, streaming=True), needs_mpi=False),
     Contender("longshore threads", longshore_threads, needs_mpi=False),
-    Contender("longshore mpi", partial(longshore_mpi, own_arrays=True)),
-    Contender("longshore mpi (any array)", partial(longshore_mpi, own_arrays=False)),
+    Contender("longshore mpi", longshore_mpi),
+    Contender("longshore mpi (numpy, shared)", longshore_mpi_shared),
+    Contender("longshore mpi (any array)", longshore_mpi_any),
     Contender("MPI Alltoallw", partial(_fastest, peers.alltoallw)),
     Contender("hand-packed isend", partial(_fastest, peers.hand_packed)),
     Contender("ScaLAPACK", partial(calling, peers.scalapack)),

@@ -9,6 +9,7 @@ NodeTraffic::NodeTraffic(int me, std::shared_ptr<ControlBlocks> control, NodeWor
     : me_(me),
       control_(std::move(control)),
       views_(std::move(work.views)),
+      shown_(std::move(work.shown)),
       senders_(std::move(work.senders)),
       receivers_(std::move(work.receivers)),
       accessors_(std::move(work.accessors)),

@@ -27,9 +27,10 @@ struct NodeWork {
   std::vector<Task> tasks;  ///< in the order in which they are best run
   std::vector<RingSender> senders;
   std::vector<RingReceiver> receivers;
-  std::vector<int> accessors;                       ///< by node rank: who reads or writes the arrays here
-  std::vector<int> writers;                         ///< of these, who writes
-  std::vector<std::shared_ptr<SegmentView>> views;  ///< what the tasks reach into
+  std::vector<int> accessors;                        ///< by node rank: who reads or writes the arrays here
+  std::vector<int> writers;                          ///< of these, who writes
+  std::vector<std::shared_ptr<SegmentView>> views;   ///< what the tasks reach into
+  std::vector<std::shared_ptr<const Memory>> shown;  ///< what those of others reach into
   Bytes bytes;
   Index workspace_bytes = 0;  ///< of what the tasks have in common
 };
@@ -87,6 +88,7 @@ class NodeTraffic {
   int me_;
   std::shared_ptr<ControlBlocks> control_;
   std::vector<std::shared_ptr<SegmentView>> views_;
+  std::vector<std::shared_ptr<const Memory>> shown_;
   ControlBlock mine_;
   std::uint64_t move_ = 0;
 

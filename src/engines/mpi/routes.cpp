@@ -87,7 +87,7 @@ void Routes::here(Submission& mine, Work&& work) {
 }
 
 void Routes::all_in_messages() {
-  control_.reset(), storage_.clear(), views_.clear();
+  control_.reset(), storage_.clear(), views_.clear(), shown_.clear();
   ring_bytes_.assign(ring_bytes_.size(), 0), partners_.clear(), accessors_.clear(), writers_.clear();
   for (std::size_t f = 0; f < shares_.size(); ++f) {
     const auto& transfers = shares_[f]->transfers();
@@ -109,10 +109,11 @@ void Routes::share_storage(Submission& mine) {
           for (; last < storages.size() && storages[last].rank == rank; ++last) {
             const auto& storage = storages[last];
             const auto memory = array_memory_at(storage.first, storage.bytes);
-            const auto* segment = dynamic_cast<const SharedSegment*>(memory.get());
+            const auto* segment = dynamic_cast<const SharedMemory*>(memory.get());
             if (const auto why = sharing_refusal(memory.get()); !why.empty() && refusal_.empty()) refusal_ = why;
             if (!(visible = visible && segment)) continue;
             record.offset = storage.data - segment->data(), record.address = segment->address();
+            shown_.push_back(memory);
             if (storage.block == StorageMemory::all) continue;
             ++record.blocks;
             const BlockRecord block{storage.block, Index(storage.strides.size()), record};
@@ -186,7 +187,7 @@ void Routes::make_control(Submission& mine) {
                              ControlRecord{control_ ? control_->offer() : ControlOffer(), unseen.has_value()});
     if (std::any_of(told.begin(), told.end(), [](const auto& one) { return one.unseen != 0; })) {
       obstacle_ = obstacle_of_node(*communicator_, unseen);
-      storage_.clear(), views_.clear();
+      storage_.clear(), views_.clear(), shown_.clear();
       here(mine, [&] { sort(); });
       continue;
     }
@@ -244,7 +245,8 @@ std::string Routes::private_arrays() const {
          (arrays.size() > 1 ? " (and " + std::to_string(arrays.size() - 1) + " more)" : std::string()) +
          " is private memory, and so " + std::to_string(bytes) +
          " bytes a move go through rings here; allocate it with the communicator: ls.empty(layout, comm=) or "
-         "XArray(..., comm=), in C++ mpi::allocate or mpi::make_xarray";
+         "XArray(..., comm=), in C++ mpi::allocate or mpi::make_xarray; or let NumPy allocate it while "
+         "ls.share_numpy_memory() is on";
 }
 
 bool Routes::has_messages() const {
@@ -415,7 +417,7 @@ NodeTraffic Routes::compile() {
   NodeWork work;
   work.accessors.assign(accessors_.begin(), accessors_.end());
   work.writers.assign(writers_.begin(), writers_.end());
-  work.views = views_;
+  work.views = views_, work.shown = shown_;
   compile_copies(work);
   compile_rings(work);
   for (const auto* share : shares_) work.workspace_bytes = checked_add(work.workspace_bytes, share->programs_bytes());

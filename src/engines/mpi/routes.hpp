@@ -89,6 +89,7 @@ class Routes {
   Budget budget_;
   std::map<StorageKey, Storage> storage_;
   std::vector<std::shared_ptr<SegmentView>> views_;
+  std::vector<std::shared_ptr<const Memory>> shown_;  ///< of this process, to others
   std::vector<std::shared_ptr<Sorted>> sorted_;
   std::vector<Index> ring_bytes_;                 ///< by node rank: what arrives here through rings
   std::set<int> partners_, accessors_, writers_;  ///< by node rank

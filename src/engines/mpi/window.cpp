@@ -141,12 +141,14 @@ std::optional<OwnRange> range_of(const std::vector<WindowPiece>& pieces) {
 class MpiWindow final : public Window, public std::enable_shared_from_this<MpiWindow> {
  public:
   MpiWindow(std::shared_ptr<Communicator> communicator, Index element_bytes, std::vector<WindowPiece> pieces,
-            std::vector<Part> mine, std::vector<Reached> reached, std::vector<std::shared_ptr<SegmentView>> views)
+            std::vector<Part> mine, std::vector<Reached> reached, std::vector<std::shared_ptr<SegmentView>> views,
+            std::vector<std::shared_ptr<const Memory>> shown)
       : Window(element_bytes, std::move(pieces)),
         communicator_(std::move(communicator)),
         mine_(std::move(mine)),
         reached_(std::move(reached)),
-        views_(std::move(views)) {}
+        views_(std::move(views)),
+        shown_(std::move(shown)) {}
 
   ~MpiWindow() override {
     if (!is_open() || !mpi_alive()) return;
@@ -210,7 +212,8 @@ class MpiWindow final : public Window, public std::enable_shared_from_this<MpiWi
   std::vector<Part> mine_;        // with their owners
   std::vector<Reached> reached_;  // by number
   std::vector<std::shared_ptr<SegmentView>> views_;
-  MPI_Win window_ = MPI_WIN_NULL;  // none where nobody needs it
+  std::vector<std::shared_ptr<const Memory>> shown_;  ///< of this process, to others
+  MPI_Win window_ = MPI_WIN_NULL;                     // none where nobody needs it
   std::unique_ptr<ProgressThread> progress_;
 };
 
@@ -364,9 +367,10 @@ void MpiWindow::close() {
   check_mpi(MPI_Win_free(&window_), "MPI_Win_free");
 }
 
-/// What all processes tell of their arrays, in words.
+/// What all processes tell of their arrays, in words. Memory that others can see is added to `shown`.
 std::vector<Index> words_of(const std::vector<WindowPiece>& pieces, const std::vector<Part>& mine,
-                            const std::optional<OwnRange>& range, const MemoryProof& proof) {
+                            const std::optional<OwnRange>& range, const MemoryProof& proof,
+                            std::vector<std::shared_ptr<const Memory>>& shown) {
   std::vector<Index> words;
   for (std::size_t k = 0; k < mine.size(); ++k) {
     const auto& piece = pieces[k];
@@ -383,8 +387,10 @@ std::vector<Index> words_of(const std::vector<WindowPiece>& pieces, const std::v
     if (!piece.reach.empty()) {
       const auto* first = piece.seen + piece.reach.first;
       if (const auto memory = array_memory_at(first, piece.reach.size()))
-        if (const auto* segment = dynamic_cast<const SharedSegment*>(memory.get()))
+        if (const auto* segment = dynamic_cast<const SharedMemory*>(memory.get())) {
           record.address = segment->address(), record.offset = piece.seen - segment->data();
+          shown.push_back(memory);
+        }
       MPI_Aint address = 0;
       check_mpi(MPI_Get_address(piece.seen, &address), "MPI_Get_address");
       record.displacement = range ? Index(piece.seen - range->first) : Index(address);
@@ -443,7 +449,8 @@ std::shared_ptr<Window> open_window(CommHandle comm, Index pieces, std::vector<P
   std::random_device random;
   const std::uint64_t value = (std::uint64_t(random()) << 32) | random();
   const MemoryProof proof{reinterpret_cast<std::uintptr_t>(&value), value};
-  const auto words = gather_lists(*communicator, Among::world, words_of(own, mine, range, proof));
+  std::vector<std::shared_ptr<const Memory>> shown;
+  const auto words = gather_lists(*communicator, Among::world, words_of(own, mine, range, proof, shown));
   std::vector<WindowPiece> all(static_cast<std::size_t>(pieces));
   std::vector<Reached> reached(all.size());
   std::map<Index, std::shared_ptr<const ProcessMemory>> processes;
@@ -487,7 +494,7 @@ std::shared_ptr<Window> open_window(CommHandle comm, Index pieces, std::vector<P
 
   // 3. MPI for the rest, if any process needs it.
   auto window = std::make_shared<MpiWindow>(communicator, element_bytes, std::move(all), std::move(mine),
-                                            std::move(reached), std::move(views));
+                                            std::move(reached), std::move(views), std::move(shown));
   // Nobody goes on while others may look at its proof.
   if (!agree(*communicator, seen, {all_reached})[0]) {
     Submission made;
