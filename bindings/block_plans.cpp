@@ -86,7 +86,8 @@ cells of ``XArray(b, dtype, ghost=2)``, too. Without a
 destination the source is the destination too, as in a halo update (an endogenous copy). Tuples of such sides are
 several fields, moved together. Without `comm` all blocks are in this process and the threads engine moves them on
 `threads` threads (None: as many as the process may use). With an mpi4py communicator the call is collective, block
-owners are its ranks, and every rank gives the arrays of its own blocks. Those that lie in memory made with `comm`, by
+owners are its ranks, and every rank gives the arrays of its own blocks; `threads` threads of a rank (None: one) share
+its copies within the node. Those that lie in memory made with `comm`, by
 XArray or `longshore.empty`, and views of them, move fastest.
 With placement="wrap", process p has the blocks of all ranks r with r % size == p, and gives mappings from rank.
 

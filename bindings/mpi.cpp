@@ -111,14 +111,14 @@ NB_MODULE(LONGSHORE_MPI_MODULE, module) {
       [](std::uint64_t comm, const std::vector<Field>& fields, const std::optional<std::string>& error_class,
          const std::string& message, Index max_mem, bool proxy, bool checked, const std::string& placement,
          const std::string& node, bool aggregate, Index packet_bytes, bool preallocate, const std::string& exchange,
-         std::tuple<double, double, double> expected, bool report) {
+         std::tuple<double, double, double> expected, bool report, int threads) {
         std::optional<Error> failure;
         if (error_class) failure.emplace(to_kind(*error_class), message);
         mpi::Options options;
         options.max_mem = max_mem, options.proxy = proxy, options.checked = checked;
         options.placement = to_placement(placement), options.node = to_path(node), options.aggregate = aggregate;
         options.packet_bytes = packet_bytes, options.preallocate = preallocate,
-        options.exchange = to_exchange(exchange), options.report = report;
+        options.exchange = to_exchange(exchange), options.report = report, options.threads = threads;
         std::tie(options.expected.direct, options.expected.ring, options.expected.messages) = expected;
         nb::gil_scoped_release unlocked;
         return mpi::bind(fields, mpi::CommHandle::from_bits(comm), options, failure ? &*failure : nullptr);
@@ -127,6 +127,7 @@ NB_MODULE(LONGSHORE_MPI_MODULE, module) {
       nb::arg("proxy") = false, nb::arg("checked") = false, nb::arg("placement") = "direct", nb::arg("node") = "auto",
       nb::arg("aggregate") = true, nb::arg("packet_bytes") = 0, nb::arg("preallocate") = true,
       nb::arg("exchange") = "automatic", nb::arg("expected") = std::tuple(0.0, 0.0, 0.0), nb::arg("report") = false,
+      nb::arg("threads") = 0,
       "Collective: binds fields to the arrays of all processes. `error_class`, `message`: what is wrong here, already "
       "known; raised on every process.");
 

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
-#include "engines/threads/tasks_mover.hpp"
 #include "longshore/model/placement.hpp"
+#include "movers/helpers.hpp"
 #include "points.hpp"
 #include "rooms.hpp"
 

@@ -101,7 +101,8 @@ class MotionPlan(_core.MotionPlan):
         move out while the caller computes. `checked`: sums tell in wait() where a source was written too early
         (LocalArrayError) or something else has arrived than was sent (TransportError); twice the work and more.
 
-        With `comm`: `placement="wrap"`: layout rank r lives in process r % size, and processes give mappings from
+        With `comm`: `threads`: so many of this rank share its copies within the node (default: 1; ranks may differ).
+        `placement="wrap"`: layout rank r lives in process r % size, and processes give mappings from
         layout rank. How messages travel: `node`, the way within a node: "auto", "direct", "ring" or "messages";
         `aggregate`: one message for each pair of ranks (False: one a motion); `packet_bytes`: in packets no larger than
         that, few of them in flight; `preallocate`: buffers live as long as the mover (False: from start to wait);

@@ -171,19 +171,20 @@ def _bind(
         for name in ("proxy", "checked"):
             if (value := options.get(name, False)) is not False:
                 given[name] = flag(value, name)
+        if (threads := options.get("threads")) is not None:
+            if (number := count(threads, "threads")) == 0:
+                raise ArgumentError("threads is 0; it must be at least 1, or None")
+            given["threads"] = number
         return given
 
-    threads = options.get("threads")
     messages = {name: value for name in _OF_MESSAGES if (value := options.get(name)) is not None}
     if comm is None:
         for name in messages:
             raise ArgumentError(f"{name}= is for messages between processes; it needs comm=")
         fields = [_field(spec, None, False, _known_or_bytes(spec)) for spec in specs(None) or ()]
-        return _core.bind_threads(fields, threads=count(threads or 0, "threads"), **common())
+        return _core.bind_threads(fields, **common())
 
     def prepare(told: list[np.dtype] | None) -> tuple[list[Any], dict[str, Any]] | None:
-        if threads is not None:
-            raise ArgumentError("threads= is for the threads engine; with comm= every rank moves its own part")
         given = common()
         for name, value in messages.items():
             given[name] = _way(name, value)

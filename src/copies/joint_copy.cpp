@@ -12,7 +12,7 @@ namespace {
 /// Shorter runs are put together in cached staging before they are streamed; longer ones are streamed where they are.
 constexpr Index staged_run_bytes = 512;
 /// Of one joint copy, and of the members that it may have to be merged.
-constexpr std::size_t most_line_parts = 32768, most_merged_members = 64;
+constexpr std::size_t most_line_runs = 32768, most_merged_members = 64;
 /// Rows that are merged side by side.
 constexpr Index merged_rows = 4;
 
@@ -109,15 +109,13 @@ struct JointCopy::Implementation {
              all.mean_run_bytes() < staged_run_bytes && all.gapless();
     row = all.in_blocks();
     phase_step = std::gcd(unit, line_bytes);
-    if (shared != Shared::destination || !table->merge || !all.gapless() || members > most_merged_members ||
-        phase_step < word_bytes)
-      return;
-    std::size_t parts = 0;
+    if (shared != Shared::destination || !all.gapless() || members > most_merged_members) return;
+    std::size_t runs = 0;
     for (Index phase = 0; phase < line_bytes; phase += phase_step) {
       merged.push_back(all.in_lines(phase));
       for (const auto& repeated : merged.back())
-        for (const auto& chunk : repeated.chunks) parts += chunk.parts.size();
-      if (parts > most_line_parts) return merged.clear();
+        for (const auto& chunk : repeated.chunks) runs += chunk.runs.size();
+      if (runs > most_line_runs) return merged.clear();
     }
   }
 
@@ -153,9 +151,9 @@ struct JointCopy::Implementation {
         for (std::size_t k = 0; k < member_row.size(); ++k) from[k] = member_row[k] + r * repeated.member_advance[k];
         for (const auto& chunk : repeated.chunks) {
           MergeLoops loops = rows;
-          loops.lines = chunk.lines;
-          table->merge(shared_row + r * repeated.shared_advance + chunk.first - chunk.phase, from, chunk.parts.data(),
-                       loops, options.stores);
+          loops.groups = Index(chunk.groups.size());
+          table->merge(shared_row + r * repeated.shared_advance + chunk.first - chunk.phase, from, chunk.groups.data(),
+                       chunk.runs.data(), loops, options.stores);
         }
       }
   }
@@ -241,7 +239,8 @@ Index JointCopy::workspace_bytes() const {
     for (const auto& repeated : row)
       for (const auto& chunk : repeated.chunks)
         bytes += Index(sizeof(Chunk) + chunk.blocks.size() * sizeof(PlacedLoops) +
-                       chunk.begin.size() * sizeof(std::size_t) + chunk.parts.size() * sizeof(LinePart));
+                       chunk.begin.size() * sizeof(std::size_t) + chunk.groups.size() * sizeof(LineGroup) +
+                       chunk.runs.size() * sizeof(LineRun));
   };
   add(implementation_->row);
   for (const auto& row : implementation_->merged) add(row);

@@ -1,7 +1,6 @@
 #include "copies/joint_row.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <numeric>
 
 namespace longshore {
@@ -11,33 +10,104 @@ namespace {
 /// Where lines are put together in registers: a chunk's line parts stay in the first-level cache too.
 constexpr Index merged_chunk_bytes = 8 * 1024;
 
-/// Says the same as the blocks line by line.
-void find_parts(Chunk& chunk, Index phase) {
-  chunk.phase = phase;
-  chunk.lines = ceil_div(phase + chunk.bytes, line_bytes);
-  std::vector<std::vector<LinePart>> lines(std::size_t(chunk.lines));
-  auto add = [&](std::size_t member, Index from, Index to, Index bytes) {
-    while (bytes > 0) {
-      const Index place = to % line_bytes, here = std::min(bytes, line_bytes - place);
-      auto& line = lines[std::size_t(to / line_bytes)];
-      const auto words = std::uint16_t(((1u << here / word_bytes) - 1) << place / word_bytes);
-      if (!line.empty() && line.back().source == member && words > line.back().words &&
-          line.back().offset + word_bytes * std::popcount(line.back().words) == from)
-        line.back().words |= words;
-      else
-        line.push_back({from, std::uint32_t(member), words, 0});
-      from += here, to += here, bytes -= here;
-    }
-  };
+using Way = LineGroup::Way;
+
+/// A run in a chunk, of which lines are to be made.
+struct Piece {
+  Index from, to, bytes;  ///< `to` counts from the chunk's first line on
+  std::size_t member;
+  Index end() const { return to + bytes; }
+};
+
+/// Everything that a chunk's members have, in its order.
+std::vector<Piece> pieces_of(const Chunk& chunk) {
+  std::vector<Piece> all, pieces;
   for (std::size_t k = 0; k + 1 < chunk.begin.size(); ++k)
     for (std::size_t b = chunk.begin[k]; b < chunk.begin[k + 1]; ++b) {
       const auto& [source, destination, x] = chunk.blocks[b];
-      for (Index i = 0; i < x.n0; ++i) add(k, source + i * x.s0, destination + i * x.d0 - chunk.first + phase, x.block);
+      for (Index i = 0; i < x.n0; ++i)
+        all.push_back({source + i * x.s0, destination + i * x.d0 - chunk.first + chunk.phase, x.block, k});
     }
-  for (auto& line : lines) {
-    for (const auto& part : line) line.back().line |= part.words;
-    chunk.parts.insert(chunk.parts.end(), line.begin(), line.end());
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.to < b.to; });
+  for (const auto& piece : all) {
+    if (!pieces.empty() && pieces.back().member == piece.member && pieces.back().end() == piece.to &&
+        pieces.back().from + pieces.back().bytes == piece.from)
+      pieces.back().bytes += piece.bytes;
+    else
+      pieces.push_back(piece);
   }
+  return pieces;
+}
+
+/// Of the pieces, what lies in [begin, end).
+std::vector<Piece> restrict(const std::vector<Piece>& pieces, std::size_t first, Index begin, Index end) {
+  std::vector<Piece> inside;
+  for (; first < pieces.size() && pieces[first].to < end; ++first) {
+    Piece piece = pieces[first];
+    const Index cut = std::max<Index>(begin - piece.to, 0);
+    piece.from += cut, piece.to += cut, piece.bytes = std::min(piece.bytes - cut, end - piece.to);
+    if (piece.bytes > 0) inside.push_back(piece);
+  }
+  return inside;
+}
+
+/// How a line is made of pieces that all lie in it.
+Way way_of(const std::vector<Piece>& line) {
+  Index bytes = 0;
+  for (const auto& piece : line) bytes += piece.bytes;
+  if (bytes < line_bytes) return Way::exact;
+  if (line.size() == 1) return Way::whole;
+  const Index element = line[0].bytes;
+  for (std::size_t k = 0; k < line.size(); ++k)
+    if (line[k].bytes != element || line[k].member != line[k % 2].member ||
+        line[k].from != line[k % 2].from + Index(k / 2) * element)
+      return Way::staged;
+  return element == 4 ? Way::turns4 : element == 8 ? Way::turns8 : element == 16 ? Way::turns16 : Way::staged;
+}
+
+/// Says the same as the blocks line by line.
+void find_lines(Chunk& chunk, Index phase) {
+  chunk.phase = phase;
+  const auto pieces = pieces_of(chunk);
+  std::vector<Index> behind(chunk.begin.size() - 1, INT64_MIN);  // what is read of each member
+  for (const auto& piece : pieces) behind[piece.member] = std::max(behind[piece.member], piece.from + piece.bytes);
+  const Index lines = ceil_div(phase + chunk.bytes, line_bytes);
+  std::size_t first = 0;  // of the pieces that reach into the line
+  std::vector<Piece> before;
+  for (Index n = 0; n < lines; ++n) {
+    const Index begin = n * line_bytes;
+    while (pieces[first].end() <= begin) ++first;
+    const auto line = restrict(pieces, first, begin, begin + line_bytes);
+    const Way way = way_of(line);
+    const bool runs = way == Way::exact || way == Way::staged;
+    // Where two lines are made of runs of the same sources, the second is if it goes on where the first ends.
+    bool on = !chunk.groups.empty() && chunk.groups.back().way == way && way != Way::exact;
+    auto* const group = on ? &chunk.groups.back() : nullptr;
+    if (way == Way::staged) on = on && group->lines < most_staged_lines;
+    for (std::size_t k = 0; on && !runs && k < std::min<std::size_t>(line.size(), 2); ++k)
+      on = line[k].member == before[k].member &&
+           line[k].from == before[k].from + line_bytes / (way == Way::whole ? 1 : 2);
+    if (!on) chunk.groups.push_back({way, 0, 0});
+    auto& here = chunk.groups.back();
+    const Index place = here.lines * line_bytes - begin;
+    ++here.lines;
+    before = line;
+    if (!runs && on) continue;
+    for (std::size_t k = 0; k < (runs ? line.size() : way == Way::whole ? 1 : 2); ++k) {
+      const auto& piece = line[k];
+      auto* const last = here.runs > 0 ? &chunk.runs.back() : nullptr;
+      if (last && last->source == piece.member && last->place + last->bytes == piece.to + place &&
+          last->offset + last->bytes == piece.from) {
+        last->bytes = std::uint16_t(last->bytes + piece.bytes);
+      } else {
+        chunk.runs.push_back({piece.from, std::uint16_t(piece.member), std::uint16_t(piece.to + place),
+                              std::uint16_t(piece.bytes), 0});
+        ++here.runs;
+      }
+    }
+  }
+  for (auto& run : chunk.runs)
+    run.rounded = run.offset + ceil_div(Index{run.bytes}, line_bytes) * line_bytes <= behind[run.source];
   chunk.blocks.clear(), chunk.blocks.shrink_to_fit();
 }
 
@@ -106,7 +176,7 @@ std::vector<RepeatedChunks> JointRow::in_lines(Index phase) const {
   const Index least = line_bytes / std::gcd(unit_, line_bytes);  // indices that make whole lines
   auto row = cut(start, std::max<Index>(merged_chunk_bytes / unit_ / least, 1) * least);
   for (auto& repeated : row)
-    for (auto& chunk : repeated.chunks) find_parts(chunk, Index(floor_mod(phase + chunk.first, line_bytes)));
+    for (auto& chunk : repeated.chunks) find_lines(chunk, Index(floor_mod(phase + chunk.first, line_bytes)));
   return row;
 }
 

@@ -9,7 +9,7 @@
 
 namespace longshore {
 
-inline constexpr Index line_bytes = 64, word_bytes = 4;  // of what kernels merge
+inline constexpr Index line_bytes = 64;
 /// Of the shared array, what is worked on at a time: it and as much of the members' data fit in the first-level cache.
 inline constexpr Index chunk_bytes = 16 * 1024;
 
@@ -19,8 +19,9 @@ struct Chunk {
   std::vector<PlacedLoops> blocks;   ///< from the member's row (the source) to the shared one
   std::vector<std::size_t> begin{};  ///< member k's blocks are [begin[k], begin[k + 1])
   // In the place of blocks where lines are merged:
-  Index phase = 0, lines = 0;  ///< how far into its first line the chunk begins, and how many lines it has a part of
-  std::vector<LinePart> parts{};
+  Index phase = 0;  ///< how far into its first line the chunk begins
+  std::vector<LineGroup> groups{};
+  std::vector<LineRun> runs{};
 };
 
 /// Chunks that come again and again along the row.

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "longshore/copies/kernels.hpp"
 #include "longshore/core/checked.hpp"
 
 namespace longshore {
@@ -16,7 +17,8 @@ class Message {
   virtual Index packets() const = 0;  ///< 0 where there is nothing to send
   virtual Index packet_bytes(Index packet) const = 0;
   virtual Index largest_packet_bytes() const = 0;
-  virtual void pack(Index packet, std::byte* slot) const = 0;
+  virtual void pack(Index packet, std::byte* slot, Stores stores) const = 0;
+  virtual bool streams() const { return false; }  ///< packs with streaming stores, too; else any are cached
   virtual void unpack(Index packet, const std::byte* slot) const = 0;
   /// Where the packet is contiguous in the array at this end, so that it can go from there (come to there); else null.
   virtual std::byte* contiguous(Index packet) const = 0;

@@ -21,7 +21,7 @@ struct PacketedMessage::Implementation {
   /// One stretch of the cut axis with everything inside it. Outer positions add their offsets.
   struct Slice {
     Index bytes = 0;
-    std::optional<CopyProgram> pack, unpack;
+    std::optional<CopyProgram> pack, stream, unpack;
     std::optional<Index> contiguous_source, contiguous_destination;
   };
 
@@ -64,7 +64,7 @@ struct PacketedMessage::Implementation {
 };
 
 PacketedMessage::PacketedMessage(const LoopNest& given, Index capacity, Halves halves,
-                                 const CopyProgram::Options& options) {
+                                 const CopyProgram::Options& options, bool streams) {
   auto self = std::make_unique<Implementation>();
   const auto relation = given.canonical();
   const Index element = relation.element_bytes();
@@ -75,12 +75,16 @@ PacketedMessage::PacketedMessage(const LoopNest& given, Index capacity, Halves h
   auto packing = options;  // the packet is read at once by whoever sends it
   packing.stores = Stores::cached;
   packing.combine = Combine();
+  auto streaming = packing;
+  streaming.stores = Stores::streaming;
+  streams &= relation.bytes() > capacity;
   auto add = [&](const LoopNest& part) {
     Implementation::Slice slice;
     slice.bytes = part.bytes();
     self->largest = std::max(self->largest, slice.bytes);
     if (wants_pack) {
       slice.pack.emplace(part.assembly(), packing);
+      if (streams) slice.stream.emplace(part.assembly(), streaming);
       slice.contiguous_source = part.contiguous_source();
     }
     if (wants_unpack) {
@@ -131,10 +135,13 @@ Index PacketedMessage::packets() const { return implementation_->packets; }
 Index PacketedMessage::packet_bytes(Index packet) const { return implementation_->place(packet).slice.bytes; }
 Index PacketedMessage::largest_packet_bytes() const { return implementation_->largest; }
 
-void PacketedMessage::pack(Index packet, std::byte* message, const std::byte* source) const {
+void PacketedMessage::pack(Index packet, std::byte* message, const std::byte* source, Stores stores) const {
   const auto [slice, offsets] = implementation_->place(packet);
-  slice.pack.value().run(message, source + offsets.source);
+  const auto& program = stores == Stores::streaming && slice.stream ? slice.stream : slice.pack;
+  program.value().run(message, source + offsets.source);
 }
+
+bool PacketedMessage::streams() const { return !implementation_->slices.empty() && implementation_->slices[0].stream; }
 
 void PacketedMessage::unpack(Index packet, std::byte* destination, const std::byte* message) const {
   const auto [slice, offsets] = implementation_->place(packet);
@@ -157,7 +164,8 @@ Index PacketedMessage::workspace_bytes() const {
   Index bytes = sizeof(Implementation);
   for (const auto& slice : implementation_->slices) {
     bytes += sizeof(slice);
-    if (slice.pack) bytes += slice.pack->workspace_bytes();
+    for (const auto* program : {&slice.pack, &slice.stream})
+      if (*program) bytes += (*program)->workspace_bytes();
     if (slice.unpack) bytes += slice.unpack->workspace_bytes();
   }
   return bytes;

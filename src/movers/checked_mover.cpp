@@ -94,7 +94,7 @@ class CheckedMover final : public Mover {
         continue;
       }
       bytes.resize(std::size_t(end.message->packet_bytes(0)));
-      end.message->pack(0, bytes.data());
+      end.message->pack(0, bytes.data(), Stores::cached);
       sums.push_back(sum_of(bytes.data(), Index(bytes.size())));
     }
     return sums;

@@ -15,9 +15,9 @@ class JoinedMessage final : public Message {
   Index packets() const override { return 1; }
   Index packet_bytes(Index) const override { return bytes_; }
   Index largest_packet_bytes() const override { return bytes_; }
-  void pack(Index, std::byte* slot) const override {
+  void pack(Index, std::byte* slot, Stores) const override {
     for (const auto& part : parts_) {
-      part->pack(0, slot);
+      part->pack(0, slot, Stores::cached);
       slot += part->packet_bytes(0);
     }
   }

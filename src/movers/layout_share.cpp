@@ -5,9 +5,11 @@
 #include "core/digest.hpp"
 #include "movers/bind_texts.hpp"
 #include "movers/block_copies.hpp"
+#include "movers/joint_message.hpp"
 #include "movers/nest_message.hpp"
 #include "movers/share.hpp"
 #include "movers/stretch_message.hpp"
+#include "plans/interleaving.hpp"
 
 namespace longshore {
 
@@ -160,6 +162,15 @@ class LayoutShare final : public Share {
         messages.push_back(stretch_message({stretch(half, array, array)}, sends, cut.capacity));
         continue;
       }
+      if (auto joint = joint_with_local(transfer, cut)) {
+        if (end == MessageEnd::assembly)
+          messages.push_back(joint_message(std::move(joint->cut), array));
+        else
+          messages.push_back(joint_message(std::move(joint->cut), plan_.relation_by_dimension(joint->local),
+                                           find_part(sources_, joint->local.source)->array.data, array,
+                                           unpacking(transfer)));
+        continue;
+      }
       using Halves = PacketedMessage::Halves;
       if (end == MessageEnd::disassembly)
         messages.push_back(nest_message(relation(transfer), cut, Halves::disassembly, unpacking(transfer), array));
@@ -169,8 +180,45 @@ class LayoutShare final : public Share {
     }
     return messages;
   }
+  std::vector<std::uint32_t> brought_along(std::span<const Transfer> incoming, const MessageCut& cut) const override {
+    std::vector<std::uint32_t> numbers;
+    for (const auto& transfer : incoming)
+      if (const auto joint = joint_with_local(transfer, cut))
+        for (const auto& local : transfers().local)
+          if (local.source == joint->local.source && local.destination == joint->local.destination)
+            numbers.push_back(local.number);
+    return numbers;
+  }
 
  private:
+  struct JointWithLocal {
+    JointCut cut;
+    Motion local;
+  };
+  /// Where cache lines of a destination beyond the cache hold elements of this transfer and of what its receiver keeps,
+  /// and of nobody else. Both ends find the same.
+  std::optional<JointWithLocal> joint_with_local(const Transfer& transfer, const MessageCut& cut) const {
+    if (!cut.ring || !cut.capacity || update_.is_reduction() || !update_.combine().is_copy() ||
+        joint_direction(plan_) != Direction::pull || !is_far(transfer))
+      return std::nullopt;
+    const std::size_t along = interleaved_dimension(plan_)->dimension, from = plan_.axes()[along];
+    if (plan_.source().dimensions()[from].coordinates() != 2) return std::nullopt;
+    const Motion& motion = (*motions_)[transfer.number];
+    auto coordinates = motion.source_coordinates;
+    coordinates[from] = 1 - coordinates[from];
+    std::optional<Motion> local;
+    plan_.for_each_receive(motion.destination, [&](const Motion& other) {
+      if (other.source_coordinates == coordinates && holders_.of(other.source) == holders_.of(other.destination))
+        local = other;
+    });
+    if (!local) return std::nullopt;
+    const bool last_is_innermost = plan_.destination().order() == Order::C;
+    JointCut joint(plan_.relation_by_dimension(motion), last_is_innermost ? along : plan_.axes().size() - 1 - along,
+                   *cut.capacity);
+    if (!joint.possible()) return std::nullopt;
+    return JointWithLocal{std::move(joint), *local};
+  }
+
   std::uint64_t plan_digest() const override { return plan_.digest(); }
   LoopNest relation(const Transfer& transfer) const { return plan_.relation((*motions_)[transfer.number]); }
   AddressRelation reducing(const Transfer& transfer) const {
@@ -182,9 +230,11 @@ class LayoutShare final : public Share {
     const Index n = program->elements();
     return {std::move(program), 0, n, destination, source, false, number};
   }
+  bool is_far(const Transfer& transfer) const {
+    return plan_.destination().local_size(transfer.destination) * element_bytes_ >= far_bytes;
+  }
   CopyProgram::Options unpacking(const Transfer& transfer) const {
-    const bool beyond = plan_.destination().local_size(transfer.destination) * element_bytes_ >= far_bytes;
-    return {beyond ? Stores::streaming : Stores::cached, nullptr, update_.combine()};
+    return {is_far(transfer) ? Stores::streaming : Stores::cached, nullptr, update_.combine()};
   }
 
   /// Whether arrays of the same ranks are here for the same plan.

@@ -65,10 +65,11 @@ class TaskMaker {
         numbers[pointers.size()] = one->number;
         pointers.push_back(pull ? one->source : one->destination);
       }
+      std::byte* const first = (pull ? shared : pointers[0]) + part[0].at(0).destination;
       JointCopy copy(std::move(part), pull ? JointCopy::Shared::destination : JointCopy::Shared::source, how);
       const Index n = copy.bytes();
-      tasks_.push_back({CopyTask::Joint{std::move(copy), shared, std::move(pointers), std::move(numbers)}, sources,
-                        destinations, n});
+      tasks_.push_back({CopyTask::Joint{std::move(copy), shared, std::move(pointers), std::move(numbers), first},
+                        sources, destinations, n});
     };
 
     // Slice the longest axis outside the interleaved one; failing
@@ -232,6 +233,17 @@ struct Describe {
   }
 };
 
+struct Written {
+  const std::byte* operator()(const CopyTask::Single& w) const { return w.destination; }
+  const std::byte* operator()(const CopyTask::Joint& w) const { return w.destination; }
+  const std::byte* operator()(const CopyTask::Batch& w) const {
+    const auto& first = w.stretches->front();
+    const auto extent = first.program->destination_extent();
+    const Index n = std::max<Index>(first.program->elements(), 1);
+    return first.destination + w.destination_shift + extent.first + Index(Wide(extent.size()) * first.first / n);
+  }
+};
+
 struct WorkspaceBytes {
   /// Its part of what it shares with other tasks.
   Index operator()(const CopyTask::Single& w) const { return w.program->workspace_bytes() / w.program.use_count(); }
@@ -266,6 +278,7 @@ std::span<const std::uint32_t> CopyTask::motions(std::size_t part) const {
   return {joint.motions.get(), joint.members.size()};
 }
 
+const std::byte* CopyTask::written() const { return std::visit(Written{}, work); }
 std::string CopyTask::describe() const { return std::visit(Describe{}, work); }
 Index CopyTask::workspace_bytes() const { return Index(sizeof(CopyTask)) + std::visit(WorkspaceBytes{}, work); }
 

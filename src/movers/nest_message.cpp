@@ -9,11 +9,11 @@ namespace {
 
 class NestMessage final : public Message {
  public:
-  NestMessage(const std::vector<LoopNest>& strips, Index capacity, PacketedMessage::Halves halves,
-              const CopyProgram::Options& options, std::byte* data)
+  NestMessage(const std::vector<LoopNest>& strips, const MessageCut& cut, Index capacity,
+              PacketedMessage::Halves halves, const CopyProgram::Options& options, std::byte* data)
       : sending_(halves == PacketedMessage::Halves::assembly), copies_(options.combine.is_copy()), data_(data) {
     for (const auto& strip : strips) {
-      parts_.emplace_back(strip, capacity, halves, options);
+      parts_.emplace_back(strip, capacity, halves, options, cut.ring);
       packets_ += parts_.back().packets();
       starts_.push_back(packets_);
     }
@@ -28,13 +28,16 @@ class NestMessage final : public Message {
     for (const auto& part : parts_) largest = std::max(largest, part.largest_packet_bytes());
     return largest;
   }
-  void pack(Index packet, std::byte* slot) const override {
+  void pack(Index packet, std::byte* slot, Stores stores) const override {
     const auto& part = part_of(packet);
-    part.pack(packet, slot, data_);
+    part.pack(packet, slot, data_, stores);
   }
   void unpack(Index packet, const std::byte* slot) const override {
     const auto& part = part_of(packet);
     part.unpack(packet, data_, slot);
+  }
+  bool streams() const override {
+    return std::any_of(parts_.begin(), parts_.end(), [](const auto& part) { return part.streams(); });
   }
   std::byte* contiguous(Index packet) const override {
     const auto& part = part_of(packet);
@@ -76,7 +79,8 @@ Index step_of(const RelationAxis& axis, bool source) {
 std::unique_ptr<Message> nest_message(const LoopNest& given, const MessageCut& cut, PacketedMessage::Halves halves,
                                       const CopyProgram::Options& options, std::byte* data) {
   const Index capacity = cut.capacity.value_or(given.bytes());
-  if (!cut.tiles) return std::make_unique<NestMessage>(std::vector<LoopNest>{given}, capacity, halves, options, data);
+  if (!cut.ring)
+    return std::make_unique<NestMessage>(std::vector<LoopNest>{given}, cut, capacity, halves, options, data);
   const auto relation = given.canonical();
   // The message is in the destination's order: its innermost axis is contiguous there. If another axis is the
   // contiguous one in the source, a packet of whole rows would take a sliver of every source row.
@@ -96,7 +100,7 @@ std::unique_ptr<Message> nest_message(const LoopNest& given, const MessageCut& c
   } else {
     strips.push_back(relation);
   }
-  return std::make_unique<NestMessage>(strips, capacity, halves, options, data);
+  return std::make_unique<NestMessage>(strips, cut, capacity, halves, options, data);
 }
 
 }  // namespace longshore

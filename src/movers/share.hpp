@@ -83,11 +83,12 @@ struct BlockElsewhere {
 /// Which end of a message: the sender's, the receiver's, or what a receiver packs again to see what has arrived.
 enum class MessageEnd { assembly, disassembly, arrival };
 
-/// How messages are cut: into packets of so many bytes at most, none: not at all; where source and destination run
-/// across each other (transposes), packets can be tiles, so that neither side sweeps its array with a large stride.
+/// How messages are cut: into packets of so many bytes at most, none: not at all. For a ring, where source and
+/// destination run across each other (transposes), packets are tiles, so that neither side sweeps its array with a
+/// large stride; and they can be packed with streaming stores.
 struct MessageCut {
   std::optional<Index> capacity;
-  bool tiles = false;
+  bool ring = false;
 };
 
 class Share;
@@ -167,6 +168,8 @@ class Share {
   /// Transfers to one peer (from one) as messages, one after the other.
   virtual std::vector<std::unique_ptr<Message>> messages(std::span<const Transfer> transfers, MessageEnd end,
                                                          const MessageCut& cut) = 0;
+  /// The numbers of local transfers that are carried out when messages of these, so cut, are unpacked.
+  virtual std::vector<std::uint32_t> brought_along(std::span<const Transfer>, const MessageCut&) const { return {}; }
   /// Of the programs that tasks and messages have in common.
   virtual Index programs_bytes() const { return 0; }
 

@@ -20,7 +20,7 @@ class StretchMessage final : public Message {
   Index packet_bytes(Index packet) const override { return (last_of(packet) - packet * per_packet_) * element_; }
   Index largest_packet_bytes() const override { return std::min(per_packet_, elements_) * element_; }
 
-  void pack(Index packet, std::byte* slot) const override {
+  void pack(Index packet, std::byte* slot, Stores) const override {
     visit(packet, [&](const Stretch& s, Index at, Index first, Index last) {
       run(s, first, last, slot + (at - first) * element_, s.source + shift_);
     });

@@ -59,7 +59,7 @@ class WholeMessages final : public Messages {
                                    out_.begin());
     for (std::size_t i = 0; i < out_.size(); ++i) {
       auto& end = out_[(first + i) % out_.size()];
-      if (!end.contiguous) end.message->pack(0, place_of(end));
+      if (!end.contiguous) end.message->pack(0, place_of(end), Stores::cached);
       end.requests.send(comm, end.peer, tag_, place_of(end), end.bytes, Requests::Mode::eager);
     }
     left_ = in_.size() + out_.size();
@@ -190,7 +190,7 @@ class PacketStream {
       if (!sending_) {
         slot.requests.receive(comm, m.peer, tag, slot.contiguous ? slot.contiguous : slot.stage, bytes);
       } else {
-        if (!slot.contiguous) m.message->pack(packet_, slot.stage);
+        if (!slot.contiguous) m.message->pack(packet_, slot.stage, Stores::cached);
         slot.requests.send(comm, m.peer, tag, slot.contiguous ? slot.contiguous : slot.stage, bytes,
                            Requests::Mode::synchronous);
       }

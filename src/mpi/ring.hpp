@@ -1,11 +1,12 @@
 /// mpi: `Ring`, a few slots of shared memory through which one process of a node streams packets to another. The
-/// slots stay in cache, so that staging costs little more than copying once.
+/// slots stay in cache where the two share one, so that staging costs little more than copying once.
 #pragma once
 
 #include <atomic>
 #include <vector>
 
 #include "copies/message.hpp"
+#include "mpi/slot_stores.hpp"
 
 namespace longshore::mpi {
 
@@ -76,8 +77,20 @@ class RingEnd {
 class RingSender : public RingEnd {
  public:
   using RingEnd::RingEnd;
+  /// `steadily`: whoever moves does nothing else, and how fast packets go is worth knowing.
+  void restart(bool steadily) {
+    RingEnd::restart();
+    steadily_ = steadily;
+    stores_.pause();
+  }
   /// Packs one packet if there is one left and room for it.
   bool advance();
+
+ private:
+  Stores choose();
+
+  SlotStores stores_;
+  bool steadily_ = false;
 };
 
 class RingReceiver : public RingEnd {

@@ -247,61 +247,70 @@ TEST_P(EveryTable, BigTransposes) {
       }
 }
 
-/// Lines dealt to a few sources word by word or in stretches, some words to nobody.
+/// Groups of lines of every way, of a few sources.
 struct Merge {
-  std::vector<LinePart> parts;
-  std::vector<Index> words;  // of each source, in one row
-  Index lines, rows;
+  using Way = LineGroup::Way;
+  std::vector<LineGroup> groups;
+  std::vector<LineRun> runs;
+  std::vector<Index> bytes;  // of each source, in one row
+  Index lines = 0, rows;
 
   template <class Any>
-  Merge(Index sources, Index lines_, Index rows_, Any any) : words(std::size_t(sources)), lines(lines_), rows(rows_) {
-    const Index stretch = any(0, 2) ? any(1, 8) : any(1, 64);
-    const bool gaps = any(0, 3) == 0;
-    Index owner = 0, left = 0;
-    for (Index line = 0; line < lines; ++line) {
-      std::vector<std::uint16_t> mask(words.size());
-      for (int word = 0; word < 16; ++word) {
-        if (left-- == 0) owner = any(gaps ? -1 : 0, sources - 1), left = stretch - 1;
-        if (owner >= 0) mask[std::size_t(owner)] = std::uint16_t(mask[std::size_t(owner)] | 1u << word);
-      }
-      if (std::all_of(mask.begin(), mask.end(), [](auto m) { return m == 0; })) mask[0] = 0x8000;
-      std::uint16_t whole = 0;
-      for (std::size_t k = 0; k < mask.size(); ++k)
-        if (mask[k]) {
-          parts.push_back({4 * words[k], std::uint32_t(k), mask[k], 0});
-          words[k] += __builtin_popcount(mask[k]);
-          whole = std::uint16_t(whole | mask[k]);
+  Merge(Index sources, Index n, Index rows_, Any any) : bytes(std::size_t(sources)), rows(rows_) {
+    for (; n > 0; --n) {
+      const Way way = any(0, 2) ? Way(any(0, 5)) : Way::staged;
+      LineGroup group{way, std::uint16_t(any(1, way == Way::exact ? 1 : most_staged_lines)), 0};
+      auto add = [&](Index source, Index place, Index length, Index read) {
+        runs.push_back({bytes[std::size_t(source)], std::uint16_t(source), std::uint16_t(place), std::uint16_t(length), 0});
+        bytes[std::size_t(source)] += read;
+        ++group.runs;
+      };
+      if (way == Way::exact || way == Way::staged) {
+        const Index longest = any(0, 3) ? 24 : 150, end = 64 * group.lines;
+        for (Index place = 0; place < end;) {
+          const Index length = std::min(any(1, longest), end - place);
+          if (way == Way::staged || any(0, 2)) add(any(0, sources - 1), place, length, length);
+          place += length;
         }
-      parts.back().line = whole;
+        if (group.runs == 0) continue;
+      } else if (way == Way::whole) {
+        add(any(0, sources - 1), 0, 64 * group.lines, 64 * group.lines);
+      } else {
+        const Index element = way == Way::turns4 ? 4 : way == Way::turns8 ? 8 : 16;
+        for (Index k = 0; k < 2; ++k) add(any(0, sources - 1), k * element, element, 32 * group.lines);
+      }
+      groups.push_back(group);
+      lines += group.lines;
     }
+    for (auto& run : runs) run.rounded = run.offset + (run.bytes + 63) / 64 * 64 <= bytes[run.source];
   }
+  MergeLoops loops(Index step, const Index* steps) const { return {Index(groups.size()), rows, step, steps}; }
 };
 
 TEST_P(EveryTable, MergesLines) {
-  if (!table().merge) return;  // joint copies go another way there
   for (int trial = 0; trial < 1000; ++trial) {
-    const Merge merge(any(1, 5), any(0, 3) ? any(1, 9) : any(10, 200), any(1, 11),
-                      [&](Index a, Index b) { return any(a, b); });
+    const Merge merge(any(1, 5), any(0, 9), any(0, 11), [&](Index a, Index b) { return any(a, b); });
     const Index step = 64 * (merge.lines + any(0, 2));
     std::vector<Bytes> memory;
     std::vector<const std::byte*> sources;
     std::vector<Index> steps;
-    for (const Index words : merge.words) {
+    for (const Index row : merge.bytes) {
       // Tight, so that the address sanitiser sees what is read beyond.
-      const Index row = 4 * words, stride = any(0, 4) ? row : -row, phase = any(0, 9);
+      const Index stride = any(0, 4) ? row : -row, phase = any(0, 9);
       memory.emplace_back(std::size_t(phase + row * merge.rows));
       for (std::size_t i = 0; i < memory.back().size(); ++i) memory.back()[i] = noise(Index(i + 77 * memory.size()));
-      sources.push_back(memory.back().data() + phase + (stride < 0 ? row * (merge.rows - 1) : 0));
+      sources.push_back(memory.back().data() + phase + (stride < 0 ? row * std::max<Index>(merge.rows - 1, 0) : 0));
       steps.push_back(stride);
     }
     Bytes expected(std::size_t(step * merge.rows + 64), std::byte{0xA5}), found = expected;
     auto aligned = [](Bytes& b) { return b.data() + (64 - reinterpret_cast<std::uintptr_t>(b.data()) % 64) % 64; };
-    const MergeLoops loops{merge.lines, merge.rows, step, steps.data()};
-    plain_kernels().merge(aligned(expected), sources.data(), merge.parts.data(), loops, Stores::cached);
-    table().merge(aligned(found), sources.data(), merge.parts.data(), loops, any_stores());
+    const auto loops = merge.loops(step, steps.data());
+    plain_kernels().merge(aligned(expected), sources.data(), merge.groups.data(), merge.runs.data(), loops,
+                          Stores::cached);
+    table().merge(aligned(found), sources.data(), merge.groups.data(), merge.runs.data(), loops, any_stores());
     table().fence();
     ASSERT_EQ(std::memcmp(aligned(expected), aligned(found), std::size_t(step * merge.rows)), 0)
-        << table().name << " " << merge.words.size() << " sources, " << merge.lines << " lines, " << merge.rows
+        << table().name << " " << merge.bytes.size() << " sources, " << merge.lines << " lines, " << merge.rows
         << " rows";
   }
 }
@@ -333,14 +342,14 @@ TEST_P(EveryTable, StaysWithinItsPages) {
         (transpose ? table().transpose : table().blocks)(d, s, l, stores);
     }
   }
-  for (int trial = 0; trial < 200 && table().merge; ++trial) {
-    const Merge merge(2, any(1, 70), any(1, 9), [&](Index a, Index b) { return any(a, b); });
-    const Fenced first(4 * merge.words[0] * merge.rows), second(4 * merge.words[1] * merge.rows);
+  for (int trial = 0; trial < 200; ++trial) {
+    const Merge merge(2, any(1, 5), any(1, 9), [&](Index a, Index b) { return any(a, b); });
+    const Fenced first(merge.bytes[0] * merge.rows), second(merge.bytes[1] * merge.rows);
     const Fenced destination(64 * merge.lines * merge.rows);
-    const Index steps[] = {4 * merge.words[0], 4 * merge.words[1]};
+    const Index* const steps = merge.bytes.data();
     const std::byte* sources[] = {first.end() - steps[0] * merge.rows, second.end() - steps[1] * merge.rows};
-    table().merge(destination.end() - 64 * merge.lines * merge.rows, sources, merge.parts.data(),
-                  {merge.lines, merge.rows, 64 * merge.lines, steps}, Stores::streaming);
+    table().merge(destination.end() - 64 * merge.lines * merge.rows, sources, merge.groups.data(), merge.runs.data(),
+                  merge.loops(64 * merge.lines, steps), Stores::streaming);
   }
   for (Index n = 1; n <= 300; ++n) {
     const Fenced source(n), destination(n);

@@ -33,6 +33,18 @@ TEST(PacketedMessage, knows_what_lies_contiguously) {
   EXPECT_EQ(cut(1600).contiguous_destination(1), 1600);
 }
 
+TEST(PacketedMessage, packs_the_same_with_either_kind_of_stores) {
+  EXPECT_FALSE(cut(800).streams());
+  const PacketedMessage packets(rows, 1600, Halves::assembly, {}, true);
+  EXPECT_TRUE(packets.streams());
+  EXPECT_FALSE(PacketedMessage(rows, 8000, Halves::assembly, {}, true).streams()) << "one packet";
+  std::vector<std::byte> source(16000), cached(1600), streamed(1600);
+  for (std::size_t i = 0; i < source.size(); ++i) source[i] = std::byte(i * 7 % 251);
+  packets.pack(2, cached.data(), source.data());
+  packets.pack(2, streamed.data(), source.data(), Stores::streaming);
+  EXPECT_TRUE(cached == streamed);
+}
+
 TEST(PacketedMessage, its_memory_does_not_follow_the_elements) { EXPECT_LT(cut(400).workspace_bytes(), 4096); }
 
 TEST(PacketedMessage, arguments_are_checked) {

@@ -1,9 +1,14 @@
 // The threads engine: what it refuses, and how it behaves when started, polled and waited for. That it moves right is a
 // property (tests/properties/movers_test.cpp).
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <functional>
+#include <future>
 #include <numeric>
 #include <thread>
 
+#include "engines/threads/tasks_mover.hpp"
 #include "longshore/movers/mover.hpp"
 #include "support/arrays.hpp"
 #include "support/expect_error.hpp"
@@ -90,6 +95,74 @@ TEST(Threads, two_movers_in_flight) {
   a->wait();
   EXPECT_EQ(one.destination.memory, one.expected());
   EXPECT_EQ(other.destination.memory, other.expected());
+}
+
+TEST(Threads, two_movers_are_used_by_two_threads_at_once) {
+  auto again = [] {
+    auto bound = large();
+    const auto expected = bound.expected();
+    MoveOptions options;
+    options.threads = 3;
+    const auto mover = bound.mover(options);
+    for (int round = 0; round < 5; ++round) {
+      bound.destination.clear();
+      mover->move();
+      if (bound.destination.memory != expected) return false;
+    }
+    return true;
+  };
+  auto other = std::async(std::launch::async, again);
+  EXPECT_TRUE(again());
+  EXPECT_TRUE(other.get());
+}
+
+TEST(Threads, the_child_of_a_fork_moves_by_itself) {
+  auto bound = large();
+  const auto expected = bound.expected();
+  MoveOptions options;
+  options.threads = 3;
+  const auto mover = bound.mover(options);
+  mover->move();
+  bound.destination.clear();
+  const pid_t child = fork();
+  if (child == 0) {
+    mover->move();
+    _exit(bound.destination.memory == expected ? 0 : 1);
+  }
+  int status = 1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  mover->move();
+  EXPECT_EQ(bound.destination.memory, expected);
+}
+
+// On two nodes of memory, which are told of and not had.
+TEST(Threads, tasks_of_several_nodes_move_all_the_same) {
+  for (const int node : {0, 1, -1}) {
+    auto bound = large();
+    const auto expected = bound.expected();
+    const MemoryNodes nodes{2, [] { return int(std::hash<std::thread::id>()(std::this_thread::get_id()) % 2); },
+                            [node](std::span<const std::byte* const> addresses) {
+                              std::vector<int> where(addresses.size(), node);
+                              for (std::size_t k = 0; k < where.size(); k += 3) where[k] = 0;
+                              return where;
+                            }};
+    std::vector<VisiblePart> from, to;
+    for (const auto rank : {0, 1, 2, 3}) {
+      from.push_back({rank, bound.source.memory[std::size_t(rank)].data()});
+      to.push_back({rank, bound.destination.memory[std::size_t(rank)].data()});
+    }
+    StagesOfTasks stages(1);
+    stages[0].push_back(copy_tasks(bound.plan, from, to, Direction::pull, {{}, 1 << 17}));
+    MoveOptions options;
+    options.threads = 3;
+    const auto mover = make_tasks_mover(std::move(stages), options.threads, options, {}, 0, nodes);
+    for (int round = 0; round < 3; ++round) {
+      bound.destination.clear();
+      mover->move();
+      EXPECT_EQ(bound.destination.memory, expected) << node;
+    }
+  }
 }
 
 TEST(Threads, a_mover_may_change_threads_between_uses) {

@@ -32,6 +32,7 @@ RANKS_OF = {
     "mistakes": (2, 3),
     "calibration": (1, 3),
     "choices": (2, 3),
+    "rings": (2, 3, 4),
     "windows": (1, 2, 3, 4),
     "memory": (1, 2, 3),
     "numpy_memory": (1, 2, 3),

@@ -122,6 +122,17 @@ def test_memory_limit():
     bind(max_mem="1 MiB")()
 
 
+def test_number_of_threads():
+    for wrong, words in (
+        (-1, "threads is -1"),
+        (0, "threads is 0; it must be at least 1"),
+        ("two", "threads is 'two'"),
+    ):
+        with pytest.raises(ls.LongshoreError, match=words):
+            bind(threads=wrong)
+    assert bind(threads=1).path.startswith("threads engine, 1 threads")
+
+
 def test_nothing_is_written_on_error():
     out = [np.full((6, 2), -1.0), np.full((6, 2), -1.0)]
     with pytest.raises(ls.DTypeError):

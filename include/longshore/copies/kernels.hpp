@@ -15,19 +15,37 @@
 
 namespace longshore {
 
-/// What one source has in a 64-byte line of the destination. The parts of a line follow each other.
-struct LinePart {
-  Index offset;          ///< in the source, of the first word
-  std::uint32_t source;  ///< which one
-  std::uint16_t
-      words;  ///< the 4-byte words of the line that the source's next words go to, in order; the lowest bit first
-  std::uint16_t line;  ///< 0: more parts follow; in a line's last part: all words that its parts have
+/// Bytes that lie together in one source and in the destination.
+struct LineRun {
+  Index offset;          ///< in the source
+  std::uint16_t source;  ///< which one
+  std::uint16_t place;   ///< in the destination, from its group's first line on
+  std::uint16_t bytes;
+  /// Whether the source may be read, and lines of the group's written, up to the next multiple of 64 bytes.
+  std::uint16_t rounded;
 };
+
+/// How consecutive lines of the destination are put together. The runs of a group follow each other in the order of
+/// their places.
+struct LineGroup {
+  enum class Way : std::uint16_t {
+    exact,    ///< from runs, some of whose bytes belong to others; nothing else is written
+    whole,    ///< of one run
+    turns4,   ///< elements of so many bytes are by turns of two sources, of which the runs tell the first elements
+    turns8,   ///<
+    turns16,  ///<
+    staged,   ///< from runs that leave nothing out
+  };
+  Way way;
+  std::uint16_t lines;  ///< staged: at most `most_staged_lines`
+  std::uint16_t runs;   ///< whole: 1; by turns: 2
+};
+inline constexpr Index most_staged_lines = 32;
 
 /// Rows of lines that are put together alike: row j at destination + j*destination_step, from source k's
 /// sources[k] + j*source_steps[k]. Destination steps are multiples of 64.
 struct MergeLoops {
-  Index lines = 0, rows = 1, destination_step = 0;
+  Index groups = 0, rows = 1, destination_step = 0;
   const Index* source_steps = nullptr;
 };
 
@@ -91,10 +109,9 @@ struct KernelTable {
   /// Transposition, tiled: the n0 loop is (nearly) unit stride in the destination, the n1 loop (nearly) unit stride in
   /// the source. Same meaning as `blocks`, other visiting order.
   void (*transpose)(std::byte* destination, const std::byte* source, const BlockLoops& loops, Stores stores);
-  /// Lines of a destination, aligned to 64 bytes, put together from several sources: element sizes are multiples of 4.
-  /// Words that no part has are not touched. Null where the instruction set has no way faster than `blocks`.
-  void (*merge)(std::byte* destination, const std::byte* const* sources, const LinePart* parts, const MergeLoops& loops,
-                Stores stores);
+  /// Lines of a destination, aligned to 64 bytes, put together from several sources.
+  void (*merge)(std::byte* destination, const std::byte* const* sources, const LineGroup* groups, const LineRun* runs,
+                const MergeLoops& loops, Stores stores);
   /// Listed blocks of the source to a contiguous destination, block i to
   /// destination + i * block. The list may name a place more than once.
   void (*gather)(std::byte* destination, const std::byte* source, const BlockList& from, Stores stores);

@@ -35,6 +35,7 @@ struct CopyTask {
     std::byte* shared;
     std::vector<std::byte*> members;
     std::unique_ptr<const std::uint32_t[]> motions;  ///< a member each
+    std::byte* destination = nullptr;                ///< where it begins to write
   };
   /// Motions between blocks: stretches of relations, of which one
   /// may be cut into several tasks. They share their programs.
@@ -61,6 +62,8 @@ struct CopyTask {
   void run(std::size_t part) const;
   /// The numbers of the motions that a part is of.
   std::span<const std::uint32_t> motions(std::size_t part) const;
+  /// About where it begins to write.
+  const std::byte* written() const;
   std::string describe() const;
   Index workspace_bytes() const;
 };

@@ -49,7 +49,7 @@ enum class Phases { automatic, never, always };
 /// How plans are bound, to whatever engine.
 struct MoveOptions {
   Update update;      ///< what is done where it writes; fields that have one of their own say so themselves
-  int threads = 0;    ///< of the `threads` engine; 0: as many as the process may run on
+  int threads = 0;    ///< that copy; 0: one, on the `threads` engine as many as the process may run on
   Index max_mem = 0;  ///< bytes the mover may hold beyond the arrays; 0: no bound
   /// Of blocks: the order in which points of regions of different shape are paired; see `visiting_order`.
   std::optional<Order> visit = {};

@@ -253,8 +253,12 @@ void gather_streaming(std::byte* d, const std::byte* s, const BlockLoops& l) {
   lines.finish();
 }
 
+/// How far ahead of each other rows are that are copied side by side.
+constexpr Index stagger_bytes = 1024;
+
 /// Four blocks side by side, streaming, a burst of each in turn: a single sequence of lines leaves memory channels idle
-/// that four sequences use.
+/// that four sequences use. Each is some lines ahead of the one before it: a load waits for the non-temporal stores under
+/// way to addresses with the same low 12 bits, which rows a power of two apart would have.
 template <int W>
 LONGSHORE_INLINE void stream_four(std::byte* d, const std::byte* s, Index block, Index d_step, Index s_step) {
   constexpr Index burst = 4;
@@ -265,10 +269,13 @@ LONGSHORE_INLINE void stream_four(std::byte* d, const std::byte* s, Index block,
     most = lines[k] > most ? lines[k] : most;
     copy_part<W>(d + k * d_step, s + k * s_step, head[k]);
   }
-  for (Index at = 0; at < most; at += burst)
+  const Index bursts = (most + burst - 1) / burst;
+  for (Index n = 0; n < bursts; ++n)
     for (Index k = 0; k < 4; ++k) {
       std::byte* const to = d + k * d_step + head[k];
       const std::byte* const from = s + k * s_step + head[k];
+      const Index ahead = n + k * stagger_bytes / (burst * line_bytes);
+      const Index at = (ahead < bursts ? ahead : ahead % bursts) * burst;
       for (Index l = at; l < lesser(at + burst, lines[k]); ++l)
         stream_line<W>(to + l * line_bytes, from + l * line_bytes);
     }

@@ -33,7 +33,7 @@ constexpr KernelTable kernel_table(const char* name) {
           &copy_blocks<W>,
           &prepare_blocks<W>,
           &transpose_blocks<W>,
-          merge_kernel<W>(),
+          &merge_lines<W>,
           &gather_list<W>,
           &scatter_list<W>,
           &relocate_list<W>,

@@ -1,63 +1,149 @@
-/// Lines of a destination put together in registers from several sources, where the instruction set expands a load.
+/// Lines of a destination put together from several sources: in registers where a line is one source's or two alternate
+/// in it; else where the instruction set expands a load, or by way of a few lines in the first-level cache.
 #pragma once
 
-#include "vector.hpp"
+#include "copy.hpp"
 
 namespace longshore {
 namespace {
 
-#if LONGSHORE_KERNELS_X86
 /// How far ahead of the loads each source row is prefetched:
 /// little, for what one destination takes of a row may be short.
 constexpr Index merge_ahead = 256;
 
-/// The same lines of `Rows` rows side by side: each part is looked at once
-/// for all of them, and more sequences of lines are on their way from memory.
-template <int Rows>
-void merge_rows(std::byte* d, const std::byte* const* sources, const LinePart* part, const MergeLoops& l, Index row,
-                Stores stores) {
-  d += row * l.destination_step;
-  for (Index n = l.lines; n > 0; --n, d += line_bytes) {
-    __m512i line[Rows];
-    for (int k = 0; k < Rows; ++k) line[k] = _mm512_setzero_si512();
-    for (;; ++part) {
-      const Index step = l.source_steps[part->source];
-      const std::byte* const from = sources[part->source] + part->offset + row * step;
-      for (int k = 0; k < Rows; ++k) {
-        prefetch_read(from, k * step + merge_ahead);
-        line[k] = _mm512_mask_expandloadu_epi32(line[k], part->words, from + k * step);
-      }
-      if (part->line != 0) break;
+/// Two registers' elements in turns: the first half of what comes of it, or the second.
+template <int E, bool Second>
+struct InTurns {
+  template <int W>
+  struct In {
+    static constexpr int unit = E == 16 ? 8 : E, pieces = E / unit, count = W / unit;
+    static constexpr int index(int k) {
+      const int place = (Second ? count : 0) + k, element = place / pieces;
+      return element / 2 * pieces + place % pieces + element % 2 * count;
     }
-    const __mmask16 covered = part->line;
-    ++part;
-    for (int k = 0; k < Rows; ++k) {
-      if (covered != 0xffff)
-        _mm512_mask_storeu_epi32(d + k * l.destination_step, covered, line[k]);
-      else if (stores == Stores::streaming)
-        stream<64>(d + k * l.destination_step, (VectorType<64>)line[k]);
-      else
-        store<64>(d + k * l.destination_step, (VectorType<64>)line[k]);
+  };
+};
+
+/// A line in which elements of E bytes are by turns a's and b's.
+template <int W, int E>
+LONGSHORE_INLINE void alternate(VectorType<W> (&line)[line_bytes / W], const std::byte* a, const std::byte* b) {
+  constexpr int unit = E == 16 ? 8 : E;
+  if constexpr (W == 64) {
+    const auto both = (VectorType<64>)__builtin_shufflevector(load<32>(a), load<32>(b), 0, 1, 2, 3, 4, 5, 6, 7);
+    struct Rule {
+      static constexpr int index(int k) {
+        const int element = k * unit / E;
+        return element / 2 * (E / unit) + k % (E / unit) + element % 2 * (32 / unit);
+      }
+    };
+    line[0] = permute<64, unit, Rule>(both, both);
+  } else {
+    for (int k = 0; k < line_bytes / W / 2; ++k) {
+      const auto from_a = load<W>(a + k * W), from_b = load<W>(b + k * W);
+      line[2 * k] = permute<W, unit, typename InTurns<E, false>::template In<W>>(from_a, from_b);
+      line[2 * k + 1] = permute<W, unit, typename InTurns<E, true>::template In<W>>(from_a, from_b);
     }
   }
 }
 
-/// A template so that only the tables which have the instructions compile it.
 template <int W>
-void merge_lines(std::byte* d, const std::byte* const* sources, const LinePart* parts, const MergeLoops& loops,
-                 Stores stores) {
-  Index row = 0;
-  for (; row + 4 <= loops.rows; row += 4) merge_rows<4>(d, sources, parts, loops, row, stores);
-  for (; row < loops.rows; ++row) merge_rows<1>(d, sources, parts, loops, row, stores);
+LONGSHORE_INLINE void put_line(std::byte* d, const VectorType<W> (&line)[line_bytes / W], Stores stores) {
+  if (stores == Stores::streaming) return stream_registers<W>(d, line);
+  for (int k = 0; k < line_bytes / W; ++k) store<W>(d + k * W, line[k]);
 }
-#endif
+
+/// Some rows that are put together side by side: each run is looked at once for all of them, and more sequences of
+/// lines are on their way from memory.
+template <int W, int Rows>
+struct RowsToMerge {
+  const std::byte* const* sources;
+  const MergeLoops& loops;
+  Index row;
+  Stores stores;
+
+  Index step(const LineRun& run) const { return loops.source_steps[run.source]; }
+  const std::byte* from(const LineRun& run) const { return sources[run.source] + run.offset + row * step(run); }
+
+  void whole(std::byte* d, Index lines, const LineRun& run) const {
+    const std::byte* s = from(run);
+    const Index across = step(run);
+    for (; lines > 0; --lines, s += line_bytes, d += line_bytes)
+      for (int k = 0; k < Rows; ++k) {
+        VectorType<W> line[line_bytes / W];
+        prefetch_read(s, k * across + read_ahead);
+        for (int v = 0; v < line_bytes / W; ++v) line[v] = load<W>(s + k * across + v * W);
+        put_line<W>(d + k * loops.destination_step, line, stores);
+      }
+  }
+
+  template <int E>
+  void by_turns(std::byte* d, Index lines, const LineRun& first, const LineRun& second) const {
+    const std::byte *a = from(first), *b = from(second);
+    const Index across_a = step(first), across_b = step(second);
+    for (; lines > 0; --lines, a += line_bytes / 2, b += line_bytes / 2, d += line_bytes)
+      for (int k = 0; k < Rows; ++k) {
+        VectorType<W> line[line_bytes / W];
+        prefetch_read(a, k * across_a + merge_ahead);
+        prefetch_read(b, k * across_b + merge_ahead);
+        alternate<W, E>(line, a + k * across_a, b + k * across_b);
+        put_line<W>(d + k * loops.destination_step, line, stores);
+      }
+  }
+
+  /// What is written beyond a run is written again by the next.
+  void staged(std::byte* d, const LineGroup& group, const LineRun* run) const {
+    constexpr Index row_bytes = (most_staged_lines + 1) * line_bytes;
+    constexpr int V = W < 32 ? W : 32;  // longer stores would mostly go to two lines
+    alignas(64) std::byte stage[Rows * row_bytes];
+    for (const LineRun* const end = run + group.runs; run != end; ++run) {
+      const std::byte* const s = from(*run);
+      std::byte* const to = stage + run->place;
+      const Index across = step(*run), n = run->bytes;
+      for (int k = 0; k < Rows; ++k) prefetch_read(s, k * across + 4 * merge_ahead);
+      if (run->rounded == 0) {
+        for (int k = 0; k < Rows; ++k) copy_cached<W>(to + k * row_bytes, s + k * across, n);
+      } else {
+        for (int k = 0; k < Rows; ++k) store<V>(to + k * row_bytes, load<V>(s + k * across));
+        for (Index v = V; v < n; v += V)
+          for (int k = 0; k < Rows; ++k) store<V>(to + k * row_bytes + v, load<V>(s + k * across + v));
+      }
+    }
+    for (int k = 0; k < Rows; ++k)
+      for (Index n = 0; n < group.lines; ++n) {
+        VectorType<W> line[line_bytes / W];
+        for (int v = 0; v < line_bytes / W; ++v) line[v] = load<W>(stage + k * row_bytes + n * line_bytes + v * W);
+        put_line<W>(d + k * loops.destination_step + n * line_bytes, line, stores);
+      }
+  }
+
+  void exact(std::byte* d, Index runs, const LineRun* run) const {
+    for (; runs > 0; --runs, ++run)
+      for (int k = 0; k < Rows; ++k)
+        copy_cached<W>(d + k * loops.destination_step + run->place, from(*run) + k * step(*run), run->bytes);
+  }
+
+  void run(std::byte* d, const LineGroup* group, const LineRun* run) const {
+    d += row * loops.destination_step;
+    for (const LineGroup* const end = group + loops.groups; group != end; ++group) {
+      switch (group->way) {
+        case LineGroup::Way::exact: exact(d, group->runs, run); break;
+        case LineGroup::Way::whole: whole(d, group->lines, run[0]); break;
+        case LineGroup::Way::turns4: by_turns<4>(d, group->lines, run[0], run[1]); break;
+        case LineGroup::Way::turns8: by_turns<8>(d, group->lines, run[0], run[1]); break;
+        case LineGroup::Way::turns16: by_turns<16>(d, group->lines, run[0], run[1]); break;
+        case LineGroup::Way::staged: staged(d, *group, run); break;
+      }
+      run += group->runs, d += group->lines * line_bytes;
+    }
+  }
+};
 
 template <int W>
-constexpr auto merge_kernel() -> decltype(KernelTable::merge) {
-#if LONGSHORE_KERNELS_X86
-  if constexpr (W == 64) return &merge_lines<W>;
-#endif
-  return nullptr;
+void merge_lines(std::byte* d, const std::byte* const* sources, const LineGroup* groups, const LineRun* runs,
+                 const MergeLoops& loops, Stores stores) {
+  Index row = 0;
+  for (; row + 4 <= loops.rows; row += 4) RowsToMerge<W, 4>{sources, loops, row, stores}.run(d, groups, runs);
+  for (; row < loops.rows; ++row) RowsToMerge<W, 1>{sources, loops, row, stores}.run(d, groups, runs);
 }
 
 }  // namespace

@@ -20,18 +20,24 @@ PreparedBlocks prepare(const BlockLoops& loops) {
   return {[](std::byte* d, const std::byte* s, const BlockLoops& l) { blocks(d, s, l, Stores::cached); }, loops};
 }
 
-void merge(std::byte* destination, const std::byte* const* sources, const LinePart* parts, const MergeLoops& loops,
-           Stores) {
+void merge(std::byte* destination, const std::byte* const* sources, const LineGroup* groups, const LineRun* runs,
+           const MergeLoops& loops, Stores) {
   for (Index row = 0; row < loops.rows; ++row) {
-    const LinePart* part = parts;
-    for (Index line = 0; line < loops.lines; ++part) {
-      const std::byte* from = sources[part->source] + row * loops.source_steps[part->source] + part->offset;
-      for (int word = 0; word < 16; ++word)
-        if (part->words >> word & 1) {
-          std::memcpy(destination + row * loops.destination_step + 64 * line + 4 * word, from, 4);
-          from += 4;
-        }
-      line += part->line != 0;
+    const LineRun* run = runs;
+    std::byte* to = destination + row * loops.destination_step;
+    auto from = [&](const LineRun& r) { return sources[r.source] + row * loops.source_steps[r.source] + r.offset; };
+    for (Index g = 0; g < loops.groups; ++g) {
+      const auto& group = groups[g];
+      const Index element = group.way == LineGroup::Way::turns4    ? 4
+                            : group.way == LineGroup::Way::turns8  ? 8
+                            : group.way == LineGroup::Way::turns16 ? 16
+                                                                   : 0;
+      for (Index k = 0; k < group.runs; ++k, ++run) {
+        if (element == 0) std::memcpy(to + run->place, from(*run), run->bytes);
+        for (Index e = 0; element > 0 && e < 32 * group.lines / element; ++e)
+          std::memcpy(to + run->place + 2 * e * element, from(*run) + e * element, std::size_t(element));
+      }
+      to += 64 * group.lines;
     }
   }
 }

@@ -14,25 +14,56 @@ struct Matrix {
 };
 
 /// A square as wide as a cache line: every source line is read once and whole, every destination line written once and
-/// whole, so neither side depends on the cache remembering anything.
+/// whole, so neither side depends on the cache remembering anything. Registers narrower than a line are written line by
+/// line too: a write-combining buffer that waits for the rest of its line is one that others lack.
 template <int W, int E, bool Stream>
 LONGSHORE_INLINE void transpose_square(std::byte* d, Index d1, const std::byte* s, Index s0) {
   constexpr int side = line_bytes / E;  // elements
   constexpr int step = W / E;           // elements that fit in a register: the square in registers
+  constexpr int across = Stream ? side / step : 1;
+#pragma GCC unroll 1
+  for (int j = 0; j < side; j += step) {
+#pragma GCC unroll 1
+    for (int i = 0; i < side; i += across * step) {
+      VectorType<W> r[across][step];
+#pragma GCC unroll 8
+      for (int a = 0; a < across; ++a) {
+        for (int k = 0; k < step; ++k) r[a][k] = load<W>(s + (i + a * step + k) * s0 + j * E);
+        transpose_registers<W, E>(r[a]);
+      }
+#pragma GCC unroll 16
+      for (int k = 0; k < step; ++k) {
+        std::byte* const to = d + (j + k) * d1 + i * E;
+        if constexpr (Stream) {
+          VectorType<W> line[across];
+          for (int a = 0; a < across; ++a) line[a] = r[a][k];
+          stream_registers<W>(to, line);
+        } else {
+          store<W>(to, r[0][k]);
+        }
+      }
+    }
+  }
+}
+
+/// A square whose elements are too many for the registers: its source lines are read whole, for they may compete for one
+/// set of the cache, and its destination lines are put together in the cache before they leave.
+template <int W, int E>
+LONGSHORE_INLINE void transpose_square_staged(std::byte* d, Index d1, const std::byte* s, Index s0) {
+  constexpr int side = line_bytes / E, step = W / E;
+  alignas(64) std::byte read[side * line_bytes], written[step * line_bytes];
+#pragma GCC unroll 4
+  for (int i = 0; i < side; ++i) copy_exact<W, line_bytes>(read + i * line_bytes, s + i * s0);
 #pragma GCC unroll 1
   for (int j = 0; j < side; j += step) {
 #pragma GCC unroll 1
     for (int i = 0; i < side; i += step) {
       VectorType<W> r[step];
-      for (int k = 0; k < step; ++k) r[k] = load<W>(s + (i + k) * s0 + j * E);
+      for (int k = 0; k < step; ++k) r[k] = load<W>(read + (i + k) * line_bytes + j * E);
       transpose_registers<W, E>(r);
-      for (int k = 0; k < step; ++k) {
-        if constexpr (Stream)
-          stream<W>(d + (j + k) * d1 + i * E, r[k]);
-        else
-          store<W>(d + (j + k) * d1 + i * E, r[k]);
-      }
+      for (int k = 0; k < step; ++k) store<W>(written + k * line_bytes + i * E, r[k]);
     }
+    for (int k = 0; k < step; ++k) stream_line<W>(d + (j + k) * d1, written + k * line_bytes);
   }
 }
 
@@ -77,7 +108,11 @@ void transpose_squares(const Matrix& m, Index i0, Index i1, Index j0, Index j1) 
           std::byte* to = m.d + j * m.d1 + i * E;
           if constexpr (!Stream)
             for (Index k = 0; k < side; ++k) prefetch_write(to, ahead + k * m.d1);
-          transpose_square<square_width<W, E>, E, Stream>(to, m.d1, m.s + i * m.s0 + j * E, m.s0);
+          const std::byte* const from = m.s + i * m.s0 + j * E;
+          if constexpr (Stream && E < 4)
+            transpose_square_staged<square_width<W, E>, E>(to, m.d1, from, m.s0);
+          else
+            transpose_square<square_width<W, E>, E, Stream>(to, m.d1, from, m.s0);
         }
       }
     }
@@ -103,10 +138,9 @@ LONGSHORE_INLINE void empty_row(std::byte* d, std::byte* segment, Index n, bool 
     copy_exact<W, line_bytes>(lines, lines + n);
 }
 
-/// Streams the part [0, i1) x [0, j1), whose sides are whole squares, by way of a buffer in cache. For registers
-/// narrower than a line, whose stores would leave too many lines half done at once, and for rows that do not all begin
-/// at the same place in a line: in the buffer each row lies in its lines as in the destination, and what does not fill
-/// a line stays there until more of the row arrives.
+/// Streams the part [0, i1) x [0, j1), whose sides are whole squares, by way of a buffer in cache, for rows that do not
+/// all begin at the same place in a line: in the buffer each row lies in its lines as in the destination, and what does
+/// not fill a line stays there until more of the row arrives.
 template <int W, int E>
 void transpose_staged(const Matrix& m, Index i1, Index j1) {
   constexpr Index side = line_bytes / E;
@@ -145,7 +179,7 @@ template <int W, int E>
 void transpose_elements(const Matrix& m, Stores stores) {
   constexpr Index side = line_bytes / E;
   const bool rows_alike = m.d1 % line_bytes == 0 && line_phase(m.d) % E == 0;
-  const bool staged = stores == Stores::streaming && (!rows_alike || square_width<W, E> < line_bytes);
+  const bool staged = stores == Stores::streaming && !rows_alike;
   // Squares start where lines do; where ordinary stores fill short rows that is not worth an edge.
   const bool align = rows_alike && !staged && (stores == Stores::streaming || m.n0 >= 8 * side);
   const Index head = align ? (-line_phase(m.d) & (line_bytes - 1)) / E : 0;
@@ -157,7 +191,7 @@ void transpose_elements(const Matrix& m, Stores stores) {
     transpose_staged<W, E>(m, i1, j1);
   else if (stores == Stores::cached)
     transpose_squares<W, E, false>(m, head, i1, 0, j1);
-  else if constexpr (square_width<W, E> == line_bytes)
+  else
     transpose_squares<W, E, true>(m, head, i1, 0, j1);
   // What is left at the far sides: squares again, which overlap those before.
   if (j1 < m.n1) transpose_squares<W, E, false>(m, head, i1, m.n1 - side, m.n1);

@@ -7,6 +7,7 @@
 #include "engines/mpi/collective_messages.hpp"
 #include "engines/mpi/peer_sums.hpp"
 #include "engines/mpi/routes.hpp"
+#include "movers/helpers.hpp"
 #include "movers/proxy_mover.hpp"
 
 namespace longshore::mpi {
@@ -60,6 +61,7 @@ void check_options(const Options& options) {
     if (bytes < 0)
       throw Error(ErrorKind::argument,
                   std::string(what) + " is " + std::to_string(bytes) + " bytes; it must not be negative");
+  threads_of(options);
 }
 
 constexpr double clearly = 1.25;  ///< faster by so much: predictions that are nearer to each other do not tell
@@ -176,13 +178,17 @@ std::unique_ptr<Mover> bind(const std::vector<Field>& fields, CommHandle comm, c
     std::vector<Stage> parts;
     std::string obstacle;
     Index moved = 0;
+    int threads = threads_of(options, 1);
     for (std::size_t k = 0; k < stages.size(); ++k) {
       if (options.proxy && messages[k].messages && !threads_may_call_mpi())
         throw Error(ErrorKind::argument,
                     "a proxy has to send MPI messages beside this thread: initialise MPI with MPI_Init_thread and "
                     "MPI_THREAD_MULTIPLE, or bind without proxy");
       if (obstacle.empty()) obstacle = routes[k]->obstacle();
-      for (const auto& share : stages[k]) moved = checked_add(moved, moved_bytes(share->transfers()));
+      for (const auto& share : stages[k]) {
+        moved = checked_add(moved, moved_bytes(share->transfers()));
+        if (share->in_order()) threads = 1;
+      }
       parts.push_back({routes[k]->compile(), std::move(messages[k]), stages[k].size()});
     }
     std::vector<BoundMemory> memory;
@@ -190,7 +196,8 @@ std::unique_ptr<Mover> bind(const std::vector<Field>& fields, CommHandle comm, c
       for (auto& bound : share->memory()) memory.push_back(std::move(bound));
       if (options.checked) transfers.add(*share);
     }
-    mover = make_mpi_mover(communicator, number, std::move(parts), moved, std::move(memory), obstacle, options.proxy);
+    mover = make_mpi_mover(communicator, number, std::move(parts), moved, std::move(memory), obstacle, options.proxy,
+                           threads);
     if (options.proxy) mover = make_proxy_mover(std::move(mover));
   };
   if (!has_messages() && !is_blocked()) mine.attempt([&] { make(std::vector<MessageTraffic>(stages.size())); });

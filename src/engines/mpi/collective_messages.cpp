@@ -44,7 +44,7 @@ class CollectiveMessages final : public Messages {
   void start() override {
     communicator_->world();  // throws where the user has freed the communicator
     for (std::size_t k = 0; k < out_.ends.size(); ++k)
-      out_.ends[k].message->pack(0, out_.buffer.data() + out_.starts[k]);
+      out_.ends[k].message->pack(0, out_.buffer.data() + out_.starts[k], Stores::cached);
     if (graph_)
       check_mpi(
           MPI_Ineighbor_alltoallv(out_.buffer.data(), out_.counts.data(), out_.places.data(), MPI_BYTE,

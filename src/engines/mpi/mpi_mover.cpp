@@ -18,12 +18,26 @@ namespace {
 /// Looks at the flags this often before giving the processor away.
 constexpr int patient_spins = 1000;
 
+/// So many help with the copies of a stage: not where there are few.
+int helpers_of(const std::vector<Stage>& stages, int threads) {
+  std::size_t widest = 1;
+  Index copied = 0;
+  for (const auto& stage : stages) {
+    const auto& bytes = stage.node.bytes();
+    widest = std::max(widest, stage.node.tasks());
+    copied += bytes.local + bytes.pulled + bytes.pushed;
+  }
+  return copied < least_threaded_bytes ? 0 : int(std::min<std::size_t>(widest, std::size_t(threads))) - 1;
+}
+
 /// One move after the other of a mover, each from start() to completion, stage after stage. Whoever waits works on it:
 /// see `Communicator::help_others`.
 class Moves final : public Flight {
  public:
-  Moves(Communicator& communicator, Index number, std::vector<Stage> stages)
-      : communicator_(communicator), number_(number), stages_(std::move(stages)) {}
+  Moves(Communicator& communicator, Index number, std::vector<Stage> stages, int threads)
+      : communicator_(communicator), number_(number), stages_(std::move(stages)) {
+    if (const int helpers = helpers_of(stages_, threads); helpers > 0) helpers_.start(helpers);
+  }
 
   /// `blocking`: whoever starts it waits for it, too.
   void start(bool blocking) {
@@ -113,6 +127,7 @@ class Moves final : public Flight {
   }
 
   const std::vector<Stage>& stages() const { return stages_; }
+  int threads() const { return helpers_.count() + 1; }
 
  private:
   bool work() noexcept {
@@ -132,7 +147,7 @@ class Moves final : public Flight {
   }
   void start_stage(std::size_t stage) {
     at_ = stage;
-    stages_[at_].node.start(blocking_);
+    stages_[at_].node.start(blocking_, helpers_.count() > 0 ? &helpers_ : nullptr);
     if (stages_[at_].messages.messages) stages_[at_].messages.messages->start();
   }
   void break_off(std::exception_ptr failure) {
@@ -142,7 +157,7 @@ class Moves final : public Flight {
   /// Processes of this node look at a flag. Those of other nodes get a message, but not of every mover that is
   /// destroyed: as a rule nobody waits for it any more, and what nobody receives stays in MPI.
   void leave() noexcept {
-    for (const auto& stage : stages_) stage.node.leave();
+    for (auto& stage : stages_) stage.node.leave();
     if (!(active_ || failure_) || std::exchange(told_, true)) return;
     try {
       std::set<int> peers;
@@ -158,7 +173,7 @@ class Moves final : public Flight {
   Index number_;
   std::mutex mutex_;
   std::vector<Stage> stages_;
-  std::size_t at_ = 0;  ///< the stage that a move is in
+  std::atomic<std::size_t> at_ = 0;  ///< the stage that a move is in
   /// What arrives from a rank otherwise than by tasks of this one.
   struct Sender {
     int rank;
@@ -170,15 +185,16 @@ class Moves final : public Flight {
   bool blocking_ = false;
   std::exception_ptr failure_;  // in the middle of a move: there is no going on
   bool active_ = false, told_ = false;
+  Helpers helpers_{[this] { return stages_[at_].node.run_next(); }};  // last: they use the others
 };
 
 class MpiMover final : public Mover {
  public:
   MpiMover(std::shared_ptr<Communicator> communicator, Index number, std::vector<Stage> stages, Index moved_bytes,
-           std::vector<BoundMemory> memory, std::string obstacle, bool threaded)
+           std::vector<BoundMemory> memory, std::string obstacle, bool threaded, int threads)
       : Mover(std::move(memory)),
         communicator_(std::move(communicator)),
-        moves_(std::make_shared<Moves>(*communicator_, number, std::move(stages))),
+        moves_(std::make_shared<Moves>(*communicator_, number, std::move(stages), threads)),
         patience_(*communicator_),
         moved_bytes_(moved_bytes),
         obstacle_(std::move(obstacle)),
@@ -222,6 +238,7 @@ class MpiMover final : public Mover {
     line(sent, "sent in MPI messages");
     line(received, "received in MPI messages");
     if (text.empty()) text = "nothing to move in this process";
+    if (moves_->threads() > 1) text += "\ncopies by " + std::to_string(moves_->threads()) + " threads";
     if (const auto stages = moves_->stages().size(); stages > 1)
       text += "\nin " + std::to_string(stages) + " phases, a dimension at a time";
     return obstacle_.empty() ? text : text + "\nmemory is not shared as it might be: " + obstacle_;
@@ -369,9 +386,9 @@ MessageTraffic agree_on_messages(const std::shared_ptr<Communicator>& communicat
 
 std::unique_ptr<Mover> make_mpi_mover(std::shared_ptr<Communicator> communicator, Index number,
                                       std::vector<Stage> stages, Index moved_bytes, std::vector<BoundMemory> memory,
-                                      std::string obstacle, bool threaded) {
+                                      std::string obstacle, bool threaded, int threads) {
   return std::make_unique<MpiMover>(std::move(communicator), number, std::move(stages), moved_bytes, std::move(memory),
-                                    std::move(obstacle), threaded);
+                                    std::move(obstacle), threaded, threads);
 }
 
 }  // namespace longshore::mpi

@@ -56,6 +56,6 @@ MessageTraffic agree_on_messages(const std::shared_ptr<Communicator>& communicat
 /// that.
 std::unique_ptr<Mover> make_mpi_mover(std::shared_ptr<Communicator> communicator, Index number,
                                       std::vector<Stage> stages, Index moved_bytes, std::vector<BoundMemory> memory,
-                                      std::string obstacle, bool threaded = false);
+                                      std::string obstacle, bool threaded, int threads);
 
 }  // namespace longshore::mpi

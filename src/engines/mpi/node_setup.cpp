@@ -4,22 +4,31 @@
 #include <cstring>
 #include <functional>
 
+#include "mpi/second_level_cache.hpp"
+
 namespace longshore::mpi {
 
 namespace {
 
-// Rings stay in the caches of the two processes: four slots, 128 KiB together (smaller ones make the tiles of a
-// transpose too small). All of a node's together are bounded, so that a node of hundreds of processes does not spend
-// its memory on them.
-constexpr Index largest_slot = Index{32} << 10, smallest_slot = Index{4} << 10;
+// Rings stay in the second-level caches of the two processes: slots of 128 KiB where that has 1 MiB and one process
+// sends here. Longer packets move faster, up to 256 KiB; below 32 KiB the tiles of a transpose get too small. All of a
+// node's together are bounded, so that a node of hundreds of processes does not spend its memory on them.
+constexpr Index largest_slot = Index{256} << 10, small_slot = Index{32} << 10, smallest_slot = Index{4} << 10;
 constexpr Index most_slots = 4, fewest_slots = 2;
 constexpr Index node_ring_bytes = Index{64} << 20;
 
-RingShape shape_ring(Index traffic, Index element_bytes, Index share, Index eager_bytes) {
+/// Of a ring, where so many processes send here and this one as much to each of them.
+Index slot_for(Index traffic, Index senders) {
+  const Index in_cache = second_level_cache_bytes() / (2 * most_slots * senders);
+  const Index in_turns = traffic / (2 * most_slots);  // both ends get to work at once
+  return std::clamp(std::min(in_cache, in_turns), small_slot, largest_slot);
+}
+
+RingShape shape_ring(Index traffic, Index senders, Index element_bytes, Index share, Index eager_bytes) {
   auto round = [](Index bytes) { return ceil_div(bytes, 64) * 64; };
   const Index least = round(std::max(std::min(smallest_slot, traffic), element_bytes));
   RingShape shape;
-  shape.slot_bytes = std::max(least, round(std::min(largest_slot, traffic)));
+  shape.slot_bytes = std::max(least, round(std::min(slot_for(traffic, senders), traffic)));
   shape.slots = traffic <= shape.slot_bytes ? fewest_slots : most_slots;
   if (traffic <= eager_bytes)
     shape.slots = std::max(shape.slots, ceil_div(traffic, shape.slot_bytes) + 1);  // packets end early
@@ -46,7 +55,7 @@ ControlBlocks::ControlBlocks(const std::shared_ptr<Communicator>& communicator, 
   Index bytes = ControlBlock::header_bytes(n);
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     if (ring_bytes[i] == 0) continue;
-    shapes[i] = shape_ring(ring_bytes[i], element_bytes, share, eager_bytes);
+    shapes[i] = shape_ring(ring_bytes[i], senders, element_bytes, share, eager_bytes);
     if (!shapes[i].slots) continue;
     shapes[i].offset = bytes;
     bytes += shapes[i].bytes();

@@ -12,6 +12,7 @@ NodeTraffic::NodeTraffic(int me, std::shared_ptr<ControlBlocks> control, NodeWor
       shown_(std::move(work.shown)),
       senders_(std::move(work.senders)),
       receivers_(std::move(work.receivers)),
+      along_(std::move(work.along)),
       accessors_(std::move(work.accessors)),
       writers_(std::move(work.writers)),
       bytes_(work.bytes),
@@ -28,22 +29,29 @@ NodeTraffic::NodeTraffic(int me, std::shared_ptr<ControlBlocks> control, NodeWor
     }
     tasks_.push_back(std::move(task));
   }
+  std::vector<const CopyTask*> copies;
+  for (const auto& task : tasks_) copies.push_back(&task.copy);
+  queue_ = std::make_unique<TaskQueue>(nodes_of(copies, memory_nodes()), memory_nodes());
   for (const auto& task : tasks_) workspace_bytes_ += Index(sizeof task) + task.copy.workspace_bytes();
   for (const auto& sender : senders_) workspace_bytes_ += sender.workspace_bytes();
   for (const auto& receiver : receivers_) workspace_bytes_ += receiver.workspace_bytes();
   if (control_) workspace_bytes_ += control_->held_bytes();
 }
 
-void NodeTraffic::start(bool blocking) {
+void NodeTraffic::start(bool blocking, Helpers* helpers) {
   ++move_;
+  helpers_ = helpers;
+  queue_->restart();
+  unfinished_.clear();
   awaited_ = accessors_;
-  for (auto& task : tasks_) task.run = task.told = false;
+  for (auto& task : tasks_) task.offered = task.run = task.told = false;
   for (auto& p : partners_) p.left = p.tasks, p.ready = false;
-  first_task_ = last_task_ = told_task_ = 0, tasks_done_ = tasks_.empty();
+  offered_task_ = run_tasks_ = last_task_ = told_task_ = 0, tasks_done_ = tasks_.empty(), told_along_ = 0;
   if (mine_) mine_.ready().value.store(move_, std::memory_order_release);
-  for (auto& sender : senders_) sender.restart();
+  for (auto& sender : senders_) sender.restart(blocking);
   for (auto& receiver : receivers_) receiver.restart();
   rings_done_ = senders_.empty() && receivers_.empty();
+  if (helpers_) offer();
   if (blocking) return;
   for (auto& sender : senders_)
     while (sender.advance()) {
@@ -71,31 +79,49 @@ void NodeTraffic::finish(const Task& task, const Communicator& communicator) {
   }
 }
 
-bool NodeTraffic::run_task(const Communicator& communicator) {
-  bool before = true;
-  for (std::size_t i = first_task_; i < tasks_.size(); ++i) {
+/// The first that may be run; where there are helpers, all of them.
+void NodeTraffic::offer() {
+  bool all_before = true, any = false;
+  for (std::size_t i = offered_task_; i < tasks_.size() && (helpers_ || !any); ++i) {
     auto& task = tasks_[i];
-    if (!task.run && runnable(task)) {
-      task.copy.run();
-      task.run = true, last_task_ = std::max(last_task_, i + 1);
-      finish(task, communicator);
-      if (before) first_task_ = i + 1;
-      tasks_done_ = first_task_ == tasks_.size();
-      return true;
+    if (!task.offered && runnable(task)) {
+      task.offered = any = true;
+      unfinished_.push_back(i);
+      queue_->add(i);
     }
-    if (before && task.run)
-      first_task_ = i + 1;
-    else
-      before = false;
+    all_before &= task.offered;
+    if (all_before) offered_task_ = i + 1;
   }
-  tasks_done_ = first_task_ == tasks_.size();
-  return false;
+  if (any && helpers_) helpers_->call();
+}
+
+bool NodeTraffic::run_next() {
+  const auto task = queue_->take();
+  if (!task) return false;
+  tasks_[*task].copy.run();
+  queue_->complete(*task);
+  return true;
+}
+
+bool NodeTraffic::run_task(const Communicator& communicator) {
+  if (helpers_ || unfinished_.empty()) offer();
+  bool progress = run_next();
+  const auto finished = [&](std::size_t i) {
+    if (!queue_->done(i)) return false;
+    tasks_[i].run = progress = true;
+    last_task_ = std::max(last_task_, i + 1), ++run_tasks_;
+    finish(tasks_[i], communicator);
+    return true;
+  };
+  unfinished_.erase(std::remove_if(unfinished_.begin(), unfinished_.end(), finished), unfinished_.end());
+  tasks_done_ = run_tasks_ == tasks_.size();
+  return progress;
 }
 
 bool NodeTraffic::behind_arrivals() const {
   Index packets = 0, arrived = 0;
   for (const auto& receiver : receivers_) packets += receiver.packets(), arrived += receiver.passed();
-  return Wide(first_task_) * packets < Wide(arrived) * Index(tasks_.size());
+  return Wide(run_tasks_) * packets < Wide(arrived) * Index(tasks_.size());
 }
 
 bool NodeTraffic::advance(const Communicator& communicator) {
@@ -137,6 +163,7 @@ void NodeTraffic::expect(Arrivals& arrivals, std::size_t first) const {
   for (const auto& task : tasks_)
     for (std::size_t part = 0; part < task.copy.parts(); ++part)
       for (const auto motion : task.copy.motions(part)) arrivals.expect(first + task.share, motion);
+  for (const auto& along : along_) arrivals.expect(first + along.share, along.motion);
 }
 
 void NodeTraffic::tell(Arrivals& arrivals, std::size_t first) {
@@ -152,6 +179,12 @@ void NodeTraffic::tell(Arrivals& arrivals, std::size_t first) {
     task.told = true;
   }
   while (told_task_ < last_task_ && tasks_[told_task_].told) ++told_task_;
+  const auto here = [this](const NodeWork::Along& along) {
+    return std::all_of(receivers_.begin(), receivers_.end(),
+                       [&](const auto& receiver) { return receiver.peer() != along.peer || receiver.done(); });
+  };
+  for (; told_along_ < along_.size() && here(along_[told_along_]); ++told_along_)
+    arrivals.land(first + along_[told_along_].share, along_[told_along_].motion);
 }
 
 void NodeTraffic::add_missing(const Communicator& communicator, std::set<int>& ranks) const {
@@ -166,7 +199,8 @@ bool NodeTraffic::has_left(const Communicator& communicator, int rank) const {
   return peer >= 0 && control_ && control_->of(peer) && control_->of(peer).left().value.load(std::memory_order_acquire);
 }
 
-void NodeTraffic::leave() const {
+void NodeTraffic::leave() {
+  if (!helpers_ || !helpers_->gone()) queue_->close();
   if (!mine_ || !control_->is_confirmed()) return;
   mine_.left().value.store(1, std::memory_order_release);
   std::atomic_thread_fence(std::memory_order_release);  // before anything that is done to the arrays from now on

@@ -6,6 +6,8 @@
 #include "engines/mpi/node_setup.hpp"
 #include "longshore/movers/local_moves.hpp"
 #include "movers/arrivals.hpp"
+#include "movers/helpers.hpp"
+#include "movers/task_queue.hpp"
 #include "mpi/patience.hpp"
 
 namespace longshore::mpi {
@@ -24,7 +26,13 @@ struct NodeWork {
       sent += other.sent, received += other.received;
     }
   };
+  /// What is local, but copied when packets from a process of the node are unpacked: whose share, and which motion.
+  struct Along {
+    std::uint32_t share = 0, motion = 0;
+    int peer = 0;  ///< by node rank
+  };
   std::vector<Task> tasks;  ///< in the order in which they are best run
+  std::vector<Along> along;
   std::vector<RingSender> senders;
   std::vector<RingReceiver> receivers;
   std::vector<int> accessors;                        ///< by node rank: who reads or writes the arrays here
@@ -42,8 +50,9 @@ class NodeTraffic {
   NodeTraffic(int me, std::shared_ptr<ControlBlocks> control, NodeWork work);
 
   /// What the rings have room for goes out, so that others find it whatever is done here meanwhile; not if it is waited
-  /// for `blocking`: then packets leave and arrive in turns, and what two of them touch is still in cache.
-  void start(bool blocking);
+  /// for `blocking`: then packets leave and arrive in turns, and what two of them touch is still in cache. `helpers`
+  /// may be null; else they call run_next().
+  void start(bool blocking, Helpers* helpers);
   /// Does a bounded piece of work: at most one copy task and one packet a ring. True if anything was done.
   /// Throws `Error(transport)` where arrays that were read or written here are gone.
   bool advance(const Communicator& communicator);
@@ -58,13 +67,16 @@ class NodeTraffic {
   void add_missing(const Communicator& communicator, std::set<int>& ranks) const;
   /// Whether another process has given up. False where that cannot be seen.
   bool has_left(const Communicator& communicator, int rank) const;
-  /// Tells those who wait for this process that no more is done here.
-  void leave() const;
+  /// Runs a task that may be run, if there is one. By helpers.
+  bool run_next();
+  /// Tells those who wait for this process that no more is done here, and sees to it.
+  void leave();
 
   /// Of the rings alone.
   Index staging_bytes() const { return control_ ? control_->ring_bytes() : 0; }
   Index workspace_bytes() const { return workspace_bytes_; }
   const NodeWork::Bytes& bytes() const { return bytes_; }
+  std::size_t tasks() const { return tasks_.size(); }
 
  private:
   /// A process of the node whose arrays this process's tasks touch.
@@ -78,9 +90,10 @@ class NodeTraffic {
     CopyTask copy;
     std::vector<std::size_t> partners;
     std::uint32_t share = 0;
-    bool run = false, told = false;
+    bool offered = false, run = false, told = false;
   };
   bool run_task(const Communicator& communicator);
+  void offer();
   bool behind_arrivals() const;
   bool runnable(const Task& task);
   void finish(const Task& task, const Communicator& communicator);
@@ -94,13 +107,19 @@ class NodeTraffic {
 
   std::vector<Task> tasks_;
   std::vector<Partner> partners_;
-  std::size_t first_task_ = 0;  ///< all before it have run
-  std::size_t last_task_ = 0;   ///< it and all behind it have not
-  std::size_t told_task_ = 0;   ///< all before it have been told of
+  std::unique_ptr<TaskQueue> queue_;     ///< of those that were offered
+  Helpers* helpers_ = nullptr;           ///< of this move
+  std::vector<std::size_t> unfinished_;  ///< those that were offered and have not been seen to be done
+  std::size_t offered_task_ = 0;         ///< all before it have been offered
+  std::size_t run_tasks_ = 0;            ///< so many have run
+  std::size_t last_task_ = 0;            ///< it and all behind it have not
+  std::size_t told_task_ = 0;            ///< all before it have been told of
   bool tasks_done_ = true;
 
   std::vector<RingSender> senders_;
   std::vector<RingReceiver> receivers_;
+  std::vector<NodeWork::Along> along_;
+  std::size_t told_along_ = 0;
   bool rings_done_ = true;
 
   std::vector<int> accessors_, writers_;

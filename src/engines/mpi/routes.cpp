@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "movers/helpers.hpp"
 #include "movers/joined_message.hpp"
 #include "mpi/gather.hpp"
 
@@ -42,6 +43,8 @@ struct ControlRecord {
   ControlOffer offer;
   Index unseen = 0;  ///< not 0: it cannot map what it needs
 };
+
+MessageCut ring_cut(const RingShape& shape) { return {shape.slot_bytes, true}; }
 
 Index bytes_of(const std::vector<Transfer>& transfers) {
   Index bytes = 0;
@@ -437,14 +440,23 @@ void Routes::compile_copies(NodeWork& work) {
   for (std::size_t f = 0; f < shares_.size(); ++f) {
     Share& share = *shares_[f];
     const bool rings = !sorted_[f]->ring_out.empty() || !sorted_[f]->ring_in.empty();
-    const Index task_bytes =
-        std::max(rings ? beside_rings_bytes : alone_bytes, moved_bytes(share.transfers()) / most_pieces);
+    const Index bytes = moved_bytes(share.transfers());
+    const Index task_bytes = std::min(std::max(rings ? beside_rings_bytes : alone_bytes, bytes / most_pieces),
+                                      longshore::task_bytes(bytes, threads_of(options_, 1)));
     const auto& local = share.transfers().local;
     // The preferred direction takes what is local, too. The other one takes what only it can reach.
     std::vector<const Transfer*> pulled, pushed;
     for (const auto& transfer : sorted_[f]->pulled) pulled.push_back(&transfer);
     for (const auto& transfer : sorted_[f]->pushed) pushed.push_back(&transfer);
-    for (const auto& transfer : local) (share.direction() == Direction::pull ? pulled : pushed).push_back(&transfer);
+    std::set<std::uint32_t> along;
+    for_each_peer(sorted_[f]->ring_in, [&](int peer, auto transfers) {
+      const int there = communicator_->node_rank_of(peer);
+      for (const auto number : share.brought_along(transfers, ring_cut(control_->mine().ring(there))))
+        along.insert(number), work.along.push_back({std::uint32_t(f), number, there});
+    });
+    for (const auto& transfer : local)
+      if (along.count(transfer.number) == 0)
+        (share.direction() == Direction::pull ? pulled : pushed).push_back(&transfer);
     // What is not here has been mapped.
     auto seen_by = [&](Direction direction) {
       return [&, direction](const Transfer& transfer) -> Seen {
@@ -479,7 +491,7 @@ std::map<int, std::vector<std::unique_ptr<Message>>> Routes::ring_messages(bool 
     for_each_peer(outgoing ? sorted_[f]->ring_out : sorted_[f]->ring_in, [&](int peer, auto transfers) {
       const int there = communicator_->node_rank_of(peer);
       const RingShape shape = outgoing ? control_->of(there).ring(me_) : control_->mine().ring(there);
-      for (auto& message : shares_[f]->messages(transfers, end, {shape.slot_bytes, true}))
+      for (auto& message : shares_[f]->messages(transfers, end, ring_cut(shape)))
         messages[there].push_back(std::move(message));
     });
   return messages;

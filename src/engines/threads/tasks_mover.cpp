@@ -3,158 +3,22 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <atomic>
-#include <condition_variable>
 #include <iterator>
-#include <limits>
-#include <mutex>
-#include <thread>
+#include <optional>
 
-#include "core/relax.hpp"
 #include "movers/arrivals.hpp"
+#include "movers/helpers.hpp"
+#include "movers/task_queue.hpp"
 
 namespace longshore {
 
 namespace {
 
-/// Tasks per thread, so that a thread that started late still finds its share.
-constexpr int tasks_per_thread = 8;
-
-/// How often to look whether the helpers are done before sleeping until they are: some tens of microseconds.
-constexpr int patient_looks = 2000;
-
-int available_processors() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(CPU_COUNT(&set), 1);
-  return std::max(int(std::thread::hardware_concurrency()), 1);
-}
-
-/// Threads that run one list of tasks each time they are told to, the caller of `finish` helping. Its stages end at
-/// `ends`: whoever is done with the last task of one opens the next.
-class ThreadPool {
- public:
-  ThreadPool(const std::vector<CopyTask>& tasks, std::vector<std::size_t> ends, int helpers)
-      : tasks_(tasks), ends_(std::move(ends)), done_(helpers > 0 ? tasks.size() : 0) {
-    for (int i = 0; i < helpers; ++i) threads_.emplace_back([this] { serve(); });
-  }
-  ~ThreadPool() {
-    {
-      std::lock_guard lock(mutex_);
-      leaving_ = true;
-    }
-    wake_.notify_all();
-    for (auto& thread : threads_) thread.join();
-  }
-  void begin() {
-    {
-      std::lock_guard lock(mutex_);
-      // A helper that wakes up late finds the end before it finds tasks, and takes none that is not open.
-      end_.store(0, std::memory_order_release);
-      next_.store(0, std::memory_order_release);
-      left_.store(tasks_.size(), std::memory_order_relaxed);
-      stage_ = 0, part_ = 0, ++move_;
-      open();
-    }
-    wake_.notify_all();
-  }
-  bool done() const { return left_.load(std::memory_order_acquire) == 0; }
-  /// Runs one task of this round; false when none can be taken.
-  bool run_one() {
-    if (done_.empty() && part_ > 0) {  // there are no helpers, and one task has been begun
-      while (part_ > 0) run_part();
-      return true;
-    }
-    std::size_t task = next_.load(std::memory_order_acquire);
-    do {
-      if (task >= end_.load(std::memory_order_acquire)) return false;
-    } while (!next_.compare_exchange_weak(task, task + 1, std::memory_order_acq_rel, std::memory_order_acquire));
-    tasks_[task].run();
-    if (!done_.empty()) done_[task].store(move_, std::memory_order_release);
-    complete();
-    return true;
-  }
-  /// Where there are no helpers: runs one part of a task; false when there is none.
-  bool run_part() {
-    const std::size_t task = next_.load(std::memory_order_relaxed);
-    if (task >= end_.load(std::memory_order_relaxed)) return false;
-    tasks_[task].run(part_);
-    if (++part_ < tasks_[task].parts()) return true;
-    part_ = 0, next_.store(task + 1, std::memory_order_relaxed);
-    complete();
-    return true;
-  }
-  /// No task from here on has been taken in this round; of those before, where there are helpers, is it done?
-  std::size_t taken() const { return next_.load(std::memory_order_acquire); }
-  bool done(std::size_t task) const { return done_[task].load(std::memory_order_acquire) == move_; }
-  /// Of the task behind them, so many parts have been run.
-  std::size_t parts() const { return part_; }
-  void finish() {
-    while (true) {
-      while (run_one()) {
-      }
-      // The helpers' last tasks are short: to be woken up would often take longer.
-      for (int i = 0; i < patient_looks && !done() && !any(); ++i) relax();
-      std::unique_lock lock(mutex_);
-      finished_.wait(lock, [this] { return any() || (done() && busy_ == 0); });
-      if (done() && busy_ == 0) return;
-    }
-  }
-  std::size_t helpers() const { return threads_.size(); }
-
- private:
-  void complete() {
-    const std::size_t left = left_.fetch_sub(1, std::memory_order_acq_rel) - 1;
-    if (left + end_.load(std::memory_order_acquire) == tasks_.size()) {
-      std::lock_guard lock(mutex_);
-      if (left > 0) open();
-      wake_.notify_all(), finished_.notify_all();
-    }
-  }
-  bool any() const { return next_.load(std::memory_order_acquire) < end_.load(std::memory_order_acquire); }
-  /// The next stage. Under the lock.
-  void open() {
-    if (stage_ == ends_.size()) return;
-    end_.store(ends_[stage_++], std::memory_order_release);
-    ++round_;
-  }
-  void serve() {
-    std::uint64_t seen = 0;
-    std::unique_lock lock(mutex_);
-    while (true) {
-      wake_.wait(lock, [&] { return leaving_ || round_ != seen; });
-      if (leaving_) return;
-      seen = round_;
-      ++busy_;
-      lock.unlock();
-      while (run_one()) {
-      }
-      lock.lock();
-      if (--busy_ == 0) finished_.notify_all();
-    }
-  }
-
-  const std::vector<CopyTask>& tasks_;
-  const std::vector<std::size_t> ends_;  ///< ascending, each once
-  std::vector<std::thread> threads_;
-  std::mutex mutex_;
-  std::condition_variable wake_, finished_;
-  std::atomic<std::size_t> next_{0}, end_{0}, left_{0};  ///< those before the end of the open stage may be taken
-  std::vector<std::atomic<std::uint64_t>> done_;         ///< by task, if there are helpers: the last move it is done in
-  std::uint64_t move_ = 0;
-  std::size_t part_ = 0;   ///< of the next task, if there are none: so many parts have been run
-  std::size_t stage_ = 0;  ///< the next to be opened
-  std::uint64_t round_ = 0;
-  int busy_ = 0;  ///< helpers inside a round: none may touch `next_` when the next move begins
-  bool leaving_ = false;
-};
-
 class TasksMover final : public Mover {
  public:
   TasksMover(StagesOfTasks stages, int threads, const MoveOptions& options, std::vector<BoundMemory> memory,
-             Index shared_workspace_bytes)
+             Index shared_workspace_bytes, const MemoryNodes& nodes)
       : Mover(std::move(memory)), workspace_(shared_workspace_bytes) {
-    std::vector<std::size_t> ends;
     for (auto& stage : stages) {
       const std::size_t before = tasks_.size();
       for (auto& of_share : stage) {
@@ -162,27 +26,30 @@ class TasksMover final : public Mover {
         share_ends_.push_back(tasks_.size());
       }
       widest_ = std::max(widest_, tasks_.size() - before);
-      if (tasks_.size() > before) ends.push_back(tasks_.size());
+      if (tasks_.size() > before) ends_.push_back(tasks_.size());
     }
-    stages_ = ends.size();
+
     for (const auto& task : tasks_) moved_ += task.bytes, workspace_ += task.workspace_bytes();
     if (options.max_mem > 0 && workspace_ > options.max_mem)
       throw Error(ErrorKind::memory_limit, "this move needs " + std::to_string(workspace_) +
                                                " bytes beyond its arrays, " + "max_mem allows " +
                                                std::to_string(options.max_mem) + "; allow at least that much");
     const auto helpers = moved_ < least_threaded_bytes ? 0 : std::min<Index>(threads, Index(widest_)) - 1;
-    pool_ = std::make_unique<ThreadPool>(tasks_, std::move(ends), int(std::max<Index>(helpers, 0)));
+    std::vector<const CopyTask*> tasks;
+    for (const auto& task : tasks_) tasks.push_back(&task);
+    queue_.emplace(helpers > 0 ? nodes_of(tasks, nodes) : std::vector<int>(tasks.size()), nodes);
+    if (helpers > 0) helpers_.start(int(helpers));
   }
   ~TasksMover() override {
-    if (under_way()) pool_->finish();
+    if (under_way()) run_all();
   }
 
   Index workspace_bytes() const override { return workspace_ + kept_plans_bytes(); }
   Index moved_bytes() const override { return moved_; }
   std::string describe() const override {
-    std::string text = "threads engine, " + std::to_string(pool_->helpers() + 1) + " threads, " +
-                       std::to_string(tasks_.size()) + " tasks" +
-                       (stages_ > 1 ? " in " + std::to_string(stages_) + " phases, a dimension at a time" : "");
+    std::string text =
+        "threads engine, " + std::to_string(helpers_.count() + 1) + " threads, " + std::to_string(tasks_.size()) +
+        " tasks" + (ends_.size() > 1 ? " in " + std::to_string(ends_.size()) + " phases, a dimension at a time" : "");
     std::vector<std::pair<std::string, Index>> kinds;
     for (const auto& task : tasks_) {
       const auto words = task.describe();
@@ -199,76 +66,126 @@ class TasksMover final : public Mover {
 
  private:
   void begin() override {
-    told_task_ = told_part_ = 0, told_.assign(told_.size(), false);
-    pool_->begin();
+    std::fill(told_.begin(), told_.end(), 0), told_places_.assign(queue_->queues(), 0);
+    part_ = 0, stage_ = 0, left_.store(tasks_.size());
+    queue_->restart();
+    open();
   }
   bool advance() override {
-    if (!pool_->done()) pool_->run_one();
-    if (!pool_->done()) return false;
-    pool_->finish();
+    run_one();
+    return is_done();
+  }
+  void finish() override {
+    if (!run_all()) throw_lost();
+  }
+  bool done() const { return left_.load(std::memory_order_acquire) == 0; }
+  bool is_done() const {
+    if (helpers_.gone() && !done() && !queue_->any()) throw_lost();
+    return done();
+  }
+  [[noreturn]] static void throw_lost() {
+    throw Error(ErrorKind::transport,
+                "this process was forked while the move was under way, and what threads of the other process had begun "
+                "is not done here: wait for moves before fork(), or start this one again");
+  }
+
+  /// The next stage. By one thread: nobody is done with the stage before, but this one.
+  void open() {
+    if (stage_ == ends_.size()) return;
+    const std::size_t first = opened_of(stage_), end = ends_[stage_++];
+    opened_.store(end, std::memory_order_release);
+    for (std::size_t task = first; task < end; ++task) queue_->add(task);
+    if (helpers_.count() > 0) helpers_.call();
+  }
+  std::size_t opened_of(std::size_t stage) const { return stage > 0 ? ends_[stage - 1] : 0; }
+  void complete(std::size_t task) {
+    queue_->complete(task);
+    const std::size_t left = left_.fetch_sub(1, std::memory_order_acq_rel) - 1;
+    const bool last_of_stage = left + opened_.load(std::memory_order_acquire) == tasks_.size();
+    if (left > 0 && last_of_stage) open();
+    if (last_of_stage) helpers_.tell();
+  }
+  /// By the helpers, too. False where none may be taken now.
+  bool run_next() {
+    const auto task = queue_->take();
+    if (!task) return false;
+    tasks_[*task].run();
+    complete(*task);
     return true;
   }
-  void finish() override { pool_->finish(); }
+  bool run_one() {
+    if (part_ == 0) return run_next();
+    while (part_ > 0) run_part();
+    return true;
+  }
+  /// Where there are no helpers: runs one part of a task.
+  bool run_part() {
+    if (part_ == 0) {
+      const auto task = queue_->take();
+      if (!task) return false;
+      current_ = *task;
+    }
+    tasks_[current_].run(part_);
+    if (++part_ < tasks_[current_].parts()) return true;
+    part_ = 0;
+    complete(current_);
+    return true;
+  }
+  /// False where that cannot be.
+  bool run_all() {
+    while (true) {
+      while (run_one()) {
+      }
+      if (done()) return true;
+      if (!helpers_.wait([this] { return done() || queue_->any(); })) return false;
+    }
+  }
 
   bool expect(Arrivals& arrivals) override {
-    if (pool_->helpers() > 0) told_.assign(tasks_.size(), false);
+    told_.assign(tasks_.size(), 0);
     for (std::size_t task = 0; task < tasks_.size(); ++task)
       for (std::size_t part = 0; part < tasks_[task].parts(); ++part)
         for (const auto motion : tasks_[task].motions(part)) arrivals.expect(share_of(task), motion);
     return true;
   }
   void tell(Arrivals& arrivals) override {
-    const std::size_t taken = pool_->taken();
-    auto tell_of = [&](std::size_t task, std::size_t parts) {
-      for (; told_part_ < parts; ++told_part_)
-        for (const auto motion : tasks_[task].motions(told_part_)) arrivals.land(share_of(task), motion);
-    };
-    if (pool_->helpers() == 0) {
-      for (; told_task_ < taken; ++told_task_, told_part_ = 0) tell_of(told_task_, tasks_[told_task_].parts());
-      tell_of(taken, pool_->parts());
-      return;
-    }
-    for (std::size_t task = told_task_; task < taken; ++task)
-      if (!told_[task] && pool_->done(task)) tell_of(task, tasks_[task].parts()), told_part_ = 0, told_[task] = true;
-    while (told_task_ < taken && told_[told_task_]) ++told_task_;
+    for (std::size_t q = 0; q < told_places_.size(); ++q)
+      for (std::size_t place = told_places_[q], taken = queue_->taken(q); place < taken; ++place) {
+        const std::size_t task = queue_->task(q, place);
+        // One that is not done may have been begun, if there are no helpers: it is the last that was taken.
+        for (const auto parts = queue_->done(task) ? tasks_[task].parts() : part_; told_[task] < parts; ++told_[task])
+          for (const auto motion : tasks_[task].motions(told_[task])) arrivals.land(share_of(task), motion);
+        if (place == told_places_[q] && told_[task] == tasks_[task].parts()) ++told_places_[q];
+      }
   }
   bool advance_one_unit() override {
-    if (!(pool_->helpers() == 0 ? pool_->run_part() : pool_->run_one())) sched_yield();
-    return pool_->done() && (pool_->finish(), true);
+    if (!(helpers_.count() > 0 ? run_one() : run_part())) sched_yield();
+    return is_done();
   }
   std::size_t share_of(std::size_t task) const {
     return std::size_t(std::upper_bound(share_ends_.begin(), share_ends_.end(), task) - share_ends_.begin());
   }
 
   std::vector<CopyTask> tasks_;
-  std::vector<std::size_t> share_ends_;        ///< among the tasks
-  std::size_t told_task_ = 0, told_part_ = 0;  ///< all before it have been told of, and so many parts of it
-  std::vector<bool> told_;                     ///< by task, if there are helpers
-  std::size_t stages_ = 0, widest_ = 0;        ///< tasks of a stage at most
+  std::vector<std::size_t> share_ends_, ends_;  ///< among the tasks: those of shares, and of stages
+  std::size_t widest_ = 0;                      ///< tasks of a stage at most
   Index moved_ = 0, workspace_;
-  std::unique_ptr<ThreadPool> pool_;
+  std::optional<TaskQueue> queue_;
+  std::atomic<std::size_t> left_ = 0, opened_ = 0;  ///< tasks to be done, and those of all stages that are open
+  std::size_t stage_ = 0;                           ///< the next to be opened
+  std::size_t part_ = 0, current_ = 0;  ///< where there are no helpers: so many parts have been run of a task; 0: none
+  std::vector<std::size_t> told_;       ///< parts by task, where arrivals are asked for
+  std::vector<std::size_t> told_places_;            ///< by queue: all before it have been told of
+  Helpers helpers_{[this] { return run_next(); }};  ///< last: they use the others
 };
 
 }  // namespace
 
-int threads_of(const MoveOptions& options) {
-  if (options.threads < 0)
-    throw Error(ErrorKind::argument,
-                "threads is " + std::to_string(options.threads) + "; it must be 0 (as many as there are) or more");
-  if (options.max_mem < 0)
-    throw Error(ErrorKind::argument,
-                "max_mem is " + std::to_string(options.max_mem) + " bytes; it must not be negative");
-  return options.threads > 0 ? options.threads : available_processors();
-}
-
-Index task_bytes(Index total, int threads) {
-  if (threads <= 1 || total < least_threaded_bytes) return std::numeric_limits<Index>::max();
-  return std::max<Index>(total / (threads * tasks_per_thread), least_threaded_bytes / 2);
-}
-
 std::unique_ptr<Mover> make_tasks_mover(StagesOfTasks stages, int threads, const MoveOptions& options,
-                                        std::vector<BoundMemory> memory, Index shared_workspace_bytes) {
-  return std::make_unique<TasksMover>(std::move(stages), threads, options, std::move(memory), shared_workspace_bytes);
+                                        std::vector<BoundMemory> memory, Index shared_workspace_bytes,
+                                        const MemoryNodes& nodes) {
+  return std::make_unique<TasksMover>(std::move(stages), threads, options, std::move(memory), shared_workspace_bytes,
+                                      nodes);
 }
 
 }  // namespace longshore

@@ -1,6 +1,7 @@
 /// The `threads` engine: all ranks' arrays are in this process, and data goes straight from source to destination.
 #include "engines/threads/tasks_mover.hpp"
 #include "movers/checked_mover.hpp"
+#include "movers/helpers.hpp"
 #include "movers/proxy_mover.hpp"
 #include "movers/share.hpp"
 

@@ -244,6 +244,44 @@ def movers_in_flight():
 
 
 @check
+def several_threads_a_rank():
+    """Each rank has another number of them; they share its copies, and the result is the same."""
+    shape = (800, 400)  # large enough for helpers on every rank
+    src, dst = layouts(shape=shape)
+    plan = ls.plan(src, dst, "f8")
+    threads = 1 + (ME + 1) % 3
+    for node in ("auto", "direct", "ring", "messages"):
+        for shared in (False, True):
+            a, b = arrays(src, dst, shared=shared)
+            c, d = arrays(src, dst, shared=shared)
+            one = plan.bind(a, b, comm=WORLD, node=node, threads=threads)
+            two = plan.bind(c, d, comm=WORLD, node=node, threads=threads, proxy=node == "direct")
+            if node == "direct" and shared and ONE_NODE:
+                said = [line for line in one.path.splitlines() if line.startswith("copies by")]
+                assert said == ([] if threads == 1 else [f"copies by {threads} threads"]), one.path
+            for k in range(1, 4):
+                a[...] *= k
+                b[...] = d[...] = 0
+                WORLD.Barrier()  # nobody writes here before
+                one.start(), two.start()
+                while k == 2 and not one.test():
+                    pass
+                two.wait(), one.wait()
+                assert right(dst, b, factor=[1, 1, 2, 6][k]) and right(dst, d), (node, shared, k)
+            if node == "direct":
+                one.start()
+                one = None  # destroyed while threads copy
+                WORLD.Barrier()
+    # In the plan's order there is one.
+    blocks = ls.FloorPlan.even(ls.Region.of_shape(shape), P)
+    u, v = ls.XArray(blocks, float, comm=WORLD), ls.XArray(blocks, float, comm=WORLD)
+    for k in u.owned:
+        u[k][...], v[k][...] = 1, 2
+    ls.BlockPlan.copy_between(blocks, blocks).bind(u, v, comm=WORLD, reduce="add", threads=2)()
+    assert all((v[k] == 3).all() for k in v.owned)
+
+
+@check
 def started_twice():
     src, dst = layouts()
     a, b = arrays(src, dst)

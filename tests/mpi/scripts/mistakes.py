@@ -97,7 +97,7 @@ def binding_blocks():
     refused([("sum", "sum"), (3, "reduce"), (b"add",), (NOTHING,)])
     refused([("sum", "sum"), (3, "reduce")], right="add")
     name = "threads"
-    refused([(2, "threads="), ("x",), (NOTHING,)])
+    refused([(-1, "threads is -1"), (0, "threads is 0; it must be at least 1"), ("x",), (NOTHING,), (1.5,)])
     name = "max_mem"
     refused([("lots", "lots"), (-1,), (0,), ([],), (NOTHING,), (float("nan"),), (1 << 70,)])
     for name in ("proxy", "checked"):

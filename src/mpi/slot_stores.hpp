@@ -1,0 +1,67 @@
+/// mpi: with which stores packets are best written into a ring's slots, which depends on how far apart the two cores
+/// are: lines that the other core holds are written fast where the two share a cache and slowly where they do not, and
+/// virtual cores are moved by their host while programs run. Measured all the time, therefore.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <optional>
+
+#include "longshore/copies/kernels.hpp"
+
+namespace longshore::mpi {
+
+/// Chooses by how fast packets have followed each other, which is how fast all gets on: the other end, what is copied
+/// beside, and the memory. The stores that are slower are tried now and then for a few packets.
+class SlotStores {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  /// For the next packet, of so many bytes, which is written now.
+  Stores choose(Index bytes, Time now) {
+    if (last_ && packets_ > settling) {
+      seconds_ += std::chrono::duration<double>(now - *last_).count();
+      bytes_ += last_bytes_;
+    }
+    if (packets_ == settling + measured) next();
+    last_ = now, last_bytes_ = bytes, ++packets_;
+    return stores_;
+  }
+  /// Time passes that has nothing to do with packets.
+  void pause() { last_.reset(); }
+  /// As the last packet that was measured.
+  Stores stores() const { return stores_; }
+
+ private:
+  static constexpr int settling = 4, measured = 12, between_trials = 40;
+  static constexpr double clearly = 0.9;  ///< streaming takes up more of the memory: it must be faster by so much
+
+  /// Seconds a byte. The least of the last ones counts: who was interrupted took longer.
+  struct Costs {
+    static constexpr double never = 1e300;
+    std::array<double, 4> last{never, never, never, never};
+    std::size_t next = 0;
+    void add(double cost) { last[next++ % last.size()] = cost; }
+    double least() const { return *std::min_element(last.begin(), last.end()); }
+  };
+
+  void next() {
+    if (bytes_ > 0) (stores_ == Stores::cached ? cached_ : streaming_).add(seconds_ / double(bytes_));
+    seconds_ = 0, bytes_ = 0, packets_ = 0;
+    bool streams = streaming_.least() < cached_.least() * clearly;
+    if (++since_trial_ > between_trials) streams = !streams, since_trial_ = 0;
+    stores_ = streams ? Stores::streaming : Stores::cached;
+  }
+
+  Costs cached_, streaming_;
+  Stores stores_ = Stores::cached;
+  int since_trial_ = between_trials;  ///< turns that went as was best
+  int packets_ = 0;                   ///< of this turn
+  std::optional<Time> last_;
+  Index last_bytes_ = 0, bytes_ = 0;
+  double seconds_ = 0;
+};
+
+}  // namespace longshore::mpi

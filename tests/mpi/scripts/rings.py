@@ -1,0 +1,77 @@
+"""Arrays that nobody else can see, beyond the cache: what goes through rings, and what is copied along with it.
+
+mpiexec -n P python run_checks.py rings
+"""
+
+import longshore as ls
+import numpy as np
+from checks import ME, WORLD, P, check
+
+ROWS, COLUMNS = 1024, 512 * P  # 4 MiB of doubles on each rank
+GRID = f"{P}x1" if P % 2 else f"{P // 2}x2"
+ACROSS = f"1x{P}" if P % 2 else f"2x{P // 2}"
+# Their parts interleave: along rows, in irregular blocks, on grids; they lie in long rows; or across each other.
+CASES = [
+    (f"(*, CYCLIC) on {P}", f"(*, BLOCK) on {P}", (0, 1)),
+    (f"(*, CYCLIC(3)) on {P}", f"(*, CYCLIC(5)) on {P}", (0, 1)),
+    (f"(CYCLIC(32), CYCLIC(32)) on {ACROSS}", f"(CYCLIC(100), CYCLIC(100)) on {GRID}", (0, 1)),
+    (f"(CYCLIC(32), CYCLIC(32)) on 1x{P}", f"(CYCLIC(100), CYCLIC(100)) on {P}x1", (0, 1)),
+    (f"(BLOCK, *) on {P}", f"(*, BLOCK) on {P}", (0, 1)),
+    (f"(BLOCK, *) on {P}", f"(BLOCK, *) on {P}", (1, 0)),
+]
+
+
+def arrays(source, destination, axes, dtype="f8"):
+    whole = np.arange(ROWS * COLUMNS, dtype=dtype).reshape(ROWS, COLUMNS)
+    src = ls.Layout(source, whole.shape)
+    dst = ls.Layout(destination, whole.transpose(axes).shape)
+    return src, dst, whole[src.indices(ME)].copy(), whole.transpose(axes)[dst.indices(ME)]
+
+
+@check
+def deliver_what_messages_do():
+    for source, destination, axes in CASES:
+        for dtype in ("f8", "f4"):
+            src, dst, a, expected = arrays(source, destination, axes, dtype)
+            plan = ls.plan(src, dst, dtype, axes=axes)
+            for node, words in (("ring", "rings"), ("messages", "MPI messages")):
+                b = np.zeros(expected.shape, dtype)
+                mover = plan.bind(a, b, comm=WORLD, node=node)
+                for at_once in (True, False):
+                    b[...] = -1
+                    if at_once:
+                        mover()
+                    else:
+                        mover.start()
+                        mover.wait()
+                    assert np.array_equal(b, expected), (source, destination, node)
+                assert P == 1 or words in mover.path, mover.path
+
+
+@check
+def tell_what_has_arrived():
+    for source, destination, axes in CASES[:3]:
+        src, dst, a, expected = arrays(source, destination, axes)
+        b = np.full(expected.shape, -1.0)
+        mover = ls.plan(src, dst, "f8").bind(a, b, comm=WORLD, node="ring")
+        for _ in range(2):
+            b[...] = -1
+            mover.start()
+            count = 0
+            for arrival in mover.arrivals():
+                where = arrival.index
+                assert np.array_equal(b[where], expected[where]), arrival
+                count += b[where].size
+            assert count == b.size
+
+
+@check
+def move_again_and_again():
+    """So often that packets have been written in every way."""
+    src, dst, a, expected = arrays(*CASES[0])
+    b = np.zeros(expected.shape)
+    mover = ls.plan(src, dst, "f8").bind(a, b, comm=WORLD, node="ring")
+    for k in range(12):
+        a += 1
+        mover()
+        assert np.array_equal(b, expected + k + 1)
