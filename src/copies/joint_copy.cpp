@@ -112,7 +112,7 @@ struct JointCopy::Implementation {
     if (shared != Shared::destination || !all.gapless() || members > most_merged_members) return;
     std::size_t runs = 0;
     for (Index phase = 0; phase < line_bytes; phase += phase_step) {
-      merged.push_back(all.in_lines(phase));
+      merged.push_back(all.in_lines(phase, table->expands));
       for (const auto& repeated : merged.back())
         for (const auto& chunk : repeated.chunks) runs += chunk.runs.size();
       if (runs > most_line_runs) return merged.clear();
@@ -238,9 +238,9 @@ Index JointCopy::workspace_bytes() const {
   auto add = [&](const std::vector<RepeatedChunks>& row) {
     for (const auto& repeated : row)
       for (const auto& chunk : repeated.chunks)
-        bytes += Index(sizeof(Chunk) + chunk.blocks.size() * sizeof(PlacedLoops) +
-                       chunk.begin.size() * sizeof(std::size_t) + chunk.groups.size() * sizeof(LineGroup) +
-                       chunk.runs.size() * sizeof(LineRun));
+        bytes +=
+            Index(sizeof(Chunk) + chunk.blocks.size() * sizeof(PlacedLoops) + chunk.begin.size() * sizeof(std::size_t) +
+                  chunk.groups.size() * sizeof(LineGroup) + chunk.runs.size() * sizeof(LineRun));
   };
   add(implementation_->row);
   for (const auto& row : implementation_->merged) add(row);

@@ -257,8 +257,8 @@ void gather_streaming(std::byte* d, const std::byte* s, const BlockLoops& l) {
 constexpr Index stagger_bytes = 1024;
 
 /// Four blocks side by side, streaming, a burst of each in turn: a single sequence of lines leaves memory channels idle
-/// that four sequences use. Each is some lines ahead of the one before it: a load waits for the non-temporal stores under
-/// way to addresses with the same low 12 bits, which rows a power of two apart would have.
+/// that four sequences use. Each is some lines ahead of the one before it: a load waits for the non-temporal stores
+/// under way to addresses with the same low 12 bits, which rows a power of two apart would have.
 template <int W>
 LONGSHORE_INLINE void stream_four(std::byte* d, const std::byte* s, Index block, Index d_step, Index s_step) {
   constexpr Index burst = 4;

@@ -46,8 +46,8 @@ LONGSHORE_INLINE void transpose_square(std::byte* d, Index d1, const std::byte* 
   }
 }
 
-/// A square whose elements are too many for the registers: its source lines are read whole, for they may compete for one
-/// set of the cache, and its destination lines are put together in the cache before they leave.
+/// A square whose elements are too many for the registers: its source lines are read whole, for they may compete for
+/// one set of the cache, and its destination lines are put together in the cache before they leave.
 template <int W, int E>
 LONGSHORE_INLINE void transpose_square_staged(std::byte* d, Index d1, const std::byte* s, Index s0) {
   constexpr int side = line_bytes / E, step = W / E;
