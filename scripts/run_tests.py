@@ -4,8 +4,8 @@
 
 Of `make test`: style (clang-format, ruff, mypy), core (C++ units and properties, optimised), python, and the tests
 under MPI: mpich (with those that need no MPI to be launched) and openmpi. Of `make check`: slow (what of Python's
-tests takes long), asan, tsan, packaging, lab (the benches). A stage for which this machine lacks something is skipped
-by name; where CI=true that is a failure.
+tests takes long), asan, tsan, aarch64 (the C++ tests, cross-compiled and emulated), packaging, lab (the benches). A
+stage for which this machine lacks something is skipped by name; where CI=true that is a failure.
 """
 
 from __future__ import annotations
@@ -182,6 +182,15 @@ def tsan() -> bool:
     return sanitized("tsan", "thread", *(fixed_addresses if succeeds(*fixed_addresses, "true") else ()))
 
 
+def aarch64() -> bool:
+    for program, package in (("aarch64-linux-gnu-g++", "g++-aarch64-linux-gnu"), ("qemu-aarch64", "qemu-user")):
+        if shutil.which(program) is None:
+            raise Skipped(f"{program} is missing (Debian: {package})")
+    if not (ROOT / ".deps" / "aarch64" / "complete").exists():
+        raise Skipped("the tests' libraries for aarch64 are missing (scripts/setup check-libraries)")
+    return run("cmake", "--preset", "aarch64") and ctest("aarch64", "build/aarch64", LONGSHORE_TEST_QUICK="1")
+
+
 def packaging() -> bool:
     return run("cmake", "-DLONGSHORE_MPI=ON", WHEEL_BUILD) and pytest("packaging", "tests/packaging")
 
@@ -190,7 +199,9 @@ def lab() -> bool:
     return pytest("lab", "lab/tests")
 
 
-STAGES = {stage.__name__: stage for stage in (style, core, python, mpich, openmpi, slow, asan, tsan, packaging, lab)}
+STAGES = {
+    stage.__name__: stage for stage in (style, core, python, mpich, openmpi, slow, asan, tsan, aarch64, packaging, lab)
+}
 
 
 def count(stage: str) -> Counter:

@@ -112,7 +112,7 @@ struct JointCopy::Implementation {
     if (shared != Shared::destination || !all.gapless() || members > most_merged_members) return;
     std::size_t runs = 0;
     for (Index phase = 0; phase < line_bytes; phase += phase_step) {
-      merged.push_back(all.in_lines(phase));
+      merged.push_back(all.in_lines(phase, table->expands));
       for (const auto& repeated : merged.back())
         for (const auto& chunk : repeated.chunks) runs += chunk.runs.size();
       if (runs > most_line_runs) return merged.clear();

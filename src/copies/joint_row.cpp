@@ -1,6 +1,7 @@
 #include "copies/joint_row.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 
 namespace longshore {
@@ -65,8 +66,22 @@ Way way_of(const std::vector<Piece>& line) {
   return element == 4 ? Way::turns4 : element == 8 ? Way::turns8 : element == 16 ? Way::turns16 : Way::staged;
 }
 
+/// What each source has in a line, as `expanded` groups want it.
+std::vector<LineRun> runs_to_expand(const std::vector<Piece>& line) {
+  std::vector<LineRun> runs;
+  for (const auto& piece : line) {
+    auto at = std::find_if(runs.begin(), runs.end(), [&](const auto& run) {
+      return run.source == piece.member && run.offset + 4 * std::popcount(run.place) == piece.from;
+    });
+    if (at == runs.end()) at = runs.insert(at, {piece.from, std::uint16_t(piece.member), 0, 0, 0});
+    at->place |= std::uint16_t(((1u << piece.bytes / 4) - 1) << piece.to % line_bytes / 4);
+  }
+  for (std::size_t k = 0; k < runs.size(); ++k) runs[k].bytes = std::uint16_t(runs.size() - 1 - k);
+  return runs;
+}
+
 /// Says the same as the blocks line by line.
-void find_lines(Chunk& chunk, Index phase) {
+void find_lines(Chunk& chunk, Index phase, bool expands) {
   chunk.phase = phase;
   const auto pieces = pieces_of(chunk);
   std::vector<Index> behind(chunk.begin.size() - 1, INT64_MIN);  // what is read of each member
@@ -78,12 +93,15 @@ void find_lines(Chunk& chunk, Index phase) {
     const Index begin = n * line_bytes;
     while (pieces[first].end() <= begin) ++first;
     const auto line = restrict(pieces, first, begin, begin + line_bytes);
-    const Way way = way_of(line);
-    const bool runs = way == Way::exact || way == Way::staged;
+    Way way = way_of(line);
+    if (way == Way::staged && expands &&
+        std::all_of(line.begin(), line.end(), [](const auto& piece) { return (piece.to | piece.bytes) % 4 == 0; }))
+      way = Way::expanded;
+    const bool runs = way == Way::exact || way == Way::staged || way == Way::expanded;
     // Where two lines are made of runs of the same sources, the second is if it goes on where the first ends.
     bool on = !chunk.groups.empty() && chunk.groups.back().way == way && way != Way::exact;
     auto* const group = on ? &chunk.groups.back() : nullptr;
-    if (way == Way::staged) on = on && group->lines < most_staged_lines;
+    if (way == Way::staged || way == Way::expanded) on = on && group->lines < most_staged_lines;
     for (std::size_t k = 0; on && !runs && k < std::min<std::size_t>(line.size(), 2); ++k)
       on = line[k].member == before[k].member &&
            line[k].from == before[k].from + line_bytes / (way == Way::whole ? 1 : 2);
@@ -93,6 +111,12 @@ void find_lines(Chunk& chunk, Index phase) {
     ++here.lines;
     before = line;
     if (!runs && on) continue;
+    if (way == Way::expanded) {
+      const auto parts = runs_to_expand(line);
+      chunk.runs.insert(chunk.runs.end(), parts.begin(), parts.end());
+      here.runs = std::uint16_t(here.runs + parts.size());
+      continue;
+    }
     for (std::size_t k = 0; k < (runs ? line.size() : way == Way::whole ? 1 : 2); ++k) {
       const auto& piece = line[k];
       auto* const last = here.runs > 0 ? &chunk.runs.back() : nullptr;
@@ -168,7 +192,7 @@ std::vector<RepeatedChunks> JointRow::in_blocks() const {
   return cut(common_.indices.first, std::max<Index>(chunk_bytes / unit_, 1));
 }
 
-std::vector<RepeatedChunks> JointRow::in_lines(Index phase) const {
+std::vector<RepeatedChunks> JointRow::in_lines(Index phase, bool expands) const {
   // Chunks begin with a line if elements do so somewhere.
   Index start = common_.indices.first;
   while (start < common_.indices.first + line_bytes && (phase + start * unit_) % line_bytes != 0) ++start;
@@ -176,7 +200,7 @@ std::vector<RepeatedChunks> JointRow::in_lines(Index phase) const {
   const Index least = line_bytes / std::gcd(unit_, line_bytes);  // indices that make whole lines
   auto row = cut(start, std::max<Index>(merged_chunk_bytes / unit_ / least, 1) * least);
   for (auto& repeated : row)
-    for (auto& chunk : repeated.chunks) find_lines(chunk, Index(floor_mod(phase + chunk.first, line_bytes)));
+    for (auto& chunk : repeated.chunks) find_lines(chunk, Index(floor_mod(phase + chunk.first, line_bytes)), expands);
   return row;
 }
 

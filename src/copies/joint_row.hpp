@@ -40,8 +40,8 @@ class JointRow {
   bool gapless() const { return elements_ == row_.size(); }  ///< every index of the row is some member's
   Index mean_run_bytes() const { return elements_ * unit_ / runs_; }
   std::vector<RepeatedChunks> in_blocks() const;
-  /// Of a row that begins so many bytes into a line.
-  std::vector<RepeatedChunks> in_lines(Index phase) const;
+  /// Of a row that begins so many bytes into a line, for a table of kernels that expands or does not.
+  std::vector<RepeatedChunks> in_lines(Index phase, bool expands) const;
 
  private:
   /// Where a relation repeats: for indices of these, what holds for one holds `period` later too, with the source

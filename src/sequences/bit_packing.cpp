@@ -1,15 +1,11 @@
 #include "bit_packing.hpp"
 
 #include <array>
-#include <bit>
 #include <cstring>
 #include <utility>
 
 namespace longshore::bit_packing {
 namespace {
-
-static_assert(std::endian::native == std::endian::little,
-              "the packed words are little-endian, and so are the shuffles");
 
 #define LONGSHORE_INLINE inline __attribute__((always_inline))
 

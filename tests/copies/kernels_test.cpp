@@ -256,9 +256,9 @@ struct Merge {
   Index lines = 0, rows;
 
   template <class Any>
-  Merge(Index sources, Index n, Index rows_, Any any) : bytes(std::size_t(sources)), rows(rows_) {
+  Merge(bool expands, Index sources, Index n, Index rows_, Any any) : bytes(std::size_t(sources)), rows(rows_) {
     for (; n > 0; --n) {
-      const Way way = any(0, 2) ? Way(any(0, 5)) : Way::staged;
+      const Way way = any(0, 2) ? Way(any(0, 5)) : expands && any(0, 1) ? Way::expanded : Way::staged;
       LineGroup group{way, std::uint16_t(any(1, way == Way::exact ? 1 : most_staged_lines)), 0};
       auto add = [&](Index source, Index place, Index length, Index read) {
         runs.push_back(
@@ -266,7 +266,15 @@ struct Merge {
         bytes[std::size_t(source)] += read;
         ++group.runs;
       };
-      if (way == Way::exact || way == Way::staged) {
+      if (way == Way::expanded) {
+        for (Index line = 0; line < group.lines; ++line) {
+          std::vector<unsigned> words(std::size_t(any(1, 5)));
+          for (int word = 0; word < 16; ++word) words[std::size_t(any(0, Index(words.size()) - 1))] |= 1u << word;
+          std::erase(words, 0u);
+          for (std::size_t k = 0; k < words.size(); ++k)
+            add(any(0, sources - 1), words[k], Index(words.size() - 1 - k), 4 * __builtin_popcount(words[k]));
+        }
+      } else if (way == Way::exact || way == Way::staged) {
         const Index longest = any(0, 3) ? 24 : 150, end = 64 * group.lines;
         for (Index place = 0; place < end;) {
           const Index length = std::min(any(1, longest), end - place);
@@ -290,7 +298,7 @@ struct Merge {
 
 TEST_P(EveryTable, MergesLines) {
   for (int trial = 0; trial < 1000; ++trial) {
-    const Merge merge(any(1, 5), any(0, 9), any(0, 11), [&](Index a, Index b) { return any(a, b); });
+    const Merge merge(table().expands, any(1, 5), any(0, 9), any(0, 11), [&](Index a, Index b) { return any(a, b); });
     const Index step = 64 * (merge.lines + any(0, 2));
     std::vector<Bytes> memory;
     std::vector<const std::byte*> sources;
@@ -344,7 +352,7 @@ TEST_P(EveryTable, StaysWithinItsPages) {
     }
   }
   for (int trial = 0; trial < 200; ++trial) {
-    const Merge merge(2, any(1, 5), any(1, 9), [&](Index a, Index b) { return any(a, b); });
+    const Merge merge(table().expands, 2, any(1, 5), any(1, 9), [&](Index a, Index b) { return any(a, b); });
     const Fenced first(merge.bytes[0] * merge.rows), second(merge.bytes[1] * merge.rows);
     const Fenced destination(64 * merge.lines * merge.rows);
     const Index* const steps = merge.bytes.data();

@@ -132,6 +132,20 @@ def test_boost_is_included_where_stacks_are_made_only():
     assert named == [Path("src/engines/finegrain/fibers.cpp")]
 
 
+def test_instructions_are_named_in_kernels_only():
+    """What the language has no word for stands in folders called kernels; `relax` is the one that every room needs."""
+    instruction = re.compile(
+        r"#\s*include\s*<(\w*intrin|arm_\w+)\.h>|\b(_mm\d*_|__builtin_(ia32|aarch64|neon)_)\w+|\b(__asm__|asm)\b\s*(volatile|\()"
+    )
+    named = {
+        path.relative_to(ROOT)
+        for path in CPP
+        if path.relative_to(ROOT).parts[0] in {"include", "src", "bindings"}
+        if path.parent.name != "kernels" and instruction.search(path.read_text())
+    }
+    assert named == {Path("src/core/relax.hpp")}
+
+
 def test_files_stay_short():
     too_long = []
     for path in FILES:

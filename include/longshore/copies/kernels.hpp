@@ -35,9 +35,13 @@ struct LineGroup {
     turns8,   ///<
     turns16,  ///<
     staged,   ///< from runs that leave nothing out
+    /// The same for tables that expand, each line by itself: a run is what a source has in the line, its `place` is to
+    /// which 4-byte words of it that goes in order, the lowest bit first, and `bytes` is how many runs of the line
+    /// follow.
+    expanded,
   };
   Way way;
-  std::uint16_t lines;  ///< staged: at most `most_staged_lines`
+  std::uint16_t lines;  ///< staged or expanded: at most `most_staged_lines`
   std::uint16_t runs;   ///< whole: 1; by turns: 2
 };
 inline constexpr Index most_staged_lines = 32;
@@ -98,7 +102,7 @@ struct PreparedBlocks {
 
 /// The kernels of one instruction set.
 struct KernelTable {
-  const char* name;  ///< "plain", "baseline" (SSE2), "avx2", "avx512"
+  const char* name;  ///< "plain"; "baseline" (SSE2), "avx2", "avx512"; "neon"
   /// n contiguous bytes.
   void (*copy)(std::byte* destination, const std::byte* source, Index n, Stores stores);
   /// Blocks in two loops, any strides; the caller has ordered the loops, n0 innermost. Specialised on block size and on
@@ -109,6 +113,7 @@ struct KernelTable {
   /// Transposition, tiled: the n0 loop is (nearly) unit stride in the destination, the n1 loop (nearly) unit stride in
   /// the source. Same meaning as `blocks`, other visiting order.
   void (*transpose)(std::byte* destination, const std::byte* source, const BlockLoops& loops, Stores stores);
+  bool expands;  ///< whether `merge` takes groups that are `expanded`
   /// Lines of a destination, aligned to 64 bytes, put together from several sources.
   void (*merge)(std::byte* destination, const std::byte* const* sources, const LineGroup* groups, const LineRun* runs,
                 const MergeLoops& loops, Stores stores);
@@ -132,8 +137,8 @@ struct KernelTable {
 
 /// The plain twin: one memcpy a block, in loop order. Tests compare every other table with it.
 const KernelTable& plain_kernels();
-/// The fastest table this CPU can run. LONGSHORE_KERNELS=plain|baseline|avx2|avx512 in the environment asks for another
-/// (ignored where the CPU cannot run it).
+/// The fastest table this CPU can run. LONGSHORE_KERNELS=plain|baseline|avx2|avx512|neon in the environment asks for
+/// another (ignored where the CPU cannot run it).
 const KernelTable& kernels();
 /// Every table this CPU can run, for tests and benchmarks.
 std::vector<const KernelTable*> available_kernels();

@@ -1,12 +1,16 @@
 /// Checked 64-bit arithmetic: sizes, counts and offsets never wrap; they throw `Error(overflow)`.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <string>
 
 #include "longshore/core/error.hpp"
 
 namespace longshore {
+
+static_assert(std::endian::native == std::endian::little,
+              "Longshore runs on little-endian machines only: what it packs and stores is read as it lies in memory");
 
 /// Every size, count, index and offset.
 using Index = std::int64_t;

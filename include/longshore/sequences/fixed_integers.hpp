@@ -11,8 +11,6 @@
 
 namespace longshore {
 
-static_assert(std::endian::native == std::endian::little, "fields are read with one unaligned load");
-
 /// The bits from a bit on, 57 of them or more, the lowest first; and bits of a value put where zeros were.
 inline std::uint64_t bits_at(const void* from, std::uint64_t bit) {
   std::uint64_t word;

@@ -33,6 +33,7 @@ constexpr KernelTable kernel_table(const char* name) {
           &copy_blocks<W>,
           &prepare_blocks<W>,
           &transpose_blocks<W>,
+          expands<W>,
           &merge_lines<W>,
           &gather_list<W>,
           &scatter_list<W>,

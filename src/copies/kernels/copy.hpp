@@ -67,7 +67,7 @@ template <int W>
 LONGSHORE_INLINE void stream_line(std::byte* d, const std::byte* s) {
   VectorType<W> v[line_bytes / W];
   for (int k = 0; k < line_bytes / W; ++k) v[k] = load<W>(s + k * W);
-  for (int k = 0; k < line_bytes / W; ++k) stream<W>(d + k * W, v[k]);
+  stream_registers<W>(d, v);
 }
 
 /// Up to one line, with ordinary stores: a part of a line. Never non-temporal, for the rest of the line may be written

@@ -46,14 +46,14 @@ LONGSHORE_INLINE void alternate(VectorType<W> (&line)[line_bytes / W], const std
   }
 }
 
+/// Whether the instruction set spreads what it loads to some of a register's words.
+template <int W>
+constexpr bool expands = W == 64 && LONGSHORE_KERNELS_X86;
+
 template <int W>
 LONGSHORE_INLINE void put_line(std::byte* d, const VectorType<W> (&line)[line_bytes / W], Stores stores) {
-  for (int k = 0; k < line_bytes / W; ++k) {
-    if (stores == Stores::streaming)
-      stream<W>(d + k * W, line[k]);
-    else
-      store<W>(d + k * W, line[k]);
-  }
+  if (stores == Stores::streaming) return stream_registers<W>(d, line);
+  for (int k = 0; k < line_bytes / W; ++k) store<W>(d + k * W, line[k]);
 }
 
 /// Some rows that are put together side by side: each run is looked at once for all of them, and more sequences of
@@ -120,6 +120,29 @@ struct RowsToMerge {
       }
   }
 
+#if LONGSHORE_KERNELS_X86
+  /// A template so that only the tables which have the instruction compile it.
+  template <int V>
+  void expanded(std::byte* d, Index lines, const LineRun* run) const {
+    for (; lines > 0; --lines, d += line_bytes) {
+      __m512i line[Rows];
+      for (int k = 0; k < Rows; ++k) line[k] = _mm512_setzero_si512();
+      for (bool more = true; more; ++run) {
+        more = run->bytes != 0;
+        const std::byte* const s = from(*run);
+        for (int k = 0; k < Rows; ++k) {
+          prefetch_read(s, k * step(*run) + merge_ahead);
+          line[k] = _mm512_mask_expandloadu_epi32(line[k], run->place, s + k * step(*run));
+        }
+      }
+      for (int k = 0; k < Rows; ++k) {
+        const VectorType<64> whole[1] = {(VectorType<64>)line[k]};
+        put_line<64>(d + k * loops.destination_step, whole, stores);
+      }
+    }
+  }
+#endif
+
   void exact(std::byte* d, Index runs, const LineRun* run) const {
     for (; runs > 0; --runs, ++run)
       for (int k = 0; k < Rows; ++k)
@@ -136,6 +159,11 @@ struct RowsToMerge {
         case LineGroup::Way::turns8: by_turns<8>(d, group->lines, run[0], run[1]); break;
         case LineGroup::Way::turns16: by_turns<16>(d, group->lines, run[0], run[1]); break;
         case LineGroup::Way::staged: staged(d, *group, run); break;
+        case LineGroup::Way::expanded:
+#if LONGSHORE_KERNELS_X86
+          if constexpr (expands<W>) expanded<W>(d, group->lines, run);
+#endif
+          break;
       }
       run += group->runs, d += group->lines * line_bytes;
     }

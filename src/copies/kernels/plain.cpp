@@ -28,6 +28,15 @@ void merge(std::byte* destination, const std::byte* const* sources, const LineGr
     auto from = [&](const LineRun& r) { return sources[r.source] + row * loops.source_steps[r.source] + r.offset; };
     for (Index g = 0; g < loops.groups; ++g) {
       const auto& group = groups[g];
+      if (group.way == LineGroup::Way::expanded) {
+        for (Index k = 0; k < group.runs; ++k, ++run) {
+          const std::byte* word = from(*run);
+          for (int w = 0; w < 16; ++w)
+            if (run->place >> w & 1) std::memcpy(to + 4 * w, word, 4), word += 4;
+          if (run->bytes == 0) to += 64;
+        }
+        continue;
+      }
       const Index element = group.way == LineGroup::Way::turns4    ? 4
                             : group.way == LineGroup::Way::turns8  ? 8
                             : group.way == LineGroup::Way::turns16 ? 16
@@ -85,7 +94,7 @@ void fence() {}
 }  // namespace
 
 const KernelTable& plain_kernels() {
-  static constexpr KernelTable table{"plain", &copy,    &blocks,   &prepare, &blocks, &merge,
+  static constexpr KernelTable table{"plain", &copy,    &blocks,   &prepare, &blocks, true,  &merge,
                                      &gather, &scatter, &relocate, &expand,  &digest, &fence};
   return table;
 }

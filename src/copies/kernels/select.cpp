@@ -18,7 +18,11 @@ const KernelTable& choose() {
 }  // namespace
 
 std::vector<const KernelTable*> available_kernels() {
+#if LONGSHORE_KERNELS_NEON
+  std::vector<const KernelTable*> tables{&plain_kernels(), &neon_kernel_table};
+#else
   std::vector<const KernelTable*> tables{&plain_kernels(), &baseline_kernel_table};
+#endif
 #if LONGSHORE_KERNELS_X86
   // These ask the operating system too: registers it does not save are not reported.
   if (__builtin_cpu_supports("avx2")) tables.push_back(&avx2_kernel_table);

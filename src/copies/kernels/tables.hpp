@@ -8,12 +8,20 @@
 #else
 #define LONGSHORE_KERNELS_X86 0
 #endif
+#if defined(__aarch64__)
+#define LONGSHORE_KERNELS_NEON 1
+#else
+#define LONGSHORE_KERNELS_NEON 0
+#endif
 
 namespace longshore {
 
-/// 16-byte registers, what every CPU of the build's target has: SSE2 on x86, NEON on ARM.
+// Each architecture has a table that all its CPUs can run, with 16-byte registers.
+#if LONGSHORE_KERNELS_NEON
+extern const KernelTable neon_kernel_table;
+#else
 extern const KernelTable baseline_kernel_table;
-
+#endif
 #if LONGSHORE_KERNELS_X86
 extern const KernelTable avx2_kernel_table;
 extern const KernelTable avx512_kernel_table;

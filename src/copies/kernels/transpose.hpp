@@ -32,14 +32,16 @@ LONGSHORE_INLINE void transpose_square(std::byte* d, Index d1, const std::byte* 
         transpose_registers<W, E>(r[a]);
       }
 #pragma GCC unroll 16
-      for (int k = 0; k < step; ++k)
-        for (int a = 0; a < across; ++a) {
-          std::byte* const to = d + (j + k) * d1 + (i + a * step) * E;
-          if constexpr (Stream)
-            stream<W>(to, r[a][k]);
-          else
-            store<W>(to, r[a][k]);
+      for (int k = 0; k < step; ++k) {
+        std::byte* const to = d + (j + k) * d1 + i * E;
+        if constexpr (Stream) {
+          VectorType<W> line[across];
+          for (int a = 0; a < across; ++a) line[a] = r[a][k];
+          stream_registers<W>(to, line);
+        } else {
+          store<W>(to, r[0][k]);
         }
+      }
     }
   }
 }

@@ -104,6 +104,19 @@ LONGSHORE_INLINE void stream(std::byte* p, VectorType<W> v) {
 #endif
 }
 
+/// The registers of one line, past the cache; p is aligned to a line.
+template <int W>
+LONGSHORE_INLINE void stream_registers(std::byte* p, const VectorType<W> (&v)[line_bytes / W]) {
+#if LONGSHORE_KERNELS_NEON
+  // Such stores are of pairs of registers, and compilers have no word for them.
+  __asm__("stnp %q1, %q2, [%5]\n\tstnp %q3, %q4, [%5, #32]"
+          : "=m"(*reinterpret_cast<char(*)[line_bytes]>(p))
+          : "w"(v[0]), "w"(v[1]), "w"(v[2]), "w"(v[3]), "r"(p));
+#else
+  for (int k = 0; k < line_bytes / W; ++k) stream<W>(p + k * W, v[k]);
+#endif
+}
+
 /// A permutation of the elements of two registers, written as a rule: Rule::index(k) is the element (of a, then of b)
 /// that comes k-th, or -1 where it does not matter.
 template <int W, int E, class Rule, int... K>
@@ -210,9 +223,11 @@ LONGSHORE_INLINE VectorType<W> take(const std::byte* p) {
     return permute<W, T::unit, typename T::Second>(first, second);
   }
 }
-/// Which takes the instruction set does in a few instructions.
+/// Which takes the instruction set does in a few instructions. NEON looks up any bytes of two registers in one.
 template <int W, int E, int Ratio>
-constexpr bool can_take = W == 64 ? E >= 2 : Ratio == 2 && (E == 4 || E == 8 || (E == 16 && W == 32));
+constexpr bool can_take = LONGSHORE_KERNELS_NEON ? E <= (Ratio == 2 ? 8 : 4)
+                          : W == 64              ? E >= 2
+                                                 : Ratio == 2 && (E == 4 || E == 8 || (E == 16 && W == 32));
 
 /// Spreads the elements of v to places Ratio elements apart, leaving what lies between alone.
 template <int W, int E, int Ratio>

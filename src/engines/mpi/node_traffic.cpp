@@ -201,7 +201,9 @@ bool NodeTraffic::has_left(const Communicator& communicator, int rank) const {
 
 void NodeTraffic::leave() {
   if (!helpers_ || !helpers_->gone()) queue_->close();
-  if (mine_ && control_->is_confirmed()) mine_.left().value.store(1, std::memory_order_release);
+  if (!mine_ || !control_->is_confirmed()) return;
+  mine_.left().value.store(1, std::memory_order_release);
+  std::atomic_thread_fence(std::memory_order_release);  // before anything that is done to the arrays from now on
 }
 
 }  // namespace longshore::mpi
