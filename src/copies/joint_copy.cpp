@@ -11,6 +11,8 @@ namespace {
 
 /// Shorter runs are put together in cached staging before they are streamed; longer ones are streamed where they are.
 constexpr Index staged_run_bytes = 512;
+/// Rows of longer runs have few lines that are several members', and are not looked at line by line.
+constexpr Index merged_run_bytes = 8192;
 /// Of one joint copy, and of the members that it may have to be merged.
 constexpr std::size_t most_line_runs = 32768, most_merged_members = 64;
 /// Rows that are merged side by side.
@@ -109,7 +111,9 @@ struct JointCopy::Implementation {
              all.mean_run_bytes() < staged_run_bytes && all.gapless();
     row = all.in_blocks();
     phase_step = std::gcd(unit, line_bytes);
-    if (shared != Shared::destination || !all.gapless() || members > most_merged_members) return;
+    if (shared != Shared::destination || !all.gapless() || all.mean_run_bytes() >= merged_run_bytes ||
+        members > most_merged_members)
+      return;
     std::size_t runs = 0;
     for (Index phase = 0; phase < line_bytes; phase += phase_step) {
       merged.push_back(all.in_lines(phase, table->expands));

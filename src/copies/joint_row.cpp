@@ -10,6 +10,8 @@ namespace {
 
 /// Where lines are put together in registers: a chunk's line parts stay in the first-level cache too.
 constexpr Index merged_chunk_bytes = 8 * 1024;
+/// Of lines that go on alike, so that a run's bytes can be told.
+constexpr Index most_lines = 512;
 
 using Way = LineGroup::Way;
 
@@ -101,7 +103,7 @@ void find_lines(Chunk& chunk, Index phase, bool expands) {
     // Where two lines are made of runs of the same sources, the second is if it goes on where the first ends.
     bool on = !chunk.groups.empty() && chunk.groups.back().way == way && way != Way::exact;
     auto* const group = on ? &chunk.groups.back() : nullptr;
-    if (way == Way::staged || way == Way::expanded) on = on && group->lines < most_staged_lines;
+    on = on && group->lines < (runs ? most_staged_lines : most_lines);
     for (std::size_t k = 0; on && !runs && k < std::min<std::size_t>(line.size(), 2); ++k)
       on = line[k].member == before[k].member &&
            line[k].from == before[k].from + line_bytes / (way == Way::whole ? 1 : 2);
@@ -110,6 +112,7 @@ void find_lines(Chunk& chunk, Index phase, bool expands) {
     const Index place = here.lines * line_bytes - begin;
     ++here.lines;
     before = line;
+    if (way == Way::whole && on) chunk.runs.back().bytes = std::uint16_t(here.lines * line_bytes);
     if (!runs && on) continue;
     if (way == Way::expanded) {
       const auto parts = runs_to_expand(line);

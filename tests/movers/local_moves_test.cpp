@@ -80,7 +80,8 @@ TEST(CopyTasks, long_rows_of_few_and_of_many_periods) {
 TEST(CopyTasks, lines_are_merged_wherever_rows_begin) {
   for (const char* row : {"(*, *) on 1", "(*, *) on 1, ld=4503", "(*, *) on 1, ld=4504", "(*, *) on 1, ld=4512"})
     for (const Index element : {4, 8, 12, 16, 24, 6})
-      for (const char* source : {"(*, CYCLIC) on 2", "(*, CYCLIC(3)) on 2", "(*, CYCLIC(20)) on 3"})
+      for (const char* source : {"(*, CYCLIC) on 2", "(*, CYCLIC(3)) on 2", "(*, CYCLIC(20)) on 3",
+                                 "(*, CYCLIC(45)) on 2", "(*, CYCLIC(2100)) on 2"})
         expect_tasks_deliver(plan(source, row, {quick() ? 5 : 23, 4501}, element), {0, 1});
 }
 
