@@ -65,7 +65,8 @@ def test_unknown_cases_are_named():
 def test_numpy_and_the_copies_pass_their_verification_with_rewritten_sources(key):
     context = Context(None, 2, 0)
     case = Case(key, 66)
-    for ready in (numpy_copy(context, case), memory_copy(context, case, streaming=False)):
+    copies = [memory_copy(context, case, how) for how in ("temporal", "non-temporal", "prefetched")]
+    for ready in (numpy_copy(context, case), *copies):
         for _ in range(3):
             ready.refresh()
             ready.run()
