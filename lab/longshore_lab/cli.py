@@ -44,7 +44,7 @@ def _option(name, words):
 def _command(bench):
     def run(**options):
         # An option that was not given leaves the bench its default.
-        bench.run(**{key: value for key, value in options.items() if value not in (None, (), False)})
+        bench.run(**{key: value for key, value in options.items() if value not in (None, ())})
 
     for option in reversed([*_COMMON, *(_option(name, words) for name, words in bench.options.items())]):
         run = option(run)

@@ -32,8 +32,8 @@ struct LineGroup {
     exact,    ///< from runs, some of whose bytes belong to others; nothing else is written
     whole,    ///< of one run
     turns4,   ///< elements of so many bytes are by turns of two sources, of which the runs tell the first elements
-    turns8,   ///<
-    turns16,  ///<
+    turns8,   ///< the same
+    turns16,  ///< the same
     staged,   ///< from runs that leave nothing out
     /// The same for tables that expand, each line by itself: a run is what a source has in the line, its `place` is to
     /// which 4-byte words of it that goes in order, the lowest bit first, and `bytes` is how many runs of the line
