@@ -1,5 +1,6 @@
 #include "longshore/tune/copy_timing.hpp"
 
+#include "longshore/copies/kernels.hpp"
 #include "longshore/tune/strip_tuner.hpp"
 #include "rooms.hpp"
 
@@ -12,6 +13,42 @@ CopyTimer::Writer writer_of(const std::string& name) {
   if (name == "itself") return CopyTimer::Writer::itself;
   if (name == "another") return CopyTimer::Writer::another;
   throw Error(ErrorKind::argument, "writer is \"" + name + "\"; it is \"nobody\", \"itself\" or \"another\"");
+}
+
+constexpr const char* profile_numbers = "rows burst_bytes stagger_bytes paged_bytes string_bytes merged_rows expands";
+
+nb::dict facts_of(const KernelProfile& p) {
+  const auto from = [](Index bytes) -> nb::object {
+    if (bytes == KernelProfile::never) return nb::none();
+    return nb::cast(bytes);
+  };
+  nb::dict facts;
+  facts["rows"] = p.rows, facts["burst_bytes"] = p.burst_bytes, facts["stagger_bytes"] = p.stagger_bytes;
+  facts["paged_bytes"] = from(p.paged_bytes), facts["string_bytes"] = from(p.string_bytes);
+  facts["merged_rows"] = p.merged_rows, facts["expands"] = p.expands;
+  return facts;
+}
+
+KernelProfile profile_of(const nb::dict& facts) {
+  const auto at = [&](const char* name) -> nb::object {
+    if (!facts.contains(name))
+      throw Error(ErrorKind::argument,
+                  std::string("a kernel profile has ") + profile_numbers + "; this one has no " + name);
+    return facts[name];
+  };
+  const auto number = [&](const char* name) {
+    Index value = 0;
+    if (!nb::try_cast(at(name), value))
+      throw Error(ErrorKind::argument, std::string("a kernel profile's ") + name + " is no 64-bit integer");
+    return value;
+  };
+  const auto from = [&](const char* name) { return at(name).is_none() ? KernelProfile::never : number(name); };
+  KernelProfile p;
+  p.rows = number("rows"), p.burst_bytes = number("burst_bytes"), p.stagger_bytes = number("stagger_bytes");
+  p.paged_bytes = from("paged_bytes"), p.string_bytes = from("string_bytes");
+  p.merged_rows = number("merged_rows"), p.expands = nb::cast<bool>(nb::bool_(at("expands")));
+  check(p);
+  return p;
 }
 
 }  // namespace
@@ -107,6 +144,46 @@ void bind_tune(nb::module_& module) {
       },
       "The copy kernels that this processor can run, the plain ones first. LONGSHORE_KERNELS=NAME asks for others than "
       "the last.");
+  module.def("cpu_name", &cpu_name, "This processor, as it calls itself: \"AuthenticAMD family 25 model 17\".");
+  module.def(
+      "kernel_choice",
+      [] {
+        nb::gil_scoped_release release;
+        const KernelChoice& choice = kernel_choice();
+        nb::gil_scoped_acquire again;
+        return nb::make_tuple(facts_of(choice.profile), choice.by);
+      },
+      "The profile of this process's copy kernels, a dict, and whence it comes. Chosen now if nothing has streamed "
+      "yet; "
+      "measured, which takes 50 ms at most, where nothing is known of this processor.");
+  module.def(
+      "choose_kernel_profile",
+      [](const nb::dict& facts, const std::string& by) {
+        return choose_kernel_profile({profile_of(facts), by});
+      },
+      nb::arg("profile"), nb::arg("by"),
+      "For this process's copy kernels. False where they have one already. Raises ArgumentError where a number is none "
+      "that they can work with.");
+  module.def(
+      "measure_kernels",
+      [](int threads, double seconds) {
+        const KernelMeasurement found = [&] {
+          nb::gil_scoped_release release;
+          return measure_kernels(kernels(), threads, seconds);
+        }();
+        nb::list trials;
+        for (const auto& t : found.trials) {
+          nb::dict trial = facts_of(t.profile);
+          trial["copies"] = t.copies, trial["seconds"] = t.seconds, trial["seconds_low"] = t.seconds_low;
+          trial["seconds_high"] = t.seconds_high, trial["chosen"] = t.chosen;
+          trials.append(trial);
+        }
+        return nb::make_tuple(facts_of(found.profile), trials);
+      },
+      nb::arg("threads"), nb::arg("seconds"),
+      "The profile that is best for this machine's copy kernels, a dict, and the candidates that were timed, with so "
+      "many "
+      "threads at once.");
   module.def(
       "kernels_name", [] { return kernels().name; }, "The copy kernels that this processor has: \"avx512\".");
 }

@@ -5,6 +5,7 @@
 #include "longshore/copies/chunks.hpp"
 #include "longshore/copies/copy_program.hpp"
 #include "longshore/copies/joint_copy.hpp"
+#include "longshore/copies/kernel_profile.hpp"
 #include "longshore/copies/kernels.hpp"
 #include "longshore/copies/packets.hpp"
 #include "longshore/copies/relation_program.hpp"

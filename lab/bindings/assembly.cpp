@@ -44,7 +44,7 @@ void copy_contiguous(std::byte* to, const std::byte* from, Index n, const std::s
   if (how == "temporal") {
     std::memcpy(to, from, std::size_t(n));
   } else if (how == "non-temporal") {
-    kernels().copy(to, from, n, Stores::streaming);
+    kernels(Stores::streaming).copy(to, from, n, Stores::streaming);
     kernels().fence();
   } else if (how == "prefetched") {
     constexpr Index piece = 256, ahead = 1024;

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from longshore._core import cpu_name, kernel_choice, kernels_name
 
 _NAP_SECONDS = 0.0003
 
@@ -23,10 +24,16 @@ def machine(mpi_library=None):
         "memory_bytes": _bytes("/proc/meminfo", "MemTotal"),
         "system": platform.system(),
         "kernel": platform.release(),
+        "copy_kernels": _copy_kernels(),
         "python": platform.python_version(),
         "numpy": np.__version__,
         "mpi": mpi_library,
     }
+
+
+def _copy_kernels():
+    profile, by = kernel_choice()
+    return {"cpu": cpu_name(), "table": kernels_name(), "profile": profile, "by": by}
 
 
 def _caches():

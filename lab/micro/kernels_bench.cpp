@@ -65,7 +65,7 @@ void run(benchmark::State& state, const Case& c, const KernelTable& table, Store
   const Buffer destination = buffer(span(l.block, l.n0, l.d0, l.n1, l.d1) + 64);
   // Its own, so that memcpy does not pay for lines that streaming stores have thrown out of the cache.
   const Buffer copied = buffer(payload + 64);
-  const auto kernel = c.transpose ? table.transpose : table.blocks;
+  const auto kernel = c.transpose ? &KernelTable::transpose : &KernelTable::blocks;
   // Small cases are repeated within one timing, so that the clock does not count.
   const Index again = std::max<Index>(1, (Index{1} << 19) / payload);
   std::vector<double> copies, moves, ratios;
@@ -77,7 +77,7 @@ void run(benchmark::State& state, const Case& c, const KernelTable& table, Store
       }
     }));
     moves.push_back(seconds([&] {
-      for (Index k = 0; k < again; ++k) kernel(destination.get() + phase, source.get(), l, stores);
+      for (Index k = 0; k < again; ++k) (table.*kernel)(destination.get() + phase, source.get(), l, stores);
       table.fence();
       benchmark::ClobberMemory();
     }));

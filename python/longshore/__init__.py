@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from . import finegrain, model, ranks, regions
+from . import _kernels, finegrain, model, ranks, regions
 from ._api import (
     AddressRelation,
     Layout,
@@ -160,6 +160,9 @@ __all__ = [
     "to_mpi_datatype",
     "tune",
 ]
+
+
+_kernels.choose_kept()
 
 
 def __getattr__(name: str) -> Any:

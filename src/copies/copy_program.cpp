@@ -120,14 +120,14 @@ struct CopyProgram::Implementation {
   /// The one kernel call that is the whole program, where it is:
   /// small messages are over before loops over axes have begun.
   struct Call {
-    decltype(KernelTable::blocks) kernel;
+    decltype(&KernelTable::blocks) kernel;
     PlacedLoops at;
     decltype(PreparedBlocks::run) prepared = nullptr;  ///< instead of the kernel, where there is one
   };
   std::optional<Call> only;
 
   Implementation(const LoopNest& given, const Options& options_) : options(options_) {
-    table = options.table ? options.table : &kernels();
+    table = options.table ? options.table : &kernels(options.stores);
     bytes = given.bytes();
     if (given.empty()) return;
     auto relation = by_destination(given);
@@ -165,7 +165,7 @@ struct CopyProgram::Implementation {
     } else if (leaf != Leaf::one_block) {
       return;
     }
-    only = Call{leaf == Leaf::tiles ? table->transpose : table->blocks, at};
+    only = Call{leaf == Leaf::tiles ? &KernelTable::transpose : &KernelTable::blocks, at};
     if (leaf == Leaf::tiles || options.stores != Stores::cached) return;
     const auto prepared = table->prepare(at.loops);
     if (prepared.run != nullptr) only->prepared = prepared.run, only->at.loops = prepared.loops;
@@ -248,7 +248,7 @@ void CopyProgram::run(std::byte* destination, const std::byte* source) const {
   if (self.only) {
     const auto& [kernel, at, prepared] = *self.only;
     if (prepared) return prepared(destination + at.destination, source + at.source, at.loops);
-    kernel(destination + at.destination, source + at.source, at.loops, self.options.stores);
+    (self.table->*kernel)(destination + at.destination, source + at.source, at.loops, self.options.stores);
     if (self.options.stores == Stores::streaming) self.table->fence();
     return;
   }

@@ -42,7 +42,7 @@ struct JointCopy::Implementation {
   std::vector<std::vector<RepeatedChunks>> merged;
 
   Implementation(std::vector<LoopNest> members, Shared shared_, const CopyProgram::Options& options_)
-      : shared(shared_), options(options_), table(options_.table ? options_.table : &kernels()) {
+      : shared(shared_), options(options_), table(options_.table ? options_.table : &kernels(options_.stores)) {
     if (!options.combine.is_copy()) fail("can only copy");
     if (members.empty()) fail("needs members");
     for (const auto& member : members) {
@@ -116,7 +116,7 @@ struct JointCopy::Implementation {
       return;
     std::size_t runs = 0;
     for (Index phase = 0; phase < line_bytes; phase += phase_step) {
-      merged.push_back(all.in_lines(phase, table->expands));
+      merged.push_back(all.in_lines(phase, table->expands && table->profile.expands));
       for (const auto& repeated : merged.back())
         for (const auto& chunk : repeated.chunks) runs += chunk.runs.size();
       if (runs > most_line_runs) return merged.clear();

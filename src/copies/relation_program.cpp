@@ -164,7 +164,7 @@ struct RelationProgram::Implementation {
 
   Implementation(const AddressRelation& given, const Options& options)
       : stores(options.stores.value_or(given.bytes() >= far_bytes ? Stores::streaming : Stores::cached)),
-        table(options.table ? options.table : &kernels()),
+        table(options.table ? options.table : &kernels(stores)),
         element(given.element_bytes()),
         elements(given.elements()),
         near_bytes(options.near_bytes),

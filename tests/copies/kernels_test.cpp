@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <random>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -54,7 +55,7 @@ void expect_like_plain(const KernelTable& table, bool transpose, const BlockLoop
   const std::byte* s = source.data() + source_phase - from.low;
   const Index first = guard + destination_phase - to.low;
   plain_kernels().blocks(expected.data() + first, s, l, stores);
-  (transpose ? table.transpose : table.blocks)(found.data() + first, s, l, stores);
+  transpose ? table.transpose(found.data() + first, s, l, stores) : table.blocks(found.data() + first, s, l, stores);
   table.fence();
   if (std::memcmp(expected.data(), found.data(), expected.size()) != 0) {
     const auto at = std::mismatch(expected.begin(), expected.end(), found.begin()).first - expected.begin();
@@ -348,7 +349,7 @@ TEST_P(EveryTable, StaysWithinItsPages) {
       std::byte* d = (above ? destination.end() - to.size() : destination.begin()) - to.low;
       SCOPED_TRACE(describe(table(), transpose ? "transpose" : "blocks", l, Stores::cached));
       for (Stores stores : {Stores::cached, Stores::streaming})
-        (transpose ? table().transpose : table().blocks)(d, s, l, stores);
+        transpose ? table().transpose(d, s, l, stores) : table().blocks(d, s, l, stores);
     }
   }
   for (int trial = 0; trial < 200; ++trial) {
@@ -372,6 +373,86 @@ TEST_P(EveryTable, StaysWithinItsPages) {
 
 INSTANTIATE_TEST_SUITE_P(Kernels, EveryTable, ::testing::ValuesIn(available_kernels()),
                          [](const auto& info) { return std::string(info.param->name); });
+
+/// The fastest table with profiles whose every number differs from the usual.
+std::vector<const KernelTable*> profiled_tables() {
+  static const std::vector<KernelTable> all = [] {
+    std::vector<KernelTable> tables(3, *available_kernels().back());
+    tables[0].profile = {1, 256, 0, 16384, KernelProfile::never, 1, false};
+    tables[1].profile = {2, 64, 1024, KernelProfile::never, KernelProfile::never, 4, true};
+    tables[2].profile = {4, 4096, 64, KernelProfile::never, 128, 1, true};
+    for (const auto& table : tables) check(table.profile);
+    return tables;
+  }();
+  return {&all[0], &all[1], &all[2]};
+}
+INSTANTIATE_TEST_SUITE_P(Profiles, EveryTable, ::testing::ValuesIn(profiled_tables()),
+                         [](const auto& info) { return "profile" + std::to_string(info.index); });
+
+TEST_P(EveryTable, CopiesLongRowsSideBySide) {
+  for (const Index block : {1024, 1100, 2048, 4096, 20000})
+    for (const Index n : {1, 2, 3, 4, 5, 9})
+      for (const bool outer : {false, true}) {
+        const Index s = block + one_of<Index>({0, 64, 100}), d = block + one_of<Index>({0, 64, 4096, 77});
+        const BlockLoops l = outer ? BlockLoops{block, 2, block * 2, block * 3, n, 2 * (s + block), 3 * (d + block)}
+                                   : BlockLoops{block, n, s, d, 1, 0, 0};
+        expect_like_plain(table(), false, l, Stores::streaming, any(0, 63), any(0, 63));
+      }
+}
+
+TEST(KernelProfiles, AreCheckedAndKnown) {
+  for (const auto& cpu : known_cpus()) check(cpu.profile);
+  EXPECT_EQ(known_cpu("AuthenticAMD family 25 model 33")->family, "AMD Zen 3");
+  EXPECT_EQ(known_cpu("AuthenticAMD family 25 model 17")->family, "AMD Zen 4");
+  EXPECT_EQ(known_cpu("AuthenticAMD family 25 model 1")->family, "AMD Zen 3");
+  EXPECT_FALSE(known_cpu("AuthenticAMD family 26 model 2"));
+  EXPECT_FALSE(known_cpu(""));
+  EXPECT_FALSE(cpu_name().empty());
+  const auto refused = [](auto change) {
+    KernelProfile p;
+    change(p);
+    EXPECT_THROW(check(p), Error);
+  };
+  refused([](auto& p) { p.rows = 3; });
+  refused([](auto& p) { p.merged_rows = 0; });
+  refused([](auto& p) { p.burst_bytes = 0; });
+  refused([](auto& p) { p.burst_bytes = 100; });
+  refused([](auto& p) { p.stagger_bytes = -64; });
+  refused([](auto& p) { p.stagger_bytes = 8192; });
+  refused([](auto& p) { p.paged_bytes = 0; });
+  refused([](auto& p) { p.string_bytes = -1; });
+}
+
+TEST(KernelProfiles, AreMeasuredInTheTimeGiven) {
+  const KernelTable& table = *available_kernels().back();
+  for (const int threads : {1, 2}) {
+    const auto none = measure_kernels(table, threads, 0);  // there was no time to try anything
+    EXPECT_EQ(none.profile, table.profile);
+    EXPECT_TRUE(none.trials.empty());
+    const auto found = measure_kernels(table, threads, 1.0);
+    check(found.profile);
+    std::set<std::string> kinds, chosen;
+    for (const auto& trial : found.trials) {
+      EXPECT_LE(trial.seconds_low, trial.seconds);
+      EXPECT_LE(trial.seconds, trial.seconds_high);
+      kinds.insert(trial.copies);
+      if (trial.chosen) EXPECT_TRUE(chosen.insert(trial.copies).second) << trial.copies;
+    }
+    EXPECT_EQ(kinds, chosen);
+  }
+  EXPECT_THROW(measure_kernels(table, 0, 1), Error);
+}
+
+TEST(KernelProfiles, AreChosenOnce) {
+  const KernelChoice& choice = kernel_choice();
+  EXPECT_FALSE(choice.by.empty());
+  EXPECT_EQ(kernels(Stores::streaming).profile, choice.profile);
+  EXPECT_EQ(std::string(kernels(Stores::streaming).name), kernels().name);
+  EXPECT_FALSE(choose_kernel_profile({KernelProfile{}, "too late"}));
+  KernelProfile wrong;
+  wrong.rows = 0;
+  EXPECT_THROW(choose_kernel_profile({wrong, "wrong"}), Error);
+}
 
 TEST(Kernels, TheChosenTableIsAvailable) {
   const std::vector<const KernelTable*> tables = available_kernels();

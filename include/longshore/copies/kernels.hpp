@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "longshore/copies/kernel_profile.hpp"
 #include "longshore/relations/block_loops.hpp"
 
 namespace longshore {
@@ -100,23 +101,20 @@ struct PreparedBlocks {
   BlockLoops loops;                                ///< to call it with
 };
 
-/// The kernels of one instruction set.
+/// The kernels of one instruction set, as they are best for one CPU that has it.
 struct KernelTable {
+  using Bytes = std::byte*;
+  using Source = const std::byte*;
+
   const char* name;  ///< "plain"; "baseline" (SSE2), "avx2", "avx512"; "neon"
-  /// n contiguous bytes.
-  void (*copy)(std::byte* destination, const std::byte* source, Index n, Stores stores);
-  /// Blocks in two loops, any strides; the caller has ordered the loops, n0 innermost. Specialised on block size and on
-  /// unit-to-strided, strided-to-unit and contiguous n0 loops.
-  void (*blocks)(std::byte* destination, const std::byte* source, const BlockLoops& loops, Stores stores);
+  void (*copy_as)(Bytes, Source, Index n, Stores, const KernelProfile&);
+  void (*blocks_as)(Bytes, Source, const BlockLoops&, Stores, const KernelProfile&);
+  void (*transpose_as)(Bytes, Source, const BlockLoops&, Stores, const KernelProfile&);
+  void (*merge_as)(Bytes, const Source*, const LineGroup*, const LineRun*, const MergeLoops&, Stores,
+                   const KernelProfile&);
+  bool expands;  ///< whether `merge` takes groups that are `expanded`
   /// Null where the loops are empty or take several kernels.
   PreparedBlocks (*prepare)(const BlockLoops& loops);
-  /// Transposition, tiled: the n0 loop is (nearly) unit stride in the destination, the n1 loop (nearly) unit stride in
-  /// the source. Same meaning as `blocks`, other visiting order.
-  void (*transpose)(std::byte* destination, const std::byte* source, const BlockLoops& loops, Stores stores);
-  bool expands;  ///< whether `merge` takes groups that are `expanded`
-  /// Lines of a destination, aligned to 64 bytes, put together from several sources.
-  void (*merge)(std::byte* destination, const std::byte* const* sources, const LineGroup* groups, const LineRun* runs,
-                const MergeLoops& loops, Stores stores);
   /// Listed blocks of the source to a contiguous destination, block i to
   /// destination + i * block. The list may name a place more than once.
   void (*gather)(std::byte* destination, const std::byte* source, const BlockList& from, Stores stores);
@@ -133,13 +131,35 @@ struct KernelTable {
   std::uint64_t (*digest)(const std::byte* data, const DigestLoop& loop);
   /// Makes streaming stores visible to other threads and processes; call once after a series of streaming kernels.
   void (*fence)();
+  KernelProfile profile = {};
+
+  /// n contiguous bytes.
+  void copy(Bytes destination, Source source, Index n, Stores stores) const {
+    copy_as(destination, source, n, stores, profile);
+  }
+  /// Blocks in two loops, any strides; the caller has ordered the loops, n0 innermost. Specialised on block size and on
+  /// unit-to-strided, strided-to-unit and contiguous n0 loops.
+  void blocks(Bytes destination, Source source, const BlockLoops& loops, Stores stores) const {
+    blocks_as(destination, source, loops, stores, profile);
+  }
+  /// Transposition, tiled: the n0 loop is (nearly) unit stride in the destination, the n1 loop (nearly) unit stride in
+  /// the source. Same meaning as `blocks`, other visiting order.
+  void transpose(Bytes destination, Source source, const BlockLoops& loops, Stores stores) const {
+    transpose_as(destination, source, loops, stores, profile);
+  }
+  /// Lines of a destination, aligned to 64 bytes, put together from several sources.
+  void merge(Bytes destination, const Source* sources, const LineGroup* groups, const LineRun* runs,
+             const MergeLoops& loops, Stores stores) const {
+    merge_as(destination, sources, groups, runs, loops, stores, profile);
+  }
 };
 
 /// The plain twin: one memcpy a block, in loop order. Tests compare every other table with it.
 const KernelTable& plain_kernels();
-/// The fastest table this CPU can run. LONGSHORE_KERNELS=plain|baseline|avx2|avx512|neon in the environment asks for
-/// another (ignored where the CPU cannot run it).
-const KernelTable& kernels();
+/// The fastest table this CPU can run, with the profile of `kernel_choice` where it is to stream. With cached stores
+/// profiles make no difference, and none is chosen. LONGSHORE_KERNELS=plain|baseline|avx2|avx512|neon in the
+/// environment asks for another table (ignored where the CPU cannot run it).
+const KernelTable& kernels(Stores stores = Stores::cached);
 /// Every table this CPU can run, for tests and benchmarks.
 std::vector<const KernelTable*> available_kernels();
 

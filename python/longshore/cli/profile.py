@@ -55,7 +55,7 @@ def calibrate(quick: bool, output: Path | None, no_mpi: bool, as_json: bool) -> 
     finally:
         if bar is not None:
             bar.close()
-    path = team.first(lambda: profile.save(path))
+    path = team.first(lambda: profile.save(output))
     if team.rank != 0:
         return
     facts = profile.facts

@@ -19,14 +19,15 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
-from .. import _core, _mpi
+from .. import _core, _kernels, _mpi
+from .._kernels import kept_path, profile_folder
 from .._mistakes import count
 from .._words import short
 from ..errors import ArgumentError
 from ._facts import CALLS, check
 
 FORMAT, VERSION = "longshore machine profile", 1
-ENVIRONMENT = "LONGSHORE_PROFILE"
+ENVIRONMENT = _kernels.ENVIRONMENT
 
 
 class MachineProfile:
@@ -96,10 +97,15 @@ class MachineProfile:
             raise ArgumentError(f"this is no profile: {error}") from None
 
     def save(self, path: str | os.PathLike[str] | None = None) -> Path:
-        """Writes it to a file, whole or not at all; by default where `profile` looks for it. Returns the path."""
+        """Writes it to a file, whole or not at all; by default where `profile` looks for it, and then also how copy
+        kernels are best on this model of CPU, for all machines that share the folder. Returns the path."""
         target = Path(path) if path is not None else profile_path()
         target.parent.mkdir(parents=True, exist_ok=True)
         write_whole(target, self.to_json().encode())
+        if path is None and not os.environ.get(ENVIRONMENT) and "kernel_profile" in self.facts:
+            kept = Path(kept_path())
+            kept.parent.mkdir(exist_ok=True)
+            write_whole(kept, (json.dumps(self.facts["kernel_profile"], indent=1) + "\n").encode())
         return target
 
     @classmethod
@@ -134,8 +140,7 @@ def profile_path() -> Path:
     """Where this machine's profile is kept: what LONGSHORE_PROFILE says, or the user's configuration, a file a host."""
     if given := os.environ.get(ENVIRONMENT):
         return Path(given)
-    base = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
-    return Path(base) / "longshore" / f"{platform.node() or 'machine'}.json"
+    return Path(profile_folder()) / f"{platform.node() or 'machine'}.json"
 
 
 def profile() -> MachineProfile:
@@ -213,6 +218,7 @@ def calibrate(
 
 def _alone(threads: int | None, quick: bool, tell: Callable[[str, float], None]) -> dict[str, Any]:
     """What one process finds out."""
+    from . import kernels
     from .copies import cache_bytes, measure, measure_loops
     from .exchanges import measure_calls, measure_joint
 
@@ -225,6 +231,7 @@ def _alone(threads: int | None, quick: bool, tell: Callable[[str, float], None])
         "processor": _processor(),
         "cores": at_once,
         "kernels": _core.kernels_name(),
+        "kernel_profile": kernels.measure(at_once, quick),
         "caches_bytes": cache_bytes(),
         "longshore": _core.version,
         "measured": datetime.now(timezone.utc).isoformat(timespec="seconds"),

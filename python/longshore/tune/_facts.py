@@ -11,6 +11,18 @@ from ..errors import ArgumentError
 
 # The names of CallTimes in the core, in its order.
 CALLS = ("start", "transfer", "wake", "leaf", "row", "block_transfer")
+# What `_core.choose_kernel_profile` takes; null: never.
+_NUMBERS = {
+    "rows": int,
+    "burst_bytes": int,
+    "stagger_bytes": int,
+    "paged_bytes": (int, type(None)),
+    "string_bytes": (int, type(None)),
+    "merged_rows": int,
+    "expands": bool,
+}
+_TRIAL = {"copies": str, "seconds": float, "seconds_low": float, "seconds_high": float, "chosen": bool}
+KERNEL_PROFILE = _NUMBERS | {"cpu": str, "kernels": str, "measured": str, "trials": [_NUMBERS | _TRIAL]}
 # A dict's keys and a list's items; keys that end in "?" may be absent.
 _SAMPLE = {"bytes": int, "seconds": float, "seconds_low?": float, "seconds_high?": float, "noisy?": bool}
 PROFILE = {
@@ -19,6 +31,7 @@ PROFILE = {
     "processor?": str,
     "cores?": int,
     "kernels?": str,
+    "kernel_profile?": KERNEL_PROFILE,
     "caches_bytes?": {"L1?": int, "L2?": int, "L3?": int, "L4?": int},
     "longshore?": str,
     "mpi?": str,
@@ -120,11 +133,13 @@ def _list(inner: Check) -> Check:
 
 
 _check = _check_of(PROFILE)
+_check_kernels = _check_of(KERNEL_PROFILE)
 
 
-def check(facts: dict[str, Any], where: str) -> None:
-    """Raises ArgumentError that says where the facts of a profile are not what they should be."""
+def check(facts: Any, where: str, kernels: bool = False) -> None:
+    """Raises ArgumentError that says where the facts of a profile are not what they should be, or those of its
+    `kernel_profile`."""
     try:
-        _check(facts)
+        (_check_kernels if kernels else _check)(facts)
     except _Wrong as wrong:
         raise ArgumentError(f"{where}{''.join(reversed(wrong.path))} {wrong}") from None

@@ -71,6 +71,7 @@ def render(profile: MachineProfile) -> str:
             micro = [f"{one[f'{name}_seconds'] * 1e6:.2f}" for name in ("L", "o_s", "o_r", "g")]
             rows.append([one["pair"], *micro, f"{one['G_seconds_per_byte'] * 1e9:.3f}"])
         lines += ["", "LogGP of MPI's messages", *_table(rows, left=1)]
+    lines += ["", *_kernels(profile.facts)]
     calls = profile.facts["calls"]
     lines += [
         "",
@@ -79,6 +80,24 @@ def render(profile: MachineProfile) -> str:
         f"kernels: {calls['leaf_seconds'] * 1e9:.0f} ns a call, {calls['row_seconds'] * 1e9:.1f} ns a loop",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _kernels(facts: dict[str, Any]) -> list[str]:
+    """How copy kernels go about it, who says so, and what was tried."""
+    from .. import _core
+    from .kernels import NUMBERS, words
+
+    used, by = _core.kernel_choice()
+    lines = [f"copy kernels here ({_core.kernels_name()}, {_core.cpu_name()}): {words(used)}", f"  {by}"]
+    measured = facts.get("kernel_profile")
+    if measured is None:
+        return lines
+    lines += [f"copy kernels by this profile ({measured['kernels']}, {measured['cpu']}): {words(measured)}"]
+    rows = [["", *(name.replace("_", " ") for name in NUMBERS), "us", ""]]
+    for trial in measured["trials"]:
+        numbers = ("never" if trial[name] is None else str(trial[name]).lower() for name in NUMBERS)
+        rows.append([trial["copies"], *numbers, f"{trial['seconds'] * 1e6:.0f}", "chosen" if trial["chosen"] else ""])
+    return lines + _table(rows, left=1)
 
 
 def draw(profile: MachineProfile, path: Path) -> bytes:

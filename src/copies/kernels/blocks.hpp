@@ -253,17 +253,15 @@ void gather_streaming(std::byte* d, const std::byte* s, const BlockLoops& l) {
   lines.finish();
 }
 
-/// How far ahead of each other rows are that are copied side by side.
-constexpr Index stagger_bytes = 1024;
-
-/// Four blocks side by side, streaming, a burst of each in turn: a single sequence of lines leaves memory channels idle
-/// that four sequences use. Each is some lines ahead of the one before it: a load waits for the non-temporal stores
+/// Some blocks side by side, streaming, a burst of each in turn: a single sequence of lines leaves memory channels idle
+/// that several sequences use. Each is some lines ahead of the one before it: a load waits for the non-temporal stores
 /// under way to addresses with the same low 12 bits, which rows a power of two apart would have.
-template <int W>
-LONGSHORE_INLINE void stream_four(std::byte* d, const std::byte* s, Index block, Index d_step, Index s_step) {
-  constexpr Index burst = 4;
-  Index head[4], lines[4], most = 0;
-  for (Index k = 0; k < 4; ++k) {
+template <int W, int Rows>
+LONGSHORE_INLINE void stream_rows(std::byte* d, const std::byte* s, Index block, Index d_step, Index s_step,
+                                  const KernelProfile& profile) {
+  const Index burst = profile.burst_bytes / line_bytes, stagger = profile.stagger_bytes / profile.burst_bytes;
+  Index head[Rows], lines[Rows], most = 0;
+  for (Index k = 0; k < Rows; ++k) {
     head[k] = lesser(-line_phase(d + k * d_step) & (line_bytes - 1), block);
     lines[k] = (block - head[k]) / line_bytes;
     most = lines[k] > most ? lines[k] : most;
@@ -271,30 +269,37 @@ LONGSHORE_INLINE void stream_four(std::byte* d, const std::byte* s, Index block,
   }
   const Index bursts = (most + burst - 1) / burst;
   for (Index n = 0; n < bursts; ++n)
-    for (Index k = 0; k < 4; ++k) {
+    for (Index k = 0; k < Rows; ++k) {
       std::byte* const to = d + k * d_step + head[k];
       const std::byte* const from = s + k * s_step + head[k];
-      const Index ahead = n + k * stagger_bytes / (burst * line_bytes);
+      const Index ahead = n + k * stagger;
       const Index at = (ahead < bursts ? ahead : ahead % bursts) * burst;
       for (Index l = at; l < lesser(at + burst, lines[k]); ++l)
         stream_line<W>(to + l * line_bytes, from + l * line_bytes);
     }
-  for (Index k = 0; k < 4; ++k) {
+  for (Index k = 0; k < Rows; ++k) {
     const Index done = head[k] + lines[k] * line_bytes;
     copy_part<W>(d + k * d_step + done, s + k * s_step + done, block - done);
   }
 }
 
-/// Blocks, streaming, four rows at a time (or four blocks of a row, where there are fewer rows).
+/// Long blocks, streaming, some rows at a time (or some blocks of a row, where there are fewer rows).
 template <int W>
-void nest_stream_four(std::byte* d, const std::byte* s, const BlockLoops& l) {
-  const BlockLoops o = l.n1 >= 4 ? l : BlockLoops{l.block, l.n1, l.s1, l.d1, l.n0, l.s0, l.d0};
+void nest_long(std::byte* d, const std::byte* s, const BlockLoops& l, const KernelProfile& profile) {
+  const BlockLoops o = l.n1 >= profile.rows ? l : BlockLoops{l.block, l.n1, l.s1, l.d1, l.n0, l.s0, l.d0};
   Index j = 0;
-  for (; j + 4 <= o.n1; j += 4)
-    for (Index i = 0; i < o.n0; ++i)
-      stream_four<W>(d + j * o.d1 + i * o.d0, s + j * o.s1 + i * o.s0, o.block, o.d1, o.s1);
+  const auto side_by_side = [&]<int Rows>() {
+    for (; j + Rows <= o.n1; j += Rows)
+      for (Index i = 0; i < o.n0; ++i)
+        stream_rows<W, Rows>(d + j * o.d1 + i * o.d0, s + j * o.s1 + i * o.s0, o.block, o.d1, o.s1, profile);
+  };
+  if (o.block < profile.string_bytes) {
+    if (profile.rows == 4) side_by_side.template operator()<4>();
+    if (profile.rows == 2) side_by_side.template operator()<2>();
+  }
   for (; j < o.n1; ++j)
-    for (Index i = 0; i < o.n0; ++i) copy_streaming<W>(d + j * o.d1 + i * o.d0, s + j * o.s1 + i * o.s0, o.block);
+    for (Index i = 0; i < o.n0; ++i)
+      copy_bytes<W>(d + j * o.d1 + i * o.d0, s + j * o.s1 + i * o.s0, o.block, Stores::streaming, profile);
 }
 
 /// Destinations whose lines are worth claiming ahead of the stores: those that do not fit in a second-level cache.
@@ -304,17 +309,18 @@ inline bool far_destination(const BlockLoops& l) {
 }
 
 template <int W>
-void copy_blocks(std::byte* d, const std::byte* s, const BlockLoops& loops, Stores stores) {
+void copy_blocks(std::byte* d, const std::byte* s, const BlockLoops& loops, Stores stores,
+                 const KernelProfile& profile) {
   if (loops.block <= 0 || loops.n0 <= 0 || loops.n1 <= 0) return;
   const BlockLoops l = merged(loops);
-  if (l.n0 == 1) return copy_bytes<W>(d, s, l.block, stores);
+  if (l.n0 == 1) return copy_bytes<W>(d, s, l.block, stores, profile);
   const bool gather = l.d0 == l.block;
   if (stores == Stores::streaming) {
     const Index row = l.n0 * l.block;
     if (gather && l.block <= LineWriter<W>::chunk_bytes / 2 && (row >= 256 || (l.d1 == row && row * l.n1 >= 256)))
       return gather_streaming<W>(d, s, l);
     const bool whole_lines = ((line_phase(d) | l.d0 | l.d1 | l.block) & (line_bytes - 1)) == 0;
-    if (l.block >= 16 * line_bytes && (l.n1 >= 4 || l.n0 >= 4)) return nest_stream_four<W>(d, s, l);
+    if (l.block >= 16 * line_bytes) return nest_long<W>(d, s, l, profile);
     if (l.block >= 2 * line_bytes || whole_lines) return nest<Streaming<W>, Contiguous::neither, false>(d, s, l);
   }
   run_nest(!gather && far_destination(l) ? plan_nest<W, true>(l) : plan_nest<W, false>(l), d, s, l);

@@ -104,8 +104,14 @@ LONGSHORE_INLINE void copy_streaming(std::byte* d, const std::byte* s, Index n) 
   copy_part<W>(d + done, s + done, n - done);
 }
 
-/// From here on a copy is taken to be far beyond every cache.
-constexpr Index huge_bytes = Index{32} << 20;
+/// By the processor's own instruction, which on some writes whole lines without reading them.
+inline void copy_string(std::byte* d, const std::byte* s, Index n) {
+#if LONGSHORE_KERNELS_X86
+  asm volatile("rep movsb" : "+D"(d), "+S"(s), "+c"(n) : : "memory");
+#else
+  __builtin_memcpy(d, s, static_cast<std::size_t>(n));
+#endif
+}
 
 /// Many pages, four at a time: a single sequence of lines leaves memory channels idle that four sequences use.
 template <int W>
@@ -122,10 +128,13 @@ void copy_far(std::byte* d, const std::byte* s, Index n) {
 }
 
 template <int W>
-void copy_bytes(std::byte* d, const std::byte* s, Index n, Stores stores) {
+void copy_bytes(std::byte* d, const std::byte* s, Index n, Stores stores, const KernelProfile& profile) {
   if (n <= 0) return;
-  if (stores == Stores::streaming && n >= huge_bytes) return copy_far<W>(d, s, n);
-  if (stores == Stores::streaming && n >= 2 * line_bytes) return copy_streaming<W>(d, s, n);
+  if (stores == Stores::streaming && n >= 2 * line_bytes) {
+    if (n >= profile.string_bytes) return copy_string(d, s, n);
+    if (n >= profile.paged_bytes) return copy_far<W>(d, s, n);
+    return copy_streaming<W>(d, s, n);
+  }
   copy_cached<W>(d, s, n);
 }
 

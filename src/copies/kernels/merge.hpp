@@ -172,9 +172,10 @@ struct RowsToMerge {
 
 template <int W>
 void merge_lines(std::byte* d, const std::byte* const* sources, const LineGroup* groups, const LineRun* runs,
-                 const MergeLoops& loops, Stores stores) {
+                 const MergeLoops& loops, Stores stores, const KernelProfile& profile) {
   Index row = 0;
-  for (; row + 4 <= loops.rows; row += 4) RowsToMerge<W, 4>{sources, loops, row, stores}.run(d, groups, runs);
+  if (profile.merged_rows == 4)
+    for (; row + 4 <= loops.rows; row += 4) RowsToMerge<W, 4>{sources, loops, row, stores}.run(d, groups, runs);
   for (; row < loops.rows; ++row) RowsToMerge<W, 1>{sources, loops, row, stores}.run(d, groups, runs);
 }
 

@@ -6,22 +6,22 @@
 namespace longshore {
 namespace {
 
-void copy(std::byte* destination, const std::byte* source, Index n, Stores) {
+void copy(std::byte* destination, const std::byte* source, Index n) {
   if (n > 0) std::memcpy(destination, source, static_cast<std::size_t>(n));
 }
 
-void blocks(std::byte* destination, const std::byte* source, const BlockLoops& loops, Stores stores) {
+void blocks(std::byte* destination, const std::byte* source, const BlockLoops& loops) {
   for (Index j = 0; j < loops.n1; ++j)
     for (Index i = 0; i < loops.n0; ++i)
-      copy(destination + j * loops.d1 + i * loops.d0, source + j * loops.s1 + i * loops.s0, loops.block, stores);
+      copy(destination + j * loops.d1 + i * loops.d0, source + j * loops.s1 + i * loops.s0, loops.block);
 }
 
 PreparedBlocks prepare(const BlockLoops& loops) {
-  return {[](std::byte* d, const std::byte* s, const BlockLoops& l) { blocks(d, s, l, Stores::cached); }, loops};
+  return {[](std::byte* d, const std::byte* s, const BlockLoops& l) { blocks(d, s, l); }, loops};
 }
 
 void merge(std::byte* destination, const std::byte* const* sources, const LineGroup* groups, const LineRun* runs,
-           const MergeLoops& loops, Stores) {
+           const MergeLoops& loops) {
   for (Index row = 0; row < loops.rows; ++row) {
     const LineRun* run = runs;
     std::byte* to = destination + row * loops.destination_step;
@@ -51,25 +51,23 @@ void merge(std::byte* destination, const std::byte* const* sources, const LineGr
   }
 }
 
-void gather(std::byte* destination, const std::byte* source, const BlockList& from, Stores stores) {
-  for (Index i = 0; i < from.n; ++i)
-    copy(destination + i * from.block, source + from.unit * from.index[i], from.block, stores);
+void gather(std::byte* destination, const std::byte* source, const BlockList& from, Stores) {
+  for (Index i = 0; i < from.n; ++i) copy(destination + i * from.block, source + from.unit * from.index[i], from.block);
 }
 
-void scatter(std::byte* destination, const std::byte* source, const BlockList& to, Stores stores) {
-  for (Index i = 0; i < to.n; ++i) copy(destination + to.unit * to.index[i], source + i * to.block, to.block, stores);
+void scatter(std::byte* destination, const std::byte* source, const BlockList& to, Stores) {
+  for (Index i = 0; i < to.n; ++i) copy(destination + to.unit * to.index[i], source + i * to.block, to.block);
 }
 
-void relocate(std::byte* destination, const std::uint32_t* to, const std::byte* source, const BlockList& from,
-              Stores stores) {
+void relocate(std::byte* destination, const std::uint32_t* to, const std::byte* source, const BlockList& from, Stores) {
   for (Index i = 0; i < from.n; ++i)
-    copy(destination + from.unit * to[i], source + from.unit * from.index[i], from.block, stores);
+    copy(destination + from.unit * to[i], source + from.unit * from.index[i], from.block);
 }
 
 void expand(std::byte* destination, const std::byte* source, const MarkedPlaces& to) {
   for (Index k = to.first; k < to.last; ++k)
     if (to.marks[k / 8] >> k % 8 & 1) {
-      copy(destination + k * to.element, source, to.element, Stores::cached);
+      copy(destination + k * to.element, source, to.element);
       source += to.element;
     }
 }
@@ -94,8 +92,21 @@ void fence() {}
 }  // namespace
 
 const KernelTable& plain_kernels() {
-  static constexpr KernelTable table{"plain", &copy,    &blocks,   &prepare, &blocks, true,  &merge,
-                                     &gather, &scatter, &relocate, &expand,  &digest, &fence};
+  static constexpr KernelTable table{
+      "plain",
+      [](std::byte* d, const std::byte* s, Index n, Stores, const KernelProfile&) { copy(d, s, n); },
+      [](std::byte* d, const std::byte* s, const BlockLoops& l, Stores, const KernelProfile&) { blocks(d, s, l); },
+      [](std::byte* d, const std::byte* s, const BlockLoops& l, Stores, const KernelProfile&) { blocks(d, s, l); },
+      [](std::byte* d, const std::byte* const* s, const LineGroup* groups, const LineRun* runs, const MergeLoops& l,
+         Stores, const KernelProfile&) { merge(d, s, groups, runs, l); },
+      true,
+      &prepare,
+      &gather,
+      &scatter,
+      &relocate,
+      &expand,
+      &digest,
+      &fence};
   return table;
 }
 

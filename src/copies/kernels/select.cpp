@@ -1,5 +1,7 @@
-// Which table: the widest registers this CPU has, unless the environment asks for another.
+// Which table: the widest registers this CPU has, unless the environment asks for another. Which profile: the one
+// given, one that is known, or one that is found now.
 #include <cstdlib>
+#include <mutex>
 #include <string_view>
 
 #include "tables.hpp"
@@ -33,8 +35,62 @@ std::vector<const KernelTable*> available_kernels() {
   return tables;
 }
 
-const KernelTable& kernels() {
+namespace {
+
+/// A process chooses its profile once.
+struct Chosen {
+  std::mutex mutex;
+  std::optional<KernelChoice> given;
+  bool taken = false;
+};
+Chosen& chosen() {
+  static Chosen one;
+  return one;
+}
+
+const KernelTable& unprofiled() {
   static const KernelTable& table = choose();
+  return table;
+}
+
+constexpr double probe_seconds = 0.045;
+
+KernelChoice find_choice() {
+  {
+    const std::lock_guard lock(chosen().mutex);
+    chosen().taken = true;
+    if (chosen().given) return *chosen().given;
+  }
+  if (const auto known = known_cpu(cpu_name()))
+    return {known->profile, "known of " + known->family + ": " + known->source};
+  const auto measured = measure_kernels(unprofiled(), 1, probe_seconds);
+  const std::string took = std::to_string(static_cast<int>(measured.seconds * 1e3 + 0.5)) + " ms";
+  if (measured.trials.empty()) return {measured.profile, "general: " + took + " were too few to measure this CPU"};
+  return {measured.profile, "measured when first needed, in " + took};
+}
+
+}  // namespace
+
+const KernelChoice& kernel_choice() {
+  static const KernelChoice choice = find_choice();
+  return choice;
+}
+
+bool choose_kernel_profile(const KernelChoice& choice) {
+  check(choice.profile);
+  const std::lock_guard lock(chosen().mutex);
+  if (chosen().taken) return false;
+  chosen().given = choice;
+  return true;
+}
+
+const KernelTable& kernels(Stores stores) {
+  if (stores == Stores::cached) return unprofiled();
+  static const KernelTable table = [] {
+    KernelTable profiled = unprofiled();
+    profiled.profile = kernel_choice().profile;
+    return profiled;
+  }();
   return table;
 }
 

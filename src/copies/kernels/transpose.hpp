@@ -166,24 +166,24 @@ void transpose_staged(const Matrix& m, Index i1, Index j1) {
 
 /// Matrices narrower than a square: arrays of short structures, and the other way round.
 template <int W, int E>
-void transpose_narrow(const Matrix& m, Stores stores) {
-  if (m.n0 < 8) return copy_blocks<W>(m.d, m.s, {E, m.n0, m.s0, E, m.n1, E, m.d1}, stores);
+void transpose_narrow(const Matrix& m, Stores stores, const KernelProfile& profile) {
+  if (m.n0 < 8) return copy_blocks<W>(m.d, m.s, {E, m.n0, m.s0, E, m.n1, E, m.d1}, stores, profile);
   if (m.n1 >= 8 || magnitude(m.s0) > 2 * line_bytes) return transpose_edge<E>(m, 0, m.n0, 0, m.n1);
   // As many structures at a time as stay in the first-level cache.
   const Index some = 16384 / (magnitude(m.s0) + (m.s0 == 0));
   for (Index i = 0; i < m.n0; i += some)
-    copy_blocks<W>(m.d + i * E, m.s + i * m.s0, {E, lesser(some, m.n0 - i), m.s0, E, m.n1, E, m.d1}, stores);
+    copy_blocks<W>(m.d + i * E, m.s + i * m.s0, {E, lesser(some, m.n0 - i), m.s0, E, m.n1, E, m.d1}, stores, profile);
 }
 
 template <int W, int E>
-void transpose_elements(const Matrix& m, Stores stores) {
+void transpose_elements(const Matrix& m, Stores stores, const KernelProfile& profile) {
   constexpr Index side = line_bytes / E;
   const bool rows_alike = m.d1 % line_bytes == 0 && line_phase(m.d) % E == 0;
   const bool staged = stores == Stores::streaming && !rows_alike;
   // Squares start where lines do; where ordinary stores fill short rows that is not worth an edge.
   const bool align = rows_alike && !staged && (stores == Stores::streaming || m.n0 >= 8 * side);
   const Index head = align ? (-line_phase(m.d) & (line_bytes - 1)) / E : 0;
-  if (m.n0 < head + side || m.n1 < side) return transpose_narrow<W, E>(m, stores);
+  if (m.n0 < head + side || m.n1 < side) return transpose_narrow<W, E>(m, stores, profile);
   const Index i1 = m.n0 - (m.n0 - head) % side;
   const Index j1 = m.n1 - m.n1 % side;
   transpose_edge<E>(m, 0, head, 0, m.n1);
@@ -202,7 +202,8 @@ void transpose_elements(const Matrix& m, Stores stores) {
 /// Any strides and any block: tiles small enough that their lines stay in cache, even where the strides put them all in
 /// one set of it, and at least a line wide on either side.
 template <int W>
-void transpose_tiles(std::byte* d, const std::byte* s, const BlockLoops& l, Stores stores) {
+void transpose_tiles(std::byte* d, const std::byte* s, const BlockLoops& l, Stores stores,
+                     const KernelProfile& profile) {
   const auto blocks_in = [](Index bytes, Index stride) {
     const Index blocks = bytes / (magnitude(stride) + (stride == 0));
     return blocks < 8 ? 8 : lesser(blocks, 64) / 8 * 8;  // eights, so that most blocks make whole lines
@@ -226,7 +227,7 @@ void transpose_tiles(std::byte* d, const std::byte* s, const BlockLoops& l, Stor
           std::byte* const to = d + j * l.d1 + i * l.d0;
           const std::byte* const from = s + j * l.s1 + i * l.s0;
           if (lines)
-            copy_blocks<W>(to, from, tile, stores);
+            copy_blocks<W>(to, from, tile, stores, profile);
           else
             run(to, from, tile);
         }
@@ -346,17 +347,18 @@ void transpose_columns(std::byte* d, const std::byte* s, const BlockLoops& l, bo
 }
 
 template <int W>
-void transpose_blocks(std::byte* d, const std::byte* s, const BlockLoops& l, Stores stores) {
+void transpose_blocks(std::byte* d, const std::byte* s, const BlockLoops& l, Stores stores,
+                      const KernelProfile& profile) {
   if (l.block <= 0 || l.n0 <= 0 || l.n1 <= 0) return;
-  if (l.n0 == 1 || l.n1 == 1) return copy_blocks<W>(d, s, l, stores);
+  if (l.n0 == 1 || l.n1 == 1) return copy_blocks<W>(d, s, l, stores, profile);
   if (l.d0 == l.block && l.s1 == l.block) {
     const Matrix m{d, s, l.n0, l.n1, l.s0, l.d1};
     switch (l.block) {
-      case 1: return transpose_elements<W, 1>(m, stores);
-      case 2: return transpose_elements<W, 2>(m, stores);
-      case 4: return transpose_elements<W, 4>(m, stores);
-      case 8: return transpose_elements<W, 8>(m, stores);
-      case 16: return transpose_elements<W, 16>(m, stores);
+      case 1: return transpose_elements<W, 1>(m, stores, profile);
+      case 2: return transpose_elements<W, 2>(m, stores, profile);
+      case 4: return transpose_elements<W, 4>(m, stores, profile);
+      case 8: return transpose_elements<W, 8>(m, stores, profile);
+      case 16: return transpose_elements<W, 16>(m, stores, profile);
       default: break;
     }
   }
@@ -366,7 +368,7 @@ void transpose_blocks(std::byte* d, const std::byte* s, const BlockLoops& l, Sto
       case 16: return transpose_columns<W, 16>(d, s, l, far_destination(l));
       default: break;
     }
-  transpose_tiles<W>(d, s, l, stores);
+  transpose_tiles<W>(d, s, l, stores, profile);
 }
 
 }  // namespace

@@ -1,0 +1,80 @@
+/// What the kernels of a CPU want beyond its instruction set: a few numbers, known of its family or measured.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "longshore/core/checked.hpp"
+
+namespace longshore {
+
+struct KernelTable;
+
+/// How kernels go about streaming copies. Whatever the numbers are, the same bytes are copied.
+struct KernelProfile {
+  static constexpr Index never = INT64_MAX;
+
+  /// How many long rows are copied side by side (1, 2 or 4), how much of each at a time, and how far ahead of each
+  /// other they are: a load waits for the non-temporal stores under way to the same place of another page.
+  Index rows = 4, burst_bytes = 256, stagger_bytes = 1024;
+  /// From how many bytes on a contiguous run is copied four pages at a time, a burst of each by turns.
+  Index paged_bytes = Index{32} << 20;
+  /// The same of the processor's own instruction for it (`rep movsb`).
+  Index string_bytes = never;
+  /// How many rows are put together from several sources side by side (1 or 4).
+  Index merged_rows = 4;
+  /// Whether lines of several sources are put together by loads that expand, where the instruction set has them: else
+  /// by way of some lines in the first-level cache.
+  bool expands = true;
+
+  bool operator==(const KernelProfile&) const = default;
+};
+
+/// Throws `Error(argument)` where a number is none that kernels can work with.
+void check(const KernelProfile& profile);
+
+/// A profile and whence it comes, in words.
+struct KernelChoice {
+  KernelProfile profile;
+  std::string by;
+};
+
+/// The CPU that this runs on, as it calls itself: "AuthenticAMD family 25 model 17".
+std::string cpu_name();
+
+/// A family of CPUs that the library knows a profile of.
+struct KnownCpu {
+  std::string family;  ///< "AMD Zen 3"
+  std::string source;  ///< who measured it, and where that is written
+  KernelProfile profile;
+};
+const std::vector<KnownCpu>& known_cpus();
+/// Of a CPU's name; none where it is of no family that is known.
+std::optional<KnownCpu> known_cpu(std::string_view cpu);
+
+/// A candidate for some of a profile's numbers, timed beside the others.
+struct KernelTrial {
+  std::string copies;                                     ///< what was copied: "long rows"
+  KernelProfile profile;                                  ///< with the candidate's numbers
+  double seconds = 0, seconds_low = 0, seconds_high = 0;  ///< of a sample: the median, and a quarter from either end
+  bool chosen = false;
+};
+struct KernelMeasurement {
+  KernelProfile profile;
+  std::vector<KernelTrial> trials;
+  double seconds = 0;  ///< that measuring took
+};
+/// Finds out which profile is best for a table on this machine, copying between arrays that are beyond the caches, with
+/// so many threads at once, in about so many seconds: kind of copy after kind of copy, all candidates by turns. The
+/// table's own profile stays where nothing is clearly better, and where time runs out before all were tried thrice.
+KernelMeasurement measure_kernels(const KernelTable& table, int threads, double seconds);
+
+/// For the kernels that this process uses from now on. False where it is too late: they have been chosen already.
+bool choose_kernel_profile(const KernelChoice& choice);
+/// The profile of the kernels that this process uses: the one given to `choose_kernel_profile`, else what is known of
+/// this CPU, else what a measurement finds that takes 50 ms at most, now.
+const KernelChoice& kernel_choice();
+
+}  // namespace longshore

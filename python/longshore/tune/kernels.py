@@ -1,0 +1,63 @@
+"""How copy kernels go about what they copy: measured by `calibrate`, kept for each model of CPU, and chosen when
+Longshore is imported."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from .. import _core
+from ..errors import LongshoreError
+from ._facts import check
+
+NUMBERS = ("rows", "burst_bytes", "stagger_bytes", "paged_bytes", "string_bytes", "merged_rows", "expands")
+
+
+def measure(threads: int, quick: bool) -> dict[str, Any]:
+    """The `kernel_profile` of a machine profile, measured with so many threads at once in a second or so."""
+    profile, trials = _core.measure_kernels(threads, 0.5 if quick else 2.0)
+    return {
+        **profile,
+        "cpu": _core.cpu_name(),
+        "kernels": _core.kernels_name(),
+        "measured": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "trials": trials,
+    }
+
+
+def choose(kept: str, whole: bool) -> None:
+    """Has this process's kernels go by the profile in a file, which is a kernel profile or a `whole` machine profile,
+    where it is of this model of CPU. What cannot be used is told, and left alone."""
+    from . import is_profile
+
+    try:
+        content = Path(kept).read_bytes()
+        if whole and not is_profile(content):
+            return  # whoever asks for it is told
+        facts = json.loads(content)
+        if whole and (facts := facts.get("kernel_profile")) is None:
+            return
+        check(facts, "the kernel profile", kernels=True)
+        if (facts["cpu"], facts["kernels"]) == (_core.cpu_name(), _core.kernels_name()):
+            _core.choose_kernel_profile({name: facts[name] for name in NUMBERS}, f"calibrated on {facts['measured']}")
+    except (OSError, LongshoreError, ValueError, TypeError, OverflowError, RecursionError) as error:
+        warnings.warn(f"{kept} is not used: {error}", RuntimeWarning, stacklevel=2)
+
+
+def words(facts: dict[str, Any]) -> str:
+    """The numbers of a profile, for people."""
+    if facts["rows"] == 1:
+        rows = "long rows one by one"
+    else:
+        rows = (
+            f"{facts['rows']} long rows side by side, {facts['burst_bytes']} bytes of each by turns, "
+            f"{facts['stagger_bytes']} bytes ahead of each other"
+        )
+    long = [f"from {facts['paged_bytes']:,} bytes on by pages"] if facts["paged_bytes"] is not None else []
+    long += [f"from {facts['string_bytes']:,} bytes on by rep movsb"] if facts["string_bytes"] is not None else []
+    short = "expanded" if facts["expands"] else "staged"
+    merged = f"{facts['merged_rows']} rows of several sources at a time, short runs {short}"
+    return "; ".join([rows, f"runs {' and '.join(long)}" if long else "runs line by line", merged])
