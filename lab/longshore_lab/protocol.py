@@ -17,7 +17,8 @@ from types import MappingProxyType
 from typing import Any
 
 import longshore as ls
-from longshore._core import kernel_tables, kernels_name
+from longshore._core import kernel_choice, kernel_tables, kernels_name
+from longshore.tune.kernels import words as words_of_kernels
 
 from .machine import nap_barrier, on_cores, summary, without_collector
 
@@ -238,7 +239,9 @@ class Bench:
 
     def notes(self):
         notes = self.words["notes"] + (self.words.get("notes_of_quick", []) if self.quick else [])
-        return [note.format_map(vars(self)) for note in notes]
+        profile, by = kernel_choice()
+        streams = f"Copy kernels stream like this ({by}): {words_of_kernels(profile)}."
+        return [note.format_map(vars(self)) for note in notes] + [streams]
 
     @classmethod
     def run(cls, *args, **options):
