@@ -73,13 +73,13 @@ TEST(CopyTasks, long_rows_of_few_and_of_many_periods) {
         const Index row = quick() ? 1501 : 9001;
         expect_tasks_deliver(plan(source, destination, {3, row}), {0, 1}, task_bytes);
         expect_tasks_deliver(plan(destination, source, {3, row}), {0}, task_bytes);
-        expect_tasks_deliver(plan(source, destination, {2, quick() ? 300 : 700}, 1024), {0, 1}, task_bytes);
+        expect_tasks_deliver(plan(source, destination, {2, quick() ? 220 : 700}, 1024), {0, 1}, task_bytes);
       }
 }
 
 TEST(CopyTasks, lines_are_merged_wherever_rows_begin) {
   for (const char* row : {"(*, *) on 1", "(*, *) on 1, ld=4503", "(*, *) on 1, ld=4504", "(*, *) on 1, ld=4512"})
-    for (const Index element : {4, 8, 12, 16, 24, 6})
+    for (const Index element : quick() ? std::vector<Index>{8, 12, 6} : std::vector<Index>{4, 8, 12, 16, 24, 6})
       for (const char* source : {"(*, CYCLIC) on 2", "(*, CYCLIC(3)) on 2", "(*, CYCLIC(20)) on 3",
                                  "(*, CYCLIC(45)) on 2", "(*, CYCLIC(2100)) on 2"})
         expect_tasks_deliver(plan(source, row, {quick() ? 5 : 23, 4501}, element), {0, 1});
