@@ -436,7 +436,9 @@ TEST(KernelProfiles, AreMeasuredInTheTimeGiven) {
       EXPECT_LE(trial.seconds_low, trial.seconds);
       EXPECT_LE(trial.seconds, trial.seconds_high);
       kinds.insert(trial.copies);
-      if (trial.chosen) EXPECT_TRUE(chosen.insert(trial.copies).second) << trial.copies;
+      if (trial.chosen) {
+        EXPECT_TRUE(chosen.insert(trial.copies).second) << trial.copies;
+      }
     }
     EXPECT_EQ(kinds, chosen);
   }
