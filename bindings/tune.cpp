@@ -154,8 +154,7 @@ void bind_tune(nb::module_& module) {
         return nb::make_tuple(facts_of(choice.profile), choice.by);
       },
       "The profile of this process's copy kernels, a dict, and whence it comes. Chosen now if nothing has streamed "
-      "yet; "
-      "measured, which takes 50 ms at most, where nothing is known of this processor.");
+      "yet.");
   module.def(
       "choose_kernel_profile",
       [](const nb::dict& facts, const std::string& by) {

@@ -74,7 +74,8 @@ KernelMeasurement measure_kernels(const KernelTable& table, int threads, double 
 /// For the kernels that this process uses from now on. False where it is too late: they have been chosen already.
 bool choose_kernel_profile(const KernelChoice& choice);
 /// The profile of the kernels that this process uses: the one given to `choose_kernel_profile`, else what is known of
-/// this CPU, else what a measurement finds that takes 50 ms at most, now.
+/// this CPU, else the general one. Nothing is measured unasked: that takes memory, of which a process may have been
+/// promised little.
 const KernelChoice& kernel_choice();
 
 }  // namespace longshore

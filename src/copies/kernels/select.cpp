@@ -1,5 +1,5 @@
 // Which table: the widest registers this CPU has, unless the environment asks for another. Which profile: the one
-// given, one that is known, or one that is found now.
+// given, one that is known, or the general one.
 #include <cstdlib>
 #include <mutex>
 #include <string_view>
@@ -53,8 +53,6 @@ const KernelTable& unprofiled() {
   return table;
 }
 
-constexpr double probe_seconds = 0.045;
-
 KernelChoice find_choice() {
   {
     const std::lock_guard lock(chosen().mutex);
@@ -63,10 +61,7 @@ KernelChoice find_choice() {
   }
   if (const auto known = known_cpu(cpu_name()))
     return {known->profile, "known of " + known->family + ": " + known->source};
-  const auto measured = measure_kernels(unprofiled(), 1, probe_seconds);
-  const std::string took = std::to_string(static_cast<int>(measured.seconds * 1e3 + 0.5)) + " ms";
-  if (measured.trials.empty()) return {measured.profile, "general: " + took + " were too few to measure this CPU"};
-  return {measured.profile, "measured when first needed, in " + took};
+  return {KernelProfile{}, "general: nothing is known of this CPU; longshore calibrate measures it"};
 }
 
 }  // namespace
