@@ -181,8 +181,7 @@ void bind_tune(nb::module_& module) {
       },
       nb::arg("threads"), nb::arg("seconds"),
       "The profile that is best for this machine's copy kernels, a dict, and the candidates that were timed, with so "
-      "many "
-      "threads at once.");
+      "many threads at once.");
   module.def(
       "kernels_name", [] { return kernels().name; }, "The copy kernels that this processor has: \"avx512\".");
 }

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <atomic>
 #include <barrier>
 #include <chrono>
 #include <functional>
@@ -22,9 +21,8 @@ double since(Clock::time_point begin) { return std::chrono::duration<double>(Clo
 
 constexpr Index sample_bytes = Index{2} << 20, sample_span = 2 * sample_bytes;
 constexpr std::size_t least_rounds = 3, most_rounds = 41;
-constexpr Index array_bytes = Index{64} << 20, least_array_bytes = Index{32} << 20;
-constexpr double ready_part = 0.4;  ///< of the time: after that arrays are as long as they are
-constexpr double clearly = 0.97;    ///< what is no faster than that is not worth another profile
+constexpr Index array_bytes = Index{64} << 20;  ///< beyond the third-level cache, which misleads
+constexpr double clearly = 0.97;                ///< what is no faster than that is not worth another profile
 
 using Run = std::function<void(std::byte*, const std::byte*)>;
 
@@ -123,17 +121,13 @@ Kinds kinds(const KernelTable& table) {
 class Arrays {
  public:
   Arrays() : source_(pages()), destination_(pages()) {}
-  /// By the thread that they are of. Memory that the system is slow to give is done without; false where what there is
-  /// would mislead.
-  bool touch(Clock::time_point deadline) {
-    while (bytes_ < array_bytes && Clock::now() < deadline)
-      for (const Index end = bytes_ + sample_span; bytes_ < end; bytes_ += 4096)
-        source_.get()[bytes_] = destination_.get()[bytes_] = std::byte{1};
-    return bytes_ >= least_array_bytes;
+  /// By the thread that they are of.
+  void touch() {
+    for (Index at = 0; at < array_bytes; at += 4096) source_.get()[at] = destination_.get()[at] = std::byte{1};
   }
   void run(const Run& sample) {
     sample(destination_.get() + at_, source_.get() + at_);
-    if ((at_ += sample_span) + sample_span > bytes_) at_ = 0;
+    at_ = (at_ + sample_span) % array_bytes;
   }
 
  private:
@@ -150,14 +144,14 @@ class Arrays {
     return memory;
   }
 
-  Index bytes_ = 0, at_ = 0;
+  Index at_ = 0;
   Memory source_, destination_;
 };
 
 /// Threads that copy at the same time, of which the caller is one.
 class Team {
  public:
-  Team(int threads, Clock::time_point ready_by) : meet_(threads), seconds_(std::size_t(threads)), ready_by_(ready_by) {
+  explicit Team(int threads) : meet_(threads), seconds_(std::size_t(threads)) {
     for (int k = 0; k < threads; ++k) arrays_.push_back(std::make_unique<Arrays>());
     try {
       for (std::size_t k = 1; k < arrays_.size(); ++k) others_.emplace_back([this, k] { serve(k); });
@@ -167,7 +161,7 @@ class Team {
       (void)meet_.arrive(missing);
       throw;
     }
-    touch(0);
+    arrays_[0]->touch();
     meet_.arrive_and_wait();
   }
   ~Team() {
@@ -177,8 +171,6 @@ class Team {
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
 
-  /// Whether all have arrays.
-  bool ready() const { return ready_; }
   /// Seconds of whoever takes longest.
   double time(const Run& sample) {
     sample_ = &sample;
@@ -188,11 +180,8 @@ class Team {
   }
 
  private:
-  void touch(std::size_t k) {
-    if (!arrays_[k]->touch(ready_by_)) ready_ = false;
-  }
   void serve(std::size_t k) {
-    touch(k);
+    arrays_[k]->touch();
     meet_.arrive_and_wait();
     while (copy(k)) meet_.arrive_and_wait();
   }
@@ -207,14 +196,12 @@ class Team {
 
   std::barrier<> meet_;
   std::vector<double> seconds_;
-  Clock::time_point ready_by_;
-  std::atomic<bool> ready_ = true;
   const Run* sample_ = nullptr;
   std::vector<std::unique_ptr<Arrays>> arrays_;
   std::vector<std::jthread> others_;
 };
 
-/// Tries a kind's candidates by turns until the deadline.
+/// Tries a kind's candidates by turns until the deadline, each of them a few times at least.
 std::vector<KernelTrial> tried(const Kind& kind, const KernelTable& table, Team& team, Clock::time_point deadline) {
   const std::size_t n = kind.candidates.size();
   std::vector<KernelTable> tables(n, table);
@@ -224,11 +211,9 @@ std::vector<KernelTrial> tried(const Kind& kind, const KernelTable& table, Team&
     runs.push_back(kind.compile(tables[k]));
   }
   std::vector<std::vector<double>> samples(n);
-  const auto late = [&] { return Clock::now() >= deadline; };
-  for (std::size_t round = 0; round < most_rounds && !late(); ++round)
-    for (std::size_t k = 0; k < n && !late(); ++k) samples[k].push_back(team.time(runs[k]));
+  for (std::size_t round = 0; round < least_rounds || (round < most_rounds && Clock::now() < deadline); ++round)
+    for (std::size_t k = 0; k < n; ++k) samples[k].push_back(team.time(runs[k]));
   std::vector<KernelTrial> trials;
-  if (samples.back().size() < least_rounds) return trials;
   std::size_t best = 0;
   for (std::size_t k = 0; k < n; ++k) {
     auto& s = samples[k];
@@ -246,20 +231,17 @@ std::vector<KernelTrial> tried(const Kind& kind, const KernelTable& table, Team&
 KernelMeasurement measure_kernels(const KernelTable& table, int threads, double seconds) {
   if (threads < 1) throw Error(ErrorKind::argument, std::to_string(threads) + " threads; it takes 1 or more");
   const auto begin = Clock::now();
-  KernelMeasurement found{table.profile, {}, 0};
-  const auto after = [](double s) {
-    return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(s));
-  };
-  Team team(threads, after(seconds * ready_part));
+  KernelMeasurement found{table.profile, {}};
+  Team team(threads);
   const auto all = kinds(table);
-  for (std::size_t k = 0; team.ready() && k < all.size(); ++k) {
-    const double left = std::max(0.0, seconds - since(begin)) / double(all.size() - k);
-    for (auto& trial : tried(all[k](found.profile), table, team, after(left))) {
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    const std::chrono::duration<double> left{std::max(0.0, seconds - since(begin)) / double(all.size() - k)};
+    const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(left);
+    for (auto& trial : tried(all[k](found.profile), table, team, deadline)) {
       if (trial.chosen) found.profile = trial.profile;
       found.trials.push_back(std::move(trial));
     }
   }
-  found.seconds = since(begin);
   return found;
 }
 

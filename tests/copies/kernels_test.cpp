@@ -423,14 +423,12 @@ TEST(KernelProfiles, AreCheckedAndKnown) {
   refused([](auto& p) { p.string_bytes = -1; });
 }
 
-TEST(KernelProfiles, AreMeasuredInTheTimeGiven) {
+TEST(KernelProfiles, AreMeasuredHoweverShortTheTime) {
   const KernelTable& table = *available_kernels().back();
   for (const int threads : {1, 2}) {
-    const auto none = measure_kernels(table, threads, 0);  // there was no time to try anything
-    EXPECT_EQ(none.profile, table.profile);
-    EXPECT_TRUE(none.trials.empty());
-    const auto found = measure_kernels(table, threads, 1.0);
+    const auto found = measure_kernels(table, threads, threads == 1 ? 0 : 0.5);
     check(found.profile);
+    EXPECT_FALSE(found.trials.empty());
     std::set<std::string> kinds, chosen;
     for (const auto& trial : found.trials) {
       EXPECT_LE(trial.seconds_low, trial.seconds);

@@ -64,11 +64,10 @@ struct KernelTrial {
 struct KernelMeasurement {
   KernelProfile profile;
   std::vector<KernelTrial> trials;
-  double seconds = 0;  ///< that measuring took
 };
 /// Finds out which profile is best for a table on this machine, copying between arrays that are beyond the caches, with
-/// so many threads at once, in about so many seconds: kind of copy after kind of copy, all candidates by turns. The
-/// table's own profile stays where nothing is clearly better, and where time runs out before all were tried thrice.
+/// so many threads at once, in about so many seconds: kind of copy after kind of copy, all candidates by turns, each of
+/// them three times at least. The table's own profile stays where nothing is clearly better. Each thread takes 128 MiB.
 KernelMeasurement measure_kernels(const KernelTable& table, int threads, double seconds);
 
 /// For the kernels that this process uses from now on. False where it is too late: they have been chosen already.

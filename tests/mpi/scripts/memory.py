@@ -19,16 +19,21 @@ def descriptors():
     return len(os.listdir("/proc/self/fd"))
 
 
-def shared_pages():
-    """Bytes of the files that this process's arrays lie in."""
-    held = 0
+def shared_files():
+    """The bytes of each file that this process's arrays lie in, by descriptor."""
+    held = {}
     for name in os.listdir("/proc/self/fd"):
         try:
             if os.readlink(f"/proc/self/fd/{name}").startswith("/memfd:longshore"):
-                held += os.stat(f"/proc/self/fd/{name}").st_blocks * 512
+                held[name] = os.stat(f"/proc/self/fd/{name}").st_blocks * 512
         except FileNotFoundError:  # the listing's own
             pass
     return held
+
+
+def shared_pages():
+    """The bytes of all of them."""
+    return sum(shared_files().values())
 
 
 def layouts(shape=(8 * P, 6)):
@@ -118,16 +123,22 @@ def arrays_are_known_by_where_they_lie():
 @check
 def memory_is_given_back():
     rows, columns = layouts((P << 9, 1 << 10))
-    before = shared_pages()
-    arrays = [ls.empty(side, "f8", comm=WORLD) for _ in range(4) for side in (rows, columns)]
+    before = shared_files()  # other files, with NumPy's arrays in one of them, which come and go as they like
+    comm = WORLD.Dup()
+
+    def held():
+        return sum(pages for file, pages in shared_files().items() if file not in before)
+
+    arrays = [ls.empty(side, "f8", comm=comm) for _ in range(4) for side in (rows, columns)]
     if P > 1:
-        assert shared_pages() >= before + sum(a.nbytes for a in arrays)
-        moved(*arrays[:2], rows, columns)
+        assert held() >= sum(a.nbytes for a in arrays), held()
+        moved(*arrays[:2], rows, columns, comm)
     WORLD.Barrier()
     del arrays
     gc.collect()
     WORLD.Barrier()
-    assert shared_pages() <= before + (1 << 20), (before, shared_pages())
+    assert held() <= 1 << 20, held()
+    comm.Free()
 
 
 @check
