@@ -38,7 +38,7 @@ def strips(
 
     `schedule` counts rows: "small", one by one; "vectorized", all in one transfer; "fixed(S, U)"; "variable(S0, f,
     U)", as `model.StripSchedule` reads it. U strips are under way while one is worked on, and the buffer has room for
-    U + 1. With "auto" the first sixty loops of a pattern try what the model holds for best and what lies near it, and
+    U + 1. With "auto" the first eighty loops of a pattern try what the model holds for best and what lies near it, and
     all later ones take the best of these, or one transfer where strips do not pay; it is kept beside the machine
     profile, so that later runs need no search. The pattern is the place of the call in the program and from where the
     rows come, or `pattern` and that; loops over so many and over less than twice as many rows are alike.

@@ -227,10 +227,11 @@ void keep_threads_out() {
   threads_out = true;
 }
 
-bool Communicator::poke_unless_finalising() const {
+bool Communicator::poke_unless_finalising(const std::function<void()>& besides) const {
   const std::lock_guard lock(mpi_mutex);
   if (threads_out || !mpi_alive()) return false;
   poke();
+  besides();
   return true;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -72,7 +73,7 @@ class Communicator {
   void poke() const;
   /// The same from a thread of this library's own. False once MPI must not be touched any more: it is being finalised,
   /// or threads are kept out.
-  bool poke_unless_finalising() const;
+  bool poke_unless_finalising(const std::function<void()>& besides) const;
   /// Whoever calls MPI again and again until something has come counts himself here: a thread for progress rests then.
   std::atomic<int>& callers() const { return callers_; }
   /// After the user freed the communicator (collectively) nothing of it can be used.

@@ -44,8 +44,9 @@ void ask_for_short_turns() {
 
 }  // namespace
 
-ProgressThread::ProgressThread(std::shared_ptr<Communicator> communicator) : communicator_(std::move(communicator)) {
-  thread_ = std::thread([this] {
+ProgressThread::ProgressThread(std::shared_ptr<Communicator> communicator, std::function<void()> besides)
+    : communicator_(std::move(communicator)) {
+  thread_ = std::thread([this, besides = std::move(besides)] {
     ask_for_short_turns();
     // MPI does not say whether a call has done anything, but it shows in the time. What calls that find nothing take is
     // learned, apart for those after a pause, for which the caches have forgotten MPI.
@@ -61,12 +62,12 @@ ProgressThread::ProgressThread(std::shared_ptr<Communicator> communicator) : com
       }
       const auto begin = Clock::now();
       for (int k = 0; k < together; ++k)
-        if (!communicator_->poke_unless_finalising()) return;
+        if (!communicator_->poke_unless_finalising(besides)) return;
       const auto end = Clock::now();
       auto& known = usual[paused];
       const bool busy = end - begin > 3 * known + std::chrono::microseconds(1);
       known += (end - begin - known) / (busy ? 128 : 8);
-      if (busy) last_busy = end;
+      if (busy || woken_.exchange(false)) last_busy = end;
       paused = end - last_busy > awake;
       if (const auto idle = end - last_busy; paused) {
         stopped_.wait_for(lock, std::clamp<Clock::duration>(idle / pause_share, least_pause, most_pause));
@@ -77,6 +78,12 @@ ProgressThread::ProgressThread(std::shared_ptr<Communicator> communicator) : com
       lock.lock();
     }
   });
+}
+
+/// Should it miss that, it is late by a pause.
+void ProgressThread::wake() {
+  woken_ = true;
+  stopped_.notify_all();
 }
 
 ProgressThread::~ProgressThread() {

@@ -1,7 +1,9 @@
 /// mpi: a thread that lets MPI get on with what other processes ask of this one, while this one does something else.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -14,8 +16,11 @@ namespace longshore::mpi {
 /// it goes or MPI is finalised. MPI must allow calls from several threads.
 class ProgressThread {
  public:
-  explicit ProgressThread(std::shared_ptr<Communicator> communicator);
+  /// `besides` is called as well each time, in this thread's turn in MPI. It must not throw.
+  ProgressThread(std::shared_ptr<Communicator> communicator, std::function<void()> besides);
   ~ProgressThread();
+  /// There is something to do from now on.
+  void wake();
   ProgressThread(const ProgressThread&) = delete;
   ProgressThread& operator=(const ProgressThread&) = delete;
 
@@ -24,6 +29,7 @@ class ProgressThread {
   std::mutex mutex_;
   std::condition_variable stopped_;
   bool stop_ = false;
+  std::atomic<bool> woken_ = false;
   std::thread thread_;
 };
 

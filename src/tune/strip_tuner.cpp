@@ -13,10 +13,14 @@ constexpr int first_loops = 3;        // of `vectorized`, which show what the li
 constexpr Index probe_strips = 32;    // of the loop that shows what a strip takes beyond its bytes
 constexpr int tries = 2;              // of each schedule: the faster one counts
 constexpr int most_steps = 8;         // to neighbours
-constexpr std::size_t finalists = 4;  // schedules that are run again at the end, in turns with `vectorized`
-constexpr int turns = 7;              // of them all: then the median counts, as links let single loops pass in bursts
+// Schedules that are run again at the end in turns with `vectorized`, and how often: some, and the best of these again.
+// The median counts, for links let single loops pass in bursts.
+constexpr struct Finals {
+  std::size_t schedules;
+  int turns;
+} all_finals[] = {{4, 7}, {2, 8}};
 constexpr Index most_strips = 4096;   // of a loop: more are never worth it
-constexpr double clearly = 0.97;      // of the time of `vectorized`: what is not less is noise
+constexpr double clearly = 0.93;      // of the time of `vectorized`: what is not less is noise, or not worth the risk
 
 constexpr double growths[] = {0.1, 0.2, 0.3, 0.4, 0.5, 0.6};  // the paper's range of 1 + f
 constexpr Index depths[] = {1, 2, 4};
@@ -25,6 +29,14 @@ double median(std::vector<double> values) {
   const auto middle = values.begin() + Index(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
+}
+
+/// Whether the first is less in two of three turns, so that it is no accident of the medians where both swing.
+bool wins(const std::vector<double>& some, const std::vector<double>& others) {
+  const std::size_t turns = std::min(some.size(), others.size());
+  std::size_t won = 0;
+  for (std::size_t k = 0; k < turns; ++k) won += some[k] < others[k];
+  return 3 * won >= 2 * turns;
 }
 
 }  // namespace
@@ -104,7 +116,7 @@ std::vector<StripSchedule> StripTuner::guesses(const Search& search, const Tuned
 }
 
 /// Finds out what to try next. `waiting` is empty and all of it has been tried.
-void StripTuner::go_on(Search& search, const TunedLoop& loop) const {
+void StripTuner::go_on(Search& search, const TunedLoop& loop) {
   auto& trials = search.trials;
   const auto add = [&](const StripSchedule& schedule) {
     const auto known = [&](const Trial& trial) { return trial.schedule == schedule; };
@@ -144,15 +156,26 @@ void StripTuner::go_on(Search& search, const TunedLoop& loop) const {
       if (!search.waiting.empty()) return;
     }
     search.stage = Stage::finals;
+  } else {
+    std::erase_if(trials, [](const Trial& trial) { return trial.finals.empty(); });
+    for (auto& trial : trials) trial.seconds = median(trial.finals);
+  }
+  if (search.finals < std::size(all_finals)) {
+    const auto [schedules, turns] = all_finals[search.finals++];
     std::sort(trials.begin() + 1, trials.end(), faster);
-    trials.resize(std::min(trials.size(), 1 + finalists), trials.front());
-    for (int k = 0; k < turns; ++k)
-      for (const auto& trial : trials) search.waiting.push_back(trial.schedule);
+    trials.resize(std::min(trials.size(), 1 + schedules), trials.front());
+    // In a random order each time: where ranks disturb each other, none is tried beside the same one of theirs always.
+    std::vector<StripSchedule> turn;
+    for (const auto& trial : trials) turn.push_back(trial.schedule);
+    for (int k = 0; k < turns; ++k) {
+      std::shuffle(turn.begin(), turn.end(), random_);
+      search.waiting.insert(search.waiting.end(), turn.begin(), turn.end());
+    }
     return;
   }
   search.stage = Stage::settled;
-  std::erase_if(trials, [](const Trial& trial) { return trial.finals.empty(); });
-  for (auto& trial : trials) trial.seconds = median(trial.finals);
+  const auto& whole = trials.front().finals;
+  std::erase_if(trials, [&](const Trial& trial) { return &trial != &trials.front() && !wins(trial.finals, whole); });
 }
 
 /// The fastest, if it is clearly faster than `vectorized`.

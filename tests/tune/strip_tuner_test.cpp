@@ -16,7 +16,7 @@ using Seconds = std::function<StripCost(const StripSchedule&)>;
 /// How many loops until it is settled.
 int settle(StripTuner& tuner, const TunedLoop& loop, const Seconds& cost) {
   int loops = 0;
-  while (!tuner.settled(loop) && loops < 100) {
+  while (!tuner.settled(loop) && loops < 150) {
     const auto schedule = tuner.schedule(loop);
     const auto told = cost(schedule);
     tuner.record(loop, schedule, told.seconds(), told.communication());
@@ -46,7 +46,7 @@ TEST(StripTuner, comes_near_the_best_of_all_schedules) {
           const TunedLoop loop{"loop", rows, 8};
           const auto cost = by_model(link, loop, share * G, 0.02, random);
           StripTuner tuner;
-          EXPECT_LE(settle(tuner, loop, cost), 75);
+          EXPECT_LE(settle(tuner, loop, cost), 100);
           std::mt19937 none(0);
           const auto exact = by_model(link, loop, share * G, 0, none);
           double best = exact(StripSchedule::vectorized()).seconds();
@@ -80,6 +80,22 @@ TEST(StripTuner, single_loops_that_are_lucky_do_not_mislead) {
     settle(tuner, loop, lucky);
     EXPECT_LE(exact(tuner.schedule(loop)).seconds(), 0.65 * exact(StripSchedule::vectorized()).seconds());
   }
+}
+
+TEST(StripTuner, loops_that_swing_do_not_mislead) {
+  std::mt19937 random(17);
+  const TunedLoop loop{"loop", 1 << 14, 8};
+  const LogGP link{.L = 5e-6, .o_s = 2e-6, .o_r = 1e-6, .g = 2e-6, .G = 1e-9};
+  const auto exact = by_model(link, loop, 0.1 * link.G, 0, random);  // strips cannot gain much
+  const auto swinging = by_model(link, loop, 0.1 * link.G, 1.0, random);
+  const double whole = exact(StripSchedule::vectorized()).seconds();
+  int behind = 0;
+  for (int k = 0; k < 40; ++k) {
+    StripTuner tuner;
+    settle(tuner, loop, swinging);
+    behind += exact(tuner.schedule(loop)).seconds() > 1.05 * whole;
+  }
+  EXPECT_LE(behind, 2);
 }
 
 TEST(StripTuner, takes_one_transfer_where_strips_do_not_pay) {
@@ -118,7 +134,7 @@ TEST(StripTuner, tunes_a_loop_that_is_run) {
       open_window({{reinterpret_cast<std::byte*>(values.data()), {5000}, {8}, false, nullptr}}, sizeof(double));
   const Section section(window, 0);
   StripTuner tuner;
-  for (int k = 0; k < 100; ++k) {
+  for (int k = 0; k < 150; ++k) {
     double sum = 0;
     for_each_strip<double>(section, tuner, "sum", [&](std::span<const double> strip, Index) {
       for (const double value : strip) sum += value;

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <map>
 #include <mutex>
+#include <random>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -29,7 +30,7 @@ struct StripChoice {
 };
 
 /// Finds schedules by trying them: `schedule` says what the next loop should take, `record` is told what came of it.
-/// After some sixty loops the choice is settled: the best of what was tried, or `vectorized` where nothing is clearly
+/// After some eighty loops the choice is settled: the best of what was tried, or `vectorized` where nothing is clearly
 /// better. Threads may share it.
 class StripTuner {
  public:
@@ -58,11 +59,12 @@ class StripTuner {
     std::vector<StripSchedule> waiting;  ///< to be tried, the last first
     enum class Stage { first, guesses, neighbours, finals, settled } stage = Stage::first;
     int steps = 0;
+    std::size_t finals = 0;  ///< that have begun
   };
   static Key key_of(const TunedLoop& loop);
   static bool faster(const Trial& a, const Trial& b) { return a.seconds < b.seconds; }
   static const Trial& chosen(const Search& search);
-  void go_on(Search& search, const TunedLoop& loop) const;
+  void go_on(Search& search, const TunedLoop& loop);
   struct Estimate {
     LogGP link;
     StripLoop loop;
@@ -75,6 +77,7 @@ class StripTuner {
   LogGP overheads_;
   mutable std::mutex mutex_;
   std::map<Key, Search> searches_;
+  std::mt19937 random_{std::random_device{}()};
 };
 
 /// `for_each_strip` with the schedule that `tuner` wants, which is told what came of it. `pattern` names the loop.

@@ -5,6 +5,8 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <deque>
+#include <exception>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -138,6 +140,22 @@ std::optional<OwnRange> range_of(const std::vector<WindowPiece>& pieces) {
   return range;
 }
 
+class RemoteAccess;
+
+/// Large accesses go in pieces, of which few are under way to one process: whatever else is to go the same way waits
+/// for these at most. What is asked of that process by another one would wait for all of a large answer, and with it
+/// its own large answer, so that two would get from each other one after the other.
+constexpr Index piece_bytes = 128 << 10;
+constexpr int most_under_way = 4;
+
+/// The accesses in pieces of a window, in the order in which they began. They get on whenever somebody here has a turn
+/// in MPI for one of them, and in the thread for progress.
+struct AccessesInPieces {
+  std::vector<RemoteAccess*> accesses;
+  std::map<int, int> under_way;  ///< pieces, by process
+  void go_on();
+};
+
 class MpiWindow final : public Window, public std::enable_shared_from_this<MpiWindow> {
  public:
   MpiWindow(std::shared_ptr<Communicator> communicator, Index element_bytes, std::vector<WindowPiece> pieces,
@@ -172,7 +190,7 @@ class MpiWindow final : public Window, public std::enable_shared_from_this<MpiWi
     check_mpi(MPI_Win_set_errhandler(window_, MPI_ERRORS_RETURN), "MPI_Win_set_errhandler");
     check_mpi(MPI_Win_lock_all(MPI_MODE_NOCHECK, window_), "MPI_Win_lock_all");
     OpenWindows::of_this_process().add(window_);
-    if (thread) progress_ = std::make_unique<ProgressThread>(communicator_);
+    if (thread) progress_ = std::make_unique<ProgressThread>(communicator_, [pieces = pieces_] { pieces->go_on(); });
   }
 
   void fence() override {
@@ -214,6 +232,8 @@ class MpiWindow final : public Window, public std::enable_shared_from_this<MpiWi
   std::vector<std::shared_ptr<SegmentView>> views_;
   std::vector<std::shared_ptr<const Memory>> shown_;  ///< of this process, to others
   MPI_Win window_ = MPI_WIN_NULL;                     // none where nobody needs it
+  /// The thread outlives a window that nobody closes.
+  const std::shared_ptr<AccessesInPieces> pieces_ = std::make_shared<AccessesInPieces>();
   std::unique_ptr<ProgressThread> progress_;
 };
 
@@ -248,59 +268,57 @@ class Counted {
   std::atomic<int>& count_;
 };
 
-/// An MPI_Rget or MPI_Rput.
+/// An MPI_Rget or MPI_Rput, or several where it is large.
 class RemoteAccess final : public Access {
  public:
   RemoteAccess(std::shared_ptr<MpiWindow> window, const WindowPiece& piece, bool put)
-      : window_(std::move(window)), rank_(int(piece.owner)), put_(put), patience_(*window_->communicator_) {}
+      : window_(std::move(window)),
+        rank_(int(piece.owner)),
+        put_(put),
+        displacement_(window_->reached(piece).displacement),
+        patience_(*window_->communicator_) {}
   ~RemoteAccess() override {
     try {
-      if (begun_ && !done_ && mpi_alive()) wait();
+      if (!done_ && mpi_alive()) wait();
     } catch (const Error&) {  // its owner has gone: nobody will write here any more
     }
+    if (!in_pieces_) return;
+    const auto turn = turn_in_mpi();
+    std::erase(window_->pieces_->accesses, this);
+    under_way() -= int(requests_.size());
   }
 
   /// MPI is given dense memory of this process: MPICH 5.0.2 writes to wrong places where it is not, over OFI's
   /// libraries at least.
-  void begin_get(const AddressRelation& relation, const WindowPiece& piece, std::byte* to) {
-    const Target theirs(relation, Side::source);
-    const ByteCount bytes(relation.bytes());
+  void begin_get(const AddressRelation& relation, std::byte* to) {
     if (const auto first = dense_from(relation, Side::destination)) {
-      to += *first;
+      here_ = to + *first;
     } else {
-      staged_ = std::make_unique_for_overwrite<std::byte[]>(std::size_t(relation.bytes()));
-      unpack_.emplace(relation), to_ = std::exchange(to, staged_.get());
+      here_ = stage(relation);
+      unpack_.emplace(relation), to_ = to;
     }
-    const auto turn = turn_in_mpi();
-    check_mpi(MPI_Rget(to, bytes.count(), bytes.type(), rank_, place(piece, theirs), theirs.count(), theirs.type(),
-                       window_->window_, &request_),
-              "MPI_Rget");
-    begun_ = true;
+    begin(relation);
   }
 
-  void begin_put(const AddressRelation& relation, const WindowPiece& piece, const std::byte* from) {
-    const Target theirs(relation, Side::destination);
-    const ByteCount bytes(relation.bytes());
+  void begin_put(const AddressRelation& relation, const std::byte* from) {
     if (const auto first = dense_from(relation, Side::source)) {
-      from += *first;
+      here_ = const_cast<std::byte*>(from + *first);  // which is only read
     } else {
-      staged_ = std::make_unique_for_overwrite<std::byte[]>(std::size_t(relation.bytes()));
-      Assembler(relation).run(staged_.get(), from);
-      from = staged_.get();
+      here_ = stage(relation);
+      Assembler(relation).run(here_, from);
     }
-    const auto turn = turn_in_mpi();
-    check_mpi(MPI_Rput(from, bytes.count(), bytes.type(), rank_, place(piece, theirs), theirs.count(), theirs.type(),
-                       window_->window_, &request_),
-              "MPI_Rput");
-    begun_ = true;
+    begin(relation);
   }
 
   bool test() override {
     if (done_) return true;
     const auto turn = turn_in_mpi();
-    int complete = 0;
-    check_mpi(MPI_Test(&request_, &complete, MPI_STATUS_IGNORE), "MPI_Test");
-    if (!complete) return false;
+    if (in_pieces_)
+      window_->pieces_->go_on();
+    else
+      go_on();
+    if (failure_) std::rethrow_exception(failure_);
+    if (!requests_.empty() || asked_ < elements_) return false;
     // Of a put the request says that the buffer is free again, not that the data is there.
     if (put_) check_mpi(MPI_Win_flush(rank_, window_->window_), "MPI_Win_flush");
     if (unpack_) unpack_->run(to_, staged_.get());
@@ -316,25 +334,89 @@ class RemoteAccess final : public Access {
     }
   }
 
- private:
-  MPI_Aint place(const WindowPiece& piece, const Target& theirs) const {
-    return MPI_Aint(window_->reached(piece).displacement) + MPI_Aint(theirs.offset);
+  /// Sees what has come, and asks for more of what goes in pieces. In this thread's turn in MPI.
+  void go_on() {
+    try {
+      while (!requests_.empty()) {
+        int complete = 0;
+        check_mpi(MPI_Test(&requests_.front(), &complete, MPI_STATUS_IGNORE), "MPI_Test");
+        if (!complete) break;
+        requests_.pop_front();
+        if (in_pieces_) --under_way();
+      }
+      const Index step = piece_bytes / relation_.element_bytes();
+      while (asked_ < elements_ && under_way() < most_under_way) {
+        const Index last = std::min(asked_ + step, elements_);
+        ask(relation_.restrict(asked_, last), here_ + asked_ * relation_.element_bytes());
+        asked_ = last;
+        ++under_way();
+      }
+    } catch (...) {
+      failure_ = std::current_exception();
+    }
   }
+  bool has_more() const { return !failure_ && (asked_ < elements_ || !requests_.empty()); }
+
+ private:
+  /// Only where a thread sees to it does the rest of it come while this process computes.
+  void begin(const AddressRelation& relation) {
+    {
+      const auto turn = turn_in_mpi();
+      in_pieces_ = window_->progress_ && relation.bytes() > piece_bytes && relation.element_bytes() <= piece_bytes;
+      if (!in_pieces_) return ask(relation, here_);
+      relation_ = relation, elements_ = relation.elements();
+      window_->pieces_->accesses.push_back(this);
+      window_->pieces_->go_on();
+    }
+    window_->progress_->wake();
+  }
+
+  void ask(const AddressRelation& relation, std::byte* here) {
+    const Target theirs(relation, put_ ? Side::destination : Side::source);
+    const ByteCount bytes(relation.bytes());
+    const MPI_Aint place = MPI_Aint(displacement_) + MPI_Aint(theirs.offset);
+    MPI_Request request = MPI_REQUEST_NULL;
+    if (put_)
+      check_mpi(MPI_Rput(here, bytes.count(), bytes.type(), rank_, place, theirs.count(), theirs.type(),
+                         window_->window_, &request),
+                "MPI_Rput");
+    else
+      check_mpi(MPI_Rget(here, bytes.count(), bytes.type(), rank_, place, theirs.count(), theirs.type(),
+                         window_->window_, &request),
+                "MPI_Rget");
+    requests_.push_back(request);
+  }
+
+  std::byte* stage(const AddressRelation& relation) {
+    staged_ = std::make_unique_for_overwrite<std::byte[]>(std::size_t(relation.bytes()));
+    return staged_.get();
+  }
+  int& under_way() { return window_->pieces_->under_way[rank_]; }
 
   std::shared_ptr<MpiWindow> window_;
   int rank_;
-  bool put_, begun_ = false, done_ = false;
-  MPI_Request request_ = MPI_REQUEST_NULL;
+  bool put_, done_ = false, in_pieces_ = false;
+  Index displacement_;
+  std::deque<MPI_Request> requests_;
+  std::exception_ptr failure_;
+  std::byte* here_ = nullptr;            // dense, of all its elements
   std::unique_ptr<std::byte[]> staged_;  // what is not dense here; else none
   std::optional<Disassembler> unpack_;
   std::byte* to_ = nullptr;
+  AddressRelation relation_;  // of what goes in pieces, and its elements: all of them, and those asked for
+  Index elements_ = 0, asked_ = 0;
   Patience patience_;
 };
+
+void AccessesInPieces::go_on() {
+  for (auto* access : accesses) access->go_on();
+  std::erase_if(accesses, [](const RemoteAccess* access) { return !access->has_more(); });
+}
 
 std::unique_ptr<Access> MpiWindow::begin_get(const WindowPiece& piece, const AddressRelation& relation, std::byte* to) {
   if (const auto& from = reached(piece); from.memory) return std::make_unique<ProcessGet>(from, relation, to);
   auto access = std::make_unique<RemoteAccess>(shared_from_this(), piece, false);
-  access->begin_get(relation, piece, to);
+  access->begin_get(relation, to);
   return access;
 }
 
@@ -345,7 +427,7 @@ std::unique_ptr<Access> MpiWindow::begin_put(const WindowPiece& piece, const Add
     return nullptr;
   }
   auto access = std::make_unique<RemoteAccess>(shared_from_this(), piece, true);
-  access->begin_put(relation, piece, from);
+  access->begin_put(relation, from);
   return access;
 }
 

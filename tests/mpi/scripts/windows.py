@@ -282,6 +282,36 @@ def mistakes_of_one_rank():
 
 
 @check
+def large_accesses_go_in_pieces():
+    """Several at once, of everything from everybody and in any order of waiting, of arrays that lie in many ways."""
+    shape, others = (260, 300), [(ME + k) % P for k in range(1, P)]
+    for order in ("C", "F", "backwards"):
+        mine = np.zeros(shape)[::-1] if order == "backwards" else np.zeros(shape, order=order)
+        for progress in ("thread", "calls"):
+            value = 1000.0 * ME + np.arange(np.prod(shape)).reshape(shape)
+            mine[...] = value
+            with ls.Window(mine, comm=WORLD, node="messages", progress=progress) as window:
+                window.fence()
+                keys = [np.s_[:], np.s_[::2, 3:], np.s_[[7, 250, *range(0, 256)], 5:], np.s_[100:101]]
+                handles = [(rank, key, window[rank][key].nbget()) for rank in others for key in keys]
+                random.Random(ME).shuffle(handles)
+                for rank, key, handle in handles:
+                    np.testing.assert_array_equal(handle.wait(), value[key] + 1000.0 * (rank - ME))
+                for rank in others:
+                    window[rank][:].nbget()  # dropped
+                window.fence()
+                if others:  # each writes the right part of its neighbour's, and gets the left one meanwhile
+                    puts = [window[others[0]][half, 150:].nbput(value[half, 150:]) for half in (np.s_[:130], np.s_[130:])]
+                    left = window[others[0]][:, :150].get()
+                    for put in reversed(puts):
+                        put.wait()
+                    np.testing.assert_array_equal(left, value[:, :150] + 1000.0 * (others[0] - ME))
+                window.fence()
+                before = ME if not others else (ME - 1) % P
+                np.testing.assert_array_equal(mine[:, 150:], value[:, 150:] + 1000.0 * (before - ME))
+
+
+@check
 def handles_that_are_dropped():
     """A handle that nobody waits for completes before its array goes; a window that is closed completes the rest."""
     mine = np.arange(100_000.0) + ME
