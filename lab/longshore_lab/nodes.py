@@ -92,7 +92,7 @@ class Nodes:
             for name, where in ((port, self._bridge), (_LINK, pid)):
                 inside = _enter(where, "user", "net")
                 if self._rate is not None:
-                    queue = ["tbf", "rate", self._rate, "burst", "128kb", "latency", "50ms"]
+                    queue = ["tbf", "rate", self._rate, "burst", "80kb", "latency", "50ms"]
                     _call(*inside, "tc", "qdisc", "add", "dev", name, "root", *queue)
                 # Without an address of IPv6, which is not valid at first: libfabric would take another interface.
                 _call(*inside, "ip", "link", "set", name, "addrgenmode", "none", "up")

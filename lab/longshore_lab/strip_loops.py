@@ -194,16 +194,17 @@ class Vector:
 
 
 def body_of(context, case, network):
-    """A loop's body. That of `even` computes as long as its elements travel. Collective."""
+    """A loop's body, the same one for all: how its arrays happen to lie is worth a tenth. That of `even` computes as long
+    as its elements travel. Collective."""
     if case.loop != EVEN:
-        return (Reduction if case.loop == REDUCTION else Vector)(case.n)
+        return context.once("body", lambda: (Reduction if case.loop == REDUCTION else Vector)(case.n))
 
     def passes():
         probe, data = Vector(_BLOCK), np.ones(_BLOCK)
         once = min(clocked(lambda: probe(data, 0), 50) for _ in range(5)) / data.nbytes
         return context.comm.bcast(max(1, round(network.loggp.G / once)))
 
-    return Vector(case.n, context.once("passes", passes))
+    return context.once("body", lambda: Vector(case.n, passes()))
 
 
 def computing_seconds(body, schedule, n):

@@ -224,8 +224,10 @@ class Strips(Bench):
     def rounds(self, case):
         if not case.is_loop:
             return self.repeats or (3 if self.quick else 5 if case.loop == MG else 15)
-        slow = case.network == LINK and case.n > 1 << 16
-        usual = (3, 5) if slow else (5, 15) if case.n > 1 << 16 or case.network == LINK else (7, 31)
+        if case.network == LINK:
+            usual = (3, 9) if case.n > 1 << 18 else (5, 15)
+        else:
+            usual = (5, 31) if case.n > 1 << 16 else (7, 61)
         return self.repeats or usual[not self.quick]
 
     def beside(self, step):

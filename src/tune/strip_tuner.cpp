@@ -20,7 +20,7 @@ constexpr struct Finals {
   int turns;
 } all_finals[] = {{4, 7}, {2, 8}};
 constexpr Index most_strips = 4096;   // of a loop: more are never worth it
-constexpr double clearly = 0.93;      // of the time of `vectorized`: what is not less is noise, or not worth the risk
+constexpr double clearly = 0.96;      // of the time of `vectorized`: what is not less is noise, or not worth the risk
 
 constexpr double growths[] = {0.1, 0.2, 0.3, 0.4, 0.5, 0.6};  // the paper's range of 1 + f
 constexpr Index depths[] = {1, 2, 4};
