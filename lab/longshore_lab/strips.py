@@ -48,6 +48,7 @@ QUICK_DEPTHS, QUICK_GROWTHS = (1, 2), (0.3,)
 VARIABLE_DEPTHS = (1, 2)
 _FIRST_OF = 256  # of N is S0
 SMALL, VECTORIZED, AUTO = ("longshore small", "longshore vectorized", "longshore auto")
+AGAIN = "longshore vectorized, again"  # tells how far two of the same are apart
 GET_ONLY, COMPUTE_ONLY, RGET = "longshore get, nothing computed", "nothing got, computed", "MPI_Rget, then computed"
 LARGE_GET, SUM = "longshore get", "vector reduction"
 MOVERS, GOT_WHOLE = "longshore movers", "longshore windows, whole"
@@ -152,6 +153,7 @@ CONTENDERS = (
         for growth in GROWTHS
     ),
     _of_loops(AUTO, partial(in_strips, schedule="auto")),
+    _of_loops(AGAIN, partial(in_strips, schedule="vectorized")),
     _of_loops(GET_ONLY, got_only),
     _of_loops(COMPUTE_ONLY, Computing),
     Contender(RGET, Rget, applies=lambda case: case.is_loop and case.network not in (SEEN, KERNEL)),
@@ -227,7 +229,7 @@ class Strips(Bench):
         if case.network == LINK:
             usual = (3, 9) if case.n > 1 << 18 else (5, 15)
         else:
-            usual = (5, 31) if case.n > 1 << 16 else (7, 61)
+            usual = (5, 31) if case.n > 1 << 18 else (7, 101)
         return self.repeats or usual[not self.quick]
 
     def beside(self, step):
@@ -399,7 +401,7 @@ def _of_case(rows):
         told[kind] = least and least["seconds_median"] / whole
         told[f"{kind}_schedule"] = least["schedule"] if least else ""
     told |= {"small": over(SMALL), "get": over(GET_ONLY), "computing": over(COMPUTE_ONLY), "rget": over(RGET)}
-    told |= {"auto": over(AUTO), "auto_schedule": auto["schedule"] if auto else ""}
+    told |= {"again": over(AGAIN), "auto": over(AUTO), "auto_schedule": auto["schedule"] if auto else ""}
     told["auto_best"] = auto and auto["halves"][1] / best["halves"][1]
     errors = [row["predicted_ratio"] for row in searched if row.get("predicted_ratio")]
     told["predicted"] = statistics.median(errors) if errors else None
@@ -478,6 +480,8 @@ def _summary(loops, rows):
         "worst_best": max((one["auto_best"] for one in tuned), default=None),
         "worst_vectorized": max((one["auto"] for one in tuned), default=None),
         "behind": sum(one["auto"] > _BEHIND for one in tuned),
+        "again_behind": sum((one["again"] or 0) > _BEHIND for one in tuned),
+        "worst_again": max((one["again"] or 0 for one in tuned), default=None),
         "median_error": errors[len(errors) // 2] if errors else None,
     }
 
@@ -487,4 +491,7 @@ def _told(of):
     best = f"within {_WITHIN - 1:.0%} of the best measured in {of['within']} of {of['searched']} cases"
     behind = f"more than {_BEHIND - 1:.0%} behind vectorized in {of['behind']}"
     most = [f"(at most {of[f'worst_{name}']:.2f} times it)" for name in ("best", "vectorized")]
-    return f"auto is {best} {most[0]}, and {behind} {most[1]}.{error}"
+    told = f"auto is {best} {most[0]}, and {behind} {most[1]}"
+    if of["worst_again"]:
+        told += f"; vectorized timed once more is in {of['again_behind']} (at most {of['worst_again']:.2f} times it)"
+    return f"{told}.{error}"
