@@ -31,12 +31,12 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-/// Whether the first is less in four of five turns, so that it is no accident of the medians where both swing.
+/// Whether the first is less in two of three turns, so that it is no accident of the medians where both swing.
 bool wins(const std::vector<double>& some, const std::vector<double>& others) {
   const std::size_t turns = std::min(some.size(), others.size());
   std::size_t won = 0;
   for (std::size_t k = 0; k < turns; ++k) won += some[k] < others[k];
-  return 5 * won >= 4 * turns;
+  return 3 * won >= 2 * turns;
 }
 
 }  // namespace
