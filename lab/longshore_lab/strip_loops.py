@@ -194,8 +194,8 @@ class Vector:
 
 
 def body_of(context, case, network):
-    """A loop's body, the same one for all: how its arrays happen to lie is worth a tenth. That of `even` computes as long
-    as its elements travel. Collective."""
+    """A loop's body, the same one for all: how its arrays happen to lie is worth a tenth. That of `even` computes
+    as long as its elements travel. Collective."""
     if case.loop != EVEN:
         return context.once("body", lambda: (Reduction if case.loop == REDUCTION else Vector)(case.n))
 

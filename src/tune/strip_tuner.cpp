@@ -9,18 +9,18 @@ namespace longshore {
 
 namespace {
 
-constexpr int first_loops = 3;        // of `vectorized`, which show what the link and the loop take
-constexpr Index probe_strips = 32;    // of the loop that shows what a strip takes beyond its bytes
-constexpr int tries = 2;              // of each schedule: the faster one counts
-constexpr int most_steps = 8;         // to neighbours
+constexpr int first_loops = 3;      // of `vectorized`, which show what the link and the loop take
+constexpr Index probe_strips = 32;  // of the loop that shows what a strip takes beyond its bytes
+constexpr int tries = 2;            // of each schedule: the faster one counts
+constexpr int most_steps = 8;       // to neighbours
 // Schedules that are run again at the end in turns with `vectorized`, and how often: some, and the best of these again.
 // The median counts, for links let single loops pass in bursts.
 constexpr struct Finals {
   std::size_t schedules;
   int turns;
 } all_finals[] = {{4, 7}, {2, 8}};
-constexpr Index most_strips = 4096;   // of a loop: more are never worth it
-constexpr double clearly = 0.96;      // of the time of `vectorized`: what is not less is noise, or not worth the risk
+constexpr Index most_strips = 4096;  // of a loop: more are never worth it
+constexpr double clearly = 0.96;     // of the time of `vectorized`: what is not less is noise, or not worth the risk
 
 constexpr double growths[] = {0.1, 0.2, 0.3, 0.4, 0.5, 0.6};  // the paper's range of 1 + f
 constexpr Index depths[] = {1, 2, 4};
