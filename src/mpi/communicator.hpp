@@ -71,8 +71,8 @@ class Communicator {
   NodeBoard* board() const { return board_.get(); }
   /// Lets MPI make progress for everybody else's communication while we wait in shared memory.
   void poke() const;
-  /// The same from a thread of this library's own. False once MPI must not be touched any more: it is being finalised,
-  /// or threads are kept out.
+  /// The same from a thread of this library's own, and `besides` in the same turn. False once MPI must not be touched
+  /// any more: it is being finalised, or threads are kept out.
   bool poke_unless_finalising(const std::function<void()>& besides) const;
   /// Whoever calls MPI again and again until something has come counts himself here: a thread for progress rests then.
   std::atomic<int>& callers() const { return callers_; }

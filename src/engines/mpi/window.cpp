@@ -279,7 +279,7 @@ class RemoteAccess final : public Access {
         patience_(*window_->communicator_) {}
   ~RemoteAccess() override {
     try {
-      if (!done_ && mpi_alive()) wait();
+      if (begun_ && !done_ && mpi_alive()) wait();
     } catch (const Error&) {  // its owner has gone: nobody will write here any more
     }
     if (!in_pieces_) return;
@@ -362,10 +362,14 @@ class RemoteAccess final : public Access {
   void begin(const AddressRelation& relation) {
     {
       const auto turn = turn_in_mpi();
-      in_pieces_ = window_->progress_ && relation.bytes() > piece_bytes && relation.element_bytes() <= piece_bytes;
-      if (!in_pieces_) return ask(relation, here_);
+      if (!window_->progress_ || relation.bytes() <= piece_bytes || relation.element_bytes() > piece_bytes) {
+        ask(relation, here_);
+        begun_ = true;
+        return;
+      }
       relation_ = relation, elements_ = relation.elements();
       window_->pieces_->accesses.push_back(this);
+      begun_ = in_pieces_ = true;
       window_->pieces_->go_on();
     }
     window_->progress_->wake();
@@ -395,7 +399,7 @@ class RemoteAccess final : public Access {
 
   std::shared_ptr<MpiWindow> window_;
   int rank_;
-  bool put_, done_ = false, in_pieces_ = false;
+  bool put_, begun_ = false, done_ = false, in_pieces_ = false;
   Index displacement_;
   std::deque<MPI_Request> requests_;
   std::exception_ptr failure_;
