@@ -12,7 +12,7 @@ from ..errors import ArgumentError
 # The names of CallTimes in the core, in its order.
 CALLS = ("start", "transfer", "wake", "leaf", "row", "block_transfer")
 # What `_core.choose_kernel_profile` takes; null: never.
-_NUMBERS = {
+KERNEL_NUMBERS = {
     "rows": int,
     "burst_bytes": int,
     "stagger_bytes": int,
@@ -22,7 +22,7 @@ _NUMBERS = {
     "expands": bool,
 }
 _TRIAL = {"copies": str, "seconds": float, "seconds_low": float, "seconds_high": float, "chosen": bool}
-KERNEL_PROFILE = _NUMBERS | {"cpu": str, "kernels": str, "measured": str, "trials": [_NUMBERS | _TRIAL]}
+KERNEL_PROFILE = KERNEL_NUMBERS | {"cpu": str, "kernels": str, "measured": str, "trials": [KERNEL_NUMBERS | _TRIAL]}
 # A dict's keys and a list's items; keys that end in "?" may be absent.
 _SAMPLE = {"bytes": int, "seconds": float, "seconds_low?": float, "seconds_high?": float, "noisy?": bool}
 PROFILE = {

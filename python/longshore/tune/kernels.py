@@ -11,9 +11,9 @@ from typing import Any
 
 from .. import _core
 from ..errors import LongshoreError
-from ._facts import check
+from ._facts import KERNEL_NUMBERS, check
 
-NUMBERS = ("rows", "burst_bytes", "stagger_bytes", "paged_bytes", "string_bytes", "merged_rows", "expands")
+NUMBERS = tuple(KERNEL_NUMBERS)
 
 
 def measure(threads: int, quick: bool) -> dict[str, Any]:
