@@ -16,6 +16,7 @@
 #include "mpi/mpi_header.hpp"
 #include "mpi/node_board.hpp"
 #include "mpi/node_memory.hpp"
+#include "mpi/slot_stores.hpp"
 
 namespace longshore::mpi {
 
@@ -67,6 +68,8 @@ class Communicator {
   std::int64_t process_number(int world_rank) const;  ///< of a rank of this node
   /// Where movers have what they share with the processes of the node.
   NodeMemory& memory() const { return *memory_; }
+  /// By node rank.
+  const std::shared_ptr<MeasuredStores>& measured_stores() const { return measured_stores_; }
   /// Null where there is none.
   NodeBoard* board() const { return board_.get(); }
   /// Lets MPI make progress for everybody else's communication while we wait in shared memory.
@@ -96,6 +99,7 @@ class Communicator {
   std::set<std::pair<int, Index>> given_up_;  // ranks, and movers
   std::unique_ptr<NodeMemory> memory_;
   std::unique_ptr<NodeBoard> board_;
+  std::shared_ptr<MeasuredStores> measured_stores_ = std::make_shared<MeasuredStores>();
   mutable std::atomic<int> callers_ = 0;
 };
 

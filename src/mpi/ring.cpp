@@ -31,7 +31,7 @@ bool RingSender::advance() {
 Stores RingSender::choose() {
   const Index bytes = message().packet_bytes(packet());
   if (bytes < long_packet || !message().streams()) return Stores::cached;
-  return steadily_ ? stores_.choose(bytes, std::chrono::steady_clock::now()) : stores_.stores();
+  return steadily_ ? stores_->choose(bytes, std::chrono::steady_clock::now()) : stores_->stores();
 }
 
 bool RingReceiver::advance() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
 #include <vector>
 
 #include "copies/message.hpp"
@@ -76,12 +77,16 @@ class RingEnd {
 
 class RingSender : public RingEnd {
  public:
-  using RingEnd::RingEnd;
+  /// `measured`: by whoever sent through rings before.
+  RingSender(const Ring& ring, int peer, std::vector<std::unique_ptr<Message>> messages,
+             const std::shared_ptr<MeasuredStores>& measured)
+      : RingEnd(ring, peer, std::move(messages)),
+        stores_(MeasuredStores::lend(measured, peer, packets() * ring.slot_bytes)) {}
   /// `steadily`: whoever moves does nothing else, and how fast packets go is worth knowing.
   void restart(bool steadily) {
     RingEnd::restart();
     steadily_ = steadily;
-    stores_.pause();
+    stores_->pause();
   }
   /// Packs one packet if there is one left and room for it.
   bool advance();
@@ -89,7 +94,7 @@ class RingSender : public RingEnd {
  private:
   Stores choose();
 
-  SlotStores stores_;
+  std::shared_ptr<SlotStores> stores_;
   bool steadily_ = false;
 };
 

@@ -7,7 +7,11 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <optional>
+#include <utility>
 
 #include "longshore/copies/kernels.hpp"
 
@@ -18,6 +22,9 @@ namespace longshore::mpi {
 class SlotStores {
  public:
   using Time = std::chrono::steady_clock::time_point;
+
+  /// `first`: what is tried first.
+  explicit SlotStores(Stores first = Stores::cached) : stores_(first) {}
 
   /// For the next packet, of so many bytes, which is written now.
   Stores choose(Index bytes, Time now) {
@@ -56,12 +63,50 @@ class SlotStores {
   }
 
   Costs cached_, streaming_;
-  Stores stores_ = Stores::cached;
+  Stores stores_;
   int since_trial_ = between_trials;  ///< turns that went as was best
   int packets_ = 0;                   ///< of this turn
   std::optional<Time> last_;
   Index last_bytes_ = 0, bytes_ = 0;
   double seconds_ = 0;
+};
+
+/// What movers have measured, for those that come after them: one that is made for a single call moves too little to
+/// find out for itself. By several threads.
+class MeasuredStores {
+ public:
+  /// As the last mover left it that sent this peer so many bytes a move; else as whatever is nearest to that begins.
+  /// What is measured from here on is kept once the result is let go.
+  static std::shared_ptr<SlotStores> lend(const std::shared_ptr<MeasuredStores>& measured, int peer, Index bytes) {
+    const Key key{peer, bytes};
+    return {new SlotStores(measured->find(key)), [measured, key](SlotStores* stores) {
+              measured->keep(key, *stores);
+              delete stores;
+            }};
+  }
+
+ private:
+  using Key = std::pair<int, Index>;
+  static constexpr std::size_t most = 1024;
+
+  SlotStores find(const Key& key) {
+    const std::lock_guard lock(mutex_);
+    auto near = kept_.lower_bound(key);
+    if (near != kept_.end() && near->first == key) return near->second;
+    if (near == kept_.end() || near->first.first != key.first) {
+      if (near == kept_.begin() || (--near)->first.first != key.first) return SlotStores();
+    }
+    return SlotStores(near->second.stores());
+  }
+  void keep(const Key& key, const SlotStores& stores) {
+    const std::lock_guard lock(mutex_);
+    if (kept_.size() >= most) kept_.clear();
+    auto& kept = kept_.insert_or_assign(key, stores).first->second;
+    kept.pause();
+  }
+
+  std::mutex mutex_;
+  std::map<Key, SlotStores> kept_;
 };
 
 }  // namespace longshore::mpi

@@ -43,5 +43,29 @@ TEST(SlotStores, time_between_moves_does_not_count) {
   EXPECT_GT(streamed(stores, 80, 20, 4000, 5), 900);
 }
 
+TEST(MeasuredStores, a_mover_begins_where_the_last_one_was) {
+  const auto measured = std::make_shared<MeasuredStores>();
+  const auto first = [&](int peer, Index bytes) { return MeasuredStores::lend(measured, peer, bytes)->stores(); };
+  EXPECT_EQ(first(1, 1000), Stores::cached);
+  for (int k = 0; k < 3; ++k) {  // none of them alone comes to its second trial
+    const auto stores = MeasuredStores::lend(measured, 1, 1000);
+    EXPECT_EQ(stores->stores(), k == 0 ? Stores::cached : Stores::streaming);
+    streamed(*stores, 80, 20, 17);
+  }
+  EXPECT_EQ(first(1, 1000), Stores::streaming);
+  EXPECT_EQ(first(1, 10), Stores::streaming);
+  EXPECT_EQ(first(1, 100000), Stores::streaming);
+  EXPECT_EQ(first(0, 1000), Stores::cached);
+  EXPECT_EQ(first(2, 1000), Stores::cached);
+}
+
+TEST(MeasuredStores, each_length_has_measurements_of_its_own) {
+  const auto measured = std::make_shared<MeasuredStores>();
+  streamed(*MeasuredStores::lend(measured, 1, 1000), 80, 20);
+  EXPECT_LT(streamed(*MeasuredStores::lend(measured, 1, 2000), 10, 30, 1000), 50);
+  EXPECT_EQ(MeasuredStores::lend(measured, 1, 1000)->stores(), Stores::streaming);
+  EXPECT_EQ(MeasuredStores::lend(measured, 1, 2000)->stores(), Stores::cached);
+}
+
 }  // namespace
 }  // namespace longshore::mpi

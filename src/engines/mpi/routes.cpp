@@ -501,7 +501,8 @@ void Routes::compile_rings(NodeWork& work) {
   for (auto& [peer, messages] : ring_messages(true)) {
     const auto block = control_->of(peer);
     const RingShape shape = block.ring(me_);
-    work.senders.emplace_back(Ring(block.data(), shape), peer, joined(std::move(messages), shape.slot_bytes));
+    work.senders.emplace_back(Ring(block.data(), shape), peer, joined(std::move(messages), shape.slot_bytes),
+                              communicator_->measured_stores());
   }
   for (auto& [peer, messages] : ring_messages(false)) {
     const auto block = control_->mine();
