@@ -34,7 +34,7 @@ test: build/installed .venv/test-tools .venv-openmpi/test-tools .deps/test-libra
 	.venv/bin/python scripts/run_tests.py core+style python+mpich+openmpi
 
 check: build/lab-installed build/packages/built .venv/test-tools .venv-openmpi/test-tools .deps/test-libraries .deps/check-libraries
-	.venv/bin/python scripts/run_tests.py asan tsan aarch64 slow+packaging lab
+	.venv/bin/python scripts/run_tests.py asan tsan aarch64 slow+packaging+lab
 
 # make stages STAGES="core python+mpich"
 stages: build/installed .venv/test-tools .venv-openmpi/test-tools .deps/test-libraries

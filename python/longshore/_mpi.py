@@ -143,6 +143,31 @@ def together(comm: Any, work: Callable[[], T]) -> T:
     return result  # type: ignore[return-value]  # agree() raises where there is none
 
 
+def texts_of(comm: Any, work: Callable[[], str]) -> list[str]:
+    """What `work` returns on every rank, by rank; an exception on one becomes an error on all. Collective."""
+    module, handle = _open(comm)
+    mine, *failure = _attempt(work)
+    texts = module.gather_words(handle, mine or "", *failure)
+    return texts * comm.Get_size() if len(texts) == 1 else texts
+
+
+def kept_with(comm: Any, make: Callable[[], T]) -> T:
+    """What is kept with a communicator of mpi4py's under `make`, which makes it where there is nothing; it is gone with
+    the communicator. Not collective."""
+    _open(comm)
+    key = _attribute_key(make)
+    kept = comm.Get_attr(key)
+    if kept is None:
+        kept = make()
+        comm.Set_attr(key, kept)
+    return kept
+
+
+@functools.lru_cache
+def _attribute_key(_: Any) -> int:
+    return _mpi4py().Comm.Create_keyval()
+
+
 def common_dtype(comm: Any, local_dtype: Callable[[], np.dtype | None]) -> np.dtype:
     """The element type that all ranks which know one agree on. Collective."""
     return common_dtypes(comm, lambda: [local_dtype()])[0]

@@ -2,12 +2,15 @@
 wrong."""
 
 import contextlib
+import os
 import random
 import time
+from pathlib import Path
 
 import longshore as ls
 import numpy as np
-from checks import ME, WORLD, P, check, raises, raises_everywhere
+from checks import ME, WORLD, P, check, new_folder, raises, raises_everywhere
+from longshore import tune
 from mpi4py import MPI
 
 NODES = ("auto", "messages")
@@ -193,6 +196,69 @@ def strips_of_all_kinds():
                 rows = [strip.data.copy() for strip in ls.strips(window.incoming(plan), "fixed(3, 2)")]
                 np.testing.assert_array_equal(np.concatenate(rows), expected)
                 window.fence()
+
+
+@check
+def strips_that_ranks_find_together():
+    """All try the same schedules and settle on one, also where a rank leaves a loop early or has nothing to get."""
+    rows = 20_000
+    mine = np.arange(float(rows)) + 1000 * ME
+    with new_folder(), ls.Window(mine, comm=WORLD, node="messages") as window, kept_in("machine.json"):
+        for idle in (False, True)[:P]:
+            section = window[(ME + 1) % P][: 0 if idle and ME == 0 else rows]
+            expected, pattern, comm = section.get(), f"together, {idle}", WORLD.Dup()
+            for k in range(200):
+                sizes = []
+                for strip in ls.strips(section, pattern=pattern, comm=comm):
+                    np.testing.assert_array_equal(strip.data, expected[strip.first : strip.last])
+                    sizes.append(strip.last - strip.first)
+                    if k == 5 and ME == P - 1:
+                        break
+                assert k == 5 or sum(sizes) == len(section)
+                told = [one for one in WORLD.allgather(sizes) if sum(one) == rows]
+                assert all(one == told[0] for one in told), told
+                if k > 20 and any(name.startswith(pattern) for name in kept_patterns("machine.strips.json")):
+                    break
+            else:
+                raise AssertionError("nothing was settled")
+            if ME == 0:  # nobody waits for anybody
+                assert sum(len(s.data) for s in ls.strips(section, pattern=pattern, comm=comm)) == len(section)
+            if P > 1:
+                unlike = f"of rank {ME}"
+                raises_everywhere(
+                    ls.DisagreementError, lambda: ls.strips(section, pattern=unlike, comm=comm), "different patterns"
+                )
+            comm.Free()
+        last = ME == P - 1
+        for kind, words, text in (
+            (ls.ArgumentError, lambda: ls.strips(section, comm=WORLD), "pattern= names the loop"),
+            (ls.ArgumentError, lambda: ls.strips(section, "vectorized", pattern="x", comm=WORLD), "schedule='auto'"),
+            (ls.ArgumentError, lambda: ls.strips(mine, pattern="x", comm=WORLD), "a Section"),
+            (ls.ArgumentError, lambda: ls.strips(section, pattern=7, comm=WORLD), "is text"),
+        ):
+            right = lambda: ls.strips(section, pattern="x", comm=WORLD)  # noqa: E731
+            raises_everywhere(kind, words if last else right, text, f"rank {P - 1}" if P > 1 else "")
+        window.fence()
+
+
+@contextlib.contextmanager
+def kept_in(path):
+    """What is found about this machine meanwhile."""
+    before = os.environ.get(tune.ENVIRONMENT)
+    os.environ[tune.ENVIRONMENT] = path
+    try:
+        yield
+    finally:
+        os.environ.pop(tune.ENVIRONMENT)
+        if before is not None:
+            os.environ[tune.ENVIRONMENT] = before
+
+
+def kept_patterns(path):
+    """That have been settled on. Collective."""
+    return WORLD.bcast(
+        [one["pattern"] for one in tune.strips.load(Path(path))] if ME == 0 and os.path.exists(path) else []
+    )
 
 
 @check
