@@ -290,10 +290,12 @@ class Getting(Ready):
 def in_strips(context, case, schedule):
     """The loop with a schedule, or with "auto": then its search is over when this returns."""
     pattern = f"bench {case.name}"
+    # Ranks that all go over strips at once try the same ones.
+    together = {"comm": context.comm} if schedule == "auto" and case.pattern == ALL_TO_ALL else {}
 
     def loop(section):
         body = ready.body
-        for strip in ls.strips(section, schedule, pattern=pattern):
+        for strip in ls.strips(section, schedule, pattern=pattern, **together):
             body(strip.data, strip.first)
 
     ready = Getting(context, case, loop)
@@ -303,7 +305,7 @@ def in_strips(context, case, schedule):
             _refuse_long(context, ready)
         ready.predict(schedule)
     else:
-        _search(context, ready, pattern)
+        _search(context, ready, pattern, together=bool(together))
     ready.detail = ready.facts["schedule"]
     return ready
 
@@ -322,25 +324,29 @@ def _refuse_long(context, ready):
         raise Missing(why)
 
 
-def _loop(section, pattern):
-    """As the tuner knows it."""
-    return f"{pattern}, {section.core.reach}", len(section), 8 * max(1, math.prod(section.shape[1:]))
+def _loop(section, pattern, together):
+    """As the tuner knows it, that of rank 0 where ranks search together."""
+    words = f"{pattern}, {section.core.reach}{', together' if together else ''}"
+    return words, len(section), 8 * max(1, math.prod(section.shape[1:]))
 
 
-def settled(section, pattern):
-    """Whether the search for the schedule of a loop over the section is over."""
-    return tuner_of_strips().settled(*_loop(section, pattern))
-
-
-def _search(context, ready, pattern):
+def _search(context, ready, pattern, together):
     """Runs the loop until its schedule is settled on every rank. Collective."""
     loops, section = 0, ready.section
-    while loops < SEARCH_LOOPS and context.agree("" if section is None or settled(section, pattern) else "searching"):
+    searches = section is not None and not (together and context.rank > 0)
+
+    def searching():
+        return "searching" if searches and not tuner_of_strips().settled(*_loop(section, pattern, together)) else ""
+
+    while loops < SEARCH_LOOPS and context.agree(searching()):
         ready.sample(context)
         loops += 1
     ready.facts["search_loops"] = loops
-    if section is not None:
-        ready.predict(tuner_of_strips().schedule(*_loop(section, pattern)))
+    found = tuner_of_strips().schedule(*_loop(section, pattern, together)) if searches else None
+    if together:
+        found = model.StripSchedule(context.comm.bcast(found and str(found)))
+    if found is not None:
+        ready.predict(found)
 
 
 class Kept:

@@ -154,9 +154,12 @@ def texts_of(comm: Any, work: Callable[[], str]) -> list[str]:
 def kept_with(comm: Any, make: Callable[[], T]) -> T:
     """What is kept with a communicator of mpi4py's under `make`, which makes it where there is nothing; it is gone with
     the communicator. Not collective."""
-    _open(comm)
     key = _attribute_key(make)
-    kept = comm.Get_attr(key)
+    try:
+        kept = comm.Get_attr(key)
+    except Exception:
+        _open(comm)  # says what is wrong with it
+        raise
     if kept is None:
         kept = make()
         comm.Set_attr(key, kept)

@@ -59,6 +59,10 @@ def strips(
     [(0, 406), (4, 422), (8, 217)]
     """
     if comm is not None:
+        if schedule == "auto" and isinstance(source, Section):
+            settled = source._settled.get(pattern)
+            if settled is not None and settled[0] is comm:
+                return _in_strips(source, _reader(source, settled[1]))
         return _in_strips_together(source, schedule, pattern, comm)
     _check(source)
     if schedule == "auto":
@@ -145,7 +149,7 @@ class _Common:
     """What the ranks of a communicator have found of a pattern together: the schedule, once it is settled; before that
     what the last loop took this rank."""
 
-    settled: _core.StripSchedule | None = None
+    settled: str | None = None
     last: tuple[str, float, float] | None = None  # schedule, seconds, of these of communication
 
 
@@ -156,9 +160,9 @@ def _patterns() -> dict[str, _Common]:
 def _in_strips_together(source: Section, schedule: Any, pattern: Any, comm: Any) -> Iterator[Strip]:
     kept = _mpi.kept_with(comm, _patterns)
     common = kept.get(pattern) if isinstance(pattern, str) else None
-    if common is not None and common.settled is not None and isinstance(source, Section) and schedule == "auto":
+    if common is not None and common.settled is not None and schedule == "auto":
         _check(source)
-        return _in_strips(source, _reader(source, common.settled))
+        return _in_strips(source, _reader(source, _remembered(source, pattern, comm, common.settled)))
 
     def mine() -> str:
         _check(source)
@@ -195,10 +199,19 @@ def _in_strips_together(source: Section, schedule: Any, pattern: Any, comm: Any)
         return json.dumps([str(found), settled])
 
     words, settled = json.loads(_mpi.texts_of(comm, proposal)[leader])
+    if settled:
+        kept[pattern] = _Common(words)
+        return _in_strips(source, _reader(source, _remembered(source, pattern, comm, words)))
+    common = kept[pattern] = _Common()
+    return _in_strips_clocked(source, _reader(source, _core.StripSchedule(words)), common, words)
+
+
+def _remembered(source: Section, pattern: str, comm: Any, words: str) -> _core.StripSchedule:
+    """The schedule that is settled for good, found at once when the same section is gone over again."""
     found = _core.StripSchedule(words)
-    common = kept[pattern] = _Common(found if settled else None)
-    reader = _reader(source, found)
-    return _in_strips(source, reader) if settled else _in_strips_clocked(source, reader, common, words)
+    if len(source._settled) < _MOST_KNOWN:
+        source._settled[pattern] = comm, found
+    return found
 
 
 def _in_strips_clocked(source: Section, reader: _core.StripReader, common: _Common, schedule: str) -> Iterator[Strip]:

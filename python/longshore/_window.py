@@ -224,6 +224,7 @@ class Section:
         self.shape = tuple(shape)
         self._made: _core.SectionOfWindow | None = None
         self._schedules: dict[Any, _core.StripSchedule] = {}  # of strips, that loops over it have settled on
+        self._settled: dict[Any, tuple[Any, _core.StripSchedule]] = {}  # with which communicator's other ranks, too
 
     @property
     def dtype(self) -> np.dtype:
