@@ -104,6 +104,8 @@ class AddressRelation {
   static AddressRelation concatenate(std::span<const AddressRelation> relations);
   /// The same pairs in another order. A nest whose loops need only be exchanged stays a nest; else time n log n.
   AddressRelation sorted(PairOrder order) const;
+  /// The same pairs in that order where exchanging the loops of a nest is enough, in no time; else none.
+  std::optional<AddressRelation> nest_in_order(PairOrder order) const;
   /// True when the pairs are in that order. `given` is always true.
   bool is_sorted(PairOrder order) const;
   /// The same pairs in the same order in the least structure: repetitions folded into nests, nests merged.
@@ -125,8 +127,6 @@ class AddressRelation {
   friend class Encoding;  // whose pairs are known to be distinct
   AddressRelation(Index element_bytes, std::vector<Part> parts, Reduction reduction);
   void check_destinations() const;
-  /// The nest with its axes exchanged so that one side ascends, where that is enough.
-  std::optional<AddressRelation> nest_in_order(PairOrder order) const;
 
   Index element_bytes_, elements_ = 0;
   Reduction reduction_;

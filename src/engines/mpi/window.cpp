@@ -59,6 +59,13 @@ std::optional<Index> dense_from(const AddressRelation& relation, Side side) {
   return side == Side::source ? nest->contiguous_source() : nest->contiguous_destination();
 }
 
+/// The same pairs in the order in which they lie at one side, where nothing need be sorted for that: what is dense there
+/// goes as one stretch, whatever its order is here.
+AddressRelation in_order_at(Side side, const AddressRelation& relation) {
+  const auto order = side == Side::source ? PairOrder::source_first : PairOrder::destination_first;
+  return relation.nest_in_order(order).value_or(relation);
+}
+
 /// The side of a relation that another process has, as MPI takes it: a place, a count and a datatype.
 class Target {
  public:
@@ -290,7 +297,8 @@ class RemoteAccess final : public Access {
 
   /// MPI is given dense memory of this process: MPICH 5.0.2 writes to wrong places where it is not, over OFI's
   /// libraries at least.
-  void begin_get(const AddressRelation& relation, std::byte* to) {
+  void begin_get(const AddressRelation& given, std::byte* to) {
+    const auto relation = in_order_at(Side::source, given);
     if (const auto first = dense_from(relation, Side::destination)) {
       here_ = to + *first;
     } else {
@@ -300,7 +308,8 @@ class RemoteAccess final : public Access {
     begin(relation);
   }
 
-  void begin_put(const AddressRelation& relation, const std::byte* from) {
+  void begin_put(const AddressRelation& given, const std::byte* from) {
+    const auto relation = in_order_at(Side::destination, given);
     if (const auto first = dense_from(relation, Side::source)) {
       here_ = const_cast<std::byte*>(from + *first);  // which is only read
     } else {
