@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "core/digest.hpp"
+#include "engines/mpi/access_messages.hpp"
 #include "engines/mpi/mpi_mover.hpp"
 #include "longshore/copies/relation_program.hpp"
 #include "longshore/engines/mpi_window.hpp"
@@ -59,8 +60,17 @@ std::optional<Index> dense_from(const AddressRelation& relation, Side side) {
   return side == Side::source ? nest->contiguous_source() : nest->contiguous_destination();
 }
 
-/// The same pairs in the order in which they lie at one side, where nothing need be sorted for that: what is dense there
-/// goes as one stretch, whatever its order is here.
+/// Whether a relation lies at one side in so many stretches, and so short ones, that the owner had better gather them.
+bool is_scattered(const AddressRelation& relation, Side side) {
+  constexpr Index short_bytes = 256, many = 64;
+  const auto* nest = relation.parts().size() == 1 ? std::get_if<LoopNest>(&relation.parts().front()) : nullptr;
+  Index stretch = relation.element_bytes();
+  if (nest) stretch = (side == Side::source ? nest->source_pattern() : nest->destination_pattern()).block_bytes;
+  return stretch <= short_bytes && relation.bytes() >= many * stretch;
+}
+
+/// The same pairs in the order in which they lie at one side, where nothing need be sorted for that: what is dense
+/// there goes as one stretch, whatever its order is here.
 AddressRelation in_order_at(Side side, const AddressRelation& relation) {
   const auto order = side == Side::source ? PairOrder::source_first : PairOrder::destination_first;
   return relation.nest_in_order(order).value_or(relation);
@@ -155,11 +165,12 @@ class RemoteAccess;
 constexpr Index piece_bytes = 128 << 10;
 constexpr int most_under_way = 4;
 
-/// The accesses in pieces of a window, in the order in which they began. They get on whenever somebody here has a turn
-/// in MPI for one of them, and in the thread for progress.
+/// The accesses in pieces of a window, in the order in which they began, and those that others ask this process for.
+/// They get on whenever somebody here has a turn in MPI for one of them, and in the thread for progress.
 struct AccessesInPieces {
   std::vector<RemoteAccess*> accesses;
-  std::map<int, int> under_way;  ///< pieces, by process
+  std::map<int, int> under_way;              ///< pieces, by process
+  std::unique_ptr<AccessMessages> messages;  ///< where every process has a thread that answers them; else none
   void go_on();
 };
 
@@ -183,7 +194,7 @@ class MpiWindow final : public Window, public std::enable_shared_from_this<MpiWi
   }
 
   /// Collective: for what some process has to get at through MPI.
-  void make(const std::optional<OwnRange>& range, bool thread) {
+  void make(const std::optional<OwnRange>& range, bool thread, bool threads_everywhere) {
     if (range) {
       check_mpi(
           MPI_Win_create(range->first, MPI_Aint(range->bytes), 1, MPI_INFO_NULL, communicator_->world(), &window_),
@@ -197,6 +208,12 @@ class MpiWindow final : public Window, public std::enable_shared_from_this<MpiWi
     check_mpi(MPI_Win_set_errhandler(window_, MPI_ERRORS_RETURN), "MPI_Win_set_errhandler");
     check_mpi(MPI_Win_lock_all(MPI_MODE_NOCHECK, window_), "MPI_Win_lock_all");
     OpenWindows::of_this_process().add(window_);
+    if (threads_everywhere) {
+      std::map<Index, AccessMessages::Array> arrays;
+      for (const auto& [number, array] : mine_)
+        arrays[number] = {array.data, piece(number).reach, piece(number).read_only};
+      pieces_->messages = std::make_unique<AccessMessages>(communicator_->world(), std::move(arrays));
+    }
     if (thread) progress_ = std::make_unique<ProgressThread>(communicator_, [pieces = pieces_] { pieces->go_on(); });
   }
 
@@ -281,6 +298,7 @@ class RemoteAccess final : public Access {
   RemoteAccess(std::shared_ptr<MpiWindow> window, const WindowPiece& piece, bool put)
       : window_(std::move(window)),
         rank_(int(piece.owner)),
+        number_(&piece - window_->pieces().data()),
         put_(put),
         displacement_(window_->reached(piece).displacement),
         patience_(*window_->communicator_) {}
@@ -322,14 +340,12 @@ class RemoteAccess final : public Access {
   bool test() override {
     if (done_) return true;
     const auto turn = turn_in_mpi();
-    if (in_pieces_)
-      window_->pieces_->go_on();
-    else
-      go_on();
+    window_->pieces_->go_on();
+    if (!in_pieces_) go_on();
     if (failure_) std::rethrow_exception(failure_);
     if (!requests_.empty() || asked_ < elements_) return false;
     // Of a put the request says that the buffer is free again, not that the data is there.
-    if (put_) check_mpi(MPI_Win_flush(rank_, window_->window_), "MPI_Win_flush");
+    if (put_ && !by_messages_) check_mpi(MPI_Win_flush(rank_, window_->window_), "MPI_Win_flush");
     if (unpack_) unpack_->run(to_, staged_.get());
     return done_ = true;
   }
@@ -347,9 +363,13 @@ class RemoteAccess final : public Access {
   void go_on() {
     try {
       while (!requests_.empty()) {
-        int complete = 0;
-        check_mpi(MPI_Test(&requests_.front(), &complete, MPI_STATUS_IGNORE), "MPI_Test");
+        int complete = 0, came = 0;
+        MPI_Status status;
+        check_mpi(MPI_Test(&requests_.front().request, &complete, &status), "MPI_Test");
         if (!complete) break;
+        if (by_messages_ && (MPI_Get_count(&status, MPI_BYTE, &came), came != requests_.front().bytes))
+          throw Error(ErrorKind::transport, "rank " + std::to_string(rank_) + " has refused an access to array " +
+                                                std::to_string(number_) + " of the window");
         requests_.pop_front();
         if (in_pieces_) --under_way();
       }
@@ -371,6 +391,7 @@ class RemoteAccess final : public Access {
   void begin(const AddressRelation& relation) {
     {
       const auto turn = turn_in_mpi();
+      by_messages_ = window_->pieces_->messages && is_scattered(relation, put_ ? Side::destination : Side::source);
       if (!window_->progress_ || relation.bytes() <= piece_bytes || relation.element_bytes() > piece_bytes) {
         ask(relation, here_);
         begun_ = true;
@@ -385,6 +406,12 @@ class RemoteAccess final : public Access {
   }
 
   void ask(const AddressRelation& relation, std::byte* here) {
+    if (by_messages_) {
+      auto& messages = *window_->pieces_->messages;
+      requests_.push_back(put_ ? messages.put(rank_, number_, relation, here)
+                               : messages.get(rank_, number_, relation, here));
+      return;
+    }
     const Target theirs(relation, put_ ? Side::destination : Side::source);
     const ByteCount bytes(relation.bytes());
     const MPI_Aint place = MPI_Aint(displacement_) + MPI_Aint(theirs.offset);
@@ -397,7 +424,7 @@ class RemoteAccess final : public Access {
       check_mpi(MPI_Rget(here, bytes.count(), bytes.type(), rank_, place, theirs.count(), theirs.type(),
                          window_->window_, &request),
                 "MPI_Rget");
-    requests_.push_back(request);
+    requests_.push_back({request});
   }
 
   std::byte* stage(const AddressRelation& relation) {
@@ -408,9 +435,10 @@ class RemoteAccess final : public Access {
 
   std::shared_ptr<MpiWindow> window_;
   int rank_;
-  bool put_, begun_ = false, done_ = false, in_pieces_ = false;
+  Index number_;  // of the array
+  bool put_, begun_ = false, done_ = false, in_pieces_ = false, by_messages_ = false;
   Index displacement_;
-  std::deque<MPI_Request> requests_;
+  std::deque<AccessMessages::Asked> requests_;
   std::exception_ptr failure_;
   std::byte* here_ = nullptr;            // dense, of all its elements
   std::unique_ptr<std::byte[]> staged_;  // what is not dense here; else none
@@ -422,6 +450,7 @@ class RemoteAccess final : public Access {
 };
 
 void AccessesInPieces::go_on() {
+  if (messages) messages->serve();
   for (auto* access : accesses) access->go_on();
   std::erase_if(accesses, [](const RemoteAccess* access) { return !access->has_more(); });
 }
@@ -458,6 +487,7 @@ void MpiWindow::close() {
   agree(*communicator_, mine);
   progress_.reset();
   if (window_ == MPI_WIN_NULL) return;
+  if (pieces_->messages) pieces_->messages->close();
   OpenWindows::of_this_process().remove(window_);
   check_mpi(MPI_Win_free(&window_), "MPI_Win_free");
 }
@@ -591,10 +621,10 @@ std::shared_ptr<Window> open_window(CommHandle comm, Index pieces, std::vector<P
   auto window = std::make_shared<MpiWindow>(communicator, element_bytes, std::move(all), std::move(mine),
                                             std::move(reached), std::move(views), std::move(shown));
   // Nobody goes on while others may look at its proof.
-  if (!agree(*communicator, seen, {all_reached})[0]) {
+  const bool thread = options.progress != Progress::calls && threads_may_call_mpi();
+  if (const auto all = agree(*communicator, seen, {all_reached, thread}); !all[0]) {
     Submission made;
-    const bool thread = options.progress != Progress::calls && threads_may_call_mpi();
-    made.attempt([&] { window->make(range, thread); });
+    made.attempt([&] { window->make(range, thread, all[1]); });
     agree(*communicator, made);
   }
   return window;

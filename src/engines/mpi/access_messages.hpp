@@ -1,0 +1,66 @@
+/// engines/mpi: gets and puts that the owner of the memory carries out, for what lies there in many short stretches:
+/// Open MPI's one-sided calls send a message for each of them, and keep it.
+#pragma once
+
+#include <list>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "longshore/movers/mover.hpp"
+#include "longshore/relations/address_relation.hpp"
+#include "mpi/mpi_header.hpp"
+
+namespace longshore::mpi {
+
+/// The addresses go ahead of what is got, and along with what is put (Dinda & O'Hallaron, section 2, get and put). All
+/// calls are made in this process's turn in MPI; every process must call serve() again and again.
+class AccessMessages {
+ public:
+  /// An array that others get from and put into.
+  struct Array {
+    std::byte* first = nullptr;  ///< its first element
+    Interval reach;              ///< bytes that may be touched, counted from there
+    bool read_only = false;
+  };
+  /// Collective. `arrays` by number, of this process.
+  AccessMessages(MPI_Comm comm, std::map<Index, Array> arrays);
+  AccessMessages(const AccessMessages&) = delete;
+  AccessMessages& operator=(const AccessMessages&) = delete;
+
+  /// What an access waits for: complete when so many bytes have come. Fewer: the owner has refused.
+  struct Asked {
+    MPI_Request request = MPI_REQUEST_NULL;
+    Index bytes = 0;
+  };
+  /// The relation's source is array `number` of that rank, its message comes to `here`, dense.
+  Asked get(int rank, Index number, const AddressRelation& relation, std::byte* here);
+  /// The relation's destination is array `number` of that rank; its message is at `here`, dense, and is free at once.
+  Asked put(int rank, Index number, const AddressRelation& relation, const std::byte* here);
+  /// Answers what others have asked for meanwhile. What cannot be answered is refused.
+  void serve() noexcept;
+  /// Collective, when nobody asks for anything any more.
+  void close();
+
+ private:
+  struct Header {
+    Index number = 0, tag = 0, put = 0, bytes = 0;
+  };
+  struct Letter {
+    std::vector<std::byte> bytes;
+    MPI_Request request = MPI_REQUEST_NULL;
+    int rank = 0;
+  };
+  int expect(int rank, void* here, Index bytes, MPI_Request& request);
+  void send(int rank, int tag, std::vector<std::byte> bytes);
+  void answer(const Letter& letter);
+  std::vector<std::byte> answer_to(const Header& header, std::span<const std::byte> words);
+
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  std::map<Index, Array> arrays_;
+  int asked_ = 0;  ///< so far: answers come with tags of their own
+  std::list<Letter> coming_, going_;
+  char acknowledged_ = 0;  ///< where nobody looks
+};
+
+}  // namespace longshore::mpi
