@@ -351,7 +351,7 @@ def mistakes_of_one_rank():
 @check
 def large_accesses_go_in_pieces():
     """Several at once, of everything from everybody and in any order of waiting, of arrays that lie in many ways."""
-    # Without threads for progress, Open MPI 5.0 takes all memory where several ranks have so many strided gets under way.
+    # Without threads for progress, Open MPI takes all memory where several ranks have so many strided gets under way.
     ways = ("thread",) if P > 2 and "Open MPI" in MPI.Get_library_version() else ("thread", "calls")
     shape, others = (260, 300), [(ME + k) % P for k in range(1, P)]
     for order in ("C", "F", "backwards"):
