@@ -10,7 +10,9 @@ namespace longshore {
 namespace {
 
 constexpr int first_loops = 3;      // of `vectorized`, which show what the link and the loop take
-constexpr Index probe_strips = 32;  // of the loop that shows what a strip takes beyond its bytes
+// Strips of the loops that show what a strip takes beyond its bytes; the second where the first is no loss. Links have
+// sizes that they are slow with, so that one alone may mislead.
+constexpr Index probe_strips[] = {32, 256};
 constexpr int tries = 2;            // of each schedule: the faster one counts
 constexpr int most_steps = 8;       // to neighbours
 // Schedules that are run again at the end in turns with `vectorized`, and how often: some, and the best of these again.
@@ -50,8 +52,8 @@ StripTuner::Key StripTuner::key_of(const TunedLoop& loop) {
   return {loop.pattern, Index(std::bit_floor(std::uint64_t(loop.rows))), loop.row_bytes};
 }
 
-StripSchedule StripTuner::probe(const TunedLoop& loop) {
-  return StripSchedule::fixed(ceil_div(loop.rows, probe_strips), 1);
+StripSchedule StripTuner::probe(const TunedLoop& loop, Index strips) {
+  return StripSchedule::fixed(ceil_div(loop.rows, strips), strips == probe_strips[0] ? 1 : 2);
 }
 
 /// What the loops so far say of the link and of the loop: G from `vectorized`, and o such that the model gives what the
@@ -67,18 +69,22 @@ StripTuner::Estimate StripTuner::estimate(const Search& search, const TunedLoop&
                   .link = Link::shared,
                   .rolling = true}};
   found.link.G = whole.communication / row_bytes;
-  const auto schedule = probe(loop);
-  const auto probed = std::find_if(search.trials.begin(), search.trials.end(),
-                                   [&](const Trial& trial) { return trial.schedule == schedule; });
-  if (probed == search.trials.end()) return found;
-  double low = overheads_.o(), high = std::max(low, probed->seconds * double(loop.rows));
-  for (int k = 0; k < 30; ++k) {
-    const double middle = (low + high) / 2;
-    found.link.o_s = middle, found.link.o_r = 0;
-    const bool too_much = strip_cost(schedule, found.loop, found.link).seconds() > probed->seconds * double(loop.rows);
-    (too_much ? high : low) = middle;
+  std::optional<double> least;
+  for (const Index strips : probe_strips) {
+    const auto schedule = probe(loop, strips);
+    const auto probed = std::find_if(search.trials.begin(), search.trials.end(),
+                                     [&](const Trial& trial) { return trial.schedule == schedule; });
+    if (probed == search.trials.end()) continue;
+    double low = overheads_.o(), high = std::max(low, probed->seconds * double(loop.rows));
+    for (int k = 0; k < 30; ++k) {
+      const double middle = (low + high) / 2;
+      found.link.o_s = middle, found.link.o_r = 0;
+      const bool too_much = strip_cost(schedule, found.loop, found.link).seconds() > probed->seconds * double(loop.rows);
+      (too_much ? high : low) = middle;
+    }
+    least = std::min(low, least.value_or(low));
   }
-  found.link.o_s = low;
+  found.link.o_s = least.value_or(overheads_.o_s), found.link.o_r = least ? 0 : overheads_.o_r;
   return found;
 }
 
@@ -130,7 +136,10 @@ void StripTuner::go_on(Search& search, const TunedLoop& loop) {
       search.waiting.push_back(StripSchedule::vectorized());
       return;
     }
-    add(probe(loop));
+    add(probe(loop, probe_strips[0]));
+    if (!search.waiting.empty()) return;
+    if (trials.back().seconds < trials.front().seconds && loop.rows >= 2 * probe_strips[1])
+      add(probe(loop, probe_strips[1]));
     if (!search.waiting.empty()) return;
     search.stage = Stage::guesses;
     for (const auto& schedule : guesses(search, loop)) add(schedule);

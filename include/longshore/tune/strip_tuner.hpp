@@ -69,7 +69,7 @@ class StripTuner {
     LogGP link;
     StripLoop loop;
   };
-  static StripSchedule probe(const TunedLoop& loop);
+  static StripSchedule probe(const TunedLoop& loop, Index strips);
   Estimate estimate(const Search& search, const TunedLoop& loop) const;
   std::vector<StripSchedule> guesses(const Search& search, const TunedLoop& loop) const;
   Index smallest(const Search& search, const TunedLoop& loop) const;
