@@ -40,6 +40,8 @@ class SlotStores {
   void pause() { last_.reset(); }
   /// As the last packet that was measured.
   Stores stores() const { return stores_; }
+  /// That have been measured: whoever has more knows more.
+  Index turns() const { return turns_; }
 
  private:
   static constexpr int settling = 4, measured = 12, between_trials = 40;
@@ -56,7 +58,7 @@ class SlotStores {
 
   void next() {
     if (bytes_ > 0) (stores_ == Stores::cached ? cached_ : streaming_).add(seconds_ / double(bytes_));
-    seconds_ = 0, bytes_ = 0, packets_ = 0;
+    seconds_ = 0, bytes_ = 0, packets_ = 0, ++turns_;
     bool streams = streaming_.least() < cached_.least() * clearly;
     if (++since_trial_ > between_trials) streams = !streams, since_trial_ = 0;
     stores_ = streams ? Stores::streaming : Stores::cached;
@@ -66,6 +68,7 @@ class SlotStores {
   Stores stores_;
   int since_trial_ = between_trials;  ///< turns that went as was best
   int packets_ = 0;                   ///< of this turn
+  Index turns_ = 0;
   std::optional<Time> last_;
   Index last_bytes_ = 0, bytes_ = 0;
   double seconds_ = 0;
@@ -75,8 +78,8 @@ class SlotStores {
 /// find out for itself. By several threads.
 class MeasuredStores {
  public:
-  /// As the last mover left it that sent this peer so many bytes a move; else as whatever is nearest to that begins.
-  /// What is measured from here on is kept once the result is let go.
+  /// As a mover left it that sent this peer so many bytes a move; else it begins as what is nearest to that is now. What
+  /// is measured from here on is kept once the result is let go, unless another mover has measured more meanwhile.
   static std::shared_ptr<SlotStores> lend(const std::shared_ptr<MeasuredStores>& measured, int peer, Index bytes) {
     const Key key{peer, bytes};
     return {new SlotStores(measured->find(key)), [measured, key](SlotStores* stores) {
@@ -101,7 +104,8 @@ class MeasuredStores {
   void keep(const Key& key, const SlotStores& stores) {
     const std::lock_guard lock(mutex_);
     if (kept_.size() >= most) kept_.clear();
-    auto& kept = kept_.insert_or_assign(key, stores).first->second;
+    auto& kept = kept_.try_emplace(key, stores).first->second;
+    if (kept.turns() < stores.turns()) kept = stores;
     kept.pause();
   }
 

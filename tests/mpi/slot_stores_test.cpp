@@ -59,6 +59,14 @@ TEST(MeasuredStores, a_mover_begins_where_the_last_one_was) {
   EXPECT_EQ(first(2, 1000), Stores::cached);
 }
 
+TEST(MeasuredStores, an_idle_mover_that_goes_takes_nothing_back) {
+  const auto measured = std::make_shared<MeasuredStores>();
+  auto idle = MeasuredStores::lend(measured, 1, 1000);
+  streamed(*MeasuredStores::lend(measured, 1, 1000), 80, 20);
+  idle = nullptr;
+  EXPECT_EQ(MeasuredStores::lend(measured, 1, 1000)->stores(), Stores::streaming);
+}
+
 TEST(MeasuredStores, each_length_has_measurements_of_its_own) {
   const auto measured = std::make_shared<MeasuredStores>();
   streamed(*MeasuredStores::lend(measured, 1, 1000), 80, 20);
