@@ -37,9 +37,9 @@ mpi::Placement to_placement(const std::string& name) {
   throw Error(ErrorKind::argument, "placement is '" + name + "'; it can be 'direct' or 'wrap'");
 }
 
-mpi::Side to_side(const std::string& name) {
-  if (name == "source") return mpi::Side::source;
-  if (name == "destination") return mpi::Side::destination;
+Side to_side(const std::string& name) {
+  if (name == "source") return Side::source;
+  if (name == "destination") return Side::destination;
   throw Error(ErrorKind::argument, "side is '" + name + "'; it can be 'source' or 'destination'");
 }
 

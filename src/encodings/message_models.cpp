@@ -39,8 +39,6 @@ struct PutParts {
   }
 };
 
-enum class Side { source, destination };
-
 /// Goes through a half, and throws `Error(argument)` where its message's side is not dense and in order.
 class HalfReader {
  public:

@@ -35,8 +35,6 @@ struct Holders {
   int of(Index rank) const { return int(wrap ? rank % processes : rank); }
 };
 
-enum class Side { source, destination };
-
 /// What one process sends to another or keeps: a relation between two storages.
 struct Transfer {
   int peer = 0;                       ///< the process at the other end; for what a process keeps, that process

@@ -78,8 +78,8 @@ class SlotStores {
 /// find out for itself. By several threads.
 class MeasuredStores {
  public:
-  /// As a mover left it that sent this peer so many bytes a move; else it begins as what is nearest to that is now. What
-  /// is measured from here on is kept once the result is let go, unless another mover has measured more meanwhile.
+  /// As a mover left it that sent this peer so many bytes a move; else it begins as what is nearest to that is now.
+  /// What is measured from here on is kept once the result is let go, unless another mover has measured more meanwhile.
   static std::shared_ptr<SlotStores> lend(const std::shared_ptr<MeasuredStores>& measured, int peer, Index bytes) {
     const Key key{peer, bytes};
     return {new SlotStores(measured->find(key)), [measured, key](SlotStores* stores) {

@@ -9,12 +9,12 @@ namespace longshore {
 
 namespace {
 
-constexpr int first_loops = 3;      // of `vectorized`, which show what the link and the loop take
+constexpr int first_loops = 3;  // of `vectorized`, which show what the link and the loop take
 // Strips of the loops that show what a strip takes beyond its bytes; the second where the first is no loss. Links have
 // sizes that they are slow with, so that one alone may mislead.
 constexpr Index probe_strips[] = {32, 256};
-constexpr int tries = 2;            // of each schedule: the faster one counts
-constexpr int most_steps = 8;       // to neighbours
+constexpr int tries = 2;       // of each schedule: the faster one counts
+constexpr int most_steps = 8;  // to neighbours
 // Schedules that are run again at the end in turns with `vectorized`, and how often: some, and the best of these again.
 // The median counts, for links let single loops pass in bursts.
 constexpr struct Finals {
@@ -79,7 +79,8 @@ StripTuner::Estimate StripTuner::estimate(const Search& search, const TunedLoop&
     for (int k = 0; k < 30; ++k) {
       const double middle = (low + high) / 2;
       found.link.o_s = middle, found.link.o_r = 0;
-      const bool too_much = strip_cost(schedule, found.loop, found.link).seconds() > probed->seconds * double(loop.rows);
+      const bool too_much =
+          strip_cost(schedule, found.loop, found.link).seconds() > probed->seconds * double(loop.rows);
       (too_much ? high : low) = middle;
     }
     least = std::min(low, least.value_or(low));

@@ -27,8 +27,6 @@ AddressRelation from_datatype(DatatypeHandle type, Index count = 1);
 AddressRelation from_datatypes(DatatypeHandle source, Index source_count, DatatypeHandle destination,
                                Index destination_count);
 
-enum class Side { source, destination };
-
 /// One side of a relation as a committed datatype, which the caller frees with MPI_Type_free. One element of it, from
 /// the array's first byte, is the whole side in message order; its extent is not meant for more. Loops become vectors,
 /// lists become indexed types, of unsigned integers where all offsets are aligned for them, of MPI_BYTE elsewhere.

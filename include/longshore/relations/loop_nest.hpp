@@ -12,6 +12,9 @@
 
 namespace longshore {
 
+/// Of what goes from somewhere to somewhere.
+enum class Side { source, destination };
+
 /// One factor of the product: index pairs, and how many bytes one index is on each side.
 struct RelationAxis {
   PairedRuns runs;

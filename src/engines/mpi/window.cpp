@@ -14,8 +14,8 @@
 #include <utility>
 
 #include "core/digest.hpp"
-#include "engines/mpi/access_messages.hpp"
 #include "engines/mpi/mpi_mover.hpp"
+#include "engines/mpi/remote_access.hpp"
 #include "longshore/copies/relation_program.hpp"
 #include "longshore/engines/mpi_window.hpp"
 #include "longshore/mpi/datatypes.hpp"
@@ -52,52 +52,6 @@ struct PieceRecord {
   MemoryProof proof;
 };
 constexpr std::size_t record_words = sizeof(PieceRecord) / sizeof(Index);
-
-/// Where one side of a relation begins, if it is dense there and in message order.
-std::optional<Index> dense_from(const AddressRelation& relation, Side side) {
-  const auto* nest = relation.parts().size() == 1 ? std::get_if<LoopNest>(&relation.parts().front()) : nullptr;
-  if (!nest) return std::nullopt;
-  return side == Side::source ? nest->contiguous_source() : nest->contiguous_destination();
-}
-
-/// Whether a relation lies at one side in so many stretches, and so short ones, that the owner had better gather them.
-bool is_scattered(const AddressRelation& relation, Side side) {
-  constexpr Index short_bytes = 256, many = 64;
-  const auto* nest = relation.parts().size() == 1 ? std::get_if<LoopNest>(&relation.parts().front()) : nullptr;
-  Index stretch = relation.element_bytes();
-  if (nest) stretch = (side == Side::source ? nest->source_pattern() : nest->destination_pattern()).block_bytes;
-  return stretch <= short_bytes && relation.bytes() >= many * stretch;
-}
-
-/// The same pairs in the order in which they lie at one side, where nothing need be sorted for that: what is dense
-/// there goes as one stretch, whatever its order is here.
-AddressRelation in_order_at(Side side, const AddressRelation& relation) {
-  const auto order = side == Side::source ? PairOrder::source_first : PairOrder::destination_first;
-  return relation.nest_in_order(order).value_or(relation);
-}
-
-/// The side of a relation that another process has, as MPI takes it: a place, a count and a datatype.
-class Target {
- public:
-  Target(const AddressRelation& relation, Side side) {
-    if (const auto first = dense_from(relation, side))
-      offset = *first, bytes_.emplace(relation.bytes());
-    else
-      made_ = to_datatype(relation, side).get<MPI_Datatype>();
-  }
-  Target(const Target&) = delete;
-  Target& operator=(const Target&) = delete;
-  ~Target() {
-    if (!bytes_ && mpi_alive()) MPI_Type_free(&made_);
-  }
-  int count() const { return bytes_ ? bytes_->count() : 1; }
-  MPI_Datatype type() const { return bytes_ ? bytes_->type() : made_; }
-  Index offset = 0;
-
- private:
-  std::optional<ByteCount> bytes_;
-  MPI_Datatype made_ = MPI_DATATYPE_NULL;
-};
 
 /// MPI's windows that are open, in the order in which they were made. MPI may abort where it is finalised with one, so
 /// those that nobody has closed are freed when that begins, as all processes do.
@@ -157,34 +111,18 @@ std::optional<OwnRange> range_of(const std::vector<WindowPiece>& pieces) {
   return range;
 }
 
-class RemoteAccess;
-
-/// Large accesses go in pieces, of which few are under way to one process: whatever else is to go the same way waits
-/// for these at most. What is asked of that process by another one would wait for all of a large answer, and with it
-/// its own large answer, so that two would get from each other one after the other.
-constexpr Index piece_bytes = 128 << 10;
-constexpr int most_under_way = 4;
-
-/// The accesses in pieces of a window, in the order in which they began, and those that others ask this process for.
-/// They get on whenever somebody here has a turn in MPI for one of them, and in the thread for progress.
-struct AccessesInPieces {
-  std::vector<RemoteAccess*> accesses;
-  std::map<int, int> under_way;              ///< pieces, by process
-  std::unique_ptr<AccessMessages> messages;  ///< where every process has a thread that answers them; else none
-  void go_on();
-};
-
 class MpiWindow final : public Window, public std::enable_shared_from_this<MpiWindow> {
  public:
   MpiWindow(std::shared_ptr<Communicator> communicator, Index element_bytes, std::vector<WindowPiece> pieces,
             std::vector<Part> mine, std::vector<Reached> reached, std::vector<std::shared_ptr<SegmentView>> views,
             std::vector<std::shared_ptr<const Memory>> shown)
       : Window(element_bytes, std::move(pieces)),
-        communicator_(std::move(communicator)),
+        communicator_(communicator),
         mine_(std::move(mine)),
         reached_(std::move(reached)),
         views_(std::move(views)),
-        shown_(std::move(shown)) {}
+        shown_(std::move(shown)),
+        remote_(std::make_shared<RemoteAccesses>(std::move(communicator))) {}
 
   ~MpiWindow() override {
     if (!is_open() || !mpi_alive()) return;
@@ -196,25 +134,29 @@ class MpiWindow final : public Window, public std::enable_shared_from_this<MpiWi
   /// Collective: for what some process has to get at through MPI.
   void make(const std::optional<OwnRange>& range, bool thread, bool threads_everywhere) {
     if (range) {
-      check_mpi(
-          MPI_Win_create(range->first, MPI_Aint(range->bytes), 1, MPI_INFO_NULL, communicator_->world(), &window_),
-          "MPI_Win_create");
+      check_mpi(MPI_Win_create(range->first, MPI_Aint(range->bytes), 1, MPI_INFO_NULL, communicator_->world(),
+                               &remote_->window),
+                "MPI_Win_create");
     } else {
-      check_mpi(MPI_Win_create_dynamic(MPI_INFO_NULL, communicator_->world(), &window_), "MPI_Win_create_dynamic");
+      check_mpi(MPI_Win_create_dynamic(MPI_INFO_NULL, communicator_->world(), &remote_->window),
+                "MPI_Win_create_dynamic");
       for (const auto& [number, array] : mine_)
         if (const auto& reach = piece(number).reach; !reach.empty())
-          check_mpi(MPI_Win_attach(window_, array.data + reach.first, MPI_Aint(reach.size())), "MPI_Win_attach");
+          check_mpi(MPI_Win_attach(remote_->window, array.data + reach.first, MPI_Aint(reach.size())),
+                    "MPI_Win_attach");
     }
-    check_mpi(MPI_Win_set_errhandler(window_, MPI_ERRORS_RETURN), "MPI_Win_set_errhandler");
-    check_mpi(MPI_Win_lock_all(MPI_MODE_NOCHECK, window_), "MPI_Win_lock_all");
-    OpenWindows::of_this_process().add(window_);
+    check_mpi(MPI_Win_set_errhandler(remote_->window, MPI_ERRORS_RETURN), "MPI_Win_set_errhandler");
+    check_mpi(MPI_Win_lock_all(MPI_MODE_NOCHECK, remote_->window), "MPI_Win_lock_all");
+    OpenWindows::of_this_process().add(remote_->window);
     if (threads_everywhere) {
       std::map<Index, AccessMessages::Array> arrays;
       for (const auto& [number, array] : mine_)
         arrays[number] = {array.data, piece(number).reach, piece(number).read_only};
-      pieces_->messages = std::make_unique<AccessMessages>(communicator_->world(), std::move(arrays));
+      remote_->messages = std::make_unique<AccessMessages>(communicator_->world(), std::move(arrays));
     }
-    if (thread) progress_ = std::make_unique<ProgressThread>(communicator_, [pieces = pieces_] { pieces->go_on(); });
+    if (!thread) return;
+    progress_ = std::make_unique<ProgressThread>(communicator_, [remote = remote_] { remote->go_on(); });
+    remote_->progress = progress_.get();
   }
 
   void fence() override {
@@ -222,42 +164,45 @@ class MpiWindow final : public Window, public std::enable_shared_from_this<MpiWi
     mine.attempt([&] {
       check_open();
       complete_all();
-      if (window_ == MPI_WIN_NULL) return;
+      if (remote_->window == MPI_WIN_NULL) return;
       const auto turn = turn_in_mpi();
-      check_mpi(MPI_Win_flush_all(window_), "MPI_Win_flush_all");
-      check_mpi(MPI_Win_sync(window_), "MPI_Win_sync");
+      check_mpi(MPI_Win_flush_all(remote_->window), "MPI_Win_flush_all");
+      check_mpi(MPI_Win_sync(remote_->window), "MPI_Win_sync");
     });
     std::atomic_thread_fence(std::memory_order_seq_cst);
     agree(*communicator_, mine);
-    if (window_ != MPI_WIN_NULL) check_mpi(MPI_Win_sync(window_), "MPI_Win_sync");
+    if (remote_->window != MPI_WIN_NULL) check_mpi(MPI_Win_sync(remote_->window), "MPI_Win_sync");
   }
 
   void close() override;
 
   std::string progress() const override {
-    if (window_ == MPI_WIN_NULL) return "all arrays are reached within the node: whoever waits copies";
+    if (remote_->window == MPI_WIN_NULL) return "all arrays are reached within the node: whoever waits copies";
     if (progress_) return "a thread calls MPI for what others ask of this process";
     return "what others ask of this process gets on while it calls MPI, not while it does something else: initialise "
            "MPI with MPI_THREAD_MULTIPLE, and leave progress as it is, for a thread that calls it";
   }
 
  private:
-  friend class RemoteAccess;
   std::unique_ptr<Access> begin_get(const WindowPiece& piece, const AddressRelation& relation, std::byte* to) override;
   std::unique_ptr<Access> begin_put(const WindowPiece& piece, const AddressRelation& relation,
                                     const std::byte* from) override;
   void check_open() const {
     if (!is_open()) throw Error(ErrorKind::argument, "the window is closed");
   }
-  const Reached& reached(const WindowPiece& piece) const { return reached_[std::size_t(&piece - pieces().data())]; }
+  Index number(const WindowPiece& piece) const { return &piece - pieces().data(); }
+  std::unique_ptr<RemoteAccess> remote_access(const WindowPiece& piece, bool put) {
+    return std::make_unique<RemoteAccess>(remote_, shared_from_this(), int(piece.owner), number(piece),
+                                          reached(piece).displacement, put);
+  }
+  const Reached& reached(const WindowPiece& piece) const { return reached_[std::size_t(number(piece))]; }
   std::shared_ptr<Communicator> communicator_;
   std::vector<Part> mine_;        // with their owners
   std::vector<Reached> reached_;  // by number
   std::vector<std::shared_ptr<SegmentView>> views_;
   std::vector<std::shared_ptr<const Memory>> shown_;  ///< of this process, to others
-  MPI_Win window_ = MPI_WIN_NULL;                     // none where nobody needs it
   /// The thread outlives a window that nobody closes.
-  const std::shared_ptr<AccessesInPieces> pieces_ = std::make_shared<AccessesInPieces>();
+  const std::shared_ptr<RemoteAccesses> remote_;
   std::unique_ptr<ProgressThread> progress_;
 };
 
@@ -280,184 +225,9 @@ class ProcessGet final : public Access {
   bool done_ = false;
 };
 
-/// One more, for a while.
-class Counted {
- public:
-  explicit Counted(std::atomic<int>& count) : count_(count) { ++count_; }
-  Counted(const Counted&) = delete;
-  Counted& operator=(const Counted&) = delete;
-  ~Counted() { --count_; }
-
- private:
-  std::atomic<int>& count_;
-};
-
-/// An MPI_Rget or MPI_Rput, or several where it is large.
-class RemoteAccess final : public Access {
- public:
-  RemoteAccess(std::shared_ptr<MpiWindow> window, const WindowPiece& piece, bool put)
-      : window_(std::move(window)),
-        rank_(int(piece.owner)),
-        number_(&piece - window_->pieces().data()),
-        put_(put),
-        displacement_(window_->reached(piece).displacement),
-        patience_(*window_->communicator_) {}
-  ~RemoteAccess() override {
-    try {
-      if (begun_ && !done_ && mpi_alive()) wait();
-    } catch (const Error&) {  // its owner has gone: nobody will write here any more
-    }
-    if (!in_pieces_) return;
-    const auto turn = turn_in_mpi();
-    std::erase(window_->pieces_->accesses, this);
-    under_way() -= int(requests_.size());
-  }
-
-  /// MPI is given dense memory of this process: MPICH 5.0.2 writes to wrong places where it is not, over OFI's
-  /// libraries at least.
-  void begin_get(const AddressRelation& given, std::byte* to) {
-    const auto relation = in_order_at(Side::source, given);
-    if (const auto first = dense_from(relation, Side::destination)) {
-      here_ = to + *first;
-    } else {
-      here_ = stage(relation);
-      unpack_.emplace(relation), to_ = to;
-    }
-    begin(relation);
-  }
-
-  void begin_put(const AddressRelation& given, const std::byte* from) {
-    const auto relation = in_order_at(Side::destination, given);
-    if (const auto first = dense_from(relation, Side::source)) {
-      here_ = const_cast<std::byte*>(from + *first);  // which is only read
-    } else {
-      here_ = stage(relation);
-      Assembler(relation).run(here_, from);
-    }
-    begin(relation);
-  }
-
-  bool test() override {
-    if (done_) return true;
-    const auto turn = turn_in_mpi();
-    window_->pieces_->go_on();
-    if (!in_pieces_) go_on();
-    if (failure_) std::rethrow_exception(failure_);
-    if (!requests_.empty() || asked_ < elements_) return false;
-    // Of a put the request says that the buffer is free again, not that the data is there.
-    if (put_ && !by_messages_) check_mpi(MPI_Win_flush(rank_, window_->window_), "MPI_Win_flush");
-    if (unpack_) unpack_->run(to_, staged_.get());
-    return done_ = true;
-  }
-
-  void wait() override {
-    const auto& communicator = *window_->communicator_;
-    const Counted counted(communicator.callers());
-    while (!test()) {
-      patience_.nothing([this] { return std::vector<Awaited>{{rank_}}; });
-      if (communicator.crowded()) sched_yield();
-    }
-  }
-
-  /// Sees what has come, and asks for more of what goes in pieces. In this thread's turn in MPI.
-  void go_on() {
-    try {
-      while (!requests_.empty()) {
-        int complete = 0, came = 0;
-        MPI_Status status;
-        check_mpi(MPI_Test(&requests_.front().request, &complete, &status), "MPI_Test");
-        if (!complete) break;
-        if (by_messages_ && (MPI_Get_count(&status, MPI_BYTE, &came), came != requests_.front().bytes))
-          throw Error(ErrorKind::transport, "rank " + std::to_string(rank_) + " has refused an access to array " +
-                                                std::to_string(number_) + " of the window");
-        requests_.pop_front();
-        if (in_pieces_) --under_way();
-      }
-      const Index step = piece_bytes / relation_.element_bytes();
-      while (asked_ < elements_ && under_way() < most_under_way) {
-        const Index last = std::min(asked_ + step, elements_);
-        ask(relation_.restrict(asked_, last), here_ + asked_ * relation_.element_bytes());
-        asked_ = last;
-        ++under_way();
-      }
-    } catch (...) {
-      failure_ = std::current_exception();
-    }
-  }
-  bool has_more() const { return !failure_ && (asked_ < elements_ || !requests_.empty()); }
-
- private:
-  /// Only where a thread sees to it does the rest of it come while this process computes.
-  void begin(const AddressRelation& relation) {
-    {
-      const auto turn = turn_in_mpi();
-      by_messages_ = window_->pieces_->messages && is_scattered(relation, put_ ? Side::destination : Side::source);
-      if (!window_->progress_ || relation.bytes() <= piece_bytes || relation.element_bytes() > piece_bytes) {
-        ask(relation, here_);
-        begun_ = true;
-        return;
-      }
-      relation_ = relation, elements_ = relation.elements();
-      window_->pieces_->accesses.push_back(this);
-      begun_ = in_pieces_ = true;
-      window_->pieces_->go_on();
-    }
-    window_->progress_->wake();
-  }
-
-  void ask(const AddressRelation& relation, std::byte* here) {
-    if (by_messages_) {
-      auto& messages = *window_->pieces_->messages;
-      requests_.push_back(put_ ? messages.put(rank_, number_, relation, here)
-                               : messages.get(rank_, number_, relation, here));
-      return;
-    }
-    const Target theirs(relation, put_ ? Side::destination : Side::source);
-    const ByteCount bytes(relation.bytes());
-    const MPI_Aint place = MPI_Aint(displacement_) + MPI_Aint(theirs.offset);
-    MPI_Request request = MPI_REQUEST_NULL;
-    if (put_)
-      check_mpi(MPI_Rput(here, bytes.count(), bytes.type(), rank_, place, theirs.count(), theirs.type(),
-                         window_->window_, &request),
-                "MPI_Rput");
-    else
-      check_mpi(MPI_Rget(here, bytes.count(), bytes.type(), rank_, place, theirs.count(), theirs.type(),
-                         window_->window_, &request),
-                "MPI_Rget");
-    requests_.push_back({request});
-  }
-
-  std::byte* stage(const AddressRelation& relation) {
-    staged_ = std::make_unique_for_overwrite<std::byte[]>(std::size_t(relation.bytes()));
-    return staged_.get();
-  }
-  int& under_way() { return window_->pieces_->under_way[rank_]; }
-
-  std::shared_ptr<MpiWindow> window_;
-  int rank_;
-  Index number_;  // of the array
-  bool put_, begun_ = false, done_ = false, in_pieces_ = false, by_messages_ = false;
-  Index displacement_;
-  std::deque<AccessMessages::Asked> requests_;
-  std::exception_ptr failure_;
-  std::byte* here_ = nullptr;            // dense, of all its elements
-  std::unique_ptr<std::byte[]> staged_;  // what is not dense here; else none
-  std::optional<Disassembler> unpack_;
-  std::byte* to_ = nullptr;
-  AddressRelation relation_;  // of what goes in pieces, and its elements: all of them, and those asked for
-  Index elements_ = 0, asked_ = 0;
-  Patience patience_;
-};
-
-void AccessesInPieces::go_on() {
-  if (messages) messages->serve();
-  for (auto* access : accesses) access->go_on();
-  std::erase_if(accesses, [](const RemoteAccess* access) { return !access->has_more(); });
-}
-
 std::unique_ptr<Access> MpiWindow::begin_get(const WindowPiece& piece, const AddressRelation& relation, std::byte* to) {
   if (const auto& from = reached(piece); from.memory) return std::make_unique<ProcessGet>(from, relation, to);
-  auto access = std::make_unique<RemoteAccess>(shared_from_this(), piece, false);
+  auto access = remote_access(piece, false);
   access->begin_get(relation, to);
   return access;
 }
@@ -468,7 +238,7 @@ std::unique_ptr<Access> MpiWindow::begin_put(const WindowPiece& piece, const Add
     to.memory->write(relation, from, to.place);
     return nullptr;
   }
-  auto access = std::make_unique<RemoteAccess>(shared_from_this(), piece, true);
+  auto access = remote_access(piece, true);
   access->begin_put(relation, from);
   return access;
 }
@@ -478,18 +248,18 @@ void MpiWindow::close() {
   Submission mine;
   mine.attempt([&] {
     complete_all();
-    if (window_ == MPI_WIN_NULL) return;
+    if (remote_->window == MPI_WIN_NULL) return;
     const auto turn = turn_in_mpi();
-    check_mpi(MPI_Win_unlock_all(window_), "MPI_Win_unlock_all");
+    check_mpi(MPI_Win_unlock_all(remote_->window), "MPI_Win_unlock_all");
   });
   end();
   // Nobody frees what another one has not come to the end of; those who wait need the threads of all.
   agree(*communicator_, mine);
   progress_.reset();
-  if (window_ == MPI_WIN_NULL) return;
-  if (pieces_->messages) pieces_->messages->close();
-  OpenWindows::of_this_process().remove(window_);
-  check_mpi(MPI_Win_free(&window_), "MPI_Win_free");
+  if (remote_->window == MPI_WIN_NULL) return;
+  if (remote_->messages) remote_->messages->close();
+  OpenWindows::of_this_process().remove(remote_->window);
+  check_mpi(MPI_Win_free(&remote_->window), "MPI_Win_free");
 }
 
 /// What all processes tell of their arrays, in words. Memory that others can see is added to `shown`.
