@@ -59,7 +59,7 @@ def strips(
     [(0, 406), (4, 422), (8, 217)]
     """
     if comm is not None:
-        if schedule == "auto" and isinstance(source, Section):
+        if schedule == "auto" and isinstance(pattern, str) and isinstance(source, Section):
             settled = source._settled.get(pattern)
             if settled is not None and settled[0] is comm:
                 return _in_strips(source, _reader(source, settled[1]))

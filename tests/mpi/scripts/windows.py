@@ -235,6 +235,7 @@ def strips_that_ranks_find_together():
             (ls.ArgumentError, lambda: ls.strips(section, "vectorized", pattern="x", comm=WORLD), "schedule='auto'"),
             (ls.ArgumentError, lambda: ls.strips(mine, pattern="x", comm=WORLD), "a Section"),
             (ls.ArgumentError, lambda: ls.strips(section, pattern=7, comm=WORLD), "is text"),
+            (ls.ArgumentError, lambda: ls.strips(section, pattern=["x"], comm=WORLD), "is text"),
         ):
             right = lambda: ls.strips(section, pattern="x", comm=WORLD)  # noqa: E731
             raises_everywhere(kind, words if last else right, text, f"rank {P - 1}" if P > 1 else "")
