@@ -3,14 +3,43 @@
 #include <cstring>
 #include <utility>
 
-#include "longshore/encodings/message_models.hpp"
+#include "longshore/copies/relation_program.hpp"
 #include "mpi/communicator.hpp"
+#include "sequences/stored_words.hpp"
 
 namespace longshore::mpi {
 
 namespace {
 
 constexpr int question = 0, first_answer = 1, answers = 30'000;  // tags, of which MPI has 32767 at least
+
+/// Where the elements of a message lie at one side of a relation: runs of them, in order.
+void write_addresses(WordWriter& out, const AddressRelation& relation, Side side) {
+  std::vector<Index> places, steps, counts;
+  for_each_run(*relation.reader(), [&](const OffsetRun& run) {
+    places.push_back(side == Side::source ? run.source : run.destination);
+    steps.push_back(side == Side::source ? run.source_step : run.destination_step);
+    counts.push_back(run.count);
+  });
+  out.index(Index(places.size()));
+  out.integers(places), out.integers(steps), out.integers(counts);
+}
+
+/// As they were written: that side, and a dense message at the other. Throws `Error` for anything else.
+AddressRelation addresses_of(WordReader& in, Index element_bytes, Side side) {
+  const auto runs = std::size_t(in.index());
+  const auto places = in.integers(runs), steps = in.integers(runs), counts = in.integers(runs);
+  AddressRelation::RunList list(runs);
+  Index at = 0;
+  for (std::size_t k = 0; k < runs; ++k) {
+    if (counts[k] < 1) in.refuse("has a run without elements");
+    list[k] = {places[k], at, counts[k], steps[k], element_bytes};
+    if (side == Side::destination)
+      std::swap(list[k].source, list[k].destination), std::swap(list[k].source_step, list[k].destination_step);
+    at = checked_add(at, checked_mul(counts[k], element_bytes));
+  }
+  return AddressRelation::from_runs(element_bytes, std::move(list));
+}
 
 }  // namespace
 
@@ -31,40 +60,48 @@ void AccessMessages::send(int rank, int tag, std::vector<std::byte> bytes) {
             "MPI_Isend");
 }
 
-AccessMessages::Asked AccessMessages::get(int rank, Index number, const AddressRelation& relation, std::byte* here) {
-  const auto addresses = get_request(relation, EncodingKind::nest);
-  Asked asked{MPI_REQUEST_NULL, relation.bytes()};
-  const Header header{number, expect(rank, here, asked.bytes, asked.request), 0, relation.bytes()};
-  std::vector<std::byte> words(sizeof header + addresses.size());
+std::vector<std::byte> AccessMessages::question_of(const Header& header, const AddressRelation& relation, Side side) {
+  WordWriter out;
+  write_addresses(out, relation, side);
+  std::vector<std::byte> words(sizeof header);
   std::memcpy(words.data(), &header, sizeof header);
-  std::memcpy(words.data() + sizeof header, addresses.data(), addresses.size());
-  send(rank, question, std::move(words));
+  words.insert(words.end(), out.written().begin(), out.written().end());
+  return words;
+}
+
+AccessMessages::Asked AccessMessages::get(int rank, Index number, const AddressRelation& relation, std::byte* here) {
+  Asked asked{MPI_REQUEST_NULL, relation.bytes()};
+  const int tag = expect(rank, here, asked.bytes, asked.request);
+  send(rank, question, question_of({number, tag, 0, relation.element_bytes()}, relation, Side::source));
   return asked;
 }
 
 AccessMessages::Asked AccessMessages::put(int rank, Index number, const AddressRelation& relation,
                                           const std::byte* here) {
-  const PutSender sender(relation.disassembly(), EncodingKind::nest);
   Asked asked{MPI_REQUEST_NULL, 1};
-  const Header header{number, expect(rank, &acknowledged_, asked.bytes, asked.request), 1, relation.bytes()};
-  std::vector<std::byte> words(sizeof header + std::size_t(sender.message_bytes()));
-  std::memcpy(words.data(), &header, sizeof header);
-  sender.run(words.data() + sizeof header, here);
+  const int tag = expect(rank, &acknowledged_, asked.bytes, asked.request);
+  auto words = question_of({number, tag, 1, relation.element_bytes()}, relation, Side::destination);
+  words.insert(words.end(), here, here + relation.bytes());
   send(rank, question, std::move(words));
   return asked;
 }
 
-std::vector<std::byte> AccessMessages::answer_to(const Header& header, std::span<const std::byte> words) {
+std::vector<std::byte> AccessMessages::answer_to(const Header& header, std::span<const std::byte> words) const {
   const auto& array = arrays_.at(header.number);
-  if (header.put) {
-    if (array.read_only) return {};
-    PutMessage(words).deliver(array.first, array.reach);
-    return std::vector<std::byte>(1);
+  WordReader in(words, "what was asked for");
+  const auto addresses = addresses_of(in, header.element_bytes, header.put ? Side::destination : Side::source);
+  const auto touched = header.put ? addresses.destination_extent() : addresses.source_extent();
+  if (touched.first < array.reach.first || touched.last > array.reach.last || (header.put && array.read_only))
+    return {};
+  const RelationProgram program(addresses);
+  if (!header.put) {
+    std::vector<std::byte> data(std::size_t(addresses.bytes()));
+    program.run(data.data(), array.first);
+    return data;
   }
-  const GetRequest request(words, header.bytes);
-  std::vector<std::byte> data(std::size_t(request.payload_bytes()));
-  request.answer(data.data(), array.first, array.reach);
-  return data;
+  if (Index(words.size()) < addresses.bytes()) return {};
+  program.run(array.first, words.data() + (Index(words.size()) - addresses.bytes()));
+  return std::vector<std::byte>(1);
 }
 
 void AccessMessages::answer(const Letter& letter) {

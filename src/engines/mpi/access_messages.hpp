@@ -5,6 +5,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "longshore/movers/mover.hpp"
@@ -44,7 +45,7 @@ class AccessMessages {
 
  private:
   struct Header {
-    Index number = 0, tag = 0, put = 0, bytes = 0;
+    Index number = 0, tag = 0, put = 0, element_bytes = 0;
   };
   struct Letter {
     std::vector<std::byte> bytes;
@@ -54,7 +55,8 @@ class AccessMessages {
   int expect(int rank, void* here, Index bytes, MPI_Request& request);
   void send(int rank, int tag, std::vector<std::byte> bytes);
   void answer(const Letter& letter);
-  std::vector<std::byte> answer_to(const Header& header, std::span<const std::byte> words);
+  static std::vector<std::byte> question_of(const Header& header, const AddressRelation& relation, Side side);
+  std::vector<std::byte> answer_to(const Header& header, std::span<const std::byte> words) const;
 
   MPI_Comm comm_ = MPI_COMM_NULL;
   std::map<Index, Array> arrays_;
