@@ -49,7 +49,8 @@ AccessMessages::AccessMessages(MPI_Comm comm, std::map<Index, Array> arrays) : a
 }
 
 int AccessMessages::expect(int rank, void* here, Index bytes, MPI_Request& request) {
-  const int tag = first_answer + asked_++ % answers;
+  const int tag = first_answer + asked_;
+  asked_ = (asked_ + 1) % answers;
   check_mpi(MPI_Irecv(here, int(bytes), MPI_BYTE, rank, tag, comm_, &request), "MPI_Irecv");
   return tag;
 }

@@ -60,7 +60,7 @@ class AccessMessages {
 
   MPI_Comm comm_ = MPI_COMM_NULL;
   std::map<Index, Array> arrays_;
-  int asked_ = 0;  ///< so far: answers come with tags of their own
+  int asked_ = 0;  ///< so far, counted in a circle: answers come with tags of their own
   std::list<Letter> coming_, going_;
   char acknowledged_ = 0;  ///< where nobody looks
 };

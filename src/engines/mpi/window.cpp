@@ -1,12 +1,8 @@
 // Windows of the `mpi` engine: within a node directly, or by the kernel, else by MPI's one-sided calls.
-#include <sched.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstring>
-#include <deque>
-#include <exception>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -16,14 +12,10 @@
 #include "core/digest.hpp"
 #include "engines/mpi/mpi_mover.hpp"
 #include "engines/mpi/remote_access.hpp"
-#include "longshore/copies/relation_program.hpp"
 #include "longshore/engines/mpi_window.hpp"
-#include "longshore/mpi/datatypes.hpp"
 #include "mpi/agreement.hpp"
 #include "mpi/attribute.hpp"
-#include "mpi/byte_count.hpp"
 #include "mpi/gather.hpp"
-#include "mpi/patience.hpp"
 #include "mpi/process_memory.hpp"
 #include "mpi/progress_thread.hpp"
 #include "mpi/shared_segment.hpp"
