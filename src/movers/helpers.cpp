@@ -81,11 +81,12 @@ void Helpers::call() {
 }
 
 void Helpers::serve() {
-  while (!leaving_) {
+  while (true) {
     const auto seen = calls_.now();
+    if (leaving_) return;  // asked after the number was read: whoever ends them changes it later, and nobody sleeps on
     while (run_one_()) {
     }
-    if (look_out(seen) || !calls_.wait(seen) || leaving_) continue;
+    if (look_out(seen) || !calls_.wait(seen)) continue;
     const auto took = nanoseconds() - called_.load(std::memory_order_relaxed), known = waking_.load();
     waking_.store(known + (std::min(took, most_patience) - known) / 8, std::memory_order_relaxed);
     calls_.wake(wakes_each);

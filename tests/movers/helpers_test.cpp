@@ -183,6 +183,21 @@ TEST(Helpers, an_idle_process_takes_no_time) {
   EXPECT_LT(used() - before, std::chrono::milliseconds(5));
 }
 
+/// They may be sent away at any moment of theirs; more threads than processors, so that they are interrupted anywhere.
+TEST(Helpers, are_gone_whenever_their_owner_goes) {
+  std::vector<std::future<void>> owners;
+  for (int owner = 0; owner < 4; ++owner)
+    owners.push_back(std::async(std::launch::async, [owner] {
+      for (int i = 0; i < 5000; ++i) {
+        Helpers helpers([] { return false; });
+        helpers.start(1);
+        helpers.call();
+        for (int moments = (i * 7919 + owner * 97) % 1500; moments > 0; --moments) relax();
+      }
+    }));
+  for (auto& owner : owners) owner.get();
+}
+
 TEST(Helpers, the_child_of_a_fork_has_none) {
   auto here = std::make_unique<Rounds>(31, std::vector<std::size_t>{5, 31}, 2);
   auto& rounds = *here;
