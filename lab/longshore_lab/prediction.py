@@ -119,6 +119,7 @@ class Moving(Ready):
         self.run, self.refresh, self.spoil, self.check = mover, rewrite, spoil, look
         self.facts = {"seconds_predicted": predicted.seconds, "expression": str(predicted.expression)}
         self.facts |= {"bottleneck": predicted.bottleneck, "payload_bytes": mover.moved_bytes}
+        self.most_bytes = mover.moved_bytes
         for name, value in more.items():
             setattr(self, name, value)
 
@@ -126,7 +127,7 @@ class Moving(Ready):
         if self.alone and context.comm is not None:
             return sample_alone(context, self.sample)
         # Small moves run once untimed: their microseconds would else be those of waking up after the last one.
-        if self.facts["payload_bytes"] <= _SMALL_BYTES:
+        if self.most_bytes <= _SMALL_BYTES:
             self.refresh()
             self.run()
         return super().sample(context)
@@ -186,6 +187,8 @@ def _predicted(context, case, plan, way, **more):
 def _enter(context, case, name):
     moving = _in_process(context, case) if name == IN_THREADS else _between_processes(context, case, name)
     moving.facts["calibrated_first"] = context.pool["calibrated_first"]
+    if context.comm is not None:  # ranks move unequal parts, and run equally often
+        moving.most_bytes = max(context.comm.allgather(moving.most_bytes))
     return moving
 
 
