@@ -1,5 +1,7 @@
 """The commands of `longshore bench`, which looks for them here."""
 
+import signal
+
 import click
 
 from . import BENCHES
@@ -41,8 +43,14 @@ def _option(name, words):
     return click.option(flag, name, **takes, help=f"{words} (may be repeated)." if takes.get("multiple") else words)
 
 
+def _stop(number, _):
+    raise SystemExit(128 + number)  # in a regular way: what was started is ended
+
+
 def _command(bench):
     def run(**options):
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, _stop)
         # An option that was not given leaves the bench its default.
         bench.run(**{key: value for key, value in options.items() if value not in (None, ())})
 

@@ -34,15 +34,21 @@ class Pricing {
   WayCost threads() {
     auto cost = begin("threads");
     const auto& all = traffic_.local;
-    const int n = std::max(job_.threads, 1);
+    const int n = Traffic::bytes(all) < threads_from_bytes ? 1 : std::max(job_.threads, 1);
     // Each thread takes tasks as it is done with others; one of them has computed the sources, as a rule the caller.
-    const CopySituation own{traffic_.touched_bytes / n, n, false}, another{traffic_.touched_bytes / n, n, true};
-    cost.seconds = profile_.calls().start + (n > 1 ? profile_.calls().wake : 0);
+    const Index part = traffic_.touched_bytes / n;
+    const CopySituation caller{traffic_.touched_bytes, 1, false}, own{part, n, false}, another{part, n, true};
+    double by_caller = 0, by_all = 0;
     for (const auto& item : all) {
-      const double alone = profile_.copy_seconds(item.shape, item.bytes, own);
-      const double other = n > 1 ? profile_.copy_seconds(item.shape, item.bytes, another) : alone;
-      cost.seconds += 1 / (1 / alone + (n - 1) / other) + double(item.transfers) * own_transfer() / n;
+      const double transfers = double(item.transfers) * own_transfer();
+      by_caller += profile_.copy_seconds(item.shape, item.bytes, caller) + transfers;
+      const double mine = profile_.copy_seconds(item.shape, item.bytes, own);
+      const double other = n > 1 ? profile_.copy_seconds(item.shape, item.bytes, another) : mine;
+      by_all += 1 / (1 / mine + (n - 1) / other) + transfers / n;
     }
+    // Until the others are awake the caller is alone with it.
+    const double wake = n > 1 ? profile_.calls().wake : 0;
+    cost.seconds = profile_.calls().start + (wake < by_caller ? wake + (1 - wake / by_caller) * by_all : by_caller);
     if (const auto* most = most_of({&all})) explain(cost, *most, own, nullptr);
     return cost;
   }

@@ -52,6 +52,28 @@ std::optional<CopyShape> joint_shape(const MotionPlan& plan) {
 /// The largest that is no larger, so that lists that are about as sparse have one shape.
 Index power_of_two(Index n) { return Index(std::bit_floor(std::uint64_t(std::max<Index>(n, 1)))); }
 
+/// Whether a list's points come in the order of memory, nearly all: asked of some that follow each other, all over it.
+bool ascends(const PointList& points, Order order) {
+  constexpr Index most_asked = 64;
+  const Index neighbours = points.size() - 1, asked = std::min(neighbours, most_asked);
+  Index ascending = 0;
+  for (Index k = 0; k < asked; ++k) {
+    const Index at = Index(Wide{k} * neighbours / asked);
+    const Point a = points[at], b = points[at + 1];
+    ascending += order == Order::C ? std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end())
+                                   : std::lexicographical_compare(std::reverse_iterator(a.end()), std::reverse_iterator(a.begin()),
+                                                                  std::reverse_iterator(b.end()), std::reverse_iterator(b.begin()));
+  }
+  return 16 * ascending >= 15 * asked;
+}
+
+/// A side of a list of words, of which `gap` lie there for each that is listed: in order, they are visited as strided
+/// ones are.
+ReferencePattern listed_pattern(const PointList& points, Order order, Index gap) {
+  if (!ascends(points, order)) return ReferencePattern::by_index;
+  return gap > 1 ? ReferencePattern(gap) : ReferencePattern();
+}
+
 /// The shapes of motions between blocks: those whose boxes and grids are alike have one.
 class BlockShapes {
  public:
@@ -68,9 +90,13 @@ class BlockShapes {
   CopyShape operator()(const BlockMotion& motion) {
     const auto word = std::max<Index>(format_.element_bytes, 1);
     if (motion.is_list()) {
+      const auto gap = [&](const Region& region) { return power_of_two(region.size() / motion.points()); };
       CopyShape listed{ReferencePattern::by_index, ReferencePattern::by_index, std::min<Index>(word, 8)};
-      listed.gap = power_of_two(motion.source_region.size() / motion.points());
-      listed.write_gap = power_of_two(motion.destination_region.size() / motion.points());
+      listed.gap = gap(motion.source_region), listed.write_gap = gap(motion.destination_region);
+      const auto read = listed_pattern(motion.source_points, format_.order, listed.gap);
+      const auto write = listed_pattern(motion.destination_points, format_.order, listed.write_gap);
+      // Somebody has to follow the list.
+      if (read == ReferencePattern::by_index || write == ReferencePattern::by_index) listed.read = read, listed.write = write;
       return listed;
     }
     const Grid from = grid(plan_.source().region(motion.source), motion.source_region);

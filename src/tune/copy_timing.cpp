@@ -11,11 +11,12 @@
 
 #include "longshore/core/checked.hpp"
 #include "longshore/model/predict.hpp"
+#include "movers/helpers.hpp"
 
 namespace longshore {
 
-// The model's number is the movers' own.
-static_assert(joint_from_bytes == far_bytes);
+// The model's numbers are the movers' own.
+static_assert(joint_from_bytes == far_bytes && threads_from_bytes == least_threaded_bytes);
 
 namespace {
 

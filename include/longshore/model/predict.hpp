@@ -29,6 +29,8 @@ struct Traffic {
 };
 /// From so many bytes of a rank's part on, movers carry out jointly what shares cache lines.
 inline constexpr Index joint_from_bytes = Index{3} << 20;
+/// Moves of fewer bytes within a process are their caller's alone, however many threads there are.
+inline constexpr Index threads_from_bytes = Index{256} << 10;
 
 /// Costs no more than the rank's own motions. Throws `Error(argument)` for a rank that takes no part.
 Traffic traffic(const MotionPlan& plan, Index rank);

@@ -102,7 +102,7 @@ def measure_calls(threads: int) -> dict[str, float]:
         # The least that threads share: with the caller alone it is over before others are at work. Between two moves
         # they have the time to fall asleep.
         alone, shared = (median(clock(*_own_copies(1, 1 << 15, n, _ASLEEP_BYTES))) for n in (1, threads))
-        told["wake_seconds"] = max(0.0, shared - alone / threads)
+        told["wake_seconds"] = max(0.0, (threads * shared - alone) / (threads - 1))  # until then the caller is alone
     return told
 
 
