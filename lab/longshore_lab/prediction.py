@@ -226,10 +226,12 @@ def _halo(context, case, way, options):
             found = found * 7 + at.reshape([-1 if k == d else 1 for k in range(len(extents))])
         return (found % 1000 + salt[0]).astype(dtype)
 
+    unsalted = [(grid.interior, values(grid.block)) for _, grid in array.items()]
+
     def rewrite():
         salt[0] = (salt[0] + 1) % 1000
-        for _, grid in array.items():
-            grid.interior[...] = values(grid.block)
+        for interior, without in unsalted:
+            np.add(without, without.dtype.type(salt[0]), out=interior)
 
     def spoil():
         for _, grid in array.items():
@@ -256,10 +258,11 @@ def _list(context, case, way, options):
     array, salt = ls.XArray(plan.source, dtype, **where), [0]
     lower, upper = owned[comm.rank].lower[0], owned[comm.rank].upper[0]
     mine, ghosts = array[comm.rank][: upper - lower], array[comm.rank][upper - lower :]  # what others own lies behind
+    unsalted = (np.arange(lower, upper) % 30_000).astype(dtype)
 
     def rewrite():
         salt[0] = (salt[0] + 1) % 1000
-        mine[...] = np.arange(lower, upper) % 30_000 + salt[0]
+        np.add(unsalted, unsalted.dtype.type(salt[0]), out=mine)
 
     def spoil():
         ghosts[...] = -1

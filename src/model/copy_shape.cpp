@@ -73,6 +73,8 @@ void count_loops(CopyShape& shape, const LoopNest& nest, const AccessPattern& re
 
 }  // namespace
 
+bool CopyShape::in_short_runs() const { return read.strided() && write.strided() && run_bytes < line_bytes; }
+
 CopyShape copy_shape(const LoopNest& nest) {
   const auto read = nest.source_pattern(), write = nest.destination_pattern();
   const Index element = nest.element_bytes(), run = std::min(read.block_bytes, write.block_bytes);

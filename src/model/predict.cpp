@@ -41,9 +41,8 @@ class Pricing {
     double by_caller = 0, by_all = 0;
     for (const auto& item : all) {
       const double transfers = double(item.transfers) * own_transfer();
-      by_caller += profile_.copy_seconds(item.shape, item.bytes, caller) + transfers;
-      const double mine = profile_.copy_seconds(item.shape, item.bytes, own);
-      const double other = n > 1 ? profile_.copy_seconds(item.shape, item.bytes, another) : mine;
+      by_caller += copy_seconds(item, caller) + transfers;
+      const double mine = copy_seconds(item, own), other = n > 1 ? copy_seconds(item, another) : mine;
       by_all += 1 / (1 / mine + (n - 1) / other) + transfers / n;
     }
     // Until the others are awake the caller is alone with it.
@@ -62,11 +61,11 @@ class Pricing {
     cost.seconds = busy_ > 1 || leaves_ ? exchange->seconds(1) : profile_.calls().start;
     const CopySituation own = situation(false), another = situation(true);
     for (const auto& item : traffic_.local)
-      cost.seconds += profile_.copy_seconds(item.shape, item.bytes, own) + double(item.transfers) * own_transfer();
+      cost.seconds += copy_seconds(item, own) + double(item.transfers) * own_transfer();
     for (const auto& item : traffic_.incoming) {
       if (!on_node(item.peer)) continue;
       cost.seconds += double(item.transfers) * exchange->transfer_seconds;
-      if (direct) cost.seconds += profile_.copy_seconds(item.shape, item.bytes, another);
+      if (direct) cost.seconds += copy_seconds(item, another);
     }
     if (!direct) exchange_with_peers(cost, *exchange);
     if (leaves_) exchange_with_others(cost);
@@ -82,6 +81,11 @@ class Pricing {
 
   bool on_node(Index peer) const {
     return job_.ranks_per_node == 0 || peer / job_.ranks_per_node == traffic_.rank / job_.ranks_per_node;
+  }
+  /// Short runs of a halo share their cache lines: where one is written, another one is read.
+  double copy_seconds(const Traffic::Item& item, const CopySituation& here) const {
+    const double seconds = profile_.copy_seconds(item.shape, item.bytes, here);
+    return traffic_.halo && item.shape.in_short_runs() ? seconds / 2 : seconds;
   }
   CopySituation situation(bool from_another) const {
     return {std::max<Index>(traffic_.touched_bytes, 1), busy(), from_another};

@@ -111,6 +111,13 @@ class BlockShapes {
     if (is_new) known->second = copy_shape(relation_between(read, write, format_.order, {}));
     return known->second;
   }
+  /// Of a block with its ghost cells.
+  double bytes(const Region& block) const {
+    const Region grown = block.grow(format_.ghost.below, format_.ghost.above);
+    double bytes = double(std::max<Index>(format_.element_bytes, 1));
+    for (std::size_t d = 0; d < grown.dims(); ++d) bytes *= double(grown.extent(d));
+    return bytes;
+  }
 
  private:
   /// What is touched beyond the ghost cells is there, too.
@@ -168,14 +175,15 @@ Traffic traffic(const MotionPlan& plan, Index rank) {
   auto part = [&](const Layout& layout) {
     return layout.process_of(rank) ? checked_mul(layout.local_size(rank), plan.element_bytes()) : 0;
   };
-  found.touched_bytes = std::max(part(plan.source()), part(plan.destination()));
+  // Two arrays, of which one is computed from, and the other into, something else between two moves.
+  found.touched_bytes = checked_mul(2, std::max(part(plan.source()), part(plan.destination())));
   return found;
 }
 
 Traffic traffic(const BlockPlan& plan, Index rank, const GridFormat& format) {
   check_rank(rank, plan.world_size());
   Traffic found;
-  found.rank = rank, found.blocks = true;
+  found.rank = rank, found.blocks = true, found.halo = plan.kind() == BlockPlan::Kind::halo;
   BlockShapes shapes(plan, format);
   auto take = [&](std::vector<Traffic::Item>& items, Index peer, const BlockMotion& motion) {
     add(items, peer, shapes(motion), checked_mul(motion.points(), format.element_bytes));
@@ -202,14 +210,23 @@ Traffic traffic(const BlockPlan& plan, Index rank, const GridFormat& format) {
     }
     return sum;
   };
+  // Nor can more be touched than the blocks have, or what a plan reaches beyond them.
+  double own = 0;
+  for (const auto* blocks : {&plan.source(), &plan.destination()}) {
+    double bytes = 0;
+    for (const Index block : blocks->owned_by(rank)) bytes += shapes.bytes(blocks->region(block));
+    own = std::max(own, bytes);
+  }
+  const auto moved = double(Traffic::bytes(found.local)) +
+                     double(std::max(Traffic::bytes(found.outgoing), Traffic::bytes(found.incoming)));
   const double both = touched(found.local) + std::max(touched(found.outgoing), touched(found.incoming));
-  found.touched_bytes = Index(std::min(both, 0x1p62));  // beyond any cache
+  found.touched_bytes = Index(std::min({both, std::max(own, moved), 0x1p62}));  // beyond any cache
   return found;
 }
 
 Traffic in_one_process(const std::vector<Traffic>& ranks) {
   Traffic all;
-  all.blocks = !ranks.empty() && ranks.front().blocks;
+  if (!ranks.empty()) all.blocks = ranks.front().blocks, all.halo = ranks.front().halo;
   for (const auto& one : ranks) {
     for (const auto* items : {&one.local, &one.incoming})
       all.local.insert(all.local.end(), items->begin(), items->end());

@@ -32,6 +32,8 @@ struct CopyShape {
   CopyShape packing() const { return half(read, ReferencePattern()); }
   CopyShape unpacking() const { return half(ReferencePattern(), write); }
   bool contiguous() const { return read == ReferencePattern() && write == ReferencePattern(); }
+  /// Of less than a cache line, with gaps on both sides.
+  bool in_short_runs() const;
   bool operator==(const CopyShape&) const = default;
 
   /// With one of the two patterns, the other side contiguous: in rows, where nothing is shared or runs across any more.

@@ -22,6 +22,7 @@ struct Traffic {
   };
   Index rank = 0;
   bool blocks = false;                          ///< of a plan between blocks
+  bool halo = false;                            ///< what a rank sends lies beside what it receives
   std::vector<Item> outgoing, incoming, local;  ///< by peers
   Index touched_bytes = 0;                      ///< on the larger of the two sides
 
