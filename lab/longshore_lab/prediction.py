@@ -18,8 +18,9 @@ from .protocol import Bench, Contender, Ready, WrongResult, sample_alone
 from .report import PEER, Table, duration, median, plain, ratio, sheet
 
 LAYOUTS, HALOS, LISTS, THREADS = KINDS = ("layouts", "halos", "lists", "in-process")
+ITSELF = "longshore"
 WAYS = {
-    "longshore": {},  # as it chooses itself
+    ITSELF: {},  # as movers choose themselves
     "longshore direct": {"node": "direct"},
     "longshore ring": {"node": "ring"},
     "longshore messages": {"node": "messages", "exchange": "p2p"},
@@ -179,7 +180,7 @@ def _profile(context, quick, way=None):
 
 def _predicted(context, case, plan, way, **more):
     """Of one way, of the slowest rank."""
-    chosen = way == "longshore"
+    chosen = way == ITSELF
     prediction = model.predict(plan, _profile(context, case.quick, "direct" if chosen else way), **more)
     return prediction.best if chosen else next(cost for cost in prediction.ways if cost.way == way)
 
@@ -199,7 +200,7 @@ def _between_processes(context, case, name):
         plan = case.plan
         sides = []
         for layout in (plan.source, plan.destination):
-            shared = way in ("longshore", "direct")
+            shared = way in (ITSELF, "direct")
             sides.append(
                 ls.empty(layout, plan.dtype, comm=comm)
                 if shared
@@ -213,7 +214,7 @@ def _between_processes(context, case, name):
 
 def _halo(context, case, way, options):
     plan, (_, dtype, (_, _, width)) = case.plan, case._drawn
-    where = {"comm": context.comm} if way in ("longshore", "direct") else {"rank": context.rank}
+    where = {"comm": context.comm} if way in (ITSELF, "direct") else {"rank": context.rank}
     array = ls.XArray(plan.source, dtype, ghost=width, **where)
     extents = plan.source.bounding.shape
     salt = [0]
@@ -254,7 +255,7 @@ def _list(context, case, way, options):
     needed = draw.permutation(size)[: max(1, int(size * part / ranks))]
     owned = ls.FloorPlan.even(ls.Region.of_shape((size,)), ranks)
     plan = ls.BlockPlan.gather_points(owned, needed, comm=comm)
-    where = {"comm": comm} if way in ("longshore", "direct") else {"rank": comm.rank}
+    where = {"comm": comm} if way in (ITSELF, "direct") else {"rank": comm.rank}
     array, salt = ls.XArray(plan.source, dtype, **where), [0]
     lower, upper = owned[comm.rank].lower[0], owned[comm.rank].upper[0]
     mine, ghosts = array[comm.rank][: upper - lower], array[comm.rank][upper - lower :]  # what others own lies behind
@@ -345,6 +346,7 @@ class Model(Bench):
         rows = [{"kind": " ".join(np.atleast_1d(kind)), **of} for kind, of in result["summary"].items()]
         columns = {"plans": "kind", "timed": "rows", "median error": percent("median_error")}
         columns |= {"9 of 10 within": percent("error_90"), "choice right": percent("right_choices")}
+        columns["movers' own"] = percent("right_movers")
         yield Table.of("What was predicted, beside what was measured", rows, columns)
         columns = {"plan": "title", "way": "contender", "measured": median, "predicted": predicted}
         columns |= {"predicted ÷\nmeasured": ratio("predicted_ratio"), "expression": "expression"}
@@ -376,17 +378,21 @@ def _error(row):
 
 
 def _summary(rows):
-    """Errors relative to what was measured, and how often the way that was predicted to be best is within a tenth of
-    the best one, of plans that were carried out in several ways."""
+    """Errors relative to what was measured, and of plans that were carried out in several ways, how often that way is
+    within a tenth of the best one which was predicted to be the best, and which movers choose themselves."""
     errors = sorted(map(_error, rows))
-    choices = []
+    right, taken = [], []
     for of in grouped(rows, "case", "number").values():
-        if len(of) > 1:
-            chosen = min(of, key=lambda row: row["seconds_predicted"])
-            choices.append(chosen["seconds_median"] <= _NEAR * min(row["seconds_median"] for row in of))
+        ways = [row for row in of if row["contender"] != ITSELF]
+        if len(ways) > 1:
+            good = _NEAR * min(row["seconds_median"] for row in of)
+            right.append(min(ways, key=lambda row: row["seconds_predicted"])["seconds_median"] <= good)
+            taken += [row["seconds_median"] <= good for row in of if row["contender"] == ITSELF]
+    share = lambda found: sum(found) / len(found) if found else None  # noqa: E731
     return {
         "rows": len(rows),
         "median_error": errors[len(errors) // 2] if errors else None,
         "error_90": errors[len(errors) * 9 // 10] if errors else None,
-        "right_choices": sum(choices) / len(choices) if choices else None,
+        "right_choices": share(right),
+        "right_movers": share(taken),
     }

@@ -11,6 +11,7 @@ from longshore_lab import BENCHES, BenchError, launch
 from longshore_lab.prediction import (
     CONTENDERS,
     IN_THREADS,
+    ITSELF,
     KINDS,
     THREADS,
     WAYS,
@@ -85,8 +86,11 @@ def test_errors_and_choices_are_summed_up():
 
     rows = [row(0, "a", 1, 2), row(0, "b", 2, 1), row(1, "a", 1, 1.05), row(1, "b", 2, 1), row(2, "a", 3, 1)]
     told = _summary(rows)
-    assert told["rows"] == 5 and told["right_choices"] == 0.5
+    assert told["rows"] == 5 and told["right_choices"] == 0.5 and told["right_movers"] is None
     assert told["median_error"] == 1 and told["error_90"] == 2
+    # What movers choose themselves is no way of its own.
+    told = _summary([*rows, row(0, ITSELF, 0.5, 1.05), row(1, ITSELF, 0.5, 3)])
+    assert told["right_choices"] == 0.5 and told["right_movers"] == 0.5
 
 
 @needs_mpi

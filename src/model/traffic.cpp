@@ -175,8 +175,9 @@ Traffic traffic(const MotionPlan& plan, Index rank) {
   auto part = [&](const Layout& layout) {
     return layout.process_of(rank) ? checked_mul(layout.local_size(rank), plan.element_bytes()) : 0;
   };
-  // Two arrays, of which one is computed from, and the other into, something else between two moves.
-  found.touched_bytes = checked_mul(2, std::max(part(plan.source()), part(plan.destination())));
+  // Between two moves programs go over other arrays, too: one is computed from something, and something from the other.
+  constexpr Index arrays_beside = 4;
+  found.touched_bytes = checked_mul(arrays_beside, std::max(part(plan.source()), part(plan.destination())));
   return found;
 }
 

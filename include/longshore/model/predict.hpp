@@ -24,7 +24,7 @@ struct Traffic {
   bool blocks = false;                          ///< of a plan between blocks
   bool halo = false;                            ///< what a rank sends lies beside what it receives
   std::vector<Item> outgoing, incoming, local;  ///< by peers
-  Index touched_bytes = 0;                      ///< on the larger of the two sides
+  Index touched_bytes = 0;                      ///< on the larger of the two sides, from one move to the next
 
   static Index bytes(const std::vector<Item>& items);
 };
