@@ -27,6 +27,7 @@ struct JointCopy::Implementation {
   Index unit = 0;  ///< bytes of one index of the interleaved axis
   Index bytes = 0;
   bool staged = false;
+  Index rows_at_once = 1;  ///< that are read together where they are short: a kernel's call for a few blocks is dear
   Index phase_step = line_bytes;  ///< bytes into a line where rows of whole elements can begin are multiples of it
   Index shared_base = 0;
   std::vector<Index> member_base;
@@ -110,6 +111,7 @@ struct JointCopy::Implementation {
     staged = shared == Shared::destination && options.stores == Stores::streaming &&
              all.mean_run_bytes() < staged_run_bytes && all.gapless();
     row = all.in_blocks();
+    if (shared == Shared::source) rows_at_once = short_rows();
     phase_step = std::gcd(unit, line_bytes);
     if (shared != Shared::destination || !all.gapless() || all.mean_run_bytes() >= merged_run_bytes ||
         members > most_merged_members)
@@ -121,6 +123,34 @@ struct JointCopy::Implementation {
         for (const auto& chunk : repeated.chunks) runs += chunk.runs.size();
       if (runs > most_line_runs) return merged.clear();
     }
+  }
+
+  /// So many as a chunk has room for, if the second loop of all blocks is free for them.
+  Index short_rows() const {
+    Index row_bytes = 1;
+    for (const auto& repeated : row)
+      for (const auto& chunk : repeated.chunks) {
+        row_bytes += repeated.repeats * chunk.bytes;
+        for (const auto& block : chunk.blocks)
+          if (block.loops.n1 > 1) return 1;
+      }
+    return std::max<Index>(chunk_bytes / row_bytes, 1);
+  }
+
+  /// Some rows of the shared source, by blocks.
+  void sweep_short_rows(std::byte* shared_row, const std::vector<std::byte*>& member_row, Index rows, Index shared_step,
+                        const std::vector<Index>& member_steps) const {
+    for (const auto& repeated : row)
+      for (Index r = 0; r < repeated.repeats; ++r)
+        for (const auto& chunk : repeated.chunks)
+          for (std::size_t k = 0; k < member_row.size(); ++k)
+            for (std::size_t b = chunk.begin[k]; b < chunk.begin[k + 1]; ++b) {
+              const auto& [to, from, x] = chunk.blocks[b];
+              BlockLoops loops{x.block, x.n0, x.d0, x.s0, rows, shared_step, member_steps[k]};
+              if (loops.s1 == loops.n0 * loops.s0 && loops.d1 == loops.n0 * loops.d0) loops.n0 *= rows, loops.n1 = 1;
+              table->blocks(member_row[k] + r * repeated.member_advance[k] + to,
+                            shared_row + r * repeated.shared_advance + from, loops, options.stores);
+            }
   }
 
   /// One row of the shared array, by blocks.
@@ -171,7 +201,12 @@ struct JointCopy::Implementation {
       return members;
     };
     if (merged.empty() || Index(std::size_t(shared_at)) % phase_step != 0 || shared_step % phase_step != 0) {
-      for (Index n = 0; n < rows; ++n) sweep_row(shared_at + n * shared_step, at_row(n), staging);
+      for (Index n = 0; n < rows; n += rows_at_once)
+        if (rows_at_once > 1)
+          sweep_short_rows(shared_at + n * shared_step, at_row(n), std::min(rows - n, rows_at_once), shared_step,
+                           member_steps);
+        else
+          sweep_row(shared_at + n * shared_step, at_row(n), staging);
       return;
     }
     // Every `cycle` rows they begin in the same phase.
