@@ -15,6 +15,8 @@ constexpr Index staged_run_bytes = 512;
 constexpr Index merged_run_bytes = 8192;
 /// Of one joint copy, and of the members that it may have to be merged.
 constexpr std::size_t most_line_runs = 32768, most_merged_members = 64;
+/// Shorter rows of a shared destination are staged, many of them at a time, rather than merged line by line.
+constexpr Index short_row_bytes = 512;
 /// Rows that are merged side by side.
 constexpr Index merged_rows = 4;
 
@@ -27,7 +29,8 @@ struct JointCopy::Implementation {
   Index unit = 0;  ///< bytes of one index of the interleaved axis
   Index bytes = 0;
   bool staged = false;
-  Index rows_at_once = 1;  ///< that are read together where they are short: a kernel's call for a few blocks is dear
+  /// That are swept together where they are short: a kernel's call for a few blocks is dear.
+  Index rows_at_once = 1, row_bytes = 0;
   Index phase_step = line_bytes;  ///< bytes into a line where rows of whole elements can begin are multiples of it
   Index shared_base = 0;
   std::vector<Index> member_base;
@@ -111,7 +114,8 @@ struct JointCopy::Implementation {
     staged = shared == Shared::destination && options.stores == Stores::streaming &&
              all.mean_run_bytes() < staged_run_bytes && all.gapless();
     row = all.in_blocks();
-    if (shared == Shared::source) rows_at_once = short_rows();
+    if (shared == Shared::source || (all.gapless() && all.bytes() < short_row_bytes))
+      rows_at_once = short_rows(), row_bytes = all.bytes();
     phase_step = std::gcd(unit, line_bytes);
     if (shared != Shared::destination || !all.gapless() || all.mean_run_bytes() >= merged_run_bytes ||
         members > most_merged_members)
@@ -127,30 +131,39 @@ struct JointCopy::Implementation {
 
   /// So many as a chunk has room for, if the second loop of all blocks is free for them.
   Index short_rows() const {
-    Index row_bytes = 1;
+    Index bytes_of_row = 1;
     for (const auto& repeated : row)
       for (const auto& chunk : repeated.chunks) {
-        row_bytes += repeated.repeats * chunk.bytes;
+        bytes_of_row += repeated.repeats * chunk.bytes;
         for (const auto& block : chunk.blocks)
           if (block.loops.n1 > 1) return 1;
       }
-    return std::max<Index>(chunk_bytes / row_bytes, 1);
+    return std::max<Index>(chunk_bytes / bytes_of_row, 1);
   }
 
-  /// Some rows of the shared source, by blocks.
-  void sweep_short_rows(std::byte* shared_row, const std::vector<std::byte*>& member_row, Index rows, Index shared_step,
-                        const std::vector<Index>& member_steps) const {
+  /// Some rows, by blocks: of a shared source, or of a destination by way of the staging.
+  void sweep_short_rows(std::byte* shared_row, const std::vector<std::byte*>& member_row, std::byte* staging,
+                        Index rows, Index shared_step, const std::vector<Index>& member_steps) const {
+    const bool staging_rows = shared == Shared::destination;
+    const Index first = row.front().chunks.front().first;
+    std::byte* const stage = staging + std::size_t(shared_row + first) % line_bytes - first;
     for (const auto& repeated : row)
       for (Index r = 0; r < repeated.repeats; ++r)
         for (const auto& chunk : repeated.chunks)
           for (std::size_t k = 0; k < member_row.size(); ++k)
             for (std::size_t b = chunk.begin[k]; b < chunk.begin[k + 1]; ++b) {
-              const auto& [to, from, x] = chunk.blocks[b];
-              BlockLoops loops{x.block, x.n0, x.d0, x.s0, rows, shared_step, member_steps[k]};
+              const auto& [in_member, in_shared, x] = chunk.blocks[b];
+              BlockLoops loops{x.block, x.n0, x.s0, x.d0, rows, member_steps[k], shared_step};
+              if (!staging_rows) std::swap(loops.s0, loops.d0), std::swap(loops.s1, loops.d1);
               if (loops.s1 == loops.n0 * loops.s0 && loops.d1 == loops.n0 * loops.d0) loops.n0 *= rows, loops.n1 = 1;
-              table->blocks(member_row[k] + r * repeated.member_advance[k] + to,
-                            shared_row + r * repeated.shared_advance + from, loops, options.stores);
+              std::byte* const member = member_row[k] + r * repeated.member_advance[k] + in_member;
+              const Index at = r * repeated.shared_advance + in_shared;
+              if (staging_rows)
+                table->blocks(stage + at, member, loops, Stores::cached);
+              else
+                table->blocks(member, shared_row + at, loops, options.stores);
             }
+    if (staging_rows) table->copy(shared_row + first, stage + first, rows * shared_step, options.stores);
   }
 
   /// One row of the shared array, by blocks.
@@ -200,13 +213,14 @@ struct JointCopy::Implementation {
       for (std::size_t m = 0; m < members.size(); ++m) members[m] += n * member_steps[m];
       return members;
     };
-    if (merged.empty() || Index(std::size_t(shared_at)) % phase_step != 0 || shared_step % phase_step != 0) {
+    if (rows_at_once > 1 && rows > 1 && (shared == Shared::source || shared_step == row_bytes)) {
       for (Index n = 0; n < rows; n += rows_at_once)
-        if (rows_at_once > 1)
-          sweep_short_rows(shared_at + n * shared_step, at_row(n), std::min(rows - n, rows_at_once), shared_step,
-                           member_steps);
-        else
-          sweep_row(shared_at + n * shared_step, at_row(n), staging);
+        sweep_short_rows(shared_at + n * shared_step, at_row(n), staging, std::min(rows - n, rows_at_once), shared_step,
+                         member_steps);
+      return;
+    }
+    if (merged.empty() || Index(std::size_t(shared_at)) % phase_step != 0 || shared_step % phase_step != 0) {
+      for (Index n = 0; n < rows; ++n) sweep_row(shared_at + n * shared_step, at_row(n), staging);
       return;
     }
     // Every `cycle` rows they begin in the same phase.

@@ -38,6 +38,7 @@ class JointRow {
   JointRow(std::vector<PairedRuns> members, Index unit);
 
   bool gapless() const { return elements_ == row_.size(); }  ///< every index of the row is some member's
+  Index bytes() const { return row_.size() * unit_; }
   Index mean_run_bytes() const { return elements_ * unit_ / runs_; }
   std::vector<RepeatedChunks> in_blocks() const;
   /// Of a row that begins so many bytes into a line, for a table of kernels that expands or does not.

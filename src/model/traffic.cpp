@@ -60,9 +60,10 @@ bool ascends(const PointList& points, Order order) {
   for (Index k = 0; k < asked; ++k) {
     const Index at = Index(Wide{k} * neighbours / asked);
     const Point a = points[at], b = points[at + 1];
-    ascending += order == Order::C ? std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end())
-                                   : std::lexicographical_compare(std::reverse_iterator(a.end()), std::reverse_iterator(a.begin()),
-                                                                  std::reverse_iterator(b.end()), std::reverse_iterator(b.begin()));
+    ascending += order == Order::C
+                     ? std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end())
+                     : std::lexicographical_compare(std::reverse_iterator(a.end()), std::reverse_iterator(a.begin()),
+                                                    std::reverse_iterator(b.end()), std::reverse_iterator(b.begin()));
   }
   return 16 * ascending >= 15 * asked;
 }
@@ -96,7 +97,8 @@ class BlockShapes {
       const auto read = listed_pattern(motion.source_points, format_.order, listed.gap);
       const auto write = listed_pattern(motion.destination_points, format_.order, listed.write_gap);
       // Somebody has to follow the list.
-      if (read == ReferencePattern::by_index || write == ReferencePattern::by_index) listed.read = read, listed.write = write;
+      if (read == ReferencePattern::by_index || write == ReferencePattern::by_index)
+        listed.read = read, listed.write = write;
       return listed;
     }
     const Grid from = grid(plan_.source().region(motion.source), motion.source_region);

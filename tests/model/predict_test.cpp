@@ -51,8 +51,25 @@ TEST(Predict, threads_copy_what_stays_in_the_process) {
   EXPECT_DOUBLE_EQ(alone.ways[0].expression_megabytes_per_second, 100);
   EXPECT_EQ(alone.ways[0].bottleneck, "64C1");
   EXPECT_EQ(alone.ways[0].bytes, 0);
-  // Four threads are woken and share both.
-  EXPECT_DOUBLE_EQ(predict(made, machine(), {4}).ways[0].seconds, 1e-6 + 5e-6 + 1000 * 1e-8 / 4 + 2 * 1e-7 / 4);
+  // What is small is the caller's alone.
+  EXPECT_DOUBLE_EQ(predict(made, machine(), {4}).ways[0].seconds, alone.ways[0].seconds);
+  // Else four threads share it, once they are awake; until then the caller has begun.
+  made.local[0].bytes = 1'000'000;
+  const double by_caller = 1e6 * 1e-8 + 2 * 1e-7;
+  EXPECT_DOUBLE_EQ(predict(made, machine(), {4}).ways[0].seconds, 1e-6 + 5e-6 + (by_caller - 5e-6) / 4);
+}
+
+TEST(Predict, short_runs_of_a_halo_share_their_lines) {
+  Traffic made;
+  made.blocks = true;
+  made.local = {{0, strided(64, 64), 1, 1000}};
+  made.touched_bytes = 1000;
+  made.local[0].shape.run_bytes = 8;
+  const auto apart = predict(made, machine(), {1}).ways[0].seconds;
+  made.halo = true;
+  EXPECT_DOUBLE_EQ(predict(made, machine(), {1}).ways[0].seconds - 1e-6, (apart - 1e-6) / 2);
+  made.local[0].shape.run_bytes = 64;
+  EXPECT_DOUBLE_EQ(predict(made, machine(), {1}).ways[0].seconds, apart);
 }
 
 TEST(Predict, direct_copies_what_comes_in) {

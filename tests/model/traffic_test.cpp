@@ -56,6 +56,37 @@ TEST(Traffic, of_a_halo_is_what_its_faces_have) {
   }
 }
 
+TEST(Traffic, of_a_halo_touches_no_more_than_its_blocks_have) {
+  const auto plan = halo_exchange(even_floor_plan(Region({0, 0}, {8, 8}), 2), Halo(2, 3));
+  const auto found = traffic(plan, 0, {8, {}, Order::C});
+  EXPECT_TRUE(found.halo);
+  EXPECT_GT(found.touched_bytes, 0);
+  EXPECT_LE(found.touched_bytes, 8 * (4 + 6) * (8 + 6));
+}
+
+TEST(Traffic, of_lists_in_order_is_strided_on_that_side) {
+  const auto blocks = even_floor_plan(Region({0}, {8000}), 2);
+  std::vector<Index> ascending, any;
+  for (Index k = 0; k < 1000; ++k) ascending.push_back(4000 + 4 * k), any.push_back(k * 617 % 1000);
+  auto shape = [&](const std::vector<Index>& from, const std::vector<Index>& to) {
+    BlockPlan plan(blocks, blocks);
+    plan.copy_points(PointList(1, to), 0, PointList(1, from), 1);
+    return traffic(plan, 0, {8, {}, Order::C}).incoming.at(0).shape;
+  };
+  const auto gathered = shape(ascending, any);
+  EXPECT_EQ(gathered.read.stride, 2);  // 3,997 for 1,000: as far apart as the next lower power of two
+  EXPECT_EQ(gathered.write, ReferencePattern(ReferencePattern::by_index));
+  std::vector<Index> in_turn;
+  for (Index k = 0; k < 1000; ++k) in_turn.push_back(k);
+  std::vector<Index> shifted = any;
+  for (auto& k : shifted) k += 4000;
+  const auto dealt = shape(shifted, in_turn);
+  EXPECT_EQ(dealt.read, ReferencePattern(ReferencePattern::by_index));
+  EXPECT_EQ(dealt.write, ReferencePattern());
+  EXPECT_EQ(shape(ascending, in_turn).read, ReferencePattern(ReferencePattern::by_index))
+      << "somebody follows the list";
+}
+
 TEST(Traffic, of_a_rank_that_takes_no_part_is_an_error) {
   const MotionPlan plan(Layout::parse("(BLOCK) on 2", {8}), Layout::parse("(BLOCK) on 3", {8}), 8);
   EXPECT_EQ(Traffic::bytes(traffic(plan, 2).incoming), 2 * 8);

@@ -85,6 +85,25 @@ TEST(CopyTasks, lines_are_merged_wherever_rows_begin) {
         expect_tasks_deliver(plan(source, row, {quick() ? 5 : 23, 4501}, element), {0, 1});
 }
 
+TEST(CopyTasks, many_short_rows) {
+  for (const Index columns :
+       quick() ? std::vector<Index>{3, 7, 36} : std::vector<Index>{1, 2, 3, 6, 7, 16, 36, 63, 64, 65})
+    for (const Index element : {Index{2}, Index{8}, Index{12}})
+      for (const char* dealt : {"(*, CYCLIC) on 2", "(*, CYCLIC(2)) on 8", "(*, CYCLIC(3)) on 2, origin=0x2"})
+        for (const char* whole : {"(*, *) on 1", "(BLOCK, *) on 3", "(*, *) on 1, ld=67"}) {
+          const auto gathers = plan(dealt, whole, {997, columns}, element);
+          const auto deals = plan(whole, dealt, {997, columns}, element);
+          expect_tasks_deliver(gathers, {0, 1});
+          expect_tasks_deliver(deals, {0});
+          expect_tasks_deliver(gathers, {1, 0}, 5000);
+          expect_tasks_deliver(deals, {0}, 5000);
+        }
+  for (const Index columns : {5, 36}) {
+    expect_tasks_deliver(plan("(BLOCK, *, *) on 2", "(*, *, CYCLIC(2)) on 3", {31, 11, columns}), {0, 1});
+    expect_tasks_deliver(plan("(*, *, CYCLIC(2)) on 3", "(BLOCK, *, *) on 2", {31, 11, columns}), {0, 1, 2});
+  }
+}
+
 TEST(CopyTasks, what_follows_a_periodic_stretch_is_not_taken_for_a_part_of_it) {
   // Only two of three interleaved sources are visible: the second's next run begins in the gap that the third leaves.
   expect_tasks_deliver(plan("(CYCLIC) on 3", "(CYCLIC(104)) on 2", {600}, 1024), {0, 1});
