@@ -122,7 +122,7 @@ def test_a_profile_without_exchanges_is_measured_anew_where_they_are_asked_for(t
     assert not _profile(context, True).facts["exchanges"] and told == []
     assert _profile(context, True, "ring").facts["exchanges"] and len(told) == 1
     assert _profile(context, True, "direct").facts["exchanges"] and len(told) == 1
-    row = {"case": "halos", "number": 0, "seconds_predicted": 1, "seconds_median": 1}
+    row = {"case": "halos", "number": 0, "contender": ITSELF, "seconds_predicted": 1, "seconds_median": 1}
     result = {"rows": [row | {"calibrated_first": context.pool["calibrated_first"]}], "notes": []}
     BENCHES["model"](True).finish(result)
     assert result["notes"] == ["Its profile said nothing of exchanges: the machine was calibrated first."]
