@@ -52,6 +52,9 @@ std::optional<CopyShape> joint_shape(const MotionPlan& plan) {
 /// The largest that is no larger, so that lists that are about as sparse have one shape.
 Index power_of_two(Index n) { return Index(std::bit_floor(std::uint64_t(std::max<Index>(n, 1)))); }
 
+/// So many bytes are beyond any cache, and more are no different.
+Index bounded(Wide bytes) { return Index(std::min(bytes, Wide{1} << 62)); }
+
 /// Whether a list's points come in the order of memory, nearly all: asked of some that follow each other, all over it.
 bool ascends(const PointList& points, Order order) {
   constexpr Index most_asked = 64;
@@ -179,7 +182,7 @@ Traffic traffic(const MotionPlan& plan, Index rank) {
   };
   // Between two moves programs go over other arrays, too: one is computed from something, and something from the other.
   constexpr Index arrays_beside = 4;
-  found.touched_bytes = checked_mul(arrays_beside, std::max(part(plan.source()), part(plan.destination())));
+  found.touched_bytes = bounded(Wide{arrays_beside} * std::max(part(plan.source()), part(plan.destination())));
   return found;
 }
 
@@ -233,7 +236,7 @@ Traffic in_one_process(const std::vector<Traffic>& ranks) {
   for (const auto& one : ranks) {
     for (const auto* items : {&one.local, &one.incoming})
       all.local.insert(all.local.end(), items->begin(), items->end());
-    all.touched_bytes = checked_add(all.touched_bytes, one.touched_bytes);
+    all.touched_bytes = bounded(Wide{all.touched_bytes} + one.touched_bytes);
   }
   return all;
 }

@@ -104,6 +104,14 @@ TEST(Traffic, in_one_process_everything_stays) {
   EXPECT_EQ(Traffic::bytes(all.local), 9 * 9 * 8);
 }
 
+TEST(Traffic, of_more_than_any_cache_has_a_bound) {
+  const MotionPlan plan(Layout::parse("(BLOCK) on 1", {Index{1} << 61}),
+                        Layout::parse("(BLOCK) on 1", {Index{1} << 61}), 2);
+  const auto found = traffic(plan, 0);
+  EXPECT_EQ(found.touched_bytes, Index{1} << 62);
+  EXPECT_EQ(in_one_process({found, found}).touched_bytes, Index{1} << 62);
+}
+
 TEST(NodeVolume, of_a_node_of_a_million_ranks_takes_as_long_as_its_own_ranks) {
   const Clock clock(30);  // with a look at all ranks for each of its own, it would be minutes
   const auto dealt = Layout::parse("(CYCLIC(3), *) on 1000000", {10'000'000, 100});
