@@ -24,6 +24,10 @@ std::vector<std::byte> fill_of(const std::optional<nb::bytes>& fill, Index eleme
   return {first, first + element_bytes};
 }
 
+std::vector<Index> count(const ChunkBuffers& self, const std::vector<Index>& start, const std::vector<Index>& extents) {
+  return count_in_chunks(start, extents, self);
+}
+
 }  // namespace
 
 void bind_chunks(nb::module_& module) {
@@ -58,7 +62,10 @@ void bind_chunks(nb::module_& module) {
             return scatter_to_chunks(to_box(address, std::move(start), std::move(extents), std::move(strides)), self);
           },
           nb::arg("address"), nb::arg("start"), nb::arg("extents"), nb::arg("strides"),
-          "Copies the elements of a box to the chunks they belong to. Returns the chunks that are complete now.");
+          "Copies the elements of a box to the chunks they belong to. Returns the chunks that are complete now.")
+      .def("count", &count, nb::arg("start"), nb::arg("extents"), nb::call_guard<nb::gil_scoped_release>(),
+           "Counts the elements of a box that the buffers hold already, as `scatter` does when it brings them. Returns "
+           "the chunks that are complete now.");
   module.def(
       "element_digest",
       [](std::uintptr_t address, std::vector<Index> start, std::vector<Index> extents, std::vector<Index> strides,

@@ -154,39 +154,71 @@ class BoxDigest {
   std::uint64_t (*digest_)(const std::byte*, const DigestLoop&) = kernels().digest;
 };
 
+/// Of a chunk's buffer, in bytes.
+std::vector<Index> strides_of_chunk(const ChunkBuffers& buffers, std::size_t dimensions) {
+  check_dimensions("the array", buffers.shape.size(), dimensions);
+  check_dimensions("the grid of chunks", buffers.chunk.size(), dimensions);
+  std::vector<Index> strides(dimensions);
+  Index stride = buffers.element_bytes;
+  for (std::size_t d = dimensions; d-- > 0;) {
+    strides[d] = stride;
+    stride = checked_mul(stride, buffers.chunk[d]);
+  }
+  return strides;
+}
+
+const std::byte* fill_of(const ChunkBuffers& buffers) { return buffers.fill.empty() ? nullptr : buffers.fill.data(); }
+
+/// A part of so many elements with this digest has come to a chunk. Whether that lacks nothing any more.
+bool has_come(const ChunkBuffers& buffers, Index chunk, const std::vector<Index>& extents, std::uint64_t digest) {
+  Index elements = 1;
+  for (const Index extent : extents) elements *= extent;
+  std::atomic_ref(buffers.digests[chunk]).fetch_add(digest, std::memory_order_relaxed);
+  return std::atomic_ref(buffers.missing[chunk]).fetch_sub(elements, std::memory_order_acq_rel) == elements;
+}
+
 }  // namespace
 
 std::vector<Index> scatter_to_chunks(const ArrayBox& box, const ChunkBuffers& buffers) {
   const std::size_t n = box.start.size();
   check_dimensions("the box's memory", box.strides.size(), n);
-  check_dimensions("the array", buffers.shape.size(), n);
-  check_dimensions("the grid of chunks", buffers.chunk.size(), n);
-  std::vector<Index> strides(n);
-  Index stride = buffers.element_bytes;
-  for (std::size_t d = n; d-- > 0;) {
-    strides[d] = stride;
-    stride = checked_mul(stride, buffers.chunk[d]);
-  }
+  const auto strides = strides_of_chunk(buffers, n);
   PartPrograms programs(buffers.element_bytes, box.strides, strides);
-  BoxDigest digest(buffers.shape, box.strides, buffers.element_bytes,
-                   buffers.fill.empty() ? nullptr : buffers.fill.data());
+  BoxDigest digest(buffers.shape, box.strides, buffers.element_bytes, fill_of(buffers));
+  std::vector<Index> complete, place(n);
+  for_each_part(box.start, box.extents, buffers,
+                [&](Index chunk, const std::vector<Index>& from, const std::vector<Index>& to,
+                    const std::vector<Index>& extents) {
+                  Index source = 0, destination = buffers.slots[chunk];
+                  for (std::size_t d = 0; d < n; ++d) {
+                    source += from[d] * box.strides[d];
+                    destination += to[d] * strides[d];
+                    place[d] = box.start[d] + from[d];
+                  }
+                  if (buffers.slots[chunk] >= 0)
+                    programs.of(extents).run(buffers.memory + destination, box.data + source);
+                  if (has_come(buffers, chunk, extents, digest.of(box.data + source, place, extents)))
+                    complete.push_back(chunk);
+                });
+  return complete;
+}
+
+std::vector<Index> count_in_chunks(const std::vector<Index>& start, const std::vector<Index>& extents,
+                                   const ChunkBuffers& buffers) {
+  const std::size_t n = start.size();
+  const auto strides = strides_of_chunk(buffers, n);
+  BoxDigest digest(buffers.shape, strides, buffers.element_bytes, fill_of(buffers));
   std::vector<Index> complete, place(n);
   for_each_part(
-      box.start, box.extents, buffers,
-      [&](Index chunk, const std::vector<Index>& from, const std::vector<Index>& to,
-          const std::vector<Index>& extents) {
-        Index source = 0, destination = buffers.slots[chunk], elements = 1;
+      start, extents, buffers,
+      [&](Index chunk, const std::vector<Index>& from, const std::vector<Index>& to, const std::vector<Index>& part) {
+        if (buffers.slots[chunk] < 0) return;
+        const std::byte* held = buffers.memory + buffers.slots[chunk];
         for (std::size_t d = 0; d < n; ++d) {
-          source += from[d] * box.strides[d];
-          destination += to[d] * strides[d];
-          place[d] = box.start[d] + from[d];
-          elements *= extents[d];
+          held += to[d] * strides[d];
+          place[d] = start[d] + from[d];
         }
-        if (buffers.slots[chunk] >= 0) programs.of(extents).run(buffers.memory + destination, box.data + source);
-        std::atomic_ref(buffers.digests[chunk])
-            .fetch_add(digest.of(box.data + source, place, extents), std::memory_order_relaxed);
-        if (std::atomic_ref(buffers.missing[chunk]).fetch_sub(elements, std::memory_order_acq_rel) == elements)
-          complete.push_back(chunk);
+        if (has_come(buffers, chunk, part, digest.of(held, place, part))) complete.push_back(chunk);
       });
   return complete;
 }

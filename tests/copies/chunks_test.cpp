@@ -90,6 +90,19 @@ TEST(Chunks, every_element_comes_to_its_chunk_whatever_the_boxes) {
       std::vector<Index> all(chunks.size());
       std::iota(all.begin(), all.end(), 0);
       EXPECT_EQ(complete, all);
+      // What the buffers hold is counted as it came.
+      std::vector<Index> lacking;
+      for (const auto& [start, extents] : chunks)
+        lacking.push_back(std::accumulate(extents.begin(), extents.end(), Index{1}, std::multiplies<Index>()));
+      std::vector<std::uint64_t> counted(chunks.size(), 0);
+      ChunkBuffers again = buffers;
+      again.missing = lacking.data(), again.digests = counted.data();
+      complete.clear();
+      for (const auto& [start, extents] : boxes_of(source))
+        for (const Index chunk : count_in_chunks(start, extents, again)) complete.push_back(chunk);
+      std::sort(complete.begin(), complete.end());
+      EXPECT_EQ(complete, all);
+      EXPECT_EQ(counted, digests);
       for (std::size_t k = 0; k < chunks.size(); ++k) {
         // A chunk's buffer is a box of the array too: element by element they are the same.
         const auto& [start, extents] = chunks[k];
@@ -126,6 +139,10 @@ TEST(Chunks, what_lies_outside_the_buffers_chunks_is_left_alone_and_missing_buff
   EXPECT_EQ(scatter_to_chunks({array.data(), {5}, {5}, {0}}, buffers), std::vector<Index>{1});
   EXPECT_EQ(std::memcmp(memory.data() + 4, array.data(), 4), 0);
   EXPECT_THROW(scatter_to_chunks({array.data(), {0, 0}, {1, 1}, {4, 4}}, buffers), Error);
+  missing = {2, 2};
+  EXPECT_EQ(count_in_chunks({0}, {10}, buffers), std::vector<Index>{1});  // the other has no buffer
+  EXPECT_EQ(missing, (std::vector<Index>{2, 0}));
+  EXPECT_THROW(count_in_chunks({0, 0}, {1, 1}, buffers), Error);
 }
 
 TEST(Chunks, one_element_fills_boxes_of_any_shape) {

@@ -353,7 +353,7 @@ def test_a_kill_leaves_the_file_as_it_was(moment, resume):
 
 
 def hidden_copy():
-    (name,) = (name for name in os.listdir() if "partial" in name and not name.endswith(".journal"))
+    (name,) = (name for name in os.listdir() if "partial" in name and not name.endswith((".journal", ".work")))
     return name
 
 

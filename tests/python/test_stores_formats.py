@@ -277,10 +277,15 @@ def killed_when_it_has_written(words, chunks):
     ended."""
     folder = words[1].parent
     before = journal_bytes(folder)
+    return killed_when(words, lambda: journal_bytes(folder) >= before + 28 * chunks)
+
+
+def killed_when(words, ready):
+    """Runs a move until then; returns whether it was killed before it ended."""
     process = subprocess.Popen(
         [sys.executable, "-m", "longshore.cli", "move", *map(str, words)], stderr=subprocess.DEVNULL
     )
-    while process.poll() is None and journal_bytes(folder) < before + 28 * chunks:
+    while process.poll() is None and not ready():
         time.sleep(0.001)
     process.send_signal(signal.SIGKILL)
     return process.wait() == -signal.SIGKILL
@@ -307,6 +312,46 @@ def test_a_killed_run_is_gone_on_with(tmp_path):
     told = json.loads(done.stdout)
     assert told["chunks"] + told["resumed_chunks"] == 32 * 8 and told["resumed_chunks"] >= 30
     assert (zarr.open_group(str(destination), mode="r")["t2m"][...] == array).all()
+    assert sorted(os.listdir(tmp_path)) == ["a.zarr", "b.zarr"]
+
+
+def test_a_killed_run_that_holds_and_spills_has_read_nothing_in_vain(tmp_path):
+    array = np.random.default_rng(2).integers(0, 1 << 30, (1024, 256, 64), dtype=np.int32)
+    make_zarr(tmp_path / "a.zarr", array, chunks=(4, 256, 64))
+    destination = tmp_path / "b.zarr"
+    words = [tmp_path / "a.zarr", destination, "--chunks", "1024x8x8", "--max-mem", "40MiB", "--threads", 1, "--resume"]
+    words += ["--codec", "none"]
+
+    def recorded():
+        sizes = [0]
+        for path in tmp_path.glob(".*.work/*.records"):
+            with contextlib.suppress(FileNotFoundError):
+                sizes.append(path.stat().st_size)
+        return max(sizes)
+
+    assert killed_when(words, lambda: recorded() > 3_000) and not destination.exists()
+    had = recorded()
+    assert killed_when(words, lambda: recorded() > had + 4_000)
+    assert killed_when_it_has_written(words, 100)
+    done = run(*words, "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["predicted"]["bytes_spilled"] and told["resumed_chunks"] >= 100
+    assert told["bytes_read"] < array.nbytes / 8
+    assert (zarr.open_group(str(destination), mode="r")["t2m"][...] == array).all()
+    assert sorted(os.listdir(tmp_path)) == ["a.zarr", "b.zarr"]
+
+
+def test_what_a_killed_run_has_kept_goes_with_its_output(tmp_path):
+    make_zarr(tmp_path / "a.zarr", maps())
+    hidden = tmp_path / ".b.zarr.longshore-partial-0123456789abcdef"
+    for name in (hidden.name, ".b.zarr.longshore-partial-0000000000000000"):
+        work = tmp_path / f"{name}.work"
+        work.mkdir()
+        (work / "memory").write_bytes(b"x")
+    hidden.mkdir()
+    (hidden / "zarr.json").write_text("{}")
+    ls.stores.move(tmp_path / "a.zarr", tmp_path / "b.zarr")
     assert sorted(os.listdir(tmp_path)) == ["a.zarr", "b.zarr"]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
 import math
@@ -13,8 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from longshore.errors import ArgumentError, DTypeError, MemoryLimitError, VerificationError
+from longshore.stores import rechunk
 from longshore.stores.array import ArrayFacts, ArrayReader, ArrayWriter, Grid
 from longshore.stores.chunk_windows import window_over
+from longshore.stores.kept_work import KeptWork
 from longshore.stores.rechunk import Rechunk, corners
 from longshore.stores.rechunk_plan import Ways, dealt_dimension, plan_rechunk
 
@@ -189,6 +192,107 @@ def test_what_is_there_already_is_not_made_again(tmp_path_factory, move, room, d
     assert all(rest.chunks[index] == whole.chunks[index] for index in rest.chunks)
     if done.all():
         assert counts.read_bytes == 0
+
+
+class Killed(BaseException):
+    """What ends a run in the middle of something."""
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    moves(),
+    st.integers(1, 40),
+    st.booleans(),
+    st.booleans(),
+    st.lists(st.integers(0, 80), max_size=4),
+    st.integers(0, 99),
+    st.none() | st.integers(0, 1 << 16),
+)
+def test_what_a_killed_run_had_read_need_not_be_read_again(
+    tmp_path_factory, move, room, addressable, sparse, kills, piece_bytes, spoilt
+):
+    shape, source, target, axes, dtype = move
+    array, folder = some(shape, dtype), tmp_path_factory.mktemp("kept")
+    fill = bytes(array.dtype.itemsize) if sparse else None
+    missing = list(Grid(shape, source).indices())[::3] if sparse and not addressable else []
+    for index in missing:
+        box = tuple(
+            slice(a, a + e) for a, e in zip(Grid(shape, source).start(index), Grid(shape, source).extents(index))
+        )
+        array[box] = np.zeros((), array.dtype)
+    left, reads, taken = [10**9], [0], {}
+
+    def step():
+        left[0] -= 1
+        if left[0] < 0:
+            raise Killed
+
+    class Reader(MemoryReader):
+        def read(self, index):
+            step()
+            reads[0] += 1
+            return super().read(index)
+
+        def read_box(self, start, extents):
+            step()
+            reads[0] += 1
+            return super().read_box(start, extents)
+
+    class Writer(MemoryWriter):
+        def encode(self, index, chunk):
+            step()
+            return super().encode(index, chunk)
+
+    def written(index, digest, elements):
+        step()
+        taken[index] = digest
+
+    def run(plan, kept):
+        writer = Writer(tuple(shape[a] for a in axes), array.dtype, target, fill, sparse)
+        writer.chunks.update({index: chunks[index] for index in taken if index in chunks})
+        done = np.zeros(writer.grid.counts, bool)
+        for index in taken:
+            done[index] = True
+        try:
+            Rechunk(plan, reader, writer, axes, str(folder), written=written, done=done, kept=kept).run()
+        finally:
+            chunks.update(writer.chunks)
+        return writer
+
+    chunks = {}
+    reader = Reader(array, source, missing, fill, addressable)
+    whole = MemoryWriter(tuple(shape[a] for a in axes), array.dtype, target, fill, sparse)
+    plan = planned(reader, whole, axes, 1 << 30, threads=1)
+    plan = dataclasses.replace(with_slots(plan, whole, room) or plan, threads=1)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(rechunk, "PIECE_BYTES", piece_bytes)
+        nothing = np.zeros((), array.dtype)
+        expected = run(plan, None).array(nothing)
+        undisturbed, reads[0] = reads[0], 0
+        chunks.clear()
+        taken.clear()
+        killed = 0
+        for after in kills:
+            left[0] = after
+            with contextlib.suppress(Killed):
+                run(plan, KeptWork(str(folder / "work"), 0, plan))
+                continue
+            killed += 1
+            tables = sorted(
+                path for path in (folder / "work").iterdir() if path.name.endswith("records") or "held" in path.name
+            )
+            if spoilt is not None and tables:
+                path = tables[spoilt % len(tables)]
+                whole = bytearray(path.read_bytes())
+                if whole:
+                    whole[spoilt // 7 % len(whole)] ^= 1 << spoilt % 8
+                    path.write_bytes(whole)
+        left[0] = 10**9
+        writer = run(plan, KeptWork(str(folder / "work"), 0, plan))
+    assert writer.array(nothing).tobytes() == expected.tobytes() == array.transpose(axes).tobytes()
+    assert set(writer.chunks) == set(chunks) and len(taken) == math.prod(writer.grid.counts)
+    if piece_bytes == 0 and spoilt is None:
+        assert reads[0] <= undisturbed + killed  # the piece that was on its way
 
 
 def held_by_hand(source, target, order):

@@ -38,6 +38,11 @@ struct ChunkBuffers {
 /// all. Throws `Error(argument)` where the two do not have the same dimensions, and `Error(overflow)`.
 std::vector<Index> scatter_to_chunks(const ArrayBox& box, const ChunkBuffers& buffers);
 
+/// Counts the elements of a box that the buffers hold already, as `scatter_to_chunks` does when it brings them. Chunks
+/// without a buffer stay as they are. Returns and throws what that does.
+std::vector<Index> count_in_chunks(const std::vector<Index>& start, const std::vector<Index>& extents,
+                                   const ChunkBuffers& buffers);
+
 /// A digest of the elements of a box of an array of this shape: sums of boxes (they wrap) that cover an array once are
 /// the digest of the array, however it is cut. Elements whose bytes are `fill` add nothing, so that chunks that are not
 /// there and hold `fill` need not be looked at; null: there are none.

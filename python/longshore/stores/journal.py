@@ -39,7 +39,7 @@ class Journal:
         """Begins a journal. `job`: which move it is; `sync`: brings to the disk what has been written."""
         self.path, self._sync = path, sync
         self._lock, self._syncing = threading.Lock(), threading.Lock()
-        head = json.dumps({"longshore": "journal", "version": _VERSION, "job": job, "start": _start_of_system()})
+        head = json.dumps({"longshore": "journal", "version": _VERSION, "job": job, "start": start_of_system()})
         try:
             self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
             os.write(self._file, head.encode() + b"\n")
@@ -117,7 +117,7 @@ def read_journal(path: str, job: str, counts: list[int], *, only_synced: bool = 
     records = np.frombuffer(raw, _RECORD, len(raw) // _RECORD.itemsize)
     whole = [zlib.crc32(raw[at : at + _CHECKED]) for at in range(0, records.nbytes, _RECORD.itemsize)]
     counted = records["checksum"] == np.array(whole, np.uint32)
-    if only_synced or head.get("start") != _start_of_system():
+    if only_synced or head.get("start") != start_of_system():
         marks = records["chunk"][counted & (records["array"] == _MARK)]
         counted[(int(marks.max()) - len(line)) // _RECORD.itemsize if len(marks) else 0 :] = False
     found = []
@@ -130,7 +130,8 @@ def read_journal(path: str, job: str, counts: list[int], *, only_synced: bool = 
     return found
 
 
-def _start_of_system() -> str:
+def start_of_system() -> str:
+    """Another text each time the system starts; "" where it does not tell."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:

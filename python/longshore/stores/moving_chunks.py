@@ -14,7 +14,7 @@ import os
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,6 @@ from ..errors import ArgumentError, DTypeError, MemoryLimitError, StoreError
 from . import memory, places
 from .array import (
     ArrayFacts,
-    ArrayReader,
     ArrayWriter,
     Grid,
     GroupFacts,
@@ -35,8 +34,10 @@ from .array import (
 )
 from .chunk_words import extents_of
 from .journal import Finished, Journal, read_journal
+from .kept_work import KeptWork
 from .makers import Maker, Wanted, ZarrMaker, maker_of, temporary_array
 from .move_report import ArrayReport, StoreMoveReport
+from .moved_array import MovedArray
 from .moving import Watcher
 from .publish import refuse_overlap
 from .publish_url import publication_of, refuse_url_overlap
@@ -59,31 +60,6 @@ from .team import Alone, Team
 
 _METADATA_BYTES = 1 << 20
 _COLLECTED = 3  # chunks that wait to be sent, or are, beside those that are encoded
-
-
-@dataclass
-class _Array:
-    """One array on its way."""
-
-    path: str
-    to_path: str
-    facts: ArrayFacts
-    reader: ArrayReader
-    grid: Grid
-    axes: tuple[int, ...]
-    stored_bytes: int | None
-    """Of the source's chunks."""
-    digests: np.ndarray = field(default_factory=lambda: np.zeros(0, np.uint64))
-    """Of the target's chunks, in C order."""
-    passes: tuple[RechunkPlan, ...] = ()
-    """Of an executor's tasks, where these move it."""
-    counts: Counts = field(default_factory=Counts)
-
-    @property
-    def source_grid(self) -> Grid:
-        """In the target's order of dimensions."""
-        own = self.reader.grid
-        return Grid(tuple(own.shape[a] for a in self.axes), tuple(own.chunks[a] for a in self.axes))
 
 
 def move_chunks(
@@ -167,7 +143,7 @@ class _Job:
             """How many processes, from the first on, write."""
             if executor is not None:
                 check_executor(self.destination, self.maker.words, team.size)
-            self.arrays: list[_Array] = []
+            self.arrays: list[MovedArray] = []
             self.tree = self._wanted_tree(self.reader.tree, "", "")
             lost = self.maker.losses(self.tree)
             if lost and not wanted.lossy:
@@ -236,12 +212,13 @@ class _Job:
         new = self.maker.fit(turned_facts, same, self.wanted.codecs, path)
         if moved or new.codecs != facts.codecs:
             new = replace(new, own={})
-        self.arrays.append(_Array(path, to_path, new, self.reader.array(path), Grid((), ()), axes, facts.stored_bytes))
+        reader = self.reader.array(path)
+        self.arrays.append(MovedArray(path, to_path, new, reader, Grid((), ()), axes, facts.stored_bytes))
         return new
 
     # -- plans ------------------------------------------------------------------------------------------------------
 
-    def _plan(self, array: _Array, ratio: float | None = None) -> RechunkPlan:
+    def _plan(self, array: MovedArray, ratio: float | None = None) -> RechunkPlan:
         """`ratio`: bytes that are stored for a byte of elements, where codecs are, if it is known."""
         facts = array.facts
         assert facts.dtype is not None
@@ -269,15 +246,15 @@ class _Job:
         except MemoryLimitError as error:
             raise MemoryLimitError(f"{array.reader.where}: {error}") from None
 
-    def _is_shared(self, array: _Array) -> bool:
+    def _is_shared(self, array: MovedArray) -> bool:
         """Whether all processes move an array; what is a single element or nothing the first one moves."""
         return self.team.size > 1 and math.prod(array.facts.shape) > 1
 
-    def _writers_of(self, array: _Array) -> int:
+    def _writers_of(self, array: MovedArray) -> int:
         """How many processes, from the first on, encode chunks of an array."""
         return self.team.size if array.facts.codecs else self.writers
 
-    def _by_tasks(self, array: _Array) -> bool:
+    def _by_tasks(self, array: MovedArray) -> bool:
         """Whether an executor's workers move an array; of one element or nothing they are spared."""
         return self.executor is not None and math.prod(array.facts.shape) > 1
 
@@ -459,13 +436,13 @@ class _Job:
             tree = GroupFacts({name: tree})
         return tree
 
-    def _to(self, array: _Array) -> str:
+    def _to(self, array: MovedArray) -> str:
         return "/".join(word for word in (self.destination.created, array.to_path) if word)
 
     def _move(
         self,
         number: int,
-        array: _Array,
+        array: MovedArray,
         plan: RechunkPlan,
         writer: StoreWriter | None,
         journal: Journal | None,
@@ -499,14 +476,30 @@ class _Job:
 
             def alone() -> tuple[Counts, np.ndarray]:
                 assert target is not None
-                scratch = os.path.dirname(self.publication.destination)
-                one = Rechunk(plan, array.reader, target, array.axes, scratch, written=record.written, done=record.done)
-                return one.run(), record.digests
+                scratch, kept = os.path.dirname(self.publication.destination), self._kept(number, plan, record)
+                one = Rechunk(
+                    *(plan, array.reader, target, array.axes, scratch),
+                    written=record.written,
+                    done=record.done,
+                    kept=kept,
+                )
+                counts = one.run()
+                if kept is not None:
+                    kept.remove()
+                return counts, record.digests
 
             array.counts, array.digests = self.team.first(alone)
         array.reader.close()
 
-    def _run_tasks(self, number: int, array: _Array, record: Record, journal: Journal | None) -> Counts:
+    def _kept(self, number: int, plan: RechunkPlan, record: Record) -> KeptWork | None:
+        """Where an array's work outlives a kill, if another run is to go on with it and there is something to do."""
+        if not self.resume or (record.done is not None and record.done.all()):
+            return None
+        with contextlib.suppress(OSError):
+            return KeptWork(self.publication.work, number, plan)
+        return None
+
+    def _run_tasks(self, number: int, array: MovedArray, record: Record, journal: Journal | None) -> Counts:
         """One array, by the executor's workers."""
         assert self.executor is not None and self.publication.partial is not None
         assert isinstance(self.maker, ZarrMaker)
@@ -548,7 +541,7 @@ class _Job:
 
         return Record(done, digests, written)
 
-    def _target(self, array: _Array, writer: StoreWriter | None, held: contextlib.ExitStack) -> ArrayWriter | None:
+    def _target(self, array: MovedArray, writer: StoreWriter | None, held: contextlib.ExitStack) -> ArrayWriter | None:
         """Where an array's chunks go, or what encodes them as long as `held` is open; None where this process does
         neither."""
         if writer is not None:

@@ -22,6 +22,7 @@ from typing import Any
 
 from .._words import short
 from ..errors import LongshoreError, StoreError
+from .kept_work import remove_work
 from .layout_json import NAME as LAYOUT_JSON
 from .layout_json import SHARD_NAME, read_layout_json
 
@@ -33,6 +34,8 @@ _ASIDE = "-old"
 _PATIENCE_S = 1.0
 JOURNAL = ".journal"
 """What the name of a hidden output's journal ends in."""
+WORK = ".work"
+"""What the name of the folder ends in that has what a hidden output still lacks."""
 STORES_FILES = re.compile(
     r"zarr\.json|\.z(array|group|attrs|metadata)"  # Zarr's metadata, its chunks, and shards that are being written
     r"|(c[./])?\d+(\.\d+)*(\.index)?|c|\..+\.[0-9a-f]{16}\.partial"
@@ -70,7 +73,7 @@ class Publication:
         """Refuses a destination that cannot or must not be written. Writes nothing."""
         if not self.name:
             raise StoreError(f"{self.destination} cannot be a destination")
-        if len(os.fsencode(self.name)) > 255 - len(_PARTIAL) - 17:
+        if len(os.fsencode(self.name)) > 255 - len(_PARTIAL) - 17 - len(JOURNAL):
             raise StoreError(f"the name {self.name!r} is too long: a hidden one is made from it while writing")
         if not os.path.isdir(self.parent):
             raise StoreError(f"the folder {self.parent} does not exist; make it first")
@@ -117,9 +120,9 @@ class Publication:
             finally:
                 os.close(fd)
 
-    def _journals(self) -> list[str]:
-        """Journals of this destination's hidden outputs."""
-        pattern = re.compile(re.escape(f".{self.name}{_PARTIAL}") + "[0-9a-f]{16}" + re.escape(JOURNAL))
+    def _beside(self) -> list[str]:
+        """What lies beside this destination's hidden outputs."""
+        pattern = re.compile(re.escape(f".{self.name}{_PARTIAL}") + f"[0-9a-f]{{16}}({re.escape(JOURNAL)}|{WORK})")
         try:
             return [name for name in os.listdir(self.parent) if pattern.fullmatch(name)]
         except OSError:
@@ -153,6 +156,12 @@ class Publication:
         assert self.partial is not None
         return self.partial + JOURNAL
 
+    @property
+    def work(self) -> str:
+        """Where what has been read and not yet written is kept, beside the hidden output."""
+        assert self.partial is not None
+        return self.partial + WORK
+
     def keep(self) -> None:
         """Leaves the unfinished output and its journal where they are, for another run to go on."""
         self.partial = None
@@ -166,10 +175,14 @@ class Publication:
             with contextlib.suppress(OSError):
                 _remove(os.path.join(self.parent, name))
                 self.stale_removed.append(name)
-        for name in self._journals():
-            if not os.path.lexists(os.path.join(self.parent, name.removesuffix(JOURNAL))):
+        for name in self._beside():
+            path, ending = os.path.splitext(os.path.join(self.parent, name))
+            if not os.path.lexists(path):
+                if ending == WORK:
+                    remove_work(path + WORK)
+                    continue
                 with contextlib.suppress(OSError):
-                    os.unlink(os.path.join(self.parent, name))
+                    os.unlink(path + JOURNAL)
 
     @property
     def base(self) -> tuple[int, ...]:
@@ -234,6 +247,7 @@ class Publication:
                 _remove_at_last(self.partial)
             with contextlib.suppress(OSError):
                 os.unlink(self.journal)
+            remove_work(self.work)
             self.partial = None
         self._unlock()
 

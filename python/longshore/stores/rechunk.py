@@ -11,13 +11,14 @@ from array import array as compact_list
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from .. import _core
 from ..errors import StoreError, VerificationError
 from .array import ArrayReader, ArrayWriter, Grid, Index
+from .kept_work import KeptBuffers, KeptPieces, KeptWork
 from .phases import PhaseClock, add_seconds
 from .rechunk_plan import PIECE_BYTES, Box, RechunkPlan, split
 from .source_pieces import Piece, SourcePieces
@@ -75,10 +76,12 @@ class Rechunk:
         *,
         written: Callable[[Index, int, int], None] | None = None,
         done: np.ndarray | None = None,
+        kept: KeptWork | None = None,
     ) -> None:
         """`axes`: dimension d of the target is dimension axes[d] of the source. `scratch`: a folder for files without a
         name. `written(index, digest, elements)` is called once a chunk has been written, by any thread. `done`: for
-        each chunk of the target whether it is there already."""
+        each chunk of the target whether it is there already. `kept`: where what is not written yet outlives this
+        process, and what a killed one has left."""
         self.plan, self.writer, self.scratch = plan, writer, scratch
         self.phase = PhaseClock()
         self.counts = Counts(seconds=self.phase.seconds)
@@ -90,9 +93,11 @@ class Rechunk:
         self._pool: ThreadPoolExecutor | None = None
         self._waiting: list[tuple[Piece, list[_Sink]]] = []
         self._begun: list[Future[None]] = []
+        self._working = 0  # of these, how many have not ended
         self.dtype = np.dtype((np.void, plan.itemsize))
         self.chunk_bytes = math.prod(plan.target.chunks) * plan.itemsize
-        self.memory = np.empty(plan.slots * self.chunk_bytes, np.uint8)
+        self.kept = kept
+        self.memory = self._buffers()
         assert writer.facts.dtype is not None
         self.dtype_written = writer.facts.dtype
         self.source = SourcePieces(
@@ -104,12 +109,23 @@ class Rechunk:
         self.skipped = self.source.skipped
         self.leaves_out = reader.sparse and writer.sparse and writer.facts.fill == self.source.fill
 
+    def _buffers(self) -> np.ndarray:
+        size = self.plan.slots * self.chunk_bytes
+        if self.kept is not None:
+            try:
+                return self.kept.memory(size)
+            except OSError:  # the disk has no room: what is under way when this is killed will be done again
+                self.kept.remove()
+                self.kept = None
+        return np.empty(size, np.uint8)
+
     def run(self, panels: Iterable[Box] | None = None) -> Counts:
         """Everything, to the last chunk; or these of the plan's panels. To be called once."""
         try:
             with ThreadPoolExecutor(self.plan.threads, "longshore-chunks") as pool:
                 for panel in self.plan.panels() if panels is None else panels:
                     low, high = corners(self.plan.target, panel)
+                    self.pieces = math.prod(map(len, self.plan.source.over(low, high)))
                     self._carry(pool, panel, 1, self.source.over(low, high))
         finally:
             self.memory = np.empty(0, np.uint8)  # this object may wait for the garbage collector, its buffers must not
@@ -120,21 +136,25 @@ class Rechunk:
     def _carry(self, pool: ThreadPoolExecutor, box: Box, level: int, pieces: Iterator[Piece]) -> None:
         """Brings the pieces of a box to its chunks, by way of scratch files where the plan says so."""
         if level == len(self.plan.boxes):
-            self._deal(pool, pieces, [_Held(self, box)])
+            whole = _Held(self, box, level)
+            self._deal(pool, pieces, [whole])
+            whole.check()
             return
         parts = list(split(box, self.plan.boxes[level], self.plan.order))
         last = level + 1 == len(self.plan.boxes)
-        held: list[_Sink] = [_Held(self, parts[0])] if last else []
-        scratch = [_Scratch(self, part) for part in parts[len(held) :]]
+        held = [_Held(self, parts[0], level)] if last else []
+        scratch = [_Scratch(self, part, level) for part in parts[len(held) :]]
         try:
-            self._deal(pool, pieces, held + list(scratch))
+            self._deal(pool, pieces, [*held, *scratch])
+            for sink in held:
+                sink.check()
             held.clear()
-            for sink in scratch:
-                self._carry(pool, sink.box, level + 1, sink.pieces())
-                sink.close()
+            for file in scratch:
+                self._carry(pool, file.box, level + 1, file.pieces())
+                file.remove()
         finally:
-            for sink in scratch:
-                sink.close()
+            for file in scratch:
+                file.close()
 
     def _deal(self, pool: ThreadPoolExecutor, pieces: Iterator[Piece], sinks: Sequence[_Sink]) -> None:
         """Gives every piece to the sinks that it has something for; returns when all have it. Small pieces go to the
@@ -163,10 +183,28 @@ class Rechunk:
             return
         assert self._pool is not None
         self._under_way.acquire()
-        task = self._pool.submit(self._bring, self._waiting)
+        self._submit(self._bring, self._waiting)
+        self._waiting = []
+
+    def _submit(self, work: Callable[[Any], None], on: Any) -> None:
+        """Has a thread do this; what goes wrong ends the move."""
+
+        def guarded() -> None:
+            try:
+                work(on)
+            except BaseException as error:
+                self._fail(error)
+            finally:
+                with self._lock:
+                    self._working -= 1
+                    self._changed.notify_all()
+
+        assert self._pool is not None
+        with self._lock:
+            self._working += 1
+        task = self._pool.submit(guarded)
         with self._lock:
             self._begun = [one for one in self._begun if not one.done()] + [task]
-        self._waiting = []
 
     def _bring(self, pieces: list[tuple[Piece, list[_Sink]]]) -> None:
         try:
@@ -176,8 +214,6 @@ class Rechunk:
                 elements = piece.load()
                 for sink in sinks:
                     sink.take(piece, elements)
-        except BaseException as error:
-            self._fail(error)
         finally:
             self._under_way.release()
 
@@ -192,16 +228,8 @@ class Rechunk:
                     break
                 finish(chunk)
 
-        def guarded(begin: int) -> None:
-            try:
-                some(begin)
-            except BaseException as error:
-                self._fail(error)
-
-        assert self._pool is not None
-        tasks = [self._pool.submit(guarded, begin) for begin in range(each, len(chunks), each)]
-        with self._lock:
-            self._begun += tasks
+        for begin in range(each, len(chunks), each):
+            self._submit(some, begin)
         some(0)
 
     def _fail(self, error: BaseException) -> None:
@@ -221,12 +249,19 @@ class Rechunk:
             counts.chunks += chunks
             counts.digest = counts.digest + digest & _WRAP
 
-    def wait_for(self, ready: Callable[[], bool]) -> bool:
-        """Until `ready`, which is asked under the lock; False where something has gone wrong."""
+    def wait_for_one(self, slots: list[int]) -> bool:
+        """Until there is a buffer that can be used; False where something has gone wrong."""
         with self._lock:
-            while self._failure is None and not ready():
+            while self._failure is None and not slots and self._working:
                 self._changed.wait()
+            if self._failure is None and not slots:
+                self._failure = self.unfinished()
             return self._failure is None
+
+    def unfinished(self) -> VerificationError:
+        """For chunks that are not complete when all has come."""
+        kept = "" if self.kept is None else "; what a killed run has left is at fault, so start again without --resume"
+        return VerificationError(f"{self.writer.where}: chunks lack elements{kept}; nothing was published")
 
     def free(self, slots: list[int], slot: int) -> None:
         """A buffer can be used again."""
@@ -251,7 +286,7 @@ class Rechunk:
 class _Held:
     """A box whose chunks are held from their first element to their last."""
 
-    def __init__(self, job: Rechunk, box: Box) -> None:
+    def __init__(self, job: Rechunk, box: Box, level: int) -> None:
         self._job, self.box = job, box
         target, itemsize = job.plan.target, job.plan.itemsize
         self._grid = target
@@ -272,6 +307,11 @@ class _Held:
         self._came = np.zeros(self._counts, np.bool_)
         self._digests = np.zeros(self._counts, np.uint64)
         self._free = [k * job.chunk_bytes for k in reversed(range(job.plan.slots))]
+        self._kept: KeptBuffers | None = None
+        if job.kept is not None and not (self._done is not None and self._done.all()):
+            chunks = math.prod(self._counts)
+            self._kept = job.kept.buffers(level, box, chunks, job.plan.slots, job.pieces)
+            self._go_on(self._kept)
         self._strides = dense_strides(target.chunks, itemsize)
         self._buffers = _core.ChunkBuffers(
             target.shape,
@@ -285,6 +325,16 @@ class _Held:
             self._missing.ctypes.data,
             self._digests.ctypes.data,
         )
+
+    def _go_on(self, kept: KeptBuffers) -> None:
+        """Chunks have the buffers again that they had when the run before this one was killed."""
+        done = np.zeros(self._counts, np.bool_) if self._done is None else self._done
+        kept.go_on(done.reshape(-1))
+        self._came[:] = kept.came().reshape(self._counts)
+        slots = kept.slots().reshape(self._counts)
+        self._slots[:] = np.where(slots < 0, -1, slots * self._job.chunk_bytes)
+        taken = set(self._slots[self._slots >= 0].tolist())
+        self._free = [slot for slot in self._free if slot not in taken]
 
     def _chunks(self, piece: Piece) -> tuple[slice, ...] | None:
         """Those of the box's that a piece has something for."""
@@ -301,6 +351,9 @@ class _Held:
         chunks = self._chunks(piece)
         if chunks is None:
             return False
+        if self._kept is not None and self._kept.holds(piece.number):
+            self._job.share_out(self._finish, self._buffers.count(piece.start, piece.extents))
+            return False
         begins = (self._slots[chunks] < 0) & (self._missing[chunks] > 0)
         if self._done is not None:
             if self._done[chunks].all():
@@ -311,12 +364,14 @@ class _Held:
             at = tuple(i + o for i, o in zip(place, offset))
             if not self._free:
                 self._job.begin_waiting()  # buffers may be free only when these have been taken
-            if not self._job.wait_for(lambda: bool(self._free)):
+            if not self._job.wait_for_one(self._free):
                 return False
             slot = self._free.pop()
             if self._edge[at]:
                 self._job.memory[slot : slot + self._job.chunk_bytes].view(self._job.dtype)[:] = self._job.padding
             self._slots[at] = slot
+            if self._kept is not None:
+                self._kept.begins(int(np.ravel_multi_index(at, self._counts)), slot // self._job.chunk_bytes)
         return True
 
     def take(self, piece: Piece, elements: np.ndarray | None) -> None:
@@ -325,11 +380,21 @@ class _Held:
         if elements is not None:
             chunks = self._chunks(piece)
             assert chunks is not None
+            if self._kept is not None:
+                self._kept.comes(np.ravel_multi_index(np.ogrid[chunks], self._counts))
             self._came[chunks] = True
             address, strides = address_of(elements), elements.strides
         with job.phase("copying"):
             complete = self._buffers.scatter(address, piece.start, piece.extents, strides)
+        if self._kept is not None:
+            self._kept.copied(piece.number)
         job.share_out(self._finish, complete)
+
+    def check(self) -> None:
+        """Raises VerificationError where a chunk is not complete when everything has come."""
+        lacking = self._missing if self._done is None else self._missing[~self._done]
+        if lacking.any():
+            raise self._job.unfinished()
 
     def _finish(self, number: int) -> None:
         job, at = self._job, tuple(int(i) for i in np.unravel_index(number, self._counts))
@@ -356,20 +421,44 @@ class _Held:
 class _Scratch:
     """A box whose elements wait in a file for their turn."""
 
-    def __init__(self, job: Rechunk, box: Box) -> None:
+    def __init__(self, job: Rechunk, box: Box, level: int) -> None:
         self._job, self.box = job, box
         self._low, self._high = corners(job.plan.target, box)
-        try:
-            self._file: int | None = os.open(job.scratch, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
-        except OSError:  # a file system that has none without a name
-            self._file, name = tempfile.mkstemp(prefix=".longshore-scratch-", dir=job.scratch)
-            os.unlink(name)
+        self._kept: KeptPieces | None = None
         self._lock = threading.Lock()
         self._waiting = bytearray()
+        self._unrecorded: list[tuple[int, ...]] = []
         self._end = 0
         self._numbers = compact_list("q")
         self._places = compact_list("q")  # in the file; -1: the fill value, nowhere
         self._boxes = compact_list("q")  # start and extents of each piece
+        self._came: np.ndarray | None = None
+        self._file = self._open(level)
+
+    def _open(self, level: int) -> int | None:
+        job = self._job
+        if job.kept is None:
+            try:
+                return os.open(job.scratch, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
+            except OSError:  # a file system that has none without a name
+                file, name = tempfile.mkstemp(prefix=".longshore-scratch-", dir=job.scratch)
+                os.unlink(name)
+                return file
+        self._kept = job.kept.scratch(level, self.box, job.pieces)
+        found = self._kept.found(self._low, self._high, job.plan.itemsize)
+        if len(found):
+            self._numbers.frombytes(found[:, 0].tobytes())
+            self._boxes.frombytes(found[:, 1:-1].tobytes())
+            self._places.frombytes(found[:, -1].tobytes())
+            last = found[found[:, -1].argmax()]
+            if last[-1] >= 0:
+                self._end = int(last[-1]) + math.prod(last[1 + len(self._low) : -1].tolist()) * job.plan.itemsize
+            self._came = np.zeros(job.pieces, np.bool_)
+            self._came[found[:, 0]] = True
+        try:
+            return self._kept.open()
+        except OSError as error:
+            raise StoreError(error.errno, f"cannot write {self._kept.path}: {error.strerror}") from None
 
     def _part(self, piece: Piece) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
         start = tuple(max(a, s) for a, s in zip(self._low, piece.start))
@@ -378,6 +467,8 @@ class _Scratch:
 
     def prepare(self, piece: Piece) -> bool:
         if self._job.done is not None and self._job.done[tuple(slice(a, b) for a, b in zip(*self.box))].all():
+            return False
+        if self._came is not None and self._came[piece.number]:
             return False
         return self._part(piece) is not None
 
@@ -397,6 +488,8 @@ class _Scratch:
             self._numbers.append(piece.number)
             self._boxes.extend(start + extents)
             self._places.append(-1 if data is None else self._end)
+            if self._kept is not None:
+                self._unrecorded.append((piece.number, *start, *extents, self._places[-1]))
             if data is None:
                 return
             self._end += len(data)
@@ -417,6 +510,9 @@ class _Scratch:
                 while done < len(view):
                     done += os.pwrite(self._file, view[done : done + (1 << 30)], place + done)
                 place += done
+            if self._kept is not None:
+                self._kept.add(self._unrecorded)
+                self._unrecorded = []
         except OSError as error:
             raise StoreError(
                 error.errno, f"cannot write scratch files in {self._job.scratch}: {error.strerror}"
@@ -455,6 +551,12 @@ class _Scratch:
                 raise StoreError(f"a scratch file in {self._job.scratch} has become shorter")
             done += part
         self._job.count(spilled=len(view))
+
+    def remove(self) -> None:
+        """What is in it has been carried on."""
+        self.close()
+        if self._kept is not None:
+            self._kept.remove()
 
     def close(self) -> None:
         if self._file is not None:

@@ -13,12 +13,12 @@ import statistics
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 import numpy as np
 
-from .array import ArrayFacts, ArrayReader, Grid, Index
+from .array import ArrayFacts, Grid, Index
 from .makers import Maker, temporary_array
+from .moved_array import MovedArray
 from .phases import PhaseClock, add_seconds
 from .rechunk import box_digest
 from .rechunk_plan import RechunkPlan
@@ -127,7 +127,7 @@ class _Sampler:
         self.total = Sample()
         """Of all arrays so far."""
 
-    def take(self, array: Sampled, plan: RechunkPlan) -> Sample:
+    def take(self, array: MovedArray, plan: RechunkPlan) -> Sample:
         """A sample of an array; of no box where the time is over."""
         reader, facts, grid = array.reader, array.facts, array.grid
         clock = PhaseClock()
@@ -290,20 +290,8 @@ class Samples:
         return by_phase, max(sum(by_phase.values()) / threads, on_disk)
 
 
-class Sampled(Protocol):
-    """An array that samples are taken of."""
-
-    reader: ArrayReader
-    facts: ArrayFacts
-    """What is to be made of it."""
-    grid: Grid
-    """The target's chunks."""
-    axes: tuple[int, ...]
-    """The target's dimensions, as numbers of the source's."""
-
-
 def take_samples(
-    maker: Maker, max_mem: int, arrays: Sequence[Sampled], plans: Sequence[RechunkPlan], folder: str
+    maker: Maker, max_mem: int, arrays: Sequence[MovedArray], plans: Sequence[RechunkPlan], folder: str
 ) -> Samples:
     """Takes samples of arrays, the largest first, as long as there is time. `folder`: where the destination will be.
     Raises StoreError where the source cannot be read, or the temporary folder not be written."""
