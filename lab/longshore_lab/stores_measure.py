@@ -114,23 +114,26 @@ def descendants(pid):
 
 # --- groups whose memory is limited
 
+_FIRST_LIMIT = "memory.limit_in_bytes"  # as cgroup v1 calls it
+
 
 def limited_groups():
-    """The folder in which groups with `memory.max` can be made, or None and why there is none."""
+    """The folder in which groups with a limit of memory can be made, or None and why there is none."""
     with contextlib.suppress(OSError):
         with open("/proc/self/cgroup", encoding="utf-8") as file:
-            own = next((line.rstrip("\n")[3:] for line in file if line.startswith("0::")), None)
-        if own is None or not os.path.exists("/sys/fs/cgroup/cgroup.controllers"):
-            return None, "there is no cgroup v2 here"
-        place = f"/sys/fs/cgroup{own}".rstrip("/")
-        while True:
-            with open(f"{place}/cgroup.subtree_control", encoding="utf-8") as file:
-                if "memory" in file.read().split() and os.access(place, os.W_OK):
-                    return place, ""
-            if place == "/sys/fs/cgroup":
-                return None, "cgroup v2 lets this process limit no group's memory"
-            place = os.path.dirname(place)
-    return None, "cgroup v2 cannot be read here"
+            lines = [line.rstrip("\n").split(":", 2) for line in file]
+        if os.path.exists("/sys/fs/cgroup/cgroup.controllers"):
+            place = next((f"/sys/fs/cgroup{own}".rstrip("/") for number, _, own in lines if number == "0"), "")
+            while place.startswith("/sys/fs/cgroup"):
+                with open(f"{place}/cgroup.subtree_control", encoding="utf-8") as file:
+                    if "memory" in file.read().split() and os.access(place, os.W_OK):
+                        return place, ""
+                place = os.path.dirname(place)
+            return None, "cgroup v2 lets this process limit no group's memory"
+        place = "/sys/fs/cgroup/memory"  # version 1, where every controller has a tree of its own
+        if os.access(place, os.W_OK) and os.path.exists(f"{place}/{_FIRST_LIMIT}"):
+            return place, ""
+    return None, "no group of processes can be limited here: that takes root, or cgroup v2 and its memory controller"
 
 
 @contextlib.contextmanager
@@ -138,9 +141,13 @@ def limited_group(place, most_bytes):
     """A group of processes below `place` that may hold so many bytes, without swap; gives its folder."""
     group = tempfile.mkdtemp(prefix="longshore-bench-", dir=place)
     try:
-        _put(f"{group}/memory.max", most_bytes)
+        if os.path.exists(f"{place}/{_FIRST_LIMIT}"):
+            limit, with_swap, swap = _FIRST_LIMIT, "memory.memsw.limit_in_bytes", most_bytes
+        else:
+            limit, with_swap, swap = "memory.max", "memory.swap.max", 0
+        _put(f"{group}/{limit}", most_bytes)
         with contextlib.suppress(OSError):  # a kernel without swap has no such file
-            _put(f"{group}/memory.swap.max", 0)
+            _put(f"{group}/{with_swap}", swap)
         yield group
     finally:
         for _ in range(50):
@@ -153,7 +160,8 @@ def limited_group(place, most_bytes):
 
 def killed_in(group):
     """How many processes of a group the kernel has killed for their memory."""
-    with open(f"{group}/memory.events", encoding="utf-8") as file:
+    name = "memory.events" if os.path.exists(f"{group}/memory.events") else "memory.oom_control"
+    with open(f"{group}/{name}", encoding="utf-8") as file:
         return next((int(line.split()[1]) for line in file if line.startswith("oom_kill ")), 0)
 
 

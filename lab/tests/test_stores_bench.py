@@ -339,8 +339,19 @@ def test_groups_get_their_limit_and_go(tmp_path):
         for file in Path(group).iterdir():  # the kernel's files go with their folder
             file.unlink()
     assert not any(tmp_path.iterdir())
+    (tmp_path / "memory.limit_in_bytes").write_text("")  # cgroup v1
+    with stores_measure.limited_group(str(tmp_path), 123) as group:
+        assert (Path(group) / "memory.limit_in_bytes").read_text() == "123\n"
+        (Path(group) / "memory.oom_control").write_text("under_oom 0\noom_kill 1\n")
+        assert stores_measure.killed_in(group) == 1
+        for file in Path(group).iterdir():
+            file.unlink()
     place, why = stores_measure.limited_groups()
     assert (place is None) == bool(why)
+    if place is not None:  # what takes more is killed
+        with stores_measure.limited_group(place, 50 << 20) as group:
+            taken = stores_measure.measure([sys.executable, "-c", "bytearray(200 << 20)"], group=group)
+            assert taken.why() and stores_measure.killed_in(group) == 1
 
 
 # --- aims and tables
