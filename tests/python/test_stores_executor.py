@@ -393,6 +393,7 @@ def test_passes_keep_the_ceiling_and_read_whole_chunks(data):
             stored_bytes=None,
             target_bytes=None,
             addressable=False,
+            raw=False,
             beside=0,
         )
     except MemoryLimitError as error:

@@ -233,6 +233,7 @@ class _Job:
             "stored_bytes": array.stored_bytes,
             "target_bytes": self.maker.expected_bytes(facts, array.grid, array.stored_bytes, ratio),
             "addressable": array.reader.addressable,
+            "raw": not array.reader.facts.codecs and array.reader.facts.dtype == facts.dtype,
             "beside": 32 * math.prod(array.grid.counts) + _METADATA_BYTES + on_the_way,
         }
         try:

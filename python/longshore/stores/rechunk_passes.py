@@ -27,12 +27,13 @@ def plan_passes(
     stored_bytes: int | None,
     target_bytes: int | None,
     addressable: bool,
+    raw: bool,
     beside: int,
 ) -> tuple[RechunkPlan, tuple[RechunkPlan, ...]]:
     """The plan of each pass, of which there are one or two, and before them what both do together. A task writes whole
     chunks of `whole`: the target's, or boxes of them that lie in one file. The other arguments and the errors are those
     of `plan_rechunk`; `max_mem` is each task's."""
-    ways = Ways(source, target, itemsize, stored_bytes, target_bytes, addressable)
+    ways = Ways(source, target, itemsize, stored_bytes, target_bytes, addressable, raw)
     room, least = max_mem - beside, beside + ways.least()
     while (direct := ways.tasks(room, threads, whole)) is None:
         if threads == 1:
@@ -45,8 +46,8 @@ def plan_passes(
         return best, passes
     for between in _between(source, whole, itemsize, room):
         stored = math.prod(n * c for n, c in zip(between.counts, between.chunks)) * itemsize
-        first = Ways(source, between, itemsize, stored_bytes, stored, addressable).tasks(room, threads, between)
-        then = Ways(between, target, itemsize, stored, target_bytes, False).tasks(room, threads, whole)
+        first = Ways(source, between, itemsize, stored_bytes, stored, addressable, raw).tasks(room, threads, between)
+        then = Ways(between, target, itemsize, stored, target_bytes, False, True).tasks(room, threads, whole)
         if first is None or then is None:
             continue
         cost = first.total_bytes + then.total_bytes + math.prod(between.counts) * _FILE_BYTES

@@ -113,6 +113,7 @@ def plan_rechunk(
     stored_bytes: int | None = None,
     target_bytes: int | None = None,
     addressable: bool = False,
+    raw: bool = False,
     processes: int = 1,
     writers: int = 1,
     beside: int = 0,
@@ -121,9 +122,10 @@ def plan_rechunk(
     of which so many write, it is done in windows; `max_mem` is then each one's. `beside`: bytes of it that are taken.
 
     `stored_bytes`: what the source takes as it is stored, `target_bytes`: what the target is expected to take (None:
-    the elements' bytes). `addressable`: any box of the source can be read by itself. Raises MemoryLimitError, which
-    says the least that would do."""
-    ways = Ways(source, target, itemsize, stored_bytes, target_bytes, addressable)
+    the elements' bytes). `addressable`: any box of the source can be read by itself. `raw`: its chunks are stored as
+    they are in memory, so that they need not be held decoded, too. Raises MemoryLimitError, which says the least that
+    would do."""
+    ways = Ways(source, target, itemsize, stored_bytes, target_bytes, addressable, raw)
     while True:
         room = max_mem - beside
         plan = ways.best(room, threads) if processes == 1 else ways.windows(room, threads, processes, writers)
@@ -155,8 +157,10 @@ class Ways:
         stored_bytes: int | None,
         target_bytes: int | None,
         addressable: bool,
+        raw: bool = False,
     ) -> None:
         self.source, self.target, self.itemsize, self.addressable = source, target, itemsize, addressable
+        self.raw = raw
         self.elements = math.prod(source.shape)
         self.bytes = self.elements * itemsize
         self.read_once = self.bytes if stored_bytes is None else stored_bytes
@@ -169,7 +173,10 @@ class Ways:
 
     def fixed(self, threads: int) -> int:
         """Held beside the target's chunks: what is read and decoded, or encoded."""
-        one = max(2 * self.source_chunk, self.target_chunk + self.target_chunk // 8)
+        read = self.source_chunk + self.source_chunk // (
+            2 if self.raw else 1
+        )  # half: what goes to a scratch file of it
+        one = max(read, self.target_chunk + self.target_chunk // 8)
         return _BASE_BYTES + threads * (one + _THREAD_BYTES)
 
     def least(self) -> int:
@@ -248,7 +255,7 @@ class Ways:
         panel has whole chunks of `whole`, a grid of the target's chunks or of boxes of them."""
         room, counts = max_mem - self.fixed(threads), self.target.counts
         times = [w // t for w, t in zip(whole.chunks, self.target.chunks)]
-        coarse = Ways(self.source, whole, self.itemsize, self.read_once, self.written, self.addressable)
+        coarse = Ways(self.source, whole, self.itemsize, self.read_once, self.written, self.addressable, self.raw)
         panels = {
             tuple(min(p * k, n) for p, k, n in zip(panel, times, counts))
             for panel in itertools.chain(coarse._panels(), [(1,) * len(times)])
