@@ -50,6 +50,7 @@ bench: build/lab-installed .venv/sample-data
 	.venv/bin/longshore bench model
 	.venv/bin/longshore bench apps
 	.venv/bin/longshore bench assembly
+	.venv/bin/longshore bench stores
 	.venv/bin/longshore bench breakeven
 	.venv/bin/longshore bench ranks --maps 100
 	.venv/bin/longshore bench communicators

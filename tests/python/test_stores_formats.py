@@ -14,6 +14,7 @@ import longshore as ls
 import numpy as np
 import pytest
 from longshore.errors import ArgumentError, MemoryLimitError, StoreError, VerificationError
+from longshore.stores import makers
 
 zarr = pytest.importorskip("zarr")
 h5py = pytest.importorskip("h5py")
@@ -261,6 +262,15 @@ def test_flipped_bits_are_found(tmp_path):
             ls.stores.move(tmp_path / "a.zarr/t2m", tmp_path / f"b{n}.npy", lossy=True)
         assert not os.path.exists(tmp_path / f"b{n}.npy")
         open(path, "wb").write(kept)
+
+
+def test_with_zarr_2_stores_are_written_that_it_reads(tmp_path, monkeypatch):
+    make_zarr(tmp_path / "a.zarr", maps())
+    monkeypatch.setattr(makers.metadata, "version", lambda name: {"zarr": "2.18.7"}[name])
+    ls.stores.move(tmp_path / "a.zarr", tmp_path / "b.zarr")
+    assert (tmp_path / "b.zarr/t2m/.zarray").exists()
+    ls.stores.move(tmp_path / "a.zarr", tmp_path / "c.zarr", zarr_format=3)
+    assert (tmp_path / "c.zarr/t2m/zarr.json").exists()
 
 
 def test_truncated_chunks_are_found(tmp_path):

@@ -11,6 +11,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from importlib import metadata
 from typing import Any
 
 from ..errors import ArgumentError, StoreError
@@ -104,13 +105,20 @@ class Maker:
         return getattr(importlib.import_module(f".{self.module}", __package__), self.writer)
 
 
+def _usual_zarr_format() -> int:
+    """3; 2 where the zarr that is installed, such as the last one for Python 3.10, reads no other."""
+    with contextlib.suppress(metadata.PackageNotFoundError):
+        return 2 if metadata.version("zarr").startswith("2.") else 3
+    return 3
+
+
 class ZarrMaker(Maker):
     words, module, writer = "Zarr", "zarr_writer", "ZarrWriter"
     folder, compressed = True, ("zstd:3",)
 
     def __init__(self, place: Place, to: Any, zarr_format: int | None) -> None:
         super().__init__(place, to, zarr_format)
-        self.zarr_format = zarr_format or 3
+        self.zarr_format = zarr_format or _usual_zarr_format()
         self.has_shards = self.zarr_format == 3
 
     def open(self, place: str, resume: bool) -> StoreWriter:

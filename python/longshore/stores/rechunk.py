@@ -359,6 +359,8 @@ class _Held:
             if self._done[chunks].all():
                 return False
             begins &= ~self._done[chunks]
+        if not begins.any():
+            return True
         offset = [part.start for part in chunks]
         for place in np.argwhere(begins).tolist():
             at = tuple(i + o for i, o in zip(place, offset))
