@@ -13,7 +13,7 @@ from dense_layout import DenseLayout, selector
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from longshore.errors import ArgumentError, LongshoreError, StoreError
-from longshore.stores import dense, layout_json
+from longshore.stores import dense, layout_json, shards
 from longshore.stores.array import ArrayFacts, GroupFacts
 from longshore.stores.boxes import FileArray
 from longshore.stores.store import open_store, shard_names
@@ -102,8 +102,8 @@ def test_any_box_of_shards_is_read(case):
     full = distinct(layout.shape, dtype)
     with tempfile.TemporaryDirectory() as folder:
         save_shards(folder, layout, full)
-        reader = dense.ShardsReader(folder)
-        assert reader.layout == layout and reader.tree.shape == layout.shape and reader.tree.dtype == full.dtype
+        reader = shards.ShardsReader(folder)
+        assert reader.layouts[""] == layout and reader.tree.shape == layout.shape and reader.tree.dtype == full.dtype
         assert reader.tree.stored_bytes == sum(full[owned(layout, k)].nbytes for k in range(layout.rank_count))
         array = reader.array()
         assert array.addressable and not array.sparse
@@ -118,7 +118,7 @@ def test_shards_are_written_chunk_by_chunk(case):
     layout, dtype, (lo, extents) = case
     full = distinct(layout.shape, dtype)
     with tempfile.TemporaryDirectory() as folder:
-        writer = dense.ShardsWriter(folder, layout)
+        writer = shards.ShardsWriter(folder, layout)
         writer.create(ArrayFacts(full.shape, full.dtype))
         assert writer.array().facts.order == layout.order
         assert write_all(writer, full) == full.nbytes * layout.replicas
@@ -159,7 +159,7 @@ def test_npy_both_ways(tmp_path, shape, order, dtype):
 
 def test_an_array_keeps_its_order_without_a_layout(tmp_path):
     full = distinct((7, 5), "f8")
-    for name, writer in (("a.npy", dense.NpyWriter), ("s", dense.ShardsWriter)):
+    for name, writer in (("a.npy", dense.NpyWriter), ("s", shards.ShardsWriter)):
         if writer.folder:
             os.mkdir(tmp_path / name)
         made = writer(str(tmp_path / name))
@@ -215,7 +215,7 @@ def test_a_huge_extent_is_cut_at_once():
 def test_several_threads(tmp_path):
     layout = ls.Layout("(CYCLIC(3), BLOCK) on 5x10", (60, 50))
     full = distinct(layout.shape, "f8")
-    writer = dense.ShardsWriter(str(tmp_path), layout)
+    writer = shards.ShardsWriter(str(tmp_path), layout)
     writer.create(ArrayFacts(full.shape, full.dtype))
     array = writer.array()
 
@@ -225,7 +225,7 @@ def test_several_threads(tmp_path):
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(put, array.grid.indices()))
     writer.finish()
-    reader = dense.ShardsReader(str(tmp_path))
+    reader = shards.ShardsReader(str(tmp_path))
     told = reader.array()
     wanted = {i: cut(full, told.grid.start(i), told.grid.extents(i)) for i in told.grid.indices()}
     with ThreadPoolExecutor(8) as pool:
@@ -245,7 +245,7 @@ def test_what_cannot_be_held_is_told():
     for word in ("units", "dimension names", "fill value", "may grow"):
         assert word in words
     assert dense.NpyWriter.losses(ArrayFacts((3,), np.dtype("f4"), fill=bytes(4), names=(None,))) == []
-    assert "one array" in dense.ShardsWriter.losses(GroupFacts({"a": facts}))[0]
+    assert "one array" in dense.NpyWriter.losses(GroupFacts({"a": facts}))[0]
     assert "BF16" in dense.NpyWriter.losses(ArrayFacts((3,), np.dtype("V2"), type_name="BF16"))[0]
     assert "vlen" in dense.NpyWriter.losses(ArrayFacts((3,), None, type_name="vlen string"))[0]
 
@@ -271,19 +271,19 @@ def test_names_within_one_array_are_refused(tmp_path):
     with pytest.raises(ArgumentError, match="'x'"):
         dense.NpyReader(str(tmp_path / "a.npy")).array("x")
     with pytest.raises(ArgumentError, match="npy"):
-        dense.ShardsWriter(str(tmp_path)).create(ArrayFacts((), np.dtype("f4")))
+        shards.ShardsWriter(str(tmp_path)).create(ArrayFacts((), np.dtype("f4")))
 
 
 def test_a_store_that_was_left_is_gone_on_with(tmp_path):
     layout, full = ls.Layout("(BLOCK) on 3", (100,)), distinct((100,), "f8")
     facts, place = ArrayFacts(full.shape, full.dtype), str(tmp_path)
-    left = dense.ShardsWriter(place, layout)
+    left = shards.ShardsWriter(place, layout)
     left.create(facts)
     write_all(left, full)
     left.finish()  # and then killed: the folder is finished, and not published
     with open(tmp_path / "rank-00002.npy", "r+b") as file:
         file.truncate(40)  # as if it had been killed while the file was made
-    again = dense.ShardsWriter(place, layout, resume=True)
+    again = shards.ShardsWriter(place, layout, resume=True)
     again.create(facts)
     assert not (tmp_path / layout_json.NAME).exists()
     array = again.array()
@@ -293,7 +293,7 @@ def test_a_store_that_was_left_is_gone_on_with(tmp_path):
     for index in last:
         array.write(index, array.encode(index, padded(full, array.grid, index)))
     again.finish()
-    found = dense.ShardsReader(place).array()
+    found = shards.ShardsReader(place).array()
     assert same(put_together(found), full)
     # Without resume a single file, which is there and empty, is made anew.
     (tmp_path / "a.npy").write_bytes(b"x" * 10_000)
@@ -337,13 +337,13 @@ def test_hostile_folders_are_refused(tmp_path):
     save_shards(tmp_path, layout, full)
     os.rename(tmp_path / "part1.npy", tmp_path / "elsewhere.npy")
     with pytest.raises(StoreError, match="part1.npy is missing"):
-        dense.ShardsReader(str(tmp_path))
+        shards.ShardsReader(str(tmp_path))
     os.symlink(tmp_path / "elsewhere.npy", tmp_path / "part1.npy")
     with pytest.raises(StoreError, match="symbolic link"):
-        dense.ShardsReader(str(tmp_path))
+        shards.ShardsReader(str(tmp_path))
     os.unlink(tmp_path / "part1.npy")
     os.mkfifo(tmp_path / "part1.npy")
     with pytest.raises(StoreError, match="part1.npy"):
-        dense.ShardsReader(str(tmp_path))
+        shards.ShardsReader(str(tmp_path))
     with pytest.raises(StoreError, match="part1.npy"):
         dense.NpyReader(str(tmp_path / "part1.npy"))

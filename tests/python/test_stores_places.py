@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from longshore.errors import ArgumentError, ArgumentTypeError, LongshoreError
 from longshore.stores import places
-from longshore.stores.dense import NpyReader, ShardsReader
+from longshore.stores.dense import NpyReader
 from longshore.stores.places import parse_place
 from longshore.stores.safetensors import SafetensorsReader
+from longshore.stores.shards import ShardsReader
 from store_files import dense_stores, tensors_file, touch
 
 HDF5 = b"\x89HDF\r\n\x1a\n"

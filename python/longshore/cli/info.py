@@ -218,6 +218,7 @@ def _print_group(told: dict[str, Any]) -> None:
             "dimensions": _names(array),
             "chunks": _extents(array["chunks"]),
             "shards": _extents(array["shards"]),
+            "layout": array["layout"] if told["format"] == "shards" and array["layout"] else "",
             "codecs": _safe(", ".join(array["codecs"])),
             "fill": "" if array["fill"] is None else _fill(array["fill"]),
             "attributes": str(array["attributes"] or ""),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.command(short_help="Move arrays between stores: .npy, shards, Zarr, HDF5, NetCDF, safetensors.")
 @click.argument("source", metavar="SRC", type=click.Path())
 @click.argument("destination", metavar="DST", type=click.Path())
-@click.option("--to", "layout", metavar="LAYOUT", help="Layout of DST, if it is a folder.")
+@click.option("--to", "layout", metavar="LAYOUT", help="Layout of DST, if it is a folder of shards, or of each array in it.")
 @click.option(
     "--axes",
     type=Axes(),
@@ -73,14 +73,15 @@ def move(
 ) -> None:
     """Move an array, or a group with all that is in it, from one store to another. A store is one .npy file, a folder
     of one .npy a rank with a layout.json, a Zarr group or array, an HDF5 or NetCDF file, or safetensors; SRC is known
-    by what is there, DST by its name, and any other DST is a folder of shards and needs --to. Within a file or group a
-    name follows: era5.zarr/t2m, run.h5::/fields/u.
+    by what is there, DST by its name, and any other DST is a folder of shards, or of such a folder for each array, and
+    needs --to. Within a file or group a name follows: era5.zarr/t2m, run.h5::/fields/u.
 
     \b
     longshore move era5.zarr/t2m series.zarr/t2m --chunks 8760x8x8 --max-mem 1GiB --verify
     longshore move model.nc out.zarr --chunks time=8760,lat=8,lon=8 --dry-run
     longshore move shards/ run.h5::/fields/u --chunks 64x64x64 --codec shuffle,gzip:4
     longshore move elevation.npy shards/ --to "(BLOCK, *) on 4"
+    longshore move checkpoint/ ranks/ --to "(BLOCK, *) on 8"
     longshore move shards/ other/ --to "(CYCLIC(64), CYCLIC(64)) on 2x2" --max-mem 256MiB --verify
     mpiexec -n 4 longshore move other/ back.npy
 

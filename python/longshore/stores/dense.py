@@ -1,33 +1,41 @@
-"""Arrays whose elements lie in files as they are: a `.npy` file, and a folder of one `.npy` a rank, as stores that are
-read and written chunk by chunk.
+"""Arrays whose elements lie in files as they are, read and written chunk by chunk, and the store of one such file, a
+`.npy`.
 
-`DenseReader` and `DenseWriter` move boxes of any array that is made of files of elements; `safetensors` uses them too.
+`DenseReader` and `DenseWriter` move boxes of any array that is made of files of elements; `shards` and `safetensors`
+use them too.
 """
 
 from __future__ import annotations
 
 import hashlib
 import itertools
-import math
 import os
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 
-from .._arrays import whole_layout
 from .._core import Layout
+from .._words import short
 from ..errors import ArgumentError, StoreError
-from . import layout_json
-from .array import ArrayFacts, ArrayReader, ArrayWriter, Grid, Index, StoreReader, StoreWriter, Tree
+from .array import (
+    ArrayFacts,
+    ArrayReader,
+    ArrayWriter,
+    Grid,
+    GroupFacts,
+    Index,
+    LinkFacts,
+    StoreReader,
+    StoreWriter,
+    Tree,
+)
 from .boxes import Box, FileArray, Files, create_array_file, open_plain, sync_file
 from .npy import encode_header, open_npy
-from .publish import sync_folder
-from .store import ShardStore, destination_layout, open_store, shard_names, write_layout_json
-from .team import Alone
+from .store import destination_layout
 
 CHUNK_BYTES = 4 << 20
 """About what is read or written at once where a store itself has no chunks."""
@@ -358,34 +366,32 @@ class NpyReader(StoreReader):
         self._files.close()
 
 
-class ShardsReader(StoreReader):
-    """A folder of one `.npy` a rank with a `layout.json`."""
+def nodes_of(node: Tree | LinkFacts, name: str = "") -> Iterator[tuple[str, Tree | LinkFacts]]:
+    """A tree's groups, links and arrays, with their paths ("a/b"); "" for the tree itself."""
+    yield name, node
+    if isinstance(node, GroupFacts):
+        for child, below in node.children.items():
+            yield from nodes_of(below, f"{name}/{child}" if name else child)
 
-    format = "shards"
 
-    def __init__(self, path: str) -> None:
-        self.path = path
-        store = open_store(path)
-        self.layout: Layout = store.layout
-        """Which rank's file holds which elements."""
-        self._pieces, self._files = ShardFiles(store.layout, store.arrays), SharedFiles()
-        self.tree: ArrayFacts = ArrayFacts(
-            store.shape,
-            store.dtype,
-            order=store.order,
-            stored_bytes=sum(math.prod(array.shape) * array.itemsize for array in store.arrays),
-        )
-
-    def array(self, path: str = "") -> DenseReader:
-        only_array(path, self.path)
-        return DenseReader(self.path, self.tree, self._pieces, self._files)
-
-    def fingerprint(self) -> str:
-        shards = [array.path for array in self._pieces.arrays]
-        return fingerprint_of([os.path.join(self.path, layout_json.NAME), *shards])
-
-    def close(self) -> None:
-        self._files.close()
+def losses_of_tree(
+    tree: Tree,
+    of_array: Callable[[str, ArrayFacts], Iterator[str]],
+    is_attribute: Callable[[str, Any], bool] = lambda key, value: False,
+) -> Iterator[str]:
+    """What files of bare elements cannot hold of a tree. `of_array`: what of an array with a path; `is_attribute`:
+    whether they can have an attribute of the whole."""
+    for name, node in nodes_of(tree):
+        if isinstance(node, ArrayFacts):
+            yield from of_array(name, node)
+        elif not isinstance(node, GroupFacts):
+            yield f"the {node.kind} link {name} to {node.target}"
+        elif name and node.attributes:
+            yield f"the attributes of the group {name}"
+        else:
+            for key, value in node.attributes.items():
+                if not is_attribute(key, value):
+                    yield f"the attribute {key}, which is {short(value)}"
 
 
 def losses_of(name: str, facts: ArrayFacts, *, attributes: bool = True) -> Iterator[str]:
@@ -399,6 +405,28 @@ def losses_of(name: str, facts: ArrayFacts, *, attributes: bool = True) -> Itera
         yield f"the fill value {of}"
     for d in facts.unlimited:
         yield f"that dimension {d} {of} may grow"
+
+
+def losses_of_npy(name: str, facts: ArrayFacts) -> Iterator[str]:
+    """What `.npy` files cannot hold of an array."""
+    if facts.dtype is None:
+        yield f"the elements of {name or 'the array'}, of type {facts.type_name or 'unknown'}"
+        return
+    yield from losses_of(name, facts)
+    own = facts.type_name or (facts.dtype.name if facts.dtype.isbuiltin == 2 else "")
+    if own and facts.dtype.kind == "V" and facts.dtype.names is None:
+        of = f" of {name}" if name else ""
+        yield f"the name of the element type {own}{of}: elements become {facts.dtype.itemsize} bytes each"
+
+
+def facts_of_npy(name: str, facts: ArrayFacts) -> ArrayFacts:
+    """An array as `.npy` files can hold it. Types that other packages have brought to NumPy (bfloat16) become the bytes
+    that they are. Raises StoreError for elements that none can hold, and ArgumentError for codecs."""
+    if facts.dtype is None:
+        raise StoreError(f"elements of type {facts.type_name or 'unknown'} cannot be held in a .npy file")
+    no_codecs(name, facts, "a .npy file")
+    plain = facts.dtype if facts.dtype.isbuiltin != 2 else np.dtype((np.void, facts.dtype.itemsize))
+    return replace(facts, dtype=plain)
 
 
 def no_codecs(name: str, facts: ArrayFacts, what: str) -> None:
@@ -440,41 +468,36 @@ def remove_file(path: str) -> None:
         raise StoreError(error.errno, f"cannot remove {path}: {error.strerror}") from None
 
 
-class _OneArrayWriter(StoreWriter):
-    """What the writers of a `.npy` file and of a folder of shards share."""
+class NpyWriter(StoreWriter):
+    """One `.npy` file. `to`: a layout of one rank, whose order the file has; None: the array's own order."""
+
+    format = ".npy"
+    folder = False
 
     def __init__(self, place: str, to: Layout | str | None = None, *, resume: bool = False) -> None:
         self._place, self._to, self._resume = place, to, resume
         self._files = SharedFiles()
-        self._facts: ArrayFacts | None = None
-        self._pieces: Pieces | None = None
+        self._made: tuple[ArrayFacts, Pieces] | None = None
 
     @staticmethod
     def losses(tree: Tree) -> list[str]:
-        if not isinstance(tree, ArrayFacts):
-            return [f"a group ({', '.join(itertools.islice((name for name, _ in tree.arrays()), 8))}): name one array"]
-        if tree.dtype is None:
-            return [f"the elements of the array, of type {tree.type_name or 'unknown'}"]
-        found = list(losses_of("", tree))
-        own = tree.type_name or (tree.dtype.name if tree.dtype.isbuiltin == 2 else "")
-        if own and (tree.dtype.kind == "V" and tree.dtype.names is None):
-            found.append(f"the name of the element type {own}: elements become {tree.dtype.itemsize} bytes each")
-        return found
+        if isinstance(tree, ArrayFacts):
+            return list(losses_of_npy("", tree))
+        return [f"a group ({', '.join(itertools.islice((name for name, _ in tree.arrays()), 8))}): name one array"]
 
-    def _wanted(self, tree: Tree) -> ArrayFacts:
+    def create(self, tree: Tree) -> None:
         if not isinstance(tree, ArrayFacts):
             raise ArgumentError(f"{self._place} can hold one array, not a group; name one of its arrays")
-        if tree.dtype is None:
-            raise StoreError(f"elements of type {tree.type_name or 'unknown'} cannot be held in a .npy file")
-        no_codecs("", tree, "a .npy file")
-        # Types that other packages have brought to NumPy (bfloat16) are written as the bytes that they are.
-        plain = tree.dtype if tree.dtype.isbuiltin != 2 else np.dtype((np.void, tree.dtype.itemsize))
-        return replace(tree, dtype=plain)
+        facts = facts_of_npy("", tree)
+        order = facts.order if self._to is None else destination_layout(self._to, facts.shape, True).order
+        file = make_npy(self._place, facts, order, resume=self._resume)
+        self._files.changed([self._place])
+        self._made = replace(facts, order=order), OneFile(file)
 
     def array(self, path: str = "") -> DenseWriter:
         only_array(path, self._place)
-        assert self._facts is not None and self._pieces is not None  # `create` comes first
-        return DenseWriter(self._place, self._facts, self._pieces, self._files)
+        assert self._made is not None  # `create` comes first
+        return DenseWriter(self._place, *self._made, self._files)
 
     def sync(self) -> None:
         self._files.sync()
@@ -487,59 +510,9 @@ class _OneArrayWriter(StoreWriter):
         self._files.close()
 
 
-class NpyWriter(_OneArrayWriter):
-    """One `.npy` file. `to`: a layout of one rank, whose order the file has; None: the array's own order."""
-
-    format = ".npy"
-    folder = False
-
-    def create(self, tree: Tree) -> None:
-        facts = self._wanted(tree)
-        assert facts.dtype is not None
-        order = facts.order
-        if self._to is not None:
-            order = destination_layout(self._to, facts.shape, True).order
-        header = encode_header(facts.shape, facts.dtype, order)
-        make_file(self._place, header, facts.nbytes, resume=self._resume)
-        self._files.changed([self._place])
-        array = FileArray(self._place, len(header), facts.shape, order, facts.dtype.itemsize)
-        self._facts, self._pieces = replace(facts, order=order), OneFile(array)
-
-
-class ShardsWriter(_OneArrayWriter):
-    """A folder of one `.npy` a rank. `to`: the layout, or its text; None: one rank that has everything."""
-
-    format = "shards"
-    folder = True
-
-    def create(self, tree: Tree) -> None:
-        facts = self._wanted(tree)
-        assert facts.dtype is not None
-        if not facts.shape:
-            raise ArgumentError("a single element without dimensions cannot be dealt to ranks; write it to a .npy file")
-        to = whole_layout(facts.shape, facts.order) if self._to is None else self._to
-        layout = destination_layout(to, facts.shape, False)
-        finished = os.path.join(self._place, layout_json.NAME)
-        if self._resume and os.path.lexists(finished):
-            remove_file(finished)  # a run was killed between finishing the folder and publishing it
-        arrays = []
-        for rank, name in zip(layout.ranks, shard_names(layout)):
-            path, shape = os.path.join(self._place, name), layout.local_shape(rank)
-            header = encode_header(shape, facts.dtype, layout.order)
-            make_file(path, header, math.prod(shape) * facts.dtype.itemsize, resume=self._resume)
-            arrays.append(FileArray(path, len(header), shape, layout.order, facts.dtype.itemsize))
-        self._files.changed(array.path for array in arrays)
-        self._facts, self._pieces = replace(facts, order=layout.order), ShardFiles(layout, arrays)
-        self._store = ShardStore(self._place, arrays, facts.dtype, layout, Alone())
-        self._folder_synced = False
-
-    def sync(self) -> None:
-        super().sync()
-        if not self._folder_synced:
-            sync_folder(self._place)
-            self._folder_synced = True
-
-    def finish(self) -> None:
-        self.sync()
-        write_layout_json(self._store)
-        self.close()
+def make_npy(path: str, facts: ArrayFacts, order: str, *, resume: bool) -> FileArray:
+    """Makes a `.npy` file with room for an array, as `make_file` does."""
+    assert facts.dtype is not None
+    header = encode_header(facts.shape, facts.dtype, order)
+    make_file(path, header, facts.nbytes, resume=resume)
+    return FileArray(path, len(header), facts.shape, order, facts.dtype.itemsize)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from importlib import metadata
 from typing import Any
 
+from .._core import Layout
 from ..errors import ArgumentError, StoreError
 from .array import ArrayFacts, ArrayWriter, Grid, GroupFacts, StoreWriter, Tree
 from .boxes import FileArray
@@ -220,24 +221,43 @@ class NpyMaker(_FilesMaker):
 
 
 class ShardsMaker(_FilesMaker):
-    words, module, writer = "a folder of shards", "dense", "ShardsWriter"
+    words, module, writer = "a folder of shards", "shards", "ShardsWriter"
     folder = True
 
     def __init__(self, place: Place, to: Any, zarr_format: int | None) -> None:
         super().__init__(place, None, zarr_format)
-        self.to = to
+        from .shards import Members
+
+        self.to, self._members = to, Members()
         if to is None:
             raise ArgumentError(
                 f"{place.text} is a folder of shards, which needs a layout: say it with --to, for example --to "
                 '"(BLOCK, *) on 4"; for another format give it a name that ends in .zarr, .h5, .nc or .npy'
             )
 
+    def fit(self, facts: ArrayFacts, same_format: bool, asked: tuple[str, ...] | None, path: str = "") -> ArrayFacts:
+        if path:
+            self._members.add(path, facts.shape, self.to)
+        return super().fit(facts, same_format, asked, path)
+
+    def _layout(self, facts: ArrayFacts) -> Layout | None:
+        from .shards import layout_for
+
+        return layout_for(self.to, facts.shape, of_group=self._members.any)
+
+    def expected_bytes(
+        self, facts: ArrayFacts, grid: Grid, source_bytes: int | None, ratio: float | None
+    ) -> int | None:
+        layout = self._layout(facts)
+        return facts.nbytes * (1 if layout is None else layout.replicas)
+
     def grid(self, facts: ArrayFacts) -> Grid:
         from .dense import ShardFiles, chunk_extents
-        from .store import destination_layout
 
+        layout = self._layout(facts)
+        if layout is None:
+            return super().grid(facts)
         assert facts.dtype is not None
-        layout = destination_layout(self.to, facts.shape, False)
         itemsize = facts.dtype.itemsize
         files = [FileArray("", 0, layout.local_shape(rank), layout.order, itemsize) for rank in layout.ranks]
         return Grid(facts.shape, chunk_extents(ShardFiles(layout, files), itemsize))

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, DTypeError, MemoryLimitError, StoreError
+from ..errors import ArgumentError, MemoryLimitError, StoreError
 from . import memory, places
 from .array import (
     ArrayFacts,
@@ -568,9 +568,8 @@ class _Job:
             if facts.dtype is not None:
                 continue
             copy = getattr(writer, "copy_as_is", None)
-            if copy is None:
-                raise DTypeError(f"{path} has elements of type {facts.type_name}, which cannot be moved")
-            copy("/".join(word for word in (self.destination.created, path) if word), self.reader, path)
+            if copy is not None:  # else it is among the losses
+                copy("/".join(word for word in (self.destination.created, path) if word), self.reader, path)
         if self.reader.fingerprint() != self.fingerprint:
             raise StoreError(f"{self.source.text} has been changed while it was read; nothing was published")
 

@@ -138,7 +138,7 @@ class StoredArray(_Opened):
     def layout(self) -> Layout | None:
         """The layout of a folder of shards; of any other store that of one rank which has everything. None for an array
         without dimensions, which has no layout."""
-        told: Layout | None = getattr(self._store, "layout", None)
+        told: Layout | None = getattr(self._store, "layouts", {}).get(self._path)
         if told is not None or not self.shape:
             return told
         return whole_layout(self.shape, self._facts.order)

@@ -21,6 +21,7 @@ from .layout_json import NAME as LAYOUT_JSON
 from .npy import MAGIC as NPY_MAGIC
 from .publish import file_name
 from .safetensors_header import INDEX_SUFFIX, MAX_HEADER_BYTES, SUFFIX
+from .shard_folders import is_group
 
 _READERS = {
     "zarr": ("zarr_reader", "ZarrReader"),
@@ -28,7 +29,7 @@ _READERS = {
     "netcdf": ("netcdf", "NetcdfReader"),
     "safetensors": ("safetensors", "SafetensorsReader"),
     "npy": ("dense", "NpyReader"),
-    "shards": ("dense", "ShardsReader"),
+    "shards": ("shards", "ShardsReader"),
 }
 FORMATS = tuple(_READERS)
 """What a place's `format` can be."""
@@ -166,6 +167,8 @@ def _of_url(text: str, url: str, inner: str, format: str | None) -> Place:
 
 
 def _source(text: str, path: str, inner: str, format: str | None) -> Place:
+    if inner and format in (None, "shards") and not is_zarr(path) and is_group(path):
+        path, inner = os.path.join(path, *_words_of(inner)), ""  # an array of a group of shards is a store itself
     there, missing = _existing(path)
     if format is None:
         format = recognise(there)
@@ -204,7 +207,9 @@ def recognise(path: str) -> str | None:
                 of_tensors = any(entry.name.endswith((SUFFIX, INDEX_SUFFIX)) for entry in entries)
         except OSError as error:
             raise StoreError(error.errno, f"cannot look into {path}: {error.strerror}") from None
-        return "safetensors" if of_tensors else None
+        if of_tensors:
+            return "safetensors"
+        return "shards" if is_group(path) else None
     if path.endswith(INDEX_SUFFIX):
         return "safetensors"
     fd = open_plain(path)

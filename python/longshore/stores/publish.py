@@ -24,7 +24,7 @@ from .._words import short
 from ..errors import LongshoreError, StoreError
 from .kept_work import remove_work
 from .layout_json import NAME as LAYOUT_JSON
-from .layout_json import SHARD_NAME, read_layout_json
+from .shard_folders import is_group, owned_folders
 
 _PARTIAL = ".longshore-partial-"
 _RENAME_NOREPLACE = 1
@@ -41,7 +41,7 @@ STORES_FILES = re.compile(
     r"|(c[./])?\d+(\.\d+)*(\.index)?|c|\..+\.[0-9a-f]{16}\.partial"
     r"|.+\.safetensors(\.index\.json)?"
 )
-_STORES_ROOTS = ("zarr.json", ".zgroup", ".zarray")
+STORES_ROOTS = ("zarr.json", ".zgroup", ".zarray")
 
 
 class Publication:
@@ -396,21 +396,16 @@ def _check_replaceable(path: str, called: str = "") -> None:
         for name in _files_of_store(path):
             raise StoreError(f"{called} holds {name!r}, which no Zarr or safetensors store has; move that away first")
         return
-    if LAYOUT_JSON not in names:
+    if LAYOUT_JSON not in names and not is_group(path):
         what = f"holds {names[0]!r}, which is no shard, for there is" if names else "is a folder with"
         raise StoreError(f"{called} {what} no {LAYOUT_JSON}; {only}, so remove it yourself or name another place")
-    try:
-        own = read_layout_json(path).shards
-    except StoreError as error:
-        if error.errno is not None:
-            raise
-        raise StoreError(f"{error}; {only}") from None
-    _only(path, own, called, f"which is no shard that its {LAYOUT_JSON} names; {only}, so move that away first")
+    for _ in owned_folders(path, called, only):
+        pass
 
 
 def is_store(names: Collection[str]) -> bool:
     """Whether a folder with these names is a Zarr group or array, or a checkpoint of safetensors."""
-    return any(name in _STORES_ROOTS or name.endswith(".safetensors.index.json") for name in names)
+    return any(name in STORES_ROOTS or name.endswith(".safetensors.index.json") for name in names)
 
 
 def _files_of_store(path: str) -> Iterator[str]:
@@ -422,19 +417,6 @@ def _files_of_store(path: str) -> Iterator[str]:
         for name in folders:
             if os.path.islink(os.path.join(folder, name)):
                 yield os.path.relpath(os.path.join(folder, name), path)
-
-
-def _only(path: str, own: Collection[str], called: str, otherwise: str) -> list[str]:
-    """The files in a folder, its `layout.json` last. Raises StoreError where there is anything but its own."""
-    own = {*own, LAYOUT_JSON}
-    with os.scandir(path) as entries:
-        found = {entry.name: entry.is_file(follow_symlinks=False) for entry in entries}
-    for name in sorted(found):
-        if name not in own:
-            raise StoreError(f"{called} holds {name!r}, {otherwise}")
-        if not found[name]:
-            raise StoreError(f"{called} holds {name!r}, which is not a plain file; move that away first")
-    return sorted(found, key=lambda name: name == LAYOUT_JSON)
 
 
 def _open_locked(path: str, when_unsupported: bool = False) -> int | None:
@@ -481,16 +463,11 @@ def _remove(path: str) -> None:
     if LAYOUT_JSON not in os.listdir(path) and next(_files_of_store(path), None) is None:
         shutil.rmtree(path)
         return
-    try:
-        own: Collection[str] = read_layout_json(path).shards
-    except StoreError:
-        own = ()
-    own = {*own, *(name for name in os.listdir(path) if SHARD_NAME.fullmatch(name))}
-    names = _only(path, own, path, "which is not ours")
-    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        for name in names:
-            os.unlink(name, dir_fd=folder)
-    finally:
-        os.close(folder)
-    os.rmdir(path)
+    for owned, names in list(owned_folders(path, path, unfinished=True)):
+        folder = os.open(owned, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            for name in names:
+                os.unlink(name, dir_fd=folder)
+        finally:
+            os.close(folder)
+        os.rmdir(owned)

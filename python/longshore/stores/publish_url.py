@@ -19,8 +19,10 @@ from ..errors import ArgumentError, LongshoreError, NotInstalledError, StoreErro
 from .keys import CLOUD, refused, without_password
 from .layout_json import NAME as LAYOUT_JSON
 from .layout_json import SHARD_NAME, parse_layout_json
+from .npy import MAGIC as NPY_MAGIC
 from .places import Place
 from .publish import STORES_FILES, Publication, is_store, sync_folder
+from .shard_folders import SINGLE
 
 _MARKER = ".longshore-upload"
 """An object that lies beside an unfinished upload."""
@@ -28,6 +30,7 @@ _METADATA = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata", LAYOUT_
 _THREADS = 8
 _PIECE_BYTES = 8 << 20
 _LONGEST_LAYOUT = 64 << 20
+_LONGEST_HEAD = 1 << 10
 
 
 def publication_of(
@@ -150,20 +153,35 @@ class UrlPublication(Publication):
 
     def _check_replaceable(self, names: list[str], unfinished: bool) -> None:
         """Raises StoreError where a prefix holds no store, or anything besides."""
-        if LAYOUT_JSON in names:
-            key = f"{self._root}/{LAYOUT_JSON}"
-            raw = self._call("read", key, lambda: self._fs.cat_file(key, start=0, end=_LONGEST_LAYOUT))
-            own = {*parse_layout_json(bytes(raw), self._shown(key)).shards, LAYOUT_JSON, _MARKER}
-            foreign = [name for name in names if name not in own]
-        elif unfinished or is_store(names):
-            foreign = [name for name in names if name != _MARKER and not _is_of_store(name, unfinished)]
-        else:
-            foreign = names
+        of_shards = LAYOUT_JSON in names
+        of_store = not of_shards and (unfinished or is_store(names))
+        own = {_MARKER}
+        for name in [LAYOUT_JSON] if of_shards else [name for name in names if name.endswith(f"/{LAYOUT_JSON}")]:
+            own |= self._files_of_shards(name)
+        foreign = [
+            name
+            for name in names
+            if name not in own
+            and not (of_store and _is_of_store(name, unfinished))
+            and not (not of_shards and name.endswith(SINGLE) and self._is_single(f"{self._root}/{name}"))
+        ]
         if foreign:
             raise StoreError(
                 f"{self.called} holds {min(foreign)!r}, which is not of a store that can be replaced; move that away "
                 "first, or name another place"
             )
+
+    def _files_of_shards(self, name: str) -> set[str]:
+        """A `layout.json` and the shards that it names, as names below the root."""
+        key = f"{self._root}/{name}"
+        raw = self._call("read", key, lambda: self._fs.cat_file(key, start=0, end=_LONGEST_LAYOUT))
+        told = parse_layout_json(bytes(raw), self._shown(key))
+        return {name, *(name.removesuffix(LAYOUT_JSON) + shard for shard in told.shards)}
+
+    def _is_single(self, key: str) -> bool:
+        """Whether an object is a `.npy` file of one element without dimensions."""
+        head = bytes(self._call("read", key, lambda: self._fs.cat_file(key, start=0, end=_LONGEST_HEAD)))
+        return head.startswith(NPY_MAGIC) and b"'shape': ()" in head
 
     def _list(self) -> dict[str, int]:
         """What lies at the URL or below it, never what only begins with the same letters."""

@@ -330,9 +330,9 @@ class _Held:
         """Chunks have the buffers again that they had when the run before this one was killed."""
         done = np.zeros(self._counts, np.bool_) if self._done is None else self._done
         kept.go_on(done.reshape(-1))
-        self._came[:] = kept.came().reshape(self._counts)
+        self._came[...] = kept.came().reshape(self._counts)
         slots = kept.slots().reshape(self._counts)
-        self._slots[:] = np.where(slots < 0, -1, slots * self._job.chunk_bytes)
+        self._slots[...] = np.where(slots < 0, -1, slots * self._job.chunk_bytes)
         taken = set(self._slots[self._slots >= 0].tolist())
         self._free = [slot for slot in self._free if slot not in taken]
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from .._words import short, size_in_bytes
 from ..errors import ArgumentError, StoreError
-from .array import ArrayFacts, GroupFacts, LinkFacts, StoreReader, StoreWriter, Tree
+from .array import ArrayFacts, GroupFacts, StoreReader, StoreWriter, Tree
 from .boxes import FileArray, open_plain
 from .dense import (
     DenseReader,
@@ -23,8 +23,10 @@ from .dense import (
     SharedFiles,
     fingerprint_of,
     losses_of,
+    losses_of_tree,
     make_file,
     no_codecs,
+    nodes_of,
     remove_file,
 )
 from .publish import sync_folder
@@ -167,30 +169,14 @@ def _type_of(facts: ArrayFacts) -> str | None:
     return _TYPE_OF_NUMPY.get(facts.dtype.newbyteorder("<"))
 
 
-def _nodes(node: Tree | LinkFacts, name: str = "") -> Iterator[tuple[str, Tree | LinkFacts]]:
-    """A tree's groups, links and arrays, with what the arrays are called in a file."""
-    yield name, node
-    if isinstance(node, GroupFacts):
-        for child, below in node.children.items():
-            yield from _nodes(below, f"{name}/{child}" if name else child)
-
-
-def _losses(tree: Tree, is_attribute: Callable[[str, Any], bool]) -> Iterator[str]:
-    for name, node in _nodes(tree):
-        if isinstance(node, ArrayFacts):
-            if _type_of(node) is None:
-                own = node.type_name or str(node.dtype)
-                yield f"the elements of {name or 'the array'}, of type {own}"
-            else:
-                yield from losses_of(name, node)
-        elif not isinstance(node, GroupFacts):
-            yield f"the {node.kind} link {name} to {node.target}"
-        elif name and node.attributes:
-            yield f"the attributes of the group {name}"
+def _losses(tree: Tree, is_attribute: Callable[[str, Any], bool]) -> list[str]:
+    def of_array(name: str, facts: ArrayFacts) -> Iterator[str]:
+        if _type_of(facts) is not None:
+            yield from losses_of(name, facts)
         else:
-            for key, value in node.attributes.items():
-                if not is_attribute(key, value):
-                    yield f"the attribute {key}, which is {short(value)}"
+            yield f"the elements of {name or 'the array'}, of type {facts.type_name or facts.dtype}"
+
+    return list(losses_of_tree(tree, of_array, is_attribute))
 
 
 def _is_text(key: str, value: Any) -> bool:
@@ -239,7 +225,7 @@ class _SafetensorsWriter(StoreWriter):
         if self._inner and not self._single:
             raise ArgumentError(f"{self._inner!r} is the name of one tensor and cannot hold a group")
         planned: dict[str, _Planned] = {}
-        for name, node in _nodes(tree):
+        for name, node in nodes_of(tree):
             if not isinstance(node, ArrayFacts) or (type_name := _type_of(node)) is None:
                 continue
             name = name or self._inner or "array"
@@ -306,7 +292,7 @@ class SafetensorsFileWriter(_SafetensorsWriter):
 
     @staticmethod
     def losses(tree: Tree) -> list[str]:
-        return list(_losses(tree, _is_text))
+        return _losses(tree, _is_text)
 
     def create(self, tree: Tree) -> None:
         self._make(self._place, self._plan(tree), _attributes(tree, _is_text))
@@ -328,7 +314,7 @@ class SafetensorsFolderWriter(_SafetensorsWriter):
 
     @staticmethod
     def losses(tree: Tree) -> list[str]:
-        return list(_losses(tree, _is_json))
+        return _losses(tree, _is_json)
 
     def create(self, tree: Tree) -> None:
         planned = self._plan(tree)

@@ -15,6 +15,7 @@ from ..errors import ArgumentError, LayoutError, ShapeError, StoreError
 from . import layout_json
 from .boxes import Box, FileArray, create_array_file, sync_file
 from .npy import encode_header, open_npy
+from .shard_folders import is_group
 from .team import Alone, Team
 
 Window = tuple[Layout, dict[int, Box], dict[int, tuple[int, ...]]]
@@ -37,8 +38,8 @@ def of_other_formats(source: Any, destination: Any) -> bool:
     names = [os.fspath(end) for end in (source, destination) if isinstance(end, (str, os.PathLike))]
     if any("::" in name or "://" in name or _OTHER_NAMES.search(name) for name in names if isinstance(name, str)):
         return True
-    return os.path.isdir(source) and any(
-        name in _OTHER_ROOTS or name.endswith(".safetensors") for name in os.listdir(source)
+    return os.path.isdir(source) and (
+        any(name in _OTHER_ROOTS or name.endswith(".safetensors") for name in os.listdir(source)) or is_group(source)
     )
 
 
