@@ -14,7 +14,7 @@ import longshore as ls
 import numpy as np
 import pytest
 from longshore.errors import ArgumentError, MemoryLimitError, StoreError, VerificationError
-from longshore.stores import makers
+from longshore.stores import makers, moving_chunks, publish
 
 zarr = pytest.importorskip("zarr")
 h5py = pytest.importorskip("h5py")
@@ -350,6 +350,22 @@ def test_a_killed_run_that_holds_and_spills_has_read_nothing_in_vain(tmp_path):
     assert told["bytes_read"] < array.nbytes / 8
     assert (zarr.open_group(str(destination), mode="r")["t2m"][...] == array).all()
     assert sorted(os.listdir(tmp_path)) == ["a.zarr", "b.zarr"]
+
+
+def test_where_the_disk_has_no_room_for_it_nothing_is_kept(tmp_path, monkeypatch):
+    make_zarr(tmp_path / "a.zarr", maps())
+    asked = []
+
+    def room(self, needed):
+        asked.append(needed)
+        if len(asked) == 2:
+            raise StoreError("full")
+
+    monkeypatch.setattr(publish.Publication, "check_space", room)
+    monkeypatch.setattr(moving_chunks, "KeptWork", lambda *_: pytest.fail("there is no room"))
+    ls.stores.move(tmp_path / "a.zarr/t2m", tmp_path / "b.zarr/t2m", chunks="24x8x8", resume=True)
+    assert len(asked) == 2 and asked[1] > asked[0] > 0
+    assert (zarr.open_group(str(tmp_path / "b.zarr"), mode="r")["t2m"][...] == maps()).all()
 
 
 def test_what_a_killed_run_has_kept_goes_with_its_output(tmp_path):

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 @click.command(short_help="Move arrays between stores: .npy, shards, Zarr, HDF5, NetCDF, safetensors.")
 @click.argument("source", metavar="SRC", type=click.Path())
 @click.argument("destination", metavar="DST", type=click.Path())
-@click.option("--to", "layout", metavar="LAYOUT", help="Layout of DST, if it is a folder of shards, or of each array in it.")
+@click.option(
+    "--to", "layout", metavar="LAYOUT", help="Layout of DST, if it is a folder of shards, or of each array in it."
+)
 @click.option(
     "--axes",
     type=Axes(),

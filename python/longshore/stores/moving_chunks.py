@@ -271,9 +271,9 @@ class _Job:
             report.seconds_predicted = seconds
         return report
 
-    def _check_space(self) -> None:
+    def _check_space(self, more: int = 0) -> None:
         spilled = max((plan.spilled_bytes // 2 for plan in self.plans), default=0)
-        self.publication.check_space(sum(plan.written_bytes for plan in self.plans) + spilled)
+        self.publication.check_space(sum(plan.written_bytes for plan in self.plans) + spilled + more)
 
     def _told(self, lost: list[str], dry_run: bool) -> StoreMoveReport:
         told = [
@@ -496,7 +496,8 @@ class _Job:
         """Where an array's work outlives a kill, if another run is to go on with it and there is something to do."""
         if not self.resume or (record.done is not None and record.done.all()):
             return None
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # or no room: what is under way at a kill will be done again
+            self._check_space(plan.memory_bytes)
             return KeptWork(self.publication.work, number, plan)
         return None
 
