@@ -4,6 +4,7 @@
 
 NB_MODULE(_core, module) {
   using namespace longshore::python;
+  nb::set_leak_warnings(false);  // a program may end while a thread, or an error that is kept, has something of ours
   module.doc() =
       "Longshore's C++ core: regions, layouts, plans, relations, models and the threads engine. Use it through "
       "`longshore`.";

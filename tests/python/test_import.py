@@ -22,3 +22,20 @@ def test_nothing_is_missing():
     assert run("import longshore as ls; print(all(hasattr(ls, n) and n in dir(ls) for n in ls.__all__))") == ["True"]
     wrong = "import longshore\ntry: longshore.store\nexcept AttributeError as error: print('store' in str(error))"
     assert run(wrong) == ["True"]
+
+
+def test_a_program_that_ends_while_a_thread_has_something_of_ours_says_nothing():
+    program = """
+import threading, longshore as ls
+
+def wait(begun):
+    kept = ls.Layout("(BLOCK) on 2", (4,))
+    begun.set()
+    threading.Event().wait()
+
+begun = threading.Event()
+threading.Thread(target=wait, args=(begun,), daemon=True).start()
+begun.wait()
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ended.stdout == ended.stderr == ""
