@@ -31,7 +31,8 @@ function(longshore_add_tests target room)
   if(room STREQUAL properties)
     target_link_libraries(${target} PRIVATE rapidcheck)
   elseif(room STREQUAL mpi)  # what of it needs no MPI
-    target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src/mpi/shared_file.cpp ${PROJECT_SOURCE_DIR}/src/mpi/shared_heap.cpp)
+    target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src/mpi/shared_file.cpp ${PROJECT_SOURCE_DIR}/src/mpi/shared_heap.cpp
+                   ${PROJECT_SOURCE_DIR}/src/mpi/available_memory.cpp)
   endif()
   add_dependencies(longshore_tests ${target})
   if(CMAKE_CROSSCOMPILING)  # an emulator takes longer to start a program than most of its tests do

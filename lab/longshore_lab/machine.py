@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 from longshore._core import cpu_name, kernel_choice, kernels_name
+from longshore.stores.memory import available_bytes
 
 _NAP_SECONDS = 0.0003
 
@@ -55,7 +56,8 @@ def _bytes(file, name):
 
 
 def available_memory():
-    return _bytes("/proc/meminfo", "MemAvailable")
+    """What this process could still be given, in bytes."""
+    return available_bytes() or 0
 
 
 def peak_memory(reset=False):

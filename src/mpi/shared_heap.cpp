@@ -10,6 +10,7 @@
 #include <fstream>
 #include <utility>
 
+#include "mpi/available_memory.hpp"
 #include "mpi/shared_file.hpp"
 #include "mpi/unshared_memory.hpp"
 
@@ -44,14 +45,6 @@ Index addresses() {
 
 Error no_addresses(Index bytes) {
   return Error(ErrorKind::transport, "there are no addresses left for " + std::to_string(bytes) + " bytes");
-}
-
-/// What the machine could give before it has to look for more.
-Index available_memory() {
-  std::ifstream file("/proc/meminfo");
-  for (std::string word; file >> word;)
-    if (Index kibibytes = 0; word == "MemAvailable:" && file >> kibibytes) return checked_mul(kibibytes, 1024);
-  return 0;
 }
 
 /// Where every page is promised, one that is not there would be a signal and no error.
