@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import gc
-import multiprocessing
 import os
-import pickle
 import shutil
 import signal
 import threading
 import time
 import tracemalloc
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 
 import longshore as ls
 import numpy as np
 import pytest
+from executors import SERIES, Killing, Watched, files, in_two_passes, maps, processes, small_windows, some
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from longshore.errors import (
-    ArgumentError,
     ArgumentTypeError,
     MemoryLimitError,
     StoreError,
@@ -29,7 +27,6 @@ from longshore.errors import (
 from longshore.stores.array import Grid
 from longshore.stores.rechunk import Rechunk
 from longshore.stores.rechunk_passes import plan_passes
-from longshore.stores.rechunk_plan import Ways
 from zarr_stores import FORMATS, make, needs_zarr_3, zarr
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -39,57 +36,6 @@ KIB, MIB = 1 << 10, 1 << 20
 def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-class Watched(Executor):
-    """Runs each task at once, when it is submitted, as it comes out of a pickle, and again. `fail` may stop it."""
-
-    def __init__(self, fail=lambda number, task: None):
-        self.tasks, self.pickles, self._fail = [], [], fail
-
-    def submit(self, task, /, *args, **kwargs):
-        assert not args and not kwargs
-        number = len(self.tasks)
-        self.tasks.append(task)
-        self.pickles.append(len(pickle.dumps(task)))
-        future = Future()
-        try:
-            self._fail(number, task)
-            copy = pickle.loads(pickle.dumps(task))
-            first, again = copy(), copy()
-            assert sorted(first.chunks) == sorted(again.chunks) and first.counts == again.counts
-            future.set_result(pickle.loads(pickle.dumps(again)))
-        except Exception as error:
-            future.set_exception(error)
-        return future
-
-
-def files(folder):
-    """What lies below a folder: each file's bytes by its path, hidden ones too."""
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-def some(shape, dtype="f4", gaps=True):
-    """Elements of which some regions are 0, the fill value."""
-    random = np.random.default_rng(len(shape))
-    array = random.integers(0, 100, shape).astype(dtype)
-    if gaps:
-        array[tuple(slice(n // 2) for n in shape)] = 0
-    return array
-
-
-def maps(folder, name="maps.zarr"):
-    """16 MiB of maps, of which series are made in two passes where there is little memory."""
-    array = some((64, 256, 256))
-    make(folder / name, array, (1, 256, 256), fill_value=0, compressor=None)
-    return array
-
-
-SERIES = {"chunks": (64, 16, 16), "max_mem": 13 * MIB}
-
-
-def in_two_passes(told):
-    return told.arrays[0].plan.way == "two passes"
 
 
 @st.composite
@@ -109,15 +55,6 @@ def moves(draw):
     }
 
 
-def small_windows(monkeypatch, passes):
-    """Has small arrays go in many tasks, and in as many passes as there are to be."""
-    monkeypatch.setattr("longshore.stores.rechunk_plan._TASK_BYTES", 0)
-    monkeypatch.setattr("longshore.stores.rechunk_plan._WORKERS", 1 << 30)
-    monkeypatch.setattr("longshore.stores.rechunk_plan._NEAR", 1e9)
-    monkeypatch.setattr("longshore.stores.rechunk_passes._FILE_BYTES", -MIB if passes == 2 else MIB)
-    monkeypatch.setattr(Ways, "read_once", property(lambda ways: ways.bytes, lambda ways, value: None), raising=False)
-
-
 @settings(max_examples=40, deadline=None)
 @given(moves())
 def test_an_executor_makes_what_a_plain_move_makes(tmp_path_factory, move):
@@ -134,10 +71,6 @@ def test_an_executor_makes_what_a_plain_move_makes(tmp_path_factory, move):
         assert files(here / "b.zarr") == files(here / "plain.zarr")
         assert (told.digest, told.chunks) == (plain.digest, plain.chunks)
         assert sorted(os.listdir()) == ["a.zarr", "b.zarr", "plain.zarr"]
-
-
-def processes(number):
-    return ProcessPoolExecutor(number, multiprocessing.get_context("fork"))
 
 
 @pytest.mark.parametrize("pool", [ThreadPoolExecutor, processes])
@@ -278,22 +211,6 @@ def files_below(folder):
     return [os.path.join(root, name) for root, _, names in os.walk(folder) for name in names]
 
 
-class Killing(Executor):
-    """A pool of processes of which one kills itself instead of running a task."""
-
-    def __init__(self, pool, number):
-        self._pool, self._left = pool, number
-
-    def submit(self, task, /, *args, **kwargs):
-        self._left -= 1
-        if self._left == 0:
-            return self._pool.submit(signal.raise_signal, signal.SIGKILL)
-        return self._pool.submit(task)
-
-    def shutdown(self, wait=True, *, cancel_futures=False):
-        self._pool.shutdown(wait, cancel_futures=cancel_futures)
-
-
 @pytest.mark.parametrize("resume", [False, True])
 def test_a_killed_worker_is_told_and_nothing_is_published(here, resume):
     array = maps(here)
@@ -338,7 +255,7 @@ def test_a_stopped_move_goes_on_with_other_words(here, words, again):
     told = ls.move("maps.zarr", "series.zarr", **{**SERIES, **words}, **more, resume=True, verify=True)
     assert told.resumed_chunks > 0
     if again == "tasks" and not words:
-        assert len(executor.tasks) == 1
+        assert len(executor.moving) == 1
     assert (zarr.open_array("series.zarr", mode="r")[...] == array).all()
     assert files(here / "series.zarr") == files(here / "whole.zarr")
     assert sorted(os.listdir()) == ["maps.zarr", "series.zarr", "whole.zarr"]
@@ -366,11 +283,8 @@ def test_an_executor_that_is_shut_down(here):
 
 def test_what_an_executor_is_not_for(here):
     maps(here)
-    with ThreadPoolExecutor(1) as executor:
-        with pytest.raises(ArgumentError, match="an executor writes Zarr stores in folders"):
-            ls.move("maps.zarr", "maps.npy", executor=executor)
-        with pytest.raises(MemoryLimitError, match="needs at least"):
-            ls.move("maps.zarr", "series.zarr", chunks=(64, 256, 256), max_mem=MIB, executor=executor)
+    with ThreadPoolExecutor(1) as executor, pytest.raises(MemoryLimitError, match="needs at least"):
+        ls.move("maps.zarr", "series.zarr", chunks=(64, 256, 256), max_mem=MIB, executor=executor)
     with pytest.raises(ArgumentTypeError, match="executor must be a concurrent.futures.Executor, not int"):
         ls.move("maps.zarr", "series.zarr", executor=2)
     assert os.listdir() == ["maps.zarr"]

@@ -11,8 +11,9 @@ import itertools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -196,6 +197,22 @@ class ArrayWriter(ABC):
         others."""
 
 
+class SharedTarget(Protocol):
+    """An array of a store that is being made, for other processes that write chunks of it: a value that can be
+    pickled."""
+
+    @property
+    def where(self) -> str:
+        """For messages."""
+
+    @property
+    def facts(self) -> ArrayFacts:
+        """What its chunks are; attributes and names are of no account."""
+
+    def open(self) -> AbstractContextManager[ArrayWriter]:
+        """What has been written is on the disk in the end. Raises StoreError where the files are not there."""
+
+
 class StoreWriter(ABC):
     """A file or folder that is being made, under a hidden name that a `Publication` has made (an empty file, or an
     empty folder); with `resume` one that a killed run has left there."""
@@ -217,6 +234,10 @@ class StoreWriter(ABC):
     @abstractmethod
     def array(self, path: str = "") -> ArrayWriter:
         """The array at a path of the tree that was made."""
+
+    def shared(self, path: str, facts: ArrayFacts) -> SharedTarget | None:
+        """The array at a path, made of these facts, for other processes; None where only this one can write it."""
+        return None
 
     def sync(self) -> None:  # noqa: B027
         """Brings to the disk what has been written, so that a journal may say so."""

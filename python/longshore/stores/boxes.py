@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import os
+import socket
 import stat
 import threading
 from collections import OrderedDict
@@ -22,6 +23,15 @@ _PIECE_BYTES = 4 << 20  # what one thread takes at a time
 _OFFSETS_AT_ONCE = 2048
 _LARGE_BYTES = 1 << 20
 _MAX_CALL_BYTES = 1 << 30  # Linux moves at most 2^31 - 4096 bytes a call
+
+
+def must_see(path: str) -> None:
+    """Raises StoreError where a worker does not find what it is to write."""
+    if not os.path.exists(path):
+        raise StoreError(
+            f"{path} is not there on {socket.gethostname()}: every worker must see the destination's folder under the "
+            "same path"
+        )
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ import hashlib
 import itertools
 import os
 import threading
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -33,7 +34,7 @@ from .array import (
     StoreWriter,
     Tree,
 )
-from .boxes import Box, FileArray, Files, create_array_file, open_plain, sync_file
+from .boxes import Box, FileArray, Files, create_array_file, must_see, open_plain, sync_file
 from .npy import encode_header, open_npy
 from .store import destination_layout
 
@@ -159,6 +160,9 @@ class ShardFiles:
                 if len(known) > len(examples):
                     examples.append(rank)
             self._holders.setdefault(tuple(place), []).append((rank, array))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ShardFiles, (self.layout, self.arrays)
 
     def parts(self, start: Sequence[int], extents: Sequence[int]) -> Iterator[Part]:
         window = self.layout.window(start, [a + n for a, n in zip(start, extents)])
@@ -318,6 +322,49 @@ class DenseWriter(ArrayWriter):
             start, extents = self.grid.start(index), self.grid.extents(index)
             return read_pieces(self._pieces, self._stored, self._files, start, extents).astype(self._dtype, copy=False)
 
+    def shared(self) -> DenseTarget:
+        return DenseTarget(self.where, replace(self.facts, attributes={}, own={}), self._pieces, self._stored)
+
+
+@dataclass(frozen=True)
+class DenseTarget:
+    """An array whose files have been made, for another process that writes some of their elements."""
+
+    where: str
+    facts: ArrayFacts
+    pieces: Pieces
+    stored: np.dtype
+
+    @contextmanager
+    def open(self) -> Iterator[DenseWriter]:
+        must_see(self.pieces.arrays[0].path)
+        files = SharedFiles()
+        with closing(files):
+            yield DenseWriter(self.where, self.facts, self.pieces, files, self.stored)
+            files.sync()
+
+
+class DenseStoreWriter(StoreWriter):
+    """A store of such arrays, in files that any process may write."""
+
+    _files: SharedFiles
+
+    @abstractmethod
+    def array(self, path: str = "") -> DenseWriter: ...
+
+    def shared(self, path: str, facts: ArrayFacts) -> DenseTarget:
+        return self.array(path).shared()
+
+    def sync(self) -> None:
+        self._files.sync()
+
+    def finish(self) -> None:
+        self.sync()
+        self.close()
+
+    def close(self) -> None:
+        self._files.close()
+
 
 # -- stores of one array ----------------------------------------------------------------------------------------------
 
@@ -468,7 +515,7 @@ def remove_file(path: str) -> None:
         raise StoreError(error.errno, f"cannot remove {path}: {error.strerror}") from None
 
 
-class NpyWriter(StoreWriter):
+class NpyWriter(DenseStoreWriter):
     """One `.npy` file. `to`: a layout of one rank, whose order the file has; None: the array's own order."""
 
     format = ".npy"
@@ -498,16 +545,6 @@ class NpyWriter(StoreWriter):
         only_array(path, self._place)
         assert self._made is not None  # `create` comes first
         return DenseWriter(self._place, *self._made, self._files)
-
-    def sync(self) -> None:
-        self._files.sync()
-
-    def finish(self) -> None:
-        self.sync()
-        self.close()
-
-    def close(self) -> None:
-        self._files.close()
 
 
 def make_npy(path: str, facts: ArrayFacts, order: str, *, resume: bool) -> FileArray:

@@ -5,13 +5,16 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import replace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ..errors import StoreError
 from .array import ArrayFacts, ArrayWriter, Grid, Index
+from .boxes import must_see
 from .hdf5_chunks import ChunkTable, OpenFile, as_bytes, decoded, read_by_library, rows_of
 from .hdf5_filters import Library, Pipeline, filters_from, filters_of
 from .hdf5_values import library_lock, told
@@ -123,3 +126,29 @@ class ContiguousWriter(ArrayWriter):
         place, count = self._place(index)
         data = self._file.read(count, place, f"{self.where}: chunk {index}")
         return np.frombuffer(data, self.facts.dtype).reshape(self.grid.extents(index))
+
+    def shared(self) -> ContiguousTarget:
+        return ContiguousTarget(self._file.path, self._offset, replace(self.facts, attributes={}, own={}), self.where)
+
+
+@dataclass(frozen=True)
+class ContiguousTarget:
+    """A contiguous dataset that has been made, for another process that writes some of its elements to the file."""
+
+    path: str
+    offset: int
+    facts: ArrayFacts
+    where: str
+
+    @contextmanager
+    def open(self) -> Iterator[ContiguousWriter]:
+        must_see(self.path)
+        try:
+            with open(self.path, "r+b", buffering=0) as file:
+                there = OpenFile(self.path, file.fileno(), os.fstat(file.fileno()).st_size)
+                yield ContiguousWriter(there, self.offset, self.facts, self.where)
+                os.fsync(file.fileno())
+        except OSError as error:
+            if isinstance(error, StoreError):
+                raise
+            raise StoreError(error.errno, f"cannot write {self.path}: {error.strerror}") from None

@@ -20,7 +20,7 @@ from ..errors import ArgumentError, NotInstalledError, StoreError
 from .array import ArrayFacts, ArrayWriter, Grid, GroupFacts, LinkFacts, StoreWriter, Tree
 from .boxes import sync_file
 from .hdf5_additions import find_room
-from .hdf5_array_writers import ChunkWriter, ContiguousWriter
+from .hdf5_array_writers import ChunkWriter, ContiguousTarget, ContiguousWriter
 from .hdf5_chunks import ChunkTable, OpenFile, address_shift, allocated_end, rows_of
 from .hdf5_copies import Names, copy_elements, copy_object, copy_odd_attributes, copy_references
 from .hdf5_filters import (
@@ -361,6 +361,10 @@ class Hdf5Writer(StoreWriter):
         if is_chunked(facts):
             return ChunkWriter(file, dataset, facts, grid_of(facts), self._said(path))
         return ContiguousWriter(file, dataset.get_offset(), facts, self._said(path))
+
+    def shared(self, path: str, facts: ArrayFacts) -> ContiguousTarget | None:
+        target = self.array(path)
+        return target.shared() if isinstance(target, ContiguousWriter) else None
 
     # -- what no mover can hold ---------------------------------------------------------------------------------------
 

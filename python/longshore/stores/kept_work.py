@@ -15,6 +15,7 @@ import hashlib
 import json
 import mmap
 import os
+import shutil
 import stat
 import zlib
 from collections.abc import Iterator, Sequence
@@ -28,6 +29,9 @@ from .rechunk_plan import Box, RechunkPlan
 _VERSION = 1
 _HEAD, _MEMORY = "head", "memory"
 _LONGEST_HEAD = 1 << 12
+BETWEEN = ".longshore-between-"
+"""What the names of temporary stores in such a folder begin with."""
+_REMOVALS = 10
 
 
 class KeptWork:
@@ -41,8 +45,8 @@ class KeptWork:
         head = {"longshore": "work", "version": _VERSION, "array": number, "plan": digest, "start": start_of_system()}
         words = json.dumps(head)
         if not head["start"] or self._head() != words:
-            remove_work(folder)
-            os.mkdir(folder, 0o700)
+            _clear(folder)
+            os.makedirs(folder, 0o700, exist_ok=True)
             Path(folder, _HEAD).write_text(words)
 
     def _head(self) -> str:
@@ -78,7 +82,7 @@ class KeptWork:
         return KeptPieces(os.path.join(self.folder, f"scratch-{_name(level, box)}"), len(box[0]), pieces)
 
     def remove(self) -> None:
-        remove_work(self.folder)
+        _clear(self.folder)
 
 
 class KeptBuffers:
@@ -198,6 +202,18 @@ class KeptPieces:
 
 def remove_work(folder: str) -> None:
     """Removes such a folder with what such a folder has in it, if it is there."""
+    for _ in range(_REMOVALS):  # an attempt that an executor has given up may still be writing
+        if not os.path.lexists(folder):
+            return
+        with contextlib.suppress(OSError):
+            for name in os.listdir(folder):
+                if name.startswith(BETWEEN):
+                    shutil.rmtree(os.path.join(folder, name), ignore_errors=True)
+        _clear(folder)
+
+
+def _clear(folder: str) -> None:
+    """Removes what one array's work is, and the folder if there is nothing else in it."""
     with contextlib.suppress(OSError):
         for name in os.listdir(folder):
             if name in (_HEAD, _MEMORY) or name.startswith(("held-", "scratch-")):

@@ -82,6 +82,10 @@ class Maker:
         """The chunks that the writer will take."""
         return Grid(facts.shape, facts.chunks or ())
 
+    def has_one_writer(self, facts: ArrayFacts) -> bool:
+        """Whether only the process that makes the output can write chunks of an array."""
+        return False
+
     def expected_bytes(
         self, facts: ArrayFacts, grid: Grid, source_bytes: int | None, ratio: float | None
     ) -> int | None:
@@ -149,6 +153,11 @@ class Hdf5Maker(Maker):
         from .hdf5_writer import grid_of
 
         return grid_of(facts, self.place.text)
+
+    def has_one_writer(self, facts: ArrayFacts) -> bool:
+        from .hdf5_writer import is_chunked
+
+        return is_chunked(facts)
 
     def open(self, place: str, resume: bool) -> StoreWriter:
         return self._writer()(place, resume=resume, **self._of_addition())

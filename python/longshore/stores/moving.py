@@ -115,12 +115,13 @@ def move(
     temporary copy (TMPDIR): `verify` reads both back, and a folder that `force` replaces is lost if the upload fails.
 
     With `executor`, any of `concurrent.futures` such as Dask's `client.get_executor()`, its workers do the work, in
-    tasks that may run anywhere and again: an array goes box by box, or through a temporary store in the hidden output
-    where that moves fewer bytes. `max_mem` is then what all tasks hold that run in one process at once (one that does
-    not fit beside the others waits for them), and `threads` is each task's (None is 1). Workers must see the source,
-    and the destination's folder, under the same paths; the destination must be a Zarr store in a folder. A worker that
-    is lost costs what it was doing where the executor starts that again, as Dask does; else it is a TransportError, and
-    `resume` goes on. This process plans, gathers digests, verifies and publishes; the report has its peak memory.
+    tasks that may run anywhere and again: an array goes box by box, or through a temporary store beside the hidden
+    output where that moves fewer bytes. `max_mem` is then what all tasks hold that run in one process at once (one that
+    does not fit beside the others waits for them), and `threads` is each task's (None is 1). Workers must see source
+    and destination, or for a URL the temporary files, under the same paths. They write themselves, but for chunks of
+    HDF5 and NetCDF, which they hand back encoded: half of `max_mem` is for those. A worker that is lost costs what it
+    was doing where the executor starts that again, as Dask does; else it is a TransportError, and `resume` goes on.
+    This process plans, gathers digests and publishes; the report has its peak memory.
 
     With an mpi4py communicator the call is collective and all ranks share the work. Without one this process does it
     alone. Of a job of several processes that is refused: they would all do the same move, and a move that takes the job

@@ -8,7 +8,9 @@ can go on where one was killed.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
+import itertools
 import math
 import os
 import time
@@ -26,8 +28,8 @@ from .array import (
     ArrayWriter,
     Grid,
     GroupFacts,
-    Index,
     LinkFacts,
+    SharedTarget,
     StoreReader,
     StoreWriter,
     Tree,
@@ -35,7 +37,7 @@ from .array import (
 from .chunk_words import extents_of
 from .journal import Finished, Journal, read_journal
 from .kept_work import KeptWork
-from .makers import Maker, Wanted, ZarrMaker, maker_of, temporary_array
+from .makers import Maker, Wanted, maker_of, temporary_array
 from .move_report import ArrayReport, StoreMoveReport
 from .moved_array import MovedArray
 from .moving import Watcher
@@ -44,11 +46,11 @@ from .publish_url import publication_of, refuse_url_overlap
 from .read_back import ReadBack, drop_lost
 from .rechunk import Counts, Rechunk
 from .rechunk_executor import (
+    EncodedTarget,
     Record,
     SourceArray,
-    TargetArray,
-    check_executor,
     names_between,
+    read_back_by_tasks,
     rechunk_by_tasks,
     remove_between,
 )
@@ -56,6 +58,7 @@ from .rechunk_passes import plan_passes
 from .rechunk_plan import RechunkPlan, plan_rechunk
 from .rechunk_shared import SharedRechunk
 from .samples import take_samples
+from .source_pieces import skipped_by
 from .team import Alone, Team
 
 _METADATA_BYTES = 1 << 20
@@ -141,8 +144,8 @@ class _Job:
             together = self.destination.format == "zarr" and not self.destination.is_url
             self.writers = team.size if together else 1
             """How many processes, from the first on, write."""
-            if executor is not None:
-                check_executor(self.destination, self.maker.words, team.size)
+            if executor is not None and team.size > 1:
+                raise ArgumentError("a move is shared by the processes of comm= or by an executor, not by both")
             self.arrays: list[MovedArray] = []
             self.tree = self._wanted_tree(self.reader.tree, "", "")
             lost = self.maker.losses(self.tree)
@@ -238,6 +241,7 @@ class _Job:
         }
         try:
             if self._by_tasks(array):
+                how["handed_back"] = self.maker.has_one_writer(facts)
                 plan, array.passes = plan_passes(
                     array.source_grid, array.grid, target, facts.dtype.itemsize, self.max_mem, **how
                 )
@@ -416,10 +420,9 @@ class _Job:
                         if not self.maker.outlives_kills and of_array.done.any():
                             drop_lost(of_array, writer.array(self._to(array)), array.reader, plan.threads)
                     self.finished = dict(enumerate(finished))
-                    names = names_between([array.passes for array in self.arrays])
-                    if isinstance(self.maker, ZarrMaker):
-                        remove_between(place, names.values())
-                    for number in [k for k, name in names.items() if not os.path.isdir(os.path.join(place, name))]:
+                    names, work = names_between([array.passes for array in self.arrays]), publication.work
+                    remove_between(work, names.values())
+                    for number in [k for k, name in names.items() if not os.path.isdir(os.path.join(work, name))]:
                         del self.finished[len(self.arrays) + number]
                     return writer
                 publication.discard()
@@ -463,7 +466,7 @@ class _Job:
         if 0 in array.facts.shape:
             return
         if self._by_tasks(array):
-            array.counts = self._run_tasks(number, array, record, journal)
+            array.counts = self._run_tasks(number, array, writer, record, journal)
         elif self._is_shared(array):
             writers = self._writers_of(array)
             job = SharedRechunk(
@@ -501,13 +504,12 @@ class _Job:
             return KeptWork(self.publication.work, number, plan)
         return None
 
-    def _run_tasks(self, number: int, array: MovedArray, record: Record, journal: Journal | None) -> Counts:
+    def _run_tasks(
+        self, number: int, array: MovedArray, writer: StoreWriter | None, record: Record, journal: Journal | None
+    ) -> Counts:
         """One array, by the executor's workers."""
-        assert self.executor is not None and self.publication.partial is not None
-        assert isinstance(self.maker, ZarrMaker)
-        source = SourceArray.of(self.source, array.path, array.reader)
-        facts = replace(array.facts, attributes={}, names=None)
-        target = TargetArray(self.publication.partial, self._to(array), self.maker.zarr_format, facts)
+        assert self.executor is not None and writer is not None
+        target, work = self._shared(array, writer), self.publication.work
         records = [
             self._record(len(self.arrays) + number, one.target, journal, lambda _: None) for one in array.passes[:-1]
         ]
@@ -515,33 +517,29 @@ class _Job:
         counts = rechunk_by_tasks(
             self.executor,
             array.passes,
-            source,
+            SourceArray.of(self.source, array.path, array.reader),
             target,
             array.axes,
             [*records, record],
-            between=names_between(passes).get(number, ""),
+            between=os.path.join(work, names_between(passes).get(number, "")),
+            zarr_format=getattr(self.maker, "zarr_format", 2),
+            write=writer.array(self._to(array)).write,
             max_mem=self.max_mem,
         )
-        remove_between(target.folder, names_between(passes, number + 1).values())
+        remove_between(work, names_between(passes, number + 1).values())
         return counts
+
+    def _shared(self, array: MovedArray, writer: StoreWriter) -> SharedTarget:
+        """Where an executor's workers find an array."""
+        facts = replace(array.facts, attributes={}, names=None)
+        shared = writer.shared(self._to(array), facts)
+        place = replace(self.destination, is_added=False)
+        return EncodedTarget(place, writer.array(self._to(array)).where, facts) if shared is None else shared
 
     def _record(self, number: int, grid: Grid, journal: Journal | None, advance: Callable[[int], None]) -> Record:
         """What is known of the chunks of an array that has this number in the journal, and who is told of them."""
-        counts = grid.counts
-        digests, done = np.zeros(math.prod(counts), np.uint64), None
-        finished = self.finished.pop(number, None)
-        if finished is not None:
-            done = finished.done.reshape(counts)
-            digests[finished.done] = finished.digests[finished.done]
-
-        def written(index: Index, digest: int, elements: int) -> None:
-            chunk = int(np.ravel_multi_index(index, counts)) if counts else 0
-            digests[chunk] = digest
-            if journal is not None:
-                journal.add(number, chunk, digest)
-            advance(elements)
-
-        return Record(done, digests, written)
+        add = None if journal is None else functools.partial(journal.add, number)
+        return Record.of(grid, self.finished.pop(number, None), add, advance)
 
     def _target(self, array: MovedArray, writer: StoreWriter | None, held: contextlib.ExitStack) -> ArrayWriter | None:
         """Where an array's chunks go, or what encodes them as long as `held` is open; None where this process does
@@ -585,9 +583,16 @@ class _Job:
             writer.sync()
             for array, plan in zip(self.arrays, self.plans):
                 if 0 not in array.facts.shape:
-                    target = writer.array(self._to(array))
-                    compare = ReadBack(target, array.reader, array.digests, watcher.advance)
-                    compare.all(plan.threads, self.team.rank, self.writers)
+                    target, skipped = writer.array(self._to(array)), skipped_by(array.reader)
+                    shared = self._shared(array, writer) if self._by_tasks(array) else None
+                    if self.executor is None or shared is None or isinstance(shared, EncodedTarget):
+                        compare = ReadBack(target, skipped, array.digests, watcher.advance)
+                        mine = itertools.islice(target.grid.indices(), self.team.rank, None, self.writers)
+                        compare.all(mine, plan.threads)
+                    else:
+                        last, found = array.passes[-1], array.digests
+                        how = last, shared, found, skipped, self.max_mem, watcher.advance
+                        read_back_by_tasks(self.executor, *how)
 
         self.team.together(compare_all)
         self.report.verified, self.report.verify_seconds = True, time.perf_counter() - began

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -21,10 +20,11 @@ class ReadBack:
     """One array's chunks. May be called from several threads at once."""
 
     def __init__(
-        self, target: ArrayWriter, source: ArrayReader, digests: np.ndarray, advance: Callable[[int], None]
+        self, target: ArrayWriter, skipped: bytes | None, digests: np.ndarray, advance: Callable[[int], None]
     ) -> None:
-        """`digests`: of all chunks, in C order. `advance` is told the bytes of each chunk that has been compared."""
-        self._target, self._digests, self._advance, self._skipped = target, digests, advance, skipped_by(source)
+        """`skipped`: the element that adds nothing to digests; `digests`: of all chunks, in C order. `advance` is told
+        the bytes of each chunk that has been compared."""
+        self._target, self._digests, self._advance, self._skipped = target, digests, advance, skipped
 
     def __call__(self, index: Index) -> None:
         target, grid = self._target, self._target.grid
@@ -36,11 +36,10 @@ class ReadBack:
         assert target.facts.dtype is not None
         self._advance(math.prod(grid.extents(index)) * target.facts.dtype.itemsize)
 
-    def all(self, threads: int, rank: int, processes: int) -> None:
-        """This process's share of the chunks, of so many processes, by so many threads."""
-        mine = itertools.islice(self._target.grid.indices(), rank, None, processes)
+    def all(self, indices: Iterable[Index], threads: int) -> None:
+        """These chunks, by so many threads."""
         with ThreadPoolExecutor(threads, "longshore-verify") as pool:
-            do_all(pool, self, mine, 2 * threads)
+            do_all(pool, self, indices, 2 * threads)
 
     def agrees(self, index: Index) -> bool:
         """Whether a chunk has its digest, which is 0 for one that is missing."""
@@ -54,7 +53,7 @@ class ReadBack:
 def drop_lost(finished: Finished, target: ArrayWriter, source: ArrayReader, threads: int) -> None:
     """Has those chunks count as not finished that the store does not hold as they were written. A library that keeps an
     index of chunks in memory may be killed while it writes that to the file, where some are then not found."""
-    grid, compared = target.grid, ReadBack(target, source, finished.digests, lambda done: None)
+    grid, compared = target.grid, ReadBack(target, skipped_by(source), finished.digests, lambda done: None)
 
     def look(index: Index) -> None:
         try:

@@ -2,13 +2,16 @@
 
 A task moves one panel of a plan. It is a value that can be pickled: it opens source and target by their paths, and
 writes whole chunks, the same bytes however often it runs, so that one whose worker was killed may be run again, even
-beside the first attempt. What it has written is on the disk when it says so.
+beside the first attempt. What it has written is on the disk when it says so. Where only one process can write, tasks
+hand back chunks that they have encoded, and the calling process writes them.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
+import math
 import os
 import shutil
 import socket
@@ -16,21 +19,27 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, LongshoreError, StoreError, TransportError, VerificationError
+from ..errors import LongshoreError, StoreError, TransportError, VerificationError
 from . import places
-from .array import ArrayFacts, ArrayReader, ArrayWriter, Grid, Index
-from .phases import add_seconds
+from .array import ArrayFacts, ArrayReader, ArrayWriter, Grid, Index, SharedTarget
+from .journal import Finished
+from .kept_work import BETWEEN
+from .makers import maker_of, temporary_array
+from .phases import PhaseClock, add_seconds
 from .places import Place
+from .read_back import ReadBack
 from .rechunk import Counts, Rechunk
+from .rechunk_passes import SHARES, results_at_once
 from .rechunk_plan import Box, RechunkPlan
-from .zarr_writer import ZarrWriter
+from .source_pieces import stored_size
+from .zarr_writer import ZarrTarget, ZarrWriter
 
 _UNDER_WAY = 256  # tasks that an executor has at once
-_BETWEEN = ".longshore-between-"  # in the hidden output: the temporary store of an array that goes in two passes
-_GONE = _BETWEEN + "gone-"
+_GONE = BETWEEN + "gone-"
 _REMOVALS = 10
 
 
@@ -70,26 +79,37 @@ class SourceArray:
 
 
 @dataclass(frozen=True)
-class TargetArray:
-    """Where a worker finds an array of a Zarr store that it writes, which has been made."""
+class EncodedTarget:
+    """An array of which only the calling process writes chunks. Workers hand them back as they are to be stored."""
 
-    folder: str
-    path: str
-    zarr_format: int
+    place: Place
+    """The destination, of which its format counts."""
+    where: str
     facts: ArrayFacts
-    """What its chunks are; attributes and names are of no account."""
 
     @contextlib.contextmanager
     def open(self) -> Iterator[ArrayWriter]:
-        """What has been written is on the disk in the end."""
-        if not os.path.isdir(self.folder):
-            raise StoreError(
-                f"{self.folder} is not there on {socket.gethostname()}: every worker must see the destination's folder "
-                "under the same path"
-            )
-        with contextlib.closing(ZarrWriter(self.folder, self.zarr_format)) as store:
-            yield store.join(self.path, self.facts)
-            store.sync()
+        with temporary_array(maker_of(self.place, None, None), self.facts) as encoder:
+            yield _Encoded(encoder)
+
+
+class _Encoded(ArrayWriter):
+    """Keeps the chunks of an array that another process writes."""
+
+    def __init__(self, encoder: ArrayWriter) -> None:
+        self._encoder = encoder
+        self.where, self.facts, self.grid, self.sparse = encoder.where, encoder.facts, encoder.grid, encoder.sparse
+        self.chunks: list[tuple[Index, Any]] = []
+
+    def encode(self, index: Index, chunk: np.ndarray) -> Any:
+        return self._encoder.encode(index, chunk)
+
+    def write(self, index: Index, stored: Any) -> int:
+        self.chunks.append((index, stored))
+        return stored_size(stored)
+
+    def read(self, index: Index) -> np.ndarray | None:
+        return None
 
 
 class _Room:
@@ -124,7 +144,7 @@ class WindowTask:
     """Moves one panel of a plan. Runs in any process that sees the files."""
 
     source: SourceArray
-    target: TargetArray
+    target: SharedTarget
     axes: tuple[int, ...]
     plan: RechunkPlan
     panel: Box
@@ -142,10 +162,11 @@ class WindowTask:
         room = _room.take(self.plan.memory_bytes, self.max_mem)
         with room, self.source.open() as reader, self.target.open() as writer:
             job = Rechunk(self.plan, reader, writer, self.axes, "", written=lambda *one: told.append(one), done=done)
-            return WindowDone(job.run([self.panel]), told)
+            counts = job.run([self.panel])
+            return WindowDone(counts, told, writer.chunks if isinstance(writer, _Encoded) else [])
 
     def __str__(self) -> str:
-        return f"the task for chunks {self.panel[0]} to {self.panel[1]} of {self.plan.target.chunks}"
+        return f"the task for {_chunks(self.plan, self.panel)}"
 
 
 @dataclass(frozen=True)
@@ -155,6 +176,35 @@ class WindowDone:
     counts: Counts
     chunks: list[tuple[Index, int, int]]
     """Index, digest and elements of each chunk that it has written, or knows to be missing."""
+    encoded: list[tuple[Index, Any]]
+    """Chunks that the calling process is to write."""
+
+
+@dataclass(frozen=True)
+class ReadBackTask:
+    """Reads the chunks of one panel of a plan's target, and compares them with their digests. Returns their bytes."""
+
+    target: SharedTarget
+    plan: RechunkPlan
+    panel: Box
+    digests: np.ndarray
+    """Of the panel's chunks."""
+    skipped: bytes | None
+    """The element that adds nothing to digests."""
+    max_mem: int
+    """Bytes that all tasks of a process may hold."""
+
+    def __call__(self) -> int:
+        digests = np.zeros(self.plan.target.counts, np.uint64)
+        digests[_slices(self.panel)] = self.digests
+        compared: list[int] = []
+        with _room.take(self.plan.memory_bytes, self.max_mem), self.target.open() as writer:
+            compare = ReadBack(writer, self.skipped, digests.reshape(-1), compared.append)
+            compare.all(itertools.product(*map(range, *self.panel)), self.plan.threads)
+        return sum(compared)
+
+    def __str__(self) -> str:
+        return f"reading back {_chunks(self.plan, self.panel)}"
 
 
 @dataclass(frozen=True)
@@ -168,50 +218,67 @@ class Record:
     written: Callable[[Index, int, int], None]
     """Is told of each chunk; keeps its digest."""
 
+    @staticmethod
+    def of(
+        grid: Grid,
+        finished: Finished | None,
+        add: Callable[[int, int], None] | None,
+        advance: Callable[[int], None],
+    ) -> Record:
+        """Of an array with these chunks, of which a killed run has `finished` some. `add` is told the number and the
+        digest of each further one, and `advance` its elements."""
+        counts = grid.counts
+        digests, done = np.zeros(math.prod(counts), np.uint64), None
+        if finished is not None:
+            done = finished.done.reshape(counts)
+            digests[finished.done] = finished.digests[finished.done]
 
-def check_executor(destination: Place, words: str, processes: int) -> None:
-    """Refuses what an executor's workers cannot share. `words`: what people call the destination's format; `processes`:
-    how many move."""
-    if processes > 1:
-        raise ArgumentError("a move is shared by the processes of comm= or by an executor, not by both")
-    if destination.format != "zarr" or destination.is_url:
-        url = " at a URL" if destination.is_url else ""
-        raise ArgumentError(
-            f"{destination.text} is {words}{url}; an executor writes Zarr stores in folders that all its workers see. "
-            "Move it without executor=, or to such a store first"
-        )
+        def written(index: Index, digest: int, elements: int) -> None:
+            chunk = int(np.ravel_multi_index(index, counts)) if counts else 0
+            digests[chunk] = digest
+            if add is not None:
+                add(chunk, digest)
+            advance(elements)
+
+        return Record(done, digests, written)
 
 
 def rechunk_by_tasks(
     executor: Executor,
     passes: Sequence[RechunkPlan],
     source: SourceArray,
-    target: TargetArray,
+    target: SharedTarget,
     axes: tuple[int, ...],
     records: Sequence[Record],
     *,
     between: str,
+    zarr_format: int,
+    write: Callable[[Index, Any], int],
     max_mem: int,
 ) -> Counts:
     """Moves an array in these passes, and returns what all workers together have read and written. `records`: what is
-    known of each pass's target; `between`: the name of the temporary store of two passes; `max_mem`: what the tasks of
-    a process may hold. Raises what a task has raised, and TransportError where workers are lost; what has been written
-    stays. The temporary store stays too, until `remove_between`."""
+    known of each pass's target; `between`: the folder of the temporary store of two passes, and `zarr_format` its
+    format; `write`: writes a chunk that a worker has encoded; `max_mem`: what a process may hold. Raises what a task
+    has raised, and TransportError where workers are lost; what has been written stays. The temporary store stays too,
+    until `remove_between`."""
     counts, last = Counts(), records[-1]
     if last.done is not None and last.done.all():
         return counts
+    most = _UNDER_WAY
+    if isinstance(target, EncodedTarget):
+        most, max_mem = min(most, results_at_once(passes[-1], max_mem)), max_mem // SHARES
     if len(passes) == 1:
-        return _carry(executor, passes[0], source, target, axes, last, max_mem)
+        return _carry(executor, passes[0], source, target, axes, last, max_mem, write, most)
     grid = passes[0].target
     facts = replace(target.facts, chunks=grid.chunks, shards=None, codecs=(), own={}, unlimited=(), order="C")
-    temporary = TargetArray(os.path.join(target.folder, between), "", target.zarr_format, facts)
-    os.makedirs(temporary.folder, exist_ok=True)
-    with contextlib.closing(ZarrWriter(temporary.folder, temporary.zarr_format)) as store:
+    os.makedirs(between, exist_ok=True)
+    with contextlib.closing(ZarrWriter(between, zarr_format)) as store:
         store.create(facts)
-    came = _carry(executor, passes[0], source, temporary, axes, records[0], max_mem)
-    place = Place(temporary.folder, temporary.folder, "", "zarr")
+    temporary = ZarrTarget(between, "", zarr_format, facts)
+    came = _carry(executor, passes[0], source, temporary, axes, records[0], max_mem, write, _UNDER_WAY)
+    place = Place(between, between, "", "zarr")
     then = SourceArray(place, "", grid, source.dtype, source.fill, source.sparse)
-    went = _carry(executor, passes[1], then, target, tuple(range(len(axes))), last, max_mem)
+    went = _carry(executor, passes[1], then, target, tuple(range(len(axes))), last, max_mem, write, most)
     if int(records[0].digests.sum(dtype=np.uint64)) != int(last.digests.sum(dtype=np.uint64)):
         raise VerificationError(
             f"{source.place.text}: the temporary store between the two passes does not hold what was written to it; "
@@ -223,23 +290,43 @@ def rechunk_by_tasks(
     return counts
 
 
+def read_back_by_tasks(
+    executor: Executor,
+    plan: RechunkPlan,
+    target: SharedTarget,
+    digests: np.ndarray,
+    skipped: bytes | None,
+    max_mem: int,
+    advance: Callable[[int], None],
+) -> None:
+    """Compares all chunks of an array with their digests (in C order), panel by panel of the plan that wrote them.
+    `advance` is told the bytes that were compared. Raises VerificationError where one differs."""
+    found = digests.reshape(plan.target.counts)
+    tasks = (ReadBackTask(target, plan, panel, found[_slices(panel)], skipped, max_mem) for panel in plan.panels())
+    _run(executor, tasks, advance, target, _UNDER_WAY)
+
+
 def names_between(arrays: Sequence[Sequence[RechunkPlan]], first: int = 0) -> dict[int, str]:
-    """The names that the temporary stores of arrays, from this one on, have in the hidden output, by the numbers of
+    """The names that the temporary stores of arrays, from this one on, have beside the hidden output, by the numbers of
     those that go in two passes. With other chunks a name is another, so that what a killed run has left is known."""
     names = {}
     for number, passes in enumerate(arrays):
         if number >= first and len(passes) == 2:
             chunks = repr(passes[0].target.chunks).encode()
-            names[number] = f"{_BETWEEN}{number}-{hashlib.sha256(chunks).hexdigest()[:16]}"
+            names[number] = f"{BETWEEN}{number}-{hashlib.sha256(chunks).hexdigest()[:16]}"
     return names
 
 
 def remove_between(folder: str, keep: Collection[str] = ()) -> None:
-    """Removes the temporary stores from a hidden output, but for those of these names. What a killed run has not
-    removed in full is no temporary store any more: it gets another name first."""
+    """Removes the temporary stores that lie in a folder, but for those of these names, and the folder if it is empty.
+    What a killed run has not removed in full is no temporary store any more: it gets another name first."""
+    if not os.path.isdir(folder):
+        return
     for _ in range(_REMOVALS):  # an attempt that an executor has given up may still be writing
-        names = [name for name in os.listdir(folder) if name.startswith(_BETWEEN) and name not in keep]
+        names = [name for name in os.listdir(folder) if name.startswith(BETWEEN) and name not in keep]
         if not names:
+            with contextlib.suppress(OSError):
+                os.rmdir(folder)
             return
         for name in names:
             path = os.path.join(folder, name)
@@ -255,13 +342,15 @@ def _carry(
     executor: Executor,
     plan: RechunkPlan,
     source: SourceArray,
-    target: TargetArray,
+    target: SharedTarget,
     axes: tuple[int, ...],
     record: Record,
     max_mem: int,
+    write: Callable[[Index, Any], int],
+    most: int,
 ) -> Counts:
-    """One pass: its panels that are not there yet, each by a task."""
-    counts = Counts()
+    """One pass: its panels that are not there yet, each by a task, so many at once."""
+    counts, phase = Counts(), PhaseClock()
 
     def tasks() -> Iterator[WindowTask]:
         for panel in plan.panels():
@@ -272,23 +361,31 @@ def _carry(
 
     def take(came: WindowDone) -> None:
         counts.add(came.counts)
+        with phase("writing"):
+            for index, stored in came.encoded:
+                write(index, stored)
         for index, digest, elements in came.chunks:
             record.written(index, digest, elements)
 
-    _run(executor, tasks(), take, target)
+    _run(executor, tasks(), take, target, most)
+    add_seconds(counts.seconds, phase.seconds)
     return counts
 
 
 def _run(
-    executor: Executor, tasks: Iterator[WindowTask], take: Callable[[WindowDone], None], target: TargetArray
+    executor: Executor,
+    tasks: Iterator[Callable[[], Any]],
+    take: Callable[[Any], None],
+    target: SharedTarget,
+    most: int,
 ) -> None:
-    """Has an executor run tasks, a bounded number at once, and takes what each has done. After an error those that run
-    are waited for, and what they have done is taken too; then the first error is raised."""
-    under_way: dict[Future[WindowDone], WindowTask] = {}
+    """Has an executor run tasks, no more than `most` at once, and takes what each has done. After an error those that
+    run are waited for, and what they have done is taken too; then the first error is raised."""
+    under_way: dict[Future[Any], Callable[[], Any]] = {}
     failure: LongshoreError | None = None
     try:
         while True:
-            while failure is None and len(under_way) < _UNDER_WAY and (task := next(tasks, None)) is not None:
+            while failure is None and len(under_way) < most and (task := next(tasks, None)) is not None:
                 try:
                     under_way[executor.submit(task)] = task
                 except Exception as error:
@@ -313,9 +410,9 @@ def _run(
         raise failure
 
 
-def _failure(task: WindowTask, target: TargetArray, error: Exception) -> LongshoreError:
+def _failure(task: object, target: SharedTarget, error: Exception) -> LongshoreError:
     """An error that says which task of which array it comes from."""
-    which = f"{os.path.join(target.folder, target.path)}: {task} failed"
+    which = f"{target.where}: {task} failed"
     if isinstance(error, OSError) and error.errno is not None:
         failure: LongshoreError = StoreError(error.errno, f"{which}: {error.strerror}")
     elif isinstance(error, LongshoreError):
@@ -330,6 +427,10 @@ def _failure(task: WindowTask, target: TargetArray, error: Exception) -> Longsho
         failure = TransportError(f"{which} on the executor: {type(error).__name__}: {error}; nothing was published")
     failure.__cause__ = error
     return failure
+
+
+def _chunks(plan: RechunkPlan, panel: Box) -> str:
+    return f"chunks {panel[0]} to {panel[1]} of {plan.target.chunks}"
 
 
 def _slices(box: Box) -> tuple[slice, ...]:

@@ -13,6 +13,8 @@ from .rechunk_plan import RechunkPlan, Ways, too_little
 
 _SHARES = (2, 3, 4, 8)  # of the memory, what a box may take that chunks of the temporary store are made of
 _LEAST_BOXES = 8  # so that there are several tasks, however much memory there is
+SHARES = 2  # of the memory, where chunks are handed back: one is the tasks', one has what was handed back
+_RESULTS = 8  # how many such results the other share is to have room for
 _FILE_BYTES = 128 << 10  # moved in the time in which a chunk of the temporary store is made, opened again and removed
 
 
@@ -29,13 +31,21 @@ def plan_passes(
     addressable: bool,
     raw: bool,
     beside: int,
+    handed_back: bool = False,
 ) -> tuple[RechunkPlan, tuple[RechunkPlan, ...]]:
     """The plan of each pass, of which there are one or two, and before them what both do together. A task writes whole
     chunks of `whole`: the target's, or boxes of them that lie in one file. The other arguments and the errors are those
-    of `plan_rechunk`; `max_mem` is each task's."""
+    of `plan_rechunk`; `max_mem` is each task's, and `handed_back` says that it returns the chunks that it has
+    encoded."""
     ways = Ways(source, target, itemsize, stored_bytes, target_bytes, addressable, raw)
-    room, least = max_mem - beside, beside + ways.least()
-    while (direct := ways.tasks(room, threads, whole)) is None:
+    share, most, one = max_mem, None, 0
+    if handed_back:
+        share, one = max_mem // SHARES, result_bytes(target, itemsize)
+        most = max(1, share // _RESULTS // one)
+    least = (SHARES if handed_back else 1) * (beside + one + ways.least())
+    beside += one * (most or 0)
+    room = share - beside
+    while (direct := ways.tasks(room, threads, whole, most)) is None:
         if threads == 1:
             raise too_little(source, target, max_mem, least)
         threads = max(1, threads // 2)
@@ -47,9 +57,10 @@ def plan_passes(
     for between in _between(source, whole, itemsize, room):
         stored = math.prod(n * c for n, c in zip(between.counts, between.chunks)) * itemsize
         first = Ways(source, between, itemsize, stored_bytes, stored, addressable, raw).tasks(room, threads, between)
-        then = Ways(between, target, itemsize, stored, target_bytes, False, True).tasks(room, threads, whole)
+        then = Ways(between, target, itemsize, stored, target_bytes, False, True).tasks(room, threads, whole, most)
         if first is None or then is None:
             continue
+        then = replace(then, memory_bytes=then.memory_bytes + one * (most or 0))
         cost = first.total_bytes + then.total_bytes + math.prod(between.counts) * _FILE_BYTES
         if cost >= least_cost:
             continue
@@ -61,9 +72,20 @@ def plan_passes(
             slots=max(first.slots, then.slots),
             read_bytes=first.read_bytes,
             spilled_bytes=first.written_bytes + then.read_bytes,
-            memory_bytes=beside + max(first.memory_bytes, then.memory_bytes),
+            memory_bytes=max(beside + first.memory_bytes, beside - one * (most or 0) + then.memory_bytes),
         )
     return best, passes
+
+
+def result_bytes(target: Grid, itemsize: int) -> int:
+    """What a chunk that a task hands back takes, encoded, where codecs gain nothing: the chunk, and its pickle."""
+    size = math.prod(target.chunks) * itemsize
+    return 2 * (size + size // 8)
+
+
+def results_at_once(plan: RechunkPlan, max_mem: int) -> int:
+    """How many tasks that hand chunks back may be under way."""
+    return max(1, max_mem // SHARES // (math.prod(plan.boxes[-1]) * result_bytes(plan.target, plan.itemsize)))
 
 
 def _between(source: Grid, whole: Grid, itemsize: int, room: int) -> Iterator[Grid]:

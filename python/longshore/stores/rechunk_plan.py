@@ -249,16 +249,18 @@ class Ways:
             )
         return found
 
-    def tasks(self, max_mem: int, threads: int, whole: Grid) -> RechunkPlan | None:
+    def tasks(self, max_mem: int, threads: int, whole: Grid, most: int | None = None) -> RechunkPlan | None:
         """Panels that are moved by themselves, each within `max_mem` and without scratch files: of those that move
         about the fewest bytes the ones that several workers are expected to have done first; None where none fits. A
-        panel has whole chunks of `whole`, a grid of the target's chunks or of boxes of them."""
+        panel has whole chunks of `whole`, a grid of the target's chunks or of boxes of them, and no more than `most`
+        of the target's if it has several."""
         room, counts = max_mem - self.fixed(threads), self.target.counts
         times = [w // t for w, t in zip(whole.chunks, self.target.chunks)]
         coarse = Ways(self.source, whole, self.itemsize, self.read_once, self.written, self.addressable, self.raw)
         panels = {
             tuple(min(p * k, n) for p, k, n in zip(panel, times, counts))
             for panel in itertools.chain(coarse._panels(), [(1,) * len(times)])
+            if most is None or math.prod(panel) <= max(1, most)
         }
         fits = functools.cache(lambda panel: self._fits(panel, self._order(panel)[1], room))
         moved = {panel: self._read(panel) + self.written for panel in panels}

@@ -14,10 +14,11 @@ import numpy as np
 
 from .._words import short, size_in_bytes
 from ..errors import ArgumentError, StoreError
-from .array import ArrayFacts, GroupFacts, StoreReader, StoreWriter, Tree
+from .array import ArrayFacts, GroupFacts, StoreReader, Tree
 from .boxes import FileArray, open_plain
 from .dense import (
     DenseReader,
+    DenseStoreWriter,
     DenseWriter,
     OneFile,
     SharedFiles,
@@ -208,7 +209,7 @@ class _Planned(NamedTuple):
     facts: ArrayFacts
 
 
-class _SafetensorsWriter(StoreWriter):
+class _SafetensorsWriter(DenseStoreWriter):
     """What the writers of one file and of a folder share. `inner`: what a single array is called."""
 
     format = "safetensors"
@@ -273,16 +274,6 @@ class _SafetensorsWriter(StoreWriter):
         assert facts.dtype is not None
         stored = facts.dtype.newbyteorder("<")
         return DenseWriter(f"{self._place}::{name}", facts, OneFile(array), self._files, stored)
-
-    def sync(self) -> None:
-        self._files.sync()
-
-    def finish(self) -> None:
-        self.sync()
-        self.close()
-
-    def close(self) -> None:
-        self._files.close()
 
 
 class SafetensorsFileWriter(_SafetensorsWriter):

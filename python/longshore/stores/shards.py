@@ -16,10 +16,11 @@ from .._core import Layout
 from .._words import short
 from ..errors import ArgumentError, LongshoreError, StoreError
 from . import layout_json
-from .array import ArrayFacts, GroupFacts, LinkFacts, StoreReader, StoreWriter, Tree
+from .array import ArrayFacts, GroupFacts, LinkFacts, StoreReader, Tree
 from .boxes import FileArray
 from .dense import (
     DenseReader,
+    DenseStoreWriter,
     DenseWriter,
     OneFile,
     Pieces,
@@ -210,7 +211,7 @@ class ShardsReader(StoreReader):
 # -- writing ----------------------------------------------------------------------------------------------------------
 
 
-class ShardsWriter(StoreWriter):
+class ShardsWriter(DenseStoreWriter):
     """A folder of one `.npy` a rank, or a group of such folders. `to`: the layout, or its text, which a group's arrays
     have as `layout_for` says; None: one rank that has everything."""
 
@@ -286,7 +287,7 @@ class ShardsWriter(StoreWriter):
         return DenseWriter(where, *self._arrays[path], self._files)
 
     def sync(self) -> None:
-        self._files.sync()
+        super().sync()
         for folder in sorted(self._unsynced):
             sync_folder(folder)
             self._unsynced.remove(folder)
@@ -298,6 +299,3 @@ class ShardsWriter(StoreWriter):
             write_layout_json(store)
             sync_folder(store.path)
         self.close()
-
-    def close(self) -> None:
-        self._files.close()

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ..errors import ArgumentError, StoreError
 from .array import ArrayFacts, ArrayWriter, GroupFacts, Index, StoreWriter, Tree
+from .boxes import must_see
 from .keys import Keys, LocalKeys, open_keys
 from .zarr_build import array_document, can_hold, is_name, losses_of
 from .zarr_json import dump_json, json_attributes
@@ -30,7 +33,7 @@ class ZarrWriter(StoreWriter):
     def __init__(self, place: str, zarr_format: int = 3) -> None:
         if zarr_format not in (2, 3):
             raise ArgumentError(f"the Zarr format {zarr_format!r} is neither 2 nor 3")
-        self._zarr_format = zarr_format
+        self._place, self._zarr_format = place, zarr_format
         self.format = f"Zarr {zarr_format}"
         self._keys = open_keys(place)
         self._arrays: dict[str, ZarrArrayWriter] = {}
@@ -61,6 +64,9 @@ class ZarrWriter(StoreWriter):
         chunks and nothing else."""
         meta = array_document(facts, self._zarr_format, self._keys.where(path))[2]
         return ZarrArrayWriter(self._keys, path, meta, facts.dtype, self._pending.add)
+
+    def shared(self, path: str, facts: ArrayFacts) -> ZarrTarget | None:
+        return ZarrTarget(self._place, path, self._zarr_format, facts) if isinstance(self._keys, LocalKeys) else None
 
     def sync(self) -> None:
         self._pending.sync()
@@ -138,6 +144,27 @@ class ZarrWriter(StoreWriter):
         entries = {key.removesuffix("/zarr.json"): document for key, document in documents.items()}
         consolidated = {"kind": "inline", "must_understand": False, "metadata": entries}
         return "zarr.json", {**root, "consolidated_metadata": consolidated}
+
+
+@dataclass(frozen=True)
+class ZarrTarget:
+    """An array of a Zarr store in a folder, which has been made, for another process that writes chunks of it."""
+
+    folder: str
+    path: str
+    zarr_format: int
+    facts: ArrayFacts
+
+    @property
+    def where(self) -> str:
+        return os.path.join(self.folder, self.path) if self.path else self.folder
+
+    @contextmanager
+    def open(self) -> Iterator[ArrayWriter]:
+        must_see(self.folder)
+        with closing(ZarrWriter(self.folder, self.zarr_format)) as store:
+            yield store.join(self.path, self.facts)
+            store.sync()
 
 
 class ZarrArrayWriter(ArrayWriter):
