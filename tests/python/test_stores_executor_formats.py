@@ -236,7 +236,7 @@ def test_the_least_that_would_do_is_told(here):
         least = str(caught.value).rpartition(" ")[2]
         ls.move("maps.zarr", "b.h5::/u", **words, max_mem=least)
     source, target = Grid((64, 256, 256), (1, 256, 256)), Grid((64, 256, 256), (64, 128, 128))
-    how = {"threads": 1, "stored_bytes": None, "target_bytes": None, "addressable": False, "beside": 0}
+    how = {"threads": 1, "stored_bytes": None, "target_bytes": None, "addressable": False, "raw": False, "beside": 0}
     plan, passes = plan_passes(source, target, target, 4, 1 << 30, **how, handed_back=True)
     assert results_at_once(passes[-1], 1 << 30) >= 8 and plan.memory_bytes <= 1 << 29
 
