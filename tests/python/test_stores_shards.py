@@ -188,7 +188,6 @@ REFUSED = [
         r"does not fit b, of shape \(7, 2\).*by itself",
     ),
     ({"a": (4, 2)}, "(BLOK, *) on 2", LayoutError, "BLOK"),
-    ({"a": (4,), "b": (7,)}, ls.Layout("(BLOCK) on 2", (4,)), ShapeError, r"does not fit b, of shape \(7,\)"),
     ({"a": (4,), "a/b": (4,)}, TO, ArgumentError, "a/b cannot be in a folder where another"),
     ({"a/b": (4,), "a": (4,)}, TO, ArgumentError, "a cannot be in a folder where another"),
     ({"a.npy": (4,), "a": ()}, TO, ArgumentError, "a cannot be in a folder where another"),
@@ -209,6 +208,17 @@ def test_what_cannot_be_in_one_folder_is_refused(here, shapes, to, error, words)
     with pytest.raises(error, match=words):
         ls.move("a.safetensors", "out", to)
     assert os.listdir() == ["a.safetensors"]
+
+
+def test_a_layout_that_is_no_text_is_for_arrays_of_its_shape(here):
+    layout = ls.Layout("(BLOCK) on 2", (4,))
+    for other in (4, 7):
+        tensors_file(here / "a.safetensors", a=np.arange(4.0, dtype="f4"), b=np.zeros(other, "f4"))
+        if other == 4:
+            ls.move("a.safetensors", "out", layout)
+    assert [len(part) for part in shards(here / "out/b")] == [2, 2]
+    with pytest.raises(ShapeError, match=r"does not fit b, of shape \(7,\)"):
+        ls.move("a.safetensors", "other", layout)
 
 
 def test_one_array_of_other_dimensions_is_refused_as_before(here):
