@@ -346,7 +346,7 @@ def test_a_killed_run_that_holds_and_spills_has_read_nothing_in_vain(tmp_path):
     done = run(*words, "--json")
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
-    assert told["predicted"]["bytes_spilled"] and told["resumed_chunks"] >= 100
+    assert told["predicted"]["bytes_spilled"] and told["resumed_chunks"] >= 90
     assert told["bytes_read"] < array.nbytes / 8
     assert (zarr.open_group(str(destination), mode="r")["t2m"][...] == array).all()
     assert sorted(os.listdir(tmp_path)) == ["a.zarr", "b.zarr"]

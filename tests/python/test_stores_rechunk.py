@@ -345,6 +345,24 @@ def test_plans_of_the_studys_tasks():
 
 
 @settings(max_examples=60, deadline=None)
+@given(moves(), st.integers(1, 40))
+def test_the_ways_that_lose_move_more_or_do_not_fit(move, room):
+    shape, chunks, target, _, _ = move
+    source, target = Grid(shape, chunks), Grid(shape, tuple(min(t, n + 1) for t, n in zip(target, shape)))
+    ways = Ways(source, target, 8, None, None, False)
+    ways.piece_bytes = 0
+    most = ways.fixed(1) + room * (ways.target_chunk + 32)
+    plan = ways.best(most, 1)
+    others = {} if plan is None else {other.way: other for other in ways.others(most, 1, plan)}
+    assert plan is None or plan.way not in others
+    assert all(other.total_bytes >= plan.total_bytes for other in others.values() if other.fits)
+    if plan is not None and plan.way != "sweep":
+        assert not others["sweep"].fits and others["sweep"].memory_bytes > most
+        told = str(dataclasses.replace(plan, others=tuple(others.values())))
+        assert "sweep would need" in told
+
+
+@settings(max_examples=60, deadline=None)
 @given(moves(), st.integers(2, 5), st.booleans(), st.integers(0, 4000))
 def test_windows_that_processes_share_cover_all_and_fit(move, processes, one_writes, more):
     shape, chunks, target, _, _ = move

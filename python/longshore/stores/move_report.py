@@ -89,6 +89,7 @@ class ArrayReport:
                 "floor_bytes": plan.floor_bytes,
                 "memory_bytes": plan.memory_bytes,
                 "least_memory_bytes": plan.least_bytes,
+                "others": [other._asdict() for other in plan.others],
                 "over_floor": plan.total_bytes / plan.floor_bytes if plan.floor_bytes else 1.0,
             },
         }

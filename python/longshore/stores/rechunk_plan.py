@@ -15,6 +15,7 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,6 +38,19 @@ _NEAR = 1.5  # times the bytes that must be moved, where that gives more workers
 
 Box = tuple[tuple[int, ...], tuple[int, ...]]
 """From which chunk of the target to which: (first, last), the last not included."""
+
+
+class OtherWay(NamedTuple):
+    """A way that was not taken, and why: it moves more, or it needs more memory than there may be."""
+
+    way: str
+    total_bytes: int
+    memory_bytes: int
+    fits: bool
+
+    def __str__(self) -> str:
+        why = f"move {bytes_of(self.total_bytes)}" if self.fits else f"need {bytes_of(self.memory_bytes)} of memory"
+        return f"{self.way} would {why}"
 
 
 @dataclass(frozen=True)
@@ -68,6 +82,8 @@ class RechunkPlan:
     """Held at once, at most."""
     least_bytes: int
     """The ceiling that the least demanding way needs."""
+    others: tuple[OtherWay, ...] = ()
+    """The ways that lose; none where all is read and written once, which nothing can beat."""
 
     @property
     def total_bytes(self) -> int:
@@ -90,6 +106,7 @@ class RechunkPlan:
         return (
             f"{self.way}: {bytes_of(self.read_bytes)} read, {bytes_of(self.written_bytes)} written{spilled}, "
             f"{over:.2f} of the least there is; {bytes_of(self.memory_bytes)} of memory"
+            + (f" ({'; '.join(map(str, self.others))})" if self.others else "")
         )
 
 
@@ -131,7 +148,8 @@ def plan_rechunk(
         plan = ways.best(room, threads) if processes == 1 else ways.windows(room, threads, processes, writers)
         least = beside + (ways.least() if processes == 1 else ways.least_of_windows(processes, writers))
         if plan is not None:
-            return replace(plan, memory_bytes=plan.memory_bytes + beside, least_bytes=least)
+            others = ways.others(room, threads, plan) if processes == 1 else ()
+            return replace(plan, memory_bytes=plan.memory_bytes + beside, least_bytes=least, others=others)
         if threads == 1:
             raise too_little(source, target, max_mem, least)
         threads = max(1, threads // 2)
@@ -221,6 +239,27 @@ class Ways:
                     least_bytes=0,
                 )
         return found
+
+    def others(self, max_mem: int, threads: int, taken: RechunkPlan) -> tuple[OtherWay, ...]:
+        """What the ways that `best` has not taken would move and hold, the best of each."""
+        if taken.way == "sweep" or not self.elements:
+            return ()
+        whole, fixed = self.target.counts, self.fixed(threads)
+        found = []
+
+        def add(way: str, panel: tuple[int, ...], spilled: int, held: tuple[int, ...]) -> None:
+            memory = fixed + self._order(held)[1] * self.target_chunk + math.prod(held) * _CHUNK_BYTES
+            found.append(OtherWay(way, self._read(panel) + self.written + spilled, memory, memory <= max_mem))
+
+        add("sweep", whole, 0, whole)
+        if taken.way != "panels":
+            panels = sorted((panel for panel in self._panels() if panel != whole), key=self._read)
+            fits = (panel for panel in panels if self._fits(panel, self._order(panel)[1], max_mem - fixed))
+            for panel in itertools.islice(itertools.chain(fits, panels[-1:]), 1):
+                add("panels", panel, 0, panel)
+        elif (cut := self._cut(whole, max_mem - fixed)) is not None:
+            add("spill", whole, cut[1], cut[0][-1])
+        return tuple(found)
 
     def windows(self, max_mem: int, threads: int, processes: int, writers: int) -> RechunkPlan | None:
         """Windows of which each process reads a share of the source's chunks, and each that writes gets a share of the
