@@ -80,7 +80,7 @@ def strips(
             if found is not None and len(source._schedules) < _MOST_KNOWN:
                 source._schedules[where] = found
         if found is None:
-            words = pattern or f"{where[0].co_filename}:{where[1]}"
+            words = f"{where[0].co_filename}:{where[1]}" if pattern is None else pattern
             return _in_strips_tried(source, f"{words}, {source.core.reach}", known)
         return _in_strips(source, _reader(source, found))
     if not isinstance(schedule, _core.StripSchedule):
@@ -112,6 +112,8 @@ def _reader(source: Section, schedule: _core.StripSchedule) -> _core.StripReader
 
 def _in_strips(source: Section, reader: _core.StripReader) -> Iterator[Strip]:
     row, rest, dtype = _row(source), source.shape[1:], source.dtype
+    if row == 0 and len(source) > 0:  # rows without elements, which nobody is asked for: all at once
+        yield Strip(np.empty(source.shape, dtype), 0, len(source))
     memory = np.frombuffer(cast(Any, reader), np.uint8)
     while (come := reader.next()) is not None:
         first, last, place = come

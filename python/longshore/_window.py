@@ -270,9 +270,12 @@ class Section:
 
     def put(self, values: Any) -> None:
         """Writes values of this shape, or which NumPy broadcasts to it, to where the elements are. When it returns they
-        are in the owners' memory; whoever reads them needs a fence before. Raises what get() raises, and
-        LocalArrayError where an array is read-only."""
-        given = np.asarray(values, self.dtype)
+        are in the owners' memory; whoever reads them needs a fence before. Raises what get() raises, LocalArrayError
+        where an array is read-only, and DTypeError for values that NumPy does not convert to this dtype."""
+        try:
+            given = np.asarray(values, self.dtype)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise DTypeError(f"{short(values)} cannot be elements of {self.dtype}: {error}") from None
         try:
             filled = np.broadcast_to(given, self.shape)
         except ValueError:

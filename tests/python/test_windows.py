@@ -144,6 +144,23 @@ def test_strips_are_rows_in_their_order(schedule, k):
     assert at == len(ARRAYS[k])
 
 
+def test_rows_without_elements_are_gone_over(profile):
+    window = ls.Window([np.empty((3, 0)), np.empty((3, 0, 4)), np.empty((0, 4))])
+    for schedule in "small", "vectorized", "fixed(2)", "variable(1, 0.5)", "auto":
+        for section in window[0], window[1], window[1][1:]:
+            spans = [(strip.first, strip.last, strip.data.shape) for strip in ls.strips(section, schedule)]
+            assert spans == [(0, len(section), section.shape)]
+        assert list(ls.strips(window[2], schedule)) == []
+
+
+def test_a_pattern_may_have_any_name(profile):
+    window = ls.Window([np.arange(10.0)])
+    for pattern in "", "sum, seen", 'Größe\n\t"':
+        for _ in range(100):
+            assert sum(float(strip.data.sum()) for strip in ls.strips(window[0], pattern=pattern)) == 45
+    assert {each["pattern"] for each in kept.load(profile)} == {", seen", "sum, seen, seen", 'Größe\n\t", seen'}
+
+
 def test_a_search_ends_and_is_kept(profile):
     window = ls.Window([np.arange(50_000.0)])
     for _loops in range(150):
@@ -260,6 +277,10 @@ def test_mistakes():
         (lambda: window[0].get(np.empty(4, "f4")), ls.DTypeError, "float32"),
         (lambda: window[0].get(np.empty(8)[::2]), ls.LocalArrayError, "C-contiguous"),
         (lambda: window[0].put([1, 2]), ls.ShapeError, "do not fill"),
+        (lambda: window[0].put("x"), ls.DTypeError, "'x' cannot be elements of float64"),
+        (lambda: window[0].put([[1], [1, 2]]), ls.DTypeError, "cannot be elements of float64"),
+        (lambda: window[0].put(1j), ls.DTypeError, "1j cannot be"),
+        (lambda: ls.Window([np.ones(4, "u1")])[0].put(300), ls.DTypeError, "300 cannot be elements of uint8"),
         (lambda: ls.strips(window), ls.ArgumentTypeError, "a Section"),
         (lambda: ls.strips(window[0][0], "small"), ls.ArgumentError, "get"),
         (lambda: ls.strips(window[0], 7), ls.ArgumentTypeError, "StripSchedule"),
