@@ -2,6 +2,8 @@
 tests/model."""
 
 import doctest
+import subprocess
+import sys
 
 import longshore as ls
 import pytest
@@ -93,6 +95,25 @@ def test_a_profile_has_the_parameters_of_its_pairs():
     assert model.smallest_strip(found) == pytest.approx(5e4)
     with pytest.raises(ls.ArgumentError, match="no LogGP parameters of the pair 'other node'"):
         model.loggp(profile)
+
+
+MILLION = """
+import resource, time
+import longshore as ls
+from longshore.model import LogGP, simulate
+begin = time.process_time()
+halo = ls.BlockPlan.halo(ls.FloorPlan.even(ls.Region([0] * 3, [3200] * 3), 10**6), 1)
+told = simulate(halo, LogGP(L=2e-6, o_s=1e-6, o_r=1e-6, g=1e-6, G=1e-10), dtype="float64")
+seconds, kilobytes = time.process_time() - begin, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+assert told.messages == 25_463_592 and sum(ranks.ranks for ranks in told.classes) == 10**6, told.classes
+assert seconds < 60 and kilobytes < 4e6, (seconds, kilobytes)
+"""
+
+
+@pytest.mark.slow
+def test_a_halo_of_a_million_ranks_takes_less_than_a_minute_and_four_gigabytes():
+    done = subprocess.run([sys.executable, "-c", MILLION], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_mistakes_are_named():
