@@ -14,7 +14,7 @@ function(longshore_python_module name)
   longshore_join_some(${name} 7)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/bindings)
   target_link_libraries(${name} PRIVATE longshore::core longshore_flags)
-  target_link_options(${name} PRIVATE -Wl,--gc-sections)
+  target_link_options(${name} PRIVATE -Wl,--gc-sections,-z,noseparate-code)
   # Never a run path, in the build tree neither: what is tested is what ships.
   set_target_properties(${name} PROPERTIES SKIP_BUILD_RPATH ON INSTALL_RPATH "" INSTALL_RPATH_USE_LINK_PATH OFF)
   target_compile_definitions(${name} PRIVATE LONGSHORE_VERSION="${PROJECT_VERSION}")
@@ -24,6 +24,10 @@ endfunction()
 
 file(GLOB binding_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bindings/*.cpp)
 list(FILTER binding_sources EXCLUDE REGEX "/mpi[^/]*\\.cpp$")
+# What nobody calls in a loop is made small.
+foreach(cold ranks rank_groups copy_transfer predict model tune floor_plans)
+  set_source_files_properties(${PROJECT_SOURCE_DIR}/bindings/${cold}.cpp PROPERTIES COMPILE_OPTIONS -Os)
+endforeach()
 longshore_python_module(_core ${binding_sources})
 
 nanobind_add_stub(_core_stub MODULE _core OUTPUT ${PROJECT_BINARY_DIR}/_core.pyi
@@ -47,7 +51,7 @@ function(longshore_rank_profile family macro_name)
   target_include_directories(${name} SYSTEM PRIVATE ${${family}_INCLUDE})
   target_compile_definitions(${name} PRIVATE LONGSHORE_MPI_FAMILY=${family} LONGSHORE_MPI_FAMILY_${macro_name}=1)
   target_link_libraries(${name} PRIVATE longshore::core longshore_flags)
-  target_link_options(${name} PRIVATE -static-libstdc++ -static-libgcc -Wl,--gc-sections
+  target_link_options(${name} PRIVATE -static-libstdc++ -static-libgcc -Wl,--gc-sections,-z,noseparate-code
                       -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/rank_profile.map)
   set_target_properties(${name} PROPERTIES LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/rank_profile.map)
   add_dependencies(longshore_python ${name})

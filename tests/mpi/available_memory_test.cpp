@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 
 namespace longshore::mpi {
@@ -20,7 +21,7 @@ class AvailableMemory : public ::testing::Test {
     fs::create_directories((root_ / name).parent_path());
     std::ofstream(root_ / name) << text;
   }
-  Index available() const { return available_memory(root_ / "proc", root_ / "groups"); }
+  Index available() const { return available_memory((root_ / "proc").string(), (root_ / "groups").string()); }
 
  private:
   fs::path root_ = fs::temp_directory_path() / ("longshore-available-memory-" + std::to_string(getpid()));
