@@ -341,7 +341,7 @@ def test_a_killed_run_that_holds_and_spills_has_read_nothing_in_vain(tmp_path):
 
     assert killed_when(words, lambda: recorded() > 3_000) and not destination.exists()
     had = recorded()
-    assert killed_when(words, lambda: recorded() > had + 4_000)
+    assert killed_when(words, lambda: recorded() > min(had + 4_000, 16_000))
     assert killed_when_it_has_written(words, 100)
     done = run(*words, "--json")
     assert done.returncode == 0, done.stderr
