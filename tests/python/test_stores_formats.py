@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from longshore.errors import ArgumentError, MemoryLimitError, StoreError, VerificationError
 from longshore.stores import makers, moving_chunks, publish
+from longshore.stores.kept_work import KeptWork
 
 zarr = pytest.importorskip("zarr")
 h5py = pytest.importorskip("h5py")
@@ -379,6 +380,19 @@ def test_what_a_killed_run_has_kept_goes_with_its_output(tmp_path):
     (hidden / "zarr.json").write_text("{}")
     ls.stores.move(tmp_path / "a.zarr", tmp_path / "b.zarr")
     assert sorted(os.listdir(tmp_path)) == ["a.zarr", "b.zarr"]
+
+
+def test_what_a_link_leads_to_is_not_taken_for_what_a_killed_run_has_kept(tmp_path):
+    make_zarr(tmp_path / "a.zarr", maps())
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own/memory").write_text("the user's")
+    hidden = tmp_path / ".b.zarr.longshore-partial-0123456789abcdef"
+    os.symlink(tmp_path / "own", f"{hidden}.work")
+    ls.stores.move(tmp_path / "a.zarr", tmp_path / "b.zarr")
+    plan = ls.plan_move((8, 8), "f4", (1, 8), (8, 1), max_mem="64MB")
+    with pytest.raises(OSError, match="symbolic link"):
+        KeptWork(f"{hidden}.work", 0, plan)
+    assert [path.name for path in (tmp_path / "own").iterdir()] == ["memory"]
 
 
 @pytest.mark.parametrize("codec", ["none", "gzip:1"])

@@ -46,11 +46,15 @@ class KeptWork:
         words = json.dumps(head)
         if not head["start"] or self._head() != words:
             _clear(folder)
+            if os.path.islink(folder):
+                raise OSError(f"{folder} is a symbolic link, and not ours")
             os.makedirs(folder, 0o700, exist_ok=True)
             Path(folder, _HEAD).write_text(words)
 
     def _head(self) -> str:
         try:
+            if os.path.islink(self.folder):
+                return ""
             with _opened(os.path.join(self.folder, _HEAD), os.O_RDONLY) as fd:
                 return os.read(fd, _LONGEST_HEAD).decode(errors="replace")
         except OSError:
@@ -201,9 +205,9 @@ class KeptPieces:
 
 
 def remove_work(folder: str) -> None:
-    """Removes such a folder with what such a folder has in it, if it is there."""
+    """Removes such a folder with what such a folder has in it, if it is there. What a link leads to is not ours."""
     for _ in range(_REMOVALS):  # an attempt that an executor has given up may still be writing
-        if not os.path.lexists(folder):
+        if not os.path.isdir(folder) or os.path.islink(folder):
             return
         with contextlib.suppress(OSError):
             for name in os.listdir(folder):
@@ -214,6 +218,8 @@ def remove_work(folder: str) -> None:
 
 def _clear(folder: str) -> None:
     """Removes what one array's work is, and the folder if there is nothing else in it."""
+    if os.path.islink(folder):
+        return
     with contextlib.suppress(OSError):
         for name in os.listdir(folder):
             if name in (_HEAD, _MEMORY) or name.startswith(("held-", "scratch-")):
