@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     metavar="A,B...",
     help="Permute dimensions, as numpy.transpose does: DST's dimension d is SRC's dimension AXES[d].",
 )
-@click.option("--chunks", metavar="CHUNKS", help="Chunks of DST: 8760x8x8, or by name, time=8760,lat=8,lon=8.")
+@click.option("--chunks", metavar="CHUNKS", help="Chunks of DST: 8760x8x8, by name, time=8760,lat=8,lon=8, or none.")
 @click.option("--shards", metavar="SHARDS", help="What lies in one file of DST, in the same words (Zarr 3).")
 @click.option("--codec", metavar="CODECS", help="Codecs of DST, the first applied first: shuffle,zstd:3; none.")
 @click.option(

@@ -33,6 +33,8 @@ class ArrayFacts:
     """Extents of what is stored (or, in a shard, encoded) at once; None: one after the other, as in a `.npy`."""
     shards: tuple[int, ...] | None = None
     """Extents of what lies in one file, where that holds several chunks (Zarr 3)."""
+    boxes: tuple[int, ...] | None = None
+    """Extents of what is written at once where `chunks` is None; None: as it suits the file."""
     codecs: tuple[str, ...] = ()
     """As `--codec` has them, what is applied first first: ("shuffle", "zstd:3")."""
     fill: bytes | None = None

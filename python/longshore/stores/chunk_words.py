@@ -9,12 +9,17 @@ from ..errors import ArgumentError, ArgumentTypeError
 
 Chunks = str | Sequence[int] | Mapping[str, int]
 """Extents of chunks: for every array ("8760x8x8", (8760, 8, 8)), or by the names of dimensions ("time=8760,lat=8")."""
+NO_CHUNKS = "none"
+"""What a destination's chunks are where elements are to lie one after the other."""
 
 
-def parse_chunks(text: Chunks | None) -> tuple[int, ...] | dict[str, int] | None:
-    """Extents from words: "8760x8x8" or "time=8760,lat=8"; tuples and mappings as they are. Raises ArgumentError."""
-    if text is None or isinstance(text, Mapping):
-        return None if text is None else {str(name): _extent(value, text) for name, value in text.items()}
+def parse_chunks(text: Chunks | None) -> tuple[int, ...] | dict[str, int] | str | None:
+    """Extents from words: "8760x8x8" or "time=8760,lat=8"; tuples, mappings and "none" as they are. Raises
+    ArgumentError."""
+    if text is None or text == NO_CHUNKS:
+        return text
+    if isinstance(text, Mapping):
+        return {str(name): _extent(value, text) for name, value in text.items()}
     if not isinstance(text, Iterable):
         raise ArgumentTypeError(
             f"chunks are extents, such as (64, 64), '64x64' or {{'time': 8760}}, not {type(text).__name__}"
@@ -51,10 +56,13 @@ def extents_of(
     where: str,
     otherwise: tuple[int, ...] | None,
 ) -> tuple[int, ...] | None:
-    """The extents of one array's chunks, or shards. `otherwise`: where none are asked for."""
+    """The extents of one array's chunks, or shards; None where it is to have none. `otherwise`: where nothing is asked
+    for."""
     parsed = parse_chunks(wanted)
     if parsed is None:
         return otherwise
+    if isinstance(parsed, str):
+        return None
     if isinstance(parsed, dict):
         known = names or ()
         if not any(name in parsed for name in known):

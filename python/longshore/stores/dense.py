@@ -289,7 +289,7 @@ class DenseWriter(ArrayWriter):
         self.where, self.facts = where, facts
         self._dtype, self._pieces, self._files = facts.dtype, pieces, files
         self._stored = facts.dtype if stored is None else stored  # differs at most in the order of bytes
-        self.grid = Grid(pieces.shape, chunk_extents(pieces, self._dtype.itemsize))
+        self.grid = Grid(pieces.shape, facts.boxes or chunk_extents(pieces, self._dtype.itemsize))
 
     def encode(self, index: Index, chunk: np.ndarray) -> Encoded:
         extents = self.grid.extents(index)
@@ -301,8 +301,12 @@ class DenseWriter(ArrayWriter):
         order: Any = self._pieces.order
         if box.size == 0:
             return encoded
+        stored = self._stored
+        if stored.names is not None:  # of elements with fields NumPy would leave out what lies between them
+            stored = np.dtype((np.void, stored.itemsize))
+            box = box.view(stored)
         for part in self._pieces.parts(start, box.shape):
-            elements = np.empty(part.shape, self._stored, order=order)
+            elements = np.empty(part.shape, stored, order=order)
             elements[...] = box if part.indices is None else box[part.indices]
             encoded += [(to, elements) for to in part.boxes]
         return encoded

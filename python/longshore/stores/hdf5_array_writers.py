@@ -1,21 +1,17 @@
-"""The arrays of an HDF5 file that is being made: chunks are encoded by whichever thread has one, and come to the
-library as they are to be stored; elements of contiguous arrays do not come to it at all."""
+"""The chunked arrays of an HDF5 file that is being made: chunks are encoded by whichever thread has one, and come to
+the library as they are to be stored."""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ..errors import StoreError
 from .array import ArrayFacts, ArrayWriter, Grid, Index
-from .boxes import must_see
-from .hdf5_chunks import ChunkTable, OpenFile, as_bytes, decoded, read_by_library, rows_of
+from .hdf5_chunks import ChunkTable, OpenFile, decoded, read_by_library
 from .hdf5_filters import Library, Pipeline, filters_from, filters_of
 from .hdf5_values import library_lock, told
 
@@ -88,67 +84,3 @@ class ChunkWriter(ArrayWriter):
             return None
         offset, size, mask = found
         return self._file.read(size, offset, said), mask
-
-
-class ContiguousWriter(ArrayWriter):
-    """A contiguous dataset that is being made: its place in the file is there, its elements are written to it."""
-
-    def __init__(self, file: OpenFile, offset: int | None, facts: ArrayFacts, where: str) -> None:
-        assert facts.dtype is not None
-        self.where, self.facts, self._file, self._offset = where, facts, file, offset or 0
-        self.grid = rows_of(facts.shape, facts.dtype.itemsize)
-
-    def _place(self, index: Index) -> tuple[int, int]:
-        """Where a chunk begins in the file, and its bytes, which follow each other."""
-        assert self.facts.dtype is not None
-        itemsize, first, stride = self.facts.dtype.itemsize, 0, 1
-        for start, extent in zip(reversed(self.grid.start(index)), reversed(self.facts.shape)):
-            first += start * stride
-            stride *= extent
-        return self._offset + first * itemsize, math.prod(self.grid.extents(index)) * itemsize
-
-    def encode(self, index: Index, chunk: np.ndarray) -> Any:
-        own = as_bytes(chunk)[tuple(map(slice, self.grid.extents(index)))]
-        return np.array(own, order="C", copy=True).reshape(-1).view(np.uint8)
-
-    def write(self, index: Index, stored: Any) -> int:
-        view, (place, _) = memoryview(stored), self._place(index)
-        done = 0
-        try:
-            while done < len(view):
-                done += os.pwrite(self._file.fd, view[done : done + (1 << 30)], place + done)
-        except OSError as error:
-            said = f"{self.where}: chunk {index} cannot be written: {error.strerror}"
-            raise StoreError(error.errno, said) from None
-        return len(view)
-
-    def read(self, index: Index) -> np.ndarray | None:
-        place, count = self._place(index)
-        data = self._file.read(count, place, f"{self.where}: chunk {index}")
-        return np.frombuffer(data, self.facts.dtype).reshape(self.grid.extents(index))
-
-    def shared(self) -> ContiguousTarget:
-        return ContiguousTarget(self._file.path, self._offset, replace(self.facts, attributes={}, own={}), self.where)
-
-
-@dataclass(frozen=True)
-class ContiguousTarget:
-    """A contiguous dataset that has been made, for another process that writes some of its elements to the file."""
-
-    path: str
-    offset: int
-    facts: ArrayFacts
-    where: str
-
-    @contextmanager
-    def open(self) -> Iterator[ContiguousWriter]:
-        must_see(self.path)
-        try:
-            with open(self.path, "r+b", buffering=0) as file:
-                there = OpenFile(self.path, file.fileno(), os.fstat(file.fileno()).st_size)
-                yield ContiguousWriter(there, self.offset, self.facts, self.where)
-                os.fsync(file.fileno())
-        except OSError as error:
-            if isinstance(error, StoreError):
-                raise
-            raise StoreError(error.errno, f"cannot write {self.path}: {error.strerror}") from None

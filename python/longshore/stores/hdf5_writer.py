@@ -18,9 +18,10 @@ import numpy as np
 
 from ..errors import ArgumentError, NotInstalledError, StoreError
 from .array import ArrayFacts, ArrayWriter, Grid, GroupFacts, LinkFacts, StoreWriter, Tree
-from .boxes import sync_file
+from .boxes import FileArray, sync_file
+from .dense import DenseTarget, DenseWriter, OneFile, SharedFiles, chunk_extents
 from .hdf5_additions import find_room
-from .hdf5_array_writers import ChunkWriter, ContiguousTarget, ContiguousWriter
+from .hdf5_array_writers import ChunkWriter
 from .hdf5_chunks import ChunkTable, OpenFile, address_shift, allocated_end, rows_of
 from .hdf5_copies import Names, copy_elements, copy_object, copy_odd_attributes, copy_references
 from .hdf5_filters import (
@@ -56,7 +57,7 @@ def grid_of(facts: ArrayFacts, where: str = "the array") -> Grid:
     itemsize = facts.dtype.itemsize if facts.dtype is not None else 1
     shape = facts.shape
     if not is_chunked(facts):
-        return rows_of(shape, itemsize)
+        return Grid(shape, chunk_extents(OneFile(FileArray("", 0, shape, "C", itemsize)), itemsize))
     chunks = facts.chunks
     if chunks is None:
         chunks = rows_of(shape, itemsize, _CHUNK_BYTES).chunks
@@ -100,6 +101,7 @@ class Hdf5Writer(StoreWriter):
         h5py = h5py_module()
         self.lock = library_lock()
         self._fd = -1
+        self._files = SharedFiles()  # for elements that do not pass through the library
         again = "; it cannot be gone on with: start again without --resume" if resume else ""
         is_there = resume or added is not None
         with told(f"cannot {'open' if is_there else 'make'} {self.path}{again}"):
@@ -357,14 +359,15 @@ class Hdf5Writer(StoreWriter):
             raise StoreError(f"{self._said(path)} is not among the arrays that were made")
         with told(f"cannot open {self._said(path)}"):
             dataset = self._file[self.stored_path(path)].id
-        file = OpenFile(self.path, self._fd, os.fstat(self._fd).st_size, self._shift)
         if is_chunked(facts):
+            file = OpenFile(self.path, self._fd, os.fstat(self._fd).st_size, self._shift)
             return ChunkWriter(file, dataset, facts, grid_of(facts), self._said(path))
-        return ContiguousWriter(file, dataset.get_offset(), facts, self._said(path))
+        elements = FileArray(self.path, dataset.get_offset() or 0, facts.shape, "C", facts.dtype.itemsize)
+        return DenseWriter(self._said(path), facts, OneFile(elements), self._files)
 
-    def shared(self, path: str, facts: ArrayFacts) -> ContiguousTarget | None:
+    def shared(self, path: str, facts: ArrayFacts) -> DenseTarget | None:
         target = self.array(path)
-        return target.shared() if isinstance(target, ContiguousWriter) else None
+        return target.shared() if isinstance(target, DenseWriter) else None
 
     # -- what no mover can hold ---------------------------------------------------------------------------------------
 
@@ -447,6 +450,7 @@ class Hdf5Writer(StoreWriter):
             h5ds.attach_scale(dataset, of_dimension, dimension)
 
     def close(self) -> None:
+        self._files.close()
         with told(f"cannot close {self.path}"):
             self._file.close()
         if self._fd >= 0:

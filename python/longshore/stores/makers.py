@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from importlib import metadata
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._core import Layout
 from ..errors import ArgumentError, StoreError
@@ -20,6 +20,9 @@ from .array import ArrayFacts, ArrayWriter, Grid, GroupFacts, StoreWriter, Tree
 from .boxes import FileArray
 from .chunk_words import Chunks
 from .places import Place
+
+if TYPE_CHECKING:
+    from .dense import Pieces
 
 _CHUNK_BYTES = 4 << 20
 
@@ -45,6 +48,8 @@ class Maker:
     module, writer = "", ""
     folder = False
     has_shards = False
+    needs_chunks = True
+    """Whether elements cannot lie one after the other."""
     whole_chunks = True
     """Whether a chunk at an array's end is stored whole."""
     outlives_kills = True
@@ -81,6 +86,10 @@ class Maker:
     def grid(self, facts: ArrayFacts) -> Grid:
         """The chunks that the writer will take."""
         return Grid(facts.shape, facts.chunks or ())
+
+    def pieces(self, facts: ArrayFacts) -> Pieces | None:
+        """How elements lie in files, where any box of them can be written; None where chunks are."""
+        return None
 
     def has_one_writer(self, facts: ArrayFacts) -> bool:
         """Whether only the process that makes the output can write chunks of an array."""
@@ -141,7 +150,7 @@ class ZarrMaker(Maker):
 
 class Hdf5Maker(Maker):
     words, module, writer = "HDF5", "hdf5_writer", "Hdf5Writer"
-    compressed = ("shuffle", "gzip:4")
+    compressed, needs_chunks = ("shuffle", "gzip:4"), False
     outlives_kills = False  # the library keeps the index of chunks in memory
 
     def fit(self, facts: ArrayFacts, same_format: bool, asked: tuple[str, ...] | None, path: str = "") -> ArrayFacts:
@@ -153,6 +162,11 @@ class Hdf5Maker(Maker):
         from .hdf5_writer import grid_of
 
         return grid_of(facts, self.place.text)
+
+    def pieces(self, facts: ArrayFacts) -> Pieces | None:
+        from .hdf5_writer import is_chunked
+
+        return None if is_chunked(facts) else _in_one_file(facts, "C")
 
     def has_one_writer(self, facts: ArrayFacts) -> bool:
         from .hdf5_writer import is_chunked
@@ -193,7 +207,7 @@ class NetcdfMaker(Hdf5Maker):
 class _FilesMaker(Maker):
     """Formats that have elements one after the other, in files: chunks are only what is written at once."""
 
-    whole_chunks = False
+    needs_chunks = whole_chunks = False
 
     def fit(self, facts: ArrayFacts, same_format: bool, asked: tuple[str, ...] | None, path: str = "") -> ArrayFacts:
         if asked:
@@ -203,11 +217,13 @@ class _FilesMaker(Maker):
         return replace(facts, chunks=None, shards=None, codecs=())
 
     def grid(self, facts: ArrayFacts) -> Grid:
-        from .dense import OneFile, chunk_extents
+        from .dense import chunk_extents
 
         assert facts.dtype is not None
-        file = FileArray("", 0, facts.shape, self._order(facts), facts.dtype.itemsize)
-        return Grid(facts.shape, chunk_extents(OneFile(file), facts.dtype.itemsize))
+        return Grid(facts.shape, chunk_extents(self.pieces(facts), facts.dtype.itemsize))
+
+    def pieces(self, facts: ArrayFacts) -> Pieces:
+        return _in_one_file(facts, self._order(facts))
 
     def _order(self, facts: ArrayFacts) -> str:
         return facts.order
@@ -260,16 +276,16 @@ class ShardsMaker(_FilesMaker):
         layout = self._layout(facts)
         return facts.nbytes * (1 if layout is None else layout.replicas)
 
-    def grid(self, facts: ArrayFacts) -> Grid:
-        from .dense import ShardFiles, chunk_extents
+    def pieces(self, facts: ArrayFacts) -> Pieces:
+        from .dense import ShardFiles
 
         layout = self._layout(facts)
         if layout is None:
-            return super().grid(facts)
+            return super().pieces(facts)
         assert facts.dtype is not None
         itemsize = facts.dtype.itemsize
         files = [FileArray("", 0, layout.local_shape(rank), layout.order, itemsize) for rank in layout.ranks]
-        return Grid(facts.shape, chunk_extents(ShardFiles(layout, files), itemsize))
+        return ShardFiles(layout, files)
 
     def open(self, place: str, resume: bool) -> StoreWriter:
         return self._writer()(place, self.to, resume=resume)
@@ -298,6 +314,13 @@ _MAKERS: dict[str, type[Maker]] = {
     "shards": ShardsMaker,
     "safetensors": SafetensorsMaker,
 }
+
+
+def _in_one_file(facts: ArrayFacts, order: str) -> Pieces:
+    from .dense import OneFile
+
+    assert facts.dtype is not None
+    return OneFile(FileArray("", 0, facts.shape, order, facts.dtype.itemsize))
 
 
 def maker_of(place: Place, to: Any, zarr_format: int | None) -> Maker:

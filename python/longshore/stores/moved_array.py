@@ -1,12 +1,16 @@
-"""One array on its way from store to store."""
+"""The arrays on their way from store to store: where each comes from, and what is to be made of it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
-from .array import ArrayFacts, ArrayReader, Grid
+from ..errors import ArgumentError, StoreError
+from .array import ArrayFacts, ArrayReader, Grid, GroupFacts, LinkFacts, StoreReader, Tree
+from .chunk_words import NO_CHUNKS, extents_of
+from .makers import Maker, Wanted
 from .rechunk import Counts
 from .rechunk_plan import RechunkPlan
 
@@ -16,7 +20,7 @@ class MovedArray:
     """Where it comes from, what is to be made of it, and what has been."""
 
     path: str
-    to_path: str
+    """In both trees."""
     facts: ArrayFacts
     """Of the target."""
     reader: ArrayReader
@@ -37,3 +41,108 @@ class MovedArray:
         """In the target's order of dimensions."""
         own = self.reader.grid
         return Grid(tuple(own.shape[a] for a in self.axes), tuple(own.chunks[a] for a in self.axes))
+
+
+def wanted_tree(reader: StoreReader, maker: Maker, wanted: Wanted, text: str) -> tuple[Tree, list[MovedArray]]:
+    """The destination's tree: the source's, with the chunks and codecs that are wanted; and the arrays that a mover can
+    move. `text`: the source, for messages."""
+    arrays: list[MovedArray] = []
+
+    def of_tree(tree: Tree, path: str) -> Tree:
+        if isinstance(tree, ArrayFacts):
+            if tree.dtype is not None:  # else it is copied as it is, or among the losses
+                arrays.append(_wanted_array(reader, maker, wanted, tree, path, f"{text}{'/' + path if path else ''}"))
+                return arrays[-1].facts
+            return tree
+        prefix = f"{path}/" if path else ""
+        children: dict[str, Any] = {
+            name: child if isinstance(child, LinkFacts) else of_tree(child, prefix + name)
+            for name, child in tree.children.items()
+        }
+        return replace(tree, children=_nested(children, text))
+
+    return of_tree(reader.tree, ""), arrays
+
+
+def with_facts(tree: Tree, arrays: list[MovedArray]) -> Tree:
+    """The tree with what is now to be made of these arrays."""
+    found = {array.path: array.facts for array in arrays}
+
+    def of_tree(tree: Tree, path: str) -> Tree:
+        if isinstance(tree, ArrayFacts):
+            return found.get(path, tree)
+        prefix = f"{path}/" if path else ""
+        return replace(
+            tree,
+            children={
+                name: child if isinstance(child, LinkFacts) else of_tree(child, prefix + name)
+                for name, child in tree.children.items()
+            },
+        )
+
+    return of_tree(tree, "")
+
+
+def _nested(children: dict[str, Any], text: str) -> dict[str, Any]:
+    """With groups for the slashes in names, which are letters as others to safetensors."""
+    if not any("/" in name for name in children):
+        return children
+    nested = {name: child for name, child in children.items() if "/" not in name}
+    below: dict[str, dict[str, Any]] = {}
+    for name, child in children.items():
+        first, slash, rest = name.partition("/")
+        if slash:
+            below.setdefault(first, {})[rest] = child
+    for name, inner in below.items():
+        group = nested.get(name, GroupFacts())
+        if not isinstance(group, GroupFacts):
+            raise StoreError(
+                f"{text} has {name!r} and {name + '/' + next(iter(inner))!r}; an array cannot be a group, too"
+            )
+        nested[name] = replace(group, children={**group.children, **inner})
+    return {
+        name: replace(child, children=_nested(dict(child.children), text)) if isinstance(child, GroupFacts) else child
+        for name, child in nested.items()
+    }
+
+
+def _wanted_array(
+    reader: StoreReader, maker: Maker, wanted: Wanted, facts: ArrayFacts, path: str, where: str
+) -> MovedArray:
+    axes = tuple(range(len(facts.shape))) if wanted.axes is None else wanted.axes
+    if sorted(axes) != list(range(len(facts.shape))):
+        if isinstance(reader.tree, ArrayFacts):
+            raise ArgumentError(
+                f"axes {','.join(map(str, axes))} is no permutation of the {len(facts.shape)} dimensions of {where}"
+            )
+        axes = tuple(range(len(facts.shape)))
+    turned = tuple(facts.shape[a] for a in axes)
+    names = None if facts.names is None else tuple(facts.names[a] for a in axes)
+    moved = axes != tuple(range(len(axes)))
+    own = None if facts.chunks is None else tuple(facts.chunks[a] for a in axes)
+    if wanted.chunks == NO_CHUNKS and (maker.needs_chunks or wanted.codecs or facts.unlimited):
+        why = f"{maker.words} has chunks" if maker.needs_chunks else "codecs need chunks"
+        if facts.unlimited and not (maker.needs_chunks or wanted.codecs):
+            why = f"dimension {axes.index(facts.unlimited[0])} may grow, which needs chunks"
+        raise ArgumentError(f"{where} cannot be without chunks: {why}; say their extents")
+    chunks = extents_of(wanted.chunks, turned, names, where, own)
+    if chunks is not None:
+        chunks = tuple(max(1, min(chunk, extent)) for chunk, extent in zip(chunks, turned))
+    shards = extents_of(wanted.shards, turned, names, where, None)
+    if wanted.shards is wanted.chunks is None and facts.shards is not None:
+        shards = tuple(facts.shards[a] for a in axes)
+    same = reader.format.split()[0] == maker.words.split()[0]
+    turned_facts = replace(
+        facts,
+        shape=turned,
+        names=names,
+        chunks=chunks,
+        shards=shards,
+        unlimited=tuple(sorted(axes.index(d) for d in facts.unlimited)),
+        order="C" if moved else facts.order,
+        stored_bytes=None,
+    )
+    new = maker.fit(turned_facts, same, wanted.codecs, path)
+    if moved or new.codecs != facts.codecs:
+        new = replace(new, own={})
+    return MovedArray(path, new, reader.array(path), Grid((), ()), axes, facts.stored_bytes)

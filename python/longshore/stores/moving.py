@@ -103,16 +103,17 @@ def move(
 
     Where an end is of another format, "era5.zarr/t2m", "run.h5::/fields/u", "model.nc", "x.safetensors::weight", arrays
     go chunk by chunk: `chunks` and `shards` (Zarr 3) are extents, (8760, 8, 8), "8760x8x8", or by the names of
-    dimensions, "time=8760,lat=8"; `codecs` are words in the order in which they are applied, ("shuffle", "zstd:3"), ()
-    for none; `zarr_format` is 2 or 3. What is not said stays as it is in the source. A group goes with `to` to a folder
-    of shards for each array: words of `to`, as text, are those of an array's first dimensions, further ones are whole,
-    and what an array has no dimension for holds copies. `dry_run` tells what would be done
-    and writes nothing. `resume` goes on where a killed run has been, and keeps what there is if this one fails. What
-    the destination's format cannot hold is refused, or with `lossy` left behind and told. What is named within an HDF5
-    or NetCDF file that is there is added to it: in a copy, which takes its place if nobody has changed it or has it
-    open for writing; `force` replaces a dataset that is there, and nothing else. Then a `StoreMoveReport` is
-    what comes back, and `report` is not for it. A destination at a URL (not http://) is uploaded from a
-    temporary copy (TMPDIR): `verify` reads both back, and a folder that `force` replaces is lost if the upload fails.
+    dimensions, "time=8760,lat=8"; with chunks "none" elements lie one after the other (HDF5, NetCDF). `codecs` are
+    words in the order in which they are applied, ("shuffle", "zstd:3"), () for none; `zarr_format` is 2 or 3. What is
+    not said stays as it is in the source. A group goes with `to` to a folder of shards for each array: words of `to`,
+    as text, are those of an array's first dimensions, further ones are whole, and what an array has no dimension for
+    holds copies. `dry_run` tells what would be done and writes nothing. `resume` goes on where a killed run has been,
+    and keeps what there is if this one fails. What the destination's format cannot hold is refused, or with `lossy`
+    left behind and told. What is named within an HDF5 or NetCDF file that is there is added to it: in a copy, which
+    takes its place if nobody has changed it or has it open for writing; `force` replaces a dataset that is there, and
+    nothing else. Then a `StoreMoveReport` is what comes back, and `report` is not for it. A destination at a URL (not
+    http://) is uploaded from a temporary copy (TMPDIR): `verify` reads both back, and a folder that `force` replaces is
+    lost if the upload fails.
 
     With `executor`, any of `concurrent.futures` such as Dask's `client.get_executor()`, its workers do the work, in
     tasks that may run anywhere and again: an array goes box by box, or through a temporary store beside the hidden

@@ -14,7 +14,7 @@ import itertools
 import math
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from typing import Any
@@ -22,24 +22,22 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, MemoryLimitError, StoreError
-from . import memory, places
+from . import dense, memory, places
 from .array import (
     ArrayFacts,
     ArrayWriter,
     Grid,
     GroupFacts,
-    LinkFacts,
     SharedTarget,
     StoreReader,
     StoreWriter,
     Tree,
 )
-from .chunk_words import extents_of
 from .journal import Finished, Journal, read_journal
 from .kept_work import KeptWork
 from .makers import Maker, Wanted, maker_of, temporary_array
 from .move_report import ArrayReport, StoreMoveReport
-from .moved_array import MovedArray
+from .moved_array import MovedArray, wanted_tree, with_facts
 from .moving import Watcher
 from .publish import refuse_overlap
 from .publish_url import publication_of, refuse_url_overlap
@@ -58,6 +56,7 @@ from .rechunk_passes import plan_passes
 from .rechunk_plan import RechunkPlan, plan_rechunk
 from .rechunk_shared import SharedRechunk
 from .samples import take_samples
+from .scatter import Planned, in_boxes_of_source
 from .source_pieces import skipped_by
 from .team import Alone, Team
 
@@ -146,15 +145,14 @@ class _Job:
             """How many processes, from the first on, write."""
             if executor is not None and team.size > 1:
                 raise ArgumentError("a move is shared by the processes of comm= or by an executor, not by both")
-            self.arrays: list[MovedArray] = []
-            self.tree = self._wanted_tree(self.reader.tree, "", "")
+            self.tree, self.arrays = wanted_tree(self.reader, self.maker, wanted, self.source.text)
             lost = self.maker.losses(self.tree)
             if lost and not wanted.lossy:
                 raise StoreError(
                     f"{self.maker.words} cannot hold {'; '.join(lost[:8])}{'; ...' if len(lost) > 8 else ''}. "
                     "Leave that behind with --lossy (in Python lossy=True), or choose another format"
                 )
-            self.plans = [self._plan(array) for array in self.arrays]
+            self.plans = self._planned()
             self._check_space()
             self.report = self._told(lost, dry_run)
             self._held = held.pop_all()
@@ -165,91 +163,54 @@ class _Job:
     def __exit__(self, *exception: object) -> None:
         self._held.close()
 
-    # -- what is wanted ---------------------------------------------------------------------------------------------
-
-    def _wanted_tree(self, tree: Tree, path: str, to_path: str) -> Tree:
-        """The destination's tree: the source's, with the chunks and codecs that are wanted. Notes the arrays."""
-        if isinstance(tree, ArrayFacts):
-            return self._wanted_array(tree, path, to_path)
-        children: dict[str, Any] = {}
-        for name, child in tree.children.items():
-            if isinstance(child, LinkFacts):
-                children[name] = child
-            else:
-                prefix, to_prefix = (f"{p}/" if p else "" for p in (path, to_path))
-                children[name] = self._wanted_tree(child, prefix + name, to_prefix + name)
-        return replace(tree, children=children)
-
-    def _wanted_array(self, facts: ArrayFacts, path: str, to_path: str) -> ArrayFacts:
-        where = f"{self.source.text}{'/' + path if path else ''}"
-        if facts.dtype is None:
-            return facts  # copied as it is, or among the losses
-        axes = tuple(range(len(facts.shape))) if self.wanted.axes is None else self.wanted.axes
-        if sorted(axes) != list(range(len(facts.shape))):
-            if isinstance(self.reader.tree, ArrayFacts):
-                raise ArgumentError(
-                    f"axes {','.join(map(str, axes))} is no permutation of the {len(facts.shape)} dimensions of {where}"
-                )
-            axes = tuple(range(len(facts.shape)))
-        turned = tuple(facts.shape[a] for a in axes)
-        names = None if facts.names is None else tuple(facts.names[a] for a in axes)
-        moved = axes != tuple(range(len(axes)))
-        own = None if facts.chunks is None else tuple(facts.chunks[a] for a in axes)
-        chunks = extents_of(self.wanted.chunks, turned, names, where, own)
-        if chunks is not None:
-            chunks = tuple(max(1, min(chunk, extent)) for chunk, extent in zip(chunks, turned))
-        shards = extents_of(self.wanted.shards, turned, names, where, None)
-        if shards is None and facts.shards is not None and self.wanted.chunks is None:
-            shards = tuple(facts.shards[a] for a in axes)
-        same = self.reader.format.split()[0] == self.maker.words.split()[0]
-        turned_facts = replace(
-            facts,
-            shape=turned,
-            names=names,
-            chunks=chunks,
-            shards=shards,
-            unlimited=tuple(sorted(axes.index(d) for d in facts.unlimited)),
-            order="C" if moved else facts.order,
-            stored_bytes=None,
-        )
-        new = self.maker.fit(turned_facts, same, self.wanted.codecs, path)
-        if moved or new.codecs != facts.codecs:
-            new = replace(new, own={})
-        reader = self.reader.array(path)
-        self.arrays.append(MovedArray(path, to_path, new, reader, Grid((), ()), axes, facts.stored_bytes))
-        return new
-
     # -- plans ------------------------------------------------------------------------------------------------------
 
-    def _plan(self, array: MovedArray, ratio: float | None = None) -> RechunkPlan:
-        """`ratio`: bytes that are stored for a byte of elements, where codecs are, if it is known."""
+    def _planned(self, ratios: Sequence[float | None] | None = None) -> list[RechunkPlan]:
+        """A plan for each array, whose chunks it settles. `ratios`: bytes that are stored for a byte of elements, where
+        codecs are, if they are known."""
+        plans = []
+        for array, ratio in zip(self.arrays, ratios or itertools.repeat(None)):
+            facts = array.facts = replace(array.facts, boxes=None)
+            assert facts.dtype is not None
+            plan_for = functools.partial(self._plan, array, ratio)
+            array.grid = self.maker.grid(facts)
+            try:
+                planned = plan_for(array.grid)
+            except MemoryLimitError as error:
+                raise MemoryLimitError(f"{array.reader.where}: {error}") from None
+            if (pieces := self.maker.pieces(facts)) is not None and not array.reader.addressable:
+                # Of larger boxes an executor's workers would have too few.
+                most = dense.CHUNK_BYTES if self._by_tasks(array) else self.max_mem
+                planned = in_boxes_of_source(planned, pieces, array.source_grid, most, plan_for)
+                array.grid = planned[0].target
+                array.facts = replace(facts, boxes=array.grid.chunks)
+            plan, array.passes = planned
+            plans.append(plan)
+        self.tree = with_facts(self.tree, self.arrays)
+        return plans
+
+    def _plan(self, array: MovedArray, ratio: float | None, grid: Grid) -> Planned:
+        """The way to such chunks."""
         facts = array.facts
         assert facts.dtype is not None
-        array.grid = self.maker.grid(facts)
         shared = self._is_shared(array)
         files = facts.shards if shared or self._by_tasks(array) else None
-        target = array.grid if files is None else Grid(array.grid.shape, files)
-        chunk_bytes = math.prod(array.grid.chunks) * facts.dtype.itemsize
+        target = grid if files is None else Grid(grid.shape, files)
+        chunk_bytes = math.prod(grid.chunks) * facts.dtype.itemsize
         on_the_way = _COLLECTED * chunk_bytes if self.writers < self._writers_of(array) else 0
         how: dict[str, Any] = {
             "threads": self.threads,
             "stored_bytes": array.stored_bytes,
-            "target_bytes": self.maker.expected_bytes(facts, array.grid, array.stored_bytes, ratio),
+            "target_bytes": self.maker.expected_bytes(facts, grid, array.stored_bytes, ratio),
             "addressable": array.reader.addressable,
             "raw": not array.reader.facts.codecs and array.reader.facts.dtype == facts.dtype,
-            "beside": 32 * math.prod(array.grid.counts) + _METADATA_BYTES + on_the_way,
+            "beside": 32 * math.prod(grid.counts) + _METADATA_BYTES + on_the_way,
         }
-        try:
-            if self._by_tasks(array):
-                how["handed_back"] = self.maker.has_one_writer(facts)
-                plan, array.passes = plan_passes(
-                    array.source_grid, array.grid, target, facts.dtype.itemsize, self.max_mem, **how
-                )
-                return plan
-            how |= {"processes": self.team.size if shared else 1, "writers": self._writers_of(array)}
-            return plan_rechunk(array.source_grid, target, facts.dtype.itemsize, self.max_mem, **how)
-        except MemoryLimitError as error:
-            raise MemoryLimitError(f"{array.reader.where}: {error}") from None
+        if self._by_tasks(array):
+            how["handed_back"] = self.maker.has_one_writer(facts)
+            return plan_passes(array.source_grid, grid, target, facts.dtype.itemsize, self.max_mem, **how)
+        how |= {"processes": self.team.size if shared else 1, "writers": self._writers_of(array)}
+        return plan_rechunk(array.source_grid, target, facts.dtype.itemsize, self.max_mem, **how), ()
 
     def _is_shared(self, array: MovedArray) -> bool:
         """Whether all processes move an array; what is a single element or nothing the first one moves."""
@@ -267,7 +228,7 @@ class _Job:
         """Collective. What the move would take, from samples of it, which the first process takes."""
         team, maker, folder = self.team, self.maker, self.publication.parent
         samples = team.first(lambda: take_samples(maker, self.max_mem, self.arrays, self.plans, folder))
-        self.plans = [self._plan(array, ratio) for array, ratio in zip(self.arrays, samples.ratios)]
+        self.plans = self._planned(samples.ratios)
         report = self._told(self.report.lost, True)
         each = min(self.threads, max(1, memory.usable_processors() // team.size))
         report.seconds_by_phase, seconds = samples.expected(self.plans, each * team.size)
@@ -441,7 +402,7 @@ class _Job:
         return tree
 
     def _to(self, array: MovedArray) -> str:
-        return "/".join(word for word in (self.destination.created, array.to_path) if word)
+        return "/".join(word for word in (self.destination.created, array.path) if word)
 
     def _move(
         self,

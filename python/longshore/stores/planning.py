@@ -12,8 +12,11 @@ from .._words import size_in_bytes
 from ..errors import ArgumentError
 from . import memory
 from .array import Grid
-from .chunk_words import Chunks, extents_of
+from .boxes import FileArray
+from .chunk_words import NO_CHUNKS, Chunks, extents_of
+from .dense import OneFile, chunk_extents
 from .rechunk_plan import RechunkPlan, plan_rechunk
+from .scatter import Planned, in_boxes_of_source
 
 
 def plan_move(
@@ -31,13 +34,16 @@ def plan_move(
     "1GiB"), and what that reads, writes, spills and holds, in bytes. Nothing is read; what a store's own array would
     take tells `move(..., dry_run=True)`.
 
-    `chunks` and `to_chunks` are (8760, 8, 8) or "8760x8x8". `stored_bytes` and `to_stored_bytes`: what all chunks take
+    `chunks` and `to_chunks` are (8760, 8, 8) or "8760x8x8"; `to_chunks="none"`: elements lie one after the other, in C
+    order, as in a `.npy`. `stored_bytes` and `to_stored_bytes`: what all chunks take
     as they are stored, where they are compressed (None: as many as the elements do). `threads` and `max_mem` are as
     `move` has them. Raises ArgumentError, and MemoryLimitError with the least that would do.
 
     >>> told = plan_move((8760, 721, 1440), "f4", (1, 721, 1440), (8760, 8, 8), max_mem="1GiB", threads=2)
     >>> told.way, round(told.total_bytes / told.floor_bytes, 2)
     ('spill', 1.33)
+    >>> plan_move((20000, 20000), "f8", (1000, 1000), "none", max_mem="64MiB", threads=2).way
+    'scatter'
     """
     check("shape", shape, "Sequence[int]")
     check("threads", threads, "int | None")
@@ -56,12 +62,15 @@ def plan_move(
             raise ArgumentError(f"chunks {words!r} name dimensions; of an array without names say extents, as in 64x64")
         return Grid(extents, tuple(max(1, min(chunk, extent)) for chunk, extent in zip(found, extents)))
 
-    return plan_rechunk(
-        grid(chunks),
-        grid(to_chunks),
-        element.itemsize,
-        memory.default_ceiling() if max_mem is None else size_in_bytes(max_mem),
-        threads=threads or min(16, memory.usable_processors()),
-        stored_bytes=stored_bytes,
-        target_bytes=to_stored_bytes,
-    )
+    source, ceiling = grid(chunks), memory.default_ceiling() if max_mem is None else size_in_bytes(max_mem)
+
+    def plan(target: Grid) -> Planned:
+        how: dict[str, Any] = {"threads": threads or min(16, memory.usable_processors())}
+        how |= {"stored_bytes": stored_bytes, "target_bytes": to_stored_bytes}
+        return plan_rechunk(source, target, element.itemsize, ceiling, **how), ()
+
+    if to_chunks != NO_CHUNKS:
+        return plan(grid(to_chunks))[0]
+    file = OneFile(FileArray("", 0, extents, "C", element.itemsize))
+    usual = plan(Grid(extents, chunk_extents(file, element.itemsize)))
+    return in_boxes_of_source(usual, file, source, ceiling, plan)[0]

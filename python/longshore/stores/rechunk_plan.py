@@ -5,7 +5,8 @@ chunk, which is written as soon as nothing is missing. What has to be held at on
 are not complete, and that depends on the order of visiting. Where it is more than there is room for, the target is cut
 into boxes: each box reads the sources that it needs (`panels`: what lies across a seam is read again), or all read them
 together, the first box is held, and what the others need is put into scratch files and comes from there later (`spill`,
-as a hybrid hash join does: Shapiro, "Join processing in database systems with large main memories", 1986).
+as a hybrid hash join does: Shapiro, "Join processing in database systems with large main memories", 1986). Where the
+target is none that has chunks of its own, `scatter.py` chooses which it is to be taken for.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -29,7 +30,8 @@ _BASE_BYTES = 8 << 20  # Python's objects, the pool
 _THREAD_BYTES = 1 << 20  # a thread's stack and the allocator's arena
 _CHUNK_BYTES = 32  # the tables' of a chunk that a box has
 _EXCHANGE_BYTES = 32 << 20  # what the engine holds between processes
-_PAGE = 4096
+PAGE_BYTES = 4096
+_TRIED_AXES = 6  # of which all orders of visiting are looked at
 _LOOKED_AT = 1 << 16  # slabs of a dimension; further ones look like these, as good as always
 _MOST_SCRATCH = 256  # files open at once
 _WORKERS = 16  # of an executor, which need not say how many it has
@@ -61,9 +63,10 @@ class RechunkPlan:
     target: Grid
     itemsize: int
     way: str
-    """"sweep": all in one pass; "panels": box by box, each reading what it needs; "spill": through scratch files;
-    "windows": box by box, shared by processes; "tasks": box by box, each by a worker of an executor; "two passes": such
-    tasks into a temporary store, and from there."""
+    """"sweep": all in one pass; "scatter": so, too, in boxes of the source's chunks, which are written where they
+    belong; "panels": box by box, each reading what it needs; "spill": through scratch files; "windows": box by box,
+    shared by processes; "tasks": box by box, each by a worker of an executor; "two passes": such tasks into a temporary
+    store, and from there."""
     order: tuple[int, ...]
     """Of the dimensions in which source chunks are visited, the slowest first."""
     boxes: tuple[tuple[int, ...], ...]
@@ -248,13 +251,13 @@ class Ways:
         found = []
 
         def add(way: str, panel: tuple[int, ...], spilled: int, held: tuple[int, ...]) -> None:
-            memory = fixed + self._order(held)[1] * self.target_chunk + math.prod(held) * _CHUNK_BYTES
+            memory = fixed + self._slots(held) * self.target_chunk + math.prod(held) * _CHUNK_BYTES
             found.append(OtherWay(way, self._read(panel) + self.written + spilled, memory, memory <= max_mem))
 
         add("sweep", whole, 0, whole)
         if taken.way != "panels":
             panels = sorted((panel for panel in self._panels() if panel != whole), key=self._read)
-            fits = (panel for panel in panels if self._fits(panel, self._order(panel)[1], max_mem - fixed))
+            fits = (panel for panel in panels if self._fits(panel, self._slots(panel), max_mem - fixed))
             for panel in itertools.islice(itertools.chain(fits, panels[-1:]), 1):
                 add("panels", panel, 0, panel)
         elif (cut := self._cut(whole, max_mem - fixed)) is not None:
@@ -301,7 +304,7 @@ class Ways:
             for panel in itertools.chain(coarse._panels(), [(1,) * len(times)])
             if most is None or math.prod(panel) <= max(1, most)
         }
-        fits = functools.cache(lambda panel: self._fits(panel, self._order(panel)[1], room))
+        fits = functools.cache(lambda panel: self._fits(panel, self._slots(panel), room))
         moved = {panel: self._read(panel) + self.written for panel in panels}
         by_bytes = sorted(panels, key=lambda panel: (moved[panel], panel))
         least = next((moved[panel] for panel in by_bytes if fits(panel)), None)
@@ -362,7 +365,7 @@ class Ways:
         """What is stored has to be read and written once. Where no target chunk is complete before everything has been
         read, in whatever order, all but what memory holds has to be moved once more (Aggarwal & Vitter, CACM 31(9),
         1988)."""
-        all_at_once = self._order(self.target.counts)[1] >= math.prod(self.target.counts)
+        all_at_once = self._slots(self.target.counts) >= math.prod(self.target.counts)
         again = max(0, self.bytes - max_mem) if all_at_once else 0
         return self.read_once + self.written + again
 
@@ -398,33 +401,62 @@ class Ways:
             elif width < n:
                 factor *= _read_again(n, s, width)
         if self.addressable and not whole:
-            factor *= 1 + _PAGE / run  # a page is read where two bytes of it are wanted
+            factor *= 1 + PAGE_BYTES / run  # a page is read where two bytes of it are wanted
         return int(self.read_once * factor)
 
     def _order(self, box: Sequence[int]) -> tuple[tuple[int, ...], int]:
-        """The order of visiting that holds the fewest target chunks of a box of so many, and how many that is."""
+        """The order of visiting that holds the fewest target chunks of a box of so many, the first of those that do,
+        and how many that is."""
         rest = [d for d in range(len(box)) if d not in self.axes]
-        orders = itertools.permutations(self.axes) if len(self.axes) <= 5 else [tuple(self.axes)]
-        best = min(orders, key=lambda order: (self._held(order, tuple(box)), order))
-        return (*rest, *best), max(1, self._held(best, tuple(box)))
+        least = self._least(box)
+        most = held = least(self.axes)
+        order: list[int] = []
+        above: list[Callable[[int], int]] = []  # what is held by the dimensions chosen so far, the fastest first
+        left = list(self.axes)
+        while left:
+            for d in left if len(self.axes) <= _TRIED_AXES else left[:1]:
+                faster = [e for e in left if e != d]
+                held = functools.reduce(lambda below, of: of(below), above, self._held(d, faster, box, least(faster)))
+                if held <= most:
+                    break
+            order.append(d)
+            above.insert(0, functools.partial(self._held, d, faster, box))
+            left = faster
+        return (*rest, *order), max(1, held)
 
-    def _held(self, order: tuple[int, ...], box: tuple[int, ...]) -> int:
-        """Target chunks of a box that have begun and are not complete, at most.
+    def _least(self, box: Sequence[int]) -> Callable[[Sequence[int]], int]:
+        """For any of the dimensions, in ascending order, what visiting them in the best order holds of a box. More that
+        is held of the faster ones never makes less in all, so the best order of some has the best of all but one."""
+
+        @functools.cache
+        def least(axes: tuple[int, ...]) -> int:
+            if not axes:
+                return 1
+            slowest = axes if len(self.axes) <= _TRIED_AXES else axes[:1]
+            return min(
+                self._held(d, faster, box, least(faster))
+                for d in slowest
+                for faster in [tuple(e for e in axes if e != d)]
+            )
+
+        return lambda axes: least(tuple(axes))
+
+    def _held(self, d: int, faster: Sequence[int], box: Sequence[int], below: int) -> int:
+        """Target chunks of a box that have begun and are not complete, at most, where the slowest dimension is `d` and
+        the faster ones hold `below`.
 
         A source chunk is a slab along the slowest dimension. Of the rows of target chunks that it touches, some were
         begun before and are completed in it, some are begun and not completed: while it is visited, the ones go as the
         others come. Rows that begin and end within it are held only as far as the faster dimensions need it."""
-        if not order:
-            return 1
-        d, *faster = order
         across = math.prod(box[e] for e in faster)
-        below = self._held(tuple(faster), box)
         most = 0
-        for through, ending, starting, inside in self._patterns[d]:
-            rows = min(box[d], through + ending + starting + inside)
-            held = (through + max(ending, starting)) * across + (ending + starting + inside) * below
-            most = max(most, min(held, rows * across))
+        for whole, part, rows in self._patterns[d]:
+            most = max(most, min(whole * across + part * below, min(box[d], rows) * across))
         return most
+
+    def _slots(self, box: Sequence[int]) -> int:
+        """Target chunks of a box that are held at once in the best order."""
+        return max(1, self._least(box)(self.axes))
 
     def _cut(self, panel: tuple[int, ...], room: int) -> tuple[list[tuple[int, ...]], int] | None:
         """A panel cut into boxes, the first of which is held while what the others need goes to scratch files; and what
@@ -454,12 +486,12 @@ class Ways:
                 while low < high:  # the longest that fits
                     middle = -(-(low + high) // 2)
                     box[d] = middle
-                    if self._fits(box, self._order(box)[1], left):
+                    if self._fits(box, self._slots(box), left):
                         low = middle
                     else:
                         high = middle - 1
                 box[d] = low
-                if self._fits(box, self._order(box)[1], left):
+                if self._fits(box, self._slots(box), left):
                     break
             else:
                 continue
@@ -517,11 +549,13 @@ def _cover(target: Grid, box: tuple[int, ...]) -> Iterator[Box]:
 
 
 @functools.lru_cache(maxsize=256)
-def _patterns(n: int, s: int, t: int) -> tuple[tuple[int, int, int, int], ...]:
-    """The ways in which a slab of `s` indices of `n` meets rows of `t`: rows that it goes through (begun before it and
-    not complete after it), that end in it, that start in it, and that lie within it."""
+def _patterns(n: int, s: int, t: int) -> tuple[tuple[int, int, int], ...]:
+    """The ways in which a slab of `s` indices of `n` meets rows of `t`: how many rows are held whole meanwhile, how
+    many are held as far as faster dimensions need it, and how many there are. Rows that it goes through were begun
+    before it and are not complete after it; others end in it, start in it, or lie within it. What is less than another
+    in all three is left out."""
     if n == 0:
-        return ((0, 0, 0, 0),)
+        return ((0, 0, 0),)
     slabs = -(-n // s)
     period = math.lcm(s, t) // s
     looked = np.unique(np.r_[: min(slabs, period, _LOOKED_AT), max(0, slabs - 2) : slabs])
@@ -536,7 +570,13 @@ def _patterns(n: int, s: int, t: int) -> tuple[tuple[int, int, int, int], ...]:
     ending = (before & ~(one & after)).astype(np.int64)
     starting = (after & ~(one & before)).astype(np.int64)
     inside = rows - through - ending - starting
-    return tuple(map(tuple, np.unique(np.stack([through, ending, starting, inside], 1), axis=0).tolist()))
+    held = np.stack([through + np.maximum(ending, starting), ending + starting + inside, rows], 1)
+    found = np.unique(held, axis=0)[::-1].tolist()  # what may be less than another comes after it
+    kept: list[tuple[int, int, int]] = []
+    for whole, part, all_ in found:
+        if not any(whole <= a and part <= b and all_ <= c for a, b, c in kept):
+            kept.append((whole, part, all_))
+    return tuple(kept)
 
 
 @functools.lru_cache(maxsize=1024)
