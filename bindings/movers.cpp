@@ -283,7 +283,20 @@ void bind_movers(nb::module_& module) {
           "What makes data take a slower way than there might be, in words: that memory cannot be shared, or that "
           "arrays lie in memory of one process alone, and what to do about it. Empty where nothing does.")
       .def_prop_ro("path", &Mover::describe, "Which way the data takes, in words.")
+      .def("leave_memory", &Mover::leave_memory,
+           "The arrays are no longer held; whoever moves knows that they are there.")
       .def("__repr__", [](const Mover& mover) { return "<longshore.Mover: " + mover.describe() + ">"; });
+
+  module.def(
+      "place_of",
+      [](nb::object array) {
+        const Described described(array.ptr());
+        std::vector<Index> words{Index(described.address), described.read_only};
+        words.insert(words.end(), described.shape.begin(), described.shape.end());
+        words.insert(words.end(), described.strides.begin(), described.strides.end());
+        return nb::bytes(reinterpret_cast<const char*>(words.data()), words.size() * sizeof(Index));
+      },
+      nb::arg("array"), "Where a NumPy array lies, how, and whether it may be written, as bytes to compare.");
 
   module.def(
       "bind_threads",

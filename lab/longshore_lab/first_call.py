@@ -36,6 +36,7 @@ _EXTENT, _FIELDS, _RANKS_OF_THREADS = 16, 8, 4
 _ALLOWED_SECONDS = 1e-4  # of one call, beyond those of a move that was bound before
 
 ONE, PLAN, BIND, MOVE = "longshore one call", "longshore plan", "longshore bind", "longshore bound move"
+AGAIN = "longshore one call again"
 ANY, OF_THREADS = " (any array)", " (threads)"  # behind these
 NEW_COMMUNICATOR = "longshore one call (new comm)"  # of any array
 ANEW, READY = "MPI Alltoallw, types anew", "MPI Alltoallw, types ready"
@@ -111,11 +112,16 @@ def _layouts(case):
     return [ls.Layout(side.text, shape=case.shape) for side in (case.source, case.destination)]
 
 
-def _one_call(arrays, case, source, out, **where):
+def _one_call(arrays, case, source, out, again=False, **where):
     def call(layouts):
-        ls.redistribute(source, *layouts, out=out, **where)
+        ls.redistribute(source, *layouts, out=out, again=again, **where)
 
     return Anew(arrays, partial(_layouts, case), call)
+
+
+def _one_call_again(arrays, case, source, out, **where):
+    """With the mover that the call before has bound, where one was kept."""
+    return _one_call(arrays, case, source, out, True, **where)
 
 
 def _plan(arrays, case, *parts, **where):
@@ -167,7 +173,7 @@ def _in_process(context, case, what):
         return Move(lambda: None, arrays, alone=True)
     ready = what(arrays, case.moving, *([part.array for part in side] for side in arrays))
     ready.alone = True
-    ready.threads = len(context.cores) if what in (_one_call, _bind, _move) else 1
+    ready.threads = len(context.cores) if what in (_one_call, _one_call_again, _bind, _move) else 1
     return ready
 
 
@@ -186,7 +192,7 @@ def _on_a_new_communicator(context, case):
         return _layouts(case.moving)
 
     def call(layouts):
-        ls.redistribute(source, *layouts, comm=held[0], out=out)
+        ls.redistribute(source, *layouts, comm=held[0], out=out, again=False)
 
     return Anew(arrays, make, call, close=free)
 
@@ -300,7 +306,7 @@ CONTENDERS = (
     *(
         _of(MPI, name + words, partial(_under_mpi, what=what, shared=not words))
         for words in ("", ANY)
-        for name, what in ((ONE, _one_call), (BIND, _bind), (MOVE, _move))
+        for name, what in ((ONE, _one_call), (AGAIN, _one_call_again), (BIND, _bind), (MOVE, _move))
     ),
     _of(MPI, NEW_COMMUNICATOR, _on_a_new_communicator),
     _of(MPI, ANEW, partial(_alltoallw, anew=True)),
@@ -308,6 +314,7 @@ CONTENDERS = (
     _of(MPI, "ScaLAPACK", partial(_library, peers.scalapack)),
     _of(MPI, "COSTA", partial(_library, peers.costa)),
     _of_threads(ONE + OF_THREADS, _one_call),
+    _of_threads(AGAIN + OF_THREADS, _one_call_again),
     _of_threads(PLAN + OF_THREADS, _plan),
     _of_threads(BIND + OF_THREADS, _bind),
     _of_threads(MOVE + OF_THREADS, _move),
@@ -323,7 +330,7 @@ def _bound_of(row):
     """The bound move that a row stands beside: of the same memory, or of arrays as its own are."""
     if row["case"] == THREADS:
         return MOVE + OF_THREADS
-    return MOVE if row["contender"] in (ONE, BIND, MOVE) else MOVE + ANY
+    return MOVE if row["contender"] in (ONE, AGAIN, BIND, MOVE) else MOVE + ANY
 
 
 class FirstCall(Bench):

@@ -36,7 +36,7 @@ class Directory:
     """
 
     def __init__(self, owned: ArrayLike, *, comm: MPI.Comm) -> None:
-        module, handle = _mpi._open(comm)
+        module, handle = _mpi.open_comm(comm)
         self._comm = comm
         self._kept = module.Directory(handle, _mpi.together(comm, lambda: _numbers(owned, "owned")))
 
@@ -80,7 +80,7 @@ def gather_points(blocks: _core.FloorPlan, needed: Any, comm: Any, rank: int | N
     """`BlockPlan.gather_points` with a communicator."""
     if comm is None:
         return _core.BlockPlan.gather_points(blocks, needed, rank=rank)
-    module, handle = _mpi._open(comm)
+    module, handle = _mpi.open_comm(comm)
 
     def checked() -> list[np.ndarray]:
         _check_blocks(blocks, "blocks", rank, comm)
@@ -99,7 +99,7 @@ def gather_points(blocks: _core.FloorPlan, needed: Any, comm: Any, rank: int | N
 
 def gather_indices(layout: _core.Layout, indices: Any, comm: Any) -> _core.BlockPlan:
     """What `BlockPlan.gather_indices` does."""
-    module, handle = _mpi._open(comm)
+    module, handle = _mpi.open_comm(comm)
 
     def checked() -> tuple[_core.Layout, np.ndarray]:
         if not isinstance(layout, _core.Layout):
@@ -136,7 +136,7 @@ def copy_between(source: _core.FloorPlan, wanted: Any, comm: Any, domain: Any, p
     """`BlockPlan.copy_between` with a communicator."""
     if comm is None:
         return _core.BlockPlan.copy_between(source, wanted, domain=domain, periodic=periodic, rank=rank)
-    module, handle = _mpi._open(comm)
+    module, handle = _mpi.open_comm(comm)
 
     def checked() -> tuple[_core.FloorPlan, list[_core.Region], int, Any, Any]:
         _check_blocks(source, "source", rank, comm)

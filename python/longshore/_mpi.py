@@ -98,7 +98,7 @@ def _module(MPI: ModuleType) -> ModuleType:
         raise TransportError(f"the module for {family} cannot be loaded: {error}") from None
 
 
-def _open(comm: Any) -> tuple[ModuleType, int]:
+def open_comm(comm: Any) -> tuple[ModuleType, int]:
     """The module for a communicator of mpi4py's, and the communicator's handle as bits."""
     MPI = _mpi4py()
     if not isinstance(comm, MPI.Comm):
@@ -119,7 +119,7 @@ def _open(comm: Any) -> tuple[ModuleType, int]:
 
 def rank_in(comm: Any) -> int:
     """This process's rank in what must be a communicator of mpi4py. Not collective."""
-    _open(comm)
+    open_comm(comm)
     return comm.Get_rank()
 
 
@@ -137,7 +137,7 @@ def _attempt(work: Callable[[], T]) -> tuple[T | None, str | None, str]:
 
 def together(comm: Any, work: Callable[[], T]) -> T:
     """Runs `work` on every rank; an exception on one becomes an error on all. Collective."""
-    module, handle = _open(comm)
+    module, handle = open_comm(comm)
     result, *failure = _attempt(work)
     module.agree(handle, *failure)
     return result  # type: ignore[return-value]  # agree() raises where there is none
@@ -145,7 +145,7 @@ def together(comm: Any, work: Callable[[], T]) -> T:
 
 def texts_of(comm: Any, work: Callable[[], str]) -> list[str]:
     """What `work` returns on every rank, by rank; an exception on one becomes an error on all. Collective."""
-    module, handle = _open(comm)
+    module, handle = open_comm(comm)
     mine, *failure = _attempt(work)
     texts = module.gather_words(handle, mine or "", *failure)
     return texts * comm.Get_size() if len(texts) == 1 else texts
@@ -158,7 +158,7 @@ def kept_with(comm: Any, make: Callable[[], T]) -> T:
     try:
         kept = comm.Get_attr(key)
     except Exception:
-        _open(comm)  # says what is wrong with it
+        open_comm(comm)  # says what is wrong with it
         raise
     if kept is None:
         kept = make()
@@ -180,7 +180,7 @@ def common_dtypes(
     comm: Any, local_dtypes: Callable[[], Sequence[np.dtype | None]], default: np.dtype | None = None
 ) -> list[np.dtype]:
     """The same of several things; `default` for those of which no rank knows. Collective."""
-    module, handle = _open(comm)
+    module, handle = open_comm(comm)
 
     def text() -> str:
         return "\n".join(
@@ -240,7 +240,7 @@ def bind(
 
     `prepare` gives None on a rank that does not know their element types. Only then all tell each other what they know,
     and it is called once more, with that; `default` stands for what nobody knows."""
-    module, handle = _open(comm)
+    module, handle = open_comm(comm)
 
     def attempt(told: list[np.dtype] | None) -> _core.Mover | None:
         made, *failure = _attempt(lambda: prepare(told))
@@ -267,7 +267,7 @@ def open_window(
     comm: Any, pieces: int, arrays: dict[int, np.ndarray], dtype: np.dtype, node: str, progress: str, what: str
 ) -> _core.OpenWindow:
     """A window of so many arrays, of which these are here; `what` is compared. Collective."""
-    module, handle = _open(comm)
+    module, handle = open_comm(comm)
     _stop_threads_at_exit(module)
     mine, *failure = _attempt(lambda: _core.Parts(arrays))
     element = f"{dtype} {what}".strip()
@@ -284,14 +284,14 @@ def _stop_threads_at_exit(module: ModuleType) -> None:
 
 def make_grids(blocks: _core.FloorPlan, comm: Any, itemsize: int, ghost: tuple[Any, ...], order: str) -> _core.Grids:
     """The storage of this rank's blocks, where other ranks of its node can reach it. Not collective."""
-    module, handle = _open(comm)
+    module, handle = open_comm(comm)
     return module.make_grids(blocks, handle, itemsize, ghost, order)
 
 
 def array_memory(size: int, comm: Any) -> np.ndarray | None:
     """Bytes that the other ranks of this node can reach, where the machine allows it. None where there are none. Not
     collective."""
-    module, handle = _open(comm)
+    module, handle = open_comm(comm)
     return None if comm.Get_size() == 1 else np.frombuffer(module.array_memory(handle, size), np.uint8)
 
 
@@ -299,7 +299,7 @@ def _open_datatypes(function: str) -> tuple[ModuleType, ModuleType]:
     """mpi4py's MPI, running, and the module for it."""
     MPI = _mpi4py(function)
     _check_running(MPI)
-    return MPI, _open(MPI.COMM_SELF)[0]
+    return MPI, open_comm(MPI.COMM_SELF)[0]
 
 
 def _datatype_bits(MPI: ModuleType, datatype: Any, name: str) -> int:
@@ -337,30 +337,30 @@ def rank_map_of(comm_or_group: Any, parent: Any) -> _core.RankMap:
     """`longshore.ranks.rank_map_of`."""
     MPI = _mpi4py("rank_map_of")
     if isinstance(comm_or_group, MPI.Group):
-        module, of = _open(parent)
+        module, of = open_comm(parent)
         return module.rank_map_of_group(_bits(comm_or_group), of)
-    module, comm = _open(comm_or_group)
+    module, comm = open_comm(comm_or_group)
     # A parent that is none is an error of all: the module sees to that.
     return module.rank_map_of_comm(comm, _bits(parent if isinstance(parent, MPI.Comm) else MPI.COMM_NULL))
 
 
 def to_group(map: _core.RankMap, parent: Any) -> Any:
     """`longshore.ranks.to_group`."""
-    module, comm = _open(parent)
+    module, comm = open_comm(parent)
     MPI = _mpi4py()
     return _object_of(MPI, MPI.Group(), module.to_group(map, comm))
 
 
 def create_comm(map: _core.RankMap, parent: Any, tag: int) -> Any:
     """`longshore.ranks.create_comm`."""
-    module, comm = _open(parent)
+    module, comm = open_comm(parent)
     MPI = _mpi4py()
     return _object_of(MPI, MPI.Intracomm(), module.create_communicator(map, comm, operator.index(tag)))
 
 
 def split_ranks(parent: Any, colour: int, key: int) -> _core.RankMap:
     """`longshore.ranks.split_ranks`."""
-    module, comm = _open(parent)
+    module, comm = open_comm(parent)
     return module.split_ranks(comm, number_or_none(colour), number_or_none(key))
 
 
@@ -375,5 +375,5 @@ def number_or_none(value: Any, bits: int = 64) -> int | None:
 
 def node_aware_order(comm: Any) -> _core.RankMap:
     """`longshore.ranks.node_aware_order`."""
-    module, handle = _open(comm)
+    module, handle = open_comm(comm)
     return module.node_aware_order(handle)

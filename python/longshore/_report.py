@@ -165,5 +165,5 @@ def of_all(
 
 
 def _gathered(comm: Any, words: str, *failure: Any) -> list[str]:
-    module, handle = _mpi._open(comm)
+    module, handle = _mpi.open_comm(comm)
     return module.gather_words(handle, words, *(failure or (None, "")))

@@ -76,7 +76,7 @@ class VirtualComm:
     @classmethod
     def over(cls, comm: MPI.Comm) -> VirtualComm:
         """Everybody in `comm`. Collective."""
-        module, bits = _mpi._open(comm)
+        module, bits = _mpi.open_comm(comm)
         return cls(module.VirtualComm.over(bits), _mpi._mpi4py())
 
     def sub(self, positions: RankMap | Any, *, context: int | None = None) -> VirtualComm:

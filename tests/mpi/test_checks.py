@@ -34,6 +34,7 @@ RANKS_OF = {
     "choices": (2, 3),
     "rings": (2, 3, 4),
     "windows": (1, 2, 3, 4),
+    "again": (1, 2, 3, 4),
     "memory": (1, 2, 3),
     "numpy_memory": (1, 2, 3),
     "behaviour": RANKS,

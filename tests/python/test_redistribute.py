@@ -2,6 +2,8 @@
 
 import gc
 import pickle
+import sys
+import threading
 import weakref
 
 import longshore as ls
@@ -9,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from longshore import _bind
 from strategies import DTYPES, distinct, layouts, redistributions, same
 
 
@@ -210,3 +213,87 @@ def test_plans_are_values():
 def test_not_a_plan(text):
     with pytest.raises(ls.LayoutError):
         ls.MotionPlan.from_json(text)
+
+
+# -- the same call again ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def bound(monkeypatch):
+    """Whatever has been bound by `redistribute`, in a list."""
+    made, bind = [], _bind.bind_plan
+    monkeypatch.setattr(_bind, "bind_plan", lambda *arguments: made.append(arguments) or bind(*arguments))
+    return made
+
+
+def test_the_same_call_binds_once(bound):
+    src, dst = ls.Layout("(BLOCK, *) on 3", (9, 8)), ls.Layout("(*, CYCLIC) on 2", (9, 8))
+    parts, out = ls.scatter(np.zeros((9, 8)), src), ls.empty(dst, float)
+    for turn in range(4):
+        array = np.arange(72.0).reshape(9, 8) + turn
+        for to, of in zip(parts, ls.scatter(array, src)):
+            to[...] = of
+        told = ls.redistribute(parts, ls.Layout("(BLOCK, *) on 3", (9, 8)), "(*, CYCLIC) on 2", out=out)
+        assert told is out
+        np.testing.assert_array_equal(ls.gather(out, dst), array)
+    assert sum(arguments[1] is parts for arguments in bound) == 1
+    ls.redistribute(parts, src, "(*, CYCLIC) on 2", out=out, again=False)
+    ls.redistribute(parts, src, "(*, CYCLIC) on 2", out=out, threads=1)
+    assert sum(arguments[1] is parts for arguments in bound) == 3
+    with pytest.raises(ls.ArgumentTypeError, match="again"):
+        ls.redistribute(parts, src, dst, out=out, again=2)
+
+
+@settings(deadline=None, max_examples=30)
+@given(seed=st.integers(0, 1 << 30))
+def test_calls_on_arrays_that_come_and_go(seed):
+    chance = np.random.default_rng(seed)
+    texts = ["(BLOCK, *) on 3", "(*, CYCLIC(2)) on 2", "(CYCLIC, BLOCK) on 2x2", "(*, *) on 1, order=F"]
+    shapes = [(4, 6), (6, 4), (1, 1), (0, 3), (24, 1)]
+    for _ in range(12):
+        shape, dtype = shapes[chance.integers(5)], ("f8", "i8", "i4")[chance.integers(3)]
+        src, dst = (ls.Layout(texts[chance.integers(4)], shape) for _ in range(2))
+        array = chance.integers(0, 1000, shape).astype(dtype)
+        for _ in range(chance.integers(1, 4)):
+            out = ls.empty(dst, dtype)
+            ls.redistribute(ls.scatter(array, src), src, dst, out=out)
+            np.testing.assert_array_equal(ls.gather(out, dst), array)
+
+
+def test_what_has_changed_is_seen(bound):
+    src, dst = ls.Layout("(BLOCK, *) on 2", (4, 4)), ls.Layout("(*, BLOCK) on 2", (4, 4))
+    parts, out = ls.scatter(np.arange(16.0).reshape(4, 4), src), ls.empty(dst, float)
+    ls.redistribute(parts, src, dst, out=out)
+    out[1].flags.writeable = False
+    with pytest.raises(ls.LocalArrayError):
+        ls.redistribute(parts, src, dst, out=out)
+    out[1].flags.writeable = True
+    with pytest.raises(ls.ShapeError):
+        ls.redistribute([part.reshape(1, 8) for part in parts], src, dst, out=out)
+    with pytest.raises(ls.DTypeError):
+        ls.redistribute([part.view("i8") for part in parts], src, dst, out=out)
+    ls.redistribute(parts, src, dst, out=out)
+    ls.redistribute([part.view("i8") for part in parts], src, dst, out=[part.view("i8") for part in out])
+    before = [sys.getrefcount(part) for part in parts]
+    ls.redistribute(parts, src, dst, out=out)
+    assert [sys.getrefcount(part) for part in parts] == before, "arrays are held"
+    np.testing.assert_array_equal(ls.gather(out, dst), np.arange(16.0).reshape(4, 4))
+
+
+def test_threads_have_movers_of_their_own():
+    src, dst = ls.Layout("(BLOCK, *) on 2", (64, 64)), ls.Layout("(*, BLOCK) on 2", (64, 64))
+    parts, wrong = ls.scatter(np.arange(4096.0).reshape(64, 64), src), []
+
+    def work():
+        out = ls.empty(dst, float)
+        for _ in range(200):
+            ls.redistribute(parts, src, dst, out=out)
+            if out[1][3, 5] != 3 * 64 + 32 + 5:
+                wrong.append(out)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong

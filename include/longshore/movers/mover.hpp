@@ -119,6 +119,9 @@ class Mover {
   std::optional<Arrival> next_arrival(bool blocking = true);
   /// start() and wait() at once: where nothing is to be done meanwhile, engines go another and faster way.
   void move();
+  /// From now on the arrays are not this mover's to hold or to look at: whoever moves knows that they are there, and
+  /// are what they were when it was bound.
+  void leave_memory() { memory_.clear(); }
   /// Bytes this mover holds beyond the two arrays: programs, buffers, rings, what it shares with others.
   virtual Index workspace_bytes() const = 0;
   /// Of these, the rings and buffers that data goes through: what `max_mem` bounds under MPI.

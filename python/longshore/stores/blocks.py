@@ -266,7 +266,7 @@ def bind(
     """
     team: Team = Alone()
     if comm is not None:
-        _mpi._open(comm)
+        _mpi.open_comm(comm)
         team = MpiTeam(comm)
     writing = isinstance(source, XArray)
 

@@ -441,7 +441,7 @@ def _team(comm: Any) -> Team:
     """All processes of a communicator, be it of one, else this process."""
     if comm is None:
         return team_of(None)
-    _mpi._open(comm)
+    _mpi.open_comm(comm)
     return MpiTeam(comm)
 
 

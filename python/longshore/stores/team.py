@@ -154,7 +154,7 @@ def team_of(comm: Any) -> Team:
         return Alone()
     from .. import _mpi
 
-    _mpi._open(comm)
+    _mpi.open_comm(comm)
     return MpiTeam(comm) if comm.Get_size() > 1 else Alone()
 
 

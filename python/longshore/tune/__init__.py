@@ -191,7 +191,7 @@ def calibrate(
     from ..stores.team import Alone, MpiTeam
 
     if comm is not None:
-        _mpi._open(comm)
+        _mpi.open_comm(comm)
     team = Alone() if comm is None or comm.Get_size() == 1 else MpiTeam(comm)
     tell = progress if progress is not None and team.rank == 0 else lambda what, part: None
     begin = time.perf_counter()

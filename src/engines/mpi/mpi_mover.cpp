@@ -2,6 +2,7 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <exception>
 #include <map>
 #include <mutex>
@@ -194,6 +195,7 @@ class MpiMover final : public Mover {
            std::vector<BoundMemory> memory, std::string obstacle, bool threaded, int threads)
       : Mover(std::move(memory)),
         communicator_(std::move(communicator)),
+        number_(number),
         moves_(std::make_shared<Moves>(*communicator_, number, std::move(stages), threads)),
         patience_(*communicator_),
         moved_bytes_(moved_bytes),
@@ -206,6 +208,11 @@ class MpiMover final : public Mover {
     land();
   }
 
+  Index number() const { return number_; }
+  bool within_node() const {
+    return std::none_of(moves_->stages().begin(), moves_->stages().end(),
+                        [](const Stage& stage) { return stage.messages.messages != nullptr; });
+  }
   Index workspace_bytes() const override {
     Index bytes = Index(sizeof *this + sizeof(Moves)) + kept_plans_bytes();
     for (const auto& [node, messages, shares] : moves_->stages())
@@ -310,6 +317,7 @@ class MpiMover final : public Mover {
   }
 
   std::shared_ptr<Communicator> communicator_;
+  Index number_;
   std::shared_ptr<Moves> moves_;
   Patience patience_;
   Index moved_bytes_;
@@ -389,6 +397,22 @@ std::unique_ptr<Mover> make_mpi_mover(std::shared_ptr<Communicator> communicator
                                       std::string obstacle, bool threaded, int threads) {
   return std::make_unique<MpiMover>(std::move(communicator), number, std::move(stages), moved_bytes, std::move(memory),
                                     std::move(obstacle), threaded, threads);
+}
+
+bool outlives_arrays(const Mover& mover) {
+  const auto* ours = dynamic_cast<const MpiMover*>(&mover);
+  return ours && ours->within_node();
+}
+
+bool all_bring(CommHandle comm, const Mover* mover) {
+  const auto communicator = Communicator::of(comm);
+  if (communicator->node_size() != communicator->size()) return false;
+  const auto* ours = dynamic_cast<const MpiMover*>(mover);
+  const Index number = ours ? ours->number() : 0;
+  Submission mine;
+  mine.facts = [] { return Facts{{"call", "a redistribution"}}; };
+  const auto agreed = agree(*communicator, mine, {number, -number});
+  return agreed[0] > 0 && agreed[0] == -agreed[1];
 }
 
 }  // namespace longshore::mpi

@@ -1,0 +1,102 @@
+"""Redistributions of small arrays that are done again and again: the mover that a call has bound is kept, with the
+communicator or by the thread, and moves when the same call comes again.
+
+What is the same is where the arrays lie and how, and what is to be done; the arrays themselves are not kept, so that
+others may be there by then. To bind takes ten times as long as to move a few kilobytes.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from . import _core, _mpi
+from ._core import Layout
+
+_MOST_BYTES = 1 << 20  # of both arrays: larger ones take little longer to be bound than to be moved
+_MOST_BYTES_HERE = 256 << 10  # of all in one process: movers of more have threads of their own
+_MOST_ARRAYS = 64  # in one process
+_MOST_MOVERS = 8
+_broken: list[Any] = []
+"""Movers that failed in a move, and their arrays: others may still read or write there."""
+
+
+class KeptMovers:
+    """Those of one communicator, or of a thread, by what they move; the one that was used last is the last."""
+
+    def __init__(self) -> None:
+        self._movers: OrderedDict[Any, _core.Mover] = OrderedDict()
+
+    def move(self, comm: Any, key: Any, *arrays: Any) -> bool:
+        """Moves where a mover is kept for what is asked for; with a communicator, collective, where all processes have
+        kept the same."""
+        mover = self._movers.get(key) if key is not None else None
+        if comm is not None:
+            module, handle = _mpi.open_comm(comm)
+            if not module.all_bring(handle, mover):
+                return False
+        if mover is None:
+            return False
+        try:
+            mover()
+        except BaseException:
+            _broken.append((self._movers.pop(key), arrays))
+            raise
+        self._movers.move_to_end(key)
+        return True
+
+    def keep(self, comm: Any, key: Any, mover: _core.Mover) -> None:
+        """Keeps a mover that has moved, but not what it has moved."""
+        if key is None or (comm is not None and not _mpi.open_comm(comm)[0].outlives_arrays(mover)):
+            return
+        mover.leave_memory()
+        self._movers[key] = mover
+        if len(self._movers) > _MOST_MOVERS:
+            self._movers.popitem(last=False)
+
+
+class _OfThread(threading.local):
+    def __init__(self) -> None:
+        self.movers = KeptMovers()
+
+
+_of_thread = _OfThread()
+
+
+def kept_with(comm: Any) -> KeptMovers:
+    """Those that are kept with a communicator, and go with it; None: those of this thread."""
+    return _of_thread.movers if comm is None else _mpi.kept_with(comm, KeptMovers)
+
+
+def key_of(
+    comm: Any, source: Any, source_layout: Any, destination_layout: Any, axes: Sequence[int] | None, out: Any
+) -> Any:
+    """What tells a call from others whose mover is another one; None for one whose mover is not to be kept. Mistakes in
+    what is given are not found here."""
+    try:
+        own, to = _side(comm, source, source_layout), _side(comm, out, destination_layout)
+        if own is None or to is None or own[0] + to[0] > (_MOST_BYTES_HERE if comm is None else _MOST_BYTES):
+            return None
+        return source_layout, destination_layout, axes if axes is None else tuple(axes), own, to
+    except Exception:  # binding says what is wrong, to all
+        return None
+
+
+def _side(comm: Any, side: Any, layout: Any) -> tuple[Any, ...] | None:
+    """Bytes, element type and place of the arrays of a side; None where that is not easily told."""
+    if comm is None:
+        if type(side) not in (list, tuple) or len(side) > _MOST_ARRAYS or not isinstance(layout, (Layout, str)):
+            return None
+        if not all(isinstance(array, np.ndarray) for array in side):
+            return None
+        kinds = tuple(array.dtype for array in side)
+        return sum(array.nbytes for array in side), kinds, tuple(map(_core.place_of, side))
+    if isinstance(side, np.ndarray) and isinstance(layout, (Layout, str)):
+        return side.nbytes, side.dtype, _core.place_of(side)
+    if side is None and isinstance(layout, Layout) and layout.local_size(comm.Get_rank()) == 0:
+        return 0, None, None
+    return None
