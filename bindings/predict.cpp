@@ -88,7 +88,9 @@ void bind_predict(nb::module_& module) {
       .def_prop_ro("coarse", &MachineProfile::coarse, "Whether nothing was measured on this machine");
 
   nb::class_<WayCost>(module, "WayCost", "One way of carrying out a plan, and what it takes")
-      .def_ro("way", &WayCost::way, "\"threads\"; within a node \"direct\", \"ring\", \"messages\" or \"collective\"")
+      .def_ro("way", &WayCost::way,
+              "\"threads\"; within a node \"direct\", \"ring\", \"messages\" or \"collective\"; for loops \"gets\", "
+              "\"strips\"")
       .def_ro("expression", &WayCost::expression, "Of the transfers that most bytes go in, by the copy-transfer model")
       .def_ro("expression_megabytes_per_second", &WayCost::expression_megabytes_per_second, "Of its data")
       .def_ro("bottleneck", &WayCost::bottleneck, "The basic transfer of it that takes the most time")
@@ -113,20 +115,23 @@ void bind_predict(nb::module_& module) {
   module.def(
       "predict_motions",
       [](const MotionPlan& plan, const MachineProfile& profile, std::optional<Index> rank, int threads,
-         Index ranks_per_node, int busy) {
-        return predict_ranks(everybodys(plan, rank), profile, {threads, ranks_per_node, busy});
+         Index ranks_per_node, int busy, std::optional<double> work, std::optional<LogGP> loggp) {
+        return predict_ranks(everybodys(plan, rank), profile, {threads, ranks_per_node, busy, work, loggp});
       },
       nb::arg("plan"), nb::arg("profile"), nb::arg("rank") = nb::none(), nb::arg("threads") = 0,
-      nb::arg("ranks_per_node") = 0, nb::arg("busy") = 0, "What `model.predict` does for a plan between layouts.");
+      nb::arg("ranks_per_node") = 0, nb::arg("busy") = 0, nb::arg("work") = nb::none(), nb::arg("loggp") = nb::none(),
+      "What `model.predict` does for a plan between layouts.");
   module.def(
       "predict_blocks",
       [](const BlockPlan& plan, const MachineProfile& profile, Index itemsize, nb::handle ghost,
-         const std::string& order, std::optional<Index> rank, int threads, Index ranks_per_node, int busy) {
+         const std::string& order, std::optional<Index> rank, int threads, Index ranks_per_node, int busy,
+         std::optional<double> work, std::optional<LogGP> loggp) {
         const GridFormat format{itemsize, to_widths(ghost, plan.source().dims()), to_order(order)};
-        return predict_ranks(everybodys(plan, rank, format), profile, {threads, ranks_per_node, busy});
+        return predict_ranks(everybodys(plan, rank, format), profile, {threads, ranks_per_node, busy, work, loggp});
       },
       nb::arg("plan"), nb::arg("profile"), nb::arg("itemsize"), nb::arg("ghost"), nb::arg("order"),
       nb::arg("rank") = nb::none(), nb::arg("threads") = 0, nb::arg("ranks_per_node") = 0, nb::arg("busy") = 0,
+      nb::arg("work") = nb::none(), nb::arg("loggp") = nb::none(),
       "What `model.predict` does for a plan between blocks.");
   module.def(
       "node_volume",

@@ -25,7 +25,7 @@ endfunction()
 file(GLOB binding_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bindings/*.cpp)
 list(FILTER binding_sources EXCLUDE REGEX "/mpi[^/]*\\.cpp$")
 # What nobody calls in a loop is made small.
-foreach(cold ranks rank_groups copy_transfer predict model tune floor_plans)
+foreach(cold ranks rank_groups copy_transfer predict model tune floor_plans relations relation_cache encodings strips windows points)
   set_source_files_properties(${PROJECT_SOURCE_DIR}/bindings/${cold}.cpp PROPERTIES COMPILE_OPTIONS -Os)
 endforeach()
 longshore_python_module(_core ${binding_sources})

@@ -15,16 +15,18 @@ if TYPE_CHECKING:
 _COSTED_RANKS = 64  # of which the slowest is looked for
 
 
-def costs(plan: MotionPlan | BlockPlan, rank: int | None, **arrays: Any) -> dict[str, Any]:
-    """What each way takes, by the model, on this machine's profile: between processes of one node, of `rank` or the
-    slowest of all, and on the threads of one process where all ranks' motions are known. `arrays`: of a plan between
-    blocks, as `model.predict` takes them. `missing`: why something is not predicted, such as ways between processes on
-    a profile that was made without any."""
+def costs(
+    plan: MotionPlan | BlockPlan, rank: int | None, ranks_per_node: int | None = None, **asked: Any
+) -> dict[str, Any]:
+    """What each way takes, by the model, on this machine's profile: between processes, of one node or so many a node,
+    of `rank` or the slowest of all, and on the threads of one process where all ranks' motions are known. `asked`: what
+    the arrays of a plan between blocks are, and `work`, as `model.predict` takes them. `missing`: why something is not
+    predicted, such as ways between processes on a profile that was made without any."""
     from . import model, tune
 
     few = plan.world_size <= _COSTED_RANKS
-    jobs: list[dict[str, Any]] = [{"rank": rank if rank is not None or few else 0}]
-    if few and rank is None:
+    jobs: list[dict[str, Any]] = [{"rank": rank if rank is not None or few else 0, "ranks_per_node": ranks_per_node}]
+    if few and rank is None and ranks_per_node is None:
         jobs.append({"threads": 0})
     predictions, missing, profile = [], [], None
     try:
@@ -33,13 +35,15 @@ def costs(plan: MotionPlan | BlockPlan, rank: int | None, **arrays: Any) -> dict
         missing.append(str(error))
     for job in jobs if profile is not None and plan.world_size else []:
         try:
-            predictions.append(model.predict(plan, profile, **job, **arrays))
+            predictions.append(model.predict(plan, profile, **job, **asked))
         except LongshoreError as error:
             missing.append(str(error))
     return {
         "machine": profile and profile.machine,
         "coarse": profile is not None and profile.coarse,
         "rank": next((told.rank for told in predictions if told.best.way != "threads"), None),
+        "ranks_per_node": ranks_per_node,
+        "work_seconds_per_byte": asked.get("work"),
         "missing": missing,
         "ways": [
             {
@@ -62,6 +66,8 @@ _WAY_WORDS = {
     "messages": "a message a peer",
     "collective": "one collective",
     "threads": "in one process, on its threads",
+    "gets": "one access to a window for all",
+    "strips": "strips from a window, beside the work on them",
 }
 
 
@@ -75,6 +81,10 @@ def print_costs(print_: Callable[..., None], told: dict[str, Any] | None) -> Non
     if not told["ways"]:
         return
     whose = "" if told["rank"] is None else f", for rank {told['rank']}"
+    if told["ranks_per_node"] is not None:
+        whose += f", {told['ranks_per_node']} ranks a node"
+    if told["work_seconds_per_byte"] is not None:
+        whose += f", with work of {told['work_seconds_per_byte'] * 1e9:.3g} ns a byte on what arrives"
     print_(f"predicted on     {'no machine in particular' if told['coarse'] else told['machine']}{whose}")
     for cost in told["ways"]:
         print_(f"  {seconds_of(cost['seconds']):>8}  {_WAY_WORDS[cost['way']]}")

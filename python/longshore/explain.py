@@ -29,8 +29,9 @@ _RELATIONS_AT_MOST = 256  # that access patterns are taken from
 _MAP_CELLS = 8
 
 
-def describe(plan: MotionPlan, rank: int | None = None) -> dict[str, Any]:
-    """The facts of a plan as a dict of numbers, lists and words (JSON can hold it).
+def describe(plan: MotionPlan, rank: int | None = None, **job: Any) -> dict[str, Any]:
+    """The facts of a plan as a dict of numbers, lists and words (JSON can hold it). `job`: `ranks_per_node` and `work`,
+    as `model.predict` takes them.
 
     `view` says what the counts cover: "all" motions; those of "one rank" (`rank`), where there are too many to list; or
     "bounds" for one rank, where even its motions are too many: `messages_sent` is then an upper bound.
@@ -59,15 +60,22 @@ def describe(plan: MotionPlan, rank: int | None = None) -> dict[str, Any]:
         else:
             _describe_bounds(told, plan, rank, peers)
     told["relabelling"] = _relabelling(plan) if told["view"] == "all" else None
-    told["costs"] = None if told["view"] == "bounds" else costs(plan, told.get("rank"))
+    told["costs"] = None if told["view"] == "bounds" else costs(plan, told.get("rank"), **job)
     return told
 
 
 def render(
-    plan: MotionPlan, *, rank: int | None = None, width: int = 100, colour: bool = False, element: str | None = None
+    plan: MotionPlan,
+    *,
+    rank: int | None = None,
+    width: int = 100,
+    colour: bool = False,
+    element: str | None = None,
+    **job: Any,
 ) -> str:
     """The same facts for people, from one rank's view if `rank` is given. `colour` adds terminal colours."""
-    return printed(lambda console, _: print_to(console, plan, element=element, rank=rank), width=width, colour=colour)
+    told = {"element": element, "rank": rank, **job}
+    return printed(lambda console, _: print_to(console, plan, **told), width=width, colour=colour)
 
 
 def printed(
@@ -91,11 +99,13 @@ def printed(
     return "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
 
 
-def print_to(console: Console, plan: MotionPlan, *, element: str | None = None, rank: int | None = None) -> None:
+def print_to(
+    console: Console, plan: MotionPlan, *, element: str | None = None, rank: int | None = None, **job: Any
+) -> None:
     """Prints the explanation on a rich console."""
     from rich.text import Text
 
-    told = describe(plan, rank)
+    told = describe(plan, rank, **job)
     shape = " x ".join(f"{n:,}" for n in told["source"]["shape"])
     element = element or str(plan.dtype)
     axes = told["axes"]

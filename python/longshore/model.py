@@ -73,7 +73,7 @@ from ._core import (
     strip_waits,
     threshold_instructions,
 )
-from ._mistakes import count
+from ._mistakes import check, count
 from ._words import short
 from .errors import ArgumentError, ArgumentTypeError
 
@@ -206,6 +206,7 @@ def predict(
     dtype: Any = None,
     ghost: int | Sequence[int | tuple[int, int]] = 0,
     order: str = "C",
+    work: float | None = None,
 ) -> Prediction:
     """What a plan will take, in each way in which it can be carried out, the fastest first. Moves and measures nothing;
     not collective.
@@ -216,9 +217,14 @@ def predict(
     like: `dtype`, and `ghost` and `order` as XArray takes them; what a plan touches is there in any case. The profile
     is this machine's, `tune.profile()`, unless told.
 
+    `work`: seconds a byte that a loop over what arrives takes. Then every way counts it, and there are two more, for
+    loops: "gets", one access to a `Window` for all, xF0 ‖ Nadp ‖ 0Dy, and from other nodes "strips", in the best
+    schedule of strips beside the work (`ls.strips(window.incoming(plan))`), by LogGP.
+
     Times are a start, what each transfer takes, and bytes at the rates of the copy-transfer model (Stricker & Gross,
     section 3): straight copies xCy, rings xS0 ∘ 0Ry, messages xC1 ∘ (1S0 ‖ Nd ‖ 0D1) ∘ 1Cy without the copies where a
-    side is contiguous. Raises ArgumentError where the profile lacks what is asked for, such as other nodes.
+    side is contiguous. Raises ArgumentError where the profile lacks what is asked for, such as other nodes, and for
+    work that is negative or not finite.
 
     >>> from longshore import Layout, plan, tune
     >>> rows, columns = Layout("(BLOCK, *) on 4", (1024, 1024)), Layout("(*, BLOCK) on 4", (1024, 1024))
@@ -228,12 +234,18 @@ def predict(
     """
     from . import _arrays
 
-    core = _given_or_own(profile).core
+    given = _given_or_own(profile)
+    core = given.core
     job: dict[str, Any] = {
         "rank": None if rank is None else count(rank, "rank"),
         "threads": 0 if threads is None else count(threads, "threads") or len(os.sched_getaffinity(0)),
         "ranks_per_node": 0 if ranks_per_node is None else count(ranks_per_node, "ranks_per_node"),
     }
+    check("work", work, "float | None")
+    if work is not None:
+        job |= {"work": float(work)}
+        if any(one["pair"] == "other node" for one in given.facts["loggp"]):
+            job["loggp"] = loggp(given)
     if isinstance(plan, _core.MotionPlan):
         return _core.predict_motions(plan, core, **job)
     if not isinstance(plan, _core.BlockPlan):

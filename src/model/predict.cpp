@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -10,6 +12,7 @@ namespace longshore {
 namespace {
 
 constexpr const char *same_node = "same node", *other_node = "other node";
+constexpr Index most_parts = 1024;
 
 /// One rank's traffic on a machine, priced in one way after the other.
 class Pricing {
@@ -52,16 +55,61 @@ class Pricing {
     return cost;
   }
 
+  /// One access for all that arrives, from a window over everybody's arrays.
+  std::optional<WayCost> gets() {
+    const auto* most = most_of({&traffic_.incoming, &traffic_.local});
+    const auto* near = profile_.exchange("gets", same_node);
+    const auto* far = profile_.exchange("gets", other_node);
+    if ((busy_ > 1 && !near) || (leaves_ && !far)) return {};
+    auto cost = begin("gets");
+    cost.seconds = local_seconds();
+    for (const bool here : {true, false})
+      for (const auto& [peer, bytes] : by_peer(here))
+        if (bytes[1] > 0) cost.seconds += (here ? near : far)->seconds(bytes[1]);
+    cost.seconds += scattering(near, true) + scattering(far, false);
+    if (most) explain(cost, *most, situation(true), on_node(most->peer) ? near : far);
+    return cost;
+  }
+  /// What comes from other nodes in strips, each while the loop works on the one before. The rest is got at once.
+  std::optional<WayCost> strips() {
+    const auto* near = profile_.exchange("gets", same_node);
+    const auto* far = profile_.exchange("gets", other_node);
+    if (!leaves_ || !far || !job_.loggp || (busy_ > 1 && !near)) return {};
+    auto cost = begin("strips");
+    const Traffic::Item* most = nullptr;
+    Index bytes = 0;
+    for (const auto& item : traffic_.incoming) {
+      if (on_node(item.peer)) continue;
+      bytes = checked_add(bytes, item.bytes);
+      if (!most || item.bytes > most->bytes) most = &item;
+    }
+    if (!most || bytes == 0) return {};
+    StripLoop loop{ceil_div(bytes, 8), 8, *job_.work};
+    loop.link = Link::shared;
+    double best = std::numeric_limits<double>::infinity();
+    for (Index parts = 2; parts <= most_parts && parts <= loop.elements; parts *= 2) {
+      const Index strip = ceil_div(loop.elements, parts);
+      const double seconds = strip_cost(StripSchedule::fixed(strip, 2), loop, *job_.loggp).seconds();
+      if (seconds < best) best = seconds, cost.extra_bytes = 2 * strip * loop.element_bytes;
+    }
+    if (!std::isfinite(best)) return {};
+    cost.seconds = local_seconds() + scattering(near, true) + scattering(far, false) + best;
+    for (const auto& [peer, both] : by_peer(true))
+      if (both[1] > 0) cost.seconds += near->seconds(both[1]);
+    cost.seconds += *job_.work * double(arriving() - bytes);
+    explain(cost, *most, situation(true), far);
+    return cost;
+  }
+  Index arriving() const { return checked_add(Traffic::bytes(traffic_.incoming), Traffic::bytes(traffic_.local)); }
+
   std::optional<WayCost> within_node(const char* way) {
     const auto* exchange = profile_.exchange(way, same_node);
     const bool direct = way == std::string_view("direct");
     if (!exchange || (leaves_ && way == std::string_view("collective"))) return {};
     auto cost = begin(way);
     // Who exchanges with nobody waits for nobody.
-    cost.seconds = busy_ > 1 || leaves_ ? exchange->seconds(1) : profile_.calls().start;
+    cost.seconds = (busy_ > 1 || leaves_ ? exchange->seconds(1) : profile_.calls().start) + own_copies();
     const CopySituation own = situation(false), another = situation(true);
-    for (const auto& item : traffic_.local)
-      cost.seconds += copy_seconds(item, own) + double(item.transfers) * own_transfer();
     for (const auto& item : traffic_.incoming) {
       if (!on_node(item.peer)) continue;
       cost.seconds += double(item.transfers) * exchange->transfer_seconds;
@@ -81,6 +129,30 @@ class Pricing {
 
   bool on_node(Index peer) const {
     return job_.ranks_per_node == 0 || peer / job_.ranks_per_node == traffic_.rank / job_.ranks_per_node;
+  }
+  double own_copies() const {
+    double seconds = 0;
+    for (const auto& item : traffic_.local)
+      seconds += copy_seconds(item, situation(false)) + double(item.transfers) * own_transfer();
+    return seconds;
+  }
+  double local_seconds() const { return profile_.calls().start + own_copies(); }
+  /// So many stretches of a peer's memory are told in an access.
+  static Index stretches(const Traffic::Item& item) {
+    if (item.shape.packing().contiguous() || item.bytes == 0) return item.transfers;
+    const Index run = std::max(item.shape.run_bytes, item.shape.read.block * item.shape.word_bytes);
+    return std::max(item.transfers, ceil_div(item.bytes, run));
+  }
+  /// What accesses take beyond one contiguous stretch from each peer of this node, or of others.
+  double scattering(const ExchangeTimes* exchange, bool here) const {
+    double seconds = 0;
+    for (const auto& item : traffic_.incoming) {
+      if (on_node(item.peer) != here) continue;
+      const auto at = situation(true);
+      seconds += double(stretches(item) - 1) * exchange->transfer_seconds;
+      seconds += std::max(0.0, copy_seconds(item, at) - profile_.copy_seconds({}, item.bytes, at));
+    }
+    return seconds;
   }
   /// Short runs of a halo share their cache lines: where one is written, another one is read.
   double copy_seconds(const Traffic::Item& item, const CopySituation& here) const {
@@ -172,7 +244,13 @@ class Pricing {
     } else {
       const Index bytes = std::max<Index>(item.bytes, 1);
       const double rate = double(bytes) / std::max(exchange->seconds(bytes), 1e-12);
-      if (exchange->way == "ring") {
+      if (exchange->way == "gets") {
+        const bool whole = item.transfers == 1 && shape.packing().contiguous() && shape.unpacking().contiguous();
+        auto side = [&](const CopyShape& one) { return 1 / (1 / rate + excess(one)); };
+        cost.expression = TransferExpression::parallel({rated(fetch_send(shape.read), side(shape.packing())),
+                                                        rated(whole ? network_data() : network_address_data(), rate),
+                                                        rated(receive_deposit(shape.write), side(shape.unpacking()))});
+      } else if (exchange->way == "ring") {
         // Of an exchange, half the time goes into packing and half into unpacking.
         auto half = [&](const CopyShape& one) { return 1 / (0.5 / rate + excess(one)); };
         cost.expression = TransferExpression::sequence({rated(load_send(shape.read), half(shape.packing())),
@@ -202,13 +280,23 @@ class Pricing {
 
 Prediction predict(const Traffic& traffic, const MachineProfile& profile, const Job& job) {
   Prediction found{traffic.rank, profile.coarse(), {}};
+  if (job.work && !(*job.work >= 0 && std::isfinite(*job.work)))
+    throw Error(ErrorKind::argument,
+                "work is " + std::to_string(*job.work) + " seconds a byte; it must be finite and not negative");
   Pricing pricing(traffic, profile, job);
+  const double work = job.work.value_or(0) * double(job.work ? pricing.arriving() : 0);
   if (job.threads > 0) {
     found.ways.push_back(pricing.threads());
+    found.ways.back().seconds += work;
     return found;
   }
   for (const char* way : {"direct", "ring", "messages", "collective"})
     if (auto cost = pricing.within_node(way)) found.ways.push_back(*std::move(cost));
+  if (job.work) {
+    if (auto cost = pricing.gets()) found.ways.push_back(*std::move(cost));
+    for (auto& way : found.ways) way.seconds += work;
+    if (auto cost = pricing.strips()) found.ways.push_back(*std::move(cost));
+  }
   if (found.ways.empty())
     throw Error(ErrorKind::argument, "the profile of " + profile.machine() +
                                          " says nothing of ways between processes; calibrate on a machine with MPI");

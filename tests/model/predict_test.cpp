@@ -157,6 +157,88 @@ TEST(Predict, one_machine_has_a_case_for_each_way) {
   EXPECT_EQ(best(100'000, 1), "collective");
 }
 
+/// Loops over what arrives: gets start at 5 us and take 2 ns a byte within a node, 10 us and 10 ns between nodes.
+MachineProfile machine_of_loops() {
+  auto exchanges = machine().exchanges();
+  exchanges.push_back({"gets", "same node", {{1, 5e-6}, {1001, 7e-6}}, 4e-7});
+  exchanges.push_back({"gets", "other node", {{1, 1e-5}, {1'000'001, 1.001e-2}}, 6e-7});
+  return profile_of({copies_at(rates)}, exchanges);
+}
+
+Job loop_of(double work, Index ranks_per_node = 0) {
+  Job job;
+  job.ranks_per_node = ranks_per_node, job.work = work;
+  return job;
+}
+
+TEST(Predict, loops_count_their_work_and_may_get_what_they_need) {
+  for (const auto& one : predict(one_peer(), machine_of_loops()).ways) {
+    EXPECT_NE(one.way, "gets");
+    EXPECT_NE(one.way, "strips");
+  }
+  const auto told = predict(one_peer(), machine_of_loops(), loop_of(3e-9));
+  EXPECT_DOUBLE_EQ(way(told, "direct").seconds, way(predict(one_peer(), machine()), "direct").seconds + 1001 * 3e-9);
+  // A start, the access, one transfer beyond the first, and the loop over what has come.
+  const auto gets = way(told, "gets");
+  EXPECT_DOUBLE_EQ(gets.seconds, 1e-6 + 7e-6 + 4e-7 + 1001 * 3e-9);
+  EXPECT_EQ(gets.expression.to_string(), "1F0 ‖ Nadp ‖ 0D1");
+  EXPECT_EQ(gets.extra_bytes, 0);
+  for (const auto& one : told.ways) EXPECT_NE(one.way, "strips") << "nothing comes from another node";
+  auto whole = one_peer();
+  whole.incoming[0].transfers = 1;
+  EXPECT_EQ(way(predict(whole, machine_of_loops(), loop_of(0)), "gets").expression.to_string(), "1F0 ‖ Nd ‖ 0D1");
+  // Words that lie apart there are a stretch each, those that are written apart here are none.
+  auto apart = whole;
+  apart.incoming[0].shape = strided(64, 1), apart.incoming[0].bytes = 8008;
+  auto scattered = apart;
+  scattered.incoming[0].shape = strided(1, 64);
+  const double together = 1e-6 + 8 * 7e-6;
+  EXPECT_DOUBLE_EQ(way(predict(apart, machine_of_loops(), loop_of(0)), "gets").seconds,
+                   together + 1000 * 4e-7 + 8008 * 9e-9);
+  EXPECT_DOUBLE_EQ(way(predict(scattered, machine_of_loops(), loop_of(0)), "gets").seconds, together + 8008 * 19e-9);
+  // What is not measured is not there, and what stays here is no access.
+  for (const auto& one : predict(one_peer(), machine(), loop_of(0)).ways) EXPECT_NE(one.way, "gets");
+  Traffic alone;
+  alone.local = {{0, {}, 1, 1000}};
+  alone.touched_bytes = 1000;
+  EXPECT_DOUBLE_EQ(way(predict(alone, machine_of_loops(), loop_of(1e-9)), "gets").seconds,
+                   1e-6 + 1000 * 1e-9 + 1e-7 + 1000 * 1e-9);
+  auto job = loop_of(1e-9);
+  job.threads = 1;
+  EXPECT_DOUBLE_EQ(predict(alone, machine_of_loops(), job).ways[0].seconds, 1e-6 + 1000 * 1e-9 + 1e-7 + 1000 * 1e-9);
+  expect_error(ErrorKind::argument, {"work is -1"}, [] { predict(one_peer(), machine(), loop_of(-1)); });
+}
+
+TEST(Predict, strips_hide_the_loop_behind_what_comes_from_other_nodes) {
+  Traffic made;
+  made.incoming = {{1, {}, 1, 1'000'000}}, made.outgoing = made.incoming;
+  made.touched_bytes = 1'000'000;
+  // As much to compute as to transfer: 10 ms each.
+  auto job = loop_of(1e-8, 1);
+  for (const auto& one : predict(made, machine_of_loops(), job).ways)
+    EXPECT_NE(one.way, "strips") << "LogGP is not known";
+  job.loggp = LogGP{.L = 1e-6, .o_s = 1e-6, .o_r = 1e-6, .g = 1e-6, .G = 1e-8};
+  const auto told = predict(made, machine_of_loops(), job);
+  const auto gets = way(told, "gets"), strips = way(told, "strips");
+  EXPECT_EQ(told.ways[0].way, "strips");
+  EXPECT_NEAR(gets.seconds, 2e-2, 2e-4);
+  EXPECT_LT(strips.seconds, 1.1e-2);
+  EXPECT_GT(strips.seconds, 1e-2);
+  EXPECT_GT(strips.extra_bytes, 0);
+  EXPECT_LT(strips.extra_bytes, 100'000);
+  // With nothing to compute there is nothing to hide.
+  job.work = 0;
+  const auto idle = predict(made, machine_of_loops(), job);
+  EXPECT_GE(way(idle, "strips").seconds, 0.99 * way(idle, "gets").seconds);
+  // What comes from this node, and its part of the loop, come on top.
+  made.incoming.push_back({5, {}, 1, 1001});
+  job.work = 1e-8, job.ranks_per_node = 0;
+  auto apart = made;
+  apart.incoming[0].peer = apart.outgoing[0].peer = 9;
+  job.ranks_per_node = 8;
+  EXPECT_DOUBLE_EQ(way(predict(apart, machine_of_loops(), job), "strips").seconds, strips.seconds + 7e-6 + 1001 * 1e-8);
+}
+
 TEST(Predict, of_several_ranks_the_slowest_counts) {
   auto slow = one_peer();
   slow.rank = 5, slow.incoming[0].bytes = slow.outgoing[0].bytes = 100'000;

@@ -252,3 +252,23 @@ def test_model(call, tmp_path):
         assert code == 2 and out == "" and words in err
     code, _, err = call("model", "0R1", "--machine", "cray-t3d")
     assert code == 2 and "of R its table has none" in err
+
+
+def test_explain_with_work_beside_it(call):
+    given = ["explain", "--shape", "512x512", "--from", "(BLOCK, *) on 4", "--to", "(*, BLOCK) on 4", "--json"]
+    plain, loop, apart = (
+        json.loads(call(*given, *more)[1])["costs"]
+        for more in ([], ["--work", "0.5"], ["--work", "0.5", "--ranks-per-node", "2"])
+    )
+    assert "gets" not in {cost["way"] for cost in plain["ways"]} and plain["work_seconds_per_byte"] is None
+    assert loop["work_seconds_per_byte"] == 0.5e-9 and apart["ranks_per_node"] == 2
+    seconds = {cost["way"]: cost["seconds"] for cost in loop["ways"]}
+    for cost in plain["ways"]:
+        if cost["way"] != "threads":
+            assert seconds[cost["way"]] == pytest.approx(cost["seconds"] + 512 * 512 * 8 / 4 * 0.5e-9)
+    assert seconds["gets"] > 0
+    assert "threads" not in {cost["way"] for cost in apart["ways"]}
+    code, _, err = call(*given, "--work", "-1")
+    assert code == 2 and "--work" in err
+    code, out, _ = call(*given[:-1], "--work", "0.5")
+    assert code == 0 and "with work of 0.5 ns a byte" in out and "one access to a window" in out

@@ -74,7 +74,7 @@ def test_calibrate_starts_two_processes(call, few_copies):
     code, out, err = call("calibrate", "--quick")
     assert (code, err) == (0, "") and "two processes were started" in out and "exchanges with other nodes: none" in out
     facts = tune.profile().facts
-    assert [one["way"] for one in facts["exchanges"]] == ["direct", "ring", "messages", "collective"]
+    assert [one["way"] for one in facts["exchanges"]] == ["direct", "ring", "messages", "collective", "gets"]
     assert len(facts["loggp"]) == 1 and facts["mpi"] and len(facts["copies"]) > 3
 
 

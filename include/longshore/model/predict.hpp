@@ -7,6 +7,7 @@
 
 #include "longshore/layouts/xarray.hpp"
 #include "longshore/model/machine_profile.hpp"
+#include "longshore/model/strips.hpp"
 #include "longshore/plans/block_plan.hpp"
 #include "longshore/plans/motion_plan.hpp"
 
@@ -45,11 +46,16 @@ struct Job {
   int threads = 0;           ///< that copy, all ranks being in one process; 0: a process each
   Index ranks_per_node = 0;  ///< consecutive ranks share a node; 0: all do
   int busy = 0;              ///< ranks of a node that copy at the same time; 0: all that a rank exchanges with there
+  /// Seconds a byte that a loop over what arrives takes: after the move, or strip by strip beside it. Every way counts
+  /// it, and there are the ways in which loops alone can have the data.
+  std::optional<double> work = {};
+  std::optional<LogGP> loggp = {};  ///< of what is got from other nodes; none: no strips are priced
 };
 
 /// One way of carrying out a plan.
 struct WayCost {
-  std::string way;  ///< "threads"; within a node "direct", "ring", "messages" or "collective"
+  std::string
+      way;  ///< "threads"; within a node "direct", "ring", "messages" or "collective"; for loops "gets", "strips"
   TransferExpression expression = BasicTransfer{};  ///< of the transfers that most bytes go in
   double expression_megabytes_per_second = 0;       ///< of its data
   std::string bottleneck;                           ///< the basic transfer of it that takes the most time
@@ -67,8 +73,10 @@ struct Prediction {
 /// What one rank's traffic costs: a start, its transfers' own cost, and their bytes at the rates of the copy-transfer
 /// model. Chained ways ("direct", "threads") copy xCy from array to array; rings pack into a cache and unpack from it,
 /// xS0 ∘ 0Ry; messages are packed, sent and unpacked, xC1 ∘ (1S0 ‖ Nd ‖ 0D1) ∘ 1Cy, without the copies where a side is
-/// contiguous. Ways within a node that were not measured are left out. Throws `Error(argument)` where none is left, and
-/// where data leave the node and the profile does not say what that takes.
+/// contiguous. Ways within a node that were not measured are left out. A loop (`Job::work`) can also get what it needs
+/// from a window: "gets" are one access for all, chained with the addresses, xF0 ‖ Nadp ‖ 0Dy, and "strips" come from
+/// other nodes in the best schedule of strips, by `strip_cost`, while it works. Throws `Error(argument)` where no way
+/// is left, where data leave the node and the profile does not say what that takes, and for a negative `work`.
 Prediction predict(const Traffic& traffic, const MachineProfile& profile, const Job& job = {});
 /// Of the slowest of these ranks.
 Prediction predict(const std::vector<Traffic>& ranks, const MachineProfile& profile, const Job& job = {});

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_module
 import sys
+from typing import Any
 
 import click
 import numpy as np
@@ -32,6 +33,15 @@ from .words import Axes, ElementType, Shape
     is_flag=True,
     help="Put the destination's processes on those ranks that least has to be sent to.",
 )
+@click.option(
+    "--ranks-per-node", type=click.IntRange(min=1), help="Predict for so many consecutive ranks on each node."
+)
+@click.option(
+    "--work",
+    type=click.FloatRange(min=0),
+    metavar="NS",
+    help="Predict with a loop over what arrives that takes NS nanoseconds a byte, which can also get it in strips.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Write JSON for programs.")
 def explain(
     shape: tuple[int, ...],
@@ -41,6 +51,8 @@ def explain(
     axes: tuple[int, ...] | None,
     rank: int | None,
     relabel: bool,
+    ranks_per_node: int | None,
+    work: float | None,
     as_json: bool,
 ) -> None:
     """Show what a redistribution will do: who sends how many bytes to whom, what stays where it is, and how each side's
@@ -63,13 +75,16 @@ def explain(
     if relabel:
         to_layout = relabelled(from_layout, to_layout, dtype, axes).layout
     made = plan(from_layout, to_layout, dtype, axes=axes)
+    job: dict[str, Any] = {"rank": rank, "ranks_per_node": ranks_per_node}
+    if work is not None:
+        job["work"] = work * 1e-9
     if as_json:
-        json_module.dump({"dtype": str(dtype), **describe(made, rank=rank)}, sys.stdout)
+        json_module.dump({"dtype": str(dtype), **describe(made, **job)}, sys.stdout)
         print()
         return
     if not sys.stdout.isatty():
-        click.echo(render(made, element=str(dtype), rank=rank), nl=False)
+        click.echo(render(made, element=str(dtype), **job), nl=False)
         return
     from rich.console import Console
 
-    print_to(Console(highlight=False), made, element=str(dtype), rank=rank)
+    print_to(Console(highlight=False), made, element=str(dtype), **job)

@@ -10,6 +10,7 @@ import numpy as np
 
 from .._api import empty, plan
 from .._core import BlockPlan, FloorPlan, Layout, Region
+from .._window import Window
 from .._xarray import XArray
 from .copies import NOISY, CopyCase, Situation, entry
 
@@ -145,15 +146,30 @@ def _exchange(comm: Any, total: int, pieces: int, ways: dict[str, Any]) -> Bound
     return moves.bind(*arrays, comm=comm, **ways), [*arrays[0], meanwhile]
 
 
+def _gets(comm: Any, total: int, pieces: int) -> Bound:
+    """The first two ranks get so many bytes from each other, in so many pieces, out of ordinary memory."""
+    size = total // pieces
+    array = np.zeros((pieces, size if pieces == 1 else 2 * size), np.uint8)  # apart, or they would be one
+    section = Window(array, comm=comm)[1 - comm.Get_rank()][:, :size]
+    out, meanwhile = np.empty(section.shape, np.uint8), np.zeros(_MEANWHILE_BYTES, np.uint8)
+    return lambda: section.get(out=out), [array, meanwhile]
+
+
 def measure_exchanges(comm: Any, pair: str, quick: bool, step: Callable[[float], None]) -> list[dict[str, Any]]:
-    """Of two processes that send each other so many contiguous bytes at the same time: an entry a way. Collective."""
+    """Of two processes that send each other so many contiguous bytes at the same time, or get them: an entry a way.
+    Collective."""
     clock, told = Clock(comm, 20 if quick else 100, 0.02 if quick else 0.15), []
-    for at, (way, options) in enumerate(_WAYS.items()):
-        if pair == "other node" and options["node"] != "messages":
+    for at, way in enumerate(ways := [*_WAYS, "gets"]):
+        options = _WAYS.get(way)
+        if pair == "other node" and options is not None and options["node"] != "messages":
             continue
+
+        def bound(size: int, pieces: int, options: dict[str, Any] | None = options) -> Bound:
+            return _gets(comm, size, pieces) if options is None else _exchange(comm, size, pieces, options)
+
         samples = []
         for k, size in enumerate(_SIZES):
-            seconds = clock(*_exchange(comm, size, 1, options))
+            seconds = clock(*bound(size, 1))
             quarter = len(seconds) // 4
             samples.append(
                 {
@@ -164,8 +180,8 @@ def measure_exchanges(comm: Any, pair: str, quick: bool, step: Callable[[float],
                     "noisy": noisy(seconds),
                 }
             )
-            step((at + k / len(_SIZES)) / len(_WAYS))
-        one, many = (median(clock(*_exchange(comm, _MANY * _PIECE, n, options))) for n in (1, _MANY))
+            step((at + k / len(_SIZES)) / len(ways))
+        one, many = (median(clock(*bound(_MANY * _PIECE, n))) for n in (1, _MANY))
         each = max(0.0, many - one) / (_MANY - 1)
         told.append({"way": way, "pair": pair, "samples": samples, "transfer_seconds": each})
     return told

@@ -63,7 +63,7 @@ def render(profile: MachineProfile) -> str:
         for one in ways:
             told = {sample["bytes"]: _time(sample) for sample in one["samples"]}
             rows.append([one["way"], *(told.get(size, "") for size in sizes)])
-        title = f"two processes, {pair}, send each other so many bytes at the same time: us (~ noisy)"
+        title = f"two processes, {pair}, send each other so many bytes at the same time, or get them: us (~ noisy)"
         lines += ["", title, *_table(rows, left=1)]
     if profile.facts["loggp"]:
         rows = [["", "L us", "o_s us", "o_r us", "g us", "G ns/byte"]]
