@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from longshore.errors import ArgumentError, NotInstalledError, StoreError
 from longshore.stores.array import ArrayFacts, GroupFacts
-from longshore.stores.keys import LocalKeys, UrlKeys, is_url, open_keys
+from longshore.stores.keys import LocalKeys, UrlKeys, open_keys
+from longshore.stores.object_places import is_url
 from longshore.stores.zarr_reader import ZarrReader
 from longshore.stores.zarr_writer import ZarrWriter
 

@@ -120,7 +120,6 @@ BAD_SOURCES = [
     ("archive.zip", "ZIP"),
     ("fifo", "not a plain file"),
     ("socket", "socket"),
-    ("s3://bucket/run.h5", "copy the file"),
     ("file://elsewhere/a.npy", "another machine"),
     ("", "empty"),
     ("a\0b", "file name"),

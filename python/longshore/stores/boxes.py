@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import os
 import socket
-import stat
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,10 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import StoreError
+from .object_places import is_url
+from .random_access import LocalFile, RandomAccess, RemoteFile
 
 _PIECE_BYTES = 4 << 20  # what one thread takes at a time
 _OFFSETS_AT_ONCE = 2048
-_LARGE_BYTES = 1 << 20
 _MAX_CALL_BYTES = 1 << 30  # Linux moves at most 2^31 - 4096 bytes a call
 
 
@@ -39,6 +39,7 @@ class FileArray:
     """A dense array in a file: where its data starts and how it lies there."""
 
     path: str
+    """Or, of one that is only read, a URL."""
     data_offset: int
     shape: tuple[int, ...]
     order: str
@@ -93,9 +94,9 @@ class Box:
 
 Work = tuple[Box, memoryview]
 """A box of a file, and the bytes that it goes to or comes from."""
-_Opened = tuple[int, Box, memoryview]
-_Move = Callable[[int, str, list[int], memoryview], None]
-"""Of a descriptor, the file's name, offsets and bytes: runs of equal size."""
+_Opened = tuple[RandomAccess, Box, memoryview]
+_Move = Callable[[RandomAccess, list[int], memoryview], None]
+"""Of a file, offsets and bytes: runs of equal size."""
 
 
 class Files:
@@ -104,34 +105,37 @@ class Files:
     def __init__(self, threads: int = 1, limit: int = 512) -> None:
         self.threads = max(1, threads)
         self._limit = limit
-        self._open: OrderedDict[tuple[str, bool], int] = OrderedDict()
+        self._open: OrderedDict[tuple[str, bool], RandomAccess] = OrderedDict()
         self._pool: ThreadPoolExecutor | None = None
 
     def hold(self, path: str, fd: int) -> None:
         """Takes over a descriptor for reading that was opened and checked, so that what was checked is what is read."""
-        self._open[path, False] = fd
+        self._open[path, False] = LocalFile(path, fd)
 
-    def descriptor(self, path: str, writing: bool) -> int:
+    def file(self, path: str, writing: bool) -> RandomAccess:
         key = (path, writing)
-        fd = self._open.get(key)
-        if fd is not None:
+        file = self._open.get(key)
+        if file is not None:
             self._open.move_to_end(key)
-            return fd
+            return file
         if len(self._open) >= self._limit:
-            os.close(self._open.popitem(last=False)[1])
-        try:
-            fd = os.open(path, (os.O_RDWR if writing else os.O_RDONLY) | os.O_CLOEXEC)
-        except OSError as error:
-            raise StoreError(error.errno, f"cannot open {path}: {error.strerror}") from None
-        self._open[key] = fd
-        return fd
+            self._open.popitem(last=False)[1].close()
+        if is_url(path):
+            file = RemoteFile(path)
+        else:
+            try:
+                file = LocalFile(path, os.open(path, (os.O_RDWR if writing else os.O_RDONLY) | os.O_CLOEXEC))
+            except OSError as error:
+                raise StoreError(error.errno, f"cannot open {path}: {error.strerror}") from None
+        self._open[key] = file
+        return file
 
     def close(self) -> None:
         if self._pool is not None:
             self._pool.shutdown()
             self._pool = None
         while self._open:
-            os.close(self._open.popitem()[1])
+            self._open.popitem()[1].close()
 
     def __enter__(self) -> Files:
         return self
@@ -156,16 +160,16 @@ class Files:
             if len(batch) >= self._limit // 2:
                 self._run(batch, batch_bytes, writing)
                 batch, batch_bytes = [], 0
-            batch.append((self.descriptor(box.array.path, writing), box, view))
+            batch.append((self.file(box.array.path, writing), box, view))
             batch_bytes += box.nbytes
         if batch:
             self._run(batch, batch_bytes, writing)
 
     def _run(self, batch: list[_Opened], batch_bytes: int, writing: bool) -> None:
-        move = _write_runs if writing else _read_runs
+        move: _Move = _write_runs if writing else _read_runs
         if self.threads == 1 or batch_bytes <= _PIECE_BYTES // 4:
-            for fd, box, view in batch:
-                _each_run(move, fd, box, view, 0, box.runs)
+            for file, box, view in batch:
+                _each_run(move, file, box, view, 0, box.runs)
             return
         pieces = _pieces(batch)
         lock = threading.Lock()
@@ -197,7 +201,7 @@ class Files:
 
 def _pieces(batch: list[_Opened]) -> Iterator[Callable[[_Move], None]]:
     """Cuts boxes into pieces for the threads: ranges of runs, or parts of one long run."""
-    for fd, box, view in batch:
+    for file, box, view in batch:
         if box.run_bytes >= 2 * _PIECE_BYTES:
             for run in range(box.runs):
                 (offset,) = box.offsets(run, run + 1)
@@ -205,49 +209,32 @@ def _pieces(batch: list[_Opened]) -> Iterator[Callable[[_Move], None]]:
                 for start in range(0, box.run_bytes, _PIECE_BYTES):
                     stop = min(start + _PIECE_BYTES, box.run_bytes)
                     part = view[place + start : place + stop]
-                    yield functools.partial(_one_part, fd=fd, path=box.array.path, offset=offset + start, view=part)
+                    yield functools.partial(_one_part, file=file, offset=offset + start, view=part)
         else:
             step = max(1, _PIECE_BYTES // box.run_bytes)
             for first in range(0, box.runs, step):
                 last = min(first + step, box.runs)
-                yield functools.partial(_each_run, fd=fd, box=box, view=view, first=first, last=last)
+                yield functools.partial(_each_run, file=file, box=box, view=view, first=first, last=last)
 
 
-def _one_part(move: _Move, fd: int, path: str, offset: int, view: memoryview) -> None:
-    move(fd, path, [offset], view)
+def _one_part(move: _Move, file: RandomAccess, offset: int, view: memoryview) -> None:
+    move(file, [offset], view)
 
 
-def _each_run(move: _Move, fd: int, box: Box, view: memoryview, first: int, last: int) -> None:
+def _each_run(move: _Move, file: RandomAccess, box: Box, view: memoryview, first: int, last: int) -> None:
     for start in range(first, last, _OFFSETS_AT_ONCE):
         stop = min(start + _OFFSETS_AT_ONCE, last)
-        move(fd, box.array.path, box.offsets(start, stop), view[start * box.run_bytes : stop * box.run_bytes])
+        move(file, box.offsets(start, stop), view[start * box.run_bytes : stop * box.run_bytes])
 
 
-def _read_runs(fd: int, path: str, offsets: list[int], view: memoryview) -> None:
+def _read_runs(file: RandomAccess, offsets: list[int], view: memoryview) -> None:
+    file.read_runs(offsets, view)
+
+
+def _write_runs(file: RandomAccess, offsets: list[int], view: memoryview) -> None:
+    assert isinstance(file, LocalFile)
     size = len(view) // len(offsets)
-    place = 0
-    try:
-        if size >= _LARGE_BYTES and hasattr(os, "posix_fadvise"):
-            for offset in offsets:  # the disk has all of it to do at once, whatever other threads read meanwhile
-                os.posix_fadvise(fd, offset, size, os.POSIX_FADV_WILLNEED)
-        for offset in offsets:
-            stop = place + size
-            done = os.preadv(fd, (view[place:stop],), offset)
-            while done < size:
-                part = os.preadv(fd, (view[place + done : min(stop, place + done + _MAX_CALL_BYTES)],), offset + done)
-                if part == 0:
-                    raise StoreError(f"{path} has become shorter while it was read")
-                done += part
-            place = stop
-    except StoreError:
-        raise
-    except OSError as error:
-        raise StoreError(error.errno, f"cannot read {path}: {error.strerror}") from None
-
-
-def _write_runs(fd: int, path: str, offsets: list[int], view: memoryview) -> None:
-    size = len(view) // len(offsets)
-    place = 0
+    place, fd = 0, file.fd
     try:
         for offset in offsets:
             stop = place + size
@@ -256,26 +243,7 @@ def _write_runs(fd: int, path: str, offsets: list[int], view: memoryview) -> Non
                 done += os.pwrite(fd, view[place + done : min(stop, place + done + _MAX_CALL_BYTES)], offset + done)
             place = stop
     except OSError as error:
-        raise StoreError(error.errno, f"cannot write {path}: {error.strerror}") from None
-
-
-def open_plain(path: str | os.PathLike, *, follow_links: bool = True) -> int:
-    """A descriptor for reading a file that is there and is a plain one."""
-    # O_NONBLOCK: a FIFO in the file's place must not make us wait for ever.
-    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (0 if follow_links else os.O_NOFOLLOW)
-    name = os.fspath(path)
-    try:
-        fd = os.open(path, flags)
-    except FileNotFoundError:
-        raise StoreError(f"{name} is missing") from None
-    except OSError as error:
-        if not follow_links and os.path.islink(path):
-            raise StoreError(f"{name} is a symbolic link; shards must be plain files") from None
-        raise StoreError(error.errno, f"cannot open {name}: {error.strerror}") from None
-    if not stat.S_ISREG(os.fstat(fd).st_mode):
-        os.close(fd)
-        raise StoreError(f"{name} cannot be used: it is not a plain file")
-    return fd
+        raise StoreError(error.errno, f"cannot write {file.name}: {error.strerror}") from None
 
 
 def create_array_file(path: str, header: bytes, data_bytes: int, *, exclusive: bool = True) -> None:

@@ -7,7 +7,6 @@ use them too.
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import os
 import threading
@@ -34,8 +33,10 @@ from .array import (
     StoreWriter,
     Tree,
 )
-from .boxes import Box, FileArray, Files, create_array_file, must_see, open_plain, sync_file
-from .npy import encode_header, open_npy
+from .boxes import Box, FileArray, Files, create_array_file, must_see, sync_file
+from .npy import encode_header, npy_header
+from .object_places import without_password
+from .random_access import fingerprint_of, open_plain
 from .store import destination_layout
 
 CHUNK_BYTES = 4 << 20
@@ -379,27 +380,14 @@ def only_array(path: str, where: str) -> None:
         raise ArgumentError(f"{where} holds one array without a name; there is no {path!r} in it")
 
 
-def fingerprint_of(paths: Iterable[str]) -> str:
-    """A digest of the names, sizes and times of files."""
-    digest = hashlib.sha256()
-    for path in paths:
-        try:
-            status = os.stat(path)
-        except OSError as error:
-            raise StoreError(error.errno, f"cannot look at {path}: {error.strerror}") from None
-        digest.update(f"{path}\0{status.st_size}\0{status.st_mtime_ns}\0{status.st_ino}\n".encode(errors="replace"))
-    return digest.hexdigest()
-
-
 class NpyReader(StoreReader):
-    """One `.npy` file."""
+    """One `.npy` file, at a path or a URL."""
 
     format = ".npy"
 
     def __init__(self, path: str) -> None:
-        self.path = path
-        fd, header = open_npy(path)
-        os.close(fd)
+        self.path, self._place = without_password(path), path
+        header = npy_header(path)
         array = FileArray(path, header.data_offset, header.shape, header.order, header.dtype.itemsize)
         self.tree: ArrayFacts = ArrayFacts(
             header.shape, header.dtype, order=header.order, stored_bytes=header.data_bytes
@@ -411,7 +399,7 @@ class NpyReader(StoreReader):
         return DenseReader(self.path, self.tree, self._pieces, self._files)
 
     def fingerprint(self) -> str:
-        return fingerprint_of([self.path])
+        return fingerprint_of([self._place])
 
     def close(self) -> None:
         self._files.close()

@@ -18,9 +18,10 @@ import numpy as np
 
 from .._words import short
 from ..errors import ArgumentError, DTypeError, LongshoreError, ShapeError, StoreError
-from .boxes import Box, FileArray, Files, create_array_file, open_plain, sync_file
+from .boxes import Box, FileArray, Files, create_array_file, sync_file
 from .hdf5_additions import copy_file, find_room, reading
 from .npy import MAX_INDEX, encode_header, open_npy
+from .random_access import open_plain
 
 
 class ElementsFile:

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..errors import StoreError
-from .boxes import open_plain
 from .hdf5_values import h5py_module, told
 from .publish import Publication
+from .random_access import open_plain
 
 if TYPE_CHECKING:
     from .places import Place

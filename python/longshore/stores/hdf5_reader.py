@@ -17,11 +17,11 @@ import numpy as np
 from .._words import short
 from ..errors import StoreError
 from .array import ArrayFacts, ArrayReader, GroupFacts, LinkFacts, StoreReader, Tree
-from .boxes import open_plain
 from .hdf5_chunks import ChunkedReader, CompactReader, ContiguousReader, OpenFile, address_shift
 from .hdf5_filters import filters_of, words_of
 from .hdf5_values import OddError, bound_metadata, h5py_module, labelled, read_attribute, told, type_of
 from .npy import check_shape
+from .random_access import open_plain
 
 _MAX_DEPTH = 64
 _MAX_ELEMENT = 1 << 16

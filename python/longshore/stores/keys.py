@@ -20,27 +20,14 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from .._words import short
-from ..errors import NotInstalledError, StoreError
+from ..errors import StoreError
+from .object_places import ObjectPlace, asked, is_url, object_place, refused, without_password
 
 _MAX_KEY_BYTES = 4096
 _MAX_NAME_BYTES = 255
 _MAX_CALL_BYTES = 1 << 30  # Linux moves at most 2^31 - 4096 bytes a call
 _PARTIAL = re.compile(r"\..+\.[0-9a-f]{16}\.partial")
 _SYNC_THREADS = 8
-CLOUD = "pip install 'longshore[cloud]', and s3fs for s3://, gcsfs for gs://"
-"""What installs what URLs need."""
-_PASSWORD = re.compile(r"(://[^/@:\s]*):[^/\s]*@")
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-
-
-def is_url(place: str) -> bool:
-    """Whether a place is named by a URL, "s3://bucket/era5.zarr", and not by a path."""
-    return _URL.match(place) is not None
-
-
-def without_password(text: str) -> str:
-    """A URL, or a message with URLs, without their passwords."""
-    return _PASSWORD.sub(r"\1@", text)
 
 
 def open_keys(place: str) -> Keys:
@@ -406,7 +393,7 @@ class UrlKeys(Keys):
 
     def __init__(self, url: str) -> None:
         self.name = without_password(url.rstrip("/"))
-        self._place: _Fsspec | _Obstore = _object_store(url.rstrip("/"))
+        self._place: ObjectPlace = object_place(url.rstrip("/"))
 
     def get(self, key: str, limit: int) -> bytes | None:
         parts_of(key)
@@ -445,120 +432,14 @@ class UrlKeys(Keys):
             raise StoreError(
                 f"{self.where(key)} cannot be listed over HTTP, and has no consolidated metadata; name one array"
             )
-        names = self._call("list", key, lambda: self._place.folders(key)) or []
+        found = self._call("list", key, lambda: self._place.children(key)) or {}
+        names = [name for name, is_folder in found.items() if is_folder]
         if len(names) > limit:
             raise StoreError(f"{self.where(key)} holds more than {limit} folders")
         return dict.fromkeys(sorted(names))
 
     def _call(self, what: str, key: str, action: Callable[[], Any]) -> Any:
-        try:
-            return action()
-        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-            return None
-        except ImportError as error:
-            raise NotInstalledError(f"{self.name} needs more than is installed ({error}): {CLOUD}") from None
-        except Exception as error:  # each library and each kind of place has its own errors
-            raise refused(what, self.where(key), error) from None
-
-
-class _Fsspec:
-    """Objects through fsspec."""
-
-    def __init__(self, url: str) -> None:
-        import fsspec
-
-        self._fs, path = fsspec.core.url_to_fs(url)
-        self._path = path.rstrip("/")
-
-    def get(self, key: str, limit: int) -> bytes:
-        return bytes(self._fs.cat_file(f"{self._path}/{key}", start=0, end=limit))
-
-    def get_range(self, key: str, start: int, length: int) -> bytes:
-        return bytes(self._fs.cat_file(f"{self._path}/{key}", start=start, end=start + length))
-
-    def put(self, key: str, data: memoryview) -> None:
-        self._fs.pipe_file(f"{self._path}/{key}", bytes(data))
-
-    def _info(self, key: str) -> dict[str, Any] | None:
-        info = self._fs.info(f"{self._path}/{key}")
-        return None if info.get("type") == "directory" else info
-
-    def size(self, key: str) -> int | None:
-        info = self._info(key)
-        return None if info is None else int(info["size"])
-
-    def stamp(self, key: str) -> str | None:
-        info = self._info(key)
-        if info is None:
-            return None
-        return " ".join(
-            str(info.get(what, "")) for what in ("size", "ETag", "etag", "mtime", "LastModified", "created")
-        )
-
-    def folders(self, key: str) -> list[str]:
-        entries = self._fs.ls(f"{self._path}/{key}".rstrip("/"), detail=True)
-        return [entry["name"].rstrip("/").rpartition("/")[2] for entry in entries if entry["type"] == "directory"]
-
-
-class _Obstore:
-    """Objects through obstore."""
-
-    def __init__(self, url: str) -> None:
-        import obstore
-        from obstore.store import from_url
-
-        self._library = obstore
-        plain = url.startswith("http://")
-        self._store = from_url(url, client_options={"allow_http": True}) if plain else from_url(url)
-
-    def get(self, key: str, limit: int) -> bytes:
-        pieces = bytearray()
-        for piece in self._library.get(self._store, key).stream():
-            pieces += memoryview(piece)
-            if len(pieces) >= limit:
-                break
-        return bytes(pieces)
-
-    def get_range(self, key: str, start: int, length: int) -> bytes:
-        return bytes(self._library.get_range(self._store, key, start=start, length=length))
-
-    def put(self, key: str, data: memoryview) -> None:
-        self._library.put(self._store, key, bytes(data))
-
-    def size(self, key: str) -> int:
-        return int(self._library.head(self._store, key)["size"])
-
-    def stamp(self, key: str) -> str:
-        head = self._library.head(self._store, key)
-        return f"{head['size']} {head['e_tag']} {head['last_modified']}"
-
-    def folders(self, key: str) -> list[str]:
-        found = self._library.list_with_delimiter(self._store, key or None)
-        return [path.rstrip("/").rpartition("/")[2] for path in found["common_prefixes"]]
-
-
-def _object_store(url: str) -> _Fsspec | _Obstore:
-    missing = ""
-    for library in (_Fsspec, _Obstore):
-        try:
-            return library(url)
-        except ImportError as error:
-            missing = missing or str(error)
-        except Exception as error:
-            raise refused("open", without_password(url), error) from None
-    raise NotInstalledError(
-        f"{without_password(url)} needs fsspec, or obstore, and what they need for it ({missing}): {CLOUD}"
-    )
-
-
-def refused(what: str, place: str, error: Exception) -> StoreError:
-    """What a place said no to."""
-    if isinstance(error, StoreError):
-        return error
-    if isinstance(error, OSError) and error.errno is not None:
-        return StoreError(error.errno, f"cannot {what} {place}: {error.strerror}")
-    first = without_password((str(error).splitlines() or [""])[0])
-    return StoreError(f"cannot {what} {place}: {first[:300] or type(error).__name__}")
+        return asked(self.name, what, self.where(key), action)
 
 
 def write_all(fd: int, view: memoryview, offset: int) -> None:

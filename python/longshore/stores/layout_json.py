@@ -16,6 +16,8 @@ from .._core import Layout
 from .._words import short
 from ..errors import LongshoreError, StoreError
 from .npy import check_shape, parse_descr
+from .object_places import is_url, without_password
+from .random_access import LocalFile, RandomAccess, RemoteFile, joined
 
 NAME = "layout.json"
 SHARD_NAME = re.compile(r"rank-\d{5,19}\.npy")
@@ -35,10 +37,10 @@ class ShardFolder:
     shards: tuple[str, ...]
 
 
-def read_layout_json(folder: str) -> ShardFolder:
+def read_layout_json(folder: str | os.PathLike) -> ShardFolder:
     """Reads and checks `folder/layout.json`."""
-    path = os.path.join(folder, NAME)
-    return parse_layout_json(read_bounded(path), path)
+    folder = os.fspath(folder)
+    return parse_layout_json(read_bounded(folder), without_password(joined(folder, NAME)))
 
 
 def parse_layout_json(raw: bytes, path: str) -> ShardFolder:
@@ -66,28 +68,38 @@ def encode_layout_json(
     return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
 
 
-def read_bounded(path: str) -> bytes:
-    """The bytes of a `layout.json`, if there are not too many."""
+def read_bounded(folder: str) -> bytes:
+    """The bytes of a folder's `layout.json`, if there are not too many."""
+    path = joined(folder, NAME)
+    if is_url(path):
+        remote = RemoteFile(path)
+        file: RandomAccess | None = remote if remote.exists() else None
+    else:
+        file = _opened(path)
+    if file is None:
+        raise StoreError(
+            f"{without_password(folder) or '.'} holds no {NAME}, so it is no folder of shards (or an unfinished one)"
+        )
+    with file:
+        if file.size() > MAX_BYTES:
+            raise StoreError(f"{file.name} is larger than {MAX_BYTES} bytes")
+        return file.start(MAX_BYTES)
+
+
+def _opened(path: str) -> LocalFile | None:
+    """A plain file of a disk; None where there is none."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
     except FileNotFoundError:
-        raise StoreError(
-            f"{os.path.dirname(path) or '.'} holds no {NAME}, so it is no folder of shards (or an unfinished one)"
-        ) from None
+        return None
     except OSError as error:
         if os.path.islink(path):
             raise StoreError(f"{path} is a symbolic link; it must be a plain file") from None
         raise StoreError(error.errno, f"cannot open {path}: {error.strerror}") from None
-    with open(fd, "rb") as file:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise StoreError(f"{path} is not a plain file")
-        try:
-            raw = file.read(MAX_BYTES + 1)
-        except OSError as error:
-            raise StoreError(error.errno, f"cannot read {path}: {error.strerror}") from None
-    if len(raw) > MAX_BYTES:
-        raise StoreError(f"{path} is larger than {MAX_BYTES} bytes")
-    return raw
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise StoreError(f"{path} is not a plain file")
+    return LocalFile(path, fd)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

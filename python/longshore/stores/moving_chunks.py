@@ -285,7 +285,8 @@ class _Job:
 
     def _name(self) -> str:
         """Which move this is: equal for two runs of which the second can go on where the first was killed."""
-        parts: list[Any] = [os.path.abspath(self.source.path), self.source.inner, self.destination.publish_path]
+        place = self.source.path if self.source.is_url else os.path.abspath(self.source.path)
+        parts: list[Any] = [place, self.source.inner, self.destination.publish_path]
         parts += [self.destination.created, self.fingerprint, self.maker.words, self.publication.base]
         for array, plan in zip(self.arrays, self.plans):
             parts += [array.path, array.axes, array.facts.shape, str(array.facts.dtype), array.grid.chunks]

@@ -20,10 +20,10 @@ import numpy as np
 
 from ..errors import LongshoreError, StoreError
 from .array import ArrayFacts, GroupFacts, LinkFacts, Tree
-from .boxes import open_plain
 from .hdf5_reader import NAMED_TYPE, Entry, Hdf5Reader
 from .hdf5_values import Text, h5py_module, labelled, told, unheld
 from .hdf5_writer import Hdf5Writer, group_of, resolved
+from .random_access import open_plain
 
 _SUFFIXES = (".nc", ".nc4", ".netcdf")
 _NO_VARIABLE = "This is a netCDF dimension but not a netCDF variable."

@@ -19,7 +19,7 @@ import numpy as np
 
 from .._words import short
 from ..errors import StoreError
-from .boxes import open_plain
+from .random_access import LocalFile, RandomAccess, open_file, open_plain
 
 MAGIC = b"\x93NUMPY"
 MAX_HEADER_BYTES = 1 << 20
@@ -136,9 +136,10 @@ def check_shape(shape: Any, itemsize: int) -> tuple[int, ...]:
     return tuple(shape)
 
 
-def read_header(fd: int) -> NpyHeader:
+def read_header(file: RandomAccess) -> NpyHeader:
     """The header of an open `.npy` file. Raises StoreError with the reason; the caller knows the file's name."""
-    start = os.pread(fd, 12, 0)
+    size = file.size()
+    start = file.start(12)
     if len(start) < 10 or start[:6] != MAGIC:
         if start[:2] in (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"):
             raise StoreError("it is a Python pickle, which may run code when it is read")
@@ -156,9 +157,9 @@ def read_header(fd: int) -> NpyHeader:
     (length,) = struct.unpack("<H", start[8:10]) if major == 1 else struct.unpack("<I", start[8:12])
     if length > MAX_HEADER_BYTES:
         raise StoreError(f"its header claims {length} bytes; at most {MAX_HEADER_BYTES} are read")
-    raw = os.pread(fd, length, prefix)
-    if len(raw) != length:
+    if prefix + length > size:
         raise StoreError("it ends inside its header")
+    raw = file.read(length, prefix)
     try:
         text = raw.decode("utf-8" if major == 3 else "latin-1")
     except UnicodeDecodeError:
@@ -173,29 +174,40 @@ def read_header(fd: int) -> NpyHeader:
     return NpyHeader(shape, dtype, "F" if values["fortran_order"] else "C", prefix + length)
 
 
+def npy_header(place: str | os.PathLike, *, follow_links: bool = True) -> NpyHeader:
+    """The header of the `.npy` file at a path or a URL, checked."""
+    with open_file(place, follow_links=follow_links) as file:
+        return _checked(file)
+
+
 def open_npy(path: str | os.PathLike, *, follow_links: bool = True) -> tuple[int, NpyHeader]:
-    """Opens a `.npy` file for reading and checks it: (descriptor,
-    header). The size must be what the header promises."""
+    """Opens a `.npy` file of a disk for reading and checks it: (descriptor, header)."""
     name = os.fspath(path)
-    fd = open_plain(path, follow_links=follow_links)
+    file = LocalFile(name, open_plain(name, follow_links=follow_links))
     try:
-        header = read_header(fd)
+        return file.fd, _checked(file)
+    except BaseException:
+        file.close()
+        raise
+
+
+def _checked(file: RandomAccess) -> NpyHeader:
+    """The header of an open file, whose size must be what it promises."""
+    try:
+        header = read_header(file)
         expected = header.data_offset + header.data_bytes
-        size = os.fstat(fd).st_size
+        size = file.size()
         if size < expected:
             raise StoreError(f"it is truncated: its header promises {expected} bytes, the file has {size}")
         if size > expected:
             raise StoreError(f"{size - expected} bytes follow the array; a file that holds one array has none")
     except StoreError as error:
-        os.close(fd)
-        raise StoreError(f"{name} cannot be used: {error}") from None
+        if error.errno is not None:
+            raise
+        raise StoreError(f"{file.name} cannot be used: {error}") from None
     except OSError as error:
-        os.close(fd)
-        raise StoreError(error.errno, f"cannot read {name}: {error.strerror}") from None
-    except BaseException:
-        os.close(fd)
-        raise
-    return fd, header
+        raise StoreError(error.errno, f"cannot read {file.name}: {error.strerror}") from None
+    return header
 
 
 def encode_header(shape: Sequence[int], dtype: np.dtype, order: str) -> bytes:

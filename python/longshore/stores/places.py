@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import os
-import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -15,12 +15,22 @@ from urllib.parse import unquote, urlsplit
 from .._words import short
 from ..errors import ArgumentError, StoreError
 from .array import StoreReader
-from .boxes import open_plain
-from .keys import is_url, without_password
 from .layout_json import NAME as LAYOUT_JSON
-from .npy import MAGIC as NPY_MAGIC
+from .object_places import below, is_http, is_url, without_password, without_query
 from .publish import file_name
-from .safetensors_header import INDEX_SUFFIX, MAX_HEADER_BYTES, SUFFIX
+from .random_access import exists_in, is_file
+from .recognise import (
+    GROUPS_IN_FILES,
+    KNOWN,
+    is_named_as_file,
+    is_zarr,
+    recognise,
+    recognise_file,
+    recognise_folder,
+    suffix_of,
+    zarr_root,
+)
+from .safetensors_header import INDEX_SUFFIX
 from .shard_folders import is_group
 
 _READERS = {
@@ -33,22 +43,7 @@ _READERS = {
 }
 FORMATS = tuple(_READERS)
 """What a place's `format` can be."""
-_SUFFIXES = {
-    ".zarr": "zarr",
-    ".h5": "hdf5",
-    ".hdf5": "hdf5",
-    ".he5": "hdf5",
-    ".nc": "netcdf",
-    ".nc4": "netcdf",
-    ".netcdf": "netcdf",
-    ".npy": "npy",
-    SUFFIX: "safetensors",
-}
 _ONE_ARRAY = ("npy", "shards")
-_GROUPS_IN_FILES = ("hdf5", "netcdf")
-_ZARR_FILES = ("zarr.json", ".zarray", ".zgroup", ".zmetadata")
-_HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
-_KNOWN = "a Zarr store, an HDF5, NetCDF-4, safetensors or .npy file, or a folder of shards or of safetensors files"
 
 
 @dataclass(frozen=True)
@@ -143,26 +138,6 @@ def _within(text: str, format: str, *inner: str) -> str:
     return "/".join(words)
 
 
-def _suffix(name: str) -> str | None:
-    """The format that a name's end says."""
-    if name.endswith(INDEX_SUFFIX):
-        return "safetensors"
-    return _SUFFIXES.get(os.path.splitext(name)[1].lower())
-
-
-def _of_url(text: str, url: str, inner: str, format: str | None) -> Place:
-    """A URL is a Zarr store's: what is there cannot be looked at without asking, and other formats are not read so."""
-    scheme, _, rest = url.partition("://")
-    words = rest.rstrip("/").split("/")
-    cut = next((k + 1 for k, word in enumerate(words) if word.lower().endswith(".zarr")), len(words))
-    found = format or _suffix(words[cut - 1]) or "zarr"
-    if found != "zarr":
-        raise ArgumentError(f"{text}: by URL only Zarr stores are read; copy the file to a disk first")
-    root = f"{scheme}://{'/'.join(words[:cut])}"
-    inner = _within(text, "zarr", "/".join(words[cut:]), inner)
-    return Place(text, root, inner, "zarr", root, inner)
-
-
 # -- sources ----------------------------------------------------------------------------------------------------------
 
 
@@ -175,7 +150,7 @@ def _source(text: str, path: str, inner: str, format: str | None) -> Place:
     if missing and (format is None or format in _ONE_ARRAY):
         raise StoreError(f"{path} does not exist")
     if format is None:
-        raise StoreError(f"{there} is not {_KNOWN}, or an unfinished one")
+        raise StoreError(f"{there} is not {KNOWN}, or an unfinished one")
     if format == "zarr":
         there, within = zarr_root(there)
         return Place(text, there, _within(text, format, within, missing, inner), format)
@@ -194,64 +169,51 @@ def _existing(path: str) -> tuple[str, str]:
     return here, missing
 
 
-def recognise(path: str) -> str | None:
-    """The format of what is at a path, by its content; None where that is none we know. Raises StoreError for what has
-    to be converted first, and for what is no plain file."""
-    if os.path.isdir(path):
-        if is_zarr(path):
-            return "zarr"
-        if os.path.lexists(os.path.join(path, LAYOUT_JSON)):
-            return "shards"
+# -- sources at URLs ---------------------------------------------------------------------------------------------------
+
+
+def _of_url(text: str, url: str, inner: str, format: str | None) -> Place:
+    """A source at a URL. What is named as a Zarr store is one, without asking; else what is there says what it is."""
+    base = without_query(url)
+    scheme, _, rest = base.partition("://")
+    words = rest.rstrip("/").split("/")
+
+    def root(cut: int) -> str:
+        return f"{scheme}://{'/'.join(words[:cut])}{url[len(base) :]}"
+
+    of_zarr = next((k + 1 for k, word in enumerate(words) if word.lower().endswith(".zarr")), 0)
+    if format == "zarr" or (format is None and of_zarr):
+        cut, found = of_zarr or len(words), "zarr"
+    else:
+        within = [k for k in range(len(words) - 1, 0, -1) if is_named_as_file(words[k - 1])]
+        cut, found = _look_at_url(root, [len(words), *within], format)
+    path = root(cut)
+    if found == "shards" and inner and not exists_in(path, LAYOUT_JSON):
+        path, inner = below(path, "/".join(_words_of(inner))), ""  # an array of a group of shards is a store itself
+    inner = _within(text, found, "/".join(words[cut:]), inner)
+    return Place(text, path, inner, found, path, inner)
+
+
+def _look_at_url(root: Callable[[int], str], cuts: list[int], format: str | None) -> tuple[int, str]:
+    """Which of the first names of a URL are a store, and its format: the first of `cuts` at which there is a file, or
+    else the folder at the first of them, which is a Zarr store's where nothing says otherwise."""
+    unknown: StoreError | None = None
+    for cut in cuts:
         try:
-            with os.scandir(path) as entries:
-                of_tensors = any(entry.name.endswith((SUFFIX, INDEX_SUFFIX)) for entry in entries)
-        except OSError as error:
-            raise StoreError(error.errno, f"cannot look into {path}: {error.strerror}") from None
-        if of_tensors:
-            return "safetensors"
-        return "shards" if is_group(path) else None
-    if path.endswith(INDEX_SUFFIX):
-        return "safetensors"
-    fd = open_plain(path)
-    try:
-        size = os.fstat(fd).st_size
-        start = os.pread(fd, 16, 0)
-        if start[:6] == NPY_MAGIC:
-            return "npy"
-        # The superblock may follow a block of the user's, of 512 bytes or a power of two times that.
-        places = [0, *(512 << k for k in range(55) if 512 << k < size)]
-        if any(os.pread(fd, 8, place) == _HDF5_MAGIC for place in places):
-            from .netcdf import is_netcdf
-
-            return "netcdf" if is_netcdf(path) else "hdf5"
-    except OSError as error:
-        raise StoreError(error.errno, f"cannot read {path}: {error.strerror}") from None
-    finally:
-        os.close(fd)
-    if start[:3] == b"CDF" and start[3:4] in (b"\x01", b"\x02", b"\x05"):
-        raise StoreError(f"{path} is a classic NetCDF file; convert it first: nccopy -k nc4 {path} new.nc")
-    if start[:4] == b"PK\x03\x04":
-        raise StoreError(f"{path} is a ZIP archive; take the stores out of it first")
-    if len(start) >= 9 and start[8:9] == b"{":
-        (length,) = struct.unpack("<Q", start[:8])
-        if length <= min(size - 8, MAX_HEADER_BYTES):
-            return "safetensors"
-    return _suffix(path) if _suffix(path) in ("safetensors", "npy", *_GROUPS_IN_FILES) else None  # a damaged one
-
-
-def is_zarr(path: str) -> bool:
-    """Whether a folder is a group or an array of a Zarr store."""
-    return any(os.path.lexists(os.path.join(path, name)) for name in _ZARR_FILES)
-
-
-def zarr_root(path: str) -> tuple[str, str]:
-    """The outermost group that a folder of a Zarr store lies in, and the folder's path in that."""
-    here, inner = path.rstrip("/") or "/", ""
-    while True:
-        parent, name = os.path.split(here)
-        if name in ("", ".", "..") or not is_zarr(parent or "."):
-            return here, inner
-        here, inner = parent or ".", f"{name}/{inner}" if inner else name
+            if not is_file(root(cut)):
+                continue
+            found = format or recognise_file(root(cut))
+            if found is not None:
+                return cut, found
+            unknown = unknown or StoreError(f"{without_password(root(cut))} is not {KNOWN}, or an unfinished one")
+        except StoreError as error:
+            if not is_http(root(cut)):
+                raise
+            unknown = unknown or error  # of a folder, a web server may tell anything
+    folder = format or recognise_folder(root(cuts[0]))
+    if folder is None and unknown is not None:
+        raise unknown
+    return cuts[0], folder or "zarr"
 
 
 # -- destinations -----------------------------------------------------------------------------------------------------
@@ -276,11 +238,11 @@ def _destination(text: str, path: str, inner: str, format: str | None, to: Any, 
     inner = _within(text, found, within, inner)
     if found == "zarr":
         return _below_zarr(text, root, inner)
-    created = inner if found in _GROUPS_IN_FILES else ""
+    created = inner if found in GROUPS_IN_FILES else ""
     is_added = bool(created) and os.path.lexists(root)
     if is_added and format is None:
         found = recognise(root) or found
-        if found not in _GROUPS_IN_FILES:
+        if found not in GROUPS_IN_FILES:
             raise StoreError(f"{root} is there and is no HDF5 file, so that nothing can be added to it")
     return Place(text, root, inner, found, root, created, is_added)
 
@@ -290,10 +252,10 @@ def _destination_of_url(text: str, url: str, inner: str, format: str | None, to:
     the source is for something else."""
     scheme, _, rest = url.partition("://")
     words = rest.rstrip("/").split("/")
-    cut, found = len(words), format or _suffix(words[-1])
+    cut, found = len(words), format or suffix_of(words[-1])
     for k, word in enumerate(words[:-1]):
-        if _suffix(word) in ("zarr", *_GROUPS_IN_FILES) and format in (None, _suffix(word)):
-            cut, found = k + 1, _suffix(word)
+        if suffix_of(word) in ("zarr", *GROUPS_IN_FILES) and format in (None, suffix_of(word)):
+            cut, found = k + 1, suffix_of(word)
             break
     if words[-1].endswith(INDEX_SUFFIX):
         raise ArgumentError(f"{text}: name the folder; its index comes with it")
@@ -302,18 +264,18 @@ def _destination_of_url(text: str, url: str, inner: str, format: str | None, to:
         found = "shards" if to is not None else "safetensors" if of_tensors else "zarr"
     root = f"{scheme}://{'/'.join(words[:cut])}"
     inner = _within(text, found, "/".join(words[cut:]), inner)
-    return Place(text, root, inner, found, root, inner if found in ("zarr", *_GROUPS_IN_FILES) else "")
+    return Place(text, root, inner, found, root, inner if found in ("zarr", *GROUPS_IN_FILES) else "")
 
 
 def by_name(path: str) -> tuple[str, str, str | None]:
     """The file or folder of a path that is named as a store is, what follows in it, and its format."""
     words = path.split("/")
     for k, word in enumerate(words):
-        format, root = _suffix(word), "/".join(words[: k + 1])
+        format, root = suffix_of(word), "/".join(words[: k + 1])
         last = k + 1 == len(words)
         if format == "zarr" and not last and os.path.isdir(root) and not is_zarr(root):
             continue  # a folder of stores
-        if format == "zarr" or (format in _GROUPS_IN_FILES and not os.path.isdir(root)) or (format and last):
+        if format == "zarr" or (format in GROUPS_IN_FILES and not os.path.isdir(root)) or (format and last):
             return root, "/".join(words[k + 1 :]), format
     return path, "", None
 

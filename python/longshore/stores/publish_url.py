@@ -16,10 +16,10 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 from ..errors import ArgumentError, LongshoreError, NotInstalledError, StoreError, VerificationError
-from .keys import CLOUD, refused, without_password
 from .layout_json import NAME as LAYOUT_JSON
 from .layout_json import SHARD_NAME, parse_layout_json
 from .npy import MAGIC as NPY_MAGIC
+from .object_places import CLOUD, refused, without_password
 from .places import Place
 from .publish import STORES_FILES, Publication, is_store, sync_folder
 from .shard_folders import SINGLE

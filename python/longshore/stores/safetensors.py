@@ -15,14 +15,13 @@ import numpy as np
 from .._words import short, size_in_bytes
 from ..errors import ArgumentError, StoreError
 from .array import ArrayFacts, GroupFacts, StoreReader, Tree
-from .boxes import FileArray, open_plain
+from .boxes import FileArray
 from .dense import (
     DenseReader,
     DenseStoreWriter,
     DenseWriter,
     OneFile,
     SharedFiles,
-    fingerprint_of,
     losses_of,
     losses_of_tree,
     make_file,
@@ -30,7 +29,9 @@ from .dense import (
     nodes_of,
     remove_file,
 )
+from .object_places import is_url, without_password, without_query
 from .publish import sync_folder
+from .random_access import fingerprint_of, is_file, joined, open_file
 from .safetensors_header import (
     BYTE_TYPES,
     FIELDS,
@@ -62,22 +63,18 @@ class SafetensorsReader(StoreReader):
     format = "safetensors"
 
     def __init__(self, path: str, inner: str = "") -> None:
-        self.path, self._inner, self._files = path, inner, SharedFiles()
+        self.path, self._inner, self._files = without_password(path), inner, SharedFiles()
         self._tensors: dict[str, tuple[ArrayFacts, FileArray]] = {}
         self._paths: list[str] = []
         attributes: Mapping[str, Any]
-        folder, name = path, find_index(path) if os.path.isdir(path) else None
-        if not os.path.isdir(path):
-            folder, name = os.path.split(path)
-        elif name is None:
-            raise StoreError(f"{path} holds no safetensors file and no index of any")
+        if is_file(path) or not (is_url(path) or os.path.isdir(path)):
+            folder, name, file = *_split(path), path
         else:
-            member_path(folder, name)
-        assert name is not None
-        if name.endswith(INDEX_SUFFIX):
-            attributes = self._open_index(folder, name)
-        else:
-            attributes = self._open_file(os.path.join(folder, name))
+            folder, found = path, find_index(path)
+            if found is None:
+                raise StoreError(f"{self.path} holds no safetensors file and no index of any")
+            name, file = found, member_path(folder, found)
+        attributes = self._open_index(folder, name) if name.endswith(INDEX_SUFFIX) else self._open_file(file)
         self.tree: Tree
         if inner:
             self.tree = self._find(inner)[0]
@@ -88,12 +85,13 @@ class SafetensorsReader(StoreReader):
         """Takes in the tensors of a file, which must be those that its index says; returns its metadata."""
         self._paths.append(path)
         data, tensors, metadata = read_header(path)
+        said = without_password(path)
         if wanted is not None:
             found = {tensor.name for tensor in tensors}
             for missing in sorted(wanted - found)[:1]:
-                raise StoreError(f"{path} does not hold the tensor {short(missing)}, though its index says so")
+                raise StoreError(f"{said} does not hold the tensor {short(missing)}, though its index says so")
             for more in sorted(found - wanted)[:1]:
-                raise StoreError(f"{path} holds the tensor {short(more)}, of which its index does not say so")
+                raise StoreError(f"{said} holds the tensor {short(more)}, of which its index does not say so")
         for tensor in tensors:
             facts = tensor.facts()
             itemsize = 1 if facts.dtype is None else facts.dtype.itemsize
@@ -102,20 +100,16 @@ class SafetensorsReader(StoreReader):
         return metadata
 
     def _open_index(self, folder: str, name: str) -> dict[str, Any]:
-        path = os.path.join(folder, name)
+        path = joined(folder, name)
         self._paths.append(path)
-        fd = open_plain(path)
-        with open(fd, "rb") as file:
-            try:
-                raw = file.read(MAX_HEADER_BYTES + 1)
-            except OSError as error:
-                raise StoreError(error.errno, f"cannot read {path}: {error.strerror}") from None
-        if len(raw) > MAX_HEADER_BYTES:
-            raise StoreError(f"{path} is larger than {MAX_HEADER_BYTES} bytes")
+        with open_file(path) as file:
+            if file.size() > MAX_HEADER_BYTES:
+                raise StoreError(f"{file.name} is larger than {MAX_HEADER_BYTES} bytes")
+            raw = file.start(MAX_HEADER_BYTES)
         try:
             files, told = parse_index(raw)
         except StoreError as error:
-            raise StoreError(f"{path} cannot be used: {error}") from None
+            raise StoreError(f"{file.name} cannot be used: {error}") from None
         by_file: dict[str, set[str]] = {}
         for tensor, member in files.items():
             by_file.setdefault(member, set()).add(tensor)
@@ -144,6 +138,15 @@ class SafetensorsReader(StoreReader):
 
     def close(self) -> None:
         self._files.close()
+
+
+def _split(place: str) -> tuple[str, str]:
+    """The folder of a file, and the file's name in it."""
+    if not is_url(place):
+        return os.path.split(place)
+    path = without_query(place)
+    folder, _, name = path.rpartition("/")
+    return folder + place[len(path) :], name
 
 
 def _merged(said: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

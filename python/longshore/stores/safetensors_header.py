@@ -19,9 +19,10 @@ import numpy as np
 from .._words import short
 from ..errors import StoreError
 from .array import ArrayFacts
-from .boxes import open_plain
 from .layout_json import check_shard_name
 from .npy import check_shape
+from .object_places import is_url, without_password
+from .random_access import entries_in, exists_in, joined, lists_folders, open_file
 
 SUFFIX = ".safetensors"
 INDEX_SUFFIX = ".safetensors.index.json"
@@ -92,10 +93,10 @@ class Tensor(NamedTuple):
 def read_header(path: str) -> tuple[int, list[Tensor], dict[str, str]]:
     """What a file holds: where its data begins, its tensors in the order they lie in, and its metadata. Raises
     StoreError for everything that the format forbids."""
-    fd = open_plain(path)
+    file = open_file(path)
     try:
-        size = os.fstat(fd).st_size
-        start = os.pread(fd, 8, 0)
+        size = file.size()
+        start = file.start(8)
         if len(start) < 8:
             raise StoreError("it is too short for a safetensors file")
         (length,) = struct.unpack("<Q", start)
@@ -103,16 +104,16 @@ def read_header(path: str) -> tuple[int, list[Tensor], dict[str, str]]:
             raise StoreError(f"its header claims {length} bytes; at most {MAX_HEADER_BYTES} are allowed")
         if length > size - 8:
             raise StoreError(f"it is truncated: its header claims {length} bytes, the file has {size}")
-        raw = os.pread(fd, length, 8)
-        if len(raw) != length:
-            raise StoreError("it has become shorter while it was read")
+        raw = file.read(length, 8)
         tensors, metadata = _parse_header(raw, size - 8 - length)
     except StoreError as error:
-        raise StoreError(f"{path} cannot be used: {error}") from None
+        if error.errno is not None:
+            raise
+        raise StoreError(f"{file.name} cannot be used: {error}") from None
     except OSError as error:
-        raise StoreError(error.errno, f"cannot read {path}: {error.strerror}") from None
+        raise StoreError(error.errno, f"cannot read {file.name}: {error.strerror}") from None
     finally:
-        os.close(fd)
+        file.close()
     return 8 + length, tensors, metadata
 
 
@@ -262,26 +263,31 @@ def parse_index(raw: bytes) -> tuple[dict[str, str], dict[str, Any]]:
 def find_index(folder: str) -> str | None:
     """The index of a folder, or its only safetensors file; None where there is neither. Raises StoreError where there
     are several."""
-    try:
-        names = sorted(os.listdir(folder))
-    except OSError as error:
-        raise StoreError(error.errno, f"cannot look into {folder}: {error.strerror}") from None
+    if not lists_folders(folder):
+        return next((name for name in (INDEX, "model" + SUFFIX) if exists_in(folder, name)), None)
+    names = [entry.name for entry in entries_in(folder)]
     for suffix in (INDEX_SUFFIX, SUFFIX):
         found = [name for name in names if name.endswith(suffix)]
         if suffix == INDEX_SUFFIX and INDEX in found:
             return INDEX
         if len(found) > 1:
             what = "indices" if suffix == INDEX_SUFFIX else "safetensors files and no index"
-            raise StoreError(f"{folder} holds several {what} ({', '.join(found[:4])}, ...); name the one that is meant")
+            raise StoreError(
+                f"{without_password(folder)} holds several {what} ({', '.join(found[:4])}, ...); name the one that is "
+                "meant"
+            )
         if found:
             return found[0]
     return None
 
 
 def member_path(folder: str, name: str) -> str:
-    """The path of a file that an index names. A symbolic link may lead to where the Hugging Face hub's cache keeps the
+    """The place of a file that an index names. A symbolic link may lead to where the Hugging Face hub's cache keeps the
     files of a snapshot, and nowhere else out of the folder."""
-    path, root = os.path.join(folder, name), os.path.realpath(folder)
+    path = joined(folder, name)
+    if is_url(folder):
+        return path
+    root = os.path.realpath(folder)
     allowed = [root]
     if os.path.basename(os.path.dirname(root)) == "snapshots":
         allowed.append(os.path.join(os.path.dirname(os.path.dirname(root)), "blobs"))

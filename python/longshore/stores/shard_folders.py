@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from ..errors import StoreError
 from .layout_json import NAME as LAYOUT_JSON
 from .layout_json import SHARD_NAME, read_layout_json
-from .npy import open_npy
+from .npy import npy_header
+from .random_access import entries_in
 
+_MOST_DEPTH = 1024
 SINGLE = ".npy"
 """What the name of a file ends in that holds a group's array without dimensions."""
 
@@ -18,29 +20,27 @@ def is_group(path: str | os.PathLike) -> bool:
     """Whether a folder is a group of folders of shards, as the first of its folders tells or, where it has none, its
     first `.npy` file."""
     here = os.fspath(path)
-    while True:
+    for _ in range(_MOST_DEPTH):
         try:
-            with os.scandir(here) as entries:
-                found = [entry for entry in entries if not entry.name.startswith(".")]
+            found = entries_in(here)
         except OSError:
             return False
         if any(entry.name == LAYOUT_JSON for entry in found):
             return here != os.fspath(path)
-        folders = [entry.path for entry in found if entry.is_dir(follow_symlinks=False)]
+        folders = [entry.place for entry in found if entry.is_folder and not entry.is_link]
         if not folders:
-            singles = [entry.path for entry in found if entry.name.endswith(SINGLE)]
-            return bool(singles) and is_single(min(singles))
-        here = min(folders)
+            singles = [entry.place for entry in found if entry.name.endswith(SINGLE)]
+            return bool(singles) and is_single(singles[0])
+        here = folders[0]
+    return False
 
 
 def is_single(path: str) -> bool:
     """Whether a file is a `.npy` of one element without dimensions."""
     try:
-        fd, header = open_npy(path, follow_links=False)
+        return npy_header(path, follow_links=False).shape == ()
     except StoreError:
         return False
-    os.close(fd)
-    return header.shape == ()
 
 
 def owned_folders(

@@ -27,7 +27,6 @@ from .dense import (
     ShardFiles,
     SharedFiles,
     facts_of_npy,
-    fingerprint_of,
     losses_of_npy,
     losses_of_tree,
     make_npy,
@@ -35,8 +34,10 @@ from .dense import (
     only_array,
     remove_file,
 )
-from .npy import open_npy
+from .npy import npy_header
+from .object_places import is_url, without_password
 from .publish import STORES_ROOTS, sync_folder
+from .random_access import entries_in, exists_in, fingerprint_of, joined
 from .shard_folders import SINGLE, is_group
 from .store import ShardStore, destination_layout, open_store, shard_names, write_layout_json
 from .team import Alone
@@ -130,7 +131,7 @@ class ShardsReader(StoreReader):
     format = "shards"
 
     def __init__(self, path: str) -> None:
-        self.path = path
+        self.path = without_password(path)
         self.layouts: dict[str, Layout] = {}
         """Which rank's file holds which elements, by the arrays' paths."""
         self._arrays: dict[str, tuple[ArrayFacts, Pieces]] = {}
@@ -149,44 +150,42 @@ class ShardsReader(StoreReader):
         )
         self.layouts[name] = store.layout
         self._arrays[name] = facts, ShardFiles(store.layout, store.arrays)
-        self._paths += [os.path.join(folder, layout_json.NAME), *(array.path for array in store.arrays)]
+        self._paths += [joined(folder, layout_json.NAME), *(array.path for array in store.arrays)]
         return facts
 
     def _open_group(self, folder: str, prefix: str, depth: int) -> GroupFacts:
         if depth > _MOST_DEPTH:
-            raise StoreError(f"{folder} lies deeper in {self.path} than groups of shards do")
-        self._paths.append(folder)
+            raise StoreError(f"{without_password(folder)} lies deeper in {self.path} than groups of shards do")
+        if not is_url(folder):  # there folders have no times
+            self._paths.append(folder)
         children: dict[str, ArrayFacts | GroupFacts | LinkFacts] = {}
-        try:
-            with os.scandir(folder) as entries:
-                found = sorted((entry for entry in entries if not entry.name.startswith(".")), key=lambda one: one.name)
-        except OSError as error:
-            raise StoreError(error.errno, f"cannot look into {folder}: {error.strerror}") from None
-        for entry in found:
+        for entry in entries_in(folder):
             name = entry.name
-            if entry.is_symlink():
-                raise StoreError(f"{entry.path} is a symbolic link; in a group of shards it must be the folder itself")
-            if entry.is_dir():
-                if os.path.lexists(os.path.join(entry.path, layout_json.NAME)):
-                    children[name] = self._open_array(entry.path, prefix + name)
+            if entry.is_link:
+                raise StoreError(f"{entry.place} is a symbolic link; in a group of shards it must be the folder itself")
+            if entry.is_folder:
+                if exists_in(entry.place, layout_json.NAME):
+                    children[name] = self._open_array(entry.place, prefix + name)
                 else:
-                    children[name] = self._open_group(entry.path, f"{prefix}{name}/", depth + 1)
+                    children[name] = self._open_group(entry.place, f"{prefix}{name}/", depth + 1)
             elif name.endswith(SINGLE):
                 own = name.removesuffix(SINGLE)
                 if own in children:
-                    raise StoreError(f"{folder} has two arrays or groups with the name {own!r}")
-                children[own] = self._open_single(entry.path, prefix + own)
+                    raise StoreError(f"{without_password(folder)} has two arrays or groups with the name {own!r}")
+                children[own] = self._open_single(entry.place, prefix + own)
         if not children:
-            raise StoreError(f"{folder} holds no {layout_json.NAME} and no folder that has one, as those beside it do")
+            raise StoreError(
+                f"{without_password(folder)} holds no {layout_json.NAME} and no folder that has one, as those beside "
+                "it do"
+            )
         return GroupFacts(children)
 
     def _open_single(self, path: str, name: str) -> ArrayFacts:
-        fd, header = open_npy(path)
-        os.close(fd)
+        header = npy_header(path)
         if header.shape:
             raise StoreError(
-                f"{path} has the shape {header.shape}; beside folders of shards a .npy file has one element without "
-                "dimensions"
+                f"{without_password(path)} has the shape {header.shape}; beside folders of shards a .npy file has one "
+                "element without dimensions"
             )
         facts = ArrayFacts((), header.dtype, stored_bytes=header.data_bytes)
         self._arrays[name] = facts, OneFile(FileArray(path, header.data_offset, (), "C", header.dtype.itemsize))
@@ -198,7 +197,7 @@ class ShardsReader(StoreReader):
             only_array(path, self.path)
         elif path not in self._arrays:
             raise ArgumentError(f"{self.path} has no array {short(path)}")
-        where = os.path.join(self.path, path) if path else self.path
+        where = f"{self.path}/{path}" if path else self.path
         return DenseReader(where, *self._arrays[path], self._files)
 
     def fingerprint(self) -> str:

@@ -14,7 +14,9 @@ from .._core import Layout
 from ..errors import ArgumentError, LayoutError, ShapeError, StoreError
 from . import layout_json
 from .boxes import Box, FileArray, create_array_file, sync_file
-from .npy import encode_header, open_npy
+from .npy import encode_header, npy_header
+from .object_places import is_url, without_password
+from .random_access import is_file, joined
 from .shard_folders import is_group
 from .team import Alone, Team
 
@@ -127,17 +129,16 @@ def open_store(path: str | os.PathLike, team: Team | None = None) -> Store:
     team = Alone() if team is None else team
 
     def read_layout() -> bytes | None:
-        if not os.path.lexists(path):
+        if not is_url(path) and not os.path.lexists(path):
             raise StoreError(f"{path} does not exist")
-        return layout_json.read_bounded(os.path.join(path, layout_json.NAME)) if os.path.isdir(path) else None
+        return None if is_file(path) else layout_json.read_bounded(path)
 
     raw = team.first(read_layout)
     return team.together(lambda: _open_file(path, team) if raw is None else _open_folder(path, raw, team))
 
 
 def _open_file(path: str, team: Team) -> FileStore:
-    fd, header = open_npy(path)
-    os.close(fd)
+    header = npy_header(path)
     if not header.shape:
         raise StoreError(f"{path} holds a single element without dimensions; there is nothing to distribute")
     array = FileArray(path, header.data_offset, header.shape, header.order, header.dtype.itemsize)
@@ -145,9 +146,9 @@ def _open_file(path: str, team: Team) -> FileStore:
 
 
 def _open_folder(path: str, raw: bytes, team: Team) -> ShardStore:
-    told = layout_json.parse_layout_json(raw, os.path.join(path, layout_json.NAME))
+    told = layout_json.parse_layout_json(raw, without_password(joined(path, layout_json.NAME)))
     arrays = [
-        _open_shard(os.path.join(path, name), rank, told, check=rank % team.size == team.rank)
+        _open_shard(joined(path, name), rank, told, check=rank % team.size == team.rank)
         for rank, name in zip(told.layout.ranks, told.shards)
     ]
     return ShardStore(path, arrays, told.dtype, told.layout, team)
@@ -155,19 +156,19 @@ def _open_folder(path: str, raw: bytes, team: Team) -> ShardStore:
 
 def _open_shard(path: str, rank: int, told: layout_json.ShardFolder, check: bool) -> FileArray:
     """Every process reads every header (another process's shard is read again by `--verify`), each judges its own."""
-    fd, header = open_npy(path, follow_links=False)
-    os.close(fd)
+    header = npy_header(path, follow_links=False)
     if check:
+        said = without_password(path)
         wanted = told.layout.local_shape(rank)
         if header.shape != wanted:
             raise StoreError(
-                f"{path} has shape {header.shape}, but rank {rank} of the layout {told.layout} holds {wanted}"
+                f"{said} has shape {header.shape}, but rank {rank} of the layout {told.layout} holds {wanted}"
             )
         if header.dtype != told.dtype:
-            raise StoreError(f"{path} has element type {header.dtype}, but {layout_json.NAME} says {told.dtype}")
+            raise StoreError(f"{said} has element type {header.dtype}, but {layout_json.NAME} says {told.dtype}")
         both = sum(extent != 1 for extent in wanted) <= 1 or 0 in wanted
         if header.order != told.layout.order and not both:
-            raise StoreError(f"{path} is in {header.order} order, but the layout is in {told.layout.order} order")
+            raise StoreError(f"{said} is in {header.order} order, but the layout is in {told.layout.order} order")
     return FileArray(path, header.data_offset, header.shape, told.layout.order, header.dtype.itemsize)
 
 
