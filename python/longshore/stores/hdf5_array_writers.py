@@ -4,14 +4,14 @@ the library as they are to be stored."""
 from __future__ import annotations
 
 import math
-import os
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from .array import ArrayFacts, ArrayWriter, Grid, Index
-from .hdf5_chunks import ChunkTable, OpenFile, decoded, read_by_library
+from .hdf5_chunks import ChunkTable, decoded, read_by_library
+from .hdf5_files import OpenFile
 from .hdf5_filters import Library, Pipeline, filters_from, filters_of
 from .hdf5_values import library_lock, told
 
@@ -77,7 +77,7 @@ class ChunkWriter(ArrayWriter):
             if index in self._new:
                 return self._dataset.read_direct_chunk(self.grid.start(index))[1], self._new[index]
             if self._table is None:
-                file = replace(self._file, size=os.fstat(self._file.fd).st_size)
+                file = replace(self._file, size=self._file.file.size())
                 self._table = ChunkTable(self._dataset, self.grid, file, self._pipeline, self.where)
             found = self._table.find(index)
         if found is None:

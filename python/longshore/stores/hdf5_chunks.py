@@ -1,5 +1,5 @@
 """The arrays of an open HDF5 file, read outside the HDF5 library: where their chunks lie is asked once, the bytes are
-read with `pread`, and filters are undone by whichever thread wants a chunk.
+read beside it, and filters are undone by whichever thread wants a chunk.
 
 What only the library can decode is read through it, on one thread at a time.
 """
@@ -10,7 +10,6 @@ import math
 import os
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,61 +17,13 @@ import numpy as np
 from ..errors import StoreError
 from .array import ArrayFacts, ArrayReader, Grid, Index
 from .boxes import Box, FileArray
+from .hdf5_files import OpenFile, library_reads
 from .hdf5_filters import DamagedError, Pipeline, filters_of
 from .hdf5_values import library_lock, told
 
 _BATCH = 1 << 16
-_CALL_BYTES = 1 << 30  # Linux moves at most 2^31 - 4096 bytes a call
 PIECE_BYTES = 4 << 20
 """What a contiguous dataset is read in."""
-
-
-@dataclass(frozen=True)
-class OpenFile:
-    """An HDF5 file that is open: for the library, and as a descriptor of its own."""
-
-    path: str
-    fd: int
-    size: int
-    shift: int = 0
-    """What must be added to the addresses of chunks that the library tells."""
-
-    def read(self, count: int, offset: int, where: str) -> bytes:
-        """Bytes of the file. Raises StoreError where it has become shorter."""
-        try:
-            data = os.pread(self.fd, min(count, _CALL_BYTES), offset)
-            if len(data) == count:
-                return data
-            parts = [data]
-            done = len(data)
-            while data and done < count:
-                data = os.pread(self.fd, min(count - done, _CALL_BYTES), offset + done)
-                parts.append(data)
-                done += len(data)
-        except OSError as error:
-            raise StoreError(error.errno, f"cannot read {where}: {error.strerror}") from None
-        if done < count:
-            raise StoreError(f"{where} ends behind the end of {self.path}, which has become shorter")
-        return b"".join(parts)
-
-
-def address_shift(file: Any) -> int:
-    """What the library forgets to add to the addresses of chunks: before HDF5 1.14.4 the user block that comes before
-    the HDF5 file itself. Found out with a file in memory that has one."""
-    import h5py
-
-    block = file.userblock_size
-    if not block:
-        return 0
-    with h5py.File("longshore-user-block", "w", driver="core", backing_store=False, userblock_size=512) as trial:
-        marks = [b"contiguous longshore", b"chunked----longshore"]
-        plain = trial.create_dataset("plain", data=np.frombuffer(marks[0], np.uint8))
-        chunked = trial.create_dataset("chunked", data=np.frombuffer(marks[1], np.uint8), chunks=(len(marks[1]),))
-        trial.flush()
-        image = trial.id.get_file_image()
-        base = plain.id.get_offset() - image.find(marks[0])
-        told_base = chunked.id.get_chunk_info(0).byte_offset - image.find(marks[1])
-    return 0 if told_base == base else block
 
 
 class ChunkTable:
@@ -100,7 +51,7 @@ class ChunkTable:
             if len(sizes) >= _BATCH:
                 flush()
 
-        with library_lock(), told(f"cannot read where the chunks of {where} lie"):
+        with library_reads(), library_lock(), told(f"cannot read where the chunks of {where} lie"):
             if hasattr(dataset, "chunk_iter"):
                 dataset.chunk_iter(add)
             else:
@@ -255,7 +206,7 @@ def read_by_library(
 
     part = np.empty(extents, dtype)
     if part.size:
-        with library_lock(), told(f"{said} cannot be read by the HDF5 library"):
+        with library_reads(), library_lock(), told(f"{said} cannot be read by the HDF5 library"):
             space = dataset.get_space()
             space.select_hyperslab(start, extents)
             dataset.read(h5s.create_simple(extents), space, part.reshape(-1).view(np.uint8), dataset.get_type())
@@ -299,11 +250,10 @@ class ContiguousReader(ArrayReader):
         if box.runs == 1:
             return self._file.read(box.run_bytes, box.offsets(0, 1)[0], self.where)
         data = bytearray(box.nbytes)
-        place = 0
         for first in range(0, box.runs, _BATCH):
-            for offset in box.offsets(first, min(first + _BATCH, box.runs)):
-                data[place : place + box.run_bytes] = self._file.read(box.run_bytes, offset, self.where)
-                place += box.run_bytes
+            last = min(first + _BATCH, box.runs)
+            part = memoryview(data)[first * box.run_bytes : last * box.run_bytes]
+            self._file.read_runs(box.offsets(first, last), part)
         return data
 
 

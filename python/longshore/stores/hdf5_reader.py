@@ -17,11 +17,13 @@ import numpy as np
 from .._words import short
 from ..errors import StoreError
 from .array import ArrayFacts, ArrayReader, GroupFacts, LinkFacts, StoreReader, Tree
-from .hdf5_chunks import ChunkedReader, CompactReader, ContiguousReader, OpenFile, address_shift
+from .hdf5_chunks import ChunkedReader, CompactReader, ContiguousReader
+from .hdf5_files import OpenFile, address_shift, check_path, library_reads, open_hdf5
 from .hdf5_filters import filters_of, words_of
-from .hdf5_values import OddError, bound_metadata, h5py_module, labelled, read_attribute, told, type_of
+from .hdf5_values import OddError, labelled, read_attribute, told, type_of
 from .npy import check_shape
-from .random_access import open_plain
+from .object_places import is_url, without_password
+from .random_access import fingerprint_of
 
 _MAX_DEPTH = 64
 _MAX_ELEMENT = 1 << 16
@@ -55,46 +57,43 @@ class OddAttribute:
 
 
 class Hdf5Reader(StoreReader):
-    """An HDF5 file, or a group or array in it."""
+    """An HDF5 file at a path or a URL, or a group or array in it."""
 
     format = "HDF5"
     hidden = _SCALE_ATTRIBUTES
     """Attributes that are not the user's but the format's."""
 
     def __init__(self, path: str | os.PathLike, inner: str = "") -> None:
-        self.path = os.fspath(path)
-        _refuse_netcdf3(self.path)
-        h5py = h5py_module()
-        with told(f"cannot open {self.path}"):
-            self._file = h5py.File(self.path, "r", locking="best-effort", rdcc_nbytes=0)
-            bound_metadata(self._file.id)
-        self._fd = -1
+        self._place = os.fspath(path)
+        self.path = without_password(self._place)
+        self._file, self._bytes = open_hdf5(self._place)
         try:
-            if self._file.mode != "r":  # HDF5 opens a file once, for all who use it in a process
-                raise StoreError(f"cannot open {self.path}: this process has it open for writing; close it first")
-            with told(f"cannot open {self.path}"):
-                self._fd = os.dup(self._file.id.get_vfd_handle())
-                size = os.fstat(self._fd).st_size
-                self._open = OpenFile(self.path, self._fd, size, address_shift(self._file))
-            self.odd_attributes: list[OddAttribute] = []
-            """What the tree leaves out."""
-            self.scales: dict[_Key, str] = {}
-            """Where the dimension scales are."""
-            self._keys: dict[_Key, Entry] = {}
-            # What is asked for comes first, so that it has what other groups hold too.
-            found = self._find(inner)
-            with told(f"cannot read {self.path}"):
-                self._top = self._note(found, found.name.strip("/"))
-            root = self._keys.setdefault(_key(self._file.id), Entry("", "group"))
-            if self._top.kind == "group":
-                self._scan(found, self._top, 0)
-            if root is not self._top:
-                self._scan(self._file, root, 0)
-            self._prepare()
-            self.tree: Tree = self._facts(self._top)
+            with library_reads():
+                self._look(inner)
         except BaseException:
             self.close()
             raise
+
+    def _look(self, inner: str) -> None:
+        """Finds out what the file holds, and what is asked for of it."""
+        with told(f"cannot open {self.path}"):
+            self._open = OpenFile(self._bytes, self._bytes.size(), address_shift(self._file))
+        self.odd_attributes: list[OddAttribute] = []
+        """What the tree leaves out."""
+        self.scales: dict[_Key, str] = {}
+        """Where the dimension scales are."""
+        self._keys: dict[_Key, Entry] = {}
+        # What is asked for comes first, so that it has what other groups hold too.
+        found = self._find(inner)
+        with told(f"cannot read {self.path}"):
+            self._top = self._note(found, found.name.strip("/"))
+        root = self._keys.setdefault(_key(self._file.id), Entry("", "group"))
+        if self._top.kind == "group":
+            self._scan(found, self._top, 0)
+        if root is not self._top:
+            self._scan(self._file, root, 0)
+        self._prepare()
+        self.tree: Tree = self._facts(self._top)
 
     # -- what there is ------------------------------------------------------------------------------------------------
 
@@ -142,8 +141,9 @@ class Hdf5Reader(StoreReader):
     def _find(self, inner: str) -> Any:
         """What the user's path leads to, through soft links too."""
         with told(f"{self.path} has no {inner!r}"):
+            check_path(self._file, self._place, inner)
             found = self._file[inner or "/"]
-        if not os.path.samefile(found.file.filename, self.path):
+        if not is_url(self._place) and not os.path.samefile(found.file.filename, self.path):
             other = found.file.filename
             found.file.close()
             raise StoreError(f"{inner} of {self.path} leads to another file, {other}; name that")
@@ -313,41 +313,26 @@ class Hdf5Reader(StoreReader):
             raise StoreError(f"{where} cannot be read: it has {facts.type_name}")
         from h5py import h5d
 
-        dataset = self.opened(self.stored_path(path)).id
-        layout = dataset.get_create_plist().get_layout()
-        if layout == h5d.CHUNKED:
-            return ChunkedReader(self._open, dataset, facts, where)
-        if layout == h5d.COMPACT:
-            return CompactReader(dataset, facts, where)
-        return ContiguousReader(self._open, dataset, facts, where)
+        with library_reads():
+            dataset = self.opened(self.stored_path(path)).id
+            layout = dataset.get_create_plist().get_layout()
+            if layout == h5d.CHUNKED:
+                return ChunkedReader(self._open, dataset, facts, where)
+            if layout == h5d.COMPACT:
+                return CompactReader(dataset, facts, where)
+            return ContiguousReader(self._open, dataset, facts, where)
 
     def stored_path(self, path: str) -> str:
         """Where in the file the object at a path of the tree is."""
         return "/".join(word for word in (self._top.path, path) if word)
 
     def fingerprint(self) -> str:
-        status = os.stat(self.path)
-        return f"{os.path.abspath(self.path)}:{status.st_size}:{status.st_mtime_ns}"
+        return fingerprint_of([self._place if is_url(self._place) else os.path.abspath(self._place)])
 
     def close(self) -> None:
         with told(f"cannot close {self.path}"):
             self._file.close()
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
-
-
-def _refuse_netcdf3(path: str) -> None:
-    fd = open_plain(path)
-    try:
-        start = os.pread(fd, 4, 0)
-    finally:
-        os.close(fd)
-    if start[:3] == b"CDF" and start[3:] in (b"\x01", b"\x02", b"\x05"):
-        raise StoreError(
-            f"{path} is a NetCDF-3 file, which is no HDF5; convert it first: "
-            f"nccopy -k nc4 {os.path.basename(path)} new.nc"
-        )
+        self._bytes.close()
 
 
 def _kind_of(found: Any) -> str:

@@ -22,8 +22,9 @@ from .boxes import FileArray, sync_file
 from .dense import DenseTarget, DenseWriter, OneFile, SharedFiles, chunk_extents
 from .hdf5_additions import find_room
 from .hdf5_array_writers import ChunkWriter
-from .hdf5_chunks import ChunkTable, OpenFile, address_shift, allocated_end, rows_of
+from .hdf5_chunks import ChunkTable, allocated_end, rows_of
 from .hdf5_copies import Names, copy_elements, copy_object, copy_odd_attributes, copy_references
+from .hdf5_files import OpenFile, address_shift, library_reads
 from .hdf5_filters import (
     Pipeline,
     filters_from,
@@ -45,6 +46,7 @@ from .hdf5_values import (
     unheld,
     write_attribute,
 )
+from .random_access import LocalFile
 
 _MOST_CHUNK_BYTES = (1 << 32) - 1
 _CHUNK_BYTES = 1 << 20  # where nobody has said how large: what the library's cache has room for
@@ -327,7 +329,7 @@ class Hdf5Writer(StoreWriter):
         is allocated comes upon chunks that are there: the library writes the index of chunks before it writes where
         what is allocated ends, and may have been killed between."""
         end = min(allocated_end(self._fd, self._file.userblock_size), os.fstat(self._fd).st_size)
-        file = OpenFile(self.path, self._fd, end, self._shift)
+        file = OpenFile(LocalFile(self.path, self._fd), end, self._shift)
         again = f"cannot go on with {self.path}, start again without --resume"
         for path, facts in self._arrays.items():
             if facts.dtype is None or not self.holds(facts):
@@ -360,7 +362,7 @@ class Hdf5Writer(StoreWriter):
         with told(f"cannot open {self._said(path)}"):
             dataset = self._file[self.stored_path(path)].id
         if is_chunked(facts):
-            file = OpenFile(self.path, self._fd, os.fstat(self._fd).st_size, self._shift)
+            file = OpenFile(LocalFile(self.path, self._fd), os.fstat(self._fd).st_size, self._shift)
             return ChunkWriter(file, dataset, facts, grid_of(facts), self._said(path))
         elements = FileArray(self.path, dataset.get_offset() or 0, facts.shape, "C", facts.dtype.itemsize)
         return DenseWriter(self._said(path), facts, OneFile(elements), self._files)
@@ -381,7 +383,7 @@ class Hdf5Writer(StoreWriter):
             raise StoreError(f"{self._said(path)} cannot be copied as it is: it has {what}")
         to = self.stored_path(path)
         group, name = group_of(to), to.rpartition("/")[2]
-        with self.lock, told(f"cannot copy {reader.said(source)} as it is"):
+        with library_reads(), self.lock, told(f"cannot copy {reader.said(source)} as it is"):
             found = reader.opened(reader.stored_path(source))
             if name not in self._group_at(group):
                 copy_object(found, self._group_at(group), name)
@@ -398,7 +400,7 @@ class Hdf5Writer(StoreWriter):
         group that has what `reader` reads."""
         if not isinstance(reader, Hdf5Reader):
             return []
-        with self.lock, told(f"cannot copy attributes to {self.path}"):
+        with library_reads(), self.lock, told(f"cannot copy attributes to {self.path}"):
             return copy_odd_attributes(reader, self._file, Names(reader.stored_path(""), prefix, self.stored_path))
 
     # -- bringing it to an end ----------------------------------------------------------------------------------------
@@ -412,7 +414,7 @@ class Hdf5Writer(StoreWriter):
             os.fsync(self._fd)
 
     def finish(self) -> None:
-        with self.lock, told(f"cannot finish {self.path}"):
+        with library_reads(), self.lock, told(f"cannot finish {self.path}"):
             self.attach_scales()
             for path, target in self._links:
                 self._link(path, target)

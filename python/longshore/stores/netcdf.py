@@ -20,10 +20,12 @@ import numpy as np
 
 from ..errors import LongshoreError, StoreError
 from .array import ArrayFacts, GroupFacts, LinkFacts, Tree
+from .hdf5_files import check_path, library_reads, open_hdf5
 from .hdf5_reader import NAMED_TYPE, Entry, Hdf5Reader
 from .hdf5_values import Text, h5py_module, labelled, told, unheld
 from .hdf5_writer import Hdf5Writer, group_of, resolved
-from .random_access import open_plain
+from .object_places import is_url, without_query
+from .random_access import open_file
 
 _SUFFIXES = (".nc", ".nc4", ".netcdf")
 _NO_VARIABLE = "This is a netCDF dimension but not a netCDF variable."
@@ -36,20 +38,18 @@ _UNLIMITED_CHUNK = 1024
 
 
 def is_netcdf(path: str | os.PathLike) -> bool:
-    """Whether a file is, or by its name is to be, a NetCDF file."""
+    """Whether a file, which may be at a URL, is a NetCDF file, or by its name is to be one."""
     name = os.fspath(path)
-    if name.lower().endswith(_SUFFIXES):
+    if without_query(name).lower().endswith(_SUFFIXES):
         return True
-    if not os.path.isfile(name):
+    if not is_url(name) and not os.path.isfile(name):
         return False
     try:
-        fd = open_plain(name)
-        start = os.pread(fd, 4, 0)
-        os.close(fd)
-        if start[:3] == b"CDF":
-            return True
-        h5py = h5py_module()
-        with told(name), h5py.File(name, "r", locking="best-effort") as file:
+        with open_file(name) as start:
+            if start.start(3) == b"CDF":
+                return True
+        file, data = open_hdf5(name)
+        with library_reads(), data, told(name), file:
             return _PROVENANCE in file.attrs
     except LongshoreError:
         return False
@@ -140,6 +140,7 @@ class NetcdfReader(Hdf5Reader):
 
     def _find(self, inner: str) -> Any:
         other = f"{group_of(inner)}/{_NO_COORDINATE}{inner.rpartition('/')[2]}"
+        check_path(self._file, self._place, other)
         return super()._find(other if other in self._file else inner)
 
     def _dimension(self, path: str, count: int) -> Dimension:
