@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import http.server
 import json
 import os
-import threading
 
 import numpy as np
 import pytest
@@ -15,6 +13,7 @@ from longshore.stores.keys import LocalKeys, UrlKeys, open_keys
 from longshore.stores.object_places import is_url
 from longshore.stores.zarr_reader import ZarrReader
 from longshore.stores.zarr_writer import ZarrWriter
+from web_server import serving
 
 
 @pytest.fixture
@@ -172,45 +171,10 @@ def test_shards_below_a_url_are_refused():
         small_store("memory://longshore-s/a.zarr", shards=(4, 6))
 
 
-class Handler(http.server.SimpleHTTPRequestHandler):
-    """Files, and ranges of them, as a web server gives them."""
-
-    ranges = True
-
-    def do_GET(self):
-        path = self.translate_path(self.path)
-        if not os.path.isfile(path):
-            self.send_error(404)
-            return
-        with open(path, "rb") as file:
-            body = file.read()
-        asked = self.headers.get("Range")
-        if asked and self.ranges:
-            start, _, stop = asked.removeprefix("bytes=").partition("-")
-            whole, body = len(body), body[int(start) : int(stop) + 1 if stop else None]
-            self.send_response(206)
-            self.send_header("Content-Range", f"bytes {start}-{int(start) + len(body) - 1}/{whole}")
-        else:
-            self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.send_header("Last-Modified", self.date_time_string(os.stat(path).st_mtime))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_):
-        pass
-
-
 @pytest.fixture
 def server(tmp_path):
-    handler = type("Here", (Handler,), {})
-    serving = http.server.ThreadingHTTPServer(("127.0.0.1", 0), lambda *given: handler(*given, directory=str(tmp_path)))
-    thread = threading.Thread(target=serving.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{serving.server_port}", handler
-    serving.shutdown()
-    serving.server_close()
-    thread.join()
+    with serving(tmp_path) as served:
+        yield served
 
 
 def needs_http():
