@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 from longshore.errors import ArgumentError, LongshoreError, NotInstalledError, StoreError
 from longshore.stores import object_places, random_access
 from longshore.stores.hdf5_files import library_reads
+from longshore.stores.layout_json import encode_layout_json
 from longshore.stores.places import open_reader, parse_place
 from longshore.stores.random_access import LocalFile, RemoteFile, open_plain
 from web_server import serving
@@ -617,6 +618,35 @@ def test_readers_are_the_same_of_a_disk_and_of_a_url(tmp_path_factory, data):
         region = tuple(slice(*sorted((data.draw(st.integers(0, n)), data.draw(st.integers(0, n))))) for n in shape)
         assert ours.read(region).tobytes() == theirs.read(region).tobytes() == array[region].tobytes()
         assert ours.dtype.newbyteorder("=") == theirs.dtype.newbyteorder("=")
+
+
+def test_large_reads_are_made_of_several_requests(monkeypatch):
+    raw = np.random.default_rng(3).bytes(10_000)
+    fsspec.filesystem("memory").pipe_file("/read-runs/large", raw)
+    monkeypatch.setattr(random_access, "_REQUEST_BYTES", 999)
+    file = RemoteFile("memory://read-runs/large")
+    assert file.read(9000, 7) == raw[7:9007]
+    for offset, count in ((7, 10_000), (1 << 40, 1 << 50)):
+        with pytest.raises(StoreError, match="shorter"):
+            file.read(count, offset)
+
+
+def test_names_that_a_file_says_stay_in_its_folder(tmp_path):
+    """A web server would take quoted slashes and dots for what they are."""
+    (tmp_path / "shards").mkdir()
+    np.save(tmp_path / "secret.npy", np.arange(4.0))
+    layout = ls.Layout("(BLOCK) on 1", (4,))
+    names = ["..%2Fsecret.npy", "%2e%2e%2fsecret.npy", "x?y.npy", "a#b.npy", "a b%.npy"]
+    with serving(tmp_path) as (url, handler):
+        for name in names:
+            told = encode_layout_json(layout, (4,), np.dtype("f8"), "C", [name])
+            (tmp_path / "shards/layout.json").write_bytes(told)
+            with pytest.raises(StoreError, match="missing"):
+                ls.open(f"{url}/shards")
+            np.save(tmp_path / "shards" / name, np.arange(4.0))
+            with ls.open(f"{url}/shards") as opened:
+                assert opened.read().tolist() == [0, 1, 2, 3]
+        assert not any("secret.npy" in path and not path.startswith("/shards/") for path, _ in handler.asked)
 
 
 # -- messages ---------------------------------------------------------------------------------------------------------

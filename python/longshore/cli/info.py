@@ -33,6 +33,7 @@ def info(path: str, as_json: bool) -> None:
     \b
     longshore info era5.zarr
     longshore info run.h5::/fields/u
+    longshore info s3://bucket/model.nc::t2m
     longshore info shards/ --json
     """
     from ..stores.opened import StoredArray

@@ -76,7 +76,8 @@ def move(
     """Move an array, or a group with all that is in it, from one store to another. A store is one .npy file, a folder
     of one .npy a rank with a layout.json, a Zarr group or array, an HDF5 or NetCDF file, or safetensors; SRC is known
     by what is there, DST by its name, and any other DST is a folder of shards, or of such a folder for each array, and
-    needs --to. Within a file or group a name follows: era5.zarr/t2m, run.h5::/fields/u.
+    needs --to. Within a file or group a name follows: era5.zarr/t2m, run.h5::/fields/u. SRC and DST may be URLs: s3://,
+    gs://, memory://, SRC also https://, of which ranges of bytes are read.
 
     \b
     longshore move era5.zarr/t2m series.zarr/t2m --chunks 8760x8x8 --max-mem 1GiB --verify
@@ -85,6 +86,7 @@ def move(
     longshore move elevation.npy shards/ --to "(BLOCK, *) on 4"
     longshore move checkpoint/ ranks/ --to "(BLOCK, *) on 8"
     longshore move shards/ other/ --to "(CYCLIC(64), CYCLIC(64)) on 2x2" --max-mem 256MiB --verify
+    longshore move s3://bucket/model.nc::t2m t2m.zarr --chunks time=8760,lat=8,lon=8
     mpiexec -n 4 longshore move other/ back.npy
 
     DST appears whole or not at all; SRC is never touched. Under mpiexec all processes share the work.

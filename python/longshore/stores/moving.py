@@ -111,9 +111,9 @@ def move(
     and keeps what there is if this one fails. What the destination's format cannot hold is refused, or with `lossy`
     left behind and told. What is named within an HDF5 or NetCDF file that is there is added to it: in a copy, which
     takes its place if nobody has changed it or has it open for writing; `force` replaces a dataset that is there, and
-    nothing else. Then a `StoreMoveReport` is what comes back, and `report` is not for it. A destination at a URL (not
-    http://) is uploaded from a temporary copy (TMPDIR): `verify` reads both back, and a folder that `force` replaces is
-    lost if the upload fails.
+    nothing else. Then a `StoreMoveReport` is what comes back, and `report` is not for it. A source of any format may be
+    a URL, of which ranges of bytes are read. A destination at a URL (not http://) is uploaded from a temporary copy
+    (TMPDIR): `verify` reads both back, and a folder that `force` replaces is lost if the upload fails.
 
     With `executor`, any of `concurrent.futures` such as Dask's `client.get_executor()`, its workers do the work, in
     tasks that may run anywhere and again: an array goes box by box, or through a temporary store beside the hidden

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
+from urllib.parse import quote
 
 from ..errors import NotInstalledError, StoreError
 
@@ -46,9 +47,11 @@ def without_query(url: str) -> str:
 
 
 def below(url: str, name: str) -> str:
-    """The URL of a name in a folder; the query of a web server's URL stays at its end."""
+    """The URL of a name in a folder. Of a web server's, letters of the name that would mean something else are quoted,
+    and the query stays at its end."""
     place = without_query(url)
-    return f"{place.rstrip('/')}/{name}{url[len(place) :]}" if name else url
+    said = quote(name) if is_http(url) else name
+    return f"{place.rstrip('/')}/{said}{url[len(place) :]}" if name else url
 
 
 class ObjectPlace(Protocol):

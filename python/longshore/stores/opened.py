@@ -393,10 +393,11 @@ def open(path: Any, *, format: str | None = None) -> StoredArray | StoredGroup:
     """Opens a store for reading: a Zarr store, an HDF5, NetCDF-4, safetensors or `.npy` file, a folder of shards or of
     safetensors files with an index; or one array or group of it.
 
-    `path`: a path, a URL, or an open object of zarr, h5py or xarray; "era5.zarr/t2m", "run.h5::/fields/u". What is
-    there says which format it is, unless `format` does ("zarr", "hdf5", "netcdf", "safetensors", "npy", "shards"). An
-    array is read by `read` or by slices, a group is a mapping of names to arrays and groups. Use as a context manager,
-    or call `close`. Raises ArgumentError, StoreError, and NotInstalledError where the format's library is missing.
+    `path`: a path, a URL ("s3://bucket/run.h5::/fields/u"), or an open object of zarr, h5py or xarray; "era5.zarr/t2m",
+    "run.h5::/fields/u". Of what lies at a URL ranges of bytes are read as they are wanted. What is there says which
+    format it is, unless `format` does ("zarr", "hdf5", "netcdf", "safetensors", "npy", "shards"). An array is read by
+    `read` or by slices, a group is a mapping of names to arrays and groups. Use as a context manager, or call `close`.
+    Raises ArgumentError, StoreError, and NotInstalledError where the format's library is missing.
 
     >>> import numpy as np
     >>> np.save("a.npy", np.arange(12.0).reshape(4, 3))

@@ -120,7 +120,10 @@ class RemoteFile(RandomAccess):
     def exists(self) -> bool:
         """Whether there is a file, and not a folder or nothing."""
         if self._size is None:
-            self._size = asked(self.name, "look at", self.name, lambda: self._place.size(""))
+            size = asked(self.name, "look at", self.name, lambda: self._place.size(""))
+            if size is not None and not 0 <= size < 1 << 63:
+                raise StoreError(f"{self.name} cannot be used: its server says that it has {size} bytes")
+            self._size = size
         return self._size is not None
 
     def size(self) -> int:
@@ -132,9 +135,11 @@ class RemoteFile(RandomAccess):
     def read(self, count: int, offset: int, where: str = "") -> bytes:
         if count <= _REQUEST_BYTES:
             return self._range(count, offset, where)
+        if offset + count > self.size():  # before there is room made for it
+            raise _shorter(where, self.name)
         data = bytearray(count)
         self._fill(memoryview(data), offset, where)
-        return bytes(data)
+        return data  # type: ignore[return-value]  # a copy would take as much memory again
 
     def read_runs(self, offsets: Sequence[int], view: memoryview) -> None:
         size = len(view) // len(offsets)
