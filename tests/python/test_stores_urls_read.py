@@ -282,7 +282,9 @@ def test_what_is_not_installed_is_named(monkeypatch):
 @pytest.mark.parametrize(
     ("name", "error", "message"),
     [
-        ("none.npy", LongshoreError, "none.npy"),
+        ("none.npy", StoreError, "none.npy does not exist"),
+        ("none.h5/g", StoreError, "no Zarr group"),
+        ("none", StoreError, "no Zarr group"),
         ("run.h5::/g/none", StoreError, "has no"),
         ("run.h5::/g/out", StoreError, r"leads to another file, other\.h5"),
         ("run.h5::/g/over", StoreError, r"leads to another file, other\.h5"),
@@ -327,6 +329,17 @@ NAMES = ["a.npy", "shards", "checkpoint::w", "run.h5::/g/chunked", "run.h5::/g/p
 def erring(made):
     with serving(made) as served:
         yield served
+
+
+@pytest.mark.parametrize("name", ["shards", "checkpoint::w", "checkpoint", "single::w"])
+def test_a_server_that_has_pages_for_folders(erring, name):
+    url, handler = erring
+    handler.lists_folders = True
+    with ls.open(f"{url}/{name}") as opened:
+        np.testing.assert_array_equal((opened["w"] if name == "checkpoint" else opened).read(), ARRAY)
+    assert any(path.split("/")[-1] == name.partition("::")[0] for path, _ in handler.asked)
+    with pytest.raises(LongshoreError):
+        ls.open(f"{url}/")
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -213,6 +213,8 @@ def _look_at_url(root: Callable[[int], str], cuts: list[int], format: str | None
     folder = format or recognise_folder(root(cuts[0]))
     if folder is None and unknown is not None:
         raise unknown
+    if folder is None and is_named_as_file(root(cuts[0])):
+        raise StoreError(f"{without_password(root(cuts[0]))} does not exist")
     return cuts[0], folder or "zarr"
 
 

@@ -41,6 +41,7 @@ from .safetensors_header import (
     METADATA,
     NUMPY_TYPES,
     SUFFIX,
+    SUFFIXES,
     TYPES,
     find_index,
     member_path,
@@ -67,13 +68,15 @@ class SafetensorsReader(StoreReader):
         self._tensors: dict[str, tuple[ArrayFacts, FileArray]] = {}
         self._paths: list[str] = []
         attributes: Mapping[str, Any]
-        if is_file(path) or not (is_url(path) or os.path.isdir(path)):
-            folder, name, file = *_split(path), path
+        # A web server may have something for a folder's own name as well, so names in it are looked for first.
+        may_be_folder = not without_query(path).endswith(SUFFIXES) if is_url(path) else os.path.isdir(path)
+        found = find_index(path) if may_be_folder else None
+        if found is not None:
+            folder, name, file = path, found, member_path(path, found)
+        elif may_be_folder and not (is_url(path) and is_file(path)):
+            raise StoreError(f"{self.path} holds no safetensors file and no index of any")
         else:
-            folder, found = path, find_index(path)
-            if found is None:
-                raise StoreError(f"{self.path} holds no safetensors file and no index of any")
-            name, file = found, member_path(folder, found)
+            folder, name, file = *_split(path), path
         attributes = self._open_index(folder, name) if name.endswith(INDEX_SUFFIX) else self._open_file(file)
         self.tree: Tree
         if inner:

@@ -26,6 +26,7 @@ from .random_access import entries_in, exists_in, joined, lists_folders, open_fi
 
 SUFFIX = ".safetensors"
 INDEX_SUFFIX = ".safetensors.index.json"
+SUFFIXES = (SUFFIX, INDEX_SUFFIX)
 INDEX = "model" + INDEX_SUFFIX
 MAX_HEADER_BYTES = 100_000_000  # as the format has it
 MAX_TENSORS = 1 << 19  # of a file, and of all files of an index; what they are told as takes about 1 KB each

@@ -16,7 +16,7 @@ from . import layout_json
 from .boxes import Box, FileArray, create_array_file, sync_file
 from .npy import encode_header, npy_header
 from .object_places import is_url, without_password
-from .random_access import is_file, joined
+from .random_access import joined
 from .shard_folders import is_group
 from .team import Alone, Team
 
@@ -131,7 +131,8 @@ def open_store(path: str | os.PathLike, team: Team | None = None) -> Store:
     def read_layout() -> bytes | None:
         if not is_url(path) and not os.path.lexists(path):
             raise StoreError(f"{path} does not exist")
-        return None if is_file(path) else layout_json.read_bounded(path)
+        # At a URL it is a folder: there a web server may have something for a folder's own name as well.
+        return layout_json.read_bounded(path) if is_url(path) or os.path.isdir(path) else None
 
     raw = team.first(read_layout)
     return team.together(lambda: _open_file(path, team) if raw is None else _open_folder(path, raw, team))
