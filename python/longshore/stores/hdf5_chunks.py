@@ -51,7 +51,7 @@ class ChunkTable:
             if len(sizes) >= _BATCH:
                 flush()
 
-        with library_reads(), library_lock(), told(f"cannot read where the chunks of {where} lie"):
+        with library_reads(file.file), library_lock(), told(f"cannot read where the chunks of {where} lie"):
             if hasattr(dataset, "chunk_iter"):
                 dataset.chunk_iter(add)
             else:
@@ -175,7 +175,8 @@ class ChunkedReader(ArrayReader):
         start, extents = self.grid.start(index), self.grid.extents(index)
         held = tuple(max(0, min(n, h - s)) for n, h, s in zip(extents, self._held, start))
         if mask is None:
-            chunk = read_by_library(self._dataset, start, held, self.facts.dtype, self._said(index))
+            with library_reads(self._file.file):
+                chunk = read_by_library(self._dataset, start, held, self.facts.dtype, self._said(index))
         else:
             plain = decoded(self._pipeline, data, mask, self._said(index))
             chunk = np.frombuffer(plain, self.facts.dtype).reshape(self.grid.chunks)
@@ -206,7 +207,7 @@ def read_by_library(
 
     part = np.empty(extents, dtype)
     if part.size:
-        with library_reads(), library_lock(), told(f"{said} cannot be read by the HDF5 library"):
+        with library_lock(), told(f"{said} cannot be read by the HDF5 library"):
             space = dataset.get_space()
             space.select_hyperslab(start, extents)
             dataset.read(h5s.create_simple(extents), space, part.reshape(-1).view(np.uint8), dataset.get_type())

@@ -3,8 +3,8 @@
 Of a file at a URL the library reads its metadata through Python, block by block, with a small cache; elements are read
 without it. It calls Python while it holds its lock, and the bytes may come by another thread (fsspec has one for all
 requests). If that thread happened to collect garbage, and there was an object of h5py's in it, it would wait for the
-lock, and both would wait for ever. Hence no garbage is collected while the library reads so: whoever lets it read an
-`OpenFile`, does that within `library_reads`.
+lock, and both would wait for ever. Hence no garbage is collected while the library reads so: whoever lets it read such a
+file, does that within `library_reads`.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def open_hdf5(place: str) -> tuple[Any, RandomAccess]:
         _refuse_netcdf3(checked)
         h5py = h5py_module()
         if is_url(place):
-            with library_reads(), told(f"cannot open {checked.name}"):
+            with library_reads(checked), told(f"cannot open {checked.name}"):
                 file = h5py.File(_FileLike(checked), "r", rdcc_nbytes=0)
                 _open_files.add(file)
                 bound_metadata(file.id)
@@ -218,10 +218,15 @@ _readers = 0
 _collects = False
 
 
+def library_reads(file: RandomAccess) -> contextlib.AbstractContextManager[None]:
+    """Within this the library may read a file. Where it reads through Python, this is to be opened before the library's
+    lock is taken."""
+    return contextlib.nullcontext() if isinstance(file, LocalFile) else _without_collection()
+
+
 @contextlib.contextmanager
-def library_reads() -> Iterator[None]:
-    """No garbage is collected as long as this is open, nor is any being collected when it has been opened. To be opened
-    before the library's lock is taken."""
+def _without_collection() -> Iterator[None]:
+    """No garbage is collected as long as this is open, nor is any being collected when it has been opened."""
     global _readers, _collects
     with _lock:
         if _readers == 0:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import posixpath
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -68,7 +69,7 @@ class Hdf5Reader(StoreReader):
         self.path = without_password(self._place)
         self._file, self._bytes = open_hdf5(self._place)
         try:
-            with library_reads():
+            with self.library_reads():
                 self._look(inner)
         except BaseException:
             self.close()
@@ -313,7 +314,7 @@ class Hdf5Reader(StoreReader):
             raise StoreError(f"{where} cannot be read: it has {facts.type_name}")
         from h5py import h5d
 
-        with library_reads():
+        with self.library_reads():
             dataset = self.opened(self.stored_path(path)).id
             layout = dataset.get_create_plist().get_layout()
             if layout == h5d.CHUNKED:
@@ -321,6 +322,10 @@ class Hdf5Reader(StoreReader):
             if layout == h5d.COMPACT:
                 return CompactReader(dataset, facts, where)
             return ContiguousReader(self._open, dataset, facts, where)
+
+    def library_reads(self) -> AbstractContextManager[None]:
+        """Whoever lets the library read objects of this file, does so within this."""
+        return library_reads(self._bytes)
 
     def stored_path(self, path: str) -> str:
         """Where in the file the object at a path of the tree is."""

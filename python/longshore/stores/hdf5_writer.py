@@ -24,7 +24,7 @@ from .hdf5_additions import find_room
 from .hdf5_array_writers import ChunkWriter
 from .hdf5_chunks import ChunkTable, allocated_end, rows_of
 from .hdf5_copies import Names, copy_elements, copy_object, copy_odd_attributes, copy_references
-from .hdf5_files import OpenFile, address_shift, library_reads
+from .hdf5_files import OpenFile, address_shift
 from .hdf5_filters import (
     Pipeline,
     filters_from,
@@ -117,7 +117,7 @@ class Hdf5Writer(StoreWriter):
         self._tree: GroupFacts = GroupFacts()
         self._arrays: dict[str, ArrayFacts] = {}
         self._links: list[tuple[str, str]] = []
-        self._references: list[tuple[Any, str, Names]] = []
+        self._references: list[tuple[Any, str, Names, Hdf5Reader]] = []
 
     # -- what can be held ---------------------------------------------------------------------------------------------
 
@@ -383,14 +383,14 @@ class Hdf5Writer(StoreWriter):
             raise StoreError(f"{self._said(path)} cannot be copied as it is: it has {what}")
         to = self.stored_path(path)
         group, name = group_of(to), to.rpartition("/")[2]
-        with library_reads(), self.lock, told(f"cannot copy {reader.said(source)} as it is"):
+        with reader.library_reads(), self.lock, told(f"cannot copy {reader.said(source)} as it is"):
             found = reader.opened(reader.stored_path(source))
             if name not in self._group_at(group):
                 copy_object(found, self._group_at(group), name)
                 self._describe(path, facts)
             elif facts.type_name == "object reference":
                 names = Names(reader.stored_path(""), path.removesuffix(source).strip("/"), self.stored_path)
-                self._references.append((found, to, names))
+                self._references.append((found, to, names, reader))
             elif facts.type_name != NAMED_TYPE:
                 copy_elements(found, self._file[to])
 
@@ -400,7 +400,7 @@ class Hdf5Writer(StoreWriter):
         group that has what `reader` reads."""
         if not isinstance(reader, Hdf5Reader):
             return []
-        with library_reads(), self.lock, told(f"cannot copy attributes to {self.path}"):
+        with reader.library_reads(), self.lock, told(f"cannot copy attributes to {self.path}"):
             return copy_odd_attributes(reader, self._file, Names(reader.stored_path(""), prefix, self.stored_path))
 
     # -- bringing it to an end ----------------------------------------------------------------------------------------
@@ -414,11 +414,15 @@ class Hdf5Writer(StoreWriter):
             os.fsync(self._fd)
 
     def finish(self) -> None:
-        with library_reads(), self.lock, told(f"cannot finish {self.path}"):
+        with contextlib.ExitStack() as held:
+            for reads in {reader: reader.library_reads() for *_, reader in self._references}.values():
+                held.enter_context(reads)
+            held.enter_context(self.lock)
+            held.enter_context(told(f"cannot finish {self.path}"))
             self.attach_scales()
             for path, target in self._links:
                 self._link(path, target)
-            for source, to, names in self._references:
+            for source, to, names, _ in self._references:
                 copy_references(source, self._file, to, names)
             self._file.flush()
         self.close()

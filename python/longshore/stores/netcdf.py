@@ -49,7 +49,7 @@ def is_netcdf(path: str | os.PathLike) -> bool:
             if start.start(3) == b"CDF":
                 return True
         file, data = open_hdf5(name)
-        with library_reads(), data, told(name), file:
+        with library_reads(data), data, told(name), file:
             return _PROVENANCE in file.attrs
     except LongshoreError:
         return False
