@@ -3,8 +3,8 @@
 Of a file at a URL the library reads its metadata through Python, block by block, with a small cache; elements are read
 without it. It calls Python while it holds its lock, and the bytes may come by another thread (fsspec has one for all
 requests). If that thread happened to collect garbage, and there was an object of h5py's in it, it would wait for the
-lock, and both would wait for ever. Hence no garbage is collected while the library reads so: whoever lets it read such a
-file, does that within `library_reads`.
+lock, and both would wait for ever. Hence no garbage is collected while the library reads so: whoever lets it read such
+a file, does that within `library_reads`.
 """
 
 from __future__ import annotations
