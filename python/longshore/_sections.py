@@ -65,8 +65,8 @@ class Section:
     def get(self, out: np.ndarray | None = None) -> Any:
         """The elements: a new array, or `out`, C-contiguous and of this shape and dtype. Of one element without
         dimensions, a NumPy scalar. Pages that the process has not had before may take the system several times as long
-        to give as elements of the same node take to come: loops that keep what they get do well to give `out`. Raises ArgumentError where the window is closed, TransportError where the owner has
-        ended. Not collective."""
+        to give as elements of the same node take to come: loops that keep what they get do well to give `out`. Raises
+        ArgumentError where the window is closed, TransportError where the owner has ended. Not collective."""
         into = self._into(out)
         self.core.get(0, into.size, _address(into))
         return into[()] if out is None and not self.shape else into
