@@ -178,10 +178,17 @@ def _relation(
         offset += sum(int(each[0]) * stride for (_, each), stride in zip(found, strides))
         shape = [len(each) for each, _ in found]
         return _core.AddressRelation.strided(shape, from_strides, to_strides, dtype, offset, to)
-    places, to_places = np.full((), offset, np.int64), np.zeros((), np.int64)
-    for (to_each, each), stride, to_stride in zip(found, strides, dense):
-        places, to_places = places[..., None] + each * stride, to_places[..., None] + to_each * to_stride
-    return _core.AddressRelation.from_pairs(np.stack([places.ravel(), to_places.ravel()], axis=1), dtype)
+    run = 1  # elements that follow each other on both sides, wherever they begin
+    places, to_places = np.full(1, offset, np.int64), np.zeros(1, np.int64)
+    for (to_each, each), stride, to_stride in [*zip(found, strides, dense)][::-1]:
+        along, to_along = each * stride, to_each * to_stride
+        if len(places) == 1 and all((np.diff(side) == run * dtype.itemsize).all() for side in (along, to_along)):
+            run, along, to_along = run * len(along), along[:1], to_along[:1]
+        places, to_places = (along[:, None] + places).ravel(), (to_along[:, None] + to_places).ravel()
+    if run == 1:
+        return _core.AddressRelation.from_pairs(np.stack([places, to_places], axis=1), dtype)
+    stretches = np.stack([places, to_places, np.full(len(places), run)], axis=1)
+    return _core.AddressRelation.from_blocks(stretches, dtype)
 
 
 def _evenly(values: np.ndarray) -> bool:

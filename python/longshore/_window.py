@@ -142,8 +142,8 @@ class Window:
     def whole(self) -> Section:
         """The array that layout or blocks are of, by its global indices, counted from the first that blocks have:
         slices of any step, single indices, None, and one list of indices or mask in one dimension. Where owners have
-        what these select neither evenly nor in one stretch, the section keeps 16 bytes an element. Raises ArgumentError
-        where the arrays are parts of nothing."""
+        what these select neither evenly nor in one stretch, the section keeps 24 bytes for each stretch of it. Raises
+        ArgumentError where the arrays are parts of nothing."""
         if self._blocks is not None:
             domain = self._blocks.blocks.bounding
             return WholeSection(self, list(map(range, domain.lower, domain.upper)), range(len(domain.lower)))
