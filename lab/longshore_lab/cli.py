@@ -26,6 +26,7 @@ _OPTIONS = {
     "maps": ("--maps", _NUMBER, ""),
     "plans": ("--plans", _NUMBER, ""),
     "seed": ("--seed", {"type": click.IntRange(0), "metavar": "N"}, ""),
+    "seeds": ("--seeds", {"type": click.IntRange(1), "metavar": "K"}, ""),
     "tables": ("--tables", {"is_flag": True}, "Also with every other set of copy kernels that this processor can run."),
     "repeats": ("--repeats", {**_NUMBER, "metavar": "K"}, "Repetitions of every case."),
     "scale": ("--scale", {"type": click.FloatRange(0, 1, min_open=True), "metavar": "SCALE"}, ""),

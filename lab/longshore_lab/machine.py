@@ -157,8 +157,10 @@ def grouped(rows, *fields):
 
 
 def set_ratios(rows, field, to):
-    """Each row's time over the best of those contenders at the same case, size and table; None where there is none."""
-    for same in grouped([{"n": None, "table": None, **row, "row": row} for row in rows], "case", "n", "table").values():
+    """Each row's time over the best of those contenders at the same case, size, table and seed; None where there is
+    none."""
+    told = [{"n": None, "table": None, "seed": None, **row, "row": row} for row in rows]
+    for same in grouped(told, "case", "n", "table", "seed").values():
         best = min((row["seconds_median"] for row in same if row["contender"] in to), default=None)
         for row in same:
             row["row"][field] = row["seconds_median"] / best if best else None

@@ -182,12 +182,13 @@ def quickest(context, options, trials):
     return best
 
 
-def take_turns(context, ready, rounds, words="", shuffled=False, seconds=math.inf):
+def take_turns(context, ready, rounds, words="", shuffled=False, seconds=math.inf, seed=""):
     """The samples of each by name, and who dropped out with the reason. After so many seconds no other round begins.
 
-    Shuffled, everybody has other neighbours each time: who always follows the same one is always late alike."""
+    Shuffled, everybody has other neighbours each time, and others by another seed: who always follows the same one is
+    always late alike."""
     samples, lost = {name: [] for name in ready}, {}
-    order, chance, begun = list(ready), random.Random(rounds), time.perf_counter()
+    order, chance, begun = list(ready), random.Random(f"{seed} {rounds}"), time.perf_counter()
     with without_collector():
         for k in range(rounds):
             if k > 0 and time.perf_counter() - begun > seconds:
@@ -273,7 +274,8 @@ class Bench:
             found = contender.enter(context, case)
             (lacking if isinstance(found, str) else ready)[contender.name] = found
         words = "" if getattr(case, "brief", False) else case.name  # naming each step of a brief case would disturb it
-        samples, lost = take_turns(context, ready, rounds, words, self.shuffled)
+        seed = getattr(case, "seed", "")
+        samples, lost = take_turns(context, ready, rounds, words, self.shuffled, seed=seed)
         for name, one in ready.items():
             context.step(f"{case.name}/{name}/last look")
             if why := lost.get(name) or one.verify(context):

@@ -23,6 +23,8 @@ NETWORK_WORDS |= {MESSAGES: "MPI on one node", LINK: "MPI over a link of {rate}"
 ONE_TO_ONE, ALL_TO_ONE, ALL_TO_ALL = PATTERNS = ("one-to-one", "all-to-one", "all-to-all")
 REDUCTION, VECTOR, EVEN = LOOPS = ("reduction", "vector", "even")
 LARGEST = 1 << 20  # doubles of a rank, usually
+SPARE = 4096  # further ones: sections begin at one of the first so many
+_VALUES = 1000  # elements are below, so that sums are exact
 INTERFACE = "ls0"  # a node's end of the link
 _BLOCK = 4096  # doubles that a loop works on at once: else NumPy would go through memory three times
 _SCALE, _SHIFT = 2.0, 3.0
@@ -65,7 +67,8 @@ class Network:
     """An array of each rank, laid open to the others, and what its messages take. Collective; rank 0 measures."""
 
     def __init__(self, context, name, size):
-        self.rank, self._base, self._salt = context.rank, np.arange(float(size)) % 1000, 0
+        self.rank, self._salt, self._seed = context.rank, 0, None
+        self.draw(0, size)
         self.mine, self.window = lay_open(context, name, (size,))
         space = np.zeros(size)
         large = min(self._large_get(context.comm, space) for _ in range(5))
@@ -73,14 +76,20 @@ class Network:
         self.copied = name in (SEEN, KERNEL)  # by whoever waits, and not while somebody computes
         self.loggp = model.LogGP(**self.overheads)
 
-    def rewrite(self, n):
-        """Every owner writes its first n elements anew. Collective."""
-        self._salt = (self._salt + 1) % 1000
-        np.add(self._base[:n], self._salt + 7 * self.rank, out=self.mine[:n])
+    def draw(self, seed, size):
+        """Draws the values that elements have but for a number that is the same for all."""
+        if seed != self._seed:
+            values = np.random.default_rng(seed).integers(0, _VALUES, size)
+            self._seed, self._base = seed, values.astype(float)
+
+    def rewrite(self, n, first=0):
+        """Every owner writes n elements from the first on anew. Collective."""
+        here, self._salt = slice(first, first + n), (self._salt + 1) % 1000
+        np.add(self._base[here], self._salt + 7 * self.rank, out=self.mine[here])
         self.window.fence()
 
-    def expected(self, owner, n):
-        return self._base[:n] + (self._salt + 7 * owner)
+    def expected(self, owner, n, first=0):
+        return self._base[first : first + n] + (self._salt + 7 * owner)
 
     def _large_get(self, comm, space):
         """The first rank's seconds, of what its owner has just written. Collective."""
@@ -133,10 +142,11 @@ def private_profile(context):
 
 def network_of(context, case):
     private_profile(context)
-    size = max(case.n, LARGEST)
+    size = max(case.n, LARGEST) + SPARE
     key = (case.network, size)
     if key not in context.pool:
         context.pool[key] = Network(context, case.network, size)
+    context.pool[key].draw(case.seed, size)
     return context.pool[key]
 
 
@@ -233,12 +243,16 @@ class Getting(Ready):
         self.network = network_of(context, case)
         self.case, self._loop = case, loop
         self.owner = partner_of(case.pattern, context.rank, context.ranks)
-        self.section = None if self.owner is None else self.network.window[self.owner][: case.n]
+        self.section = None if self.owner is None else self.network.window[self.owner][case.first : case.first + case.n]
         self.body = body or body_of(context, case, self.network)
         self.facts, self.link_bytes = {"schedule": "", "strip_size": None}, []
 
     def refresh(self):
-        self.network.rewrite(self.case.n)
+        self.network.rewrite(self.case.n, self.case.first)
+
+    def expected(self):
+        """The elements that this rank gets."""
+        return self.network.expected(self.owner, self.case.n, self.case.first)
 
     def spoil(self):
         self.body.spoil()
@@ -250,7 +264,7 @@ class Getting(Ready):
 
     def check(self):
         if self.section is not None:
-            self.body.check(self.network.expected(self.owner, self.case.n))
+            self.body.check(self.expected())
             if self.case.network == LINK and self.link_bytes[-1] < self.case.payload_bytes:
                 raise WrongResult(f"{self.link_bytes[-1]} of {self.case.payload_bytes} bytes came over the link")
 
@@ -381,7 +395,7 @@ class Computing(Getting):
     def refresh(self):
         super().refresh()
         if self.owner is not None:
-            self._here[:] = self.network.expected(self.owner, self.case.n)
+            self._here[:] = self.expected()
 
     def check(self):
         if self.section is not None:
@@ -396,7 +410,7 @@ class Rget(Getting):
         from mpi4py import MPI
 
         super().__init__(context, case, self._get)
-        self._buffer = np.zeros(case.n)
+        self._buffer, self._there = np.zeros(case.n), (case.first, case.n)
         self._window = MPI.Win.Create(self.network.mine, 8, comm=context.comm)
         self._window.Lock_all()
 
@@ -405,7 +419,7 @@ class Rget(Getting):
         self._window.Sync()
 
     def _get(self, section):
-        self._window.Rget(self._buffer, self.owner).Wait()
+        self._window.Rget(self._buffer, self.owner, self._there).Wait()
         self.body(self._buffer, 0)
 
     def close(self):
@@ -421,16 +435,17 @@ class Interfered(Ready):
 
     def __init__(self, context, case, indirect, others):
         self.network, self.case, self._others = network_of(context, case), case, others
-        self._mine, self._rank, self._passes = self.network.mine[: case.n], context.rank, case.passes
-        draw = np.random.default_rng(5)
+        here = slice(case.first, case.first + case.n)
+        self._mine, self._rank, self._passes = self.network.mine[here], context.rank, case.passes
+        draw = np.random.default_rng([case.seed, case.n])
         self._indices = draw.integers(0, case.n, case.n) if indirect else None
         self._gathered, self._buffer, self._total = np.zeros(case.n), np.zeros(case.n), math.nan
-        self._section = self.network.window[1][: case.n] if context.rank == 0 else None
+        self._section = self.network.window[1][here] if context.rank == 0 else None
         self._got = 0
         self.facts = {"payload_bytes": 8 * case.n * case.passes}
 
     def refresh(self):
-        self.network.rewrite(self.case.n)
+        self.network.rewrite(self.case.n, self.case.first)
 
     def spoil(self):
         self._total, self._got = math.nan, 0
@@ -445,7 +460,7 @@ class Interfered(Ready):
             self._total += data.sum()
 
     def check(self):
-        elements = self.network.expected(1, self.case.n)
+        elements = self.network.expected(1, self.case.n, self.case.first)
         if self._rank == 1:
             right = self._passes * float((elements if self._indices is None else elements[self._indices]).sum())
             if self._total != right:
@@ -490,17 +505,18 @@ class VectorReduction(Ready):
 
     def __init__(self, context, case):
         self.network, self.case, self._rank, self._total = network_of(context, case), case, context.rank, math.nan
+        self._here = slice(case.first, case.first + case.n)
         self.facts = {}
 
     def refresh(self):
-        self.network.rewrite(self.case.n)
+        self.network.rewrite(self.case.n, self.case.first)
 
     def spoil(self):
         self._total = math.nan
 
     def run(self):
-        self._total = float(self.network.mine[: self.case.n].sum())
+        self._total = float(self.network.mine[self._here].sum())
 
     def check(self):
-        if self._total != float(self.network.expected(self._rank, self.case.n).sum()):
+        if self._total != float(self.network.expected(self._rank, self.case.n, self.case.first).sum()):
             raise WrongResult(f"the sum is {self._total}")

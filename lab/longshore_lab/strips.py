@@ -8,7 +8,9 @@ slower than memory.
 """
 
 import math
+import random
 import statistics
+import time
 from dataclasses import asdict, dataclass
 from functools import partial
 
@@ -29,6 +31,7 @@ from .strip_loops import (
     ONE_TO_ONE,
     PATTERNS,
     SEEN,
+    SPARE,
     Computing,
     Interfered,
     LargeGet,
@@ -59,7 +62,8 @@ _HIDEABLE = 0.1  # of the time of `vectorized`
 
 @dataclass(frozen=True)
 class StripsCase:
-    """Loops over n doubles of another rank; or what a network's parameters and its interference are found with."""
+    """Loops over n doubles of another rank; or what a network's parameters and its interference are found with. What
+    else there is of it is drawn from the seed."""
 
     loop: str
     pattern: str
@@ -68,9 +72,11 @@ class StripsCase:
     ranks: int = 2
     quick: bool = False
     rate: str = ""
+    seed: int = 0
 
     key = property(lambda self: f"{self.loop}-{self.pattern}-{self.network}")
-    name = property(lambda self: f"{self.key} {self.n}")
+    name = property(lambda self: f"{self.key} {self.n}, seed {self.seed}")
+    first = property(lambda self: random.Random(self.name).randrange(SPARE))  # of a rank's doubles, of a section
     brief = property(lambda self: self.n <= 1 << 14)
     payload_bytes = property(lambda self: 8 * self.n)
     least = property(lambda self: 128 if self.network == LINK else 16)  # doubles of a strip
@@ -89,7 +95,14 @@ class StripsCase:
             "network": self.network,
             "title": f"{self.pattern}, {where}",
         }
-        return {"case": self.key, "n": self.n, **told, "payload_bytes": self.payload_bytes, "dtype": "float64"}
+        return {
+            "case": self.key,
+            "n": self.n,
+            "seed": self.seed,
+            **told,
+            "payload_bytes": self.payload_bytes,
+            "dtype": "float64",
+        }
 
 
 def _fixed_name(parts, depth):
@@ -184,9 +197,15 @@ class Strips(Bench):
     always = (VECTORIZED, GET_ONLY, COMPUTE_ONLY)
     stall_seconds = (60.0, 180.0)
 
-    def __init__(self, quick=False, *, link=None, **options):
-        """`link`: the rate of a link between nodes of one rank each, as tc writes it, such as "1gbit"."""
+    def __init__(self, quick=False, *, link=None, seed=None, seeds=None, **options):
+        """`link`: the rate of a link between nodes of one rank each, as tc writes it, such as "1gbit". `seed`: the
+        first of so many `seeds` that cases are drawn from."""
         self.link, self._over_link = link, []
+        self.seed, self.seed_count = int(time.time()) if seed is None else seed, 1 if seeds is None else seeds
+        if self.seed < 0 or self.seed_count < 1:
+            raise BenchError("the seed must not be negative, and seeds must be positive")
+        self.seeds = [self.seed + k for k in range(self.seed_count)]
+        self.seed_words = _seed_words(self.seeds)
         if options.get("ranks", 2) < 2:
             raise BenchError("strips are got from another rank: ranks must be 2 at least")
         super().__init__(quick, **options)
@@ -199,15 +218,17 @@ class Strips(Bench):
         for network in NETWORKS if self.link else NETWORKS[:-1]:
             make = partial(StripsCase, network=network, ranks=self.ranks, quick=self.quick, rate=self.link or "")
             large = max(self.sizes) if self.sizes else LARGEST >> (2 if self.quick else 0)
-            cases += [make(loop, ONE_TO_ONE, n=large) for loop in (PARAMETERS, INTERFERENCE)]
+            cases.append(make(PARAMETERS, ONE_TO_ONE, n=large, seed=self.seed))
+            cases += [make(INTERFERENCE, ONE_TO_ONE, n=large, seed=seed) for seed in self.seeds]
             if network in (SEEN, LINK):  # what an application of one rank a node, or of one node, has
-                cases.append(make(MG, ALL_TO_ALL, n=min(MG_CLASSES) if self.quick else max(MG_CLASSES)))
+                n = min(MG_CLASSES) if self.quick else max(MG_CLASSES)
+                cases.append(make(MG, ALL_TO_ALL, n=n, seed=self.seed))
             for loop in LOOPS if network == LINK else LOOPS[:2]:
                 for pattern in PATTERNS:
                     if pattern == ALL_TO_ONE and self.ranks == 2:
                         continue  # that is one-to-one
                     sizes = self.sizes or usual.get(network, QUICK_SIZES if self.quick else SIZES)
-                    cases += [make(loop, pattern, n=n) for n in sizes]
+                    cases += [make(loop, pattern, n=n, seed=seed) for n in sizes for seed in self.seeds]
         return cases
 
     def wanted(self, given):
@@ -289,9 +310,10 @@ class Strips(Bench):
         }
 
     def tables(self, result):
+        seeds = {"seed": "seed"} if len(_seeds(result["rows"])) > 1 else {}
         for title, rows in grouped(result["loops"], "title").items():
             words = ratio("small")
-            columns = {"loop": "loop", "N": lambda row: f"{row['n']:,}"}
+            columns = {"loop": "loop", "N": lambda row: f"{row['n']:,}", **seeds}
             columns |= {"vectorized": lambda row: duration(row["vectorized_seconds"]), "small": words}
             for kind in ("fixed", "variable", "auto"):
                 columns[f"× {kind}"] = ratio(kind)
@@ -308,7 +330,11 @@ class Strips(Bench):
         if rows := [{**one, **one["overlap"]} for one in result["loops"] if one["network"] == LINK and one["overlap"]]:
             percent = lambda field: lambda row: "" if row[field] is None else f"{row[field]:.0%}"  # noqa: E731
             seconds = lambda field: lambda row: duration(row[f"{field}_seconds"])  # noqa: E731
-            columns = {"loop": lambda row: f"{row['loop']}, {row['pattern']}", "N": lambda row: f"{row['n']:,}"}
+            columns = {
+                "loop": lambda row: f"{row['loop']}, {row['pattern']}",
+                "N": lambda row: f"{row['n']:,}",
+                **seeds,
+            }
             columns |= {name: seconds(name) for name in ("get", "computing", "vectorized", "best")}
             columns |= {"is": "best_schedule", "best ÷ (max\n+ one strip)": ratio("over_ideal")}
             columns |= {"overlap gained": percent("share"), "by auto": percent("auto_share")}
@@ -330,7 +356,7 @@ class Strips(Bench):
             )
             yield Table.of(title, rows, columns, left=["mesh", "are"])
         if rows := result["interference"]:
-            columns = {"loop": "loop", "network": "network", "alone": lambda row: duration(row["alone"])}
+            columns = {"loop": "loop", "network": "network", **seeds, "alone": lambda row: duration(row["alone"])}
             columns |= {"while the other gets": lambda row: duration(row["others"])}
             columns |= {
                 "slowdown": lambda row: f"{row['slowdown']:+.0%}",
@@ -343,8 +369,9 @@ class Strips(Bench):
 
     def figure(self, result):
         """Figure 8, of the largest N: times over those of vectorized by the strips' size, a line for each U, and beside
-        them strips that grow; and figure 7: the three best decompositions N / S at each N."""
-        groups = grouped([row for row in result["rows"] if row["loop"] in LOOPS], "case")
+        them strips that grow; and figure 7: the three best decompositions N / S at each N. Of the first seed."""
+        first = min(_seeds(result["rows"]), default=0)
+        groups = grouped([row for row in result["rows"] if row["loop"] in LOOPS and row["seed"] == first], "case")
         figure, panels = sheet(result, len(groups), 3, 13, 2.7 * max(1, len(groups)) + 0.6)
         for line, rows in zip(panels, groups.values()):
             n = max(row["n"] for row in rows)
@@ -377,7 +404,16 @@ class Strips(Bench):
 
 
 def _groups(result):
-    return grouped(result["rows"], "case", "n")
+    return grouped(result["rows"], "case", "n", "seed")
+
+
+def _seeds(rows):
+    return sorted({row["seed"] for row in rows})
+
+
+def _seed_words(seeds):
+    """For a sentence: of one seed, or of several that follow each other."""
+    return str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]} and the {len(seeds) - 1} after it"
 
 
 def _kept(result, loop):
@@ -393,7 +429,7 @@ def _of_case(rows):
     searched = [row for row in rows if _searched(row)]
     best = min(searched, key=lambda row: row["halves"][0])
     over = lambda name: by_name[name]["seconds_median"] / whole if name in by_name else None  # noqa: E731
-    told = {name: rows[0][name] for name in ("case", "loop", "pattern", "network", "title", "n")}
+    told = {name: rows[0][name] for name in ("case", "loop", "pattern", "network", "title", "n", "seed")}
     told |= {"vectorized_seconds": whole, "best_seconds": best["halves"][1], "best_schedule": best["schedule"]}
     for kind in ("fixed", "variable"):
         of = [row for row in searched if f"{kind}(" in row["contender"]]
@@ -458,27 +494,32 @@ def _of_mg(rows):
 
 def _of_interference(rows):
     told = []
-    for of in grouped(rows, "network").values():
+    for of in grouped(rows, "network", "seed").values():
         by_name = {row["contender"]: row for row in of}
         for loop in ("stride one", "indirect"):
             pair = [by_name.get(f"{loop}, {words}") for words in ("alone", "the other gets")]
             if all(pair):
                 alone, others = (row["seconds_median"] for row in pair)
                 times = {"alone": alone, "others": others, "slowdown": others / alone - 1}
-                where = {"loop": loop, "network": of[0]["title"].split(", ", 1)[1]}
+                where = {"loop": loop, "network": of[0]["title"].split(", ", 1)[1], "seed": of[0]["seed"]}
                 told.append({**where, **times, "rate": pair[1].get("got_rate", 0.0) / 1e9})
     return told
 
 
 def _summary(loops, rows):
-    """How `auto` compares with the best that was measured, and the model with what was measured."""
+    """How `auto` compares with the best that was measured, over all seeds and sizes, and the model with what was
+    measured."""
     tuned = [one for one in loops if one["auto"] is not None]
+    worst = max(tuned, key=lambda one: one["auto"], default=None)
     errors = sorted(abs(row["predicted_ratio"] - 1) for row in rows if row.get("predicted_ratio") and _searched(row))
     return {
         "searched": len(tuned),
+        "seeds": _seeds(tuned),
+        "sizes": sorted({one["n"] for one in tuned}),
         "within": sum(one["auto_best"] <= _WITHIN for one in tuned),
         "worst_best": max((one["auto_best"] for one in tuned), default=None),
-        "worst_vectorized": max((one["auto"] for one in tuned), default=None),
+        "worst_vectorized": worst and worst["auto"],
+        "worst_case": worst and f"{worst['case']} {worst['n']}, seed {worst['seed']}",
         "behind": sum(one["auto"] > _BEHIND for one in tuned),
         "again_behind": sum((one["again"] or 0) > _BEHIND for one in tuned),
         "worst_again": max((one["again"] or 0 for one in tuned), default=None),
@@ -486,12 +527,17 @@ def _summary(loops, rows):
     }
 
 
+def _counted(values, word):
+    return f"{len(values)} {word}{'s' * (len(values) > 1)}"
+
+
 def _told(of):
     error = "" if of["median_error"] is None else f" Predictions are off by {of['median_error']:.0%} (median)."
     best = f"within {_WITHIN - 1:.0%} of the best measured in {of['within']} of {of['searched']} cases"
     behind = f"more than {_BEHIND - 1:.0%} behind vectorized in {of['behind']}"
-    most = [f"(at most {of[f'worst_{name}']:.2f} times it)" for name in ("best", "vectorized")]
-    told = f"auto is {best} {most[0]}, and {behind} {most[1]}"
+    most = [f"at most {of[f'worst_{name}']:.2f} times it" for name in ("best", "vectorized")]
+    over = f"over {_counted(of['seeds'], 'seed')} and {_counted(of['sizes'], 'size')}"
+    told = f"{over} auto is {best} ({most[0]}), and {behind} ({most[1]}, {of['worst_case']})"
     if of["worst_again"]:
         told += f"; vectorized timed once more is in {of['again_behind']} (at most {of['worst_again']:.2f} times it)"
     return f"{told}.{error}"

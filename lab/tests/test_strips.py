@@ -27,7 +27,7 @@ FIELDS |= {"threads", "n", "verified"}
 
 def run(**options):
     out = io.StringIO()
-    options = {"sizes": [300], "repeats": 2, **options}
+    options = {"sizes": [300], "repeats": 2, "seed": 7, **options}
     result = BENCHES["strips"].run(True, console=Console(file=out, width=250), **options)
     return result, out.getvalue()
 
@@ -69,7 +69,7 @@ def test_loops_are_right_in_any_strips_and_wrong_elements_are_seen(body, passes)
 
 def _row(contender, seconds, halves=None, **more):
     row = {"case": "vector-one-to-one-link", "loop": "vector", "pattern": "one-to-one", "network": "link", "n": 1000}
-    row |= {"title": "one-to-one, over a link", "contender": contender, "seconds_median": seconds}
+    row |= {"seed": 7, "title": "one-to-one, over a link", "contender": contender, "seconds_median": seconds}
     row["seconds_min"] = seconds
     row |= {"halves": halves or [seconds, seconds], "schedule": contender.removeprefix("longshore ")}
     return row | {"strip_size": None} | more
@@ -129,7 +129,7 @@ def test_everybody_is_verified_predicted_and_timed(ranks, cases, tmp_path):
     assert json.loads((tmp_path / "s.json").read_text()) == result
     assert {m["contender"] for m in result["missing"]} <= {SMALL}
     timed = {case for m in result["missing"] for case in m["cases"]}
-    for case in Strips(True, ranks=ranks, cases=cases, sizes=[300]).cases:
+    for case in Strips(True, ranks=ranks, cases=cases, sizes=[300], seed=7).cases:
         rows = {row["contender"]: row for row in result["rows"] if (row["case"], row["n"]) == (case.key, case.n)}
         wanted = [c.name for c in CONTENDERS if c.applies(case)]
         assert list(rows) == [name for name in wanted if name != SMALL or case.name not in timed]
@@ -141,11 +141,49 @@ def test_everybody_is_verified_predicted_and_timed(ranks, cases, tmp_path):
         if case.is_loop:
             assert rows[VECTORIZED]["vectorized_ratio"] == 1 and rows[AUTO]["search_loops"] >= 1
     assert result["summary"]["all"]["searched"] == len(result["loops"])
-    assert "auto is within 10%" in text
+    assert "over 1 seed and 1 size auto is within 10%" in text
     if cases is None:
         assert list(NETWORK_WORDS.values())[:3] == [network["network"] for network in result["networks"]]
         assert len(result["interference"]) == 6 and [mg["speedup"] > 0 for mg in result["mg"]] == [True]
     assert plot is None or plot.stat().st_size > 0
+
+
+@needs_mpi
+def test_each_seed_draws_loops_anew_and_all_are_summed_up(tmp_path):
+    options = {"cases": ["reduction-one-to-one-seen", "interference-one-to-one-seen"], "sizes": [100, 300]}
+    contenders = ["longshore fixed(N/4, 1)", AUTO, "indirect, alone", "indirect, the other gets"]
+    result, text = run(**options, seeds=3, contenders=contenders, json=tmp_path / "s.json")
+    assert result["missing"] == [] and {row["seed"] for row in result["rows"]} == {7, 8, 9}
+    assert json.loads((tmp_path / "s.json").read_text()) == result
+    assert [(one["n"], one["seed"]) for one in result["loops"]] == [(n, seed) for n in (100, 300) for seed in (7, 8, 9)]
+    assert [one["seed"] for one in result["interference"]] == [7, 8, 9]
+    for one in result["loops"]:  # each is compared with what had the same seed
+        rows = [row for row in result["rows"] if (row["case"], row["n"]) == (one["case"], one["n"])]
+        (whole,) = [row for row in rows if row["seed"] == one["seed"] and row["contender"] == VECTORIZED]
+        assert one["vectorized_seconds"] == whole["seconds_median"] and whole["vectorized_ratio"] == 1
+    of = result["summary"]["all"]
+    assert (of["searched"], of["seeds"], of["sizes"]) == (6, [7, 8, 9], [100, 300])
+    assert "all: over 3 seeds and 2 sizes auto is within 10%" in text and "--seed 7 --seeds 3" in " ".join(text.split())
+
+
+def test_the_same_seed_draws_the_same_and_others_do_not():
+    cases = [Strips(True, cases=["reduction"], seed=seed, seeds=2).cases for seed in (5, 5, 6)]
+    drawn = [[case.first for case in of] for of in cases]
+    assert drawn[0] == drawn[1] and len(set(drawn[0])) > len(drawn[0]) // 2
+    assert drawn[0][1::2] == drawn[2][::2] and drawn[0] != drawn[2]
+    assert len({case.name for case in cases[0]}) == len(cases[0])
+    assert Strips(True).seed != 0 and Strips(True, seed=3).seeds == [3]
+
+
+def test_who_was_furthest_behind_is_named():
+    rows = [
+        _row(name, seconds, seed=seed)
+        for seed, auto in ((7, 1.0), (8, 1.3))
+        for name, seconds in ((VECTORIZED, 1.0), (AUTO, auto))
+    ]
+    of = _finished(rows)["summary"]["all"]
+    assert (of["searched"], of["within"], of["behind"]) == (2, 1, 1)
+    assert of["worst_vectorized"] == 1.3 and of["worst_case"] == "vector-one-to-one-link 1000, seed 8"
 
 
 @needs_mpi
@@ -187,6 +225,8 @@ def test_where_no_nodes_can_be_made_that_is_said(monkeypatch):
         ({"sizes": [0]}, "sizes"),
         ({"repeats": 0}, "repeats"),
         ({"ranks": 1}, "2 at least"),
+        ({"seed": -1}, "seed"),
+        ({"seeds": 0}, "seeds"),
         ({"mpiexec": "no-such-mpiexec"}, "mpiexec"),
         ({"plot": "p.pdf"}, "p.pdf"),
     ],
@@ -200,5 +240,5 @@ def test_cases_are_chosen_by_their_parts():
     keys = {case.key for case in Strips(True, cases=["reduction"]).cases}
     patterns, networks = (ONE_TO_ONE, ALL_TO_ALL), ("seen", "kernel", "messages")
     assert keys == {f"reduction-{pattern}-{network}" for pattern in patterns for network in networks}
-    (case,) = Strips(True, cases=["vector-all-to-all-seen"], sizes=[5]).cases
-    assert case == StripsCase("vector", ALL_TO_ALL, "seen", 5, quick=True)
+    (case,) = Strips(True, cases=["vector-all-to-all-seen"], sizes=[5], seed=3).cases
+    assert case == StripsCase("vector", ALL_TO_ALL, "seen", 5, quick=True, seed=3)

@@ -50,9 +50,10 @@ from ._mpi import mpi_family
 from ._numpy_memory import SharedNumpyMemory, share_numpy_memory
 from ._relabel import Relabelling, relabel
 from ._report import TimeReport
+from ._sections import Handle, Section
 from ._strips import Strip, strips
 from ._virtual_comm import VirtualComm
-from ._window import Handle, Section, Window
+from ._window import Window
 from ._xarray import Grid, XArray
 from .errors import (
     ArgumentError,

@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 
 from . import _core, _mpi
-from ._window import Section
+from ._sections import Section
 from ._words import short
 from .errors import ArgumentError, ArgumentTypeError, DisagreementError
 

@@ -110,6 +110,7 @@ __all__ = [
     "iwarp_rates",
     "iwarp_static_costs",
     "loggp",
+    "memory_load",
     "paragon_rates",
     "paragon_static_costs",
     "predict",
@@ -217,8 +218,9 @@ def predict(
     like: `dtype`, and `ghost` and `order` as XArray takes them; what a plan touches is there in any case. The profile
     is this machine's, `tune.profile()`, unless told.
 
-    `work`: seconds a byte that a loop over what arrives takes. Then every way counts it, and there are two more, for
-    loops: "gets", one access to a `Window` for all, xF0 ‖ Nadp ‖ 0Dy, and from other nodes "strips", in the best
+    `work`: seconds a byte that a loop computes with what arrives, where that lies in a cache. Then every way counts it
+    and what loading a byte takes, `memory_load()` of the profile where it has that, and there are two more, for loops:
+    "gets", one access to a `Window` for all, xF0 ‖ Nadp ‖ 0Dy, and from other nodes "strips", in the best
     schedule of strips beside the work (`ls.strips(window.incoming(plan))`), by LogGP.
 
     Times are a start, what each transfer takes, and bytes at the rates of the copy-transfer model (Stricker & Gross,
@@ -243,7 +245,8 @@ def predict(
     }
     check("work", work, "float | None")
     if work is not None:
-        job |= {"work": float(work)}
+        load = given.facts.get("memory_load_seconds_per_byte", 0.0)
+        job |= {"work": work + load if work >= 0 else work}  # what is wrong with it is said of what was given
         if any(one["pair"] == "other node" for one in given.facts["loggp"]):
             job["loggp"] = loggp(given)
     if isinstance(plan, _core.MotionPlan):
@@ -327,6 +330,20 @@ def loggp(profile: MachineProfile | None = None, pair: str = "other node") -> Lo
         f"the profile of {given.machine} has no LogGP parameters of the pair {short(pair)}; "
         "calibrate on a machine with MPI"
     )
+
+
+def memory_load(profile: MachineProfile | None = None) -> float:
+    """Seconds a byte that a core takes to load what its caches do not hold, as the profile has it: this machine's,
+    `tune.profile()`, unless told. It is the inverse memory bandwidth of Iancu, Husbands & Chen, "Message strip mining
+    heuristics for high speed networks" (section 4), which they count as computation: `memory=` of `strip_cost`,
+    `strip_waits` and `strip_steps`. Not collective. Raises ArgumentError where it was not measured."""
+    given = _given_or_own(profile)
+    if (load := given.facts.get("memory_load_seconds_per_byte")) is None:
+        raise ArgumentError(
+            f"the profile of {given.machine} does not say what loading from memory takes; longshore calibrate "
+            "measures it"
+        )
+    return load
 
 
 def simulate(

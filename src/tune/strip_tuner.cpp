@@ -65,7 +65,7 @@ StripTuner::Estimate StripTuner::estimate(const Search& search, const TunedLoop&
                  {.elements = loop.rows,
                   .element_bytes = loop.row_bytes,
                   .compute = std::max(whole.seconds - whole.communication, 0.0) / row_bytes,
-                  .memory = 0,
+                  .memory = 0,  // what loading takes is in `compute`, for that was timed
                   .link = Link::shared,
                   .rolling = true}};
   found.link.G = whole.communication / row_bytes;

@@ -19,7 +19,8 @@ def test_two_processes_measure_what_they_exchange(family, tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.count("written to") == 1 and "exchanges with other nodes: none" in done.stdout
     profile = tune.MachineProfile.load(path)
-    assert {one["way"] for one in profile.facts["exchanges"]} == {"direct", "ring", "messages", "collective"}
+    assert {one["way"] for one in profile.facts["exchanges"]} == {"direct", "ring", "messages", "collective", "gets"}
+    assert profile.facts["memory_load_seconds_per_byte"] > 0
     assert profile.facts["mpi"].split()[0] == {"mpich": "MPICH", "openmpi": "Open"}[family]
     done = launch(family, 2, "longshore.cli", "profile", "show", path, "--json")
     assert done.returncode == 0 and json.loads(done.stdout) == profile.facts

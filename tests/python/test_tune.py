@@ -117,6 +117,14 @@ HOSTILE = {
     "samples": (changed(["exchanges", 0, "samples"], []), "no samples of direct"),
     "sizes": (changed(["exchanges", 0, "samples", 1, "bytes"], 1), "must be positive and ascend"),
     "caches": (changed(["caches_bytes"], {"L1": "x"}), "caches_bytes: L1 is 'x'; it must be an integer"),
+    "loading in no time": (
+        changed(["memory_load_seconds_per_byte"], -1e-9),
+        "memory_load_seconds_per_byte is negative",
+    ),
+    "loading": (
+        changed(["memory_load_seconds_per_byte"], "x"),
+        "memory_load_seconds_per_byte is 'x'; it must be a fin",
+    ),
     "loggp": (changed(["loggp"], [{"pair": "same node"}]), "has no 'L_seconds'"),
 }
 
@@ -217,6 +225,29 @@ def test_mistakes_are_named():
             ask()
 
 
+def test_a_profile_may_say_what_loading_takes():
+    """Those of before do not, and are read all the same."""
+    from longshore.tune.report import render
+
+    facts = copy.deepcopy(COARSE.facts)
+    assert "memory_load_seconds_per_byte" not in facts and "loading" not in render(COARSE)
+    with pytest.raises(ls.ArgumentError, match="does not say what loading from memory takes; longshore calibrate"):
+        model.memory_load(COARSE)
+    facts["memory_load_seconds_per_byte"] = 2.5e-10
+    loads = MachineProfile(facts)
+    assert model.memory_load(loads) == 2.5e-10 and MachineProfile.from_json(loads.to_json()) == loads
+    assert "loading what caches do not hold, one core: 0.250 ns a byte, 4.0 GB/s" in render(loads)
+    for each in (0, 1e-9):
+        ways = {cost.way: cost.seconds for cost in model.predict(PLAN, loads, work=each, rank=0).ways}
+        more = {cost.way: cost.seconds for cost in model.predict(PLAN, COARSE, work=each + 2.5e-10, rank=0).ways}
+        less = {cost.way: cost.seconds for cost in model.predict(PLAN, COARSE, work=each, rank=0).ways}
+        assert ways == more and all(ways[way] > less[way] for way in ways)
+    with pytest.raises(ls.ArgumentError, match="work is -0.000000 seconds a byte"):
+        model.predict(PLAN, loads, work=-1e-12)
+    plain = [[cost.seconds for cost in model.predict(PLAN, each).ways] for each in (loads, COARSE)]
+    assert plain[0] == plain[1]  # where no loop is asked for, nothing is touched
+
+
 def test_calibrating_tells_what_it_does(monkeypatch):
     monkeypatch.setattr("longshore.tune.copies.cases", lambda quick: [CopyCase("1", "1")])
     before, told = os.sched_getaffinity(0), []
@@ -224,6 +255,7 @@ def test_calibrating_tells_what_it_does(monkeypatch):
     assert told and {what for what, _ in told} == {"copies"} and all(0 <= part <= 1 for _, part in told)
     assert profile.facts["cores"] == 1 and {one["at_once"] for one in profile.facts["copies"]} == {1}
     assert not profile.coarse and os.sched_getaffinity(0) == before
+    assert 1e-12 < model.memory_load(profile) < 1e-7
     assert MachineProfile.from_json(profile.to_json()) == profile
     with pytest.raises(ls.ArgumentError, match="threads is -1"):
         tune.calibrate(threads=-1)

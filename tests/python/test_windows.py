@@ -95,6 +95,34 @@ def test_what_is_under_way_at_a_fence_is_what_was_there_before_it():
     assert closed.wait().tolist() == [10, 11, 12, 13, 14]
 
 
+def some_key(draw, shape):
+    """Slices, integers, None and ..., and perhaps one list or mask."""
+    keys, listed = [], draw.randrange(2 * len(shape))
+    for d, extent in enumerate(shape[: draw.randrange(len(shape) + 1)]):
+        if d == listed:
+            keys.append(np.array([draw.randrange(-extent, extent) for _ in range(draw.randrange(6))], np.int64))
+            if draw.random() < 0.3:
+                keys[-1] = np.array([draw.random() < 0.5 for _ in range(extent)])
+        else:
+            keys.append(draw.randrange(-extent, extent) if draw.random() < 0.3 else random_slice(draw, extent))
+    for extra in (None, ...):
+        if draw.random() < 0.2:
+            keys.insert(draw.randrange(len(keys) + 1) if extra is None else len(keys), extra)
+    return tuple(keys)
+
+
+def numpy_like(array, keys):
+    """What NumPy has with one index after the other: several at once move what is listed to the front."""
+    d = 0
+    for key in keys:
+        if key is ...:
+            d += array.ndim
+            continue
+        array = array[(*[slice(None)] * d, key)]
+        d += not isinstance(key, int)
+    return array
+
+
 @pytest.mark.parametrize(
     "text", ["(BLOCK, *) on 3", "(CYCLIC(2), CYCLIC(3)) on 2x2", "(*, BLOCK) on 5, order=F", "(CYCLIC, *) on 2, ld=14"]
 )
@@ -109,6 +137,21 @@ def test_global_indices_of_a_layout(text):
     window.whole[2:5, 3:9].put(-1)
     whole[2:5, 3:9] = -1
     np.testing.assert_array_equal(ls.gather(parts, layout), whole)
+    draw = random.Random(text)
+    for _ in range(200):
+        key = some_key(draw, whole.shape)
+        section, expected = window.whole[key], numpy_like(whole, key)
+        if section.shape and draw.random() < 0.3:  # a section of a section
+            more = (random_slice(draw, section.shape[0]), ..., None)
+            section, expected = section[more], expected[more]
+        assert section.shape == expected.shape, key
+        np.testing.assert_array_equal(section.get(), expected, str(key))
+    window.whole[::-3, [7, 0, 4]].put(np.arange(9).reshape(3, 3))
+    whole[::-3][:, [7, 0, 4]] = 0
+    whole[np.ix_([6, 3, 0], [7, 0, 4])] = np.arange(9).reshape(3, 3)
+    np.testing.assert_array_equal(ls.gather(parts, layout), whole)
+    strips = [strip.data.copy() for strip in ls.strips(window.whole[6:0:-2, 1::3], "fixed(2)")]
+    np.testing.assert_array_equal(np.concatenate(strips), whole[6:0:-2, 1::3])
     plan = ls.plan(layout, ls.Layout("(*, CYCLIC) on 3", (7, 11)), "i2")
     for rank in range(3):
         np.testing.assert_array_equal(window.incoming(plan, rank).get(), whole[:, rank::3])
@@ -124,11 +167,110 @@ def test_global_indices_of_blocks():
     window = ls.Window(x)
     for key in ((), 4, (slice(3, 8), slice(2, 9)), (0, 0)):
         np.testing.assert_array_equal(window.whole[key].get(), whole[key])
+    draw = random.Random(9)
+    for _ in range(200):
+        key = some_key(draw, whole.shape)
+        np.testing.assert_array_equal(window.whole[key].get(), numpy_like(whole, key), str(key))
     np.testing.assert_array_equal(window[3].get(), np.asarray(x[3]))
     gaps = ls.Window(ls.XArray(ls.FloorPlan([ls.Region(0, 3), ls.Region(5, 8)], [0, 0]), "f8"))
     assert gaps.whole[5:7].get().tolist() == [0, 0]
-    with pytest.raises(ls.ArgumentError, match="5 elements in the box .* has 7: they leave gaps"):
+    assert gaps.whole[[0, 7, 6, 0]].shape == (4,) and gaps.whole[[0, 7, 6, 0]].get().tolist() == [0] * 4
+    with pytest.raises(ls.ArgumentError, match="5 elements in the box .* 7 are asked for: they leave gaps"):
         gaps.whole[1:].get()
+
+
+def filled(blocks, ghost):
+    """An XArray whose elements are their places in the domain of the blocks."""
+    x = ls.XArray(blocks, "i8", ghost=ghost)
+    extents = blocks.bounding.shape
+    for _, grid in x.items():
+        at = np.ix_(*map(range, grid.block.lower, grid.block.upper))
+        grid.interior[...] = sum(each * int(np.prod(extents[d + 1 :])) for d, each in enumerate(at))
+    return x
+
+
+def by_hand(blocks):
+    """Regions of other shapes, regions and lists of points between the same blocks."""
+    plan = ls.BlockPlan(blocks, blocks)
+    plan.copy(ls.Region((0, 4), (2, 7)), 1, ls.Region((0, 0), (3, 2)), 0)
+    plan.copy_points([[7, 6], [5, 4]], 3, [[1, 2], [0, 3]], 0)
+    return plan
+
+
+SOME_BLOCKS = ls.FloorPlan.even(ls.Region.of_shape((8, 8)), 4)
+OTHER_BLOCKS = ls.FloorPlan.even(ls.Region.of_shape((8, 8)), 3).with_owners([2, 0, 2])
+MESH = ls.FloorPlan.even(ls.Region.of_shape(12), 3)
+BLOCK_PLANS = {
+    "halo": ls.BlockPlan.halo(SOME_BLOCKS, 1),
+    "periodic": ls.BlockPlan.halo(SOME_BLOCKS, 1, domain=ls.Region.of_shape((8, 8)), periodic=True),
+    "between": ls.BlockPlan.copy_between(SOME_BLOCKS, OTHER_BLOCKS),
+    "transposed": ls.BlockPlan.transpose(SOME_BLOCKS, OTHER_BLOCKS),
+    "points": ls.BlockPlan.gather_points(MESH, [[4, 8, 5], [3, 11], []]),
+    "by hand": by_hand(SOME_BLOCKS),
+}
+
+
+@pytest.mark.parametrize("name", BLOCK_PLANS)
+def test_what_a_plan_between_blocks_brings_is_what_its_mover_brings(name):
+    plan = BLOCK_PLANS[name]
+    source = filled(plan.source, 1)
+    window = ls.Window(source)
+    brought = [window.incoming(plan, rank) for rank in range(plan.world_size)]
+    got = [section.get() for section in brought]  # before the mover changes anything
+    rows = [[strip.data.copy() for strip in ls.strips(each, "fixed(3, 2)")] for each in brought]
+    target = source if plan.source == plan.destination else ls.XArray(plan.destination, "i8", ghost=1)
+    plan.bind(*({id(each): each for each in (source, target)}.values()))()
+    for rank, (section, values) in enumerate(zip(brought, got)):
+        expected = [np.empty(0, "i8")]
+        for motion in plan.receives(rank):
+            grid, points = target[motion.destination], motion.destination_points
+            if points is None:
+                expected.append(grid.on(motion.destination_region).ravel())
+            else:
+                expected.append(np.array([grid.at[tuple(np.atleast_1d(point).tolist())] for point in points]))
+        assert section.shape == (sum(map(len, expected)),)
+        np.testing.assert_array_equal(values, np.concatenate(expected))
+        np.testing.assert_array_equal(np.concatenate([values[:0], *rows[rank]]), values)
+
+
+@pytest.mark.parametrize("name", ["between", "transposed"])
+def test_blocks_that_a_plan_brings_whole_come_in_their_shape(name):
+    plan, source = BLOCK_PLANS[name], filled(SOME_BLOCKS, (0, 2))
+    window, target = ls.Window(source), ls.XArray(OTHER_BLOCKS, "i8")
+    plan.bind(source, target)()
+    for k, grid in target.items():
+        section = window.incoming(plan, block=k)
+        assert section.shape == grid.block.shape
+        np.testing.assert_array_equal(section.get(), grid.interior)
+        rows = [strip.data.copy() for strip in ls.strips(section, "fixed(2)")]
+        np.testing.assert_array_equal(np.concatenate(rows), grid.interior)
+        shuffled = ls.BlockPlan(SOME_BLOCKS, OTHER_BLOCKS)  # point by point, in an order of its own
+        for motion in plan.receives(OTHER_BLOCKS.owner(k)):
+            if motion.destination == k and motion.axes is None:
+                for d in np.random.default_rng(k).permutation(motion.points).tolist():
+                    to, from_ = motion.destination_region.point_at(d), motion.source_region.point_at(d)
+                    shuffled.copy_points([to], k, [from_], motion.source)
+        if name == "between":
+            np.testing.assert_array_equal(window.incoming(shuffled, block=k).get(), grid.interior)
+
+
+def test_blocks_that_a_plan_does_not_bring_whole_are_refused():
+    window = ls.Window(filled(SOME_BLOCKS, 1))
+    with pytest.raises(ls.ArgumentError, match="reaches beyond the block .* leave block= out"):
+        window.incoming(BLOCK_PLANS["halo"], block=0).get()
+    plan = by_hand(SOME_BLOCKS)
+    with pytest.raises(ls.ArgumentError, match=r"element \(0, 7\) of the block .* not; leave block= out"):
+        window.incoming(plan, block=1).get()
+    plan.copy(ls.Region((0, 4), (4, 8)), 1, ls.Region((4, 0), (8, 4)), 2)
+    with pytest.raises(ls.ArgumentError, match=r"element \(0, 4\) of the block .* more than once; leave block= out"):
+        window.incoming(plan, block=1).get()
+    beyond = ls.BlockPlan(SOME_BLOCKS, SOME_BLOCKS)
+    beyond.copy(ls.Region((0, 4), (1, 5)), 1, ls.Region((5, 0), (6, 1)), 0)  # two rows beyond block 0
+    with pytest.raises(ls.ArgumentError, match=r"of block 0, .* begins at \(-1, -1\) and has shape \(6, 6\); open it"):
+        window.incoming(beyond, 1).get()
+    other = ls.Window(ls.XArray(OTHER_BLOCKS, "i8"))
+    with pytest.raises(ls.ArgumentError, match="from other blocks than this window's"):
+        other.incoming(plan, 0)
 
 
 @pytest.mark.parametrize(
@@ -242,6 +384,8 @@ def test_mistakes():
     gathered = ls.plan(twice, ls.Layout("(*, *) on 1", (4, 2)), "f8")
     copies = ls.Window([np.ones((2, 2)) for _ in range(4)], layout=twice)
     assert (copies.whole.get() == 1).all()
+    halves = ls.FloorPlan.even(4, 2)
+    blocks, to_blocks = ls.Window(ls.XArray(halves, "f8")), ls.BlockPlan.copy_between(halves, halves)
     for bad, kind, words in [
         (lambda: ls.Window(np.arange(3)), ls.ArgumentError, "one ndarray"),
         (lambda: ls.Window([np.arange(3), np.arange(3.0)]), ls.DTypeError, "float64, int64"),
@@ -258,6 +402,21 @@ def test_mistakes():
         (lambda: ls.Window(ls.XArray(ls.FloorPlan.even(4, 2), "f8", rank=1)), ls.ArgumentError, "0, 1, ..."),
         (lambda: window.whole, ls.ArgumentError, "parts of nothing"),
         (lambda: window.incoming(3), ls.ArgumentTypeError, "MotionPlan"),
+        (lambda: copies.whole[[0, 1], [0, 1]], ls.ArgumentError, "can have a list of indices, not several"),
+        (lambda: copies.whole[..., ...], ls.ArgumentError, "one ..., not several"),
+        (lambda: copies.whole[0, 0, 0], ls.ArgumentError, "3 indices for a section of 2 dimensions"),
+        (lambda: copies.whole[:, 2], ls.ArgumentError, "index 2 is outside dimension 1, which has 2"),
+        (lambda: copies.whole[[-5]], ls.ArgumentError, "index -5 is outside dimension 0, which has 4"),
+        (lambda: copies.whole[::0], ls.ArgumentError, "zero, in dimension 0"),
+        (lambda: copies.whole[:, [True]], ls.ArgumentError, "a mask of shape (1,) for dimension 1, which has 2"),
+        (lambda: copies.whole[::2].put(1), ls.ArgumentError, "2 copies of each element"),
+        (lambda: copies.incoming(gathered, 0, block=1), ls.ArgumentError, "plans between blocks"),
+        (lambda: copies.incoming(to_blocks, 0), ls.ArgumentError, "XArray over plan.source"),
+        (lambda: blocks.incoming(gathered, 0), ls.ArgumentError, "the plan is from"),
+        (lambda: blocks.incoming(to_blocks), ls.ArgumentError, "give rank="),
+        (lambda: blocks.incoming(to_blocks, 0, block=0), ls.ArgumentError, "give one of them"),
+        (lambda: blocks.incoming(to_blocks, block=2), ls.ArgumentError, "no block 2 in a plan to 2 blocks"),
+        (lambda: blocks.incoming(to_blocks, 0)[0], ls.ArgumentError, "no parts of its own"),
         (lambda: window[2], ls.ArgumentError, "no array 2"),
         (lambda: window[-1], ls.ArgumentError, "-1"),
         (lambda: window["a"], ls.ArgumentTypeError, "integer"),

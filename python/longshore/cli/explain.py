@@ -40,7 +40,7 @@ from .words import Axes, ElementType, Shape
     "--work",
     type=click.FloatRange(min=0),
     metavar="NS",
-    help="Predict with a loop over what arrives that takes NS nanoseconds a byte, which can also get it in strips.",
+    help="Predict with a loop that computes NS nanoseconds a byte with what arrives, and can also get it in strips.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Write JSON for programs.")
 def explain(

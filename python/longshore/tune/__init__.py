@@ -37,9 +37,10 @@ class MachineProfile:
     "tiles", "joint", "aliased", "sparse"), `working_bytes` touched on one side (null: more than caches hold), `at_once`
     threads, whether the source was written `from_another` core, `megabytes_per_second` (10^6 bytes; median, and `_low`
     and `_high`, a quarter from either end) and whether it was `noisy`. `calls` has what moves in one process take
-    beyond copying, `exchanges` what two processes take that send each other `bytes` at the same time, an entry a way
-    and pair of processes, `loggp` L, o_s, o_r, g and G of a pair. Raises ArgumentError that says what is wrong with the
-    facts.
+    beyond copying, `memory_load_seconds_per_byte` what it takes one core to load what caches do not hold (the inverse
+    memory bandwidth of Iancu, Husbands & Chen; profiles of before lack it), `exchanges` what two processes take that
+    send each other `bytes` at the same time, an entry a way and pair of processes, `loggp` L, o_s, o_r, g and G of a
+    pair. Raises ArgumentError that says what is wrong with the facts.
     """
 
     def __init__(self, facts: dict[str, Any]) -> None:
@@ -67,6 +68,8 @@ class MachineProfile:
             (one["way"], one["pair"], [(s["bytes"], s["seconds"]) for s in one["samples"]], one["transfer_seconds"])
             for one in self.facts["exchanges"]
         ]
+        if self.facts.get("memory_load_seconds_per_byte", 0) < 0:
+            raise ArgumentError("this profile: memory_load_seconds_per_byte is negative; it must not be")
         calls = [self.facts["calls"][f"{name}_seconds"] for name in CALLS]
         try:
             copies = [(*key, _core.ThroughputTable(self.machine, rates)) for key, rates in tables.items()]
@@ -219,7 +222,7 @@ def calibrate(
 def _alone(threads: int | None, quick: bool, tell: Callable[[str, float], None]) -> dict[str, Any]:
     """What one process finds out."""
     from . import kernels
-    from .copies import cache_bytes, measure, measure_loops
+    from .copies import cache_bytes, measure, measure_load, measure_loops
     from .exchanges import measure_calls, measure_joint
 
     at_once = (0 if threads is None else count(threads, "threads")) or len(os.sched_getaffinity(0))
@@ -236,6 +239,7 @@ def _alone(threads: int | None, quick: bool, tell: Callable[[str, float], None])
         "longshore": _core.version,
         "measured": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "copies": measure(at_once, quick, lambda part: tell("copies", part)) + measure_joint(at_once, quick),
+        "memory_load_seconds_per_byte": measure_load(quick),
         "calls": measure_calls(at_once) | measure_loops(),
         "exchanges": [],
         "loggp": [],

@@ -51,6 +51,7 @@ PROFILE = {
             "noisy": bool,
         }
     ],
+    "memory_load_seconds_per_byte?": float,
     "calls": {f"{name}_seconds": float for name in CALLS},
     "exchanges": [{"way": str, "pair": str, "samples": [_SAMPLE], "transfer_seconds": float}],
     "loggp": [

@@ -9,6 +9,7 @@ Words are of 4, 8 or 16 bytes; strides and blocks count words.
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -171,6 +172,19 @@ def measure(threads: int, quick: bool, step: Callable[[float], None]) -> list[di
                 step((k + at / len(todo)) / rounds)
     relation.cache_clear()
     return [entry(situation, case, sorted(each)) for (situation, case), each in rates.items()]
+
+
+def measure_load(quick: bool = False) -> float:
+    """Seconds a byte that one core takes to load doubles from memory and to add them up: the inverse memory bandwidth
+    of Iancu, Husbands & Chen, "Message strip mining heuristics for high speed networks" (section 4, table 2)."""
+    beyond_caches = 8 * cache_bytes().get("L3", 32 << 20)  # of twice as much a cache may still hold a part
+    size = max(min(beyond_caches, (available_bytes() or 1 << 30) // 8, 1 << 30), _COLD_BYTES)
+    values, samples = np.ones(size // 8), []
+    for _ in range(5 if quick else 15):
+        begin = time.perf_counter()
+        values.sum()
+        samples.append((time.perf_counter() - begin) / values.nbytes)
+    return sorted(samples)[len(samples) // 2]
 
 
 def measure_loops() -> dict[str, float]:

@@ -79,6 +79,8 @@ def render(profile: MachineProfile) -> str:
         f"{calls['transfer_seconds'] * 1e9:.0f} ns a transfer, {calls['wake_seconds'] * 1e6:.1f} us to wake threads; "
         f"kernels: {calls['leaf_seconds'] * 1e9:.0f} ns a call, {calls['row_seconds'] * 1e9:.1f} ns a loop",
     ]
+    if load := profile.facts.get("memory_load_seconds_per_byte"):
+        lines.append(f"loading what caches do not hold, one core: {load * 1e9:.3f} ns a byte, {1e-9 / load:.1f} GB/s")
     return "\n".join(lines) + "\n"
 
 

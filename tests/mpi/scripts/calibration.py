@@ -31,14 +31,17 @@ def everybody_has_the_same_profile():
     if P == 1:
         assert not ways and not profile.facts["loggp"]
         return
-    assert ways == {"direct", "ring", "messages", "collective"} and profile.facts["mpi"]
+    assert ways == {"direct", "ring", "messages", "collective", "gets"} and profile.facts["mpi"]
+    assert model.memory_load(profile) > 0
     for one in profile.facts["exchanges"]:
         assert one["pair"] == "same node" and all(sample["seconds"] > 0 for sample in one["samples"])
     (loggp,) = profile.facts["loggp"]
     assert loggp["o_s_seconds"] > 0 and loggp["o_r_seconds"] > 0 and loggp["g_seconds"] > 0
     rows, columns = (ls.Layout(f"({text}) on {P}", (96, 64)) for text in ("BLOCK, *", "*, BLOCK"))
-    predicted = model.predict(ls.plan(rows, columns, "float64"), profile)
-    assert {way.way for way in predicted.ways} == ways and not predicted.coarse
+    plan = ls.plan(rows, columns, "float64")
+    predicted = model.predict(plan, profile)
+    assert {way.way for way in predicted.ways} == ways - {"gets"} and not predicted.coarse
+    assert {way.way for way in model.predict(plan, profile, work=0).ways} == ways  # of a loop
 
 
 @check

@@ -147,7 +147,8 @@ def global_indices():
                 window.fence()
                 np.testing.assert_array_equal(window.whole[3, 1:6].get(), -whole[3, 1:6])
                 raises(ls.ArgumentError, lambda: window.whole[20], "index 20 is outside dimension 0")
-                raises(ls.ArgumentError, lambda: window.whole[::2], "without gaps")
+                for key in (slice(None, None, 2), (slice(9, 2, -3), slice(1, None, 2)), (slice(1, 9), [5, 0, -1, 5])):
+                    np.testing.assert_array_equal(window.whole[key].get(), window.whole.get()[key])
                 window.fence()
     blocks = ls.FloorPlan.even(ls.Region.of_shape(shape), 3 * P).with_owners([(2 * k) % P for k in range(3 * P)])
     for node in NODES:
@@ -157,6 +158,7 @@ def global_indices():
         with ls.Window(x, comm=WORLD, node=node) as window:
             for key in ((), slice(2, 9), (slice(1, 12), slice(3, 2 * P + 4)), (4, slice(1, None)), (-1, 2)):
                 np.testing.assert_array_equal(window.whole[key].get(), whole[key])
+                np.testing.assert_array_equal(window.whole[::-2, [3, 0, -1]].get(), whole[::-2, [3, 0, -1]])
             k = ME % len(blocks)
             grown = window[k].get()
             np.testing.assert_array_equal(grown[1:-1, 1:-1], whole[blocks[k].slices(ls.Region.of_shape(shape))])
@@ -196,6 +198,35 @@ def strips_of_all_kinds():
                 rows = [strip.data.copy() for strip in ls.strips(window.incoming(plan), "fixed(3, 2)")]
                 np.testing.assert_array_equal(np.concatenate(rows), expected)
                 window.fence()
+    _strips_between_blocks()
+
+
+def _strips_between_blocks():
+    """What a halo and a copy between blocks bring this rank, against NumPy."""
+    domain = ls.Region.of_shape((12, 5 * P))
+    blocks = ls.FloorPlan.even(domain, 2 * P).with_owners([(k + 1) % P for k in range(2 * P)])
+    others = ls.FloorPlan.even(domain, 3 * P).with_owners([(2 * k) % P for k in range(3 * P)])
+    whole = np.arange(domain.size, dtype="f4").reshape(domain.shape)
+    plans = [ls.BlockPlan.halo(blocks, 1, rank=ME), ls.BlockPlan.copy_between(blocks, others)]
+    for node in NODES:
+        x = ls.XArray(blocks, "f4", ghost=1, comm=WORLD)
+        for _, grid in x.items():
+            grid.interior[...] = whole[grid.block.slices(domain)]
+        with ls.Window(x, comm=WORLD, node=node) as window:
+            for plan in plans:
+                regions = [motion.destination_region for motion in plan.receives(ME)]
+                expected = [whole[region.slices(domain)].ravel() for region in regions]
+                for schedule in ("fixed(7, 2)", "variable(4, 0.5)", "auto"):
+                    got = [strip.data.copy() for strip in ls.strips(window.incoming(plan), schedule)]
+                    np.testing.assert_array_equal(
+                        np.concatenate([*got, whole[0, :0]]), np.concatenate([*expected, whole[0, :0]])
+                    )
+            for k in others.owned_by(ME):
+                rows = [strip.data.copy() for strip in ls.strips(window.incoming(plans[1], block=k), "fixed(2)")]
+                np.testing.assert_array_equal(np.concatenate(rows), whole[others[k].slices(domain)])
+            mine = int(blocks.owned_by(ME)[0])
+            raises(ls.ArgumentError, lambda: window.incoming(plans[0], block=mine).get(), "leave block= out")
+            window.fence()
 
 
 @check
