@@ -163,6 +163,10 @@ void bind_tune(nb::module_& module) {
       nb::arg("profile"), nb::arg("by"),
       "For this process's copy kernels. False where they have one already. Raises ArgumentError where a number is none "
       "that they can work with.");
+  module.def("kernels_await_probe", &kernels_await_probe,
+             "Whether this process's copy kernels have no profile yet, and a probe would be made for it.");
+  module.def("keep_kernel_probe", &keep_kernel_probe, nb::arg("path"),
+             "The file in which a probe leaves what it found. Where that cannot be written nothing is said.");
   module.def(
       "measure_kernels",
       [](int threads, double seconds) {

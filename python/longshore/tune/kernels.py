@@ -1,5 +1,5 @@
-"""How copy kernels go about what they copy: measured by `calibrate`, kept for each model of CPU, and chosen when
-Longshore is imported."""
+"""How copy kernels go about what they copy: measured by `calibrate` or probed at first use, kept for each model of CPU,
+and chosen when Longshore is imported."""
 
 from __future__ import annotations
 
@@ -42,9 +42,15 @@ def choose(kept: str, whole: bool) -> None:
             return
         check(facts, "the kernel profile", kernels=True)
         if (facts["cpu"], facts["kernels"]) == (_core.cpu_name(), _core.kernels_name()):
-            _core.choose_kernel_profile({name: facts[name] for name in NUMBERS}, f"calibrated on {facts['measured']}")
+            _core.choose_kernel_profile({name: facts[name] for name in NUMBERS}, chosen_by(facts))
     except (OSError, LongshoreError, ValueError, TypeError, OverflowError, RecursionError) as error:
         warnings.warn(f"{kept} is not used: {error}", RuntimeWarning, stacklevel=2)
+
+
+def chosen_by(facts: dict[str, Any]) -> str:
+    """Who found out the numbers of a profile, and when."""
+    who = "probed at first use" if facts.get("chosen_by") == "probe" else "measured by longshore calibrate"
+    return f"{who} on {facts['measured']}"
 
 
 def words(facts: dict[str, Any]) -> str:

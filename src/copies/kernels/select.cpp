@@ -1,9 +1,10 @@
 // Which table: the widest registers this CPU has, unless the environment asks for another. Which profile: the one
-// given, one that is known, or the general one.
+// given, one that is known, or what a probe finds.
 #include <cstdlib>
 #include <mutex>
 #include <string_view>
 
+#include "copies/kernel_probe.hpp"
 #include "tables.hpp"
 
 namespace longshore {
@@ -41,6 +42,7 @@ namespace {
 struct Chosen {
   std::mutex mutex;
   std::optional<KernelChoice> given;
+  std::string kept;  ///< the file for what a probe finds
   bool taken = false;
 };
 Chosen& chosen() {
@@ -53,15 +55,27 @@ const KernelTable& unprofiled() {
   return table;
 }
 
+/// With the lock held.
+KernelKnowledge knowledge() {
+  const char* asked = std::getenv("LONGSHORE_KERNEL_PROBE");
+  // Plain kernels are alike whatever the profile.
+  const bool plain = &unprofiled() == &plain_kernels();
+  return {chosen().given, known_cpu(cpu_name()), plain ? "never" : asked ? asked : ""};
+}
+
 KernelChoice find_choice() {
+  KernelKnowledge known;
+  std::string path;
   {
     const std::lock_guard lock(chosen().mutex);
     chosen().taken = true;
-    if (chosen().given) return *chosen().given;
+    known = knowledge(), path = chosen().kept;
   }
-  if (const auto known = known_cpu(cpu_name()))
-    return {known->profile, "known of " + known->family + ": " + known->source};
-  return {KernelProfile{}, "general: nothing is known of this CPU; longshore calibrate measures it"};
+  return choice_of(known, [&](const std::string& now) {
+    KernelProbe found = probe_kernels(unprofiled());
+    if (found.untried.empty() && !path.empty()) keep_probe(path, found, now);
+    return found;
+  });
 }
 
 }  // namespace
@@ -71,12 +85,22 @@ const KernelChoice& kernel_choice() {
   return choice;
 }
 
+bool kernels_await_probe() {
+  const std::lock_guard lock(chosen().mutex);
+  return !chosen().taken && knowledge().probes();
+}
+
 bool choose_kernel_profile(const KernelChoice& choice) {
   check(choice.profile);
   const std::lock_guard lock(chosen().mutex);
   if (chosen().taken) return false;
   chosen().given = choice;
   return true;
+}
+
+void keep_kernel_probe(const std::string& path) {
+  const std::lock_guard lock(chosen().mutex);
+  chosen().kept = path;
 }
 
 const KernelTable& kernels(Stores stores) {
