@@ -163,6 +163,8 @@ void bind_tune(nb::module_& module) {
       nb::arg("profile"), nb::arg("by"),
       "For this process's copy kernels. False where they have one already. Raises ArgumentError where a number is none "
       "that they can work with.");
+  static const KernelChoice& (*const choose)() = &kernel_choice;
+  module.attr("kernel_chooser") = nb::capsule(&choose);  // for the modules of MPI
   module.def("kernels_await_probe", &kernels_await_probe,
              "Whether this process's copy kernels have no profile yet, and a probe would be made for it.");
   module.def("keep_kernel_probe", &keep_kernel_probe, nb::arg("path"),
