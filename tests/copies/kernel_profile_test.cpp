@@ -3,11 +3,17 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <barrier>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <set>
+#include <thread>
+
+#include "longshore/copies/joint_copy.hpp"
+#include "support/memory.hpp"
 
 namespace longshore {
 namespace {
@@ -34,6 +40,108 @@ std::set<std::string> tried_of(const KernelProbe& probe) {
   std::set<std::string> names;
   for (const auto& trial : probe.found.trials) names.insert(trial.copies);
   return names;
+}
+
+TEST(KernelProfiles, AreCheckedAndKnown) {
+  for (const auto& cpu : known_cpus()) check(cpu.profile);
+  EXPECT_EQ(known_cpu("AuthenticAMD family 25 model 33")->family, "AMD Zen 3");
+  EXPECT_EQ(known_cpu("AuthenticAMD family 25 model 17")->family, "AMD Zen 4");
+  EXPECT_EQ(known_cpu("AuthenticAMD family 25 model 1")->family, "AMD Zen 3");
+  EXPECT_FALSE(known_cpu("AuthenticAMD family 26 model 2"));
+  EXPECT_FALSE(known_cpu(""));
+  EXPECT_FALSE(cpu_name().empty());
+  const auto refused = [](auto change) {
+    KernelProfile p;
+    change(p);
+    EXPECT_THROW(check(p), Error);
+  };
+  refused([](auto& p) { p.rows = 3; });
+  refused([](auto& p) { p.merged_rows = 0; });
+  refused([](auto& p) { p.burst_bytes = 0; });
+  refused([](auto& p) { p.burst_bytes = 100; });
+  refused([](auto& p) { p.stagger_bytes = -64; });
+  refused([](auto& p) { p.stagger_bytes = 8192; });
+  refused([](auto& p) { p.paged_bytes = 0; });
+  refused([](auto& p) { p.string_bytes = -1; });
+}
+
+TEST(KernelProfiles, AreMeasuredHoweverShortTheTime) {
+  for (const int threads : {1, 2}) {
+    const auto found = measure_kernels(fastest(), threads, threads == 1 ? 0 : 0.5);
+    check(found.profile);
+    EXPECT_FALSE(found.trials.empty());
+    std::set<std::string> kinds, chosen;
+    for (const auto& trial : found.trials) {
+      EXPECT_LE(trial.seconds_low, trial.seconds);
+      EXPECT_LE(trial.seconds, trial.seconds_high);
+      kinds.insert(trial.copies);
+      if (trial.chosen) {
+        EXPECT_TRUE(chosen.insert(trial.copies).second) << trial.copies;
+      }
+    }
+    EXPECT_EQ(kinds, chosen);
+  }
+  EXPECT_THROW(measure_kernels(fastest(), 0, 1), Error);
+}
+
+TEST(KernelProfiles, AreChosenOnce) {
+  const KernelChoice& choice = kernel_choice();
+  EXPECT_FALSE(choice.by.empty());
+  EXPECT_EQ(kernels(Stores::streaming).profile, choice.profile);
+  EXPECT_EQ(std::string(kernels(Stores::streaming).name), kernels().name);
+  EXPECT_FALSE(choose_kernel_profile({KernelProfile{}, "too late"}));
+  KernelProfile wrong;
+  wrong.rows = 0;
+  EXPECT_THROW(choose_kernel_profile({wrong, "wrong"}), Error);
+}
+
+/// Each of several threads at the same time.
+void at_once(int threads, const std::function<void(int)>& work) {
+  std::barrier<> together(threads);
+  std::vector<std::jthread> all;
+  for (int k = 0; k < threads; ++k)
+    all.emplace_back([&, k] {
+      together.arrive_and_wait();
+      work(k);
+    });
+}
+
+TEST(KernelProfiles, AreOneForAllThreadsThatStreamFirst) {
+  setenv("LONGSHORE_KERNEL_PROBE", "always", 1);  // where no test before this one has streamed
+  std::vector<const KernelTable*> tables(4);
+  at_once(4, [&](int k) {
+    kernels_await_probe();
+    tables[std::size_t(k)] = &kernels(Stores::streaming);
+    choose_kernel_profile({KernelProfile{}, "too late"});
+  });
+  EXPECT_EQ(std::set(tables.begin(), tables.end()).size(), 1u);
+  EXPECT_EQ(tables[0]->profile, kernel_choice().profile);
+  EXPECT_FALSE(kernels_await_probe());
+}
+
+TEST(KernelPrograms, AreSharedByThreads) {
+  constexpr Index n = 96, bytes = n * n * 8;
+  const PairedRuns all = PairedRuns::run(n);
+  const LoopNest turn(8, {{all, 8, n * 8}, {all, n * 8, 8}});
+  const PairedRun odd{0, 0, 0, 1, n / 2, 2, 1, 2}, even{1, 0, 1, 1, n / 2, 2, 1, 2};
+  const auto columns = [&](const PairedRun& run) {
+    return LoopNest(8, {{all, n * 8, n * 8}, {PairedRuns(std::vector<PairedPeriod>{{{run}, 1, 0, 0, 0}}), 8, 8}});
+  };
+  const CopyProgram program(turn, CopyProgram::Options{Stores::streaming, &fastest(), {}});
+  const JointCopy joint({columns(odd), columns(even)}, JointCopy::Shared::destination,
+                        CopyProgram::Options{Stores::streaming, &fastest(), {}});
+  std::vector<std::byte> source(bytes);
+  for (std::size_t k = 0; k < source.size(); ++k) source[k] = test::noise(Index(k));
+  std::vector<std::vector<std::byte>> turned(3, source), joined(3, source);
+  at_once(3, [&](int k) {
+    program.run(turned[std::size_t(k)].data(), source.data());
+    joint.run(joined[std::size_t(k)].data(), {source.data(), source.data()});
+  });
+  for (std::size_t k = 1; k < 3; ++k) {
+    EXPECT_EQ(turned[k], turned[0]);
+    EXPECT_EQ(joined[k], joined[0]);
+  }
+  EXPECT_NE(turned[0], source);
 }
 
 TEST(KernelProbes, TryEverythingWhereThereIsTime) {
