@@ -48,6 +48,12 @@ LoopNest rows(Index elements, Index pitch) {
   return {8, {{PairedRuns::run(sample_bytes / (8 * elements)), pitch, pitch}, {PairedRuns::run(elements), 8, 8}}};
 }
 
+/// A square of so many elements of 8 bytes turned, whose rows lie at the same place of other pages.
+LoopNest turned(Index elements) {
+  constexpr Index pitch = sample_span / 512;
+  return {8, {{PairedRuns::run(elements), 8, pitch}, {PairedRuns::run(elements), pitch, 8}}};
+}
+
 /// Rows of 32 KiB put together from two sources, which take turns with runs of so many elements of 8 bytes.
 Run join(Index first, Index second, const KernelTable& table) {
   constexpr Index row_bytes = 32 << 10;
@@ -81,7 +87,8 @@ std::vector<KernelProfile> candidates(const KernelProfile& now, const Changes&..
 
 using Kinds = std::vector<std::function<Kind(const KernelProfile&)>>;
 
-Kinds kinds(const KernelTable& table) {
+/// Of the copies; a probe has no time but for those that differ most from CPU to CPU.
+Kinds kinds(const KernelTable& table, bool all_of_them) {
   using Profile = KernelProfile;
   constexpr Index long_run = Index{1} << 20, long_row = Index{16} << 10;
   Kinds all{[](const Profile& now) -> Kind {
@@ -118,6 +125,17 @@ Kinds kinds(const KernelTable& table) {
                   now, [](Profile& p) { p.expands = true; }, [](Profile& p) { p.expands = false; }),
               [](const KernelTable& t) { return join(3, 2, t); }};
     });
+  if (!all_of_them) return all;
+  all.push_back([](const Profile& now) -> Kind {
+    const auto ahead = [](Index bytes) { return [=](Profile& p) { p.ahead_bytes = bytes; }; };
+    return {"long runs read ahead", candidates(now, ahead(1024), ahead(0), ahead(512), ahead(2048)),
+            [](const KernelTable& t) { return copy(rows(sample_bytes / 8, 0), t); }};
+  });
+  all.push_back([](const Profile& now) -> Kind {
+    const auto wide = [](Index lines) { return [=](Profile& p) { p.tile_lines = lines; }; };
+    return {"transposes", candidates(now, wide(32), wide(8), wide(16), wide(64)),
+            [](const KernelTable& t) { return copy(turned(512), t); }};
+  });
   return all;
 }
 
@@ -266,7 +284,7 @@ KernelProbe carry_out(const KernelTable& table, int threads, Places places, doub
   const double begin = watch.now();
   KernelProbe done{{table.profile, {}}, {}, 0};
   Team team(threads, places, watch);
-  const auto all = kinds(table);
+  const auto all = kinds(table, !steady);
   for (std::size_t k = 0; k < all.size(); ++k) {
     const double now = watch.now(), left = std::max(0.0, begin + seconds - now) / double(all.size() - k);
     const Kind kind = all[k](done.found.profile);

@@ -63,6 +63,10 @@ TEST(KernelProfiles, AreCheckedAndKnown) {
   refused([](auto& p) { p.stagger_bytes = 8192; });
   refused([](auto& p) { p.paged_bytes = 0; });
   refused([](auto& p) { p.string_bytes = -1; });
+  refused([](auto& p) { p.ahead_bytes = 100; });
+  refused([](auto& p) { p.ahead_bytes = -64; });
+  refused([](auto& p) { p.tile_lines = 0; });
+  refused([](auto& p) { p.tile_lines = 257; });
 }
 
 TEST(KernelProfiles, AreMeasuredHoweverShortTheTime) {

@@ -28,6 +28,11 @@ struct KernelProfile {
   /// Whether lines of several sources are put together by loads that expand, where the instruction set has them: else
   /// by way of some lines in the first-level cache.
   bool expands = true;
+  /// How far ahead of the loads a long contiguous source is prefetched. None: 0.
+  Index ahead_bytes = 1024;
+  /// How many lines of a source row the tiles of a transpose are wide; four times as many where the destination's rows
+  /// do not begin at the same place of a page.
+  Index tile_lines = 32;
 
   bool operator==(const KernelProfile&) const = default;
 };

@@ -20,6 +20,9 @@ KERNEL_NUMBERS = {
     "string_bytes": (int, type(None)),
     "merged_rows": int,
     "expands": bool,
+    # Profiles that were measured before there were these have the usual ones.
+    "ahead_bytes?": int,
+    "tile_lines?": int,
 }
 _TRIAL = {"copies": str, "seconds": float, "seconds_low": float, "seconds_high": float, "chosen": bool}
 KERNEL_PROFILE = KERNEL_NUMBERS | {

@@ -103,7 +103,7 @@ def _kernels(facts: dict[str, Any]) -> list[str]:
     lines += [f"copy kernels by this profile ({measured['kernels']}, {measured['cpu']}): {words(measured)}"]
     rows = [["", *(name.replace("_", " ") for name in NUMBERS), "us", ""]]
     for trial in measured["trials"]:
-        numbers = ("never" if trial[name] is None else str(trial[name]).lower() for name in NUMBERS)
+        numbers = ("never" if trial.get(name, "") is None else str(trial.get(name, "")).lower() for name in NUMBERS)
         rows.append([trial["copies"], *numbers, f"{trial['seconds'] * 1e6:.0f}", "chosen" if trial["chosen"] else ""])
     return lines + _table(rows, left=1)
 

@@ -321,7 +321,11 @@ void copy_blocks(std::byte* d, const std::byte* s, const BlockLoops& loops, Stor
       return gather_streaming<W>(d, s, l);
     const bool whole_lines = ((line_phase(d) | l.d0 | l.d1 | l.block) & (line_bytes - 1)) == 0;
     if (l.block >= 16 * line_bytes) return nest_long<W>(d, s, l, profile);
-    if (l.block >= 2 * line_bytes || whole_lines) return nest<Streaming<W>, Contiguous::neither, false>(d, s, l);
+    if (l.block >= 2 * line_bytes || whole_lines) {
+      if (l.s0 == l.block && l.block >= 4 * line_bytes)
+        return nest<Streaming<W, source_ahead>, Contiguous::source, false>(d, s, l);
+      return nest<Streaming<W, 0>, Contiguous::neither, false>(d, s, l);
+    }
   }
   run_nest(!gather && far_destination(l) ? plan_nest<W, true>(l) : plan_nest<W, false>(l), d, s, l);
 }
