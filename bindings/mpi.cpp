@@ -69,7 +69,8 @@ ErrorKind to_kind(const std::string& class_name) {
 NB_MODULE(LONGSHORE_MPI_MODULE, module) {
   nb::set_leak_warnings(false);  // as in bindings/core.cpp
   module.doc() = "Longshore's mpi engine for one MPI family. Use it through `longshore`.";
-  nb::module_::import_("longshore._core");  // Field, Mover and Memory are bound there
+  const auto core = nb::module_::import_("longshore._core");  // Field, Mover and Memory are bound there
+  take_kernel_choice(core);
   register_errors();
 
   module.def(

@@ -26,6 +26,7 @@ nb::dict facts_of(const KernelProfile& p) {
   facts["rows"] = p.rows, facts["burst_bytes"] = p.burst_bytes, facts["stagger_bytes"] = p.stagger_bytes;
   facts["paged_bytes"] = from(p.paged_bytes), facts["string_bytes"] = from(p.string_bytes);
   facts["merged_rows"] = p.merged_rows, facts["expands"] = p.expands;
+  facts["ahead_bytes"] = p.ahead_bytes, facts["tile_lines"] = p.tile_lines;
   return facts;
 }
 
@@ -47,6 +48,9 @@ KernelProfile profile_of(const nb::dict& facts) {
   p.rows = number("rows"), p.burst_bytes = number("burst_bytes"), p.stagger_bytes = number("stagger_bytes");
   p.paged_bytes = from("paged_bytes"), p.string_bytes = from("string_bytes");
   p.merged_rows = number("merged_rows"), p.expands = nb::cast<bool>(nb::bool_(at("expands")));
+  // Which profiles that were measured earlier do not have.
+  if (facts.contains("ahead_bytes")) p.ahead_bytes = number("ahead_bytes");
+  if (facts.contains("tile_lines")) p.tile_lines = number("tile_lines");
   check(p);
   return p;
 }
@@ -163,6 +167,12 @@ void bind_tune(nb::module_& module) {
       nb::arg("profile"), nb::arg("by"),
       "For this process's copy kernels. False where they have one already. Raises ArgumentError where a number is none "
       "that they can work with.");
+  static const KernelChoice& (*const choose)() = &kernel_choice;
+  module.attr("kernel_chooser") = nb::capsule(&choose);  // for the modules of MPI
+  module.def("kernels_await_probe", &kernels_await_probe,
+             "Whether this process's copy kernels have no profile yet, and a probe would be made for it.");
+  module.def("keep_kernel_probe", &keep_kernel_probe, nb::arg("path"),
+             "The file in which a probe leaves what it found. Where that cannot be written nothing is said.");
   module.def(
       "measure_kernels",
       [](int threads, double seconds) {

@@ -19,6 +19,10 @@ target_link_libraries(longshore_core ${core_scope} Threads::Threads ${CMAKE_DL_L
 if(core_sources)
   target_include_directories(longshore_core PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(longshore_core PRIVATE $<BUILD_INTERFACE:longshore_flags>)
+  # What a process does once at most is made small.
+  foreach(cold kernel_measurement kernel_probe kernels/choice kernels/known_cpus)
+    set_source_files_properties(${PROJECT_SOURCE_DIR}/src/copies/${cold}.cpp PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-Os>)
+  endforeach()
   longshore_join_sources(longshore_core ${core_sources})
 endif()
 

@@ -69,7 +69,7 @@ foreach(family IN LISTS LONGSHORE_MPI_FAMILIES)
                         PRIVATE $<BUILD_INTERFACE:longshore_flags>)
 
   longshore_python_module(_mpi_${family} bindings/mpi.cpp bindings/mpi_ranks.cpp bindings/mpi_directory.cpp
-                          bindings/mpi_numpy_memory.cpp)
+                          bindings/mpi_kernels.cpp bindings/mpi_numpy_memory.cpp)
   target_link_libraries(_mpi_${family} PRIVATE longshore_mpi_${family})
   target_compile_definitions(_mpi_${family} PRIVATE LONGSHORE_MPI_MODULE=_mpi_${family})
   longshore_rank_profile(${family} ${macro_name})

@@ -263,6 +263,13 @@ class Bench:
     def contenders(self):
         return [contender for contender in self.everybody if contender.name in self.chosen]
 
+    def of_names(self, names):
+        return [contender for contender in self.everybody if contender.name in names]
+
+    def of_kernels(self, names):
+        """Those of these names who are measured with every set of copy kernels."""
+        return [name for name in names if name.startswith("longshore") or name in self.always]
+
     def rounds(self, case):
         return self.repeats or self.usual_rounds[not self.quick]
 

@@ -8,7 +8,6 @@ import os
 import sys
 import traceback
 from dataclasses import asdict
-from functools import partial
 from importlib import metadata
 from pathlib import Path
 
@@ -71,7 +70,24 @@ def _here(bench, step):
             found = ([], absent) if absent else bench.measure(context, case, contenders, bench.rounds(case))
             rows += found[0]
             lacking += found[1]
+    cases = {case.name: case for case in bench.cases if not too_large(case)} if len(bench.kernels) > 1 else {}
+    for kernels in bench.kernels[1:]:  # which a process chooses once
+        found, absent = _in_children(bench, kernels, cases, bench.of_kernels([c.name for c in contenders]), step)
+        rows, lacking = rows + found, lacking + absent
     return {}, rows, lacking
+
+
+def _in_children(bench, kernels, cases, names, step, launcher=None, env=None):
+    """(rows, missing) of cases with one set of copy kernels, in processes of their own."""
+
+    def start(left, names):
+        what = {"cases": [(asdict(cases[name]), bench.rounds(cases[name])) for name in left], "contenders": [*names]}
+        ranks = bench.ranks if bench.mpi else 1
+        spec = {"bench": bench.name, "mpi": launcher is not None, "ranks": ranks, **what}
+        how = {"launcher": launcher, "ranks": ranks, "env": {**(env or {}), "LONGSHORE_KERNELS": kernels}}
+        return launch.run_child(spec, **how, on_step=step, stall_seconds=bench.stall_seconds[not bench.quick])
+
+    return launch.run_until_done(start, list(cases), names)
 
 
 def _under_mpi(bench, step):
@@ -85,22 +101,11 @@ def _under_mpi(bench, step):
     cases = {case.name: case for case in bench.cases if not absent[case.name]}
     lacking += [m for found in absent.values() for m in found]
     with launch.scalapack_environment(mpi) as env:
-
-        def start(kernels, left, names):
-            what = {
-                "cases": [(asdict(cases[name]), bench.rounds(cases[name])) for name in left],
-                "contenders": [*names],
-            }
-            spec = {"bench": bench.name, "mpi": launcher is not None, "ranks": bench.ranks, **what}
-            env_of_child = {**env, "LONGSHORE_KERNELS": kernels}
-            how = {"launcher": launcher, "ranks": bench.ranks, "env": env_of_child, "on_step": step}
-            return launch.run_child(spec, **how, stall_seconds=bench.stall_seconds[not bench.quick])
-
         rows, names = [], [contender.name for contender in contenders]
         for kernels in bench.kernels:
-            found, absent = launch.run_until_done(partial(start, kernels), list(cases), names)
+            found, absent = _in_children(bench, kernels, cases, names, step, launcher, env)
             rows, lacking = rows + found, lacking + absent
-            names = [name for name in names if name.startswith("longshore") or name in bench.always]
+            names = bench.of_kernels(names)
     return mpi, rows, lacking
 
 
@@ -137,7 +142,7 @@ def _work(file):
 
         family, bench = result.get("mpi", {}).get("family", ""), BENCHES[spec["bench"]]()
         context = Context(comm, spec["ranks"], rank, family, _bind(comm), lambda words: write("step", words))
-        contenders = [contender for contender in bench.everybody if contender.name in spec["contenders"]]
+        contenders = bench.of_names(spec["contenders"])
         for facts, rounds in spec["cases"]:
             case = bench.Case(**facts)
             rows, missing = bench.measure(context, case, contenders, rounds)

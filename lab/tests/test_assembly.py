@@ -8,6 +8,7 @@ import sys
 import longshore_lab.run
 import numpy as np
 import pytest
+from longshore._core import kernel_tables, kernels_name
 from longshore_lab import BENCHES, BenchError, assembly
 from longshore_lab.assembly import packers
 from longshore_lab.assembly.contenders import (
@@ -137,6 +138,19 @@ def test_a_page_holds_every_row(monkeypatch, tmp_path):
     result, _ = run(sizes=[16], cases=["R4"], plot=tmp_path / "a.html")
     page = (tmp_path / "a.html").read_text()
     assert "<svg" in page and all(r["contender"] in page for r in result["rows"])
+
+
+def test_every_table_of_kernels_is_measured_where_asked(monkeypatch):
+    without_mpi(monkeypatch)
+    result, text = run(sizes=[128], cases=["R4"], contenders=["longshore nest", INDEXING], tables=True)
+    check(result)
+    timed = {(r["table"], r["contender"]) for r in result["rows"] if r["payload_bytes"]}
+    for table in kernel_tables():
+        assert {(table, who) for who in ("longshore nest", MEMCPY, HAND)} <= timed and f"{table} kernels: GB/s" in text
+    assert [table for table, who in timed if who == INDEXING] == [kernels_name()]
+    others = [aim for aim in result["aims"] if "kernels:" in aim["aim"]]
+    assert len({aim["aim"].split()[0] for aim in others}) == len({*kernel_tables()} - {kernels_name(), "plain"})
+    assert all(aim["measured"] == 2 and "R4 128" in aim["where"] for aim in others)
 
 
 def test_contenders_can_be_chosen(monkeypatch):

@@ -7,6 +7,7 @@ import sys
 
 import longshore_lab.run
 import pytest
+from longshore._core import kernel_tables, kernels_name
 from longshore_lab import BENCHES, BenchError, launch
 from longshore_lab.halo import AT_ONCE, COPY, MEMCPY, NAMES, PHASES, HaloCase, every_case, petsc
 from longshore_lab.halo.petsc import PETSC
@@ -102,6 +103,16 @@ def test_everybody_is_verified_and_timed(ranks, no_petsc):
         "plan and bind 64 boxes a rank",
     ]
     assert result["mpi"]["library"] and "one box of 12³ a rank" in text and "64 boxes of 3³ a rank" in text
+
+
+@needs_loops
+def test_every_table_of_kernels_is_measured_where_asked(no_petsc):
+    contenders = ["longshore mpi", "hand-packed"]
+    result, text = run(cases=["7-point-1-1-x"], contenders=contenders, repeats=1, tables=True)
+    timed = {(r["table"], r["contender"]) for r in result["rows"] if r["payload_bytes"]}
+    for table in kernel_tables():
+        assert {(table, who) for who in (COPY, MEMCPY, "longshore mpi")} <= timed and f"{table} kernels" in text
+    assert [table for table, who in timed if who == "hand-packed"] == [kernels_name()]
 
 
 @needs_loops

@@ -22,10 +22,12 @@ def kept_path() -> str:
 
 
 def choose_kept() -> None:
-    """What LONGSHORE_PROFILE says, else what was kept, if anything."""
+    """What LONGSHORE_PROFILE says, else what was kept, if anything; else what a probe finds will be kept."""
     given = os.environ.get(ENVIRONMENT)
     path = given or kept_path()
     if os.path.isfile(path):
         from .tune.kernels import choose
 
         choose(path, whole=bool(given))
+    elif not given:
+        _core.keep_kernel_probe(path)

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <barrier>
 #include <chrono>
-#include <functional>
+#include <limits>
 #include <memory>
 #include <new>
 #include <thread>
@@ -10,19 +10,23 @@
 #include <sys/mman.h>
 #endif
 
+#include "copies/kernel_probe.hpp"
+#include "copies/kernels/tables.hpp"
 #include "longshore/copies/joint_copy.hpp"
 
 namespace longshore {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+double steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 constexpr Index sample_bytes = Index{2} << 20, sample_span = 2 * sample_bytes;
-constexpr std::size_t least_rounds = 3, most_rounds = 41;
-constexpr Index array_bytes = Index{64} << 20;  ///< beyond the third-level cache, which misleads
-constexpr double clearly = 0.97;                ///< what is no faster than that is not worth another profile
+constexpr std::size_t least_rounds = 3, most_rounds = 41, most_rounds_of_probe = 9;
+constexpr double clearly = 0.97;  ///< what is no faster than that is not worth another profile
+/// The same of arrays of one place each: which of two is best there depends by a tenth on where that happens to be.
+constexpr double clearly_in_one_place = 0.85;
 
 using Run = std::function<void(std::byte*, const std::byte*)>;
 
@@ -42,6 +46,12 @@ Run copy(LoopNest nest, const KernelTable& table) {
 /// Rows of `elements` of 8 bytes, `pitch` bytes from one to the next.
 LoopNest rows(Index elements, Index pitch) {
   return {8, {{PairedRuns::run(sample_bytes / (8 * elements)), pitch, pitch}, {PairedRuns::run(elements), 8, 8}}};
+}
+
+/// A square of so many elements of 8 bytes turned, whose rows lie at the same place of other pages.
+LoopNest turned(Index elements) {
+  constexpr Index pitch = sample_span / 512;
+  return {8, {{PairedRuns::run(elements), 8, pitch}, {PairedRuns::run(elements), pitch, 8}}};
 }
 
 /// Rows of 32 KiB put together from two sources, which take turns with runs of so many elements of 8 bytes.
@@ -77,7 +87,8 @@ std::vector<KernelProfile> candidates(const KernelProfile& now, const Changes&..
 
 using Kinds = std::vector<std::function<Kind(const KernelProfile&)>>;
 
-Kinds kinds(const KernelTable& table) {
+/// Of the copies; a probe has no time but for those that differ most from CPU to CPU.
+Kinds kinds(const KernelTable& table, bool all_of_them) {
   using Profile = KernelProfile;
   constexpr Index long_run = Index{1} << 20, long_row = Index{16} << 10;
   Kinds all{[](const Profile& now) -> Kind {
@@ -114,20 +125,50 @@ Kinds kinds(const KernelTable& table) {
                   now, [](Profile& p) { p.expands = true; }, [](Profile& p) { p.expands = false; }),
               [](const KernelTable& t) { return join(3, 2, t); }};
     });
+  if (!all_of_them) return all;
+  all.push_back([](const Profile& now) -> Kind {
+    const auto ahead = [](Index bytes) { return [=](Profile& p) { p.ahead_bytes = bytes; }; };
+    return {"long runs read ahead", candidates(now, ahead(1024), ahead(0), ahead(512), ahead(2048)),
+            [](const KernelTable& t) { return copy(rows(sample_bytes / 8, 0), t); }};
+  });
+  all.push_back([](const Profile& now) -> Kind {
+    const auto wide = [](Index lines) { return [=](Profile& p) { p.tile_lines = lines; }; };
+    return {"transposes", candidates(now, wide(32), wide(8), wide(16), wide(64)),
+            [](const KernelTable& t) { return copy(turned(512), t); }};
+  });
   return all;
 }
 
-/// A thread's arrays, in which samples lie one after the other: no cache holds much of them.
+/// How big arrays are, and how samples come to find them in no cache.
+struct Places {
+  Index bytes;
+  bool flushed;
+};
+/// Samples lie one after the other in arrays beyond the third-level cache, which misleads where it holds much of them.
+constexpr Places many_places{Index{64} << 20, false};
+/// All samples have one place. Streaming stores leave nothing of a destination in caches.
+constexpr Places one_place{sample_span, true};
+
+/// A thread's arrays.
 class Arrays {
  public:
-  Arrays() : source_(pages()), destination_(pages()) {}
-  /// By the thread that they are of.
-  void touch() {
-    for (Index at = 0; at < array_bytes; at += 4096) source_.get()[at] = destination_.get()[at] = std::byte{1};
+  explicit Arrays(Places places) : places_(places), source_(pages()), destination_(pages()) {}
+  /// By the thread that they are of; no more of them where `goes_on` says no.
+  template <class GoesOn>
+  void touch(const GoesOn& goes_on) {
+    for (Index at = 0; at < places_.bytes; at += 4096) {
+      if (at % (Index{1} << 19) == 0 && !goes_on()) return;
+      source_.get()[at] = destination_.get()[at] = std::byte{1};
+    }
+  }
+  void prepare() const {
+    if (!places_.flushed) return;
+    put_out_of_caches(source_.get() + at_, sample_span);
+    put_out_of_caches(destination_.get() + at_, sample_span);
   }
   void run(const Run& sample) {
     sample(destination_.get() + at_, source_.get() + at_);
-    at_ = (at_ + sample_span) % array_bytes;
+    at_ = (at_ + sample_span) % places_.bytes;
   }
 
  private:
@@ -136,14 +177,16 @@ class Arrays {
     void operator()(std::byte* data) const { ::operator delete (data, std::align_val_t{huge_page}); }
   };
   using Memory = std::unique_ptr<std::byte, Free>;
-  static Memory pages() {
-    Memory memory(static_cast<std::byte*>(::operator new (std::size_t(array_bytes), std::align_val_t{huge_page})));
+  Memory pages() const {
+    const auto bytes = std::size_t(places_.bytes);
+    Memory memory(static_cast<std::byte*>(::operator new (bytes, std::align_val_t{huge_page})));
 #ifdef __linux__
-    madvise(memory.get(), std::size_t(array_bytes), MADV_HUGEPAGE);
+    madvise(memory.get(), bytes, MADV_HUGEPAGE);
 #endif
     return memory;
   }
 
+  Places places_;
   Index at_ = 0;
   Memory source_, destination_;
 };
@@ -151,8 +194,8 @@ class Arrays {
 /// Threads that copy at the same time, of which the caller is one.
 class Team {
  public:
-  explicit Team(int threads) : meet_(threads), seconds_(std::size_t(threads)) {
-    for (int k = 0; k < threads; ++k) arrays_.push_back(std::make_unique<Arrays>());
+  Team(int threads, Places places, Watch& watch) : meet_(threads), watch_(watch), seconds_(std::size_t(threads)) {
+    for (int k = 0; k < threads; ++k) arrays_.push_back(std::make_unique<Arrays>(places));
     try {
       for (std::size_t k = 1; k < arrays_.size(); ++k) others_.emplace_back([this, k] { serve(k); });
     } catch (...) {  // those that there are go home
@@ -161,7 +204,7 @@ class Team {
       (void)meet_.arrive(missing);
       throw;
     }
-    arrays_[0]->touch();
+    arrays_[0]->touch([&] { return watch_.fits(); });
     meet_.arrive_and_wait();
   }
   ~Team() {
@@ -174,35 +217,41 @@ class Team {
   /// Seconds of whoever takes longest.
   double time(const Run& sample) {
     sample_ = &sample;
+    const double begin = watch_.now();
     copy(0);
     meet_.arrive_and_wait();
+    watch_.longest = std::max(watch_.longest, watch_.now() - begin);
     return *std::max_element(seconds_.begin(), seconds_.end());
   }
 
  private:
   void serve(std::size_t k) {
-    arrays_[k]->touch();
+    arrays_[k]->touch([] { return true; });
     meet_.arrive_and_wait();
     while (copy(k)) meet_.arrive_and_wait();
   }
   bool copy(std::size_t k) {
     meet_.arrive_and_wait();
     if (sample_ == nullptr) return false;
-    const auto begin = Clock::now();
+    arrays_[k]->prepare();
+    const double begin = watch_.now();
     arrays_[k]->run(*sample_);
-    seconds_[k] = since(begin);
+    seconds_[k] = watch_.now() - begin;
     return true;
   }
 
   std::barrier<> meet_;
+  Watch& watch_;
   std::vector<double> seconds_;
   const Run* sample_ = nullptr;
   std::vector<std::unique_ptr<Arrays>> arrays_;
   std::vector<std::jthread> others_;
 };
 
-/// Tries a kind's candidates by turns until the deadline, each of them a few times at least.
-std::vector<KernelTrial> tried(const Kind& kind, const KernelTable& table, Team& team, Clock::time_point deadline) {
+/// Tries a kind's candidates by turns until it is time for others, each of them a few times at least, else none is
+/// told. A `steady` one is also faster round by round, for a few samples by themselves say little.
+std::vector<KernelTrial> tried(const Kind& kind, const KernelTable& table, Team& team, Watch& watch, double until,
+                               bool steady) {
   const std::size_t n = kind.candidates.size();
   std::vector<KernelTable> tables(n, table);
   std::vector<Run> runs;
@@ -211,38 +260,64 @@ std::vector<KernelTrial> tried(const Kind& kind, const KernelTable& table, Team&
     runs.push_back(kind.compile(tables[k]));
   }
   std::vector<std::vector<double>> samples(n);
-  for (std::size_t round = 0; round < least_rounds || (round < most_rounds && Clock::now() < deadline); ++round)
-    for (std::size_t k = 0; k < n; ++k) samples[k].push_back(team.time(runs[k]));
+  const std::size_t most = steady ? most_rounds_of_probe : most_rounds;
+  for (std::size_t round = 0; watch.fits() && (round < least_rounds || (round < most && watch.now() < until)); ++round)
+    for (std::size_t k = 0; k < n && watch.fits(); ++k) samples[k].push_back(team.time(runs[k]));
+  if (samples[n - 1].size() < least_rounds) return {};
   std::vector<KernelTrial> trials;
   std::size_t best = 0;
+  const auto first = samples[0];
   for (std::size_t k = 0; k < n; ++k) {
+    const bool may_be_best = !steady || steadily_faster(samples[k], first, clearly_in_one_place);
     auto& s = samples[k];
     std::sort(s.begin(), s.end());
     trials.push_back({kind.name, kind.candidates[k], s[s.size() / 2], s[s.size() / 4], s[s.size() - 1 - s.size() / 4]});
-    if (trials[k].seconds < trials[best].seconds) best = k;
+    if (may_be_best && trials[k].seconds < trials[best].seconds) best = k;
   }
   if (trials[best].seconds > clearly * trials[0].seconds) best = 0;
   trials[best].chosen = true;
   return trials;
 }
 
+/// All kinds, of which each has an equal share of what time is left.
+KernelProbe carry_out(const KernelTable& table, int threads, Places places, double seconds, Watch& watch, bool steady) {
+  const double begin = watch.now();
+  KernelProbe done{{table.profile, {}}, {}, 0};
+  Team team(threads, places, watch);
+  const auto all = kinds(table, !steady);
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    const double now = watch.now(), left = std::max(0.0, begin + seconds - now) / double(all.size() - k);
+    const Kind kind = all[k](done.found.profile);
+    auto trials = tried(kind, table, team, watch, now + left, steady);
+    if (trials.empty()) done.untried.emplace_back(kind.name);
+    for (auto& trial : trials) {
+      if (trial.chosen) done.found.profile = trial.profile;
+      done.found.trials.push_back(std::move(trial));
+    }
+  }
+  done.seconds = watch.now() - begin;
+  return done;
+}
+
 }  // namespace
+
+bool steadily_faster(const std::vector<double>& one, const std::vector<double>& other, double clearly_below) {
+  const std::size_t rounds = std::min(one.size(), other.size());
+  std::size_t won = 0;
+  for (std::size_t k = 0; k < rounds; ++k) won += one[k] < clearly_below * other[k];
+  return 4 * won >= 3 * rounds && rounds >= least_rounds;
+}
 
 KernelMeasurement measure_kernels(const KernelTable& table, int threads, double seconds) {
   if (threads < 1) throw Error(ErrorKind::argument, std::to_string(threads) + " threads; it takes 1 or more");
-  const auto begin = Clock::now();
-  KernelMeasurement found{table.profile, {}};
-  Team team(threads);
-  const auto all = kinds(table);
-  for (std::size_t k = 0; k < all.size(); ++k) {
-    const std::chrono::duration<double> left{std::max(0.0, seconds - since(begin)) / double(all.size() - k)};
-    const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(left);
-    for (auto& trial : tried(all[k](found.profile), table, team, deadline)) {
-      if (trial.chosen) found.profile = trial.profile;
-      found.trials.push_back(std::move(trial));
-    }
-  }
-  return found;
+  Watch watch{steady_seconds, std::numeric_limits<double>::infinity()};
+  return carry_out(table, threads, many_places, seconds, watch, false).found;
+}
+
+KernelProbe probe_kernels(const KernelTable& table, double seconds, const std::function<double()>& now) {
+  Watch watch{now ? now : steady_seconds, 0};
+  watch.end = watch.now() + seconds;
+  return carry_out(table, 1, one_place, seconds, watch, true);
 }
 
 }  // namespace longshore

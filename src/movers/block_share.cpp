@@ -221,7 +221,7 @@ class BlockShare final : public Share {
   std::string name(const Transfer& transfer) const override { return resolved_->names.at(transfer.number); }
 
   std::vector<CopyTask> copies(std::span<const Transfer* const> transfers, const SeenOf& seen, Direction direction,
-                               Index task_bytes) override {
+                               Index task_bytes, int) override {
     if (!holders_.here.empty()) {  // whoever they come from, in the plan's order
       std::vector<const Transfer*> all(transfers.begin(), transfers.end());
       std::sort(all.begin(), all.end(), [this](const auto* a, const auto* b) { return planned_before(*a, *b); });

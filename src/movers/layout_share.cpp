@@ -119,7 +119,7 @@ class LayoutShare final : public Share {
   }
 
   std::vector<CopyTask> copies(std::span<const Transfer* const> transfers, const SeenOf& seen, Direction direction,
-                               Index task_bytes) override {
+                               Index task_bytes, int threads) override {
     std::vector<CopyTask> tasks;
     if (update_.is_reduction()) {
       for (const Transfer* transfer : transfers) {
@@ -139,6 +139,10 @@ class LayoutShare final : public Share {
       motions.push_back({&(*motions_)[transfer->number], source, destination, transfer->number});
     }
     tasks = copy_tasks(plan_, motions, direction, {update_.combine(), task_bytes});
+    // Those that are joint have their lines to themselves.
+    const auto single = [](const auto& task) { return std::holds_alternative<CopyTask::Single>(task.work); };
+    if (threads > 1 && joint_direction(plan_) == direction && std::all_of(tasks.begin(), tasks.end(), single))
+      spread_out(tasks, threads);
     for (auto& task : tasks) {
       const auto sources = std::move(task.sources), destinations = std::move(task.destinations);
       if (!holders_.here.empty()) continue;

@@ -1,6 +1,7 @@
 #include "longshore/movers/local_moves.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
 
@@ -204,6 +205,18 @@ std::vector<CopyTask> copy_tasks(const MotionPlan& plan, const std::vector<Visib
         motions.push_back({&motion, other->second, part.data});
   }
   return copy_tasks(plan, motions, direction, options);
+}
+
+void spread_out(std::vector<CopyTask>& tasks, int threads) {
+  std::stable_sort(tasks.begin(), tasks.end(),
+                   [](const auto& a, const auto& b) { return std::less<>()(a.written(), b.written()); });
+  const auto regions = bounds(Index(tasks.size()), threads);
+  std::vector<CopyTask> spread;
+  spread.reserve(tasks.size());
+  for (Index k = 0; spread.size() < tasks.size(); ++k)
+    for (std::size_t r = 0; r + 1 < regions.size(); ++r)
+      if (regions[r] + k < regions[r + 1]) spread.push_back(std::move(tasks[std::size_t(regions[r] + k)]));
+  tasks = std::move(spread);
 }
 
 namespace {

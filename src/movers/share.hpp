@@ -159,10 +159,10 @@ class Share {
 
   // --- what carries it out
 
-  /// Tasks of about so many bytes, none of which touches several peers unless it must. Transfers that share cache lines
-  /// are carried out jointly, or take turns.
+  /// Tasks of about so many bytes for so many threads, none of which touches several peers unless it must. Transfers
+  /// that share cache lines are carried out jointly, or take turns.
   virtual std::vector<CopyTask> copies(std::span<const Transfer* const> transfers, const SeenOf& seen,
-                                       Direction direction, Index task_bytes) = 0;
+                                       Direction direction, Index task_bytes, int threads) = 0;
   /// Transfers to one peer (from one) as messages, one after the other.
   virtual std::vector<std::unique_ptr<Message>> messages(std::span<const Transfer> transfers, MessageEnd end,
                                                          const MessageCut& cut) = 0;

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <cstring>
 #include <random>
-#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -378,9 +377,9 @@ INSTANTIATE_TEST_SUITE_P(Kernels, EveryTable, ::testing::ValuesIn(available_kern
 std::vector<const KernelTable*> profiled_tables() {
   static const std::vector<KernelTable> all = [] {
     std::vector<KernelTable> tables(3, *available_kernels().back());
-    tables[0].profile = {1, 256, 0, 16384, KernelProfile::never, 1, false};
-    tables[1].profile = {2, 64, 1024, KernelProfile::never, KernelProfile::never, 4, true};
-    tables[2].profile = {4, 4096, 64, KernelProfile::never, 128, 1, true};
+    tables[0].profile = {1, 256, 0, 16384, KernelProfile::never, 1, false, 0, 1};
+    tables[1].profile = {2, 64, 1024, KernelProfile::never, KernelProfile::never, 4, true, 4096, 3};
+    tables[2].profile = {4, 4096, 64, KernelProfile::never, 128, 1, true, 192, 256};
     for (const auto& table : tables) check(table.profile);
     return tables;
   }();
@@ -398,60 +397,6 @@ TEST_P(EveryTable, CopiesLongRowsSideBySide) {
                                    : BlockLoops{block, n, s, d, 1, 0, 0};
         expect_like_plain(table(), false, l, Stores::streaming, any(0, 63), any(0, 63));
       }
-}
-
-TEST(KernelProfiles, AreCheckedAndKnown) {
-  for (const auto& cpu : known_cpus()) check(cpu.profile);
-  EXPECT_EQ(known_cpu("AuthenticAMD family 25 model 33")->family, "AMD Zen 3");
-  EXPECT_EQ(known_cpu("AuthenticAMD family 25 model 17")->family, "AMD Zen 4");
-  EXPECT_EQ(known_cpu("AuthenticAMD family 25 model 1")->family, "AMD Zen 3");
-  EXPECT_FALSE(known_cpu("AuthenticAMD family 26 model 2"));
-  EXPECT_FALSE(known_cpu(""));
-  EXPECT_FALSE(cpu_name().empty());
-  const auto refused = [](auto change) {
-    KernelProfile p;
-    change(p);
-    EXPECT_THROW(check(p), Error);
-  };
-  refused([](auto& p) { p.rows = 3; });
-  refused([](auto& p) { p.merged_rows = 0; });
-  refused([](auto& p) { p.burst_bytes = 0; });
-  refused([](auto& p) { p.burst_bytes = 100; });
-  refused([](auto& p) { p.stagger_bytes = -64; });
-  refused([](auto& p) { p.stagger_bytes = 8192; });
-  refused([](auto& p) { p.paged_bytes = 0; });
-  refused([](auto& p) { p.string_bytes = -1; });
-}
-
-TEST(KernelProfiles, AreMeasuredHoweverShortTheTime) {
-  const KernelTable& table = *available_kernels().back();
-  for (const int threads : {1, 2}) {
-    const auto found = measure_kernels(table, threads, threads == 1 ? 0 : 0.5);
-    check(found.profile);
-    EXPECT_FALSE(found.trials.empty());
-    std::set<std::string> kinds, chosen;
-    for (const auto& trial : found.trials) {
-      EXPECT_LE(trial.seconds_low, trial.seconds);
-      EXPECT_LE(trial.seconds, trial.seconds_high);
-      kinds.insert(trial.copies);
-      if (trial.chosen) {
-        EXPECT_TRUE(chosen.insert(trial.copies).second) << trial.copies;
-      }
-    }
-    EXPECT_EQ(kinds, chosen);
-  }
-  EXPECT_THROW(measure_kernels(table, 0, 1), Error);
-}
-
-TEST(KernelProfiles, AreChosenOnce) {
-  const KernelChoice& choice = kernel_choice();
-  EXPECT_FALSE(choice.by.empty());
-  EXPECT_EQ(kernels(Stores::streaming).profile, choice.profile);
-  EXPECT_EQ(std::string(kernels(Stores::streaming).name), kernels().name);
-  EXPECT_FALSE(choose_kernel_profile({KernelProfile{}, "too late"}));
-  KernelProfile wrong;
-  wrong.rows = 0;
-  EXPECT_THROW(choose_kernel_profile({wrong, "wrong"}), Error);
 }
 
 TEST(Kernels, TheChosenTableIsAvailable) {

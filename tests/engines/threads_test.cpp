@@ -188,6 +188,20 @@ TEST(Threads, many_short_rounds) {
   EXPECT_EQ(bound.destination.memory, bound.expected());
 }
 
+TEST(Threads, that_write_to_the_same_lines_write_what_one_does) {
+  Bound bound(plan("(*, CYCLIC) on 8", "(BLOCK, *) on 8", {3200, 48}));
+  for (const int threads : {1, 2, 3}) {
+    MoveOptions options;
+    options.threads = threads;
+    const auto mover = bound.mover(options);
+    for (int round = 0; round < 3; ++round) {
+      bound.destination.clear();
+      mover->start(), mover->wait();
+      EXPECT_EQ(bound.destination.memory, bound.expected());
+    }
+  }
+}
+
 TEST(Threads, says_what_it_does) {
   auto bound = small();
   const auto mover = bound.mover();

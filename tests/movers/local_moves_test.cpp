@@ -1,6 +1,8 @@
 // Which motions go together, and that together they move what each would alone.
 #include "longshore/movers/local_moves.hpp"
 
+#include <algorithm>
+
 #include "support/arrays.hpp"
 #include "support/expect_error.hpp"
 #include "support/quick.hpp"
@@ -62,6 +64,32 @@ TEST(CopyTasks, interleaved_parts_go_together) {
   EXPECT_EQ(copy_tasks(p, from, to, Direction::push, options).size(), 8u);
   options.task_bytes = 32 * 1024;
   EXPECT_GE(copy_tasks(p, from, to, Direction::pull, options).size(), 8u);
+}
+
+TEST(CopyTasks, are_spread_out_for_threads) {
+  const auto p = plan("(*, CYCLIC(2)) on 4", "(BLOCK, *) on 4", {400, 8});
+  Arrays source(p.source(), 8), destination(p.destination(), 8);
+  std::vector<VisiblePart> from, to;
+  for (Index r = 0; r < 4; ++r) {
+    from.push_back({r, source.memory[std::size_t(r)].data()});
+    to.push_back({r, destination.memory[std::size_t(r)].data()});
+  }
+  for (const int threads : {1, 2, 3, 100}) {
+    auto tasks = copy_tasks(p, from, to, preferred_direction(p));
+    ASSERT_EQ(tasks.size(), 16u);
+    spread_out(tasks, threads);
+    ASSERT_EQ(tasks.size(), 16u);
+    std::vector<const std::byte*> written;
+    for (const auto& task : tasks) written.push_back(task.written());
+    if (threads == 2) {  // who take one after the other never write to one part at the same time
+      for (std::size_t k = 0; k + 1 < 16; ++k) EXPECT_NE(tasks[k].destinations, tasks[k + 1].destinations) << k;
+    }
+    std::sort(written.begin(), written.end());
+    EXPECT_EQ(std::unique(written.begin(), written.end()), written.end()) << "each task is there once";
+  }
+  std::vector<CopyTask> none;
+  spread_out(none, 2);
+  EXPECT_TRUE(none.empty());
 }
 
 TEST(CopyTasks, long_rows_of_few_and_of_many_periods) {

@@ -8,7 +8,7 @@ import sys
 import pytest
 from longshore import _core, tune
 from longshore.errors import ArgumentError
-from longshore.tune import kernels
+from longshore.tune import _facts, kernels
 
 USED = """
 import longshore, numpy as np
@@ -19,13 +19,27 @@ out = longshore.redistribute([a[:1024], a[1024:]], rows, columns)
 assert all((o == p).all() for o, p in zip(out, (a[:, :1024], a[:, 1024:])))
 print(_core.kernel_choice())
 """
+SMALL = """
+import longshore, numpy as np
+from longshore import _core
+from longshore.tune import coarse_profile
+from longshore.tune.report import render
+assert _core.kernels_await_probe()
+rows, columns = (longshore.Layout(t, (64, 64)) for t in ("(BLOCK, *) on 2", "(*, BLOCK) on 2"))
+a = np.arange(64.0 * 64).reshape(64, 64)
+longshore.redistribute([a[:32], a[32:]], rows, columns)
+print(render(coarse_profile()))
+assert _core.kernels_await_probe()
+_core.kernel_choice()
+assert not _core.kernels_await_probe()
+"""
 
 
-def used(folder, **env):
+def used(folder, program=USED, **env):
     """What a process that streams has for a profile, and its warnings."""
     base = {k: v for k, v in os.environ.items() if k != "LONGSHORE_PROFILE"}
     env = {**base, "XDG_CONFIG_HOME": str(folder), **{k: str(v) for k, v in env.items()}}
-    ran = subprocess.run([sys.executable, "-c", USED], env=env, capture_output=True, text=True, check=True)
+    ran = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True)
     return ran.stdout, ran.stderr
 
 
@@ -47,19 +61,32 @@ def test_a_profile_is_measured_and_kept_for_the_cpu(measured, tmp_path, monkeypa
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     profile.save()
     out, err = used(tmp_path)
-    assert f"calibrated on {measured['measured']}" in out and err == ""
+    assert f"measured by longshore calibrate on {measured['measured']}" in out and err == ""
     assert tune.MachineProfile.load(tune.profile_path()) == profile
     # A file that is named has it, too.
     named = profile.save(tmp_path / "named.json")
-    assert "calibrated on" in used(tmp_path / "nothing", LONGSHORE_PROFILE=named)[0]
+    assert "measured by longshore calibrate on" in used(tmp_path / "nothing", LONGSHORE_PROFILE=named)[0]
 
 
 def test_every_kept_number_is_used(measured, tmp_path):
     odd = {"rows": 1, "burst_bytes": 64, "stagger_bytes": 0, "paged_bytes": None, "string_bytes": 4096}
-    odd |= {"merged_rows": 1, "expands": False}
+    odd |= {"merged_rows": 1, "expands": False, "ahead_bytes": 128, "tile_lines": 3}
     kept_in(tmp_path).write_text(json.dumps(measured | odd))
     out, err = used(tmp_path)
     assert str(odd) in out and err == ""
+
+
+def test_a_profile_of_before_there_were_all_numbers_has_the_usual_ones(measured, tmp_path):
+    later = ("ahead_bytes", "tile_lines")
+    old = {name: of for name, of in measured.items() if name not in later} | {"rows": 2}
+    old["trials"] = [{name: of for name, of in one.items() if name not in later} for one in measured["trials"]]
+    kept_in(tmp_path).write_text(json.dumps(old))
+    out, err = used(tmp_path)
+    assert "'rows': 2" in out and "'ahead_bytes': 1024, 'tile_lines': 32" in out and err == ""
+    from longshore.tune.report import render
+
+    shown = render(tune.MachineProfile({**tune.coarse_profile().facts, "kernel_profile": old}))
+    assert "long rows" in shown and kernels.words(old) in shown
 
 
 def test_what_was_measured_on_another_cpu_is_not_used(measured, tmp_path):
@@ -67,7 +94,7 @@ def test_what_was_measured_on_another_cpu_is_not_used(measured, tmp_path):
         folder = tmp_path / next(iter(other))
         kept_in(folder).write_text(json.dumps(measured | other))
         out, err = used(folder)
-        assert "calibrated" not in out and err == ""
+        assert "measured by" not in out and err == ""
 
 
 @pytest.mark.parametrize(
@@ -78,7 +105,7 @@ def test_what_is_no_profile_is_told_and_not_used(measured, tmp_path, content):
     content = content if isinstance(content, bytes) else json.dumps(measured | content).encode()
     kept_in(tmp_path).write_bytes(content)
     out, err = used(tmp_path)
-    assert "calibrated" not in out and "is not used" in err
+    assert "measured by" not in out and "is not used" in err
 
 
 def test_mistakes_say_what_is_wrong(measured):
@@ -100,3 +127,44 @@ def test_it_is_shown_with_who_chose_it(measured):
     assert _core.kernel_choice()[1] in render(tune.coarse_profile())
     shown = render(tune.MachineProfile({**tune.coarse_profile().facts, "kernel_profile": measured}))
     assert kernels.words(measured) in shown and "chosen" in shown and "long rows" in shown
+
+
+def test_a_probe_at_first_use_is_told_and_kept(tmp_path):
+    out, err = used(tmp_path, LONGSHORE_KERNEL_PROBE="always")
+    assert err == "" and ("probed at first use on" in out or "general: a probe at first use" in out)
+    kept = tmp_path / "longshore" / "kernels" / os.path.basename(tune.kept_path())
+    whole = "for want of time" not in out and "could not try" not in out  # else a process with more time is better
+    assert kept.exists() == whole and (not kept.exists() or os.listdir(kept.parent) == [kept.name])
+    if whole:
+        facts = json.loads(kept.read_text())
+        _facts.check(facts, "what a probe kept", kernels=True)
+        assert str({name: facts[name] for name in kernels.NUMBERS}) in out and facts["chosen_by"] == "probe"
+        assert f"probed at first use on {facts['measured']}" in used(tmp_path)[0]
+        assert f"probed at first use on {facts['measured']}" in used(tmp_path, LONGSHORE_KERNEL_PROBE="never")[0]
+
+
+def test_a_kept_probe_is_used_and_gives_way_to_calibrate(measured, tmp_path, monkeypatch):
+    kept_in(tmp_path).write_text(json.dumps(measured | {"chosen_by": "probe"}))
+    assert f"probed at first use on {measured['measured']}" in used(tmp_path)[0]
+    monkeypatch.delenv("LONGSHORE_PROFILE", raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    tune.MachineProfile({**tune.coarse_profile().facts, "kernel_profile": measured}).save()
+    assert f"measured by longshore calibrate on {measured['measured']}" in used(tmp_path)[0]
+
+
+def test_where_nothing_can_be_kept_nothing_is_said():
+    out, err = used("/proc/no/such/folder", LONGSHORE_KERNEL_PROBE="always")
+    assert "at first use" in out and err == ""
+
+
+@pytest.mark.skipif(_core.kernels_name() == "plain", reason="plain kernels have no profile")
+def test_neither_importing_nor_small_moves_probe(tmp_path):
+    out, err = used(tmp_path, SMALL, LONGSHORE_KERNEL_PROBE="always")
+    assert "not chosen yet" in out and "probed at first use, in at most 50 ms" in out and err == ""
+
+
+def test_no_probe_is_made_unasked_where_something_is_known(measured, tmp_path):
+    kept_in(tmp_path).write_text(json.dumps(measured))
+    assert "measured by longshore calibrate on" in used(tmp_path)[0]
+    by = used(tmp_path / "nothing", LONGSHORE_KERNEL_PROBE="never")[0]
+    assert "built in for" in by or "general: nothing is known of this CPU" in by

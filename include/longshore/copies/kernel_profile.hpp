@@ -28,6 +28,11 @@ struct KernelProfile {
   /// Whether lines of several sources are put together by loads that expand, where the instruction set has them: else
   /// by way of some lines in the first-level cache.
   bool expands = true;
+  /// How far ahead of the loads a long contiguous source is prefetched. None: 0.
+  Index ahead_bytes = 1024;
+  /// How many lines of a source row the tiles of a transpose are wide; four times as many where the destination's rows
+  /// do not begin at the same place of a page.
+  Index tile_lines = 32;
 
   bool operator==(const KernelProfile&) const = default;
 };
@@ -72,9 +77,15 @@ KernelMeasurement measure_kernels(const KernelTable& table, int threads, double 
 
 /// For the kernels that this process uses from now on. False where it is too late: they have been chosen already.
 bool choose_kernel_profile(const KernelChoice& choice);
-/// The profile of the kernels that this process uses: the one given to `choose_kernel_profile`, else what is known of
-/// this CPU, else the general one. Nothing is measured unasked: that takes memory, of which a process may have been
-/// promised little.
+/// The profile of the kernels that this process uses, taken when it first makes a program that streams: the one given
+/// to `choose_kernel_profile`, else what is known of this CPU, else what a probe finds, which takes 50 ms at most, 8
+/// MiB and one thread. LONGSHORE_KERNEL_PROBE=always in the environment probes whatever is known, =never does not
+/// probe; then and where there was no time to try anything three times the general profile is taken.
 const KernelChoice& kernel_choice();
+/// Whether nothing has been chosen yet, and a probe would be made for it.
+bool kernels_await_probe();
+/// The file in which a probe leaves what it found, if it had the time to try everything; none by default. Where that
+/// cannot be written nothing is said.
+void keep_kernel_probe(const std::string& path);
 
 }  // namespace longshore

@@ -93,4 +93,8 @@ std::vector<CopyTask> copy_tasks(const MotionPlan& plan, const std::vector<Visib
                                  const std::vector<VisiblePart>& destinations, Direction direction,
                                  const CopyTaskOptions& options = {});
 
+/// Puts tasks into an order in which so many threads that take one after the other write far from each other: tasks
+/// that begin near each other may share cache lines, and who writes to them at the same time keeps the others waiting.
+void spread_out(std::vector<CopyTask>& tasks, int threads);
+
 }  // namespace longshore

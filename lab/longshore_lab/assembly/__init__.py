@@ -7,14 +7,14 @@ it gets: the paper's figure of sizes.
 """
 
 import statistics
+from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import NamedTuple
 
 import longshore as ls
 import numpy as np
 from longshore.explain import bytes_of
 
-from ..machine import clocked, grouped, moved, row_of_calls, without_collector
+from ..machine import clocked, grouped, row_of_calls, without_collector
 from ..protocol import Bench, BenchError, Contender, choose
 from ..report import Table, bars, duration, pivot, plain, rate, ratio, sheet
 from . import packers
@@ -36,14 +36,15 @@ _COLOURS = dict(zip((HAND, NAIVE, SYMBOLS, INDEXING, VIEWS, *PACKERS), _SHADES))
 _pattern = lru_cache(maxsize=1)(make_pattern)
 
 
-class Case(NamedTuple):
+@dataclass(frozen=True)
+class Case:
     """A message in one direction."""
 
     key: str
     n: int
     direction: str
 
-    name = property(lambda self: " ".join(map(str, self)))
+    name = property(lambda self: f"{self.key} {self.n} {self.direction}")
     pattern = property(lambda self: _pattern(self.key, self.n))
     needed_bytes = property(lambda self: (1 + len(PACKERS)) * Arena.needed_bytes(self.pattern))
 
@@ -54,7 +55,7 @@ class Case(NamedTuple):
 
 
 class Assembly(Bench):
-    name = "assembly"
+    name, Case = "assembly", Case
     shuffled, always = True, (MEMCPY, HAND)
 
     def __init__(self, quick=False, *, mpi_pythons=(), **options):
@@ -83,10 +84,12 @@ class Assembly(Bench):
         if any(name in PACKERS for name in self.chosen):
             self._children, absent = packers.start(self._mpi_pythons)
             self._absent = [m for m in absent if m["contender"] in self.chosen]
+        return self.of_names([name for name in self.chosen if name in self._children or name not in PACKERS])
+
+    def of_names(self, names):
         return [
             Contender(name, partial(self._prepare, name), False, lambda case, name=name: applies(name, case.pattern))
-            for name in self.chosen
-            if name in self._children or name not in PACKERS
+            for name in names
         ]
 
     def _prepare(self, name, context, case):
@@ -134,7 +137,13 @@ class Assembly(Bench):
 
     def finish(self, result):
         result["machine"]["mpi"] = "; ".join(packer.library for packer in self._children.values()) or None
-        result |= {"sizes": list(_sizes()), "aims": judge(result["rows"])}
+        for row in result["rows"]:
+            row.setdefault("table", self.kernels[0])
+        aims = judge([row for row in result["rows"] if row["table"] == self.kernels[0]])
+        for kernels in (name for name in self.kernels[1:] if name != "plain"):  # which is there to compare with
+            of = judge([row for row in result["rows"] if row["table"] == kernels])
+            aims += [{**aim, "aim": f"{kernels} kernels: {aim['aim']}"} for aim in of if aim["met"] is not None]
+        result |= {"sizes": list(_sizes()), "aims": aims}
 
     def close(self):
         for packer in self._children.values():
@@ -142,10 +151,10 @@ class Assembly(Bench):
 
     def tables(self, result):
         over = ratio("hand_ratio", " ({:.2f})")
-        for (title, direction), rows in _by_table(result).items():
+        for (title, direction, kernels), rows in _by_table(result["rows"]).items():
             cases = list(grouped(rows, "case").values())
             columns = {f"{of[0]['pattern']}\n{of[0]['n']}\n{bytes_of(of[0]['payload_bytes'])}": of for of in cases}
-            title = f"{title}, {direction}: GB/s (× hand-written loop)"
+            title = f"{title}, {direction}, {kernels} kernels: GB/s (× hand-written loop)"
             table = pivot(title, result["contenders"], columns, lambda row: f"{rate(row):.3g}{over(row)}")
             table.lines.append(["(middling spread)", *map(_spread, cases)])
             if any(bound := [KINDS[of[0]["pattern"]].is_bound(direction, of[0]["n"]) for of in cases]):
@@ -171,11 +180,12 @@ class Assembly(Bench):
         """Assembly left, disassembly right; a group of bars a case, a bar a contender. Below all, the sizes."""
         from matplotlib import colormaps
 
-        there = {row["contender"] for row in moved(result)} - {MEMCPY}
+        rows = [row for row in result["rows"] if row["table"] == self.kernels[0]]
+        there = {row["contender"] for row in rows if row["payload_bytes"]} - {MEMCPY}
         names = [name for name in result["contenders"] if name in there]
         encodings = [name for name in names if name.startswith("longshore") and name not in _COLOURS]
         shades = {n: colormaps["Blues"](0.35 + 0.6 * k / max(1, len(encodings) - 1)) for k, n in enumerate(encodings)}
-        by_table = _by_table(result)
+        by_table = {(title, direction): of for (title, direction, _), of in _by_table(rows).items()}
         titles = list(dict.fromkeys(title for title, _ in by_table))
         figure, panels = sheet(result, len(titles) + 1, 2, 17, 3.4 * len(titles) + 4.4)
         for pair, title in zip(panels, titles):
@@ -274,12 +284,13 @@ def _layout_costs(rows):
             yield {**large, "rate": small["seconds_median"] / large["seconds_median"]}
 
 
-def _by_table(result):
-    """Rows by group and direction, the paper's redistributions by size too, with the title of each."""
-    sized = [{**row, "size": row["n"] if row["group"] == "redistributions" else 0} for row in moved(result)]
+def _by_table(rows):
+    """Rows by group, direction and kernels, the paper's redistributions by size too, with the title of each."""
+    moves = [row for row in rows if row["payload_bytes"]]
+    sized = [{**row, "size": row["n"] if row["group"] == "redistributions" else 0} for row in moves]
     for row in sized:
         row["title"] = row["group"] + (f" of {row['size']}² doubles" if row["size"] else "")
-    return grouped(sized, "title", "direction")
+    return grouped(sized, "title", "direction", "table")
 
 
 def _by_key(title, corner, lines, key, words):

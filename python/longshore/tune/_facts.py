@@ -20,9 +20,18 @@ KERNEL_NUMBERS = {
     "string_bytes": (int, type(None)),
     "merged_rows": int,
     "expands": bool,
+    # Profiles that were measured before there were these have the usual ones.
+    "ahead_bytes?": int,
+    "tile_lines?": int,
 }
 _TRIAL = {"copies": str, "seconds": float, "seconds_low": float, "seconds_high": float, "chosen": bool}
-KERNEL_PROFILE = KERNEL_NUMBERS | {"cpu": str, "kernels": str, "measured": str, "trials": [KERNEL_NUMBERS | _TRIAL]}
+KERNEL_PROFILE = KERNEL_NUMBERS | {
+    "cpu": str,
+    "kernels": str,
+    "measured": str,
+    "chosen_by?": str,  # "probe", where it was one at first use
+    "trials": [KERNEL_NUMBERS | _TRIAL],
+}
 # A dict's keys and a list's items; keys that end in "?" may be absent.
 _SAMPLE = {"bytes": int, "seconds": float, "seconds_low?": float, "seconds_high?": float, "noisy?": bool}
 PROFILE = {

@@ -1,5 +1,5 @@
-"""How copy kernels go about what they copy: measured by `calibrate`, kept for each model of CPU, and chosen when
-Longshore is imported."""
+"""How copy kernels go about what they copy: measured by `calibrate` or probed at first use, kept for each model of CPU,
+and chosen when Longshore is imported."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .. import _core
 from ..errors import LongshoreError
 from ._facts import KERNEL_NUMBERS, check
 
-NUMBERS = tuple(KERNEL_NUMBERS)
+NUMBERS = tuple(name.removesuffix("?") for name in KERNEL_NUMBERS)
 
 
 def measure(threads: int, quick: bool) -> dict[str, Any]:
@@ -42,9 +42,15 @@ def choose(kept: str, whole: bool) -> None:
             return
         check(facts, "the kernel profile", kernels=True)
         if (facts["cpu"], facts["kernels"]) == (_core.cpu_name(), _core.kernels_name()):
-            _core.choose_kernel_profile({name: facts[name] for name in NUMBERS}, f"calibrated on {facts['measured']}")
+            _core.choose_kernel_profile({name: facts[name] for name in NUMBERS if name in facts}, chosen_by(facts))
     except (OSError, LongshoreError, ValueError, TypeError, OverflowError, RecursionError) as error:
         warnings.warn(f"{kept} is not used: {error}", RuntimeWarning, stacklevel=2)
+
+
+def chosen_by(facts: dict[str, Any]) -> str:
+    """Who found out the numbers of a profile, and when."""
+    who = "probed at first use" if facts.get("chosen_by") == "probe" else "measured by longshore calibrate"
+    return f"{who} on {facts['measured']}"
 
 
 def words(facts: dict[str, Any]) -> str:
@@ -60,4 +66,6 @@ def words(facts: dict[str, Any]) -> str:
     long += [f"from {facts['string_bytes']:,} bytes on by rep movsb"] if facts["string_bytes"] is not None else []
     short = "expanded" if facts["expands"] else "staged"
     merged = f"{facts['merged_rows']} rows of several sources at a time, short runs {short}"
-    return "; ".join([rows, f"runs {' and '.join(long)}" if long else "runs line by line", merged])
+    further = [f"long runs read {facts['ahead_bytes']} bytes ahead"] if "ahead_bytes" in facts else []
+    further += [f"transposes in tiles {facts['tile_lines']} lines wide"] if "tile_lines" in facts else []
+    return "; ".join([rows, f"runs {' and '.join(long)}" if long else "runs line by line", merged, *further])

@@ -89,15 +89,23 @@ def _kernels(facts: dict[str, Any]) -> list[str]:
     from .. import _core
     from .kernels import NUMBERS, words
 
-    used, by = _core.kernel_choice()
-    lines = [f"copy kernels here ({_core.kernels_name()}, {_core.cpu_name()}): {words(used)}", f"  {by}"]
+    here = f"copy kernels here ({_core.kernels_name()}, {_core.cpu_name()})"
+    if _core.kernels_await_probe():
+        lines = [
+            f"{here}: not chosen yet",
+            "  probed at first use, in at most 50 ms, which is when a process first moves some megabytes; longshore "
+            "calibrate measures them better",
+        ]
+    else:
+        used, by = _core.kernel_choice()
+        lines = [f"{here}: {words(used)}", f"  {by}"]
     measured = facts.get("kernel_profile")
     if measured is None:
         return lines
     lines += [f"copy kernels by this profile ({measured['kernels']}, {measured['cpu']}): {words(measured)}"]
     rows = [["", *(name.replace("_", " ") for name in NUMBERS), "us", ""]]
     for trial in measured["trials"]:
-        numbers = ("never" if trial[name] is None else str(trial[name]).lower() for name in NUMBERS)
+        numbers = ("never" if trial.get(name, "") is None else str(trial.get(name, "")).lower() for name in NUMBERS)
         rows.append([trial["copies"], *numbers, f"{trial['seconds'] * 1e6:.0f}", "chosen" if trial["chosen"] else ""])
     return lines + _table(rows, left=1)
 

@@ -302,6 +302,14 @@ void nest_long(std::byte* d, const std::byte* s, const BlockLoops& l, const Kern
       copy_bytes<W>(d + j * o.d1 + i * o.d0, s + j * o.s1 + i * o.s0, o.block, Stores::streaming, profile);
 }
 
+/// Blocks that follow each other in the source, streaming: what is read ahead of one is of the next.
+template <int W>
+void nest_packed(std::byte* d, const std::byte* s, const BlockLoops& l, const KernelProfile& profile) {
+  for (Index j = 0; j < l.n1; ++j)
+    for (Index i = 0; i < l.n0; ++i)
+      copy_streaming<W>(d + j * l.d1 + i * l.d0, s + j * l.s1 + i * l.s0, l.block, profile.ahead_bytes);
+}
+
 /// Destinations whose lines are worth claiming ahead of the stores: those that do not fit in a second-level cache.
 inline bool far_destination(const BlockLoops& l) {
   return l.n0 * l.n1 * lesser(line_bytes, magnitude(l.d0)) >=
@@ -321,7 +329,10 @@ void copy_blocks(std::byte* d, const std::byte* s, const BlockLoops& loops, Stor
       return gather_streaming<W>(d, s, l);
     const bool whole_lines = ((line_phase(d) | l.d0 | l.d1 | l.block) & (line_bytes - 1)) == 0;
     if (l.block >= 16 * line_bytes) return nest_long<W>(d, s, l, profile);
-    if (l.block >= 2 * line_bytes || whole_lines) return nest<Streaming<W>, Contiguous::neither, false>(d, s, l);
+    if (l.block >= 2 * line_bytes || whole_lines) {
+      if (l.s0 == l.block && l.block >= 4 * line_bytes) return nest_packed<W>(d, s, l, profile);
+      return nest<Streaming<W, 0>, Contiguous::neither, false>(d, s, l);
+    }
   }
   run_nest(!gather && far_destination(l) ? plan_nest<W, true>(l) : plan_nest<W, false>(l), d, s, l);
 }

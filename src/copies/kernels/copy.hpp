@@ -79,15 +79,13 @@ LONGSHORE_INLINE void copy_part(std::byte* d, const std::byte* s, Index n) {
   return copy_short<16>(d, s, n);
 }
 
-/// How far ahead of the loads a long contiguous source is prefetched: the hardware stops at each page's end, this does
-/// not.
-constexpr Index read_ahead = 1024;
-
-/// `lines` whole lines to an aligned destination.
+/// `lines` whole lines to an aligned destination. So far ahead of the loads the source is prefetched, if at all: the
+/// hardware stops at each page's end, this does not.
 template <int W>
-LONGSHORE_INLINE void stream_lines(std::byte* d, const std::byte* s, Index lines) {
+LONGSHORE_INLINE void stream_lines(std::byte* d, const std::byte* s, Index lines, Index ahead) {
   for (; lines >= 4; lines -= 4, d += 4 * line_bytes, s += 4 * line_bytes) {
-    for (Index k = 0; k < 4; ++k) prefetch_read(s, read_ahead + k * line_bytes);
+    if (ahead != 0)
+      for (Index k = 0; k < 4; ++k) prefetch_read(s, ahead + k * line_bytes);
     for (Index k = 0; k < 4; ++k) stream_line<W>(d + k * line_bytes, s + k * line_bytes);
   }
   for (; lines > 0; --lines, d += line_bytes, s += line_bytes) stream_line<W>(d, s);
@@ -95,11 +93,11 @@ LONGSHORE_INLINE void stream_lines(std::byte* d, const std::byte* s, Index lines
 
 /// Any n: whole lines streaming, the parts at both ends with ordinary stores.
 template <int W>
-LONGSHORE_INLINE void copy_streaming(std::byte* d, const std::byte* s, Index n) {
+LONGSHORE_INLINE void copy_streaming(std::byte* d, const std::byte* s, Index n, Index ahead) {
   const Index head = lesser(-line_phase(d) & (line_bytes - 1), n);
   copy_part<W>(d, s, head);
   const Index lines = (n - head) / line_bytes;
-  stream_lines<W>(d + head, s + head, lines);
+  stream_lines<W>(d + head, s + head, lines, ahead);
   const Index done = head + lines * line_bytes;
   copy_part<W>(d + done, s + done, n - done);
 }
@@ -115,7 +113,7 @@ inline void copy_string(std::byte* d, const std::byte* s, Index n) {
 
 /// Many pages, four at a time: a single sequence of lines leaves memory channels idle that four sequences use.
 template <int W>
-void copy_far(std::byte* d, const std::byte* s, Index n) {
+void copy_far(std::byte* d, const std::byte* s, Index n, Index ahead) {
   constexpr Index page = 4096, pages = 4, burst = 4 * line_bytes;
   const Index head = -line_phase(d) & (line_bytes - 1);
   copy_part<W>(d, s, head);
@@ -124,7 +122,7 @@ void copy_far(std::byte* d, const std::byte* s, Index n) {
     for (Index in_page = at; in_page < at + page; in_page += burst)
       for (Index k = in_page; k < in_page + pages * page; k += page)
         for (Index l = k; l < k + burst; l += line_bytes) stream_line<W>(d + l, s + l);
-  copy_streaming<W>(d + at, s + at, n - at);
+  copy_streaming<W>(d + at, s + at, n - at, ahead);
 }
 
 template <int W>
@@ -132,8 +130,8 @@ void copy_bytes(std::byte* d, const std::byte* s, Index n, Stores stores, const 
   if (n <= 0) return;
   if (stores == Stores::streaming && n >= 2 * line_bytes) {
     if (n >= profile.string_bytes) return copy_string(d, s, n);
-    if (n >= profile.paged_bytes) return copy_far<W>(d, s, n);
-    return copy_streaming<W>(d, s, n);
+    if (n >= profile.paged_bytes) return copy_far<W>(d, s, n, profile.ahead_bytes);
+    return copy_streaming<W>(d, s, n, profile.ahead_bytes);
   }
   copy_cached<W>(d, s, n);
 }

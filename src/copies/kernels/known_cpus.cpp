@@ -85,6 +85,8 @@ void check(const KernelProfile& p) {
   if (p.burst_bytes < 64 || !lines(p.burst_bytes)) refuse("burst_bytes", p.burst_bytes, "a multiple of 64, 64 to 4096");
   if (p.stagger_bytes < 0 || !lines(p.stagger_bytes))
     refuse("stagger_bytes", p.stagger_bytes, "a multiple of 64, 0 to 4096");
+  if (p.ahead_bytes < 0 || !lines(p.ahead_bytes)) refuse("ahead_bytes", p.ahead_bytes, "a multiple of 64, 0 to 4096");
+  if (p.tile_lines < 1 || p.tile_lines > 256) refuse("tile_lines", p.tile_lines, "1 to 256");
   if (p.paged_bytes < 16384) refuse("paged_bytes", p.paged_bytes, "16384 or more");
   if (p.string_bytes < 128) refuse("string_bytes", p.string_bytes, "128 or more");
 }

@@ -128,7 +128,7 @@ void move_listed(std::byte* d, const std::byte* s, const ListMove& l, Stores sto
   if (l.n <= 0 || l.block <= 0) return;
   if (stores == Stores::streaming) {
     const bool whole_lines = side != Listed::source && ((line_phase(d) | l.unit | l.block) & (line_bytes - 1)) == 0;
-    if (l.block >= 2 * line_bytes || whole_lines) return move_list<Streaming<W>, 0, side, false>(d, s, l);
+    if (l.block >= 2 * line_bytes || whole_lines) return move_list<Streaming<W, source_ahead>, 0, side, false>(d, s, l);
   }
   if constexpr (side != Listed::source)
     if (worth_claiming(l)) return choose_list_mover<W, side, true>(l)(d, s, l);

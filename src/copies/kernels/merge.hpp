@@ -74,7 +74,7 @@ struct RowsToMerge {
     for (; lines > 0; --lines, s += line_bytes, d += line_bytes)
       for (int k = 0; k < Rows; ++k) {
         VectorType<W> line[line_bytes / W];
-        prefetch_read(s, k * across + read_ahead);
+        prefetch_read(s, k * across + source_ahead);
         for (int v = 0; v < line_bytes / W; ++v) line[v] = load<W>(s + k * across + v * W);
         put_line<W>(d + k * loops.destination_step, line, stores);
       }

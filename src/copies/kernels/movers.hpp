@@ -42,11 +42,14 @@ struct Library {
     __builtin_memcpy(d, s, static_cast<std::size_t>(n));
   }
 };
-template <int W>
+/// How far ahead of the loads the source is prefetched where blocks follow each other in it; elsewhere what follows a
+/// block is not wanted.
+constexpr Index source_ahead = 1024;
+template <int W, Index Ahead>
 struct Streaming {
   static constexpr Index least = line_bytes;
   static constexpr Index bytes(Index block) { return block; }
-  LONGSHORE_INLINE static void move(std::byte* d, const std::byte* s, Index n) { copy_streaming<W>(d, s, n); }
+  LONGSHORE_INLINE static void move(std::byte* d, const std::byte* s, Index n) { copy_streaming<W>(d, s, n, Ahead); }
 };
 
 /// What `use` gives for the mover of blocks of this size, whose constant size the switch knows.

@@ -1,7 +1,5 @@
-// Which table: the widest registers this CPU has, unless the environment asks for another. Which profile: the one
-// given, one that is known, or the general one.
+// Which table: the widest registers this CPU has, unless the environment asks for another.
 #include <cstdlib>
-#include <mutex>
 #include <string_view>
 
 #include "tables.hpp"
@@ -37,47 +35,12 @@ std::vector<const KernelTable*> available_kernels() {
 
 namespace {
 
-/// A process chooses its profile once.
-struct Chosen {
-  std::mutex mutex;
-  std::optional<KernelChoice> given;
-  bool taken = false;
-};
-Chosen& chosen() {
-  static Chosen one;
-  return one;
-}
-
 const KernelTable& unprofiled() {
   static const KernelTable& table = choose();
   return table;
 }
 
-KernelChoice find_choice() {
-  {
-    const std::lock_guard lock(chosen().mutex);
-    chosen().taken = true;
-    if (chosen().given) return *chosen().given;
-  }
-  if (const auto known = known_cpu(cpu_name()))
-    return {known->profile, "known of " + known->family + ": " + known->source};
-  return {KernelProfile{}, "general: nothing is known of this CPU; longshore calibrate measures it"};
-}
-
 }  // namespace
-
-const KernelChoice& kernel_choice() {
-  static const KernelChoice choice = find_choice();
-  return choice;
-}
-
-bool choose_kernel_profile(const KernelChoice& choice) {
-  check(choice.profile);
-  const std::lock_guard lock(chosen().mutex);
-  if (chosen().taken) return false;
-  chosen().given = choice;
-  return true;
-}
 
 const KernelTable& kernels(Stores stores) {
   if (stores == Stores::cached) return unprofiled();

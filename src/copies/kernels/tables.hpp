@@ -27,4 +27,7 @@ extern const KernelTable avx2_kernel_table;
 extern const KernelTable avx512_kernel_table;
 #endif
 
+/// Writes back what caches hold of it, and has them forget it.
+void put_out_of_caches(const std::byte* data, Index n);
+
 }  // namespace longshore

@@ -91,14 +91,18 @@ void transpose_edge(const Matrix& m, Index i0, Index i1, Index j0, Index j1) {
 ///
 /// Strips of squares run along the source rows, so that source lines are read in bursts; a tile is as high as its
 /// strips write a page of each destination row, and as wide as the processor keeps address translations for that many
-/// rows.
+/// rows, and caches their lines where these compete for few sets.
 template <int W, int E, bool Stream>
-void transpose_squares(const Matrix& m, Index i0, Index i1, Index j0, Index j1) {
-  constexpr Index side = line_bytes / E;
-  constexpr Index tile_i = 4096 / E, tile_j = 32 * side;
+void transpose_squares(const Matrix& m, Index i0, Index i1, Index j0, Index j1, Index tile_lines) {
+  constexpr Index side = line_bytes / E, tile_i = 4096 / E;
+  const bool compete = m.d1 % 4096 == 0;
+  const Index tile_j = (Stream && E >= 4 && !compete ? 4 * tile_lines : tile_lines) * side;
+  // The next line of each source row, where that is faster (docs/performance.md): of 4 rows the hardware has it in
+  // time, of 64 too many would be under way.
+  const bool read_ahead = Stream && (E == 4 || E == 8 || (E == 2 && m.s0 % 4096 == 0));
   // Ordinary stores want their lines claimed ahead: those of the next strip, or, where the rows' lines compete for a
   // few sets of the cache and would be gone by then, those of the next square.
-  const Index ahead = m.d1 % 4096 == 0 ? side * m.d1 : line_bytes;
+  const Index ahead = compete ? side * m.d1 : line_bytes;
   for (Index it = i0; it < i1; it += tile_i) {
     const Index i_end = lesser(it + tile_i, i1);
     for (Index jt = j0; jt < j1; jt += tile_j) {
@@ -109,6 +113,8 @@ void transpose_squares(const Matrix& m, Index i0, Index i1, Index j0, Index j1) 
           if constexpr (!Stream)
             for (Index k = 0; k < side; ++k) prefetch_write(to, ahead + k * m.d1);
           const std::byte* const from = m.s + i * m.s0 + j * E;
+          if (read_ahead)
+            for (Index k = 0; k < side; ++k) prefetch_read(from, k * m.s0 + line_bytes);
           if constexpr (Stream && E < 4)
             transpose_square_staged<square_width<W, E>, E>(to, m.d1, from, m.s0);
           else
@@ -178,6 +184,7 @@ void transpose_narrow(const Matrix& m, Stores stores, const KernelProfile& profi
 template <int W, int E>
 void transpose_elements(const Matrix& m, Stores stores, const KernelProfile& profile) {
   constexpr Index side = line_bytes / E;
+  constexpr Index tile = 32;  // of ordinary stores
   const bool rows_alike = m.d1 % line_bytes == 0 && line_phase(m.d) % E == 0;
   const bool staged = stores == Stores::streaming && !rows_alike;
   // Squares start where lines do; where ordinary stores fill short rows that is not worth an edge.
@@ -190,13 +197,13 @@ void transpose_elements(const Matrix& m, Stores stores, const KernelProfile& pro
   if (staged)
     transpose_staged<W, E>(m, i1, j1);
   else if (stores == Stores::cached)
-    transpose_squares<W, E, false>(m, head, i1, 0, j1);
+    transpose_squares<W, E, false>(m, head, i1, 0, j1, tile);
   else
-    transpose_squares<W, E, true>(m, head, i1, 0, j1);
+    transpose_squares<W, E, true>(m, head, i1, 0, j1, profile.tile_lines);
   // What is left at the far sides: squares again, which overlap those before.
-  if (j1 < m.n1) transpose_squares<W, E, false>(m, head, i1, m.n1 - side, m.n1);
-  if (i1 < m.n0) transpose_squares<W, E, false>(m, m.n0 - side, m.n0, 0, j1);
-  if (i1 < m.n0 && j1 < m.n1) transpose_squares<W, E, false>(m, m.n0 - side, m.n0, m.n1 - side, m.n1);
+  if (j1 < m.n1) transpose_squares<W, E, false>(m, head, i1, m.n1 - side, m.n1, tile);
+  if (i1 < m.n0) transpose_squares<W, E, false>(m, m.n0 - side, m.n0, 0, j1, tile);
+  if (i1 < m.n0 && j1 < m.n1) transpose_squares<W, E, false>(m, m.n0 - side, m.n0, m.n1 - side, m.n1, tile);
 }
 
 /// Any strides and any block: tiles small enough that their lines stay in cache, even where the strides put them all in

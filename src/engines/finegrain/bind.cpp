@@ -200,7 +200,7 @@ class Binding final : public Arrival {
       return Seen{field[std::size_t(transfer.peer)]->data(Side::source, transfer),
                   mine.data(Side::destination, transfer)};
     };
-    auto tasks = mine.copies(reads, seen, Direction::pull, std::numeric_limits<Index>::max());
+    auto tasks = mine.copies(reads, seen, Direction::pull, std::numeric_limits<Index>::max(), 1);
     std::move(tasks.begin(), tasks.end(), std::back_inserter(end.tasks));
   }
 

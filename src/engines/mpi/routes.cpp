@@ -441,8 +441,9 @@ void Routes::compile_copies(NodeWork& work) {
     Share& share = *shares_[f];
     const bool rings = !sorted_[f]->ring_out.empty() || !sorted_[f]->ring_in.empty();
     const Index bytes = moved_bytes(share.transfers());
+    const int threads = threads_of(options_, 1);
     const Index task_bytes = std::min(std::max(rings ? beside_rings_bytes : alone_bytes, bytes / most_pieces),
-                                      longshore::task_bytes(bytes, threads_of(options_, 1)));
+                                      longshore::task_bytes(bytes, threads));
     const auto& local = share.transfers().local;
     // The preferred direction takes what is local, too. The other one takes what only it can reach.
     std::vector<const Transfer*> pulled, pushed;
@@ -471,8 +472,8 @@ void Routes::compile_copies(NodeWork& work) {
     work.bytes.local += bytes_of(local);
     const auto first = Index(work.tasks.size());
     for (const auto direction : {Direction::pull, Direction::push})
-      for (auto& copy :
-           share.copies(direction == Direction::pull ? pulled : pushed, seen_by(direction), direction, task_bytes)) {
+      for (auto& copy : share.copies(direction == Direction::pull ? pulled : pushed, seen_by(direction), direction,
+                                     task_bytes, threads)) {
         std::vector<int> peers;
         for (const int peer : copy.peers) peers.push_back(communicator_->node_rank_of(peer));
         work.tasks.push_back({std::move(copy), std::move(peers), std::uint32_t(f)});

@@ -45,7 +45,7 @@ std::unique_ptr<Mover> bind_threads(const std::vector<Field>& fields, const Move
       auto seen = [&share](const Transfer& transfer) {
         return Seen{share->data(Side::source, transfer), share->data(Side::destination, transfer)};
       };
-      tasks[k].push_back(share->copies(transfers, seen, share->direction(), task_bytes(total, threads)));
+      tasks[k].push_back(share->copies(transfers, seen, share->direction(), task_bytes(total, threads), threads));
       programs = checked_add(programs, share->programs_bytes());
       if (k > 0) continue;
       for (auto& bound : share->memory()) memory.push_back(std::move(bound));
