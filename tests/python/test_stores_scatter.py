@@ -253,3 +253,10 @@ def test_a_tensor_that_would_be_a_group(here):
     with pytest.raises(StoreError, match="in.safetensors has 'a' and 'a/b'; an array cannot be a group, too"):
         ls.move("in.safetensors", "out.h5")
     assert sorted(os.listdir()) == ["in.safetensors"]
+
+
+def test_extents_may_be_an_array(here):
+    make_source(np.arange(48.0).reshape(6, 8), (3, 4))
+    told = ls.move("in.h5::/x", "out.zarr", chunks=np.array([2, 8]))
+    assert told.arrays[0].to_chunks == (2, 8)
+    assert ls.plan_move((6, 8), "f8", (3, 4), np.array([2, 8])).way == "sweep"

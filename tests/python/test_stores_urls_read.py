@@ -24,6 +24,7 @@ from longshore.errors import ArgumentError, LongshoreError, NotInstalledError, S
 from longshore.stores.hdf5_files import library_reads
 from longshore.stores.places import open_reader, parse_place
 from longshore.stores.random_access import LocalFile, RemoteFile, open_plain
+from s3_server import empty_bucket
 from web_server import serving
 
 fsspec = pytest.importorskip("fsspec")
@@ -132,23 +133,8 @@ def web(made):
 
 @pytest.fixture(scope="module")
 def bucket(made):
-    pytest.importorskip("s3fs")
-    server_of = pytest.importorskip("moto.server")
-    with pytest.MonkeyPatch.context() as patch:
-        server = server_of.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-        server.start()
-        host, port = server.get_host_and_port()
-        patch.setenv("AWS_ACCESS_KEY_ID", "testing")
-        patch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
-        patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-        patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
-        import s3fs
-
-        s3fs.S3FileSystem.clear_instance_cache()
-        s3fs.S3FileSystem().mkdir("longshore-sources")
-        yield uploaded(made, "s3://longshore-sources/d")
-        s3fs.S3FileSystem.clear_instance_cache()
-        server.stop()
+    with empty_bucket("longshore-sources") as url:
+        yield uploaded(made, f"{url}/d")
 
 
 @pytest.fixture(params=["memory", "web", "bucket"])

@@ -7,6 +7,7 @@ import longshore as ls
 import numpy as np
 import pytest
 from longshore.errors import ArgumentError, LongshoreError, NotInstalledError, StoreError, VerificationError
+from s3_server import empty_bucket
 
 fsspec = pytest.importorskip("fsspec")
 pytest.importorskip("zarr")
@@ -284,24 +285,8 @@ def test_passwords_are_in_no_message(source):
 
 @pytest.fixture(scope="module")
 def bucket():
-    """An empty bucket of an S3 server on this machine."""
-    pytest.importorskip("s3fs")
-    server_of = pytest.importorskip("moto.server")
-    with pytest.MonkeyPatch.context() as patch:
-        server = server_of.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-        server.start()
-        host, port = server.get_host_and_port()
-        patch.setenv("AWS_ACCESS_KEY_ID", "testing")
-        patch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
-        patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-        patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
-        import s3fs
-
-        s3fs.S3FileSystem.clear_instance_cache()
-        s3fs.S3FileSystem().mkdir("longshore-tests")
-        yield "s3://longshore-tests"
-        s3fs.S3FileSystem.clear_instance_cache()
-        server.stop()
+    with empty_bucket("longshore-tests") as url:
+        yield url
 
 
 def test_an_s3_server_takes_folders_and_files(source, bucket, tmp_path):

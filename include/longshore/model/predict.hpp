@@ -54,8 +54,8 @@ struct Job {
 
 /// One way of carrying out a plan.
 struct WayCost {
-  std::string
-      way;  ///< "threads"; within a node "direct", "ring", "messages" or "collective"; for loops "gets", "strips"
+  /// "threads"; within a node "direct", "ring", "messages" or "collective"; for loops "gets" and "strips".
+  std::string way;
   TransferExpression expression = BasicTransfer{};  ///< of the transfers that most bytes go in
   double expression_megabytes_per_second = 0;       ///< of its data
   std::string bottleneck;                           ///< the basic transfer of it that takes the most time

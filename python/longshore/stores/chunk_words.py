@@ -16,7 +16,7 @@ NO_CHUNKS = "none"
 def parse_chunks(text: Chunks | None) -> tuple[int, ...] | dict[str, int] | str | None:
     """Extents from words: "8760x8x8" or "time=8760,lat=8"; tuples, mappings and "none" as they are. Raises
     ArgumentError."""
-    if text is None or text == NO_CHUNKS:
+    if text is None or (isinstance(text, str) and text == NO_CHUNKS):
         return text
     if isinstance(text, Mapping):
         return {str(name): _extent(value, text) for name, value in text.items()}

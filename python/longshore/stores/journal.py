@@ -112,7 +112,8 @@ def read_journal(path: str, job: str, counts: list[int], *, only_synced: bool = 
     if head.get("job") != job:
         raise StoreError(
             f"{path} belongs to another move: source, destination, chunks or codecs are not the same, or the source "
-            "has changed; run without --resume to begin anew"
+            "has changed, or files without chunks were to be written within another --max-mem; run without --resume to "
+            "begin anew"
         )
     records = np.frombuffer(raw, _RECORD, len(raw) // _RECORD.itemsize)
     whole = [zlib.crc32(raw[at : at + _CHECKED]) for at in range(0, records.nbytes, _RECORD.itemsize)]

@@ -69,7 +69,7 @@ def plan_move(
         how |= {"stored_bytes": stored_bytes, "target_bytes": to_stored_bytes}
         return plan_rechunk(source, target, element.itemsize, ceiling, **how), ()
 
-    if to_chunks != NO_CHUNKS:
+    if not isinstance(to_chunks, str) or to_chunks != NO_CHUNKS:
         return plan(grid(to_chunks))[0]
     file = OneFile(FileArray("", 0, extents, "C", element.itemsize))
     usual = plan(Grid(extents, chunk_extents(file, element.itemsize)))
