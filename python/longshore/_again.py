@@ -8,6 +8,7 @@ others may be there by then. To bind takes ten times as long as to move a few ki
 from __future__ import annotations
 
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
@@ -58,6 +59,9 @@ class KeptMovers:
         if len(self._movers) > _MOST_MOVERS:
             self._movers.popitem(last=False)
 
+    def clear(self) -> None:
+        self._movers.clear()
+
 
 class _OfThread(threading.local):
     def __init__(self) -> None:
@@ -67,9 +71,25 @@ class _OfThread(threading.local):
 _of_thread = _OfThread()
 
 
+_of_communicators: weakref.WeakSet[KeptMovers] = weakref.WeakSet()
+
+
+def _of_a_communicator() -> KeptMovers:
+    made = KeptMovers()
+    _of_communicators.add(made)
+    return made
+
+
 def kept_with(comm: Any) -> KeptMovers:
     """Those that are kept with a communicator, and go with it; None: those of this thread."""
-    return _of_thread.movers if comm is None else _mpi.kept_with(comm, KeptMovers)
+    return _of_thread.movers if comm is None else _mpi.kept_with(comm, _of_a_communicator)
+
+
+def let_go() -> None:
+    """Lets go of what is kept with communicators: it holds the memory that it has shown to other processes. Not
+    collective; where others still have theirs, all bind again."""
+    for kept in _of_communicators:
+        kept.clear()
 
 
 def key_of(

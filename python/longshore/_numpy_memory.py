@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _mpi
+from . import _again, _mpi
 from ._words import size_in_bytes
 from .errors import TransportError
 
@@ -27,6 +27,7 @@ class SharedNumpyMemory:
         if self._switch is not None:
             self._switch.close()
             self._switch = None
+            _again.let_go()
 
     def __enter__(self) -> SharedNumpyMemory:
         return self

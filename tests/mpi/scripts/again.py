@@ -10,7 +10,7 @@ import weakref
 import longshore as ls
 import numpy as np
 from checks import ME, ONE_NODE, WORLD, P, check, raises_everywhere
-from longshore import _bind
+from longshore import _again, _bind
 from mpi4py import MPI
 
 SHAPES = [(12, 18), (P, 5), (1, 1), (7, 3 * P + 1), (0, 4)]
@@ -215,6 +215,11 @@ def in_shared_numpy_memory():
                 assert right(dst, whole((64, 66), turn), b)
             if turn % 3 == 0:
                 a.resize((a.shape[0], a.shape[1]))
+    # What is kept holds nothing of such memory once it is switched off; who asks again binds.
+    assert not ONE_NODE or not _again.kept_with(WORLD)._movers
+    with binds() as bound:
+        ls.redistribute(a, src, dst, out=b, comm=WORLD)
+    assert bound == [1] and right(dst, whole((64, 66), turn), b)
 
 
 @check
@@ -224,8 +229,6 @@ def what_did_not_end_is_not_taken_again():
     a, b = made(src), made(dst)
     comm = WORLD.Dup()
     ls.redistribute(a, src, dst, out=b, comm=comm)
-    from longshore import _again
-
     kept = _again.kept_with(comm)
     if ONE_NODE:
         (key,) = kept._movers

@@ -376,7 +376,7 @@ def make(relation, side, most):
     """to_mpi_datatype with a bound on the counts in one constructor."""
     if most is None:
         return ls.to_mpi_datatype(relation, side)
-    module = _mpi._open(MPI.COMM_SELF)[0]
+    module = _mpi.open_comm(MPI.COMM_SELF)[0]
     return _mpi._object_of(MPI, MPI.Datatype(), module.to_datatype(relation, side, most))
 
 

@@ -350,7 +350,7 @@ def mistakes(comm, _):
     group = WORLD.Get_group()
     if WORLD.size > comm.size:
         assert "ranks of the parent" in error_of(lambda: ls.ranks.rank_map_of(group, comm))
-    module, bits = _mpi._open(WORLD)
+    module, bits = _mpi.open_comm(WORLD)
     said = error_of(lambda: module.rank_map_of_group(_mpi._bits(group), bits, WORLD.size**2 - 1))
     assert "give a communicator of the group instead" in said
     assert module.rank_map_of_group(_mpi._bits(group), bits, WORLD.size**2) == RankMap.whole(WORLD.size)
@@ -362,7 +362,7 @@ def mistakes(comm, _):
 def large_messages(comm, _):
     """More bytes than an int counts are one element of a datatype:
     here of small ones, received where there is more room."""
-    module, _ = _mpi._open(comm)
+    module, _ = _mpi.open_comm(comm)
     for bytes, room, block in ((1000, 1003, 16), (999, 2000, 1000), (64, 64, 8)):
         sent, got = np.arange(bytes).astype("u1"), np.zeros(room, "u1")
         types = [_mpi._object_of(MPI, MPI.Datatype(), module.byte_type(n, block)) for n in (bytes, room)]
