@@ -274,6 +274,11 @@ Index elements_of(const WindowPiece& piece) {
 Section::Section(std::shared_ptr<Window> window, Index piece)
     : Section(window, elements_of(window->piece(piece)), all_of(*window, piece)) {}
 
+const char* reach_name(Reach reach) {
+  constexpr const char* names[] = {"seen", "same node", "other node"};
+  return names[std::size_t(reach)];
+}
+
 const std::shared_ptr<Window>& Section::window() const& { return body_->window; }
 Index Section::elements() const { return body_->elements; }
 Index Section::element_bytes() const { return body_->window->element_bytes(); }

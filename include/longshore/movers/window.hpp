@@ -28,6 +28,8 @@ struct WindowPiece {
 
 /// From where elements come: what accesses take depends on it most.
 enum class Reach { seen, same_node, other_node };
+/// "seen", "same node", "other node".
+const char* reach_name(Reach reach);
 
 /// A get or a put under way. Its buffer must not be touched before wait() or test() says that it is complete; then what
 /// was to be got is there, or what was put is in the owner's memory. Used by one thread at a time. One that goes before
