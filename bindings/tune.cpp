@@ -15,6 +15,13 @@ CopyTimer::Writer writer_of(const std::string& name) {
   throw Error(ErrorKind::argument, "writer is \"" + name + "\"; it is \"nobody\", \"itself\" or \"another\"");
 }
 
+nb::list to_list(const std::vector<StripChoice>& choices) {
+  nb::list all;
+  for (const auto& [loop, schedule, seconds, vectorized] : choices)
+    all.append(nb::make_tuple(loop.pattern, loop.rows, loop.row_bytes, schedule, seconds, vectorized));
+  return all;
+}
+
 constexpr const char* profile_numbers = "rows burst_bytes stagger_bytes paged_bytes string_bytes merged_rows expands";
 
 nb::dict facts_of(const KernelProfile& p) {
@@ -94,13 +101,13 @@ void bind_tune(nb::module_& module) {
       "tells it from others, and how many rows of how many bytes it goes over.")
       .def(
           "__init__",
-          [](StripTuner* self, const std::optional<LogGP>& overheads) {
-            if (overheads)
-              new (self) StripTuner(*overheads);
-            else
-              new (self) StripTuner();
+          [](StripTuner* self, const std::optional<LogGP>& overheads, const std::string& file) {
+            new (self) StripTuner(overheads.value_or(StripTuner::least_overheads), file);
           },
-          nb::arg("overheads").none() = nb::none())
+          nb::arg("overheads").none() = nb::none(), nb::arg("file") = "", "`file`: where choices are kept.")
+      .def("keep", &StripTuner::keep,
+           "Writes all that is settled to the file, with what others have written meanwhile.")
+      .def("trouble", &StripTuner::trouble, "Why choices were not read or not kept the last time. Told once.")
       .def(
           "schedule",
           [](StripTuner& self, const std::string& p, Index n, Index b) {
@@ -122,13 +129,7 @@ void bind_tune(nb::module_& module) {
           },
           pattern, rows, row_bytes, "Whether there is nothing left to try.")
       .def(
-          "choices",
-          [](const StripTuner& self) {
-            nb::list all;
-            for (const auto& [loop, schedule, seconds, vectorized] : self.choices())
-              all.append(nb::make_tuple(loop.pattern, loop.rows, loop.row_bytes, schedule, seconds, vectorized));
-            return all;
-          },
+          "choices", [](const StripTuner& self) { return to_list(self.choices()); },
           "(pattern, rows, row_bytes, schedule, seconds a row, those of `vectorized`) of all that is settled.",
           nb::sig("def choices(self) -> list[tuple[str, int, int, StripSchedule, float, float]]"))
       .def(
@@ -139,6 +140,12 @@ void bind_tune(nb::module_& module) {
           },
           pattern, rows, row_bytes, nb::arg("schedule"), nb::arg("seconds"), nb::arg("vectorized_seconds"),
           "What `choices` gave.");
+  module.def("machine_profile_path", &machine_profile_path, "Where this machine's profile is kept.");
+  module.def("strip_choices_path", &strip_choices_path, "Where it is kept what was found about strips.");
+  module.def(
+      "read_strip_choices", [](const std::string& path) { return to_list(read_strip_choices(path)); }, nb::arg("path"),
+      "What `StripTuner.choices` gave, from a file.",
+      nb::sig("def read_strip_choices(path: str) -> list[tuple[str, int, int, StripSchedule, float, float]]"));
   module.def(
       "kernel_tables",
       [] {

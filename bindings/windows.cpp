@@ -71,15 +71,7 @@ void bind_windows(nb::module_& module) {
             new (self) Section(std::move(window), elements, std::move(made));
           },
           nb::arg("window"), nb::arg("elements"), nb::arg("parts"))
-      .def_prop_ro("reach",
-                   [](const Section& self) {
-                     switch (self.reach()) {
-                       case Reach::same_node: return "same node";
-                       case Reach::other_node: return "other node";
-                       case Reach::seen: break;
-                     }
-                     return "seen";
-                   })
+      .def_prop_ro("reach", [](const Section& self) { return reach_name(self.reach()); })
       .def(
           "nbget",
           [](const Section& self, Index first, Index last, std::uintptr_t to) {

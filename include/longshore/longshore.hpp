@@ -79,4 +79,5 @@
 #include "longshore/sequences/packed_integers.hpp"
 #include "longshore/sequences/runs.hpp"
 #include "longshore/tune/copy_timing.hpp"
+#include "longshore/tune/strip_choices.hpp"
 #include "longshore/tune/strip_tuner.hpp"

@@ -139,7 +139,7 @@ def _in_strips_tried(source: Section, pattern: str, known: Any) -> Iterator[Stri
         tuner.record(*loop, schedule, time.perf_counter() - begin, reader.communication_seconds)
         schedule = tuner.schedule(*loop)
         if tuner.settled(*loop):
-            kept.keep(tuner)
+            kept.warn(tuner)
     if tuner.settled(*loop):
         if len(source.window._schedules) == _MOST_KNOWN:  # of loops that are never alike
             source.window._schedules.clear()
@@ -197,7 +197,7 @@ def _in_strips_together(source: Section, schedule: Any, pattern: Any, comm: Any)
             tuner.record(*loop, _core.StripSchedule(words), seconds, communication)
         found, settled = tuner.schedule(*loop), tuner.settled(*loop)
         if searched and settled:
-            known.keep(tuner)
+            known.warn(tuner)
         return json.dumps([str(found), settled])
 
     words, settled = json.loads(_mpi.texts_of(comm, proposal)[leader])

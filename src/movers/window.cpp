@@ -274,6 +274,39 @@ Index elements_of(const WindowPiece& piece) {
 Section::Section(std::shared_ptr<Window> window, Index piece)
     : Section(window, elements_of(window->piece(piece)), all_of(*window, piece)) {}
 
+Section incoming(std::shared_ptr<Window> window, const MotionPlan& plan, Index rank) {
+  std::vector<Section::Part> parts;
+  for (auto& [piece, nest] : incoming_parts(plan, rank)) parts.push_back({piece, std::move(nest)});
+  return {std::move(window), plan.destination().local_size(rank), std::move(parts)};
+}
+
+Section incoming(std::shared_ptr<Window> window, const BlockPlan& plan, Index rank, const GhostWidths& ghost,
+                 Order visit) {
+  const auto& blocks = plan.source();
+  const Point none(blocks.dims(), 0);
+  const bool grows = ghost.below.dims() > 0;
+  const auto grid = [&](Index block) {
+    const auto& piece = window->piece(block);
+    const Region region = blocks.region(block).grow(grows ? ghost.below : none, grows ? ghost.above : none);
+    if (piece.shape != region.shape().to_vector())
+      throw Error(ErrorKind::shape, "array " + std::to_string(block) + " of the window has not the shape of block " +
+                                        std::to_string(block) + " with its ghost cells, " + region.to_string());
+    return Grid{region, nullptr, piece.strides, window->element_bytes()};
+  };
+  std::vector<Section::Part> parts;
+  Index elements = 0;
+  for (auto& [block, relation] : incoming_parts(plan, rank, grid, visit)) {
+    elements += relation.elements();
+    parts.push_back({block, std::move(relation)});
+  }
+  return {std::move(window), elements, std::move(parts)};
+}
+
+const char* reach_name(Reach reach) {
+  constexpr const char* names[] = {"seen", "same node", "other node"};
+  return names[std::size_t(reach)];
+}
+
 const std::shared_ptr<Window>& Section::window() const& { return body_->window; }
 Index Section::elements() const { return body_->elements; }
 Index Section::element_bytes() const { return body_->window->element_bytes(); }

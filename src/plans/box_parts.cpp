@@ -1,5 +1,7 @@
 #include "longshore/plans/box_parts.hpp"
 
+#include <map>
+
 namespace longshore {
 
 std::vector<BoxPart> parts_of_box(const Layout& layout, const std::vector<Index>& first, const std::vector<Index>& last,
@@ -31,6 +33,25 @@ std::vector<BoxPart> incoming_parts(const MotionPlan& plan, Index rank) {
                                          std::to_string(to.ld()) + "); give one without ld");
   std::vector<BoxPart> parts;
   plan.for_each_receive(rank, [&](const Motion& motion) { parts.push_back({motion.source, plan.relation(motion)}); });
+  return parts;
+}
+
+std::vector<BlockPart> incoming_parts(const BlockPlan& plan, Index rank, const std::function<Grid(Index block)>& grid,
+                                      Order visit) {
+  std::map<Index, std::pair<Grid, std::vector<AddressRelation>>> from;
+  Index at = 0;
+  for (const auto& motion : plan.receives(rank)) {
+    auto known = from.find(motion.source);
+    if (known == from.end())
+      known = from.emplace(motion.source, std::pair{grid(motion.source), std::vector<AddressRelation>()}).first;
+    const auto there = source_footprint(motion, known->second.first);
+    auto dense = there.message(visit);
+    dense.offset = at;
+    at = checked_add(at, checked_mul(motion.points(), there.element_bytes));
+    known->second.second.push_back(relation_between(there, dense, visit, {}));
+  }
+  std::vector<BlockPart> parts;
+  for (const auto& [block, relations] : from) parts.push_back({block, AddressRelation::concatenate(relations.second)});
   return parts;
 }
 

@@ -1,15 +1,13 @@
 #include "profile/report.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <string_view>
 #include <tuple>
 
+#include "core/json.hpp"
+#include "core/whole_file.hpp"
 #include "longshore/ranks/rank_module.hpp"
 
 namespace longshore::profile {
@@ -125,25 +123,17 @@ std::string made_in_words(const Usage& usage, Index count) {
   return text;
 }
 
-std::string quoted(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += std::uint8_t(c) < 0x20 ? ' ' : c;
-  }
-  return out + '"';
-}
-
 std::string counts_as_json(const std::map<std::string, Index>& counts) {
   std::string text;
   for (const auto& [name, count] : counts)
-    text += (text.empty() ? "" : ", ") + quoted(name) + ": " + std::to_string(count);
+    text += (text.empty() ? "" : ", ") + json_quoted(name) + ": " + std::to_string(count);
   return "{" + text + "}";
 }
 
 std::string map_as_json(const RankMap& map) {
-  std::string text = "{\"size\": " + std::to_string(map.size()) + ", \"structure\": " + quoted(explain(map).structure) +
-                     ", \"representation\": " + quoted(map.representation()) +
+  std::string text = "{\"size\": " + std::to_string(map.size()) +
+                     ", \"structure\": " + json_quoted(explain(map).structure) +
+                     ", \"representation\": " + json_quoted(map.representation()) +
                      ", \"bytes\": " + std::to_string(map.bytes()) + ", \"stored\": \"";
   for (const std::byte b : map.to_bytes()) text += formatted("%02x", unsigned(b));
   return text + "\"}";
@@ -162,19 +152,6 @@ std::string row_as_json(const Row& row) {
   field("processes", usage.processes), field("lists", usage.lists);
   field("list_bytes", row.list_bytes), field("map_bytes", row.map_bytes);
   return text + formatted(", \"ratio\": %.6g}", ratio(row.list_bytes, row.map_bytes));
-}
-
-/// Empty if it went well, or what went wrong.
-std::string write_whole(const std::string& path, const std::string& text) {
-  const std::string hidden = path + ".part-" + std::to_string(getpid());
-  std::FILE* file = std::fopen(hidden.c_str(), "w");
-  if (file == nullptr) return std::strerror(errno);
-  const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  const bool closed = std::fclose(file) == 0;
-  if (written && closed && std::rename(hidden.c_str(), path.c_str()) == 0) return {};
-  const std::string why = std::strerror(errno);
-  std::remove(hidden.c_str());
-  return why;
 }
 
 }  // namespace
@@ -217,12 +194,12 @@ std::string text_report(const Summary& summary) {
 std::string json_report(const Summary& summary) {
   const Rows all(summary);
   std::string text =
-      "{\n  \"format\": \"longshore rank profile\", \"version\": 1, \"family\": " + quoted(summary.family) +
+      "{\n  \"format\": \"longshore rank profile\", \"version\": 1, \"family\": " + json_quoted(summary.family) +
       ", \"world\": " + std::to_string(summary.world) + ", \"reports\": " + std::to_string(summary.processes) +
       ", \"unread_reports\": " + std::to_string(summary.unread) + ",\n";
   text += formatted("  \"run_s\": %.6f, \"profile_s\": %.9f, \"profile_all_processes_s\": %.9f,\n", summary.run_s,
                     summary.profile_s, summary.profile_sum_s);
-  text += "  \"assumption\": " + quoted(assumption) +
+  text += "  \"assumption\": " + json_quoted(assumption) +
           ", \"list_bytes_a_member\": " + std::to_string(list_bytes_a_member) + ",\n";
   text += "  \"not_followed\": " + counts_as_json(summary.lost) + ",\n";
   text += "  \"total\": {\"communicators\": " + std::to_string(all.communicators) +

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <optional>
+#include <utility>
 
 namespace longshore {
 
@@ -43,7 +44,15 @@ bool wins(const std::vector<double>& some, const std::vector<double>& others) {
 
 }  // namespace
 
-StripTuner::StripTuner(const LogGP& overheads) : overheads_(overheads) { check(overheads); }
+StripTuner::StripTuner(const LogGP& overheads, std::string file) : overheads_(overheads), file_(std::move(file)) {
+  check(overheads);
+  if (file_.empty()) return;
+  try {
+    for (const auto& choice : read_strip_choices(file_)) remember(choice);
+  } catch (const Error& error) {
+    trouble_ = std::string("what was found about strips before is not used: ") + error.what();
+  }
+}
 
 StripTuner::Key StripTuner::key_of(const TunedLoop& loop) {
   if (loop.rows < 0 || loop.row_bytes < 1)
@@ -199,7 +208,13 @@ StripSchedule StripTuner::schedule(const TunedLoop& loop) {
   const std::lock_guard lock(mutex_);
   if (loop.rows < 2) return StripSchedule::vectorized();
   auto& search = searches_[key_of(loop)];
+  const bool searched = search.stage != Search::Stage::settled;
   while (search.stage != Search::Stage::settled && search.waiting.empty()) go_on(search, loop);
+  if (searched && search.stage == Search::Stage::settled && !file_.empty()) try {
+      keep_strip_choices(file_, settled_choices());
+    } catch (const Error& error) {
+      trouble_ = std::string("what was found about strips is not kept: ") + error.what();
+    }
   if (!search.waiting.empty()) return search.waiting.back();
   return chosen(search).schedule;
 }
@@ -230,6 +245,17 @@ bool StripTuner::settled(const TunedLoop& loop) const {
 
 std::vector<StripChoice> StripTuner::choices() const {
   const std::lock_guard lock(mutex_);
+  return settled_choices();
+}
+
+void StripTuner::keep() const { keep_strip_choices(file_, choices()); }
+
+std::string StripTuner::trouble() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(trouble_, {});
+}
+
+std::vector<StripChoice> StripTuner::settled_choices() const {
   std::vector<StripChoice> all;
   for (const auto& [key, search] : searches_) {
     if (search.stage != Search::Stage::settled) continue;
@@ -247,6 +273,10 @@ void StripTuner::remember(const StripChoice& choice) {
   search.trials.push_back({StripSchedule::vectorized(), choice.vectorized_seconds, 0});
   search.trials.push_back({choice.schedule, choice.seconds, 0});
   searches_[key_of(choice.loop)] = std::move(search);
+}
+
+std::string pattern_of(const std::string& pattern, const Section& section) {
+  return pattern + ", " + reach_name(section.reach());
 }
 
 }  // namespace longshore

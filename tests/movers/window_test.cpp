@@ -170,5 +170,60 @@ TEST(Strips, a_loop_that_ends_early_leaves_nothing_under_way) {
   EXPECT_EQ(seen, 10);
 }
 
+TEST(Window, what_a_plan_between_blocks_brings_comes_motion_by_motion) {
+  const std::vector<Region> regions{Region({0, 0}, {3, 4}), Region({3, 0}, {5, 4})};
+  const FloorPlan blocks(regions, std::vector<Index>{0, 1});
+  for (const Order order : {Order::C, Order::F}) {
+    const GridFormat format{sizeof(double), {1, 1}, order};
+    XArray x(blocks, std::nullopt, format);
+    std::vector<LocalArray> arrays;
+    for (Index k = 0; k < 2; ++k) {
+      const Grid& grid = x.grid(k);
+      View<double, 2> u(grid);
+      for (Index i = u.lower(0); i < u.upper(0); ++i)
+        for (Index j = u.lower(1); j < u.upper(1); ++j) u(i, j) = double(1000 * k + 10 * i + j);
+      arrays.push_back({grid.data, grid.region.shape().to_vector(), grid.strides, false, nullptr});
+    }
+    BlockPlan plan(blocks, blocks);
+    plan.copy(Region({3, 0}, {5, 2}), 1, Region({1, 2}, {3, 4}), 0);
+    plan.copy(Region({2, 0}, {3, 2}), 0, Region({3, 1}, {5, 2}), 1);  // of another shape
+    plan.copy_points(PointList(2, std::vector<Index>{3, 1, 4, 3}), 1, PointList(2, std::vector<Index>{5, 4, 2, 0}),
+                     1);  // a ghost cell
+    const auto window = open_window(arrays, sizeof(double));
+    const auto got = [&](Index rank) {
+      const auto section = incoming(window, plan, rank, format.ghost, order);
+      std::vector<double> values;
+      for_each_strip<double>(section, StripSchedule::fixed(3), [&](std::span<const double> strip, Index) {
+        values.insert(values.end(), strip.begin(), strip.end());
+      });
+      return values;
+    };
+    const auto box = order == Order::C ? std::vector<double>{12, 13, 22, 23} : std::vector<double>{12, 22, 13, 23};
+    std::vector<double> second = box;
+    second.insert(second.end(), {1054, 1020});
+    EXPECT_EQ(got(0), (std::vector<double>{1031, 1041}));
+    EXPECT_EQ(got(1), second);
+    expect_error(ErrorKind::shape, {"array 1 of the window", "block 1"}, [&] {
+      incoming(window, plan, 0, GhostWidths{2, 2}, order);
+    });
+    expect_error(ErrorKind::argument, {"block 1"}, [&] {
+      plan.copy(Region({0, 0}, {1, 1}), 0, Region({7, 0}, {8, 1}), 1);
+      incoming(window, plan, 0, format.ghost, order);
+    });
+  }
+}
+
+TEST(Window, what_a_plan_between_layouts_brings_is_a_section) {
+  const auto from = Layout::parse("(CYCLIC) on 2", {5}), to = Layout::parse("(BLOCK) on 2", {5});
+  std::vector<double> even{0, 2, 4}, odd{1, 3};
+  const auto window = open_window({{reinterpret_cast<std::byte*>(even.data()), {3}, {8}, false, nullptr},
+                                   {reinterpret_cast<std::byte*>(odd.data()), {2}, {8}, false, nullptr}},
+                                  sizeof(double));
+  const auto section = incoming(window, MotionPlan(from, to, sizeof(double)), 0);
+  std::vector<double> got(static_cast<std::size_t>(section.elements()));
+  section.get(0, section.elements(), reinterpret_cast<std::byte*>(got.data()));
+  EXPECT_EQ(got, (std::vector<double>{0, 1, 2}));
+}
+
 }  // namespace
 }  // namespace longshore::test

@@ -320,7 +320,7 @@ def test_a_search_ends_and_is_kept(profile):
     told = json.loads(profile.read_bytes())
     told["choices"].append({**told["choices"][0], "pattern": "theirs"})
     profile.write_text(json.dumps(told))
-    kept.keep(tuner)
+    tuner.keep()
     assert {each["pattern"] for each in kept.load(profile)} == {"sum, seen", "theirs"}
 
 
@@ -335,7 +335,7 @@ def test_without_a_pattern_the_place_of_the_call_counts(profile):
 def stored(**changes):
     """A file of one choice, which is sound but for the changes."""
     choice = {"pattern": "p", "rows": 8, "row_bytes": 8, "schedule": "small", "seconds": 1, "vectorized_seconds": 1}
-    return json.dumps({"format": kept.FORMAT, "version": kept.VERSION, "choices": [choice | changes]})
+    return json.dumps({"format": "longshore strip choices", "version": 1, "choices": [choice | changes]})
 
 
 @pytest.mark.parametrize(
@@ -361,8 +361,8 @@ def test_a_file_that_holds_something_else_is_a_warning(profile, content):
     with pytest.warns(UserWarning, match="not used"):
         assert sum(strip.data.sum() for strip in ls.strips(ls.Window([np.ones(10)])[0])) == 10
     if content:
-        with pytest.warns(UserWarning, match="not kept"):
-            kept.keep(kept.tuner())
+        with pytest.raises(ls.ArgumentError, match="no choices of strips"):
+            kept.tuner().keep()
     assert profile.read_text() == content
 
 

@@ -141,7 +141,7 @@ TEST(StripTuner, tunes_a_loop_that_is_run) {
     });
     ASSERT_EQ(sum, 5000);
   }
-  EXPECT_TRUE(tuner.settled({"sum", 5000, 8}));
+  EXPECT_TRUE(tuner.settled({"sum, seen", 5000, 8}));
 }
 
 }  // namespace

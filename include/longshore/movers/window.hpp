@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "longshore/movers/mover.hpp"
+#include "longshore/plans/box_parts.hpp"
 #include "longshore/relations/address_relation.hpp"
 
 namespace longshore {
@@ -28,6 +29,8 @@ struct WindowPiece {
 
 /// From where elements come: what accesses take depends on it most.
 enum class Reach { seen, same_node, other_node };
+/// "seen", "same node", "other node".
+const char* reach_name(Reach reach);
 
 /// A get or a put under way. Its buffer must not be touched before wait() or test() says that it is complete; then what
 /// was to be got is there, or what was put is in the owner's memory. Used by one thread at a time. One that goes before
@@ -146,5 +149,15 @@ class Section {
   class PartAccesses;
   std::shared_ptr<const Body> body_;
 };
+
+/// What a plan between layouts brings to a rank, from a window over the local arrays of its source, in the order of the
+/// memory of the array that the plan gives the rank. Throws what `incoming_parts` throws.
+Section incoming(std::shared_ptr<Window> window, const MotionPlan& plan, Index rank);
+/// What a plan between blocks brings to the blocks of a rank, from a window over the grids of its source, a number a
+/// block, which have these ghost cells: the motions that `plan.receives(rank)` lists, one after the other, the points
+/// of each in this order. Throws what `incoming_parts` throws, and `Error(shape)` where an array is no grid of its
+/// block, naming it.
+Section incoming(std::shared_ptr<Window> window, const BlockPlan& plan, Index rank, const GhostWidths& ghost = {},
+                 Order visit = Order::C);
 
 }  // namespace longshore

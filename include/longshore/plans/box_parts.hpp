@@ -1,9 +1,11 @@
-/// plans: who has what of a box of an array, and of what a plan brings to a rank, as relations that end in dense
-/// memory.
+/// plans: who has what of a box of an array, and of what a plan between layouts or blocks brings to a rank, as
+/// relations that end in dense memory.
 #pragma once
 
+#include <functional>
 #include <vector>
 
+#include "longshore/plans/footprint.hpp"
 #include "longshore/plans/motion_plan.hpp"
 
 namespace longshore {
@@ -20,5 +22,18 @@ std::vector<BoxPart> parts_of_box(const Layout& layout, const std::vector<Index>
                                   Index element_bytes);
 /// Of the array that the plan gives `rank`, in the order of its memory. Throws `Error(argument)` where that has gaps.
 std::vector<BoxPart> incoming_parts(const MotionPlan& plan, Index rank);
+
+/// What one block has.
+struct BlockPart {
+  Index block = 0;
+  AddressRelation relation;  ///< its grid -> dense memory, which ascends
+};
+
+/// Of what the plan brings to the blocks of `rank`: the motions that `plan.receives(rank)` lists, one after the other,
+/// the points of each visited in this order of the destination's dimensions. `grid` says how a source block's elements
+/// lie. Throws `Error(argument)` where the plan is another rank's, and where a motion is outside the grid, naming the
+/// block.
+std::vector<BlockPart> incoming_parts(const BlockPlan& plan, Index rank, const std::function<Grid(Index block)>& grid,
+                                      Order visit);
 
 }  // namespace longshore

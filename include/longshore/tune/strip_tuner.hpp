@@ -13,29 +13,22 @@
 
 #include "longshore/model/strips.hpp"
 #include "longshore/movers/strips.hpp"
+#include "longshore/tune/strip_choices.hpp"
 
 namespace longshore {
-
-/// A loop over remote rows, as far as its schedule depends on it.
-struct TunedLoop {
-  std::string pattern;  ///< which loop it is, and who has the rows: whatever tells it from others
-  Index rows = 0, row_bytes = 8;
-};
-
-/// What was found for loops of a pattern with this many rows, or up to twice as many.
-struct StripChoice {
-  TunedLoop loop;  ///< `rows` a power of two
-  StripSchedule schedule = StripSchedule::vectorized();
-  double seconds = 0, vectorized_seconds = 0;  ///< a row
-};
 
 /// Finds schedules by trying them: `schedule` says what the next loop should take, `record` is told what came of it.
 /// After some eighty loops the choice is settled: the best of what was tried, or `vectorized` where nothing is clearly
 /// better. Threads may share it.
 class StripTuner {
  public:
-  /// `overheads`: what a get takes the processor at least, o and g; the rest is found from the loops.
-  explicit StripTuner(const LogGP& overheads = {.o_s = 1e-6, .o_r = 1e-6, .g = 1e-6});
+  /// `overheads`: what a get takes the processor at least, o and g; the rest is found from the loops. `file`: where
+  /// choices are kept (see `strip_choices_path`): those in it are known from the beginning, and what is settled is
+  /// written there, with what others have written meanwhile. Where that fails, nothing is thrown: `trouble` says so.
+  explicit StripTuner(const LogGP& overheads = least_overheads, std::string file = {});
+  /// With what was found before on this machine, by this program or another one, in C++ or Python.
+  static StripTuner of_this_machine() { return StripTuner(least_overheads, strip_choices_path()); }
+  static constexpr LogGP least_overheads{.o_s = 1e-6, .o_r = 1e-6, .g = 1e-6};
 
   StripSchedule schedule(const TunedLoop& loop);
   /// A loop took so many seconds, of which so many were spent in asking for strips and waiting for them. Loops of
@@ -45,6 +38,10 @@ class StripTuner {
   /// All that is settled, to be kept; and what was kept.
   std::vector<StripChoice> choices() const;
   void remember(const StripChoice& choice);
+  /// Writes all that is settled to the file. Throws what `keep_strip_choices` throws.
+  void keep() const;
+  /// Why choices were not read or not kept the last time, in words; empty where all went well. Told once.
+  std::string trouble();
 
  private:
   using Key = std::tuple<std::string, Index, Index>;  ///< pattern, rows as a power of two, bytes of a row
@@ -65,6 +62,7 @@ class StripTuner {
   static bool faster(const Trial& a, const Trial& b) { return a.seconds < b.seconds; }
   static const Trial& chosen(const Search& search);
   void go_on(Search& search, const TunedLoop& loop);
+  std::vector<StripChoice> settled_choices() const;
   struct Estimate {
     LogGP link;
     StripLoop loop;
@@ -75,15 +73,20 @@ class StripTuner {
   Index smallest(const Search& search, const TunedLoop& loop) const;
 
   LogGP overheads_;
+  std::string file_, trouble_;
   mutable std::mutex mutex_;
   std::map<Key, Search> searches_;
   std::mt19937 random_{std::random_device{}()};
 };
 
-/// `for_each_strip` with the schedule that `tuner` wants, which is told what came of it. `pattern` names the loop.
+/// The name of a loop over this section for a tuner: where the elements come from makes loops of one pattern others.
+std::string pattern_of(const std::string& pattern, const Section& section);
+
+/// `for_each_strip` with the schedule that `tuner` wants, which is told what came of it. `pattern` names the loop; that
+/// of Python's loops over the same is the same.
 template <class T, class Body>
 void for_each_strip(const Section& section, StripTuner& tuner, const std::string& pattern, Body&& body) {
-  const TunedLoop loop{pattern, section.elements(), section.element_bytes()};
+  const TunedLoop loop{pattern_of(pattern, section), section.elements(), section.element_bytes()};
   const auto schedule = tuner.schedule(loop);
   const auto begin = std::chrono::steady_clock::now();
   const double communication = for_each_strip<T>(section, schedule, body);

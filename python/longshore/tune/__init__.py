@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import _core, _kernels, _mpi
-from .._kernels import kept_path, profile_folder
+from .._kernels import kept_path
 from .._mistakes import count
 from .._words import short
 from ..errors import ArgumentError
@@ -141,9 +141,7 @@ def write_whole(target: Path, content: bytes) -> None:
 
 def profile_path() -> Path:
     """Where this machine's profile is kept: what LONGSHORE_PROFILE says, or the user's configuration, a file a host."""
-    if given := os.environ.get(ENVIRONMENT):
-        return Path(given)
-    return Path(profile_folder()) / f"{platform.node() or 'machine'}.json"
+    return Path(_core.machine_profile_path())
 
 
 def profile() -> MachineProfile:

@@ -11,8 +11,6 @@ namespace longshore::mpi {
 
 namespace {
 
-constexpr int question = 0, first_answer = 1, answers = 30'000;  // tags, of which MPI has 32767 at least
-
 /// Where the elements of a message lie at one side of a relation: runs of them, in order.
 void write_addresses(WordWriter& out, const AddressRelation& relation, Side side) {
   std::vector<Index> places, steps, counts;
@@ -107,7 +105,7 @@ std::vector<std::byte> AccessMessages::answer_to(const Header& header, std::span
 
 void AccessMessages::answer(const Letter& letter) {
   Header header;
-  if (letter.bytes.size() < sizeof header) return;  // nobody of ours
+  if (letter.bytes.size() < sizeof header) return;  // an announcement
   std::memcpy(&header, letter.bytes.data(), sizeof header);
   std::vector<std::byte> data;
   try {
@@ -117,13 +115,15 @@ void AccessMessages::answer(const Letter& letter) {
   send(letter.rank, int(header.tag), std::move(data));
 }
 
-void AccessMessages::serve() noexcept {
+bool AccessMessages::serve() noexcept {
+  bool any = false;
   try {
     for (;;) {
       int found = 0;
       MPI_Message message = MPI_MESSAGE_NULL;
       MPI_Status status;
       if (MPI_Improbe(MPI_ANY_SOURCE, question, comm_, &found, &message, &status) != MPI_SUCCESS || !found) break;
+      any = true;
       int bytes = 0;
       MPI_Get_count(&status, MPI_BYTE, &bytes);
       auto& letter = coming_.emplace_back(Letter{std::vector<std::byte>(std::size_t(bytes)), {}, status.MPI_SOURCE});
@@ -147,9 +147,11 @@ void AccessMessages::serve() noexcept {
     going_.remove_if(complete);
   } catch (...) {  // there was no memory: who asked waits until there is
   }
+  return any;
 }
 
 void AccessMessages::close() {
+  while (serve()) continue;  // what was announced at last
   for (auto& letter : going_) MPI_Wait(&letter.request, MPI_STATUS_IGNORE);
   going_.clear();
   check_mpi(MPI_Comm_free(&comm_), "MPI_Comm_free");

@@ -38,8 +38,11 @@ class AccessMessages {
   Asked get(int rank, Index number, const AddressRelation& relation, std::byte* here);
   /// The relation's destination is array `number` of that rank; its message is at `here`, dense, and is free at once.
   Asked put(int rank, Index number, const AddressRelation& relation, const std::byte* here);
-  /// Answers what others have asked for meanwhile. What cannot be answered is refused.
-  void serve() noexcept;
+  /// Tells that rank that something is asked of it through MPI's one-sided calls, which its thread for progress can
+  /// only guess: then it does not rest.
+  void announce(int rank) { send(rank, question, {}); }
+  /// Answers what others have asked for meanwhile. What cannot be answered is refused. True where there was anything.
+  bool serve() noexcept;
   /// Collective, when nobody asks for anything any more.
   void close();
 
@@ -52,6 +55,7 @@ class AccessMessages {
     MPI_Request request = MPI_REQUEST_NULL;
     int rank = 0;
   };
+  static constexpr int question = 0, first_answer = 1, answers = 30'000;  // tags, of which MPI has 32767 at least
   int expect(int rank, void* here, Index bytes, MPI_Request& request);
   void send(int rank, int tag, std::vector<std::byte> bytes);
   void answer(const Letter& letter);
