@@ -51,7 +51,7 @@ class OpenFile:
         """For messages."""
         return self.file.name
 
-    def read(self, count: int, offset: int, where: str) -> bytes:
+    def read(self, count: int, offset: int, where: str) -> bytes | bytearray:
         """Bytes of the file. Raises StoreError where it has become shorter."""
         return self.file.read(count, offset, where)
 
@@ -154,7 +154,7 @@ class _FileLike(io.RawIOBase):
     def __init__(self, file: RandomAccess) -> None:
         super().__init__()
         self._file, self._size, self._at = file, file.size(), 0
-        self._blocks: OrderedDict[int, bytes] = OrderedDict()
+        self._blocks: OrderedDict[int, bytes | bytearray] = OrderedDict()
 
     def readable(self) -> bool:
         return True
@@ -187,7 +187,7 @@ class _FileLike(io.RawIOBase):
         self._at += len(view)
         return len(view)
 
-    def _block(self, number: int) -> bytes:
+    def _block(self, number: int) -> bytes | bytearray:
         block = self._blocks.get(number)
         if block is None:
             begin = number * _BLOCK_BYTES

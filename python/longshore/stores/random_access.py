@@ -35,7 +35,7 @@ class RandomAccess(ABC):
         """How many bytes it has: of a file on a disk now, of one at a URL when it was first asked."""
 
     @abstractmethod
-    def read(self, count: int, offset: int, where: str = "") -> bytes:
+    def read(self, count: int, offset: int, where: str = "") -> bytes | bytearray:
         """Bytes of the file. Raises StoreError where it does not have them; `where` says what they are."""
 
     @abstractmethod
@@ -44,7 +44,7 @@ class RandomAccess(ABC):
 
     def start(self, count: int) -> bytes:
         """The first bytes of the file, fewer where it has no more."""
-        return self.read(min(count, self.size()), 0)
+        return bytes(self.read(min(count, self.size()), 0))
 
     def close(self) -> None:  # noqa: B027, not all hold something
         """Lets go of the file."""
@@ -65,7 +65,7 @@ class LocalFile(RandomAccess):
     def size(self) -> int:
         return os.fstat(self.fd).st_size
 
-    def read(self, count: int, offset: int, where: str = "") -> bytes:
+    def read(self, count: int, offset: int, where: str = "") -> bytes | bytearray:
         try:
             data = os.pread(self.fd, min(count, _CALL_BYTES), offset)
             if len(data) == count:
@@ -132,14 +132,14 @@ class RemoteFile(RandomAccess):
         assert self._size is not None
         return self._size
 
-    def read(self, count: int, offset: int, where: str = "") -> bytes:
+    def read(self, count: int, offset: int, where: str = "") -> bytes | bytearray:
         if count <= _REQUEST_BYTES:
             return self._range(count, offset, where)
         if offset + count > self.size():  # before there is room made for it
             raise _shorter(where, self.name)
         data = bytearray(count)
         self._fill(memoryview(data), offset, where)
-        return data  # type: ignore[return-value]  # a copy would take as much memory again
+        return data
 
     def read_runs(self, offsets: Sequence[int], view: memoryview) -> None:
         size = len(view) // len(offsets)
@@ -167,7 +167,7 @@ class RemoteFile(RandomAccess):
             end = min(begin + _REQUEST_BYTES, len(view))
             view[begin:end] = self._range(end - begin, offset + begin, where)
 
-    def _range(self, count: int, offset: int, where: str) -> bytes:
+    def _range(self, count: int, offset: int, where: str) -> bytes | bytearray:
         if count == 0:
             return b""
         what = where or self.name
