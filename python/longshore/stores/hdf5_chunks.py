@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from .boxes import Box, FileArray
 from .hdf5_files import OpenFile, library_reads
 from .hdf5_filters import DamagedError, Pipeline, filters_of
 from .hdf5_values import library_lock, told
+from .random_access import Part
 
 _BATCH = 1 << 16
 PIECE_BYTES = 4 << 20
@@ -142,6 +143,8 @@ class ChunkedReader(ArrayReader):
         self._pipeline = Pipeline(filters_of(plist), math.prod(chunks) * facts.dtype.itemsize)
         self._table = ChunkTable(dataset, self.grid, file, self._pipeline, where)
         self._plain_edges = self._edges_may_be_plain()
+        self.joins = file.file.joins
+        self.held_bytes, self.thread_bytes = file.held_bytes(), file.thread_bytes(self._pipeline.chunk_bytes)
 
     def _edges_may_be_plain(self) -> bool:
         """Whether chunks at the edge may be stored without filters and without a mask that says so, an option of HDF5
@@ -155,13 +158,23 @@ class ChunkedReader(ArrayReader):
         return f"{self.where}: chunk {index}"
 
     def read(self, index: Index) -> Any:
-        found = self._table.find(index)
-        if found is None:
-            return None
-        offset, size, mask = found
-        if self._is_library_s(index, size, mask):
-            return np.broadcast_to(np.uint8(0), size), None  # as many bytes, which the library will read
-        return self._file.read(size, offset, self._said(index)), mask
+        return next(self.read_each([index]))
+
+    def read_each(self, indices: Sequence[Index]) -> Iterator[Any]:
+        found = [self._table.find(index) for index in indices]
+        by_library = [at is not None and self._is_library_s(i, *at[1:]) for i, at in zip(indices, found)]
+        parts: list[Part] = []
+        for index, at, by_it in zip(indices, found, by_library):
+            if at is not None and not by_it:
+                parts.append((at[1], at[0], self._said(index)))
+        read = self._file.read_parts(parts)
+        for at, by_it in zip(found, by_library):
+            if at is None:
+                yield None
+            elif by_it:
+                yield np.broadcast_to(np.uint8(0), at[1]), None  # as many bytes, which the library will read
+            else:
+                yield next(read), at[2]
 
     def _is_library_s(self, index: Index, size: int, mask: int) -> bool:
         if not self._pipeline.own(mask):
@@ -233,6 +246,7 @@ class ContiguousReader(ArrayReader):
                 f"{where}, {facts.nbytes} bytes at offset {offset}, ends behind the end of the file, which has "
                 f"{file.size} bytes; the file is truncated or damaged"
             )
+        self.held_bytes, self.thread_bytes = file.held_bytes(), file.thread_bytes(PIECE_BYTES)
         self._array = FileArray(file.path, offset or 0, facts.shape, "C", facts.dtype.itemsize)
 
     def read(self, index: Index) -> Any:

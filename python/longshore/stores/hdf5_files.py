@@ -29,7 +29,7 @@ import numpy as np
 from ..errors import StoreError
 from .hdf5_values import bound_metadata, h5py_module, told
 from .object_places import is_url, without_password
-from .random_access import LocalFile, RandomAccess, open_file
+from .random_access import Buffer, LocalFile, Part, RandomAccess, held_by_reads, open_file
 
 _BLOCK_BYTES = 256 << 10
 _BLOCKS = 32
@@ -54,6 +54,18 @@ class OpenFile:
     def read(self, count: int, offset: int, where: str) -> bytes | bytearray:
         """Bytes of the file. Raises StoreError where it has become shorter."""
         return self.file.read(count, offset, where)
+
+    def read_parts(self, parts: Sequence[Part]) -> Iterator[Buffer]:
+        """Several parts, as `RandomAccess.read_parts` has them."""
+        return self.file.read_parts(parts)
+
+    def held_bytes(self) -> int:
+        """What the library and the cache of its metadata hold of the file."""
+        return _BLOCK_BYTES * _BLOCKS if self.file.joins else 0
+
+    def thread_bytes(self, read_bytes: int) -> int:
+        """What a thread holds that reads so many bytes, beside these."""
+        return held_by_reads(read_bytes) if self.file.joins else 0
 
     def read_runs(self, offsets: Sequence[int], view: memoryview) -> None:
         """Runs of equal size, one after the other."""

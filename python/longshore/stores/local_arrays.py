@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
@@ -23,7 +23,7 @@ from .._words import size_in_bytes
 from .._xarray import XArray
 from ..errors import ArgumentError, ArgumentTypeError, DTypeError, LayoutError, ShapeError, StoreError
 from . import blocks, memory, places
-from .array import ArrayFacts, ArrayReader, ArrayWriter, Grid, GroupFacts, Index, Tree
+from .array import ArrayFacts, ArrayReader, ArrayWriter, Grid, GroupFacts, Index, Tree, together
 from .chunk_windows import ChunkWindow, Cut
 from .chunk_words import Chunks, extents_of
 from .collect import Collector, Put
@@ -87,12 +87,15 @@ def load(
             for window in cut.windows():
                 piece = np.empty(window.extents_of(team.rank), side.dtype)
 
-                def read(index: Index, window: ChunkWindow = window, piece: np.ndarray = piece) -> None:
-                    stored = reader.read(index)
-                    place = window.within(index, reader.grid, team.rank)
-                    piece[place] = fill if stored is None else reader.decode(index, stored)
+                def read(indices: list[Index], window: ChunkWindow = window, piece: np.ndarray = piece) -> None:
+                    for index, stored in zip(indices, reader.read_each(indices)):
+                        place = window.within(index, reader.grid, team.rank)
+                        piece[place] = fill if stored is None else reader.decode(index, stored)
 
-                team.together(lambda: do_all(pool, read, window.indices(reader.grid, team.rank), 2 * workers))
+                def read_all(window: ChunkWindow = window, read: Callable[[list[Index]], None] = read) -> None:
+                    do_all(pool, read, together(reader, window.indices(reader.grid, team.rank)), 2 * workers)
+
+                team.together(read_all)
                 side.take(window, piece)
     return side.result()
 
