@@ -348,6 +348,16 @@ def test_a_server_without_ranges_is_refused_and_sends_little(erring, name):
         ls.open(f"{url}/{name}").read()
 
 
+def test_a_busy_server_is_named_by_the_file(erring, monkeypatch):
+    from longshore.stores import object_places
+
+    monkeypatch.setattr(object_places, "_FIRST_WAIT", 0.001)
+    url, handler = erring
+    handler.busy = 1000
+    with pytest.raises(StoreError, match=r"cannot look at http\S*/run.h5: 503"):
+        ls.open(f"{url}/run.h5::g/chunked")
+
+
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("fault", [{"cut": 1}, {"cut": 10_000}, {"more": b"x"}, {"shift": 4}])
 def test_servers_that_send_something_else_are_errors(erring, name, fault):

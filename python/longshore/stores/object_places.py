@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from ..errors import NotInstalledError, StoreError
 
-CLOUD = "pip install 'longshore[cloud]', and s3fs for s3://, gcsfs for gs://"
+CLOUD = "pip install 'longshore[cloud]', and s3fs for s3://, gcsfs for gs://, aiohttp for http://"
 """What installs what URLs need."""
 _PASSWORD = re.compile(r"(://[^/@:\s]*):[^/\s]*@")
 _QUERY = re.compile(r"(https?://[^\s?]*)\?[^\s]*?=[^\s]*?(?=::|[:,;'\")]*(?:\s|$))")
