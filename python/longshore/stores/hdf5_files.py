@@ -242,19 +242,40 @@ def _without_collection() -> Iterator[None]:
     global _readers, _collects
     with _lock:
         if _readers == 0:
-            collects = gc.isenabled()
+            _collects = gc.isenabled()
             gc.disable()
-            while not _collected_here():
-                time.sleep(0.001)
-            _collects = collects
+            try:
+                while not _collected_here():
+                    time.sleep(0.001)
+            except BaseException:
+                _collect_again()
+                raise
         _readers += 1
     try:
         yield
     finally:
         with _lock:
             _readers -= 1
-            if _readers == 0 and _collects:
-                gc.enable()
+            if _readers == 0:
+                _collect_again()
+
+
+def _collect_again() -> None:
+    global _collects
+    if _collects:
+        gc.enable()
+    _collects = False
+
+
+def _forget_readers() -> None:
+    """In a process that was forked, no other thread reads any more, whatever these were at."""
+    global _lock, _readers
+    _lock, _readers = threading.RLock(), 0
+    _collect_again()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_readers)
 
 
 def _collected_here() -> bool:
