@@ -123,3 +123,13 @@ def test_the_ceiling_holds_for_what_is_read_of_urls(large, name, tmp_path):
     assert done.returncode == 0, done.stderr
     peak, predicted = json.loads(done.stdout)
     assert predicted <= ceiling and peak <= ceiling
+
+
+def test_loading_counts_what_reads_of_urls_hold(large):
+    with serving(large) as (url, _):
+        with pytest.raises(ls.MemoryLimitError, match="allow at least") as caught:
+            ls.load(f"{url}/large.h5::small", "(BLOCK, *) on 2", max_mem="1MiB", threads=2)
+        least = int(str(caught.value).rpartition(" ")[2])
+        assert least > 8 * MIB  # the cache of metadata is in it
+        parts = ls.load(f"{url}/large.h5::small", "(BLOCK, *) on 2", max_mem=least, threads=2)
+    np.testing.assert_array_equal(parts[1], np.arange(1024 * 4096, 2048 * 4096, dtype="<f8").reshape(1024, 4096))

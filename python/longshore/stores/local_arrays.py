@@ -43,7 +43,7 @@ def load(
     max_mem: int | str | None = None,
     **options: Any,
 ) -> Any:
-    """Loads an array of a store, of any format that `open` knows, as a layout has it over the ranks.
+    """Loads an array of a store at a path or a URL, of any format that `open` knows, as a layout has it over the ranks.
 
     With an mpi4py communicator (collective) the result is this rank's local array, None where the layout gives it
     nothing; without one it has an array for each of the layout's ranks, in their order. The layout may be a text, such
@@ -78,7 +78,8 @@ def load(
             facts = _only_array(store.tree, place.text)
             side = _loaded(destination, facts.shape, facts.dtype, team, place.text)
             reader = store.array("")
-            return reader, side, Cut(reader.grid, side.dtype.itemsize, team.size, limit), workers
+            beside = reader.held_bytes + workers * reader.thread_bytes
+            return reader, side, Cut(reader.grid, side.dtype.itemsize, team.size, limit, beside), workers
 
         reader, side, cut, workers = team.together(prepare)
         team.same(f"loading {reader.where} as {side}, {cut}")
