@@ -158,23 +158,28 @@ class ChunkedReader(ArrayReader):
         return f"{self.where}: chunk {index}"
 
     def read(self, index: Index) -> Any:
-        return next(self.read_each([index]))
+        found = self._table.find(index)
+        if found is None:
+            return None
+        offset, size, mask = found
+        if self._is_library_s(index, size, mask):
+            return np.broadcast_to(np.uint8(0), size), None  # as many bytes, which the library will read
+        return self._file.read(size, offset, self._said(index)), mask
 
     def read_each(self, indices: Sequence[Index]) -> Iterator[Any]:
-        found = [self._table.find(index) for index in indices]
-        by_library = [at is not None and self._is_library_s(i, *at[1:]) for i, at in zip(indices, found)]
+        return self._read_together(indices) if self.joins else super().read_each(indices)
+
+    def _read_together(self, indices: Sequence[Index]) -> Iterator[Any]:
         parts: list[Part] = []
-        for index, at, by_it in zip(indices, found, by_library):
-            if at is not None and not by_it:
-                parts.append((at[1], at[0], self._said(index)))
+        masks: dict[Index, int] = {}
+        for index in indices:
+            found = self._table.find(index)
+            if found is not None and not self._is_library_s(index, *found[1:]):
+                parts.append((found[1], found[0], self._said(index)))
+                masks[index] = found[2]
         read = self._file.read_parts(parts)
-        for at, by_it in zip(found, by_library):
-            if at is None:
-                yield None
-            elif by_it:
-                yield np.broadcast_to(np.uint8(0), at[1]), None  # as many bytes, which the library will read
-            else:
-                yield next(read), at[2]
+        for index in indices:
+            yield (next(read), masks[index]) if index in masks else self.read(index)
 
     def _is_library_s(self, index: Index, size: int, mask: int) -> bool:
         if not self._pipeline.own(mask):
