@@ -50,7 +50,7 @@ def test_there_and_back(data):
     name = data.draw(st.sampled_from(PLACES))
     dtype = data.draw(st.sampled_from(["f8", "i1", "u2", ">i4", "?", "c16"]))
     from_layout, to_layout = data.draw(layouts(shape)), data.draw(layouts(shape))
-    max_mem, threads = data.draw(st.sampled_from([None, "1MiB"])), data.draw(st.integers(1, 3))
+    max_mem, threads = data.draw(st.sampled_from([None, "2MiB"])), data.draw(st.integers(1, 3))
     words = words_for(name, shape, data.draw)
     whole = values(shape, dtype)
     folder = tempfile.mkdtemp(dir=".")

@@ -14,6 +14,7 @@ from longshore.errors import StoreError
 from longshore.stores import object_places, random_access
 from longshore.stores.layout_json import encode_layout_json
 from longshore.stores.random_access import LocalFile, RemoteFile, open_plain
+from s3_server import empty_bucket
 from web_server import serving
 
 fsspec = pytest.importorskip("fsspec")
@@ -123,3 +124,86 @@ def test_names_that_a_file_says_stay_in_its_folder(tmp_path):
 )
 def test_what_messages_show_of_urls(text, shown):
     assert object_places.without_password(text) == shown
+
+
+# -- buckets, and servers that are busy -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def kinds(tmp_path, monkeypatch):
+    """A file of a web server and of a bucket, which is the same server's, by their URLs."""
+    s3fs = pytest.importorskip("s3fs")
+    raw = np.random.default_rng(4).bytes(100_000)
+    (tmp_path / "bucket").mkdir()
+    (tmp_path / "bucket/a.bin").write_bytes(raw)
+    with serving(tmp_path) as (url, handler):
+        for name, value in (("ACCESS_KEY_ID", "me"), ("SECRET_ACCESS_KEY", "secret"), ("DEFAULT_REGION", "us-east-1")):
+            monkeypatch.setenv(f"AWS_{name}", value)
+        monkeypatch.setenv("AWS_ENDPOINT_URL", url)
+        monkeypatch.setattr(object_places, "_FIRST_WAIT", 0.001)
+        s3fs.S3FileSystem.clear_instance_cache()
+        yield {"http": f"{url}/bucket/a.bin", "s3": "s3://bucket/a.bin"}, handler, raw
+        s3fs.S3FileSystem.clear_instance_cache()
+
+
+@pytest.mark.parametrize("kind", ["http", "s3"])
+def test_parts_of_servers_that_err(kinds, kind):
+    places, handler, raw = kinds
+    file = RemoteFile(places[kind])
+    assert file.size() == len(raw) and file.read(50_000, 1000) == raw[1000:51_000]
+    for fault, message in (
+        ({"ranges": False}, "whole file"),
+        ({"cut": 1}, "shorter"),
+        ({"more": b"x"}, "more than was asked for"),
+        ({"shift": 4}, "another part"),
+    ):
+        before = {name: getattr(handler, name) for name in fault}
+        for name, value in fault.items():
+            setattr(handler, name, value)
+        with pytest.raises(StoreError, match=message):
+            file.read(50_000, 1000)
+        for name, value in before.items():
+            setattr(handler, name, value)
+    assert file.read(10, 99_990) == raw[-10:]
+
+
+@pytest.mark.parametrize("kind", ["http", "s3"])
+def test_lost_connections_are_made_again(kinds, kind):
+    places, handler, raw = kinds
+    file = RemoteFile(places[kind])
+    for name in ("losses", "busy"):
+        file.size()
+        setattr(handler, name, 2)
+        assert file.read(50_000, 1000) == raw[1000:51_000]
+        assert getattr(handler, name) == 0
+    handler.losses = 1000
+    with pytest.raises(StoreError, match="cannot read"):
+        file.read(50_000, 1000)
+    assert handler.losses > 900
+
+
+@pytest.mark.parametrize("kind", ["http", "s3"])
+def test_a_change_between_two_parts_is_an_error(kinds, kind, tmp_path):
+    places, _, raw = kinds
+    file = RemoteFile(places[kind])
+    assert file.read(5, 7) == raw[7:12]
+    (tmp_path / "bucket/a.bin").write_bytes(raw[::-1])
+    with pytest.raises(StoreError, match="has been changed while it was read"):
+        file.read(5, 7)
+    assert random_access.fingerprint_of([places[kind]]) == random_access.fingerprint_of([places[kind]])
+
+
+def test_a_change_is_seen_though_its_folder_was_listed():
+    """s3fs takes sizes and dates from listings that it has kept."""
+    with empty_bucket("listed") as bucket:
+        import s3fs
+
+        fs, url = s3fs.S3FileSystem(), f"{bucket}/d/a.bin"
+        fs.pipe_file(url, b"one")
+        before = random_access.fingerprint_of([url])
+        fs.ls("listed/d", detail=True)
+        other = s3fs.S3FileSystem(skip_instance_cache=True)
+        other.pipe_file(url, b"two")
+        assert random_access.fingerprint_of([url]) != before
+        other.pipe_file(url, b"twice")
+        assert RemoteFile(url).size() == 5

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import io
 import itertools
 import json
@@ -21,9 +20,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from longshore.errors import ArgumentError, LongshoreError, NotInstalledError, StoreError
-from longshore.stores.hdf5_files import library_reads
 from longshore.stores.places import open_reader, parse_place
-from longshore.stores.random_access import LocalFile, RemoteFile, open_plain
 from s3_server import empty_bucket
 from web_server import serving
 
@@ -334,6 +331,16 @@ def test_a_server_without_ranges_is_refused_and_sends_little(erring, name):
         ls.open(f"{url}/{name}").read()
 
 
+def test_a_busy_server_is_named_by_the_file(erring, monkeypatch):
+    from longshore.stores import object_places
+
+    monkeypatch.setattr(object_places, "_FIRST_WAIT", 0.001)
+    url, handler = erring
+    handler.busy = 1000
+    with pytest.raises(StoreError, match=r"cannot look at http\S*/run.h5: 503"):
+        ls.open(f"{url}/run.h5::g/chunked")
+
+
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("fault", [{"cut": 1}, {"cut": 10_000}, {"more": b"x"}, {"shift": 4}])
 def test_servers_that_send_something_else_are_errors(erring, name, fault):
@@ -434,73 +441,7 @@ def test_a_killed_move_goes_on(tmp_path):
         np.testing.assert_array_equal(opened.read(), big)
 
 
-# -- garbage, threads, the end of a process ---------------------------------------------------------------------------
-
-
-def test_no_garbage_is_collected_while_the_library_reads_a_url(made):
-    fsspec.filesystem("memory").pipe_file("/read-runs/a", b"a")
-    remote, local = RemoteFile("memory://read-runs/a"), LocalFile("a.npy", open_plain(made / "a.npy"))
-    assert gc.isenabled()
-    with library_reads(remote):
-        assert not gc.isenabled()
-        with library_reads(remote), library_reads(local):
-            assert not gc.isenabled()
-        assert not gc.isenabled()
-    assert gc.isenabled()
-    with local, library_reads(local):
-        assert gc.isenabled()
-    gc.disable()
-    try:
-        with library_reads(remote):
-            pass
-        assert not gc.isenabled()
-    finally:
-        gc.enable()
-
-
-LITTER = """
-import asyncio, gc, sys, threading, time
-import h5py, longshore as ls
-from fsspec.asyn import get_loop
-
-url, path = sys.argv[1:]
-gc.set_threshold(500, 2, 2)
-
-def litter():
-    with h5py.File(path, "r") as file:
-        while True:
-            for name in file["g"]:
-                cycle = [file["g"].get(name, getlink=True), file["g/plain"]]
-                cycle.append(cycle)
-            time.sleep(0.001)
-
-async def sweep():
-    while True:
-        lists = [[[]] for _ in range(3000)]
-        await asyncio.sleep(0.0005)
-
-asyncio.run_coroutine_threadsafe(sweep(), get_loop())
-for _ in range(2):
-    threading.Thread(target=litter, daemon=True).start()
-for _ in range(8):
-    with ls.open(url) as opened:
-        opened.read()
-print("done", flush=True)
-os._exit(0)
-"""
-
-
-def test_garbage_with_objects_of_h5py_does_not_stop_reading(web, made):
-    """fsspec's thread collects garbage all the time, with datasets in it."""
-    words = [sys.executable, "-c", "import os" + LITTER, f"{web}/by-library.h5::u", str(made / "run.h5")]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
-    assert done.stdout == "done\n", done.stderr
-
-
-def test_a_process_ends_with_files_open(web):
-    code = f"import longshore as ls; opened = ls.open('{web}/run.h5::g/chunked'); print(opened.read().sum())"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
+# -- threads -----------------------------------------------------------------------------------------------------------
 
 
 def test_threads_open_files_with_user_blocks_at_once(made, memory):

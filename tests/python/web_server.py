@@ -19,6 +19,10 @@ class Handler(http.server.SimpleHTTPRequestHandler):
     """What it sends behind that."""
     shift = 0
     """So far from where it should do the ranges begin that it sends and says so."""
+    losses = 0
+    """How many of its next answers end in the middle."""
+    busy = 0
+    """How many of its next requests it refuses for a while."""
     tells_dates = True
     lists_folders = False
     asked: list[tuple[str, str | None]]
@@ -26,7 +30,12 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 
     def do_GET(self):
         path = self.translate_path(self.path)
-        self.asked.append((self.path, self.headers.get("Range")))
+        own = type(self)
+        own.asked.append((self.path, self.headers.get("Range")))
+        if own.busy > 0:
+            own.busy -= 1
+            self.send_error(503)
+            return
         if os.path.isdir(path) and self.lists_folders:
             super().do_GET()
             return
@@ -58,6 +67,10 @@ class Handler(http.server.SimpleHTTPRequestHandler):
             self.send_header("Last-Modified", self.date_time_string(os.stat(path).st_mtime))
             self.send_header("ETag", f'"{os.stat(path).st_mtime_ns}-{whole}"')
         self.end_headers()
+        if own.losses > 0:
+            own.losses -= 1
+            body = body[: len(body) // 2]
+            self.close_connection = True
         with contextlib.suppress(ConnectionError):
             self.wfile.write(body)
 

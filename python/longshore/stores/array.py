@@ -10,10 +10,10 @@ from __future__ import annotations
 import itertools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -130,11 +130,21 @@ class ArrayReader(ABC):
     """Whether `read_box` reads any box for what it takes: elements lie in the file as they are."""
     sparse: bool = False
     """Whether chunks may be missing."""
+    joins: bool = False
+    """Whether `read_each` asks for several chunks at once, so that it pays to give it several."""
+    held_bytes: int = 0
+    """What it holds beside chunks, for all threads together."""
+    thread_bytes: int = 0
+    """What each thread that reads holds beside a chunk."""
 
     @abstractmethod
     def read(self, index: Index) -> Any:
         """A chunk's bytes as they are stored (whatever `decode` takes: bytes, or bytes and a filter mask); None where
         it is missing. Raises StoreError, which names the chunk."""
+
+    def read_each(self, indices: Sequence[Index]) -> Iterator[Any]:
+        """What `read` gives, of several chunks. A reader that `joins` may hold all of them at once."""
+        return map(self.read, indices)
 
     @abstractmethod
     def decode(self, index: Index, stored: Any) -> np.ndarray:
@@ -147,6 +157,21 @@ class ArrayReader(ABC):
 
     def close(self) -> None:  # noqa: B027, most have nothing of their own to close
         """Lets go of what the array alone holds open."""
+
+
+_TOGETHER_BYTES, _TOGETHER = 1 << 20, 64
+Chunk = TypeVar("Chunk")
+
+
+def together(reader: ArrayReader, chunks: Iterable[Chunk]) -> Iterator[list[Chunk]]:
+    """What there is of chunks, in lists of as many as a thread is to read at once: one, or about a megabyte of elements
+    where the reader `joins` them."""
+    assert reader.facts.dtype is not None
+    chunk_bytes = math.prod(reader.grid.chunks) * reader.facts.dtype.itemsize
+    many = max(1, min(_TOGETHER, _TOGETHER_BYTES // max(1, chunk_bytes))) if reader.joins else 1
+    left = iter(chunks)
+    while batch := list(itertools.islice(left, many)):
+        yield batch
 
 
 class StoreReader(ABC):

@@ -75,15 +75,17 @@ def window_over(grid: Grid, lower: Sequence[int], upper: Sequence[int], dimensio
 class Cut:
     """How an array is cut into windows: whole chunks, long in the last dimensions, a piece for each process."""
 
-    def __init__(self, grid: Grid, itemsize: int, writers: int, limit: int | None) -> None:
+    def __init__(self, grid: Grid, itemsize: int, writers: int, limit: int | None, beside: int = 0) -> None:
+        """`limit`: bytes that a process may take, of which so many are taken by what reads."""
         self.writers = writers
         self._grid = grid
         chunk_bytes = max(1, math.prod(grid.chunks)) * itemsize
-        room = _PIECE_BYTES if limit is None else limit // _SHARES
+        room = _PIECE_BYTES if limit is None else (limit - beside) // _SHARES
         if limit is not None and chunk_bytes > room:
+            least = beside + _SHARES * chunk_bytes
             raise MemoryLimitError(
-                f"one chunk has {chunk_bytes} bytes, and to move it takes {_SHARES * chunk_bytes}; max_mem allows "
-                f"{limit}: allow at least {_SHARES * chunk_bytes}"
+                f"one chunk has {chunk_bytes} bytes, and to move it takes {least}; max_mem allows {limit}: allow at "
+                f"least {least}"
             )
         wanted = max(1, room // chunk_bytes) * writers
         self._counts = [1] * len(grid.shape)

@@ -8,6 +8,7 @@ use them too.
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import threading
 from abc import abstractmethod
@@ -35,8 +36,8 @@ from .array import (
 )
 from .boxes import Box, FileArray, Files, create_array_file, must_see, sync_file
 from .npy import encode_header, npy_header
-from .object_places import without_password
-from .random_access import fingerprint_of, open_plain
+from .object_places import is_url, without_password
+from .random_access import fingerprint_of, held_by_reads, open_plain
 from .store import destination_layout
 
 CHUNK_BYTES = 4 << 20
@@ -238,6 +239,8 @@ class DenseReader(ArrayReader):
         self.where, self.facts = where, facts
         self._dtype, self._pieces, self._files = facts.dtype, pieces, files
         self.grid = Grid(pieces.shape, chunk_extents(pieces, self._dtype.itemsize))
+        if any(is_url(array.path) for array in pieces.arrays[:1]):
+            self.thread_bytes = held_by_reads(math.prod(self.grid.chunks) * self._dtype.itemsize)
 
     def read(self, index: Index) -> np.ndarray:
         with _told(f"chunk {index} of {self.where}"):

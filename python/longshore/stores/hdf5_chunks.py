@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from .boxes import Box, FileArray
 from .hdf5_files import OpenFile, library_reads
 from .hdf5_filters import DamagedError, Pipeline, filters_of
 from .hdf5_values import library_lock, told
+from .random_access import Part
 
 _BATCH = 1 << 16
 PIECE_BYTES = 4 << 20
@@ -142,6 +143,8 @@ class ChunkedReader(ArrayReader):
         self._pipeline = Pipeline(filters_of(plist), math.prod(chunks) * facts.dtype.itemsize)
         self._table = ChunkTable(dataset, self.grid, file, self._pipeline, where)
         self._plain_edges = self._edges_may_be_plain()
+        self.joins = file.file.joins
+        self.held_bytes, self.thread_bytes = file.held_bytes(), file.thread_bytes(self._pipeline.chunk_bytes)
 
     def _edges_may_be_plain(self) -> bool:
         """Whether chunks at the edge may be stored without filters and without a mask that says so, an option of HDF5
@@ -162,6 +165,21 @@ class ChunkedReader(ArrayReader):
         if self._is_library_s(index, size, mask):
             return np.broadcast_to(np.uint8(0), size), None  # as many bytes, which the library will read
         return self._file.read(size, offset, self._said(index)), mask
+
+    def read_each(self, indices: Sequence[Index]) -> Iterator[Any]:
+        return self._read_together(indices) if self.joins else super().read_each(indices)
+
+    def _read_together(self, indices: Sequence[Index]) -> Iterator[Any]:
+        parts: list[Part] = []
+        masks: dict[Index, int] = {}
+        for index in indices:
+            found = self._table.find(index)
+            if found is not None and not self._is_library_s(index, *found[1:]):
+                parts.append((found[1], found[0], self._said(index)))
+                masks[index] = found[2]
+        read = self._file.read_parts(parts)
+        for index in indices:
+            yield (next(read), masks[index]) if index in masks else self.read(index)
 
     def _is_library_s(self, index: Index, size: int, mask: int) -> bool:
         if not self._pipeline.own(mask):
@@ -233,6 +251,7 @@ class ContiguousReader(ArrayReader):
                 f"{where}, {facts.nbytes} bytes at offset {offset}, ends behind the end of the file, which has "
                 f"{file.size} bytes; the file is truncated or damaged"
             )
+        self.held_bytes, self.thread_bytes = file.held_bytes(), file.thread_bytes(PIECE_BYTES)
         self._array = FileArray(file.path, offset or 0, facts.shape, "C", facts.dtype.itemsize)
 
     def read(self, index: Index) -> Any:

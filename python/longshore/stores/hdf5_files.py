@@ -29,7 +29,7 @@ import numpy as np
 from ..errors import StoreError
 from .hdf5_values import bound_metadata, h5py_module, told
 from .object_places import is_url, without_password
-from .random_access import LocalFile, RandomAccess, open_file
+from .random_access import Buffer, LocalFile, Part, RandomAccess, held_by_reads, open_file
 
 _BLOCK_BYTES = 256 << 10
 _BLOCKS = 32
@@ -51,9 +51,21 @@ class OpenFile:
         """For messages."""
         return self.file.name
 
-    def read(self, count: int, offset: int, where: str) -> bytes:
+    def read(self, count: int, offset: int, where: str) -> bytes | bytearray:
         """Bytes of the file. Raises StoreError where it has become shorter."""
         return self.file.read(count, offset, where)
+
+    def read_parts(self, parts: Sequence[Part]) -> Iterator[Buffer]:
+        """Several parts, as `RandomAccess.read_parts` has them."""
+        return self.file.read_parts(parts)
+
+    def held_bytes(self) -> int:
+        """What the library and the cache of its metadata hold of the file."""
+        return _BLOCK_BYTES * _BLOCKS if self.file.joins else 0
+
+    def thread_bytes(self, read_bytes: int) -> int:
+        """What a thread holds that reads so many bytes, beside these."""
+        return held_by_reads(read_bytes) if self.file.joins else 0
 
     def read_runs(self, offsets: Sequence[int], view: memoryview) -> None:
         """Runs of equal size, one after the other."""
@@ -154,7 +166,7 @@ class _FileLike(io.RawIOBase):
     def __init__(self, file: RandomAccess) -> None:
         super().__init__()
         self._file, self._size, self._at = file, file.size(), 0
-        self._blocks: OrderedDict[int, bytes] = OrderedDict()
+        self._blocks: OrderedDict[int, bytes | bytearray] = OrderedDict()
 
     def readable(self) -> bool:
         return True
@@ -187,7 +199,7 @@ class _FileLike(io.RawIOBase):
         self._at += len(view)
         return len(view)
 
-    def _block(self, number: int) -> bytes:
+    def _block(self, number: int) -> bytes | bytearray:
         block = self._blocks.get(number)
         if block is None:
             begin = number * _BLOCK_BYTES
@@ -230,19 +242,40 @@ def _without_collection() -> Iterator[None]:
     global _readers, _collects
     with _lock:
         if _readers == 0:
-            collects = gc.isenabled()
+            _collects = gc.isenabled()
             gc.disable()
-            while not _collected_here():
-                time.sleep(0.001)
-            _collects = collects
+            try:
+                while not _collected_here():
+                    time.sleep(0.001)
+            except BaseException:
+                _collect_again()
+                raise
         _readers += 1
     try:
         yield
     finally:
         with _lock:
             _readers -= 1
-            if _readers == 0 and _collects:
-                gc.enable()
+            if _readers == 0:
+                _collect_again()
+
+
+def _collect_again() -> None:
+    global _collects
+    if _collects:
+        gc.enable()
+    _collects = False
+
+
+def _forget_readers() -> None:
+    """In a process that was forked, no other thread reads any more, whatever these were at."""
+    global _lock, _readers
+    _lock, _readers = threading.RLock(), 0
+    _collect_again()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_readers)
 
 
 def _collected_here() -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
@@ -23,7 +23,7 @@ from .._words import size_in_bytes
 from .._xarray import XArray
 from ..errors import ArgumentError, ArgumentTypeError, DTypeError, LayoutError, ShapeError, StoreError
 from . import blocks, memory, places
-from .array import ArrayFacts, ArrayReader, ArrayWriter, Grid, GroupFacts, Index, Tree
+from .array import ArrayFacts, ArrayReader, ArrayWriter, Grid, GroupFacts, Index, Tree, together
 from .chunk_windows import ChunkWindow, Cut
 from .chunk_words import Chunks, extents_of
 from .collect import Collector, Put
@@ -43,7 +43,7 @@ def load(
     max_mem: int | str | None = None,
     **options: Any,
 ) -> Any:
-    """Loads an array of a store, of any format that `open` knows, as a layout has it over the ranks.
+    """Loads an array of a store at a path or a URL, of any format that `open` knows, as a layout has it over the ranks.
 
     With an mpi4py communicator (collective) the result is this rank's local array, None where the layout gives it
     nothing; without one it has an array for each of the layout's ranks, in their order. The layout may be a text, such
@@ -78,7 +78,8 @@ def load(
             facts = _only_array(store.tree, place.text)
             side = _loaded(destination, facts.shape, facts.dtype, team, place.text)
             reader = store.array("")
-            return reader, side, Cut(reader.grid, side.dtype.itemsize, team.size, limit), workers
+            beside = reader.held_bytes + workers * reader.thread_bytes
+            return reader, side, Cut(reader.grid, side.dtype.itemsize, team.size, limit, beside), workers
 
         reader, side, cut, workers = team.together(prepare)
         team.same(f"loading {reader.where} as {side}, {cut}")
@@ -87,12 +88,15 @@ def load(
             for window in cut.windows():
                 piece = np.empty(window.extents_of(team.rank), side.dtype)
 
-                def read(index: Index, window: ChunkWindow = window, piece: np.ndarray = piece) -> None:
-                    stored = reader.read(index)
-                    place = window.within(index, reader.grid, team.rank)
-                    piece[place] = fill if stored is None else reader.decode(index, stored)
+                def read(indices: list[Index], window: ChunkWindow = window, piece: np.ndarray = piece) -> None:
+                    for index, stored in zip(indices, reader.read_each(indices)):
+                        place = window.within(index, reader.grid, team.rank)
+                        piece[place] = fill if stored is None else reader.decode(index, stored)
 
-                team.together(lambda: do_all(pool, read, window.indices(reader.grid, team.rank), 2 * workers))
+                def read_all(window: ChunkWindow = window, read: Callable[[list[Index]], None] = read) -> None:
+                    do_all(pool, read, together(reader, window.indices(reader.grid, team.rank)), 2 * workers)
+
+                team.together(read_all)
                 side.take(window, piece)
     return side.result()
 

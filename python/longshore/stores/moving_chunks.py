@@ -204,7 +204,8 @@ class _Job:
             "target_bytes": self.maker.expected_bytes(facts, grid, array.stored_bytes, ratio),
             "addressable": array.reader.addressable,
             "raw": not array.reader.facts.codecs and array.reader.facts.dtype == facts.dtype,
-            "beside": 32 * math.prod(grid.counts) + _METADATA_BYTES + on_the_way,
+            "beside": 32 * math.prod(grid.counts) + _METADATA_BYTES + on_the_way + array.reader.held_bytes,
+            "thread_bytes": array.reader.thread_bytes,
         }
         if self._by_tasks(array):
             how["handed_back"] = self.maker.has_one_writer(facts)

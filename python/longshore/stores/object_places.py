@@ -1,19 +1,21 @@
 """Objects at URLs, through fsspec, or through obstore where fsspec or what it needs for the URL is not installed.
 
-What a server sends is never more than was asked for: of a web server that sends the whole file where a part is asked
-for, no more than that part is taken in, and what does not begin where it should is refused.
+What a web server or a bucket sends is never more than was asked for: where it sends the whole file in place of a part,
+no more than that part is taken in, and what does not begin where it should is refused.
 """
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from abc import abstractmethod
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple, Protocol, TypeVar
 from urllib.parse import quote
 
 from ..errors import NotInstalledError, StoreError
 
-CLOUD = "pip install 'longshore[cloud]', and s3fs for s3://, gcsfs for gs://"
+CLOUD = "pip install 'longshore[cloud]', and s3fs for s3://, gcsfs for gs://, aiohttp for http://"
 """What installs what URLs need."""
 _PASSWORD = re.compile(r"(://[^/@:\s]*):[^/\s]*@")
 _QUERY = re.compile(r"(https?://[^\s?]*)\?[^\s]*?=[^\s]*?(?=::|[:,;'\")]*(?:\s|$))")
@@ -21,6 +23,8 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _CONTENT_RANGE = re.compile(r"bytes (?:(\d{1,19})-\d{1,19}|\*)/(\d{1,19}|\*)")
 _PIECE_BYTES = 1 << 20
 _STAMPS = ("size", "ETag", "etag", "mtime", "LastModified", "created", "generation", "last_modified")
+_TRIES, _FIRST_WAIT = 4, 0.2  # of a request whose connection is lost, and seconds before it is made again
+_BUSY = (429, 500, 502, 503, 504)
 _NO_RANGES = "its server sends the whole file where a part of it is asked for; copy the file to a disk first"
 
 Result = TypeVar("Result")
@@ -58,10 +62,10 @@ class ObjectPlace(Protocol):
     """Objects below a URL, by keys; the key "" is the object at the URL itself. Methods raise what their library
     raises: FileNotFoundError where an object is missing."""
 
-    def get(self, key: str, limit: int) -> bytes:
+    def get(self, key: str, limit: int) -> bytes | bytearray:
         """What an object holds, up to a limit."""
 
-    def get_range(self, key: str, start: int, length: int) -> bytes:
+    def get_range(self, key: str, start: int, length: int) -> bytes | bytearray:
         """Bytes from `start` on. As many as were asked for, unless the object ends before or its server errs."""
 
     def put(self, key: str, data: memoryview) -> None: ...
@@ -117,7 +121,11 @@ def _of_fsspec(url: str) -> ObjectPlace:
     import fsspec
 
     fs, path = fsspec.core.url_to_fs(url)
-    return _Http(fs, path) if is_http(url) and hasattr(fs, "set_session") else _Fsspec(fs, path)
+    if is_http(url) and hasattr(fs, "set_session"):
+        return _Http(fs, path)
+    if url.lower().startswith(("s3://", "s3a://")) and hasattr(fs, "_call_s3"):
+        return _S3(fs, path)
+    return _Fsspec(fs, path)
 
 
 class _Fsspec:
@@ -129,17 +137,19 @@ class _Fsspec:
     def _path(self, key: str) -> str:
         return below(self._root, key)
 
-    def get(self, key: str, limit: int) -> bytes:
+    def get(self, key: str, limit: int) -> bytes | bytearray:
         return bytes(self._fs.cat_file(self._path(key), start=0, end=limit))
 
-    def get_range(self, key: str, start: int, length: int) -> bytes:
+    def get_range(self, key: str, start: int, length: int) -> bytes | bytearray:
         return bytes(self._fs.cat_file(self._path(key), start=start, end=start + length))
 
     def put(self, key: str, data: memoryview) -> None:
         self._fs.pipe_file(self._path(key), bytes(data))
 
     def _info(self, key: str) -> dict[str, Any] | None:
-        info = self._fs.info(self._path(key))
+        path = self._path(key)
+        self._fs.invalidate_cache(path)  # or what has changed since its folder was listed would not be seen
+        info = self._fs.info(path)
         return None if info.get("type") == "directory" else info
 
     def size(self, key: str) -> int | None:
@@ -162,18 +172,61 @@ class _Fsspec:
         return found
 
 
-class _Http(_Fsspec):
-    """Files of a web server. fsspec would take in whatever a server sends, so requests are made here, with the sessions
-    that fsspec keeps."""
+class _Part(NamedTuple):
+    """What a server has sent of a file."""
 
-    _told: str | None = None
+    data: bytearray
+    size: int | None
+    """The whole file's, if the server tells it."""
+    told: str
+    """What tells the file's versions apart: its ETag and date."""
+
+
+class _InParts(_Fsspec):
+    """Files of which parts are asked here, with the sessions that fsspec keeps: it would take in whatever is sent."""
+
+    _told = ""
     """What the server has said of the file at the URL itself: it must say the same ever after."""
 
-    def get(self, key: str, limit: int) -> bytes:
-        return self._ask(key, 0, limit)[0]
+    def get(self, key: str, limit: int) -> bytearray:
+        return self._ask(key, 0, limit).data
 
-    def get_range(self, key: str, start: int, length: int) -> bytes:
-        return self._ask(key, start, length)[0]
+    def get_range(self, key: str, start: int, length: int) -> bytearray:
+        return self._ask(key, start, length).data
+
+    def _ask(self, key: str, start: int, length: int) -> _Part:
+        from fsspec.asyn import sync
+
+        place = self._path(key)
+        part: _Part = sync(self._fs.loop, self._asked, place, start, length)
+        if not key and part.told:
+            if self._told not in ("", part.told):
+                raise StoreError(f"{without_password(place)} has been changed while it was read")
+            self._told = part.told
+        return part
+
+    async def _asked(self, place: str, start: int, length: int) -> _Part:
+        """A part, asked for again where the connection is lost or the server is busy."""
+        for waits in range(_TRIES - 1):
+            try:
+                return await self._fetch(place, start, length)
+            except Exception as error:
+                if not self._may_pass(error):
+                    raise
+            await asyncio.sleep(_FIRST_WAIT * 4**waits)
+        return await self._fetch(place, start, length)
+
+    @abstractmethod
+    async def _fetch(self, place: str, start: int, length: int) -> _Part:
+        """A part of a file."""
+
+    @abstractmethod
+    def _may_pass(self, error: Exception) -> bool:
+        """Whether a request may do better when it is made again."""
+
+
+class _Http(_InParts):
+    """Files of a web server."""
 
     def size(self, key: str) -> int | None:
         return self._head(key)[0]
@@ -182,52 +235,97 @@ class _Http(_Fsspec):
         size, told = self._head(key)
         return f"{size} {told}"
 
-    def _head(self, key: str) -> tuple[int | None, str]:
+    def _head(self, key: str) -> tuple[int, str]:
         """A file's size and what tells its versions apart: of an answer to GET, which signed URLs allow alone."""
-        _, size, told = self._ask(key, 0, 1)
-        if size is None:
+        part = self._ask(key, 0, 1)
+        if part.size is None:
             raise StoreError(f"{without_password(self._path(key))} cannot be used: its server does not say its size")
-        return size, told
+        return part.size, part.told
 
-    def _ask(self, key: str, start: int, length: int) -> tuple[bytes, int | None, str]:
-        from fsspec.asyn import sync
-
-        url = self._path(key)
-        data, size, told = sync(self._fs.loop, self._fetch, url, start, length)
-        if not key and told:
-            if self._told not in (None, told):
-                raise StoreError(f"{without_password(url)} has been changed while it was read")
-            self._told = told
-        return data, size, told
-
-    async def _fetch(self, url: str, start: int, length: int) -> tuple[bytes, int | None, str]:
-        """A part of a file, the whole file's size if the server tells it, and its ETag and date."""
+    async def _fetch(self, place: str, start: int, length: int) -> _Part:
         options = dict(self._fs.kwargs)
         own = {"Range": f"bytes={start}-{start + length - 1}", "Accept-Encoding": "identity"}
         options["headers"] = {**options.get("headers", {}), **own}
         session = await self._fs.set_session()
-        async with session.get(self._fs.encode_url(url), **options) as answer:
+        async with session.get(self._fs.encode_url(place), **options) as answer:
             if answer.status in (404, 410):
-                raise FileNotFoundError(url)
+                raise FileNotFoundError(place)
             told = " ".join(answer.headers.get(name, "") for name in ("ETag", "Last-Modified")).strip()
-            place = _CONTENT_RANGE.fullmatch(answer.headers.get("Content-Range", ""))
-            size = int(place[2]) if place and place[2] != "*" else None
+            said = answer.headers.get("Content-Range", "")
             if answer.status == 416:
-                return b"", size, told
+                found = _CONTENT_RANGE.fullmatch(said)
+                return _Part(bytearray(), int(found[2]) if found and found[2] != "*" else None, told)
             answer.raise_for_status()
             encoded = answer.headers.get("Content-Encoding", "identity") not in ("", "identity")
-            if answer.status != 206:
-                if start:
-                    raise StoreError(f"{without_password(url)} cannot be read in parts: {_NO_RANGES}")
-                size = None if encoded else answer.content_length
-            elif encoded or (place and place[1] is not None and int(place[1]) != start):
-                raise StoreError(f"{without_password(url)}: its server sent another part than was asked for")
-            data = bytearray()
-            while len(data) < length and (piece := await answer.content.read(min(_PIECE_BYTES, length - len(data)))):
-                data += piece
-            if answer.status == 206 and len(data) == length and await answer.content.read(1):
-                raise StoreError(f"{without_password(url)}: its server sent more than was asked for")
-        return bytes(data), size, told
+            if encoded and (start or answer.status == 206):
+                raise StoreError(f"{without_password(place)} cannot be read in parts: its server compresses it")
+            size = _checked(place, start, said if answer.status == 206 else None, answer.content_length)
+            data = await _taken(place, answer.content.read, length, answer.status == 206)
+        return _Part(data, None if encoded else size, told)
+
+    def _may_pass(self, error: Exception) -> bool:
+        import aiohttp
+
+        if isinstance(error, aiohttp.ClientResponseError):
+            return error.status in _BUSY
+        lost = (aiohttp.ClientPayloadError, aiohttp.ClientOSError, aiohttp.ServerDisconnectedError)
+        return isinstance(error, (*lost, asyncio.TimeoutError)) and not isinstance(error, aiohttp.ClientConnectorError)
+
+
+class _LostError(Exception):
+    """A connection was lost while an answer was read."""
+
+
+class _S3(_InParts):
+    """Objects of a bucket, through s3fs, which makes requests again that are not answered."""
+
+    async def _fetch(self, place: str, start: int, length: int) -> _Part:
+        from aiohttp import ClientError
+        from botocore.exceptions import HTTPClientError, IncompleteReadError
+
+        bucket, name, version = self._fs.split_path(place)
+        words = {"Bucket": bucket, "Key": name, "Range": f"bytes={start}-{start + length - 1}"}
+        if version is not None:
+            words["VersionId"] = version
+        answer = await self._fs._call_s3("get_object", **words)
+        body = answer["Body"]
+        try:
+            is_part = answer["ResponseMetadata"]["HTTPStatusCode"] == 206
+            said = answer.get("ContentRange", "") if is_part else None
+            size = _checked(place, start, said, answer.get("ContentLength"))
+            return _Part(await _taken(place, body.read, length, is_part), size, answer.get("ETag", ""))
+        except (ClientError, HTTPClientError, IncompleteReadError, asyncio.TimeoutError) as error:
+            raise _LostError(str(error)) from None
+        finally:
+            body.close()
+
+    def _may_pass(self, error: Exception) -> bool:
+        return isinstance(error, _LostError)
+
+
+def _checked(place: str, start: int, said: str | None, length: int | None) -> int | None:
+    """The size of a file, of which a server sends a part and says which (None: it sends the whole file, of this length,
+    if it tells one). Raises StoreError where that does not begin at `start`."""
+    if said is None:
+        if start:
+            raise StoreError(f"{without_password(place)} cannot be read in parts: {_NO_RANGES}")
+        return length
+    found = _CONTENT_RANGE.fullmatch(said)
+    if found is None:
+        return None
+    if found[1] is not None and int(found[1]) != start:
+        raise StoreError(f"{without_password(place)}: its server sent another part than was asked for")
+    return int(found[2]) if found[2] != "*" else None
+
+
+async def _taken(place: str, read: Callable[[int], Awaitable[bytes]], length: int, is_part: bool) -> bytearray:
+    """At most so many bytes of an answer. Raises StoreError where a part is longer."""
+    data = bytearray()
+    while len(data) < length and (piece := await read(min(_PIECE_BYTES, length - len(data)))):
+        data += piece
+    if is_part and len(data) == length and await read(1):
+        raise StoreError(f"{without_password(place)}: its server sent more than was asked for")
+    return data
 
 
 class _Obstore:

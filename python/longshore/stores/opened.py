@@ -20,7 +20,7 @@ from .._mistakes import check
 from .._words import short
 from ..errors import ArgumentError, ArgumentTypeError, StoreError
 from . import memory
-from .array import ArrayFacts, ArrayReader, GroupFacts, Index, LinkFacts, StoreReader, Tree
+from .array import ArrayFacts, ArrayReader, GroupFacts, Index, LinkFacts, StoreReader, Tree, together
 from .places import open_reader, parse_place
 
 _MOST_THREADS = 8
@@ -250,22 +250,22 @@ class StoredArray(_Opened):
         grid = reader.grid
         numbers = [_numbers(pick, chunk) for pick, chunk in zip(picks, grid.chunks)]
         many = math.prod(len(each) for each in numbers)
-        todo = itertools.product(*numbers)
+        todo = together(reader, itertools.product(*numbers))
         threads = min(_MOST_THREADS, memory.usable_processors(), many)
         if threads <= 1:
-            for index in todo:
-                _read_chunk(reader, index, out, picks)
+            for indices in todo:
+                _read_chunks(reader, indices, out, picks)
             return
         lock, stop = threading.Lock(), threading.Event()
 
         def drain() -> None:
             while not stop.is_set():
                 with lock:
-                    index = next(todo, None)
-                if index is None:
+                    indices = next(todo, None)
+                if indices is None:
                     return
                 try:
-                    _read_chunk(reader, index, out, picks)
+                    _read_chunks(reader, indices, out, picks)
                 except BaseException:
                     stop.set()
                     raise
@@ -282,8 +282,17 @@ def _numbers(pick: range, chunk: int) -> range | list[int]:
     return [index // chunk for index in pick]
 
 
-def _read_chunk(reader: ArrayReader, index: Index, out: np.ndarray, picks: list[range]) -> None:
-    """What is wanted of one chunk, into its place of the result."""
+def _read_chunks(reader: ArrayReader, indices: list[Index], out: np.ndarray, picks: list[range]) -> None:
+    """What is wanted of chunks that are read together, into its place of the result."""
+    read = None if reader.addressable else reader.read_each(indices)
+    for index in indices:
+        _read_chunk(reader, index, read, out, picks)
+
+
+def _read_chunk(
+    reader: ArrayReader, index: Index, read: Iterator[Any] | None, out: np.ndarray, picks: list[range]
+) -> None:
+    """What is wanted of one chunk. `read`: brings it as it is stored; None: any box can be read."""
     start, extents = reader.grid.start(index), reader.grid.extents(index)
     into, within, first, wanted = [], [], [], []
     for low, extent, pick in zip(start, extents, picks):
@@ -294,11 +303,11 @@ def _read_chunk(reader: ArrayReader, index: Index, out: np.ndarray, picks: list[
         first.append(pick[begin])
         wanted.append(pick[end - 1] + 1 - pick[begin])
         within.append(slice(pick[begin] - low, pick[end - 1] + 1 - low, pick.step))
-    if reader.addressable:
+    if read is None:
         box = reader.read_box(first, wanted)
         out[tuple(into)] = box[tuple(slice(None, None, pick.step) for pick in picks)]
         return
-    stored = reader.read(index)
+    stored = next(read)
     if stored is not None:
         out[tuple(into)] = reader.decode(index, stored)[tuple(within)]
         return

@@ -210,7 +210,10 @@ def _look_at_url(root: Callable[[int], str], cuts: list[int], format: str | None
             if not is_http(root(cut)):
                 raise
             unknown = unknown or error  # of a folder, a web server may tell anything
-    folder = format or recognise_folder(root(cuts[0]))
+    try:
+        folder = format or recognise_folder(root(cuts[0]))
+    except StoreError as error:
+        raise unknown or error from None
     if folder is None and unknown is not None:
         raise unknown
     if folder is None and is_named_as_file(root(cuts[0])):

@@ -10,7 +10,7 @@ import hashlib
 import os
 import stat
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ..errors import StoreError
@@ -24,6 +24,11 @@ _MERGED_BYTES = 2 << 20
 _MOST_ENTRIES = 1 << 20
 
 
+Part = tuple[int, int, str]
+"""How many bytes of a file, from where on, and what they are."""
+Buffer = bytes | bytearray | memoryview
+
+
 class RandomAccess(ABC):
     """A file that is read at any offset. All methods may be called from several threads at once."""
 
@@ -35,8 +40,16 @@ class RandomAccess(ABC):
         """How many bytes it has: of a file on a disk now, of one at a URL when it was first asked."""
 
     @abstractmethod
-    def read(self, count: int, offset: int, where: str = "") -> bytes:
+    def read(self, count: int, offset: int, where: str = "") -> bytes | bytearray:
         """Bytes of the file. Raises StoreError where it does not have them; `where` says what they are."""
+
+    joins = False
+    """Whether `read_parts` asks for several parts at once."""
+
+    def read_parts(self, parts: Sequence[Part]) -> Iterator[Buffer]:
+        """What `read` gives, of several parts in any order; where they are joined, all of them are held at once."""
+        for part in parts:
+            yield self.read(*part)
 
     @abstractmethod
     def read_runs(self, offsets: Sequence[int], view: memoryview) -> None:
@@ -44,7 +57,7 @@ class RandomAccess(ABC):
 
     def start(self, count: int) -> bytes:
         """The first bytes of the file, fewer where it has no more."""
-        return self.read(min(count, self.size()), 0)
+        return bytes(self.read(min(count, self.size()), 0))
 
     def close(self) -> None:  # noqa: B027, not all hold something
         """Lets go of the file."""
@@ -65,7 +78,7 @@ class LocalFile(RandomAccess):
     def size(self) -> int:
         return os.fstat(self.fd).st_size
 
-    def read(self, count: int, offset: int, where: str = "") -> bytes:
+    def read(self, count: int, offset: int, where: str = "") -> bytes | bytearray:
         try:
             data = os.pread(self.fd, min(count, _CALL_BYTES), offset)
             if len(data) == count:
@@ -109,8 +122,15 @@ class LocalFile(RandomAccess):
             self.fd = -1
 
 
+def held_by_reads(nbytes: int) -> int:
+    """What a thread holds that reads so many bytes of a file at a URL, beside these."""
+    return min(max(nbytes, 2 * _MERGED_BYTES), _REQUEST_BYTES)
+
+
 class RemoteFile(RandomAccess):
-    """A file at a URL, of which ranges are asked. Runs that lie close to each other are asked for at once."""
+    """A file at a URL, of which ranges are asked. What lies close to each other is asked for at once."""
+
+    joins = True
 
     def __init__(self, url: str) -> None:
         self.name = without_password(url)
@@ -132,42 +152,49 @@ class RemoteFile(RandomAccess):
         assert self._size is not None
         return self._size
 
-    def read(self, count: int, offset: int, where: str = "") -> bytes:
+    def read(self, count: int, offset: int, where: str = "") -> bytes | bytearray:
         if count <= _REQUEST_BYTES:
             return self._range(count, offset, where)
         if offset + count > self.size():  # before there is room made for it
             raise _shorter(where, self.name)
         data = bytearray(count)
         self._fill(memoryview(data), offset, where)
-        return data  # type: ignore[return-value]  # a copy would take as much memory again
+        return data
+
+    def read_parts(self, parts: Sequence[Part]) -> Iterator[Buffer]:
+        order = sorted(range(len(parts)), key=lambda k: parts[k][1])
+        found: list[Buffer] = [b""] * len(parts)
+        for first, last, end in _near([parts[k][:2] for k in order]):
+            count, begin, where = parts[order[first]]
+            if last == first + 1:
+                found[order[first]] = self.read(count, begin, where)
+                continue
+            data = memoryview(self._range(end - begin, begin, f"{where} and what lies near it"))
+            for k in order[first:last]:
+                at = parts[k][1] - begin
+                found[k] = data[at : at + parts[k][0]]
+        found.reverse()
+        while found:  # whoever has used one lets go of it
+            yield found.pop()
 
     def read_runs(self, offsets: Sequence[int], view: memoryview) -> None:
         size = len(view) // len(offsets)
-        first = 0
-        while first < len(offsets):
-            last = first + 1
-            while (
-                last < len(offsets)
-                and 0 <= offsets[last] - offsets[last - 1] - size <= _GAP_BYTES
-                and offsets[last] + size - offsets[first] <= _MERGED_BYTES
-            ):
-                last += 1
+        for first, last, end in _near([(size, offset) for offset in offsets]):
+            begin = offsets[first]
             if last == first + 1:
-                self._fill(view[first * size : last * size], offsets[first], "")
-            else:
-                begin = offsets[first]
-                data = memoryview(self._range(offsets[last - 1] + size - begin, begin, ""))
-                for run in range(first, last):
-                    at = offsets[run] - begin
-                    view[run * size : (run + 1) * size] = data[at : at + size]
-            first = last
+                self._fill(view[first * size : last * size], begin, "")
+                continue
+            data = memoryview(self._range(end - begin, begin, ""))
+            for run in range(first, last):
+                at = offsets[run] - begin
+                view[run * size : (run + 1) * size] = data[at : at + size]
 
     def _fill(self, view: memoryview, offset: int, where: str) -> None:
         for begin in range(0, len(view), _REQUEST_BYTES):
             end = min(begin + _REQUEST_BYTES, len(view))
             view[begin:end] = self._range(end - begin, offset + begin, where)
 
-    def _range(self, count: int, offset: int, where: str) -> bytes:
+    def _range(self, count: int, offset: int, where: str) -> bytes | bytearray:
         if count == 0:
             return b""
         what = where or self.name
@@ -179,6 +206,22 @@ class RemoteFile(RandomAccess):
         if len(data) > count:
             raise StoreError(f"{what} cannot be read: its server sent {len(data)} bytes where {count} were asked for")
         return data
+
+
+def _near(parts: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, int]]:
+    """Parts of a file, (bytes, offset) in ascending order, that are asked for at once: the number of the first, that
+    behind the last, and where in the file they end."""
+    first = 0
+    while first < len(parts):
+        count, begin = parts[first]
+        last, end = first + 1, begin + count
+        while last < len(parts):
+            count, offset = parts[last]
+            if offset - end > _GAP_BYTES or max(end, offset + count) - begin > _MERGED_BYTES:
+                break
+            last, end = last + 1, max(end, offset + count)
+        yield first, last, end
+        first = last
 
 
 def _shorter(where: str, name: str, more: str = "") -> StoreError:

@@ -21,7 +21,7 @@ from .array import ArrayReader, ArrayWriter, Grid, Index
 from .kept_work import KeptBuffers, KeptPieces, KeptWork
 from .phases import PhaseClock, add_seconds
 from .rechunk_plan import PIECE_BYTES, Box, RechunkPlan, split
-from .source_pieces import Piece, SourcePieces
+from .source_pieces import Piece, SourcePieces, loaded
 
 _DONE = 1 << 62  # what a chunk lacks that must not become complete
 _WRAP = (1 << 64) - 1
@@ -208,10 +208,11 @@ class Rechunk:
 
     def _bring(self, pieces: list[tuple[Piece, list[_Sink]]]) -> None:
         try:
+            elements_of = loaded([piece for piece, _ in pieces])
             for piece, sinks in pieces:
                 if self._failure is not None:
                     break
-                elements = piece.load()
+                elements = next(elements_of)
                 for sink in sinks:
                     sink.take(piece, elements)
         finally:

@@ -31,13 +31,15 @@ def plan_passes(
     addressable: bool,
     raw: bool,
     beside: int,
+    thread_bytes: int = 0,
     handed_back: bool = False,
 ) -> tuple[RechunkPlan, tuple[RechunkPlan, ...]]:
     """The plan of each pass, of which there are one or two, and before them what both do together. A task writes whole
     chunks of `whole`: the target's, or boxes of them that lie in one file. The other arguments and the errors are those
     of `plan_rechunk`; `max_mem` is each task's, and `handed_back` says that it returns the chunks that it has
     encoded."""
-    ways = Ways(source, target, itemsize, stored_bytes, target_bytes, addressable, raw)
+    of_source = addressable, raw, thread_bytes
+    ways = Ways(source, target, itemsize, stored_bytes, target_bytes, *of_source)
     share, most, one = max_mem, None, 0
     if handed_back:
         share, one = max_mem // SHARES, result_bytes(target, itemsize)
@@ -56,7 +58,7 @@ def plan_passes(
         return best, passes
     for between in _between(source, whole, itemsize, room):
         stored = math.prod(n * c for n, c in zip(between.counts, between.chunks)) * itemsize
-        first = Ways(source, between, itemsize, stored_bytes, stored, addressable, raw).tasks(room, threads, between)
+        first = Ways(source, between, itemsize, stored_bytes, stored, *of_source).tasks(room, threads, between)
         then = Ways(between, target, itemsize, stored, target_bytes, False, True).tasks(room, threads, whole, most)
         if first is None or then is None:
             continue

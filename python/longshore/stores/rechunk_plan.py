@@ -137,15 +137,17 @@ def plan_rechunk(
     processes: int = 1,
     writers: int = 1,
     beside: int = 0,
+    thread_bytes: int = 0,
 ) -> RechunkPlan:
     """The way that moves the fewest bytes within `max_mem`. Both grids have the same dimensions. By several processes,
-    of which so many write, it is done in windows; `max_mem` is then each one's. `beside`: bytes of it that are taken.
+    of which so many write, it is done in windows; `max_mem` is then each one's. `beside`: bytes of it that are taken,
+    `thread_bytes`: what each thread that reads holds beside its chunk.
 
     `stored_bytes`: what the source takes as it is stored, `target_bytes`: what the target is expected to take (None:
     the elements' bytes). `addressable`: any box of the source can be read by itself. `raw`: its chunks are stored as
     they are in memory, so that they need not be held decoded, too. Raises MemoryLimitError, which says the least that
     would do."""
-    ways = Ways(source, target, itemsize, stored_bytes, target_bytes, addressable, raw)
+    ways = Ways(source, target, itemsize, stored_bytes, target_bytes, addressable, raw, thread_bytes)
     while True:
         room = max_mem - beside
         plan = ways.best(room, threads) if processes == 1 else ways.windows(room, threads, processes, writers)
@@ -179,9 +181,10 @@ class Ways:
         target_bytes: int | None,
         addressable: bool,
         raw: bool = False,
+        thread_bytes: int = 0,
     ) -> None:
         self.source, self.target, self.itemsize, self.addressable = source, target, itemsize, addressable
-        self.raw = raw
+        self.raw, self.thread_bytes = raw, thread_bytes
         self.elements = math.prod(source.shape)
         self.bytes = self.elements * itemsize
         self.read_once = self.bytes if stored_bytes is None else stored_bytes
@@ -194,9 +197,8 @@ class Ways:
 
     def fixed(self, threads: int) -> int:
         """Held beside the target's chunks: what is read and decoded, or encoded."""
-        read = self.source_chunk + self.source_chunk // (
-            2 if self.raw else 1
-        )  # half: what goes to a scratch file of it
+        half = 2 if self.raw else 1  # of it goes to a scratch file
+        read = self.source_chunk + self.source_chunk // half + self.thread_bytes
         one = max(read, self.target_chunk + self.target_chunk // 8)
         return _BASE_BYTES + threads * (one + _THREAD_BYTES)
 
@@ -298,7 +300,8 @@ class Ways:
         of the target's if it has several."""
         room, counts = max_mem - self.fixed(threads), self.target.counts
         times = [w // t for w, t in zip(whole.chunks, self.target.chunks)]
-        coarse = Ways(self.source, whole, self.itemsize, self.read_once, self.written, self.addressable, self.raw)
+        ours = self.read_once, self.written, self.addressable, self.raw, self.thread_bytes
+        coarse = Ways(self.source, whole, self.itemsize, *ours)
         panels = {
             tuple(min(p * k, n) for p, k, n in zip(panel, times, counts))
             for panel in itertools.chain(coarse._panels(), [(1,) * len(times)])

@@ -21,7 +21,7 @@ from .do_all import do_all
 from .phases import PhaseClock
 from .rechunk import Counts, box_digest, corners
 from .rechunk_plan import Box, RechunkPlan, dealt_dimension
-from .source_pieces import Piece, SourcePieces
+from .source_pieces import Piece, SourcePieces, loaded
 from .team import Team
 
 _WRAP = (1 << 64) - 1
@@ -159,8 +159,11 @@ class SharedRechunk:
         """Reads a box of the source, and notes for which chunks of the target there was something."""
         low, high = box
 
-        def load(piece: Piece) -> None:
-            elements = piece.load()
+        def load(pieces: list[Piece]) -> None:
+            for piece, elements in zip(pieces, loaded(pieces)):
+                take(piece, elements)
+
+        def take(piece: Piece, elements: np.ndarray | None) -> None:
             start = [max(a, s) for a, s in zip(low, piece.start)]
             end = [min(b, s + e) for b, s, e in zip(high, piece.start, piece.extents)]
             there = tuple(slice(s - a, e - a) for s, e, a in zip(start, end, low))
@@ -170,7 +173,7 @@ class SharedRechunk:
             if elements is not None:
                 came.note(start, end)
 
-        do_all(pool, load, self._source.over(low, high), 2 * self._plan.threads)
+        do_all(pool, load, self._source.together(low, high), 2 * self._plan.threads)
 
     def _exchange(self, boxes: list[list[Box | None]], held: np.ndarray | None, piece: np.ndarray | None) -> None:
         """Collective. Brings the elements from where they were read to where they are written."""

@@ -118,7 +118,7 @@ def read_header(path: str) -> tuple[int, list[Tensor], dict[str, str]]:
     return 8 + length, tensors, metadata
 
 
-def _parse_header(raw: bytes, data_bytes: int) -> tuple[list[Tensor], dict[str, str]]:
+def _parse_header(raw: bytes | bytearray, data_bytes: int) -> tuple[list[Tensor], dict[str, str]]:
     if raw[:1] != b"{":
         raise StoreError("its header does not begin with a brace as JSON objects do")
     objects = 0
@@ -186,7 +186,7 @@ def _tensor(name: str, entry: Any) -> Tensor:
     return Tensor(name, entry.dtype, shape, start, end - start)
 
 
-def _load(raw: bytes, hook: Callable[[list[tuple[str, Any]]], Any], *, fractions: bool) -> Any:
+def _load(raw: bytes | bytearray, hook: Callable[[list[tuple[str, Any]]], Any], *, fractions: bool) -> Any:
     """JSON from an untrusted hand. What it may have of everything bounds the memory that reading it takes."""
     if raw.count(b'"') > 12 * MAX_TENSORS or raw.count(b",") > 8 * MAX_TENSORS:
         raise StoreError(f"it says more than can be said of {MAX_TENSORS} tensors, which is as many as are read")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import StoreError
-from .array import ArrayReader, Index
+from .array import ArrayReader, Index, together
 from .phases import Phase
 from .rechunk_plan import RechunkPlan
 
@@ -25,6 +25,16 @@ class Piece:
     extents: tuple[int, ...]
     load: Callable[[], np.ndarray | None]
     """None: all of it is the fill value."""
+    source: SourcePieces | None = None
+    """Of a chunk that several are read with at once, whose it is."""
+    index: Index = ()
+    """Which chunk of the source that is."""
+
+
+def loaded(pieces: Sequence[Piece]) -> Iterator[np.ndarray | None]:
+    """What pieces hold, one after the other. Chunks of a reader that `joins` are read together."""
+    source = pieces[0].source if pieces else None
+    return (piece.load() for piece in pieces) if source is None else source.load_each(pieces)
 
 
 class SourcePieces:
@@ -61,7 +71,20 @@ class SourcePieces:
                 end = tuple(min(s + e, b) for s, e, b in zip(start, extents, high))
                 start = tuple(max(s, a) for s, a in zip(start, low))
                 extents = tuple(b - a for a, b in zip(start, end))
-            yield Piece(number, start, extents, self._loader(tuple(index), start, extents))
+            own, load = self._own(index), self._loader(tuple(index), start, extents)
+            yield Piece(number, start, extents, load, self if self._reader.joins else None, own)
+
+    def together(self, low: Sequence[int], high: Sequence[int]) -> Iterator[list[Piece]]:
+        """The same, in lists of as many as a thread is to load at once."""
+        return together(self._reader, self.over(low, high))
+
+    def load_each(self, pieces: Sequence[Piece]) -> Iterator[np.ndarray | None]:
+        """The elements of chunks that are read together."""
+        read = self._reader.read_each([piece.index for piece in pieces])
+        for piece in pieces:
+            with self._phase("reading"):
+                stored = next(read)
+            yield self._decoded(piece.index, stored, self._own(piece.extents))
 
     def _loader(
         self, index: Index, start: tuple[int, ...], extents: tuple[int, ...]
@@ -70,25 +93,32 @@ class SourcePieces:
         reader = self._reader
 
         def load() -> np.ndarray | None:
-            if reader.addressable:
-                with self._phase("reading"):
-                    elements = reader.read_box(own_start, own_extents)
-                self._count(elements.nbytes)
-            else:
+            if not reader.addressable:
                 with self._phase("reading"):
                     stored = reader.read(own_index)
-                if stored is None:
-                    return None
-                self._count(stored_size(stored))
-                with self._phase("decoding"):
-                    elements = reader.decode(own_index, stored)
-            if elements.shape != own_extents:
-                raise StoreError(f"{reader.where}: chunk {own_index} has shape {elements.shape}, not {own_extents}")
-            if elements.dtype != self._dtype:
-                elements = elements.astype(self._dtype)  # the other byte order
-            return elements.transpose(self._axes)
+                return self._decoded(own_index, stored, own_extents)
+            with self._phase("reading"):
+                elements = reader.read_box(own_start, own_extents)
+            self._count(elements.nbytes)
+            return self._turned(own_index, elements, own_extents)
 
         return load
+
+    def _decoded(self, index: Index, stored: Any, extents: tuple[int, ...]) -> np.ndarray | None:
+        """A chunk that was read. Index and extents are the source's."""
+        if stored is None:
+            return None
+        self._count(stored_size(stored))
+        with self._phase("decoding"):
+            elements = self._reader.decode(index, stored)
+        return self._turned(index, elements, extents)
+
+    def _turned(self, index: Index, elements: np.ndarray, extents: tuple[int, ...]) -> np.ndarray:
+        if elements.shape != extents:
+            raise StoreError(f"{self._reader.where}: chunk {index} has shape {elements.shape}, not {extents}")
+        if elements.dtype != self._dtype:
+            elements = elements.astype(self._dtype)  # the other byte order
+        return elements.transpose(self._axes)
 
     def _own(self, of_target: Sequence[int]) -> tuple[int, ...]:
         """Numbers of the target's dimensions, for those of the source."""
