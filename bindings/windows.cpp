@@ -23,6 +23,12 @@ int get_strip_buffer(PyObject* self, Py_buffer* view, int flags) {
 
 PyType_Slot strip_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_strip_buffer)}, {0, nullptr}};
 
+nb::list to_parts(std::vector<BlockPart>& parts) {
+  nb::list list;
+  for (auto& part : parts) list.append(nb::make_tuple(part.block, std::move(part.relation)));
+  return list;
+}
+
 nb::list to_parts(const std::vector<BoxPart>& parts) {
   nb::list list;
   for (const auto& part : parts) list.append(nb::make_tuple(part.rank, AddressRelation(part.relation)));
@@ -121,6 +127,24 @@ void bind_windows(nb::module_& module) {
       "incoming_parts", [](const MotionPlan& plan, Index rank) { return to_parts(incoming_parts(plan, rank)); },
       nb::arg("plan"), nb::arg("rank"), "[(rank, its local array -> that of `rank` in the destination)].",
       nb::sig("def incoming_parts(plan: MotionPlan, rank: int) -> list[tuple[int, AddressRelation]]"));
+  module.def(
+      "incoming_blocks",
+      [](const std::vector<BlockMotion>& motions, const nb::callable& grid, Index itemsize, const Region* block) {
+        const auto grid_of = [&](Index source) {
+          auto [region, strides] = nb::cast<std::pair<Region, std::vector<Index>>>(grid(source));
+          return Grid{std::move(region), nullptr, std::move(strides), itemsize};
+        };
+        Grid to;
+        if (block) to = {*block, nullptr, dense_strides(block->shape().to_vector(), Order::C, itemsize), itemsize};
+        auto parts = incoming_parts(motions, grid_of, Order::C, block ? &to : nullptr);
+        return to_parts(parts);
+      },
+      nb::arg("motions"), nb::arg("grid"), nb::arg("itemsize"), nb::arg("block").none(),
+      "[(block, its grid -> what the motions bring, one after the other, or as a dense array of `block`)]; "
+      "grid(block) gives its region and strides in bytes.",
+      nb::sig("def incoming_blocks(motions: collections.abc.Sequence[BlockMotion], grid: "
+              "collections.abc.Callable[[int], tuple[Region, collections.abc.Sequence[int]]], itemsize: int, block: "
+              "Region | None) -> list[tuple[int, AddressRelation]]"));
 }
 
 }  // namespace longshore::python

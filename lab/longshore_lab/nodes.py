@@ -98,11 +98,15 @@ class Nodes:
                 _call(*inside, "ip", "link", "set", name, "addrgenmode", "none", "up")
             _call(*_enter(pid, "user", "net"), "ip", "addr", "add", f"{_address(k)}/24", "dev", _LINK)
         self._agent = self._folder / "on_node"
-        cases = "\n".join(f"{_address(k)}) holder={pid} ;;" for k, pid in enumerate(self._pids))
+        # Launchers name folders by process numbers, which are the same on several nodes: each has its own for them.
+        for k in range(self.count):
+            (self._folder / f"node{k}").mkdir()
+        cases = "\n".join(f"{_address(k)}) node={k} holder={pid} ;;" for k, pid in enumerate(self._pids))
         enter = " ".join(_enter("$holder", "net", "uts", "ipc", "mnt", "pid_for_children"))
         self._agent.write_text(
             "#!/bin/sh\n# HOST COMMAND...: in place of ssh\n"
             f'case $1 in\n{cases}\n*) echo "there is no node $1" >&2; exit 1 ;;\nesac\nshift\n'
+            f"export TMPDIR='{self._folder}'/node$node\n"
             f"exec {enter} sh -c \"cd '$PWD' && $*\"\n"
         )
         self._agent.chmod(0o700)

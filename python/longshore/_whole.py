@@ -225,45 +225,13 @@ class IncomingBlocks(GlobalSection):
         assert blocks is not None
         if self._block is not None:
             _check_brought(self._motions, self._block)
-        parts: Parts = []
-        corners, there = blocks.blocks.grow(blocks.ghost).bounds[:, 0], 0
-        for motion in self._motions:
-            _, shape, strides, _ = self.window._window.piece(motion.source)
-            corner = corners[motion.source]
-            lower, upper = motion.source_region.lower, motion.source_region.upper
-            if (lower < corner).any() or (upper > corner + shape).any():
-                raise ArgumentError(
-                    f"the plan reads {motion.source_region} of block {motion.source}, whose array in this window "
-                    f"begins at {tuple(corner.tolist())} and has shape {shape}; open it of an XArray with more ghost "
-                    f"cells"
-                )
-            parts.append((motion.source, self._of_motion(motion, corner, strides, there)))
-            there += motion.points
-        return parts
+        corners = blocks.blocks.grow(blocks.ghost).bounds[:, 0]
 
-    def _of_motion(
-        self, motion: _core.BlockMotion, corner: np.ndarray, strides: Sequence[int], there: int
-    ) -> _core.AddressRelation:
-        """From the grid of its source to the section, where so many points come before."""
-        itemsize, block = self.dtype.itemsize, self._block
-        target, begin = motion.destination_region, there * itemsize
-        dense = [] if block is None else dense_strides(block.shape, itemsize)
-        if motion.source_points is None:
-            axes = range(len(strides)) if motion.axes is None else motion.axes
-            shape = [motion.source_region.shape[d] for d in axes]
-            if block is None or tuple(shape) == target.shape:
-                to = dense_strides(shape, itemsize) if block is None else dense
-                if block is not None:
-                    begin = _offset(target.lower, block.lower, dense)
-                from_ = _offset(motion.source_region.lower, corner, strides)
-                turned = [strides[d] for d in axes]
-                return _core.AddressRelation.strided(shape, turned, to, self.dtype, from_, begin)
-        places = _places(motion.source_region, motion.source_points, corner, strides)
-        if block is None:
-            to_places = begin + np.arange(len(places)) * itemsize
-        else:
-            to_places = _places(target, motion.destination_points, block.lower, dense)
-        return _core.AddressRelation.from_pairs(np.stack([places, to_places], axis=1), self.dtype)
+        def grid(number: int) -> tuple[_core.Region, Sequence[int]]:
+            _, shape, strides, _ = self.window._window.piece(number)
+            return _core.Region(corners[number], corners[number] + shape), strides
+
+        return _core.incoming_blocks(self._motions, grid, self.dtype.itemsize, self._block)
 
 
 def _check_brought(motions: Sequence[_core.BlockMotion], block: _core.Region) -> None:
@@ -282,17 +250,3 @@ def _check_brought(motions: Sequence[_core.BlockMotion], block: _core.Region) ->
         point = tuple(int(x) + low for x, low in zip(wrong[0], block.lower))
         often = "not" if brought[tuple(wrong[0])] == 0 else "more than once"
         raise ArgumentError(f"the plan brings element {point} of the block {block} {often}; leave block= out")
-
-
-def _offset(point: Sequence[int], corner: Any, strides: Sequence[int]) -> int:
-    return sum((x - int(low)) * stride for x, low, stride in zip(point, corner, strides))
-
-
-def _places(region: _core.Region, points: np.ndarray | None, corner: Any, strides: Sequence[int]) -> np.ndarray:
-    """Where a motion's points lie in an array that begins at `corner`, in bytes, one after the other."""
-    if points is not None:
-        return (points.reshape(len(points), -1) - corner) @ np.asarray(strides, np.int64)
-    places = np.zeros((), np.int64)
-    for low, high, begin, stride in zip(region.lower, region.upper, corner, strides):
-        places = places[..., None] + np.arange(low - int(begin), high - int(begin)) * stride
-    return places.ravel()

@@ -295,7 +295,7 @@ Section incoming(std::shared_ptr<Window> window, const BlockPlan& plan, Index ra
   };
   std::vector<Section::Part> parts;
   Index elements = 0;
-  for (auto& [block, relation] : incoming_parts(plan, rank, grid, visit)) {
+  for (auto& [block, relation] : incoming_parts(plan.receives(rank), grid, visit)) {
     elements += relation.elements();
     parts.push_back({block, std::move(relation)});
   }

@@ -36,19 +36,21 @@ std::vector<BoxPart> incoming_parts(const MotionPlan& plan, Index rank) {
   return parts;
 }
 
-std::vector<BlockPart> incoming_parts(const BlockPlan& plan, Index rank, const std::function<Grid(Index block)>& grid,
-                                      Order visit) {
+std::vector<BlockPart> incoming_parts(const std::vector<BlockMotion>& motions,
+                                      const std::function<Grid(Index block)>& grid, Order visit, const Grid* to) {
   std::map<Index, std::pair<Grid, std::vector<AddressRelation>>> from;
   Index at = 0;
-  for (const auto& motion : plan.receives(rank)) {
+  for (const auto& motion : motions) {
     auto known = from.find(motion.source);
     if (known == from.end())
       known = from.emplace(motion.source, std::pair{grid(motion.source), std::vector<AddressRelation>()}).first;
     const auto there = source_footprint(motion, known->second.first);
-    auto dense = there.message(visit);
-    dense.offset = at;
-    at = checked_add(at, checked_mul(motion.points(), there.element_bytes));
-    known->second.second.push_back(relation_between(there, dense, visit, {}));
+    auto here = to ? destination_footprint(motion, *to) : there.message(visit);
+    if (!to) {
+      here.offset = at;
+      at = checked_add(at, checked_mul(motion.points(), there.element_bytes));
+    }
+    known->second.second.push_back(relation_between(there, here, visit, {}));
   }
   std::vector<BlockPart> parts;
   for (const auto& [block, relations] : from) parts.push_back({block, AddressRelation::concatenate(relations.second)});

@@ -155,8 +155,8 @@ class Section {
 Section incoming(std::shared_ptr<Window> window, const MotionPlan& plan, Index rank);
 /// What a plan between blocks brings to the blocks of a rank, from a window over the grids of its source, a number a
 /// block, which have these ghost cells: the motions that `plan.receives(rank)` lists, one after the other, the points
-/// of each in this order. Throws what `incoming_parts` throws, and `Error(shape)` where an array is no grid of its
-/// block, naming it.
+/// of each in this order. Throws what `receives` and `incoming_parts` throw, and `Error(shape)` where an array is no
+/// grid of its block, naming it.
 Section incoming(std::shared_ptr<Window> window, const BlockPlan& plan, Index rank, const GhostWidths& ghost = {},
                  Order visit = Order::C);
 

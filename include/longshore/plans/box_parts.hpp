@@ -26,14 +26,14 @@ std::vector<BoxPart> incoming_parts(const MotionPlan& plan, Index rank);
 /// What one block has.
 struct BlockPart {
   Index block = 0;
-  AddressRelation relation;  ///< its grid -> dense memory, which ascends
+  AddressRelation relation;  ///< its grid -> dense memory
 };
 
-/// Of what the plan brings to the blocks of `rank`: the motions that `plan.receives(rank)` lists, one after the other,
-/// the points of each visited in this order of the destination's dimensions. `grid` says how a source block's elements
-/// lie. Throws `Error(argument)` where the plan is another rank's, and where a motion is outside the grid, naming the
-/// block.
-std::vector<BlockPart> incoming_parts(const BlockPlan& plan, Index rank, const std::function<Grid(Index block)>& grid,
-                                      Order visit);
+/// Of what these motions bring, with the points of each visited in this order of the destination's dimensions: one
+/// motion after the other, or with `to`, which all are to, at its places. `grid` says how a source block's elements
+/// lie. Throws `Error(argument)` where a motion is outside a grid, naming the block.
+std::vector<BlockPart> incoming_parts(const std::vector<BlockMotion>& motions,
+                                      const std::function<Grid(Index block)>& grid, Order visit,
+                                      const Grid* to = nullptr);
 
 }  // namespace longshore
