@@ -176,6 +176,15 @@ def test_a_rank_that_dies_ends_the_job(needs_nodes, mpiexec, family, victim, tmp
     assert done.returncode != 0 and "dies" in done.stdout, done.stderr[-2000:]
 
 
+@pytest.mark.skipif("openmpi" not in families(), reason="MPICH's launcher keeps no files")
+def test_launchers_keep_their_files_apart(needs_nodes, mpiexec, tmp_path):
+    """Whose names have process numbers in them, which are the same on each node: one would remove the other's."""
+    (tmp_path / "place.py").write_text("import os; print(os.environ['PMIX_SERVER_TMPDIR'])")
+    done = launch.run(mpiexec("openmpi", "1+2+1+1", tmp_path / "place.py"), "openmpi", timeout=40)
+    places = [Path(place) for place in done.stdout.split()]
+    assert len(places) == 5 and len({place.parent for place in places}) == 4, done.stdout + done.stderr[-2000:]
+
+
 MAKES_NODES = f"""
 import importlib.util, sys
 spec = importlib.util.spec_from_file_location("nodes", {str(PATH)!r})
