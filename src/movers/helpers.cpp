@@ -1,10 +1,8 @@
 #include "movers/helpers.hpp"
 
-#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/syscall.h>
 
 #include <algorithm>
 #include <chrono>
@@ -35,23 +33,6 @@ int available_processors() {
 }
 
 }  // namespace
-
-void Signal::send(int wakes) {
-  word_.fetch_add(1);
-  wake(wakes);
-}
-
-void Signal::wake(int wakes) {
-  if (sleepers_.load() > 0) syscall(SYS_futex, &word_, FUTEX_WAKE_PRIVATE, wakes, nullptr, nullptr, 0);
-}
-
-bool Signal::wait(std::uint32_t seen) {
-  bool slept = false;
-  sleepers_.fetch_add(1);  // before it is looked at: whoever changes it meanwhile wakes
-  for (; now() == seen; slept = true) syscall(SYS_futex, &word_, FUTEX_WAIT_PRIVATE, seen, nullptr, nullptr, 0);
-  sleepers_.fetch_sub(1);
-  return slept;
-}
 
 void Helpers::start(int count) {
   spare_processors_ = count < available_processors();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/relax.hpp"
+#include "core/signal.hpp"
 #include "longshore/movers/mover.hpp"
 
 namespace longshore {
@@ -23,22 +24,6 @@ int threads_of(const MoveOptions& options, int by_default = 0);
 /// About how many bytes a task should have, so that a thread that started late still finds its share; all of them where
 /// one thread does the work.
 Index task_bytes(Index total, int threads);
-
-/// A number that changes, which threads of this process sleep on until it does.
-class Signal {
- public:
-  std::uint32_t now() const { return word_.load(); }
-  /// Changes it, and wakes so many at most of those who sleep.
-  void send(int wakes);
-  /// Wakes others of those who slept when it was changed.
-  void wake(int wakes);
-  /// Sleeps until it is changed, unless it has been since now() was `seen`. True where it slept.
-  bool wait(std::uint32_t seen);
-
- private:
-  std::atomic<std::uint32_t> word_ = 0;
-  std::atomic<int> sleepers_ = 0;
-};
 
 /// They run what is to be run when they are called, and look out for the next call for twice as long as it takes to
 /// wake them, as measured, which is 100 microseconds at most; then they sleep. In the child of a fork there are none.

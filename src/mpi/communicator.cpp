@@ -97,7 +97,7 @@ Communicator::Communicator(MPI_Comm comm) {
   learn_node();
   // Each process of the node has a few arrays that others use in turns.
   memory_ = std::make_unique<NodeMemory>(std::max<std::size_t>(64, 4 * node_ranks_.size()));
-  board_ = NodeBoard::make(node_);
+  board_ = NodeBoard::make(node_, crowded_);
 }
 
 void Communicator::learn_node() {

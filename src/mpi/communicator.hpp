@@ -1,6 +1,8 @@
 /// mpi: `Communicator`, the engine's private duplicate of the user's communicator and what it knows of the node.
 #pragma once
 
+#include <sched.h>
+
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -50,6 +52,18 @@ class Communicator {
   int node_rank_of(int world_rank) const;  ///< -1: on another node
   /// More processes on the node than processors that they may use: waiting processes must step aside at once.
   bool crowded() const { return crowded_; }
+  /// Something has been written that a process of the node may be waiting for.
+  void wake(int node_rank) const {
+    if (board_) board_->wake(node_rank);
+  }
+  /// For who waits for others of the node: see `NodeBoard::step_aside`.
+  template <class Look>
+  void step_aside(Look&& look) const {
+    if (board_)
+      board_->step_aside(look);
+    else
+      sched_yield();
+  }
   /// A tag for one mover; the same on all ranks because binding is collective.
   int next_tag() { return int(movers_++ % tags_); }
   /// A number for one mover, which no other one gets; the same on all ranks, as tags are.

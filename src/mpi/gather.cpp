@@ -22,7 +22,6 @@ class Waiting {
       for (int k = 0; k < communicator_.node_size(); ++k) all.push_back({communicator_.world_rank_of(k)});
       return all;
     });
-    sched_yield();
   }
 
  private:
@@ -38,6 +37,7 @@ void wait_for(const Communicator& communicator, MPI_Request request, const char*
     check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), call);
     if (done) return;
     waiting();
+    sched_yield();
   }
 }
 

@@ -148,7 +148,7 @@ class Moves final : public Flight {
   }
   void start_stage(std::size_t stage) {
     at_ = stage;
-    stages_[at_].node.start(blocking_, helpers_.count() > 0 ? &helpers_ : nullptr);
+    stages_[at_].node.start(communicator_, blocking_, helpers_.count() > 0 ? &helpers_ : nullptr);
     if (stages_[at_].messages.messages) stages_[at_].messages.messages->start();
   }
   void break_off(std::exception_ptr failure) {
@@ -201,7 +201,8 @@ class MpiMover final : public Mover {
         moved_bytes_(moved_bytes),
         obstacle_(std::move(obstacle)),
         threaded_(threaded),
-        pokes_(!threaded || threads_may_call_mpi()) {}
+        pokes_(!threaded || threads_may_call_mpi()),
+        sleeps_(within_node()) {}
 
   ~MpiMover() override {
     if (moves_->abandon()) keep_memory_for_good();
@@ -277,20 +278,21 @@ class MpiMover final : public Mover {
   }
   void finish() override {
     int spins = 0;
-    for (auto step = moves_->advance(); !step.done; step = moves_->advance()) {
+    auto step = moves_->advance();
+    const auto look = [&] { return step = moves_->advance(), step.progress || step.done; };
+    while (!step.done) {
       if (step.progress) {
         patience_.progress(), spins = 0;
-        continue;
-      }
-      if (help_others()) {
+      } else if (help_others()) {
         spins = 0;
-      } else if (++spins > patient_spins || communicator_->crowded()) {
-        step_aside();
-      } else {
+      } else if (++spins <= patient_spins && !communicator_->crowded()) {
         relax();
-        continue;
+      } else {
+        look_for_the_lost();
+        step_aside(look);
+        if (step.progress || step.done) continue;
       }
-      look_for_the_lost();
+      look();
     }
     land();
   }
@@ -315,6 +317,12 @@ class MpiMover final : public Mover {
     if (pokes_) communicator_->poke();  // somebody may need our MPI library to finish another communication
     sched_yield();
   }
+  template <class Look>
+  void step_aside(Look&& look) {
+    if (!sleeps_) return step_aside();  // nobody wakes it for MPI's messages
+    if (pokes_) communicator_->poke();
+    communicator_->step_aside(look);
+  }
 
   std::shared_ptr<Communicator> communicator_;
   Index number_;
@@ -322,7 +330,7 @@ class MpiMover final : public Mover {
   Patience patience_;
   Index moved_bytes_;
   std::string obstacle_;
-  bool threaded_, pokes_, flying_ = false;
+  bool threaded_, pokes_, sleeps_, flying_ = false;
 };
 
 }  // namespace

@@ -38,7 +38,7 @@ NodeTraffic::NodeTraffic(int me, std::shared_ptr<ControlBlocks> control, NodeWor
   if (control_) workspace_bytes_ += control_->held_bytes();
 }
 
-void NodeTraffic::start(bool blocking, Helpers* helpers) {
+void NodeTraffic::start(const Communicator& communicator, bool blocking, Helpers* helpers) {
   ++move_;
   helpers_ = helpers;
   queue_->restart();
@@ -47,15 +47,17 @@ void NodeTraffic::start(bool blocking, Helpers* helpers) {
   for (auto& task : tasks_) task.offered = task.run = task.told = false;
   for (auto& p : partners_) p.left = p.tasks, p.ready = false;
   offered_task_ = run_tasks_ = last_task_ = told_task_ = 0, tasks_done_ = tasks_.empty(), told_along_ = 0;
-  if (mine_) mine_.ready().value.store(move_, std::memory_order_release);
+  if (mine_) {
+    mine_.ready().value.store(move_, std::memory_order_release);
+    for (const int peer : accessors_) communicator.wake(peer);
+  }
   for (auto& sender : senders_) sender.restart(blocking);
   for (auto& receiver : receivers_) receiver.restart();
   rings_done_ = senders_.empty() && receivers_.empty();
   if (helpers_) offer();
   if (blocking) return;
   for (auto& sender : senders_)
-    while (sender.advance()) {
-    }
+    while (sender.advance()) communicator.wake(sender.peer());
 }
 
 bool NodeTraffic::runnable(const Task& task) {
@@ -76,6 +78,7 @@ void NodeTraffic::finish(const Task& task, const Communicator& communicator) {
     if (partner.block.left().value.load(std::memory_order_acquire) != 0)
       throw given_up(communicator, communicator.world_rank_of(partner.peer));
     partner.block.done(me_).store(move_, std::memory_order_release);
+    communicator.wake(partner.peer);
   }
 }
 
@@ -128,8 +131,12 @@ bool NodeTraffic::advance(const Communicator& communicator) {
   bool progress = false;
   if (!rings_done_) {
     rings_done_ = true;
-    for (auto& receiver : receivers_) progress |= receiver.advance(), rings_done_ &= receiver.done();
-    for (auto& sender : senders_) progress |= sender.advance(), rings_done_ &= sender.done();
+    const auto advance = [&](auto& end) {
+      if (end.advance()) progress = true, communicator.wake(end.peer());
+      rings_done_ &= end.done();
+    };
+    std::for_each(receivers_.begin(), receivers_.end(), advance);
+    std::for_each(senders_.begin(), senders_.end(), advance);
   }
   // Copies fill the time in which no ring has anything to do. Otherwise they keep step with what arrives: both go
   // through the destination in its order, so that lines which belong to both are still in cache when the other comes.

@@ -52,7 +52,7 @@ class NodeTraffic {
   /// What the rings have room for goes out, so that others find it whatever is done here meanwhile; not if it is waited
   /// for `blocking`: then packets leave and arrive in turns, and what two of them touch is still in cache. `helpers`
   /// may be null; else they call run_next().
-  void start(bool blocking, Helpers* helpers);
+  void start(const Communicator& communicator, bool blocking, Helpers* helpers);
   /// Does a bounded piece of work: at most one copy task and one packet a ring. True if anything was done.
   /// Throws `Error(transport)` where arrays that were read or written here are gone.
   bool advance(const Communicator& communicator);
