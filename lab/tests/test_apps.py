@@ -5,7 +5,7 @@ import io
 import json
 
 import pytest
-from longshore_lab import BENCHES, BenchError, apps, launch
+from longshore_lab import BENCHES, BenchError, apps, launch, report
 from rich.console import Console
 
 there = pytest.mark.skipif(
@@ -29,8 +29,10 @@ def test_it_is_registered():
 def test_rows_tables_and_pictures(tmp_path, monkeypatch):
     small = (apps.App("redblack3d", "Redblack3D 24³", size=24, iterations=2), apps.App("mg", "NAS-MG class S", "S"))
     monkeypatch.setattr(apps, "QUICK", small)
+    result, text = run(repeats=1, json=tmp_path / "a.json", plot=tmp_path / "a.png")
+    for suffix in ("svg", "html"):
+        report.write(BENCHES["apps"](True), result, None, tmp_path / f"a.{suffix}")
     for suffix in ("png", "svg", "html"):
-        result, text = run(repeats=1, json=tmp_path / "a.json", plot=tmp_path / f"a.{suffix}")
         assert (tmp_path / f"a.{suffix}").stat().st_size > 1000
     assert json.loads((tmp_path / "a.json").read_text()) == result
     assert not result["missing"]

@@ -5,7 +5,7 @@ import json
 
 import longshore_lab.run
 import pytest
-from longshore_lab import BENCHES, BenchError, launch
+from longshore_lab import BENCHES, BenchError, launch, report
 from longshore_lab.first_call import CONTENDERS, HALO, IMPORTS, MOVE, MPI, THREADS, FirstCase
 from rich.console import Console
 
@@ -31,9 +31,26 @@ def _has_mpi():
 needs_mpi = pytest.mark.skipif(not _has_mpi(), reason="no MPI in this environment")
 
 
+# Importing in processes of their own has nothing to do with ranks and sizes: it is measured where it is looked at.
+NO_IMPORTS = [contender.name for contender in CONTENDERS]
+
+
+def no_mpi_there(monkeypatch):
+    monkeypatch.setattr(launch, "find_mpi", lambda mpiexec: (None, {}, "no MPI here"))
+
+
 @pytest.fixture
 def no_mpi(monkeypatch):
-    monkeypatch.setattr(launch, "find_mpi", lambda mpiexec: (None, {}, "no MPI here"))
+    no_mpi_there(monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def without_mpi(tmp_path_factory):
+    """What the whole bench makes without MPI: its result, its tables, and where its files are."""
+    folder = tmp_path_factory.mktemp("without-mpi")
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        no_mpi_there(monkeypatch)
+        return *run(json=folder / "f.json"), folder
 
 
 def _check(result):
@@ -47,10 +64,10 @@ def test_it_is_registered():
     assert BENCHES["first-call"].description
 
 
-def test_without_mpi_one_process_and_importing_remain(no_mpi, tmp_path):
-    result, text = run(json=tmp_path / "f.json")
+def test_without_mpi_one_process_and_importing_remain(without_mpi):
+    result, text, folder = without_mpi
     _check(result)
-    assert json.loads((tmp_path / "f.json").read_text()) == result
+    assert json.loads((folder / "f.json").read_text()) == result
     assert {row["case"] for row in result["rows"]} == {THREADS, "import"}
     assert {"contender": "ScaLAPACK", "why": "no MPI here", "cases": []} in result["missing"] and "no MPI here" in text
     assert {row["contender"] for row in result["rows"] if row["case"] == "import"} == set(IMPORTS)
@@ -63,8 +80,9 @@ def test_without_mpi_one_process_and_importing_remain(no_mpi, tmp_path):
 @needs_mpi
 @pytest.mark.parametrize("ranks", (1, 2, 3))
 def test_everybody_is_verified_and_timed(ranks):
-    result, _ = run(ranks=ranks)
+    result, _ = run(ranks=ranks, contenders=None if ranks == 1 else NO_IMPORTS)
     _check(result)
+    assert {row["case"] for row in result["rows"]} == {MPI, THREADS, HALO} | ({"import"} if ranks == 1 else set())
     cases = [FirstCase(key, n, 4 if key == THREADS else ranks) for key in (MPI, THREADS) for n in (6, 33)]
     for case in (*cases, FirstCase(HALO, 2, ranks)):
         rows = [row for row in result["rows"] if (row["case"], row["n"]) == (case.key, case.n)]
@@ -83,7 +101,7 @@ def test_everybody_is_verified_and_timed(ranks):
 
 @needs_mpi
 def test_a_size_that_leaves_a_rank_nothing_is_no_mistake():
-    result, _ = run(sizes=[2], ranks=3, cases=["redistribute"])
+    result, _ = run(sizes=[2], ranks=3, cases=["redistribute"], contenders=NO_IMPORTS)
     _check(result)
     absent = {m["contender"]: m["why"] for m in result["missing"]}
     assert "nothing" in absent["MPI Alltoallw, types anew"]
@@ -103,16 +121,16 @@ def test_what_cannot_be_imported_is_missing(no_mpi, monkeypatch):
 
 
 @pytest.mark.parametrize("suffix", ("png", "html"))
-def test_the_plot_appears(no_mpi, suffix, tmp_path):
+def test_the_plot_appears(without_mpi, suffix, tmp_path):
     pytest.importorskip("matplotlib")
     target = tmp_path / f"f.{suffix}"
-    run(plot=target)
+    report.write(BENCHES["first-call"](True), without_mpi[0], None, target)
     assert target.read_bytes().startswith({"png": b"\x89PNG", "html": b"<!DOCTYPE html>"}[suffix])
 
 
 def test_sizes_beyond_memory_are_named_not_tried(no_mpi, monkeypatch):
     monkeypatch.setattr(longshore_lab.run, "available_memory", lambda: 10**5)
-    result, _ = run()
+    result, _ = run(contenders=NO_IMPORTS)
     assert {row["n"] for row in result["rows"] if row["case"] == THREADS} == {6}
     assert [m for m in result["missing"] if m["contender"] == "all" and "memory" in m["why"]]
 

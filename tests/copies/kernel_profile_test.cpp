@@ -134,8 +134,7 @@ TEST(KernelPrograms, AreSharedByThreads) {
   const CopyProgram program(turn, CopyProgram::Options{Stores::streaming, &fastest(), {}});
   const JointCopy joint({columns(odd), columns(even)}, JointCopy::Shared::destination,
                         CopyProgram::Options{Stores::streaming, &fastest(), {}});
-  std::vector<std::byte> source(bytes);
-  for (std::size_t k = 0; k < source.size(); ++k) source[k] = test::noise(Index(k));
+  auto source = test::noisy(bytes);
   std::vector<std::vector<std::byte>> turned(3, source), joined(3, source);
   at_once(3, [&](int k) {
     program.run(turned[std::size_t(k)].data(), source.data());

@@ -18,7 +18,7 @@ namespace longshore {
 namespace {
 
 using test::Bytes;
-using test::noise;
+using test::noisy;
 
 /// Where the bytes that loops touch lie, relative to the first block: [low, high).
 struct LoopExtent {
@@ -47,8 +47,7 @@ void expect_like_plain(const KernelTable& table, bool transpose, const BlockLoop
   const LoopExtent from = empty ? LoopExtent{} : extent(l.block, l.n0, l.s0, l.n1, l.s1);
   const LoopExtent to = empty ? LoopExtent{} : extent(l.block, l.n0, l.d0, l.n1, l.d1);
   // Tight on both sides, for the address sanitiser's sake; alignment is whatever the phase makes of operator new's.
-  Bytes source(static_cast<std::size_t>(source_phase + from.size()));
-  for (Index i = 0; i < static_cast<Index>(source.size()); ++i) source[static_cast<std::size_t>(i)] = noise(i);
+  const Bytes source = noisy(static_cast<std::size_t>(source_phase + from.size()));
   Bytes expected(static_cast<std::size_t>(to.size() + destination_phase + 2 * guard), std::byte{0xA5});
   Bytes found = expected;
   const std::byte* s = source.data() + source_phase - from.low;
@@ -96,8 +95,7 @@ TEST_P(EveryTable, CopiesAnyLengthAtAnyPhase) {
     for (int again = 0; again < 6; ++again)
       for (Stores stores : {Stores::cached, Stores::streaming}) {
         const Index sp = any(0, 70), dp = any(0, 70);
-        Bytes source(static_cast<std::size_t>(sp + n));
-        for (std::size_t i = 0; i < source.size(); ++i) source[i] = noise(static_cast<Index>(i));
+        const Bytes source = noisy(static_cast<std::size_t>(sp + n));
         Bytes expected(static_cast<std::size_t>(n + dp + 128), std::byte{0x5A}), found = expected;
         std::copy(source.begin() + sp, source.end(), expected.begin() + dp + 64);
         table().copy(found.data() + dp + 64, source.data() + sp, n, stores);
@@ -306,8 +304,7 @@ TEST_P(EveryTable, MergesLines) {
     for (const Index row : merge.bytes) {
       // Tight, so that the address sanitiser sees what is read beyond.
       const Index stride = any(0, 4) ? row : -row, phase = any(0, 9);
-      memory.emplace_back(std::size_t(phase + row * merge.rows));
-      for (std::size_t i = 0; i < memory.back().size(); ++i) memory.back()[i] = noise(Index(i + 77 * memory.size()));
+      memory.push_back(noisy(std::size_t(phase + row * merge.rows), 77 * (memory.size() + 1)));
       sources.push_back(memory.back().data() + phase + (stride < 0 ? row * std::max<Index>(merge.rows - 1, 0) : 0));
       steps.push_back(stride);
     }

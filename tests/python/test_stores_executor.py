@@ -40,14 +40,15 @@ def here(tmp_path, monkeypatch):
 
 @st.composite
 def moves(draw):
+    """At most six chunks along a dimension: each is a file, three times."""
     n = draw(st.integers(1, 3))
     shape = tuple(draw(st.integers(1, 17)) for _ in range(n))
     axes = tuple(draw(st.permutations(range(n))))
     return {
         "shape": shape,
         "axes": axes,
-        "source": tuple(draw(st.integers(1, extent)) for extent in shape),
-        "chunks": tuple(draw(st.integers(1, shape[a])) for a in axes),
+        "source": tuple(draw(st.integers(-(-extent // 6), extent)) for extent in shape),
+        "chunks": tuple(draw(st.integers(-(-shape[a] // 6), shape[a])) for a in axes),
         "dtype": draw(st.sampled_from(["u1", "<i2", ">f4", "<f8", "c16"])),
         "codecs": draw(st.sampled_from([(), ("zstd:1",), ("shuffle", "gzip:1")])),
         "zarr_format": draw(st.sampled_from(FORMATS)),

@@ -1,6 +1,7 @@
 /// Memory to copy from and to: recognisable bytes, and pages that end where nobody may read on.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -19,8 +20,14 @@ namespace longshore::test {
 
 using Bytes = std::vector<std::byte>;
 
-inline std::byte noise(Index i) {
-  return static_cast<std::byte>((static_cast<std::uint64_t>(i) * 0x9E3779B97F4A7C15u) >> 56);
+/// Recognisable bytes: so many from the one with number `first` on, and room for no more. They are copied from those
+/// that were made once, since tests that are not optimised make bytes slowly. For one thread at a time.
+inline Bytes noisy(std::size_t size, std::size_t first = 0) {
+  static Bytes made;
+  const std::size_t end = first + size;
+  if (made.size() < end) made.reserve(std::max(end, 2 * made.size()));
+  for (std::uint64_t i = made.size(); i < end; ++i) made.push_back(std::byte((i * 0x9E3779B97F4A7C15u) >> 56));
+  return Bytes(made.data() + first, made.data() + end);
 }
 
 #if LONGSHORE_HAVE_MMAP
