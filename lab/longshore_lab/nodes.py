@@ -17,7 +17,6 @@ runs on the nodes and takes their links away. Root may make nodes, and users whe
 import argparse
 import contextlib
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -93,11 +92,8 @@ class Nodes:
             for name, where in ((port, self._bridge), (_LINK, pid)):
                 inside = _enter(where, "user", "net")
                 if self._rate is not None:
-                    burst = _burst(self._rate)
-                    queue = ["tbf", "rate", self._rate, "burst", str(burst), "latency", "50ms"]
+                    queue = ["tbf", "rate", self._rate, "burst", "80kb", "latency", "50ms"]
                     _call(*inside, "tc", "qdisc", "add", "dev", name, "root", *queue)
-                    # Packets for the segmentation that network cards do, of 64 KiB: none may be longer than a burst.
-                    _call(*inside, "ip", "link", "set", name, "gso_max_size", str(min(burst * 4 // 5, 65536)))
                 # Without an address of IPv6, which is not valid at first: libfabric would take another interface.
                 _call(*inside, "ip", "link", "set", name, "addrgenmode", "none", "up")
             _call(*_enter(pid, "user", "net"), "ip", "addr", "add", f"{_address(k)}/24", "dev", _LINK)
@@ -152,17 +148,6 @@ class Nodes:
         """What has left a node through its link since it was made, with the headers of all packets."""
         lines = Path(f"/proc/{self._pids[node]}/net/dev").read_text().splitlines()
         return next(int(line.split()[9]) for line in lines if line.split()[0] == f"{_LINK}:")
-
-
-def _burst(rate):
-    """Bytes that a link that has rested lets pass at once: 160 µs of its rate, so that the kernel's timers keep up,
-    and a few packets."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)([kmgt]?)(i?)(bit|bps)", rate.lower())
-    if not found:
-        raise CannotMakeNodes(f"{rate!r} is no rate as tc writes them, such as 1gbit or 300mbit")
-    number, prefix, binary, unit = found.groups()
-    each = (1024 if binary else 1000) ** " kmgt".index(prefix or " ") / (8 if unit == "bit" else 1)
-    return max(20_000, round(float(number) * each * 160e-6))
 
 
 def _address(node):
