@@ -29,7 +29,7 @@ INTERFACE = "ls0"  # a node's end of the link
 _BLOCK = 4096  # doubles that a loop works on at once: else NumPy would go through memory three times
 _SCALE, _SHIFT = 2.0, 3.0
 _PROBES, _UNDER_WAY = 64, 64
-SEARCH_LOOPS = 150  # at most; of a loop of one element none is ever settled
+SEARCH_LOOPS = 300  # at most; of a loop of one element none is ever settled
 
 
 def partner_of(pattern, rank, ranks):

@@ -248,7 +248,7 @@ class Strips(Bench):
         if not case.is_loop:
             return self.repeats or (3 if self.quick else 5 if case.loop == MG else 15)
         if case.network == LINK:
-            usual = (3, 9) if case.n > 1 << 18 else (5, 15)
+            usual = (3, 9) if case.n > 1 << 18 else (5, 21) if case.n > 1 << 15 else (5, 75)  # bursts are chance
         else:
             usual = (5, 31) if case.n > 1 << 18 else (7, 101)
         return self.repeats or usual[not self.quick]

@@ -39,10 +39,11 @@ def strips(
 
     `schedule` counts rows: "small", one by one; "vectorized", all in one transfer; "fixed(S, U)"; "variable(S0, f,
     U)", as `model.StripSchedule` reads it. U strips are under way while one is worked on, and the buffer has room for
-    U + 1. With "auto" the first eighty loops of a pattern try what the model holds for best and what lies near it, and
-    all later ones take the best of these, or one transfer where strips do not pay; it is kept beside the machine
-    profile, so that later runs need no search. The pattern is the place of the call in the program and from where the
-    rows come, or `pattern` and that; loops over so many and over less than twice as many rows are alike.
+    U + 1. With "auto" the first eighty loops of a pattern, 200 where they take less than 2 ms, try what the model holds
+    for best and what lies near it, and all later ones take the best of these, or one transfer where strips do not pay;
+    it is kept beside the machine profile, so that later runs need no search. The pattern is the place of the call in
+    the program and from where the rows come, or `pattern` and that; loops over so many and over less than twice as many
+    rows are alike.
 
     Ranks that go over sections at the same time disturb each other where each tries schedules of its own. With
     `comm` and a `pattern` they try the same ones together: a loop counts as long as it takes the slowest rank, and all

@@ -22,6 +22,9 @@ constexpr struct Finals {
   std::size_t schedules;
   int turns;
 } all_finals[] = {{4, 7}, {2, 8}};
+// Loops that take less swing more, and have more turns, in proportion, thrice as many at most.
+constexpr double long_loop = 5e-3;
+constexpr double most_turns = 3;
 constexpr Index most_strips = 4096;  // of a loop: more are never worth it
 constexpr double clearly = 0.96;     // of the time of `vectorized`: what is not less is noise, or not worth the risk
 
@@ -183,10 +186,13 @@ void StripTuner::go_on(Search& search, const TunedLoop& loop) {
     const auto [schedules, turns] = all_finals[search.finals++];
     std::sort(trials.begin() + 1, trials.end(), faster);
     trials.resize(std::min(trials.size(), 1 + schedules), trials.front());
+    const double seconds = trials.front().seconds * double(loop.rows);
+    const int all_turns =
+        int(turns * (seconds > long_loop / most_turns ? std::max(long_loop / seconds, 1.0) : most_turns));
     // In a random order each time: where ranks disturb each other, none is tried beside the same one of theirs always.
     std::vector<StripSchedule> turn;
     for (const auto& trial : trials) turn.push_back(trial.schedule);
-    for (int k = 0; k < turns; ++k) {
+    for (int k = 0; k < all_turns; ++k) {
       std::shuffle(turn.begin(), turn.end(), random_);
       search.waiting.insert(search.waiting.end(), turn.begin(), turn.end());
     }

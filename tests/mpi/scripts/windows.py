@@ -260,7 +260,7 @@ def strips_that_ranks_find_together():
         for idle in (False, True)[:P]:
             section = window[(ME + 1) % P][: 0 if idle and ME == 0 else rows]
             expected, pattern, comm = section.get(), f"together, {idle}", WORLD.Dup()
-            for k in range(200):
+            for k in range(400):
                 sizes = []
                 for strip in ls.strips(section, pattern=pattern, comm=comm):
                     np.testing.assert_array_equal(strip.data, expected[strip.first : strip.last])
