@@ -2,10 +2,11 @@
 
     make stages STAGES="core python+mpich"       # the last two side by side
 
-Of `make test`: style (clang-format, ruff, mypy), core (C++ units and properties, optimised), python, and the tests
-under MPI: mpich (with those that need no MPI to be launched) and openmpi. Of `make check`: slow (what of Python's
-tests takes long), asan, tsan, aarch64 (the C++ tests, cross-compiled and emulated), packaging, lab (the benches). A
-stage for which this machine lacks something is skipped by name; where CI=true that is a failure.
+Of `make test`: style (clang-format, ruff, mypy), core (C++ units and properties, optimised), python, stores (Python's
+tests of files and formats), and the tests under MPI: mpich (with those that need no MPI to be launched) and openmpi. Of
+`make check`: slow (what of Python's tests takes long), asan, tsan, aarch64 (the C++ tests, cross-compiled and
+emulated), packaging, lab (the benches). A stage for which this machine lacks something is skipped by name; where
+CI=true that is a failure.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ ROOT = Path(__file__).resolve().parent.parent
 REPORTS = ROOT / "build" / "reports"
 JOBS = os.environ.get("JOBS") or str(os.cpu_count() or 1)
 WHEEL_BUILD = "build/wheel"
+STORES = "tests/python/test_stores*.py"
 COMMAND_LIMIT_S = 1200
 LINES_OF_A_FAILURE = 12
 
@@ -149,7 +151,12 @@ def core() -> bool:
 
 
 def python() -> bool:
-    return pytest("python", "tests", "--ignore=tests/packaging", "--ignore=tests/mpi")
+    elsewhere = ("--ignore=tests/packaging", "--ignore=tests/mpi", f"--ignore-glob={STORES}")
+    return pytest("python", "tests", *elsewhere)
+
+
+def stores() -> bool:
+    return pytest("stores", *files(STORES))
 
 
 def mpich() -> bool:
@@ -201,7 +208,8 @@ def lab() -> bool:
 
 
 STAGES = {
-    stage.__name__: stage for stage in (style, core, python, mpich, openmpi, slow, asan, tsan, aarch64, packaging, lab)
+    stage.__name__: stage
+    for stage in (style, core, python, stores, mpich, openmpi, slow, asan, tsan, aarch64, packaging, lab)
 }
 
 

@@ -36,7 +36,7 @@ std::string read(const fs::path& path) {
 /// Until the loop is settled.
 void run(StripTuner& tuner, const TunedLoop& loop) {
   const LogGP link{.L = 1e-5, .o_s = 1e-6, .o_r = 1e-6, .g = 1e-6, .G = 1e-9};
-  for (int k = 0; k < 150 && !tuner.settled(loop); ++k) {
+  for (int k = 0; k < 300 && !tuner.settled(loop); ++k) {
     const auto schedule = tuner.schedule(loop);
     const auto told = strip_cost(schedule, {loop.rows, loop.row_bytes, 1e-9, 0, Link::shared, true}, link);
     tuner.record(loop, schedule, told.seconds(), told.communication());
@@ -90,7 +90,7 @@ TEST(StripChoices, lie_beside_the_profile) {
   const auto window =
       open_window({{reinterpret_cast<std::byte*>(values.data()), {5000}, {8}, false, nullptr}}, sizeof(double));
   auto tuner = StripTuner::of_this_machine();
-  for (int k = 0; k < 150; ++k)
+  for (int k = 0; k < 300; ++k)
     for_each_strip<double>(Section(window, 0), tuner, "sum", [](std::span<const double>, Index) {});
   ASSERT_EQ(unsetenv("LONGSHORE_PROFILE"), 0);
   const auto found = read_strip_choices(folder.path / "m.strips.json");
