@@ -25,7 +25,8 @@ endfunction()
 file(GLOB binding_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bindings/*.cpp)
 list(FILTER binding_sources EXCLUDE REGEX "/mpi[^/]*\\.cpp$")
 # What nobody calls in a loop is made small.
-foreach(cold ranks rank_groups copy_transfer predict model tune floor_plans relations relation_cache encodings strips windows points)
+foreach(cold ranks rank_groups copy_transfer predict model tune floor_plans block_plans relations relation_cache encodings strips windows points
+        mpi_ranks mpi_directory mpi_kernels mpi_numpy_memory)
   set_source_files_properties(${PROJECT_SOURCE_DIR}/bindings/${cold}.cpp PROPERTIES COMPILE_OPTIONS -Os)
 endforeach()
 longshore_python_module(_core ${binding_sources})

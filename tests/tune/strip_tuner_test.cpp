@@ -134,7 +134,7 @@ TEST(StripTuner, tunes_a_loop_that_is_run) {
       open_window({{reinterpret_cast<std::byte*>(values.data()), {5000}, {8}, false, nullptr}}, sizeof(double));
   const Section section(window, 0);
   StripTuner tuner;
-  for (int k = 0; k < 150; ++k) {
+  for (int k = 0; k < 300; ++k) {
     double sum = 0;
     for_each_strip<double>(section, tuner, "sum", [&](std::span<const double> strip, Index) {
       for (const double value : strip) sum += value;
