@@ -33,8 +33,8 @@ class NodeBoard {
   void wake(int process) {
     if (crowded_) signals_[process].signal.send_to_sleepers();
   }
-  /// For who waits for others of the node: the processor is theirs. Where there are too few processors and whoever had
-  /// this one last kept it for long, sleeps until it is woken, a millisecond at most, unless `look()` finds something.
+  /// For who waits for others of the node: they have the processor. Where there are too few processors and others keep
+  /// this one for long turns, sleeps until it is woken, a millisecond at most, unless `look()` finds something.
   template <class Look>
   void step_aside(Look&& look) {
     if (crowded_ && is_taken())
