@@ -17,7 +17,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 BUILD_TOOLS := scikit-build-core nanobind 'cmake>=3.25,<5' ninja
 RUN := numpy 'click>=8' rich 'mpi4py>=4'
-STORES := 'h5py>=3.8' 'zarr>=2.18' 'numcodecs>=0.13' hdf5plugin fsspec s3fs 'moto[server]' gcsfs gcp-storage-emulator aiohttp safetensors ml_dtypes netCDF4 h5netcdf xarray tensorstore distributed
+STORES := 'h5py>=3.8' 'zarr>=2.18' 'numcodecs>=0.13' hdf5plugin fsspec s3fs 'moto[server]' gcsfs gcp-storage-emulator==2026.7.19 aiohttp safetensors ml_dtypes netCDF4 h5netcdf xarray tensorstore distributed
 TEST := 'pytest>=8' pytest-timeout 'hypothesis>=6' 'scipy>=1.6' $(STORES)
 STYLE := clang-format==14.0.6 ruff==0.17.6 mypy==2.4.1
 

@@ -202,7 +202,7 @@ class MpiMover final : public Mover {
         obstacle_(std::move(obstacle)),
         threaded_(threaded),
         pokes_(!threaded || threads_may_call_mpi()),
-        sleeps_(within_node()) {}
+        sleeps_(within_node() && moves_->threads() == 1) {}
 
   ~MpiMover() override {
     if (moves_->abandon()) keep_memory_for_good();
@@ -319,7 +319,7 @@ class MpiMover final : public Mover {
   }
   template <class Look>
   void step_aside(Look&& look) {
-    if (!sleeps_) return step_aside();  // nobody wakes it for MPI's messages
+    if (!sleeps_) return step_aside();  // nobody wakes it for MPI's messages, nor for what its helpers have copied
     if (pokes_) communicator_->poke();
     communicator_->step_aside(look);
   }
