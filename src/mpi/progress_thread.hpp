@@ -12,6 +12,9 @@
 
 namespace longshore::mpi {
 
+/// What a thread for progress is told to see to: accesses of other nodes, or of this one, which are as fast as memory.
+enum class Woken { no, far, near };
+
 /// Calls MPI some ten thousand times a second while there is something to do, and less often where there is not, until
 /// it goes or MPI is finalised. MPI must allow calls from several threads.
 class ProgressThread {
@@ -20,7 +23,7 @@ class ProgressThread {
   ProgressThread(std::shared_ptr<Communicator> communicator, std::function<void()> besides);
   ~ProgressThread();
   /// There is something to do from now on.
-  void wake();
+  void wake(Woken what);
   ProgressThread(const ProgressThread&) = delete;
   ProgressThread& operator=(const ProgressThread&) = delete;
 
@@ -29,7 +32,7 @@ class ProgressThread {
   std::mutex mutex_;
   std::condition_variable stopped_;
   bool stop_ = false;
-  std::atomic<bool> woken_ = false;
+  std::atomic<Woken> woken_ = Woken::no;
   std::thread thread_;
 };
 

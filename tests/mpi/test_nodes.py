@@ -65,29 +65,24 @@ HALVES = [
         "arrivals.at_the_end",
     ],
 ]
-# Open MPI looks at sockets some hundred times a second where only one-sided calls wait, and takes minutes for them all.
-# With TCP it sends twice as much as is to come when it asks for something: no link has the payload alone.
-WINDOWS = {
-    "mpich": [
-        "several_nodes.strips_take_the_link",
-        "windows.sections(6)",
-        "windows.puts(2)",
-        "windows.global_indices",
-        "windows.strips_of_all_kinds",
-        "windows.strips_that_ranks_find_together",
-        "windows.mistakes_of_one_rank",
-        "windows.handles_that_are_dropped",
-        "windows.owners_need_not_take_part",
-    ],
-    "openmpi": ["windows.puts(1)", "windows.strips_of_all_kinds"],
-}
+WINDOWS = [
+    "several_nodes.strips_take_the_link",
+    "windows.sections(6)",
+    "windows.puts(2)",
+    "windows.global_indices",
+    "windows.strips_of_all_kinds",
+    "windows.strips_that_ranks_find_together",
+    "windows.mistakes_of_one_rank",
+    "windows.handles_that_are_dropped",
+    "windows.owners_need_not_take_part",
+]
 
 
 def cases():
     """(family, ranks, check). Before a commit there is one launch; all others are slow."""
     for family, halves in zip(families(), (HALVES, HALVES[::-1])):
         for ranks, half in zip(UNEVEN, halves):
-            for check in (*ALWAYS, *PAYLOAD, *half, *WINDOWS[family], ENDS):
+            for check in (*ALWAYS, *PAYLOAD, *half, *WINDOWS, ENDS):
                 first = (family, ranks) == (families()[0], UNEVEN[0]) and check in (*ALWAYS, ENDS)
                 yield pytest.param(family, ranks, check, marks=() if first else pytest.mark.slow)
     for check in (*ALWAYS, *HALVES[0][:-1], ENDS) if "mpich" in families() else ():

@@ -1,10 +1,10 @@
 #include "engines/mpi/access_messages.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "longshore/copies/relation_program.hpp"
-#include "mpi/communicator.hpp"
 #include "sequences/stored_words.hpp"
 
 namespace longshore::mpi {
@@ -41,8 +41,9 @@ AddressRelation addresses_of(WordReader& in, Index element_bytes, Side side) {
 
 }  // namespace
 
-AccessMessages::AccessMessages(MPI_Comm comm, std::map<Index, Array> arrays) : arrays_(std::move(arrays)) {
-  check_mpi(MPI_Comm_dup(comm, &comm_), "MPI_Comm_dup");
+AccessMessages::AccessMessages(const Communicator& communicator, std::map<Index, Array> arrays)
+    : communicator_(communicator), arrays_(std::move(arrays)) {
+  check_mpi(MPI_Comm_dup(communicator.world(), &comm_), "MPI_Comm_dup");
   check_mpi(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
 }
 
@@ -53,10 +54,10 @@ int AccessMessages::expect(int rank, void* here, Index bytes, MPI_Request& reque
   return tag;
 }
 
-void AccessMessages::send(int rank, int tag, std::vector<std::byte> bytes) {
+void AccessMessages::send(int rank, int tag, std::vector<std::byte> bytes, std::span<const std::byte> in_place) {
   auto& letter = going_.emplace_back(Letter{std::move(bytes), MPI_REQUEST_NULL, rank});
-  check_mpi(MPI_Isend(letter.bytes.data(), int(letter.bytes.size()), MPI_BYTE, rank, tag, comm_, &letter.request),
-            "MPI_Isend");
+  if (in_place.empty()) in_place = letter.bytes;
+  check_mpi(MPI_Isend(in_place.data(), int(in_place.size()), MPI_BYTE, rank, tag, comm_, &letter.request), "MPI_Isend");
 }
 
 std::vector<std::byte> AccessMessages::question_of(const Header& header, const AddressRelation& relation, Side side) {
@@ -85,45 +86,48 @@ AccessMessages::Asked AccessMessages::put(int rank, Index number, const AddressR
   return asked;
 }
 
-std::vector<std::byte> AccessMessages::answer_to(const Header& header, std::span<const std::byte> words) const {
+void AccessMessages::answer(const Header& header, std::span<const std::byte> words, int rank) {
   const auto& array = arrays_.at(header.number);
   WordReader in(words, "what was asked for");
   const auto addresses = addresses_of(in, header.element_bytes, header.put ? Side::destination : Side::source);
   const auto touched = header.put ? addresses.destination_extent() : addresses.source_extent();
-  if (touched.first < array.reach.first || touched.last > array.reach.last || (header.put && array.read_only))
-    return {};
-  const RelationProgram program(addresses);
+  if (touched.first < array.reach.first || touched.last > array.reach.last)
+    throw Error(ErrorKind::argument, "what is asked for is not of the array");
+  const int tag = int(header.tag);
   if (!header.put) {
+    if (const auto& runs = std::get<AddressRelation::RunList>(addresses.parts().front());
+        runs.size() == 1 && runs.front().source_step == header.element_bytes)
+      return send(rank, tag, {}, {array.first + touched.first, std::size_t(touched.size())});
     std::vector<std::byte> data(std::size_t(addresses.bytes()));
-    program.run(data.data(), array.first);
-    return data;
+    RelationProgram(addresses).run(data.data(), array.first);
+    return send(rank, tag, std::move(data));
   }
-  if (Index(words.size()) < addresses.bytes()) return {};
-  program.run(array.first, words.data() + (Index(words.size()) - addresses.bytes()));
-  return std::vector<std::byte>(1);
+  if (array.read_only || Index(words.size()) < addresses.bytes())
+    throw Error(ErrorKind::argument, "what is put cannot be");
+  RelationProgram(addresses).run(array.first, words.data() + (Index(words.size()) - addresses.bytes()));
+  send(rank, tag, std::vector<std::byte>(1));
 }
 
 void AccessMessages::answer(const Letter& letter) {
   Header header;
   if (letter.bytes.size() < sizeof header) return;  // an announcement
   std::memcpy(&header, letter.bytes.data(), sizeof header);
-  std::vector<std::byte> data;
   try {
-    data = answer_to(header, std::span(letter.bytes).subspan(sizeof header));
-  } catch (const std::exception&) {  // an answer without bytes says so
+    answer(header, std::span(letter.bytes).subspan(sizeof header), letter.rank);
+  } catch (const std::exception&) {
+    send(letter.rank, int(header.tag), {});  // an answer without bytes says so
   }
-  send(letter.rank, int(header.tag), std::move(data));
 }
 
-bool AccessMessages::serve() noexcept {
-  bool any = false;
+Woken AccessMessages::serve() noexcept {
+  auto any = Woken::no;
   try {
     for (;;) {
       int found = 0;
       MPI_Message message = MPI_MESSAGE_NULL;
       MPI_Status status;
       if (MPI_Improbe(MPI_ANY_SOURCE, question, comm_, &found, &message, &status) != MPI_SUCCESS || !found) break;
-      any = true;
+      any = std::max(any, communicator_.node_rank_of(status.MPI_SOURCE) >= 0 ? Woken::near : Woken::far);
       int bytes = 0;
       MPI_Get_count(&status, MPI_BYTE, &bytes);
       auto& letter = coming_.emplace_back(Letter{std::vector<std::byte>(std::size_t(bytes)), {}, status.MPI_SOURCE});
@@ -151,7 +155,7 @@ bool AccessMessages::serve() noexcept {
 }
 
 void AccessMessages::close() {
-  while (serve()) continue;  // what was announced at last
+  while (serve() != Woken::no) continue;  // what was announced at last
   for (auto& letter : going_) MPI_Wait(&letter.request, MPI_STATUS_IGNORE);
   going_.clear();
   check_mpi(MPI_Comm_free(&comm_), "MPI_Comm_free");

@@ -10,7 +10,8 @@
 
 #include "longshore/movers/mover.hpp"
 #include "longshore/relations/address_relation.hpp"
-#include "mpi/mpi_header.hpp"
+#include "mpi/communicator.hpp"
+#include "mpi/progress_thread.hpp"
 
 namespace longshore::mpi {
 
@@ -25,7 +26,7 @@ class AccessMessages {
     bool read_only = false;
   };
   /// Collective. `arrays` by number, of this process.
-  AccessMessages(MPI_Comm comm, std::map<Index, Array> arrays);
+  AccessMessages(const Communicator& communicator, std::map<Index, Array> arrays);
   AccessMessages(const AccessMessages&) = delete;
   AccessMessages& operator=(const AccessMessages&) = delete;
 
@@ -41,8 +42,9 @@ class AccessMessages {
   /// Tells that rank that something is asked of it through MPI's one-sided calls, which its thread for progress can
   /// only guess: then it does not rest.
   void announce(int rank) { send(rank, question, {}); }
-  /// Answers what others have asked for meanwhile. What cannot be answered is refused. True where there was anything.
-  bool serve() noexcept;
+  /// Answers what others have asked for meanwhile. What cannot be answered is refused. Says whether there was anything,
+  /// and from where.
+  Woken serve() noexcept;
   /// Collective, when nobody asks for anything any more.
   void close();
 
@@ -57,11 +59,13 @@ class AccessMessages {
   };
   static constexpr int question = 0, first_answer = 1, answers = 30'000;  // tags, of which MPI has 32767 at least
   int expect(int rank, void* here, Index bytes, MPI_Request& request);
-  void send(int rank, int tag, std::vector<std::byte> bytes);
+  /// These bytes, or those that stay where they are until they have gone.
+  void send(int rank, int tag, std::vector<std::byte> bytes, std::span<const std::byte> in_place = {});
   void answer(const Letter& letter);
+  void answer(const Header& header, std::span<const std::byte> words, int rank);
   static std::vector<std::byte> question_of(const Header& header, const AddressRelation& relation, Side side);
-  std::vector<std::byte> answer_to(const Header& header, std::span<const std::byte> words) const;
 
+  const Communicator& communicator_;
   MPI_Comm comm_ = MPI_COMM_NULL;
   std::map<Index, Array> arrays_;
   int asked_ = 0;  ///< so far, counted in a circle: answers come with tags of their own

@@ -18,10 +18,14 @@ namespace {
 /// its own large answer, so that two would get from each other one after the other.
 constexpr Index piece_bytes = 128 << 10;
 constexpr int most_under_way = 4;
+/// Of what comes from other nodes by messages, for Open MPI sends what is longer only when it has been asked to.
+constexpr Index far_letter_bytes = 60 << 10;
 /// From which on an access is announced to the owner. The thread for progress there guesses from the time that a call
 /// of MPI takes whether it has done anything; where it rested and found a piece after each pause, it took that for the
 /// usual, and 8 MB came in 270 ms instead of 3.
 constexpr Index announced_bytes = 4 << 10;
+/// From which on a get that would send as much as it gets goes by messages: these wait for the owner's thread.
+constexpr Index long_bytes = 16 << 10;
 
 /// Where one side of a relation begins, if it is dense there and in message order.
 std::optional<Index> dense_from(const AddressRelation& relation, Side side) {
@@ -69,6 +73,25 @@ class Target {
   MPI_Datatype made_ = MPI_DATATYPE_NULL;
 };
 
+/// Open MPI gets through messages of its own where its transport cannot get, as over TCP: what it asks with is as long
+/// as what it asks for, and twice as long from 64 KiB on (5.0.11), so that two ranks that get from each other wait for
+/// two and three times the bytes. It takes that way unless another library has the transport.
+bool gets_send_as_much() {
+#ifdef OPEN_MPI
+  static const bool known = [] {
+    int level = 0, index = 0;
+    MPI_Query_thread(&level);  // which asking for another one would change for all of MPI
+    if (MPI_T_init_thread(level, &level) != MPI_SUCCESS) return false;
+    const bool own_messages = MPI_T_cvar_get_index("pml_ob1_priority", &index) == MPI_SUCCESS;
+    MPI_T_finalize();
+    return own_messages;
+  }();
+  return known;
+#else
+  return false;
+#endif
+}
+
 /// One more, for a while.
 class Counted {
  public:
@@ -84,16 +107,21 @@ class Counted {
 }  // namespace
 
 void RemoteAccesses::go_on() {
-  if (messages && messages->serve() && progress) progress->wake();
+  if (const auto served = messages ? messages->serve() : Woken::no; served != Woken::no && progress)
+    progress->wake(served);
   for (auto* access : in_pieces) access->go_on();
   std::erase_if(in_pieces, [](const RemoteAccess* access) { return !access->has_more(); });
 }
+
+RemoteAccesses::RemoteAccesses(std::shared_ptr<Communicator> of)
+    : communicator(std::move(of)), far_gets_by_messages(gets_send_as_much()) {}
 
 RemoteAccess::RemoteAccess(std::shared_ptr<RemoteAccesses> all, std::shared_ptr<const Window> window, int rank,
                            Index number, Index displacement, bool put)
     : all_(std::move(all)),
       window_(std::move(window)),
       rank_(rank),
+      near_(all_->communicator->node_rank_of(rank) >= 0),
       number_(number),
       displacement_(displacement),
       put_(put),
@@ -168,8 +196,9 @@ void RemoteAccess::go_on() {
                                               std::to_string(number_) + " of the window");
       requests_.pop_front();
       if (in_pieces_) --under_way();
+      if (near_ && all_->progress) all_->progress->wake(Woken::near);
     }
-    const Index step = piece_bytes / relation_.element_bytes();
+    const Index step = largest_piece() / relation_.element_bytes();
     while (asked_ < elements_ && under_way() < most_under_way) {
       const Index last = std::min(asked_ + step, elements_);
       ask(relation_.restrict(asked_, last), here_ + asked_ * relation_.element_bytes());
@@ -181,12 +210,20 @@ void RemoteAccess::go_on() {
   }
 }
 
+bool RemoteAccess::goes_by_messages(const AddressRelation& relation) const {
+  if (is_scattered(relation, put_ ? Side::destination : Side::source)) return true;
+  return all_->far_gets_by_messages && !put_ && !near_ && relation.bytes() >= long_bytes &&
+         relation.element_bytes() <= far_letter_bytes;
+}
+
+Index RemoteAccess::largest_piece() const { return by_messages_ && !near_ ? far_letter_bytes : piece_bytes; }
+
 /// Only where a thread sees to it does the rest of it come while this process computes.
 void RemoteAccess::begin(const AddressRelation& relation) {
   {
     const auto turn = turn_in_mpi();
-    by_messages_ = all_->messages && is_scattered(relation, put_ ? Side::destination : Side::source);
-    if (!all_->progress || relation.bytes() <= piece_bytes || relation.element_bytes() > piece_bytes) {
+    by_messages_ = all_->messages && goes_by_messages(relation);
+    if (!all_->progress || relation.bytes() <= largest_piece() || relation.element_bytes() > largest_piece()) {
       ask(relation, here_);
       begun_ = true;
       return;
@@ -196,7 +233,7 @@ void RemoteAccess::begin(const AddressRelation& relation) {
     begun_ = in_pieces_ = true;
     all_->go_on();
   }
-  all_->progress->wake();
+  all_->progress->wake(near_ ? Woken::near : Woken::far);
 }
 
 void RemoteAccess::ask(const AddressRelation& relation, std::byte* here) {

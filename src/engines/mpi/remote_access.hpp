@@ -23,18 +23,19 @@ class RemoteAccess;
 /// ask this process for. They get on whenever somebody here has a turn in MPI for one of them, and in the thread for
 /// progress.
 struct RemoteAccesses {
-  explicit RemoteAccesses(std::shared_ptr<Communicator> of) : communicator(std::move(of)) {}
+  explicit RemoteAccesses(std::shared_ptr<Communicator> of);
   std::shared_ptr<Communicator> communicator;
   MPI_Win window = MPI_WIN_NULL;             ///< none where nobody needs it
   std::unique_ptr<AccessMessages> messages;  ///< where every process has a thread that answers them; else none
   ProgressThread* progress = nullptr;        ///< the window's; null where it has none
+  const bool far_gets_by_messages;           ///< those from other nodes, where there are messages
   std::vector<RemoteAccess*> in_pieces;
   std::map<int, int> under_way;  ///< pieces, by process
   void go_on();
 };
 
-/// An MPI_Rget or MPI_Rput, or several where it is large; what lies there in many short stretches is asked for by
-/// messages.
+/// An MPI_Rget or MPI_Rput, or several where it is large; messages instead where what lies there is many short
+/// stretches, and where MPI's own way costs more.
 class RemoteAccess final : public Access {
  public:
   /// To array `number`, of that rank, whose first element MPI counts as `displacement` in its window; `window` is kept.
@@ -53,11 +54,14 @@ class RemoteAccess final : public Access {
   void begin(const AddressRelation& relation);
   void ask(const AddressRelation& relation, std::byte* here);
   std::byte* stage(const AddressRelation& relation);
+  bool goes_by_messages(const AddressRelation& relation) const;
+  Index largest_piece() const;  ///< bytes
   int& under_way() { return all_->under_way[rank_]; }
 
   std::shared_ptr<RemoteAccesses> all_;
   std::shared_ptr<const Window> window_;
   int rank_;
+  bool near_;  ///< that rank is on this node
   Index number_, displacement_;
   bool put_, begun_ = false, done_ = false, in_pieces_ = false, by_messages_ = false;
   std::deque<AccessMessages::Asked> requests_;

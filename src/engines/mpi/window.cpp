@@ -144,7 +144,7 @@ class MpiWindow final : public Window, public std::enable_shared_from_this<MpiWi
       std::map<Index, AccessMessages::Array> arrays;
       for (const auto& [number, array] : mine_)
         arrays[number] = {array.data, piece(number).reach, piece(number).read_only};
-      remote_->messages = std::make_unique<AccessMessages>(communicator_->world(), std::move(arrays));
+      remote_->messages = std::make_unique<AccessMessages>(*communicator_, std::move(arrays));
     }
     if (!thread) return;
     progress_ = std::make_unique<ProgressThread>(communicator_, [remote = remote_] { remote->go_on(); });
