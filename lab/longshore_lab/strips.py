@@ -427,10 +427,12 @@ def _of_case(rows):
         return None
     whole, auto = by_name[VECTORIZED]["seconds_median"], by_name.get(AUTO)
     searched = [row for row in rows if _searched(row)]
-    best = min(searched, key=lambda row: row["halves"][0])
+    # Whoever is best in one half of the repetitions is timed by the other one, both ways round.
+    timed_best = [min(searched, key=lambda row: row["halves"][k])["halves"][1 - k] for k in (0, 1)]
+    best = min(searched, key=lambda row: row["seconds_median"])
     over = lambda name: by_name[name]["seconds_median"] / whole if name in by_name else None  # noqa: E731
     told = {name: rows[0][name] for name in ("case", "loop", "pattern", "network", "title", "n", "seed")}
-    told |= {"vectorized_seconds": whole, "best_seconds": best["halves"][1], "best_schedule": best["schedule"]}
+    told |= {"vectorized_seconds": whole, "best_seconds": sum(timed_best) / 2, "best_schedule": best["schedule"]}
     for kind in ("fixed", "variable"):
         of = [row for row in searched if f"{kind}(" in row["contender"]]
         least = min(of, key=lambda row: row["seconds_median"], default=None)
@@ -438,7 +440,7 @@ def _of_case(rows):
         told[f"{kind}_schedule"] = least["schedule"] if least else ""
     told |= {"small": over(SMALL), "get": over(GET_ONLY), "computing": over(COMPUTE_ONLY), "rget": over(RGET)}
     told |= {"again": over(AGAIN), "auto": over(AUTO), "auto_schedule": auto["schedule"] if auto else ""}
-    told["auto_best"] = auto and auto["halves"][1] / best["halves"][1]
+    told["auto_best"] = auto and sum(auto["halves"]) / sum(timed_best)
     errors = [row["predicted_ratio"] for row in searched if row.get("predicted_ratio")]
     told["predicted"] = statistics.median(errors) if errors else None
     told["overlap"] = _overlap(by_name, searched, told["n"])
@@ -521,6 +523,7 @@ def _summary(loops, rows):
         "worst_vectorized": worst and worst["auto"],
         "worst_case": worst and f"{worst['case']} {worst['n']}, seed {worst['seed']}",
         "behind": sum(one["auto"] > _BEHIND for one in tuned),
+        "behind_whole": sum(one["auto"] > _BEHIND and one["auto_schedule"] == "vectorized" for one in tuned),
         "again_behind": sum((one["again"] or 0) > _BEHIND for one in tuned),
         "worst_again": max((one["again"] or 0 for one in tuned), default=None),
         "median_error": errors[len(errors) // 2] if errors else None,
@@ -538,6 +541,8 @@ def _told(of):
     most = [f"at most {of[f'worst_{name}']:.2f} times it" for name in ("best", "vectorized")]
     over = f"over {_counted(of['seeds'], 'seed')} and {_counted(of['sizes'], 'size')}"
     told = f"{over} auto is {best} ({most[0]}), and {behind} ({most[1]}, {of['worst_case']})"
+    if of["behind_whole"]:
+        told += f", of which it had taken vectorized itself in {of['behind_whole']}"
     if of["worst_again"]:
         told += f"; vectorized timed once more is in {of['again_behind']} (at most {of['worst_again']:.2f} times it)"
     return f"{told}.{error}"

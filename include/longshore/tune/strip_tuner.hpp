@@ -47,7 +47,7 @@ class StripTuner {
   using Key = std::tuple<std::string, Index, Index>;  ///< pattern, rows as a power of two, bytes of a row
   struct Trial {
     StripSchedule schedule;
-    double seconds, communication;  ///< a row, of the fastest; the median of the finals when they are over
+    double seconds, communication;  ///< a row, of the fastest; of most of the finals when they are over
     int loops = 0;
     std::vector<double> finals{};  ///< seconds a row
   };
