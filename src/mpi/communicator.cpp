@@ -212,12 +212,17 @@ bool Communicator::has_given_up(int rank, Index mover) {
   }
 }
 
-void Communicator::poke() const {
+void Communicator::probe() const {
   if (world_ == MPI_COMM_NULL || !mpi_alive()) return;
   // For what nobody sends: where MPI finds something at once, such as a word of give_up() that nobody waits for, it
   // does nothing else.
   int arrived = 0;
   MPI_Iprobe(MPI_ANY_SOURCE, int(tags_) + 1, world_, &arrived, MPI_STATUS_IGNORE);
+}
+
+void Communicator::poke() const {
+  probe();
+  do_besides();
 }
 
 std::unique_lock<std::mutex> turn_in_mpi() { return std::unique_lock(mpi_mutex); }
@@ -227,12 +232,33 @@ void keep_threads_out() {
   threads_out = true;
 }
 
-bool Communicator::poke_unless_finalising(const std::function<void()>& besides) const {
-  const std::lock_guard lock(mpi_mutex);
-  if (threads_out || !mpi_alive()) return false;
-  poke();
-  besides();
+bool Communicator::poke_unless_finalising() const {
+  {
+    const std::lock_guard lock(mpi_mutex);
+    if (threads_out || !mpi_alive()) return false;
+    probe();
+    for (const auto& [name, what] : besides_) what();
+  }
   return true;
+}
+
+void Communicator::add_besides(const void* name, std::function<void()> what) {
+  const std::lock_guard lock(mpi_mutex);
+  besides_.emplace_back(name, std::move(what));
+  has_besides_ = true;
+}
+
+void Communicator::remove_besides(const void* name) {
+  const std::lock_guard lock(mpi_mutex);
+  std::erase_if(besides_, [&](const auto& one) { return one.first == name; });
+  has_besides_ = !besides_.empty();
+}
+
+void Communicator::do_besides() const {
+  if (!has_besides_) return;
+  const std::unique_lock lock(mpi_mutex, std::try_to_lock);
+  if (lock)
+    for (const auto& [name, what] : besides_) what();
 }
 
 }  // namespace longshore::mpi

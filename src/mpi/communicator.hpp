@@ -88,9 +88,15 @@ class Communicator {
   NodeBoard* board() const { return board_.get(); }
   /// Lets MPI make progress for everybody else's communication while we wait in shared memory.
   void poke() const;
-  /// The same from a thread of this library's own, and `besides` in the same turn. False once MPI must not be touched
-  /// any more: it is being finalised, or threads are kept out.
-  bool poke_unless_finalising(const std::function<void()>& besides) const;
+  /// The same from a thread of this library's own. False once MPI must not be touched any more: it is being finalised,
+  /// or threads are kept out.
+  bool poke_unless_finalising() const;
+  /// Has `what` called by whoever waits for others here or lets MPI get on, in this process's turn in MPI, until it is
+  /// taken back by its name. It must not throw.
+  void add_besides(const void* name, std::function<void()> what);
+  void remove_besides(const void* name);
+  /// Calls all of them, unless another thread has the turn and so may be doing that.
+  void do_besides() const;
   /// Whoever calls MPI again and again until something has come counts himself here: a thread for progress rests then.
   std::atomic<int>& callers() const { return callers_; }
   /// After the user freed the communicator (collectively) nothing of it can be used.
@@ -99,6 +105,7 @@ class Communicator {
  private:
   explicit Communicator(MPI_Comm comm);
   void learn_node();
+  void probe() const;
 
   MPI_Comm world_ = MPI_COMM_NULL, node_ = MPI_COMM_NULL;
   int rank_ = 0, size_ = 1, node_rank_ = 0;
@@ -115,6 +122,8 @@ class Communicator {
   std::unique_ptr<NodeBoard> board_;
   std::shared_ptr<MeasuredStores> measured_stores_ = std::make_shared<MeasuredStores>();
   mutable std::atomic<int> callers_ = 0;
+  std::vector<std::pair<const void*, std::function<void()>>> besides_;  // in this process's turn in MPI
+  std::atomic<bool> has_besides_ = false;
 };
 
 /// Keeps threads for progress out of MPI: libraries that allow calls from several threads are not all good at it.

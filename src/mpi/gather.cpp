@@ -37,6 +37,7 @@ void wait_for(const Communicator& communicator, MPI_Request request, const char*
     check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), call);
     if (done) return;
     waiting();
+    communicator.do_besides();
     sched_yield();
   }
 }

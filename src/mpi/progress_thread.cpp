@@ -119,9 +119,8 @@ class Rests {
 
 }  // namespace
 
-ProgressThread::ProgressThread(std::shared_ptr<Communicator> communicator, std::function<void()> besides)
-    : communicator_(std::move(communicator)) {
-  thread_ = std::thread([this, besides = std::move(besides)] {
+ProgressThread::ProgressThread(std::shared_ptr<Communicator> communicator) : communicator_(std::move(communicator)) {
+  thread_ = std::thread([this] {
     ask_for_short_turns();
     Rests rests(communicator_->node_size() < communicator_->size());
     bool slept = true;
@@ -133,7 +132,7 @@ ProgressThread::ProgressThread(std::shared_ptr<Communicator> communicator, std::
         continue;
       }
       for (int k = rests.begin(slept); k > 0; --k)
-        if (!communicator_->poke_unless_finalising(besides)) return;
+        if (!communicator_->poke_unless_finalising()) return;
       rests.end(woken_.exchange(Woken::no));
       const auto rest = rests.length();
       slept = rest > Clock::duration{};

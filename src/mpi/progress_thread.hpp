@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -15,12 +14,11 @@ namespace longshore::mpi {
 /// What a thread for progress is told to see to: accesses of other nodes, or of this one, which are as fast as memory.
 enum class Woken { no, far, near };
 
-/// Calls MPI some ten thousand times a second while there is something to do, and less often where there is not, until
-/// it goes or MPI is finalised. MPI must allow calls from several threads.
+/// Calls MPI, and what is to be done besides, some ten thousand times a second while there is something to do, and less
+/// often where there is not, until it goes or MPI is finalised. MPI must allow calls from several threads.
 class ProgressThread {
  public:
-  /// `besides` is called as well each time, in this thread's turn in MPI. It must not throw.
-  ProgressThread(std::shared_ptr<Communicator> communicator, std::function<void()> besides);
+  explicit ProgressThread(std::shared_ptr<Communicator> communicator);
   ~ProgressThread();
   /// There is something to do from now on.
   void wake(Woken what);

@@ -33,8 +33,8 @@ constexpr double clearly = 0.96;     // of the time of `vectorized`: what is not
 constexpr double growths[] = {0.1, 0.2, 0.3, 0.4, 0.5, 0.6};  // the paper's range of 1 + f
 constexpr Index depths[] = {1, 2, 4};
 
-/// The mean without the slowest eighth, which are others' doing. A median would take a schedule that is slow every third
-/// time, as messages are that a transport sends now at once and now when asked to, for one that never is.
+/// The mean without the slowest eighth, which are others' doing. A median would take a schedule that is slow every
+/// third time, as messages are that a transport sends now at once and now when asked to, for one that never is.
 double mean_of_most(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const auto most = std::span(values).first(values.size() - values.size() / 8);

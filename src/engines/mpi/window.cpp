@@ -147,7 +147,8 @@ class MpiWindow final : public Window, public std::enable_shared_from_this<MpiWi
       remote_->messages = std::make_unique<AccessMessages>(*communicator_, std::move(arrays));
     }
     if (!thread) return;
-    progress_ = std::make_unique<ProgressThread>(communicator_, [remote = remote_] { remote->go_on(); });
+    communicator_->add_besides(remote_.get(), [remote = remote_] { remote->go_on(); });
+    progress_ = std::make_unique<ProgressThread>(communicator_);
     remote_->progress = progress_.get();
   }
 
@@ -247,6 +248,7 @@ void MpiWindow::close() {
   end();
   // Nobody frees what another one has not come to the end of; those who wait need the threads of all.
   agree(*communicator_, mine);
+  communicator_->remove_besides(remote_.get());
   progress_.reset();
   if (remote_->window == MPI_WIN_NULL) return;
   if (remote_->messages) remote_->messages->close();
