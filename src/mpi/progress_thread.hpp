@@ -8,11 +8,9 @@
 #include <thread>
 
 #include "mpi/communicator.hpp"
+#include "mpi/rests.hpp"
 
 namespace longshore::mpi {
-
-/// What a thread for progress is told to see to: accesses of other nodes, or of this one, which are as fast as memory.
-enum class Woken { no, far, near };
 
 /// Calls MPI, and what is to be done besides, some ten thousand times a second while there is something to do, and less
 /// often where there is not, until it goes or MPI is finalised. MPI must allow calls from several threads.

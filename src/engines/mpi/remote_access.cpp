@@ -196,7 +196,7 @@ void RemoteAccess::go_on() {
                                               std::to_string(number_) + " of the window");
       requests_.pop_front();
       if (in_pieces_) --under_way();
-      if (near_ && all_->progress) all_->progress->wake(Woken::near);
+      if (all_->progress) all_->progress->wake(near_ ? Woken::near : Woken::far);
     }
     const Index step = largest_piece() / relation_.element_bytes();
     while (asked_ < elements_ && under_way() < most_under_way) {
