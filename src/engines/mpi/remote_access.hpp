@@ -20,8 +20,8 @@ namespace longshore::mpi {
 class RemoteAccess;
 
 /// What those of one window have in common: those in pieces, in the order in which they began, and those that others
-/// ask this process for. They get on whenever somebody here has a turn in MPI for one of them, and in the thread for
-/// progress.
+/// ask this process for. They get on whenever somebody here has a turn in MPI for one of them, in the thread for
+/// progress, and in whoever waits for others in this library.
 struct RemoteAccesses {
   explicit RemoteAccesses(std::shared_ptr<Communicator> of);
   std::shared_ptr<Communicator> communicator;
