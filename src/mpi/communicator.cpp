@@ -233,12 +233,10 @@ void keep_threads_out() {
 }
 
 bool Communicator::poke_unless_finalising() const {
-  {
-    const std::lock_guard lock(mpi_mutex);
-    if (threads_out || !mpi_alive()) return false;
-    probe();
-    for (const auto& [name, what] : besides_) what();
-  }
+  const std::lock_guard lock(mpi_mutex);
+  if (threads_out || !mpi_alive()) return false;
+  probe();
+  for (const auto& [name, what] : besides_) what();
   return true;
 }
 
@@ -257,8 +255,8 @@ void Communicator::remove_besides(const void* name) {
 void Communicator::do_besides() const {
   if (!has_besides_) return;
   const std::unique_lock lock(mpi_mutex, std::try_to_lock);
-  if (lock)
-    for (const auto& [name, what] : besides_) what();
+  if (!lock || !mpi_alive()) return;
+  for (const auto& [name, what] : besides_) what();
 }
 
 }  // namespace longshore::mpi

@@ -95,8 +95,8 @@ void AccessMessages::answer(const Header& header, std::span<const std::byte> wor
     throw Error(ErrorKind::argument, "what is asked for is not of the array");
   const int tag = int(header.tag);
   if (!header.put) {
-    if (const auto& runs = std::get<AddressRelation::RunList>(addresses.parts().front());
-        runs.size() == 1 && runs.front().source_step == header.element_bytes)
+    if (const auto* runs = std::get_if<AddressRelation::RunList>(&addresses.parts().front());
+        runs && runs->size() == 1 && runs->front().source_step == header.element_bytes)
       return send(rank, tag, {}, {array.first + touched.first, std::size_t(touched.size())});
     std::vector<std::byte> data(std::size_t(addresses.bytes()));
     RelationProgram(addresses).run(data.data(), array.first);
