@@ -14,7 +14,7 @@ import numpy as np
 from longshore import model, tune
 
 from .machine import grouped
-from .protocol import Bench, Contender, Ready, WrongResult, sample_alone
+from .protocol import Bench, Contender, Ready, WrongResult
 from .report import PEER, Table, duration, median, plain, ratio, sheet
 
 LAYOUTS, HALOS, LISTS, THREADS = KINDS = ("layouts", "halos", "lists", "in-process")
@@ -28,7 +28,6 @@ WAYS = {
 }
 IN_THREADS = "longshore threads"
 _NEAR = 1.1  # a choice is right that takes no more than so many times what the best way takes
-_SMALL_BYTES = 1 << 20
 _WORST = 8  # rows that are shown of each kind
 
 
@@ -123,15 +122,6 @@ class Moving(Ready):
         self.most_bytes = mover.moved_bytes
         for name, value in more.items():
             setattr(self, name, value)
-
-    def sample(self, context):
-        if self.alone and context.comm is not None:
-            return sample_alone(context, self.sample)
-        # Small moves run once untimed: their microseconds would else be those of waking up after the last one.
-        if self.most_bytes <= _SMALL_BYTES:
-            self.refresh()
-            self.run()
-        return super().sample(context)
 
 
 class LocalParts:

@@ -5,6 +5,7 @@ result is checked, and it gives the peers' contenders the strided pieces from wh
 """
 
 import itertools
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -81,6 +82,11 @@ class Case:
     source = property(lambda self: self.sides[0])
     destination = property(lambda self: self.sides[1])
     needed_bytes = property(lambda self: _MEMORY_PER_PAYLOAD * 8 * self.n * self.n)
+
+    @cached_property
+    def most_bytes(self):
+        """Of the source of any rank."""
+        return 8 * max(math.prod(self.source.local_shape(rank)) for rank in range(self.ranks))
 
     @cached_property
     def sides(self):

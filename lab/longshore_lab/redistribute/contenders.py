@@ -10,7 +10,7 @@ import longshore as ls
 import numpy as np
 
 from .. import _loops
-from ..protocol import Contender, Missing, Ready, WrongResult, quickest, sample_alone
+from ..protocol import Contender, Missing, Ready, WrongResult, quickest
 from . import peers
 from .cases import strided_pieces
 
@@ -18,7 +18,6 @@ COPIES = ("temporal", "non-temporal", "rep movsb", "prefetched")
 COPY_NAMES = tuple(f"copy, {how}" for how in COPIES)
 _COPY_SHIFT = 264  # doubles; see memory_copy
 _VERIFY_ROWS = 32  # so many rows of a big array stay in cache while they are compared
-_SMALL_BYTES = 1 << 20  # every rank's part of a 64² or 256² case, not of a 1024² one
 
 
 class Part:
@@ -93,6 +92,8 @@ class Move(Ready):
     def __init__(self, run, arrays, detail="", *, alone=False, threads=1, check=None, close=None):
         self.run, self.arrays, self.detail, self.alone, self.threads = run, arrays, detail, alone, threads
         self.check, self.close = check or self.check, close or self.close
+        for part in arrays.sources[:1]:
+            self.most_bytes = part.case.most_bytes
 
     def refresh(self):
         for part in self.arrays.sources:
@@ -105,15 +106,6 @@ class Move(Ready):
     def check(self):
         for part in self.arrays.destinations:
             part.check(self.arrays.sources[0].salt)
-
-    def sample(self, context):
-        if self.alone and context.comm is not None:
-            return sample_alone(context, self.sample)
-        # Small cases run once untimed: their microseconds would else be those of waking up after the last one.
-        if max(part.array.nbytes for part in self.arrays.sources) <= _SMALL_BYTES:
-            self.refresh()
-            self.run()
-        return super().sample(context)
 
 
 def memory_copy(context, case, how):
