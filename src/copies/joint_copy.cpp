@@ -13,10 +13,12 @@ namespace {
 constexpr Index staged_run_bytes = 512;
 /// Rows of longer runs have few lines that are several members', and are not looked at line by line.
 constexpr Index merged_run_bytes = 8192;
-/// Of one joint copy, and of the members that it may have to be merged.
-constexpr std::size_t most_line_runs = 32768, most_merged_members = 64;
+/// Of one joint copy that is merged.
+constexpr std::size_t most_line_runs = 32768;
 /// Shorter rows of a shared destination are staged, many of them at a time, rather than merged line by line.
 constexpr Index short_row_bytes = 512;
+/// From the first to the last byte that a row has of a member: where it is less, what is read ahead is of rows to come.
+constexpr Index short_run_bytes = 2048;
 /// Rows that are merged side by side.
 constexpr Index merged_rows = 4;
 
@@ -29,6 +31,7 @@ struct JointCopy::Implementation {
   Index unit = 0;  ///< bytes of one index of the interleaved axis
   Index bytes = 0;
   bool staged = false;
+  bool short_runs = false;  ///< a row has few lines of each member
   /// That are swept together where they are short: a kernel's call for a few blocks is dear.
   Index rows_at_once = 1, row_bytes = 0;
   Index phase_step = line_bytes;  ///< bytes into a line where rows of whole elements can begin are multiples of it
@@ -42,10 +45,11 @@ struct JointCopy::Implementation {
   std::vector<Outer> outer;
   std::vector<RepeatedChunks> row;
   /// The row line by line, for every phase in which it may begin:
-  /// multiples of phase_step. Empty if lines are not merged.
+  /// multiples of phase_step. Empty if lines are not merged, in all phases or in some.
   std::vector<std::vector<RepeatedChunks>> merged;
 
-  Implementation(std::vector<LoopNest> members, Shared shared_, const CopyProgram::Options& options_)
+  Implementation(std::vector<LoopNest> members, Shared shared_, const CopyProgram::Options& options_,
+                 const std::byte* place)
       : shared(shared_), options(options_), table(options_.table ? options_.table : &kernels(options_.stores)) {
     if (!options.combine.is_copy()) fail("can only copy");
     if (members.empty()) fail("needs members");
@@ -75,7 +79,7 @@ struct JointCopy::Implementation {
     }
     std::vector<PairedRuns> inner;
     for (const auto& member : members) inner.push_back(member.axes()[last].runs);
-    plan_row(JointRow(std::move(inner), unit), members.size());
+    plan_row(JointRow(std::move(inner), unit), members.size(), place);
   }
 
   [[noreturn]] static void fail(const std::string& what) { throw Error(ErrorKind::argument, "a joint copy " + what); }
@@ -110,20 +114,28 @@ struct JointCopy::Implementation {
   }
 
   /// Cuts the interleaved axis into chunks, line by line unless that takes too many words.
-  void plan_row(const JointRow& all, std::size_t members) {
+  void plan_row(const JointRow& all, std::size_t members, const std::byte* place) {
     staged = shared == Shared::destination && options.stores == Stores::streaming &&
              all.mean_run_bytes() < staged_run_bytes && all.gapless();
     row = all.in_blocks();
     if (shared == Shared::source || (all.gapless() && all.bytes() < short_row_bytes))
       rows_at_once = short_rows(), row_bytes = all.bytes();
     phase_step = std::gcd(unit, line_bytes);
+    short_runs = all.most_span_bytes() < short_run_bytes;
     if (shared != Shared::destination || !all.gapless() || all.mean_run_bytes() >= merged_run_bytes ||
-        members > most_merged_members)
+        Index(members) > most_merged_sources ||
+        (all.mean_run_bytes() < 4 && Index(members) < least_turns(all.mean_run_bytes(), false)))
       return;
+    Index apart = line_bytes;  // bytes by which rows begin apart in their lines are multiples of it
+    for (const auto& axis : outer) apart = std::gcd(apart, axis.shared_stride);
+    merged.resize(std::size_t(line_bytes / phase_step));
     std::size_t runs = 0;
     for (Index phase = 0; phase < line_bytes; phase += phase_step) {
-      merged.push_back(all.in_lines(phase, table->expands && table->profile.expands));
-      for (const auto& repeated : merged.back())
+      if (place != nullptr && floor_mod(phase - shared_base - Index(std::size_t(place) % line_bytes), apart) != 0)
+        continue;
+      auto& lines = merged[std::size_t(phase / phase_step)];
+      lines = all.in_lines(phase, table->expands && table->profile.expands);
+      for (const auto& repeated : lines)
         for (const auto& chunk : repeated.chunks) runs += chunk.runs.size();
       if (runs > most_line_runs) return merged.clear();
     }
@@ -192,7 +204,7 @@ struct JointCopy::Implementation {
   /// Several rows that begin in the same phase, line by line.
   void merge_rows(std::byte* shared_row, const std::vector<std::byte*>& member_row, std::size_t phase,
                   const MergeLoops& rows) const {
-    const std::byte* from[most_merged_members];
+    const std::byte* from[most_merged_sources];
     for (const auto& repeated : merged[phase])
       for (Index r = 0; r < repeated.repeats; ++r) {
         for (std::size_t k = 0; k < member_row.size(); ++k) from[k] = member_row[k] + r * repeated.member_advance[k];
@@ -231,8 +243,12 @@ struct JointCopy::Implementation {
       for (Index n = base; n < std::min(base + cycle, rows); ++n) {
         std::byte* const at = shared_at + n * shared_step;
         const Index alike = std::min(ceil_div(rows - n, cycle), merged_rows);
-        merge_rows(at, at_row(n), std::size_t(at) % line_bytes / std::size_t(phase_step),
-                   {0, alike, cycle * shared_step, steps.data()});
+        const std::size_t phase = std::size_t(at) % line_bytes / std::size_t(phase_step);
+        if (merged[phase].empty())
+          for (Index k = n; k < n + alike * cycle; k += cycle)
+            sweep_row(shared_at + k * shared_step, at_row(k), staging);
+        else
+          merge_rows(at, at_row(n), phase, {0, alike, cycle * shared_step, steps.data(), short_runs});
       }
   }
 
@@ -259,8 +275,9 @@ struct JointCopy::Implementation {
   }
 };
 
-JointCopy::JointCopy(std::vector<LoopNest> members, Shared shared, const CopyProgram::Options& options)
-    : implementation_(std::make_unique<const Implementation>(std::move(members), shared, options)) {}
+JointCopy::JointCopy(std::vector<LoopNest> members, Shared shared, const CopyProgram::Options& options,
+                     const std::byte* at)
+    : implementation_(std::make_unique<const Implementation>(std::move(members), shared, options, at)) {}
 JointCopy::~JointCopy() = default;
 JointCopy::JointCopy(JointCopy&&) noexcept = default;
 JointCopy& JointCopy::operator=(JointCopy&&) noexcept = default;

@@ -54,6 +54,8 @@ std::vector<Piece> restrict(const std::vector<Piece>& pieces, std::size_t first,
   return inside;
 }
 
+Way turns_of(Index element) { return Way(int(Way::turns1) + std::countr_zero(std::uint64_t(element))); }
+
 /// How a line is made of pieces that all lie in it.
 Way way_of(const std::vector<Piece>& line) {
   Index bytes = 0;
@@ -65,7 +67,33 @@ Way way_of(const std::vector<Piece>& line) {
     if (line[k].bytes != element || line[k].member != line[k % 2].member ||
         line[k].from != line[k % 2].from + Index(k / 2) * element)
       return Way::staged;
-  return element == 4 ? Way::turns4 : element == 8 ? Way::turns8 : element == 16 ? Way::turns16 : Way::staged;
+  return element == 4 || element == 8 || element == 16 ? turns_of(element) : Way::staged;
+}
+
+/// Of pieces that take turns, an element each: how many take part, and for how many lines, in which all have as many.
+struct Turns {
+  std::size_t parts = 0;
+  Index lines = 0;
+};
+
+/// From a piece on, with which a line begins, where enough take turns, and more than two.
+Turns turns_from(const std::vector<Piece>& pieces, std::size_t first, bool expands) {
+  const Piece& start = pieces[first];
+  const Index element = start.bytes;
+  if (start.to % line_bytes != 0 || element > 16 || !std::has_single_bit(std::uint64_t(element))) return {};
+  std::size_t parts = 1;
+  while (first + parts < pieces.size() && pieces[first + parts].member != start.member) ++parts;
+  if (Index(parts) < least_turns(element, expands) || Index(parts) > most_merged_sources) return {};
+  std::size_t n = 0;
+  for (; first + n < pieces.size(); ++n) {
+    const Piece& piece = pieces[first + n];
+    if (piece.bytes != element || piece.to != start.to + Index(n) * element) break;
+    if (n < parts) continue;
+    const Piece& before = pieces[first + n - parts];
+    if (piece.member != before.member || piece.from != before.from + element) break;
+  }
+  const Index together = Index(parts) * element, whole = together / std::gcd(together, line_bytes);
+  return {parts, std::min(Index(n) * element / line_bytes, most_lines) / whole * whole};
 }
 
 /// What each source has in a line, as `expanded` groups want it.
@@ -94,6 +122,17 @@ void find_lines(Chunk& chunk, Index phase, bool expands) {
   for (Index n = 0; n < lines; ++n) {
     const Index begin = n * line_bytes;
     while (pieces[first].end() <= begin) ++first;
+    if (const Turns turns = turns_from(pieces, first, expands); turns.lines > 0) {
+      chunk.groups.push_back({turns_of(pieces[first].bytes), std::uint16_t(turns.lines), std::uint16_t(turns.parts)});
+      for (std::size_t k = 0; k < turns.parts; ++k) {
+        const auto& piece = pieces[first + k];
+        chunk.runs.push_back(
+            {piece.from, std::uint16_t(piece.member), std::uint16_t(piece.to - begin), std::uint16_t(piece.bytes), 0});
+      }
+      before.clear();
+      n += turns.lines - 1;
+      continue;
+    }
     const auto line = restrict(pieces, first, begin, begin + line_bytes);
     Way way = way_of(line);
     if (way == Way::staged && expands &&
@@ -105,7 +144,7 @@ void find_lines(Chunk& chunk, Index phase, bool expands) {
     auto* const group = on ? &chunk.groups.back() : nullptr;
     on = on && group->lines < (runs ? most_staged_lines : most_lines);
     for (std::size_t k = 0; on && !runs && k < std::min<std::size_t>(line.size(), 2); ++k)
-      on = line[k].member == before[k].member &&
+      on = !before.empty() && line[k].member == before[k].member &&
            line[k].from == before[k].from + line_bytes / (way == Way::whole ? 1 : 2);
     if (!on) chunk.groups.push_back({way, 0, 0});
     auto& here = chunk.groups.back();
@@ -157,6 +196,15 @@ JointRow::JointRow(std::vector<PairedRuns> members, Index unit) : members_(std::
   }
   all.first = std::max(all.first, row_.first);
   if (all.empty()) common_ = {{row_.first, row_.first}, 1, 0};
+}
+
+Index JointRow::most_span_bytes() const {
+  Index most = 0;
+  for (const auto& member : members_) {
+    const Index first = member.at(0).source, last = member.at(member.elements() - 1).source;
+    most = std::max(most, std::abs(last - first) + 1);
+  }
+  return most * unit_;
 }
 
 /// The longest stretch that repeats; an empty one where nothing

@@ -13,6 +13,10 @@ inline constexpr Index line_bytes = 64;
 /// Of the shared array, what is worked on at a time: it and as much of the members' data fit in the first-level cache.
 inline constexpr Index chunk_bytes = 16 * 1024;
 
+/// So many members at least take turns element by element where that is a way of its own: fewer are faster expanded,
+/// and where their elements are of one or two bytes by blocks.
+constexpr Index least_turns(Index element, bool expands) { return element < 4 ? 16 / element : expands ? 6 : 3; }
+
 /// Some indices of the row, and what each member has in them.
 struct Chunk {
   Index first, bytes;                ///< in the shared row
@@ -40,6 +44,7 @@ class JointRow {
   bool gapless() const { return elements_ == row_.size(); }  ///< every index of the row is some member's
   Index bytes() const { return row_.size() * unit_; }
   Index mean_run_bytes() const { return elements_ * unit_ / runs_; }
+  Index most_span_bytes() const;  ///< of a member, from the first to the last that the row has of it
   std::vector<RepeatedChunks> in_blocks() const;
   /// Of a row that begins so many bytes into a line, for a table of kernels that expands or does not.
   std::vector<RepeatedChunks> in_lines(Index phase, bool expands) const;

@@ -158,14 +158,16 @@ Traffic traffic(const MotionPlan& plan, Index rank) {
   Traffic found;
   found.rank = rank;
   MotionRelations relations(plan);
-  auto far = [&](const Layout& layout, Index of) {
-    return layout.local_size(of) * plan.element_bytes() >= joint_from_bytes;
+  const auto joint = joint_shape(plan);
+  const Index joint_from = joint ? joint_from_bytes(plan) : 0;
+  auto together = [&](const Layout& layout, Index of) {
+    return layout.local_size(of) * plan.element_bytes() >= joint_from;
   };
   std::vector<CopyShape> shapes;
-  const auto joint = joint_shape(plan);
   const bool by_source = joint && joint->write == ReferencePattern();
   auto take = [&](std::vector<Traffic::Item>& items, Index peer, const Motion& motion) {
-    if (joint && far(by_source ? plan.source() : plan.destination(), by_source ? motion.source : motion.destination))
+    if (joint &&
+        together(by_source ? plan.source() : plan.destination(), by_source ? motion.source : motion.destination))
       return add(items, peer, *joint, checked_mul(motion.elements, plan.element_bytes()));
     const auto shape = relations.place(motion).shape;
     while (shapes.size() <= shape) shapes.push_back(copy_shape(relations.nest(shapes.size())));

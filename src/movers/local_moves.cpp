@@ -26,9 +26,7 @@ class TaskMaker {
   TaskMaker(const MotionPlan& plan, const CopyTaskOptions& options, std::vector<CopyTask>& tasks)
       : plan_(plan), options_(options), tasks_(tasks), relations_(plan) {}
 
-  bool is_far(const Layout& layout, Index rank) const {
-    return layout.local_size(rank) * plan_.element_bytes() >= options_.far;
-  }
+  Index part_bytes(const Layout& layout, Index rank) const { return layout.local_size(rank) * plan_.element_bytes(); }
 
   void single(const VisibleMotion& one) {
     const auto& [given, source, destination, number] = one;
@@ -67,7 +65,7 @@ class TaskMaker {
         pointers.push_back(pull ? one->source : one->destination);
       }
       std::byte* const first = (pull ? shared : pointers[0]) + part[0].at(0).destination;
-      JointCopy copy(std::move(part), pull ? JointCopy::Shared::destination : JointCopy::Shared::source, how);
+      JointCopy copy(std::move(part), pull ? JointCopy::Shared::destination : JointCopy::Shared::source, how, shared);
       const Index n = copy.bytes();
       tasks_.push_back({CopyTask::Joint{std::move(copy), shared, std::move(pointers), std::move(numbers), first},
                         sources, destinations, n});
@@ -119,7 +117,8 @@ class TaskMaker {
 
  private:
   CopyProgram::Options program_options(Index destination_rank) {
-    if (last_ != destination_rank) last_far_ = is_far(plan_.destination(), last_ = destination_rank);
+    if (last_ != destination_rank)
+      last_far_ = part_bytes(plan_.destination(), last_ = destination_rank) >= options_.far;
     return {last_far_ ? Stores::streaming : Stores::cached, options_.table, options_.combine};
   }
 
@@ -165,6 +164,7 @@ std::vector<CopyTask> copy_tasks(const MotionPlan& plan, const std::vector<Visib
   TaskMaker maker(plan, options, tasks);
   const bool pull = direction == Direction::pull;
   const bool joint = options.combine.is_copy() && joint_direction(plan) == direction;
+  const Index joint_from = joint ? std::min(joint_from_bytes(plan), options.far) : 0;
   const std::size_t along = joint ? interleaved_dimension(plan)->dimension : 0;
 
   // Motions that differ in nothing but the interleaved coordinate of the other side go together.
@@ -173,7 +173,7 @@ std::vector<CopyTask> copy_tasks(const MotionPlan& plan, const std::vector<Visib
   for (const auto& one : motions) {
     const auto& motion = *one.motion;
     const Index shared = pull ? motion.destination : motion.source;
-    if (!joint || !maker.is_far(pull ? plan.destination() : plan.source(), shared)) {
+    if (!joint || maker.part_bytes(pull ? plan.destination() : plan.source(), shared) < joint_from) {
       maker.single(one);
       continue;
     }

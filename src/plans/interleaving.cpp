@@ -1,11 +1,16 @@
 #include "plans/interleaving.hpp"
 
+#include <algorithm>
+
 namespace longshore {
 
 namespace {
 
 /// Runs shorter than this share their cache lines and pages with their neighbours often enough to be moved jointly.
 constexpr Index joint_run_bytes = 2048;
+
+/// Of a rank: what a first-level cache holds, and what no cache does that a core has to itself.
+constexpr Index near_part_bytes = Index{32} << 10, far_part_bytes = Index{3} << 20;
 
 bool short_blocks(const Distribution& d, Index unit) { return !d.intervals() && d.block() < joint_run_bytes / unit; }
 
@@ -50,6 +55,22 @@ std::optional<Interleaved> interleaved_dimension(const MotionPlan& plan) {
 std::optional<Direction> joint_direction(const MotionPlan& plan) {
   const auto sides = short_sides(plan);
   return sides && !sides->in_turns ? std::optional(sides->direction) : std::nullopt;
+}
+
+Index joint_from_bytes(const MotionPlan& plan) {
+  const auto where = *interleaved_dimension(plan);
+  const auto& a = plan.source().dimensions()[plan.axes()[where.dimension]];
+  const auto& b = plan.destination().dimensions()[where.dimension];
+  // Alone, each rank's part visits every line again. In cache that costs less than putting the parts together where
+  // they are two, or many whose short runs fit each other nowhere.
+  const Index parts = std::max(a.coordinates(), b.coordinates());
+  bool uneven = false;
+  if (!a.intervals() && !b.intervals()) {
+    const auto [shorter, longer] = std::minmax({a.block(), b.block()});
+    uneven = longer % shorter != 0 && shorter * where.unit < 64;
+  }
+  if (parts == 2 || (parts > 4 && uneven)) return far_part_bytes;
+  return std::max(near_part_bytes, far_part_bytes / (parts * parts));
 }
 
 Direction preferred_direction(const MotionPlan& plan) {

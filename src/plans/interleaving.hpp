@@ -17,5 +17,7 @@ struct Interleaved {
 std::optional<Interleaved> interleaved_dimension(const MotionPlan& plan);
 /// Who should carry motions that share cache lines, if any do.
 std::optional<Direction> joint_direction(const MotionPlan& plan);
+/// Where they do: from so many bytes of the shared rank's part on it is faster to carry them jointly.
+Index joint_from_bytes(const MotionPlan& plan);
 
 }  // namespace longshore

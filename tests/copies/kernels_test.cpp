@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <numeric>
 #include <random>
 #include <sstream>
 #include <string>
@@ -256,7 +257,7 @@ struct Merge {
   template <class Any>
   Merge(bool expands, Index sources, Index n, Index rows_, Any any) : bytes(std::size_t(sources)), rows(rows_) {
     for (; n > 0; --n) {
-      const Way way = any(0, 2) ? Way(any(0, 5)) : expands && any(0, 1) ? Way::expanded : Way::staged;
+      const Way way = any(0, 2) ? Way(any(0, 7)) : expands && any(0, 1) ? Way::expanded : Way::staged;
       LineGroup group{way, std::uint16_t(any(1, way == Way::exact ? 1 : most_staged_lines)), 0};
       auto add = [&](Index source, Index place, Index length, Index read) {
         runs.push_back(
@@ -283,8 +284,10 @@ struct Merge {
       } else if (way == Way::whole) {
         add(any(0, sources - 1), 0, 64 * group.lines, 64 * group.lines);
       } else {
-        const Index element = way == Way::turns4 ? 4 : way == Way::turns8 ? 8 : 16;
-        for (Index k = 0; k < 2; ++k) add(any(0, sources - 1), k * element, element, 32 * group.lines);
+        const Index element = Index{1} << (int(way) - int(Way::turns1));
+        const Index sharing = any(0, 2) ? any(2, 20) : any(2, most_merged_sources), together = sharing * element;
+        group.lines = std::uint16_t(together / std::gcd(together, Index{64}) * any(1, 3));
+        for (Index k = 0; k < sharing; ++k) add(any(0, sources - 1), k * element, element, 64 * group.lines / sharing);
       }
       groups.push_back(group);
       lines += group.lines;
@@ -310,7 +313,8 @@ TEST_P(EveryTable, MergesLines) {
     }
     Bytes expected(std::size_t(step * merge.rows + 64), std::byte{0xA5}), found = expected;
     auto aligned = [](Bytes& b) { return b.data() + (64 - reinterpret_cast<std::uintptr_t>(b.data()) % 64) % 64; };
-    const auto loops = merge.loops(step, steps.data());
+    auto loops = merge.loops(step, steps.data());
+    loops.short_runs = any(0, 1);
     plain_kernels().merge(aligned(expected), sources.data(), merge.groups.data(), merge.runs.data(), loops,
                           Stores::cached);
     table().merge(aligned(found), sources.data(), merge.groups.data(), merge.runs.data(), loops, any_stores());

@@ -65,7 +65,7 @@ TEST(CopyShape, of_lists_is_indexed_on_both_sides) {
 }
 
 TEST(CopyShape, of_words_that_take_turns_in_large_arrays_is_joint) {
-  const MotionPlan small(Layout::parse("(*, CYCLIC) on 2", {8, 4096}), Layout::parse("(*, BLOCK) on 2", {8, 4096}), 8);
+  const MotionPlan small(Layout::parse("(*, CYCLIC) on 2", {1, 4096}), Layout::parse("(*, BLOCK) on 2", {1, 4096}), 8);
   const MotionPlan large(Layout::parse("(*, CYCLIC) on 2", {512, 4096}), Layout::parse("(*, BLOCK) on 2", {512, 4096}),
                          8);
   EXPECT_EQ(traffic(small, 0).local[0].shape.loops, CopyLoops::rows);

@@ -54,6 +54,8 @@ TEST(CopyTasks, interleaved_parts_go_together) {
   for (Index d = 0; d < 2; ++d) to.push_back({d, destination.memory[std::size_t(d)].data()});
   CopyTaskOptions options;
   EXPECT_EQ(copy_tasks(p, from, to, Direction::pull, options).size(), 8u) << "parts that fit in cache";
+  const auto larger = plan("(*, CYCLIC) on 4", "(*, BLOCK) on 2", {16, 4096});
+  EXPECT_EQ(copy_tasks(larger, from, to, Direction::pull, options).size(), 2u);
   options.far = 1000;
   options.table = &plain_kernels();
   const auto together = copy_tasks(p, from, to, Direction::pull, options);

@@ -27,5 +27,19 @@ TEST(Interleaving, shorter_runs_are_written_jointly_where_a_block_has_one_for_ea
   }
 }
 
+TEST(Interleaving, parts_in_cache_are_carried_jointly_where_they_are_many_and_their_runs_fit) {
+  const auto between = [](const std::string& source, const std::string& destination) {
+    return joint_from_bytes(MotionPlan(Layout::parse(source, {8, 4800}), Layout::parse(destination, {8, 4800}), 8));
+  };
+  const Index of_two = between("(*, CYCLIC) on 2", "(*, BLOCK) on 2"),
+              of_eight = between("(*, CYCLIC) on 8", "(*, BLOCK) on 8");
+  EXPECT_LT(of_eight, of_two);
+  EXPECT_EQ(between("(*, CYCLIC(3)) on 8", "(*, CYCLIC(6)) on 8"), of_eight);
+  EXPECT_EQ(between("(*, CYCLIC(32)) on 8", "(*, CYCLIC(100)) on 8"), of_eight);
+  EXPECT_EQ(between("(*, CYCLIC(2)) on 8", "(*, GEN_BLOCK(1, 4799)) on 2"), of_eight);
+  EXPECT_EQ(between("(*, CYCLIC(3)) on 8", "(*, CYCLIC(5)) on 8"), of_two);
+  EXPECT_LT(between("(*, CYCLIC(3)) on 4", "(*, CYCLIC(5)) on 4"), of_two);
+}
+
 }  // namespace
 }  // namespace longshore

@@ -17,8 +17,10 @@ class JointCopy {
   enum class Shared { destination, source };
 
   /// Members as `MotionPlan::relation_by_dimension` gives them: the same axes in the same order, alike in everything
-  /// but the innermost axis that is not whole. Throws `Error(argument)` where they are not.
-  JointCopy(std::vector<LoopNest> members, Shared shared, const CopyProgram::Options& options);
+  /// but the innermost axis that is not whole. Throws `Error(argument)` where they are not. `at`: where the shared
+  /// array is to lie, if that is known: less is planned then, and somewhere else `run` is slower.
+  JointCopy(std::vector<LoopNest> members, Shared shared, const CopyProgram::Options& options,
+            const std::byte* at = nullptr);
   ~JointCopy();
   JointCopy(JointCopy&&) noexcept;
   JointCopy& operator=(JointCopy&&) noexcept;

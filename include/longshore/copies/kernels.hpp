@@ -30,10 +30,12 @@ struct LineRun {
 /// their places.
 struct LineGroup {
   enum class Way : std::uint16_t {
-    exact,    ///< from runs, some of whose bytes belong to others; nothing else is written
-    whole,    ///< of one run
-    turns4,   ///< elements of so many bytes are by turns of two sources, of which the runs tell the first elements
-    turns8,   ///< the same
+    exact,   ///< from runs, some of whose bytes belong to others; nothing else is written
+    whole,   ///< of one run
+    turns1,  ///< elements of so many bytes are by turns of the runs, which tell each the first one, equally many of all
+    turns2,  ///< the same
+    turns4,  ///< the same
+    turns8,  ///< the same
     turns16,  ///< the same
     staged,   ///< from runs that leave nothing out
     /// The same for tables that expand, each line by itself: a run is what a source has in the line, its `place` is to
@@ -43,15 +45,16 @@ struct LineGroup {
   };
   Way way;
   std::uint16_t lines;  ///< staged or expanded: at most `most_staged_lines`
-  std::uint16_t runs;   ///< whole: 1; by turns: 2
+  std::uint16_t runs;   ///< whole: 1; by turns: 2 to `most_merged_sources`
 };
-inline constexpr Index most_staged_lines = 32;
+inline constexpr Index most_staged_lines = 32, most_merged_sources = 64;
 
 /// Rows of lines that are put together alike: row j at destination + j*destination_step, from source k's
 /// sources[k] + j*source_steps[k]. Destination steps are multiples of 64.
 struct MergeLoops {
   Index groups = 0, rows = 1, destination_step = 0;
   const Index* source_steps = nullptr;
+  bool short_runs = false;  ///< of each source a row needs little: more such rows are read ahead, not more of this one
 };
 
 /// Blocks of one size whose places are listed: block i lies at

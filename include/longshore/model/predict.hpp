@@ -29,8 +29,6 @@ struct Traffic {
 
   static Index bytes(const std::vector<Item>& items);
 };
-/// From so many bytes of a rank's part on, movers carry out jointly what shares cache lines.
-inline constexpr Index joint_from_bytes = Index{3} << 20;
 /// Moves of fewer bytes within a process are their caller's alone, however many threads there are.
 inline constexpr Index threads_from_bytes = Index{256} << 10;
 

@@ -71,8 +71,8 @@ struct CopyTask {
 struct CopyTaskOptions {
   Combine combine;
   Index task_bytes = INT64_MAX;  ///< split into tasks of about this size
-  /// Parts of so many bytes are beyond the cache: a line that belongs to several is visited once for all of them; in
-  /// cache, visiting several arrays at a time costs more than visiting a line twice.
+  /// Parts of so many bytes are beyond the cache: they are streamed, and lines that belong to several are visited once
+  /// for all of them, as those of smaller parts are where `joint_from_bytes` says so.
   Index far = far_bytes;
   const KernelTable* table = nullptr;  ///< null: the fastest this CPU has
 };

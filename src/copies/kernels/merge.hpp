@@ -1,5 +1,5 @@
-/// Lines of a destination put together from several sources: in registers where a line is one source's or two alternate
-/// in it; else where the instruction set expands a load, or by way of a few lines in the first-level cache.
+/// Lines of a destination put together from several sources: in registers where a line is one source's or sources take
+/// turns in it; else where the instruction set expands a load, or by way of a few lines in the first-level cache.
 #pragma once
 
 #include "copy.hpp"
@@ -67,6 +67,8 @@ struct RowsToMerge {
 
   Index step(const LineRun& run) const { return loops.source_steps[run.source]; }
   const std::byte* from(const LineRun& run) const { return sources[run.source] + run.offset + row * step(run); }
+  /// How far ahead of the loads a source is read: in the row, or in rows to come where what one needs of it is short.
+  Index ahead(const LineRun& run) const { return loops.short_runs ? Rows * step(run) : merge_ahead; }
 
   void whole(std::byte* d, Index lines, const LineRun& run) const {
     const std::byte* s = from(run);
@@ -83,15 +85,87 @@ struct RowsToMerge {
   template <int E>
   void by_turns(std::byte* d, Index lines, const LineRun& first, const LineRun& second) const {
     const std::byte *a = from(first), *b = from(second);
-    const Index across_a = step(first), across_b = step(second);
+    const Index across_a = step(first), across_b = step(second), ahead_a = ahead(first), ahead_b = ahead(second);
     for (; lines > 0; --lines, a += line_bytes / 2, b += line_bytes / 2, d += line_bytes)
       for (int k = 0; k < Rows; ++k) {
         VectorType<W> line[line_bytes / W];
-        prefetch_read(a, k * across_a + merge_ahead);
-        prefetch_read(b, k * across_b + merge_ahead);
+        prefetch_read(a, k * across_a + ahead_a);
+        prefetch_read(b, k * across_b + ahead_b);
         alternate<W, E>(line, a + k * across_a, b + k * across_b);
         put_line<W>(d + k * loops.destination_step, line, stores);
       }
+  }
+
+  /// Squares of the elements of more than two sources that take turns, n bytes of each, transposed to `to`. Where fewer
+  /// sources are left than a register has elements, the last square overlaps the one before; where there are fewer in
+  /// all, what a register holds beyond them is written again by the next. Direct: squares are whole lines.
+  template <int V, int E, bool Direct>
+  LONGSHORE_INLINE void turn_squares(std::byte* to, const std::byte* const* s, Index sharing, Index n) const {
+    constexpr int side = V / E;
+    for (Index at = 0; at < n; at += V)
+      for (Index i = 0; i < sharing; i += side) {
+        const Index first = lesser(i, sharing > side ? sharing - side : 0);
+        VectorType<V> r[side];
+        for (int v = 0; v < side; ++v) r[v] = load<V>(s[lesser(first + v, sharing - 1)] + at);
+        transpose_registers<V, E>(r);
+        for (int v = 0; v < side; ++v) {
+          std::byte* const place = to + (at / E + v) * sharing * E + first * E;
+          if constexpr (Direct) {
+            const VectorType<V> line[1] = {r[v]};
+            put_line<V>(place, line, stores);
+          } else {
+            store<V>(place, r[v]);
+          }
+        }
+      }
+  }
+
+  template <int E>
+  void turns(std::byte* d, const LineGroup& group, const LineRun* runs) const {
+    if constexpr (E >= 4)
+      if (group.runs == 2) return by_turns<E>(d, group.lines, runs[0], runs[1]);
+    const Index sharing = group.runs, each = group.lines * line_bytes / sharing;
+    const bool direct = W == line_bytes && sharing * E % line_bytes == 0;
+    alignas(64) std::byte stage[most_merged_sources * line_bytes + W], rest[most_merged_sources * line_bytes];
+    for (int k = 0; k < Rows; ++k) {
+      std::byte* to = d + k * loops.destination_step;
+      for (Index done = 0; done < each; done += line_bytes) {
+        const Index n = lesser(each - done, line_bytes);
+        const std::byte* s[most_merged_sources];
+        for (Index i = 0; i < sharing; ++i) {
+          s[i] = from(runs[i]) + k * step(runs[i]) + done;
+          prefetch_read(s[i], ahead(runs[i]));
+          if (n < line_bytes) {
+            copy_part<W>(rest + i * line_bytes, s[i], n);
+            s[i] = rest + i * line_bytes;
+          }
+        }
+        if constexpr (W == line_bytes && E >= 4)
+          if (direct && n == line_bytes) {
+            turn_squares<W, E, true>(to, s, sharing, n);
+            to += n * sharing;
+            continue;
+          }
+        // The widest registers of which those that make a square are few enough.
+        constexpr int widest = E == 1 ? 16 : E == 2 ? int(lesser(W, 32)) : W;
+        if (widest > 32 && sharing * E >= 64)
+          turn_squares<widest, E, false>(stage, s, sharing, n);
+        else if (widest > 16 && sharing * E >= 32)
+          turn_squares<int(lesser(widest, 32)), E, false>(stage, s, sharing, n);
+        else
+          turn_squares<16, E, false>(stage, s, sharing, n);
+        // In halves: what was stored in two pieces could not be loaded as one before it is in the cache.
+        for (Index at = 0; at < n * sharing; at += line_bytes, to += line_bytes) {
+          VectorType<W> line[line_bytes / W];
+          if constexpr (W == 64)
+            line[0] = (VectorType<64>)__builtin_shufflevector(load<32>(stage + at), load<32>(stage + at + 32), 0, 1, 2,
+                                                              3, 4, 5, 6, 7);
+          else
+            for (int v = 0; v < line_bytes / W; ++v) line[v] = load<W>(stage + at + v * W);
+          put_line<W>(to, line, stores);
+        }
+      }
+    }
   }
 
   /// What is written beyond a run is written again by the next.
@@ -102,8 +176,8 @@ struct RowsToMerge {
     for (const LineRun* const end = run + group.runs; run != end; ++run) {
       const std::byte* const s = from(*run);
       std::byte* const to = stage + run->place;
-      const Index across = step(*run), n = run->bytes;
-      for (int k = 0; k < Rows; ++k) prefetch_read(s, k * across + 4 * merge_ahead);
+      const Index across = step(*run), n = run->bytes, far = loops.short_runs ? Rows * across : 4 * merge_ahead;
+      for (int k = 0; k < Rows; ++k) prefetch_read(s, k * across + far);
       if (run->rounded == 0) {
         for (int k = 0; k < Rows; ++k) copy_cached<W>(to + k * row_bytes, s + k * across, n);
       } else {
@@ -131,7 +205,7 @@ struct RowsToMerge {
         more = run->bytes != 0;
         const std::byte* const s = from(*run);
         for (int k = 0; k < Rows; ++k) {
-          prefetch_read(s, k * step(*run) + merge_ahead);
+          prefetch_read(s, k * step(*run) + ahead(*run));
           line[k] = _mm512_mask_expandloadu_epi32(line[k], run->place, s + k * step(*run));
         }
       }
@@ -155,9 +229,11 @@ struct RowsToMerge {
       switch (group->way) {
         case LineGroup::Way::exact: exact(d, group->runs, run); break;
         case LineGroup::Way::whole: whole(d, group->lines, run[0]); break;
-        case LineGroup::Way::turns4: by_turns<4>(d, group->lines, run[0], run[1]); break;
-        case LineGroup::Way::turns8: by_turns<8>(d, group->lines, run[0], run[1]); break;
-        case LineGroup::Way::turns16: by_turns<16>(d, group->lines, run[0], run[1]); break;
+        case LineGroup::Way::turns1: turns<1>(d, *group, run); break;
+        case LineGroup::Way::turns2: turns<2>(d, *group, run); break;
+        case LineGroup::Way::turns4: turns<4>(d, *group, run); break;
+        case LineGroup::Way::turns8: turns<8>(d, *group, run); break;
+        case LineGroup::Way::turns16: turns<16>(d, *group, run); break;
         case LineGroup::Way::staged: staged(d, *group, run); break;
         case LineGroup::Way::expanded:
 #if LONGSHORE_KERNELS_X86

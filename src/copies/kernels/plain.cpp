@@ -37,14 +37,12 @@ void merge(std::byte* destination, const std::byte* const* sources, const LineGr
         }
         continue;
       }
-      const Index element = group.way == LineGroup::Way::turns4    ? 4
-                            : group.way == LineGroup::Way::turns8  ? 8
-                            : group.way == LineGroup::Way::turns16 ? 16
-                                                                   : 0;
+      const bool turns = LineGroup::Way::turns1 <= group.way && group.way <= LineGroup::Way::turns16;
+      const Index element = turns ? Index{1} << (int(group.way) - int(LineGroup::Way::turns1)) : 0;
       for (Index k = 0; k < group.runs; ++k, ++run) {
         if (element == 0) std::memcpy(to + run->place, from(*run), run->bytes);
-        for (Index e = 0; element > 0 && e < 32 * group.lines / element; ++e)
-          std::memcpy(to + run->place + 2 * e * element, from(*run) + e * element, std::size_t(element));
+        for (Index e = 0; element > 0 && e < 64 * group.lines / (group.runs * element); ++e)
+          std::memcpy(to + run->place + group.runs * e * element, from(*run) + e * element, std::size_t(element));
       }
       to += 64 * group.lines;
     }
