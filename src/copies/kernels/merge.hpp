@@ -106,7 +106,10 @@ struct RowsToMerge {
       for (Index i = 0; i < sharing; i += side) {
         const Index first = lesser(i, sharing > side ? sharing - side : 0);
         VectorType<V> r[side];
-        for (int v = 0; v < side; ++v) r[v] = load<V>(s[lesser(first + v, sharing - 1)] + at);
+        if (sharing >= side)
+          for (int v = 0; v < side; ++v) r[v] = load<V>(s[first + v] + at);
+        else
+          for (int v = 0; v < side; ++v) r[v] = load<V>(s[lesser(v, sharing - 1)] + at);
         transpose_registers<V, E>(r);
         for (int v = 0; v < side; ++v) {
           std::byte* const place = to + (at / E + v) * sharing * E + first * E;
@@ -134,7 +137,7 @@ struct RowsToMerge {
         const std::byte* s[most_merged_sources];
         for (Index i = 0; i < sharing; ++i) {
           s[i] = from(runs[i]) + k * step(runs[i]) + done;
-          prefetch_read(s[i], ahead(runs[i]));
+          prefetch_nearby(s[i], ahead(runs[i]));
           if (n < line_bytes) {
             copy_part<W>(rest + i * line_bytes, s[i], n);
             s[i] = rest + i * line_bytes;

@@ -26,6 +26,10 @@ LONGSHORE_INLINE const void* address_after(const void* p, Index offset) {
 LONGSHORE_INLINE void prefetch_read(const std::byte* p, Index offset) {
   __builtin_prefetch(address_after(p, offset), 0, 3);
 }
+/// Into the second-level cache: for lines of which more compete for a set than the first has room for.
+LONGSHORE_INLINE void prefetch_nearby(const std::byte* p, Index offset) {
+  __builtin_prefetch(address_after(p, offset), 0, 2);
+}
 LONGSHORE_INLINE void prefetch_write(const std::byte* p, Index offset) {
   __builtin_prefetch(address_after(p, offset), 1, 3);
 }
