@@ -402,6 +402,29 @@ class Computing(Getting):
             self.body.check(self._here)
 
 
+class Beside(Computing):
+    """The body on elements that are here while as many come from the other rank, which nothing waits for: what this
+    machine overlaps where nothing depends on anything."""
+
+    def __init__(self, context, case):
+        super().__init__(context, case)
+        self._loop, self._kept = self._both, Kept(case.n)
+
+    def _both(self, section):
+        coming = section.nbget(out=self._kept.data)
+        self.body(self._here, 0)
+        coming.wait()
+
+    def spoil(self):
+        super().spoil()
+        self._kept.spoil()
+
+    def check(self):
+        super().check()
+        if self.section is not None:
+            self._kept.check(self.expected())
+
+
 class Rget(Getting):
     """One MPI_Rget as a user of mpi4py writes it, into a buffer that is kept, then the body. Longshore's threads for
     progress see to it, too."""

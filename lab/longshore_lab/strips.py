@@ -22,6 +22,7 @@ from .report import PEER, Table, duration, plain, ratio, sheet
 from .strip_loops import (
     ALL_TO_ALL,
     ALL_TO_ONE,
+    EVEN,
     KERNEL,
     LARGEST,
     LINK,
@@ -32,6 +33,7 @@ from .strip_loops import (
     PATTERNS,
     SEEN,
     SPARE,
+    Beside,
     Computing,
     Interfered,
     LargeGet,
@@ -53,6 +55,7 @@ _FIRST_OF = 256  # of N is S0
 SMALL, VECTORIZED, AUTO = ("longshore small", "longshore vectorized", "longshore auto")
 AGAIN = "longshore vectorized, again"  # tells how far two of the same are apart
 GET_ONLY, COMPUTE_ONLY, RGET = "longshore get, nothing computed", "nothing got, computed", "MPI_Rget, then computed"
+BESIDE = "longshore get, beside other computing"  # what can overlap at all
 LARGE_GET, SUM = "longshore get", "vector reduction"
 MOVERS, GOT_WHOLE = "longshore movers", "longshore windows, whole"
 GOT_IN_PARTS = {2: "longshore windows, halves", 4: "longshore windows, quarters", 8: "longshore windows, eighths"}
@@ -169,6 +172,7 @@ CONTENDERS = (
     _of_loops(AGAIN, partial(in_strips, schedule="vectorized")),
     _of_loops(GET_ONLY, got_only),
     _of_loops(COMPUTE_ONLY, Computing),
+    Contender(BESIDE, Beside, applies=lambda case: case.loop == EVEN),
     Contender(RGET, Rget, applies=lambda case: case.is_loop and case.network not in (SEEN, KERNEL)),
     Contender(LARGE_GET, LargeGet, applies=lambda case: case.loop == PARAMETERS),
     Contender(SUM, VectorReduction, applies=lambda case: case.loop == PARAMETERS),
@@ -194,7 +198,7 @@ def _searched(row):
 class Strips(Bench):
     name = "strips"
     mpi, shuffled, Case, everybody = True, True, StripsCase, CONTENDERS
-    always = (VECTORIZED, GET_ONLY, COMPUTE_ONLY)
+    always = (VECTORIZED, GET_ONLY, COMPUTE_ONLY, BESIDE)
     stall_seconds = (60.0, 180.0)
 
     def __init__(self, quick=False, *, link=None, seed=None, seeds=None, **options):
@@ -338,6 +342,7 @@ class Strips(Bench):
             columns |= {name: seconds(name) for name in ("get", "computing", "vectorized", "best")}
             columns |= {"is": "best_schedule", "best ÷ (max\n+ one strip)": ratio("over_ideal")}
             columns |= {"overlap gained": percent("share"), "by auto": percent("auto_share")}
+            columns["of what other\ncomputing hides"] = percent("here_share")
             columns["link bytes ÷\npayload"] = ratio("link_ratio", "{:.3f}")
             yield Table.of("What overlaps on the link, least times", rows, columns, left=["is"])
         if result["networks"]:
@@ -463,6 +468,9 @@ def _overlap(by_name, searched, n):
     told |= {"best_seconds": best["seconds_min"], "best_schedule": best["schedule"]}
     told |= {"over_ideal": best["seconds_min"] / (ideal + strip), "share": (whole - best["seconds_min"]) / possible}
     told["auto_share"] = (whole - least[AUTO]) / possible if AUTO in least else None
+    # Messages take processors, too: of what is hidden where the computing needs nothing of what comes.
+    here = whole - least[BESIDE] if BESIDE in least else 0.0
+    told["here_share"] = (whole - least[AUTO]) / here if AUTO in least and here > 0 else None
     return told | {"link_ratio": best.get("link_ratio")}
 
 

@@ -99,7 +99,9 @@ def test_overlap_is_a_part_of_what_is_possible():
     rows += [_row(AUTO, 8.0), _row(strips.GET_ONLY, 6.0), _row(strips.COMPUTE_ONLY, 5.0)]
     (told,) = [one["overlap"] for one in _finished(rows)["loops"]]
     assert told["share"] == pytest.approx(3 / 4) and told["auto_share"] == pytest.approx(2 / 4)
-    assert told["over_ideal"] == pytest.approx(7 / 6.5) and told["link_ratio"] == 1.04
+    assert told["over_ideal"] == pytest.approx(7 / 6.5) and told["link_ratio"] == 1.04 and told["here_share"] is None
+    (told,) = [one["overlap"] for one in _finished([*rows, _row(strips.BESIDE, 7.5)])["loops"]]
+    assert told["here_share"] == pytest.approx(2 / 2.5)
     rows[-1] |= {"seconds_min": 0.5}
     assert _finished(rows)["loops"][0]["overlap"] is None
 

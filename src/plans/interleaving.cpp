@@ -67,10 +67,10 @@ Index joint_from_bytes(const MotionPlan& plan) {
   bool uneven = false;
   if (!a.intervals() && !b.intervals()) {
     const auto [shorter, longer] = std::minmax({a.block(), b.block()});
-    uneven = longer % shorter != 0 && shorter * where.unit < 64;
+    uneven = longer % shorter != 0 && shorter <= 63 / where.unit;  // shorter than a line
   }
   if (parts == 2 || (parts > 4 && uneven)) return far_part_bytes;
-  return std::max(near_part_bytes, far_part_bytes / (parts * parts));
+  return std::max(near_part_bytes, far_part_bytes / parts / parts);
 }
 
 Direction preferred_direction(const MotionPlan& plan) {

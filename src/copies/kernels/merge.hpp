@@ -123,6 +123,8 @@ struct RowsToMerge {
       }
   }
 
+  /// A line of each source at a time, in the lines that come of them: straight where squares are whole lines, else put
+  /// together in the first-level cache.
   template <int E>
   void turns(std::byte* d, const LineGroup& group, const LineRun* runs) const {
     if constexpr (E >= 4)
