@@ -2,6 +2,7 @@
 #include "longshore/movers/local_moves.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "support/arrays.hpp"
 #include "support/expect_error.hpp"
@@ -113,6 +114,41 @@ TEST(CopyTasks, lines_are_merged_wherever_rows_begin) {
       for (const char* source : {"(*, CYCLIC) on 2", "(*, CYCLIC(3)) on 2", "(*, CYCLIC(20)) on 3",
                                  "(*, CYCLIC(45)) on 2", "(*, CYCLIC(2100)) on 2"})
         expect_tasks_deliver(plan(source, row, {quick() ? 5 : 23, 4501}, element), {0, 1});
+}
+
+TEST(CopyTasks, elements_by_turns_of_many) {
+  for (const Index ranks :
+       quick() ? std::vector<Index>{6, 9, 17} : std::vector<Index>{3, 5, 6, 7, 8, 12, 16, 31, 64, 65})
+    for (const Index element : {1, 2, 4, 8, 12, 16})
+      for (const char* row : {"(*, *) on 1", "(*, BLOCK) on 2", "(*, *) on 1, ld=1040"}) {
+        std::vector<Index> senders(static_cast<std::size_t>(ranks));
+        std::iota(senders.begin(), senders.end(), 0);
+        const auto dealt = "(*, CYCLIC) on " + std::to_string(ranks);
+        expect_tasks_deliver(plan(dealt, row, {quick() ? 5 : 11, 1037}, element), senders);
+        expect_tasks_deliver(plan(row, dealt, {3, 1037}, element), {0});
+      }
+}
+
+TEST(JointCopy, planned_for_one_place_moves_to_others_too) {
+  const auto p = plan("(*, CYCLIC) on 8", "(*, *) on 1", {7, 259});
+  Arrays source(p.source(), 8);
+  std::vector<LoopNest> members;
+  std::vector<std::byte*> from;
+  for (Index s = 0; s < 8; ++s) {
+    auto& part = source.memory[std::size_t(s)];
+    for (std::size_t i = 0; i < part.size(); ++i) part[i] = element_byte(Index(i), s);
+    for (const auto& motion : p.sends(s)) members.push_back(p.relation_by_dimension(motion));
+    from.push_back(part.data());
+  }
+  alignas(64) std::byte there[7 * 259 * 8 + 64], expected[sizeof there];
+  const JointCopy joint(members, JointCopy::Shared::destination, {}, there);
+  for (const std::size_t shift : {0, 8, 40, 5}) {
+    std::fill(std::begin(there), std::end(there), std::byte{0xA5});
+    std::copy(std::begin(there), std::end(there), expected);
+    for (std::size_t k = 0; k < members.size(); ++k) AddressRelation(members[k]).move_plain(expected + shift, from[k]);
+    joint.run(there + shift, from);
+    EXPECT_TRUE(std::equal(std::begin(there), std::end(there), expected)) << shift;
+  }
 }
 
 TEST(CopyTasks, many_short_rows) {
