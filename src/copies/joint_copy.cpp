@@ -48,8 +48,8 @@ struct JointCopy::Implementation {
   /// multiples of phase_step. Empty if lines are not merged, in all phases or in some.
   std::vector<std::vector<RepeatedChunks>> merged;
 
-  Implementation(std::vector<LoopNest> members, Shared shared_, const CopyProgram::Options& options_,
-                 const std::byte* place)
+  __attribute__((cold)) Implementation(std::vector<LoopNest> members, Shared shared_,
+                                       const CopyProgram::Options& options_, const std::byte* place)
       : shared(shared_), options(options_), table(options_.table ? options_.table : &kernels(options_.stores)) {
     if (!options.combine.is_copy()) fail("can only copy");
     if (members.empty()) fail("needs members");
@@ -85,7 +85,7 @@ struct JointCopy::Implementation {
   [[noreturn]] static void fail(const std::string& what) { throw Error(ErrorKind::argument, "a joint copy " + what); }
 
   /// Trailing axes that are whole and contiguous in all members become the unit of the axis outside them.
-  void merge_whole_axes(std::vector<LoopNest>& members) {
+  __attribute__((cold)) void merge_whole_axes(std::vector<LoopNest>& members) {
     unit = members[0].element_bytes();
     const std::size_t n = members[0].axes().size();
     for (const auto& member : members)
@@ -114,7 +114,7 @@ struct JointCopy::Implementation {
   }
 
   /// Cuts the interleaved axis into chunks, line by line unless that takes too many words.
-  void plan_row(const JointRow& all, std::size_t members, const std::byte* place) {
+  __attribute__((cold)) void plan_row(const JointRow& all, std::size_t members, const std::byte* place) {
     staged = shared == Shared::destination && options.stores == Stores::streaming &&
              all.mean_run_bytes() < staged_run_bytes && all.gapless();
     row = all.in_blocks();
@@ -179,7 +179,8 @@ struct JointCopy::Implementation {
   }
 
   /// One row of the shared array, by blocks.
-  void sweep_row(std::byte* shared_row, const std::vector<std::byte*>& member_row, std::byte* staging) const {
+  __attribute__((noinline)) void sweep_row(std::byte* shared_row, const std::vector<std::byte*>& member_row,
+                                           std::byte* staging) const {
     for (const auto& repeated : row)
       for (Index r = 0; r < repeated.repeats; ++r)
         for (const auto& chunk : repeated.chunks) {

@@ -23,7 +23,7 @@ struct Piece {
 };
 
 /// Everything that a chunk's members have, in its order.
-std::vector<Piece> pieces_of(const Chunk& chunk) {
+__attribute__((cold)) std::vector<Piece> pieces_of(const Chunk& chunk) {
   std::vector<Piece> all, pieces;
   for (std::size_t k = 0; k + 1 < chunk.begin.size(); ++k)
     for (std::size_t b = chunk.begin[k]; b < chunk.begin[k + 1]; ++b) {
@@ -54,7 +54,7 @@ std::vector<Piece> restrict(const std::vector<Piece>& pieces, std::size_t first,
   return inside;
 }
 
-Way turns_of(Index element) { return Way(int(Way::turns1) + std::countr_zero(std::uint64_t(element))); }
+Way turns_of(Index element) { return Way(int(Way::turns2) + std::countr_zero(std::uint64_t(element)) - 1); }
 
 /// How a line is made of pieces that all lie in it.
 Way way_of(const std::vector<Piece>& line) {
@@ -80,7 +80,8 @@ struct Turns {
 Turns turns_from(const std::vector<Piece>& pieces, std::size_t first, bool expands) {
   const Piece& start = pieces[first];
   const Index element = start.bytes;
-  if (start.to % line_bytes != 0 || element > 16 || !std::has_single_bit(std::uint64_t(element))) return {};
+  if (start.to % line_bytes != 0 || element < 2 || element > 16 || !std::has_single_bit(std::uint64_t(element)))
+    return {};
   std::size_t parts = 1;
   while (first + parts < pieces.size() && pieces[first + parts].member != start.member) ++parts;
   if (Index(parts) < least_turns(element, expands) || Index(parts) > most_merged_sources) return {};
@@ -111,7 +112,7 @@ std::vector<LineRun> runs_to_expand(const std::vector<Piece>& line) {
 }
 
 /// Says the same as the blocks line by line.
-void find_lines(Chunk& chunk, Index phase, bool expands) {
+__attribute__((cold)) void find_lines(Chunk& chunk, Index phase, bool expands) {
   chunk.phase = phase;
   const auto pieces = pieces_of(chunk);
   std::vector<Index> behind(chunk.begin.size() - 1, INT64_MIN);  // what is read of each member
@@ -179,7 +180,8 @@ void find_lines(Chunk& chunk, Index phase, bool expands) {
 
 }  // namespace
 
-JointRow::JointRow(std::vector<PairedRuns> members, Index unit) : members_(std::move(members)), unit_(unit) {
+__attribute__((cold)) JointRow::JointRow(std::vector<PairedRuns> members, Index unit)
+    : members_(std::move(members)), unit_(unit) {
   row_ = {INT64_MAX, 0};
   for (const auto& member : members_) {
     row_.first = std::min(row_.first, member.at(0).destination);
@@ -209,7 +211,7 @@ Index JointRow::most_span_bytes() const {
 
 /// The longest stretch that repeats; an empty one where nothing
 /// does. It may begin and end in gaps, which belong to others.
-JointRow::Periodic JointRow::periodicity(const PairedRuns& runs) {
+__attribute__((cold)) JointRow::Periodic JointRow::periodicity(const PairedRuns& runs) {
   Periodic best;
   auto behind = [](const PairedRun& run) {
     return run.destination + (run.count - 1) * run.destination_step + run.length;
@@ -243,7 +245,7 @@ std::vector<RepeatedChunks> JointRow::in_blocks() const {
   return cut(common_.indices.first, std::max<Index>(chunk_bytes / unit_, 1));
 }
 
-std::vector<RepeatedChunks> JointRow::in_lines(Index phase, bool expands) const {
+__attribute__((cold)) std::vector<RepeatedChunks> JointRow::in_lines(Index phase, bool expands) const {
   // Chunks begin with a line if elements do so somewhere.
   Index start = common_.indices.first;
   while (start < common_.indices.first + line_bytes && (phase + start * unit_) % line_bytes != 0) ++start;
@@ -257,7 +259,7 @@ std::vector<RepeatedChunks> JointRow::in_lines(Index phase, bool expands) const 
 
 /// The row in chunks: up to `start`; from there the same ones
 /// again and again as long as all members repeat; the rest.
-std::vector<RepeatedChunks> JointRow::cut(Index start, Index chunk) const {
+__attribute__((cold)) std::vector<RepeatedChunks> JointRow::cut(Index start, Index chunk) const {
   std::vector<RepeatedChunks> result;
   if (start > row_.first) result.push_back(cut({row_.first, start}, chunk));
   const Index period = common_.period, aligned = line_bytes / std::gcd(period * unit_, line_bytes);
@@ -276,7 +278,7 @@ std::vector<RepeatedChunks> JointRow::cut(Index start, Index chunk) const {
   return result;
 }
 
-RepeatedChunks JointRow::cut(Interval part, Index chunk) const {
+__attribute__((cold)) RepeatedChunks JointRow::cut(Interval part, Index chunk) const {
   RepeatedChunks result;
   result.member_advance.assign(members_.size(), 0);
   for (Index low = part.first; low < part.last; low += chunk) {

@@ -63,8 +63,8 @@ struct PacketedMessage::Implementation {
   }
 };
 
-PacketedMessage::PacketedMessage(const LoopNest& given, Index capacity, Halves halves,
-                                 const CopyProgram::Options& options, bool streams) {
+__attribute__((cold)) PacketedMessage::PacketedMessage(const LoopNest& given, Index capacity, Halves halves,
+                                                       const CopyProgram::Options& options, bool streams) {
   auto self = std::make_unique<Implementation>();
   const auto relation = given.canonical();
   const Index element = relation.element_bytes();
@@ -128,7 +128,7 @@ PacketedMessage::PacketedMessage(const LoopNest& given, Index capacity, Halves h
 }
 
 PacketedMessage::~PacketedMessage() = default;
-PacketedMessage::PacketedMessage(PacketedMessage&&) noexcept = default;
+__attribute__((cold)) PacketedMessage::PacketedMessage(PacketedMessage&&) noexcept = default;
 PacketedMessage& PacketedMessage::operator=(PacketedMessage&&) noexcept = default;
 
 Index PacketedMessage::packets() const { return implementation_->packets; }

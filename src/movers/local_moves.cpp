@@ -44,7 +44,7 @@ class TaskMaker {
                         piece.bytes});
   }
 
-  void joint(const std::vector<const VisibleMotion*>& motions, Direction direction) {
+  __attribute__((cold)) void joint(const std::vector<const VisibleMotion*>& motions, Direction direction) {
     std::vector<LoopNest> relations;
     std::vector<Index> sources, destinations;
     Index bytes = 0;
@@ -129,7 +129,7 @@ class TaskMaker {
     Index bytes;
   };
   /// Programs of about so many bytes as a task should have. Parts that differ in where they begin only share one.
-  std::vector<Piece> cut(const LoopNest& nest, const CopyProgram::Options& how) const {
+  __attribute__((cold)) std::vector<Piece> cut(const LoopNest& nest, const CopyProgram::Options& how) const {
     const Index parts = ceil_div(nest.bytes(), options_.task_bytes);
     if (parts <= 1 || nest.axes().empty())
       return {{std::make_shared<const CopyProgram>(nest, how), {0, 0}, nest.bytes()}};

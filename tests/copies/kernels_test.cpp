@@ -257,7 +257,7 @@ struct Merge {
   template <class Any>
   Merge(bool expands, Index sources, Index n, Index rows_, Any any) : bytes(std::size_t(sources)), rows(rows_) {
     for (; n > 0; --n) {
-      const Way way = any(0, 2) ? Way(any(0, 7)) : expands && any(0, 1) ? Way::expanded : Way::staged;
+      const Way way = any(0, 2) ? Way(any(0, 6)) : expands && any(0, 1) ? Way::expanded : Way::staged;
       LineGroup group{way, std::uint16_t(any(1, way == Way::exact ? 1 : most_staged_lines)), 0};
       auto add = [&](Index source, Index place, Index length, Index read) {
         runs.push_back(
@@ -284,8 +284,11 @@ struct Merge {
       } else if (way == Way::whole) {
         add(any(0, sources - 1), 0, 64 * group.lines, 64 * group.lines);
       } else {
-        const Index element = Index{1} << (int(way) - int(Way::turns1));
-        const Index sharing = any(0, 2) ? any(2, 20) : any(2, most_merged_sources), together = sharing * element;
+        const Index element = Index{2} << (int(way) - int(Way::turns2));
+        const Index sharing = way == Way::turns16 ? 2
+                              : any(0, 2)         ? any(2, 20)
+                                                  : any(2, most_merged_sources),
+                    together = sharing * element;
         group.lines = std::uint16_t(together / std::gcd(together, Index{64}) * any(1, 3));
         for (Index k = 0; k < sharing; ++k) add(any(0, sources - 1), k * element, element, 64 * group.lines / sharing);
       }

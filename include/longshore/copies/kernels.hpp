@@ -32,11 +32,10 @@ struct LineGroup {
   enum class Way : std::uint16_t {
     exact,   ///< from runs, some of whose bytes belong to others; nothing else is written
     whole,   ///< of one run
-    turns1,  ///< elements of so many bytes are by turns of the runs, which tell each the first one, equally many of all
-    turns2,  ///< the same
+    turns2,  ///< elements of so many bytes are by turns of the runs, which tell each the first one, equally many of all
     turns4,  ///< the same
     turns8,  ///< the same
-    turns16,  ///< the same
+    turns16,  ///< the same, of two
     staged,   ///< from runs that leave nothing out
     /// The same for tables that expand, each line by itself: a run is what a source has in the line, its `place` is to
     /// which 4-byte words of it that goes in order, the lowest bit first, and `bytes` is how many runs of the line

@@ -184,7 +184,8 @@ _PLANS = ((16, 2, 99), (100, 1000, 3))
 
 class Halo(Bench):
     name, named = "halo", NAMES
-    mpi, Case, everybody, always, usual_rounds = True, HaloCase, CONTENDERS, (COPY, MEMCPY), (5, 15)
+    mpi, shuffled, Case, everybody = True, True, HaloCase, CONTENDERS
+    always, usual_rounds = (COPY, MEMCPY), (5, 15)
 
     def every_case(self):
         sizes = self.sizes if self.sizes is not None else [QUICK_CELLS if self.quick else CELLS]

@@ -26,7 +26,7 @@ _PLANS = (
 
 class Redistribute(Bench):
     name = "redistribute"
-    mpi, Case, everybody, always = True, Case, CONTENDERS, COPY_NAMES
+    mpi, shuffled, Case, everybody, always = True, True, Case, CONTENDERS, COPY_NAMES
 
     def every_case(self):
         sizes = self.sizes if self.sizes is not None else QUICK_SIZES if self.quick else SIZES

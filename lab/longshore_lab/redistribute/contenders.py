@@ -1,5 +1,4 @@
-"""Everyone who takes part in `longshore bench redistribute`, in the order in which they run within a round, and their
-arrays."""
+"""Everyone who takes part in `longshore bench redistribute`, in the order in which they are shown, and their arrays."""
 
 import math
 from concurrent.futures import ThreadPoolExecutor

@@ -27,6 +27,9 @@ std::uint64_t digest_words(const std::byte* data, const DigestLoop& loop) {
       __builtin_memcpy(&word, data + i * stride, sizeof(Word));
       const std::uint64_t added = word_digest(word, place + std::uint64_t(i) * own.place_step);
       sum += Skips && word == skipped ? 0 : added;
+#if defined(__GNUC__)
+      if constexpr (!Dense) __asm__("" : "+r"(sum));  // not in vectors: to gather words gains little, for much code
+#endif
     }
   return sum;
 }

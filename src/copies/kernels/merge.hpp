@@ -56,6 +56,76 @@ LONGSHORE_INLINE void put_line(std::byte* d, const VectorType<W> (&line)[line_by
   for (int k = 0; k < line_bytes / W; ++k) store<W>(d + k * W, line[k]);
 }
 
+/// Squares of the elements of more than two sources that take turns, n bytes of each, transposed to `to`. Where fewer
+/// sources are left than a register has elements, the last square overlaps the one before; where there are fewer in
+/// all, what a register holds beyond them is written again by the next. Direct: squares are whole lines.
+template <int V, int E, bool Direct>
+LONGSHORE_INLINE void turn_squares(std::byte* to, const std::byte* const* s, Index sharing, Index n, Stores stores) {
+  constexpr int side = V / E;
+#pragma GCC unroll 1
+  for (Index at = 0; at < n; at += V)
+#pragma GCC unroll 1
+    for (Index i = 0; i < sharing; i += side) {
+      const Index first = lesser(i, sharing > side ? sharing - side : 0);
+      VectorType<V> r[side];
+      for (int v = 0; v < side; ++v) r[v] = load<V>(s[lesser(first + v, sharing - 1)] + at);
+      transpose_registers<V, E>(r);
+      for (int v = 0; v < side; ++v) {
+        std::byte* const place = to + (at / E + v) * sharing * E + first * E;
+        if constexpr (Direct) {
+          const VectorType<V> line[1] = {r[v]};
+          put_line<V>(place, line, stores);
+        } else {
+          store<V>(place, r[v]);
+        }
+      }
+    }
+}
+
+/// A row's lines in which sources take turns, a line of each source at a time: straight where squares are whole lines,
+/// else put together in the first-level cache. What is read ahead is `rows_ahead` rows later, or in this one.
+template <int W, int E>
+__attribute__((noinline)) void put_turns(std::byte* to, const std::byte* const* sources, const MergeLoops& loops,
+                                         Index row, Index rows_ahead, const LineGroup& group, const LineRun* runs,
+                                         Stores stores) {
+  const Index sharing = group.runs, each = group.lines * line_bytes / sharing;
+  alignas(64) std::byte stage[most_merged_sources * line_bytes + W], rest[most_merged_sources * line_bytes];
+  const std::byte* s[most_merged_sources];
+  for (Index done = 0; done < each; done += line_bytes) {
+    const Index n = lesser(each - done, line_bytes);
+    for (Index i = 0; i < sharing; ++i) {
+      const Index step = loops.source_steps[runs[i].source];
+      s[i] = sources[runs[i].source] + runs[i].offset + row * step + done;
+      prefetch_nearby(s[i], loops.short_runs ? rows_ahead * step : merge_ahead);
+      if (n < line_bytes) {
+        copy_part<W>(rest + i * line_bytes, s[i], n);
+        s[i] = rest + i * line_bytes;
+      }
+    }
+    // The widest registers of which a square has few enough, and that are not wider than all sources' elements.
+    constexpr int widest = E == 2 ? 16 : W, half = widest == W && W > 16 && E <= 8 ? W / 2 : widest;
+    if (widest == line_bytes && E >= 8 && n == line_bytes && sharing * E % line_bytes == 0) {
+      turn_squares<widest, E, widest == line_bytes && E >= 8>(to, s, sharing, n, stores);
+      to += n * sharing;
+    } else {
+      if (sharing * E >= widest)
+        turn_squares<widest, E, false>(stage, s, sharing, n, stores);
+      else
+        turn_squares<half, E, false>(stage, s, sharing, n, stores);
+      // In halves: what was stored in two pieces could not be loaded as one before it is in the cache.
+      for (Index at = 0; at < n * sharing; at += line_bytes, to += line_bytes) {
+        VectorType<W> line[line_bytes / W];
+        if constexpr (W == 64)
+          line[0] = (VectorType<64>)__builtin_shufflevector(load<32>(stage + at), load<32>(stage + at + 32), 0, 1, 2, 3,
+                                                            4, 5, 6, 7);
+        else
+          for (int v = 0; v < line_bytes / W; ++v) line[v] = load<W>(stage + at + v * W);
+        put_line<W>(to, line, stores);
+      }
+    }
+  }
+}
+
 /// Some rows that are put together side by side: each run is looked at once for all of them, and more sequences of
 /// lines are on their way from memory.
 template <int W, int Rows>
@@ -96,81 +166,13 @@ struct RowsToMerge {
       }
   }
 
-  /// Squares of the elements of more than two sources that take turns, n bytes of each, transposed to `to`. Where fewer
-  /// sources are left than a register has elements, the last square overlaps the one before; where there are fewer in
-  /// all, what a register holds beyond them is written again by the next. Direct: squares are whole lines.
-  template <int V, int E, bool Direct>
-  LONGSHORE_INLINE void turn_squares(std::byte* to, const std::byte* const* s, Index sharing, Index n) const {
-    constexpr int side = V / E;
-    for (Index at = 0; at < n; at += V)
-      for (Index i = 0; i < sharing; i += side) {
-        const Index first = lesser(i, sharing > side ? sharing - side : 0);
-        VectorType<V> r[side];
-        if (sharing >= side)
-          for (int v = 0; v < side; ++v) r[v] = load<V>(s[first + v] + at);
-        else
-          for (int v = 0; v < side; ++v) r[v] = load<V>(s[lesser(v, sharing - 1)] + at);
-        transpose_registers<V, E>(r);
-        for (int v = 0; v < side; ++v) {
-          std::byte* const place = to + (at / E + v) * sharing * E + first * E;
-          if constexpr (Direct) {
-            const VectorType<V> line[1] = {r[v]};
-            put_line<V>(place, line, stores);
-          } else {
-            store<V>(place, r[v]);
-          }
-        }
-      }
-  }
-
-  /// A line of each source at a time, in the lines that come of them: straight where squares are whole lines, else put
-  /// together in the first-level cache.
   template <int E>
   void turns(std::byte* d, const LineGroup& group, const LineRun* runs) const {
     if constexpr (E >= 4)
       if (group.runs == 2) return by_turns<E>(d, group.lines, runs[0], runs[1]);
-    const Index sharing = group.runs, each = group.lines * line_bytes / sharing;
-    const bool direct = W == line_bytes && sharing * E % line_bytes == 0;
-    alignas(64) std::byte stage[most_merged_sources * line_bytes + W], rest[most_merged_sources * line_bytes];
-    for (int k = 0; k < Rows; ++k) {
-      std::byte* to = d + k * loops.destination_step;
-      for (Index done = 0; done < each; done += line_bytes) {
-        const Index n = lesser(each - done, line_bytes);
-        const std::byte* s[most_merged_sources];
-        for (Index i = 0; i < sharing; ++i) {
-          s[i] = from(runs[i]) + k * step(runs[i]) + done;
-          prefetch_nearby(s[i], ahead(runs[i]));
-          if (n < line_bytes) {
-            copy_part<W>(rest + i * line_bytes, s[i], n);
-            s[i] = rest + i * line_bytes;
-          }
-        }
-        if constexpr (W == line_bytes && E >= 4)
-          if (direct && n == line_bytes) {
-            turn_squares<W, E, true>(to, s, sharing, n);
-            to += n * sharing;
-            continue;
-          }
-        // The widest registers of which those that make a square are few enough.
-        constexpr int widest = E == 1 ? 16 : E == 2 ? int(lesser(W, 32)) : W;
-        if (widest > 32 && sharing * E >= 64)
-          turn_squares<widest, E, false>(stage, s, sharing, n);
-        else if (widest > 16 && sharing * E >= 32)
-          turn_squares<int(lesser(widest, 32)), E, false>(stage, s, sharing, n);
-        else
-          turn_squares<16, E, false>(stage, s, sharing, n);
-        // In halves: what was stored in two pieces could not be loaded as one before it is in the cache.
-        for (Index at = 0; at < n * sharing; at += line_bytes, to += line_bytes) {
-          VectorType<W> line[line_bytes / W];
-          if constexpr (W == 64)
-            line[0] = (VectorType<64>)__builtin_shufflevector(load<32>(stage + at), load<32>(stage + at + 32), 0, 1, 2,
-                                                              3, 4, 5, 6, 7);
-          else
-            for (int v = 0; v < line_bytes / W; ++v) line[v] = load<W>(stage + at + v * W);
-          put_line<W>(to, line, stores);
-        }
-      }
-    }
+    if constexpr (E < 16)
+      for (int k = 0; k < Rows; ++k)
+        put_turns<W, E>(d + k * loops.destination_step, sources, loops, row + k, Rows, group, runs, stores);
   }
 
   /// What is written beyond a run is written again by the next.
@@ -234,7 +236,6 @@ struct RowsToMerge {
       switch (group->way) {
         case LineGroup::Way::exact: exact(d, group->runs, run); break;
         case LineGroup::Way::whole: whole(d, group->lines, run[0]); break;
-        case LineGroup::Way::turns1: turns<1>(d, *group, run); break;
         case LineGroup::Way::turns2: turns<2>(d, *group, run); break;
         case LineGroup::Way::turns4: turns<4>(d, *group, run); break;
         case LineGroup::Way::turns8: turns<8>(d, *group, run); break;

@@ -37,8 +37,8 @@ void merge(std::byte* destination, const std::byte* const* sources, const LineGr
         }
         continue;
       }
-      const bool turns = LineGroup::Way::turns1 <= group.way && group.way <= LineGroup::Way::turns16;
-      const Index element = turns ? Index{1} << (int(group.way) - int(LineGroup::Way::turns1)) : 0;
+      const bool turns = LineGroup::Way::turns2 <= group.way && group.way <= LineGroup::Way::turns16;
+      const Index element = turns ? Index{2} << (int(group.way) - int(LineGroup::Way::turns2)) : 0;
       for (Index k = 0; k < group.runs; ++k, ++run) {
         if (element == 0) std::memcpy(to + run->place, from(*run), run->bytes);
         for (Index e = 0; element > 0 && e < 64 * group.lines / (group.runs * element); ++e)
