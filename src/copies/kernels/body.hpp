@@ -39,7 +39,7 @@ constexpr KernelTable kernel_table(const char* name) {
           &scatter_list<W>,
           &relocate_list<W>,
           expand_kernel<W>(),
-          &digest_loop,
+          &digest_loop<W>,
           &fence_stores};
 }
 

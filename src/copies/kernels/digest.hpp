@@ -15,41 +15,42 @@ inline std::uint64_t word_digest(std::uint64_t word, std::uint64_t place) {
   return low * high;
 }
 
-template <class Word, bool Dense, bool Skips>
+/// Whether vectors gain nothing, as those of 32 bytes do not, and wider ones where they collect short words from here
+/// and there.
+template <int W, class Word, bool Dense>
+constexpr bool one_by_one = W == 32 || (W == 64 && !Dense && sizeof(Word) < 4);
+
+template <int W, class Word, bool Dense, bool MaySkip>
 std::uint64_t digest_words(const std::byte* data, const DigestLoop& loop) {
   const DigestLoop own = loop;  // which nothing in memory can change
   std::uint64_t sum = 0, place = own.place;
   const Index stride = Dense ? Index(sizeof(Word)) : own.stride;
   const auto skipped = static_cast<Word>(own.skipped);
+  const bool skips = MaySkip && own.skips;
   for (Index row = 0; row < own.rows; ++row, data += own.row_stride, place += own.row_step)
     for (Index i = 0; i < own.n; ++i) {
       Word word;
       __builtin_memcpy(&word, data + i * stride, sizeof(Word));
       const std::uint64_t added = word_digest(word, place + std::uint64_t(i) * own.place_step);
-      sum += Skips && word == skipped ? 0 : added;
-#if defined(__GNUC__)
-      if constexpr (!Dense) __asm__("" : "+r"(sum));  // not in vectors: to gather words gains little, for much code
-#endif
+      sum += skips && word == skipped ? 0 : added;
+      if constexpr (one_by_one<W, Word, Dense>) __asm__("" : "+r"(sum));
     }
   return sum;
 }
 
-template <class Word, bool Dense>
-std::uint64_t digest_any(const std::byte* data, const DigestLoop& loop) {
-  return loop.skips ? digest_words<Word, Dense, true>(data, loop) : digest_words<Word, Dense, false>(data, loop);
-}
-
-template <class Word>
+template <int W, class Word>
 std::uint64_t digest_some(const std::byte* data, const DigestLoop& loop) {
-  return loop.stride == Index(sizeof(Word)) ? digest_any<Word, true>(data, loop) : digest_any<Word, false>(data, loop);
+  if (loop.stride != Index(sizeof(Word))) return digest_words<W, Word, false, true>(data, loop);
+  return loop.skips ? digest_words<W, Word, true, true>(data, loop) : digest_words<W, Word, true, false>(data, loop);
 }
 
+template <int W>
 std::uint64_t digest_loop(const std::byte* data, const DigestLoop& loop) {
   switch (loop.width) {
-    case 1: return digest_some<std::uint8_t>(data, loop);
-    case 2: return digest_some<std::uint16_t>(data, loop);
-    case 4: return digest_some<std::uint32_t>(data, loop);
-    case 8: return digest_some<std::uint64_t>(data, loop);
+    case 1: return digest_some<W, std::uint8_t>(data, loop);
+    case 2: return digest_some<W, std::uint16_t>(data, loop);
+    case 4: return digest_some<W, std::uint32_t>(data, loop);
+    case 8: return digest_some<W, std::uint64_t>(data, loop);
     default: break;
   }
   std::uint64_t sum = 0, place = loop.place;
