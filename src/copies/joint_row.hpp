@@ -37,7 +37,8 @@ struct RepeatedChunks {
   std::vector<Index> member_advance;
 };
 
-/// Cuts a row. Where all members repeat with one period, only that much is cut.
+/// Cuts a row. Where all members repeat with one period, only that much is cut. What cuts is marked cold, here and in
+/// joint copies: it runs once a bind, and is compiled to be small.
 class JointRow {
  public:
   /// Members' indices (the source) and the row's (the destination), of `unit` bytes each.

@@ -15,10 +15,10 @@ inline std::uint64_t word_digest(std::uint64_t word, std::uint64_t place) {
   return low * high;
 }
 
-/// Whether vectors gain nothing, as those of 32 bytes do not, and wider ones where they collect short words from here
-/// and there.
+/// Whether vectors gain nothing: those of 32 bytes with words below 8, and wider ones where they collect short words
+/// from here and there.
 template <int W, class Word, bool Dense>
-constexpr bool one_by_one = W == 32 || (W == 64 && !Dense && sizeof(Word) < 4);
+constexpr bool one_by_one = W == 32 ? sizeof(Word) < 8 : W == 64 && !Dense && sizeof(Word) < 4;
 
 template <int W, class Word, bool Dense, bool MaySkip>
 std::uint64_t digest_words(const std::byte* data, const DigestLoop& loop) {
@@ -33,6 +33,7 @@ std::uint64_t digest_words(const std::byte* data, const DigestLoop& loop) {
       __builtin_memcpy(&word, data + i * stride, sizeof(Word));
       const std::uint64_t added = word_digest(word, place + std::uint64_t(i) * own.place_step);
       sum += skips && word == skipped ? 0 : added;
+      // Nothing that the compiler could put into vectors.
       if constexpr (one_by_one<W, Word, Dense>) __asm__("" : "+r"(sum));
     }
   return sum;

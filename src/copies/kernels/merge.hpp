@@ -103,9 +103,10 @@ __attribute__((noinline)) void put_turns(std::byte* to, const std::byte* const* 
       }
     }
     // The widest registers of which a square has few enough, and that are not wider than all sources' elements.
-    constexpr int widest = E == 2 ? 16 : W, half = widest == W && W > 16 && E <= 8 ? W / 2 : widest;
-    if (widest == line_bytes && E >= 8 && n == line_bytes && sharing * E % line_bytes == 0) {
-      turn_squares<widest, E, widest == line_bytes && E >= 8>(to, s, sharing, n, stores);
+    constexpr int widest = E == 2 ? 16 : W, half = widest > 16 ? widest / 2 : widest;
+    constexpr bool of_lines = widest == line_bytes && E == 8;
+    if (of_lines && n == line_bytes && sharing * E % line_bytes == 0) {
+      turn_squares<widest, E, of_lines>(to, s, sharing, n, stores);
       to += n * sharing;
     } else {
       if (sharing * E >= widest)
