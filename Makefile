@@ -31,7 +31,7 @@ demo: build/installed .venv/sample-data
 	@.venv/bin/python -m longshore.demo
 
 test: build/installed .venv/test-tools .venv-openmpi/test-tools .deps/test-libraries
-	.venv/bin/python scripts/run_tests.py core+style python+stores+mpich+openmpi
+	.venv/bin/python scripts/run_tests.py core+style python+stores+remote+mpich+openmpi
 
 check: build/lab-installed build/packages/built .venv/test-tools .venv-openmpi/test-tools .deps/test-libraries .deps/check-libraries
 	.venv/bin/python scripts/run_tests.py asan tsan aarch64 slow+packaging+lab

@@ -15,6 +15,8 @@ if(LONGSHORE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${LONGSHORE_CCACHE})
 endif()
 
+option(LONGSHORE_JOIN_SOURCES "Compile the sources of a folder as one" OFF)
+
 # Kernels choose their instruction set at run time with target attributes, so there is no -march here.
 add_library(longshore_flags INTERFACE)
 target_compile_features(longshore_flags INTERFACE cxx_std_20)
@@ -25,6 +27,9 @@ target_compile_options(longshore_flags INTERFACE -ffp-contract=off)
 target_compile_options(longshore_flags INTERFACE -ffunction-sections -fdata-sections)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(longshore_flags INTERFACE -Wno-restrict)  # GCC 12 sees overlaps in std::string that there are not
+endif()
+if(LONGSHORE_JOIN_SOURCES AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(longshore_flags INTERFACE "SHELL:--param ggc-min-heapsize=1000000")  # kB; looking for garbage earlier takes a tenth longer
 endif()
 if(LONGSHORE_SANITIZE)
   set(sanitizers -fsanitize=${LONGSHORE_SANITIZE})
@@ -40,7 +45,6 @@ endif()
 # takes a third of the time, and asks for names that are unique in a room. Left as they are: kernels and what is like them, for which
 # the compiler is told otherwise. Presets for work on the library have it off: a changed file is compiled alone, and is seen to include
 # what it uses.
-option(LONGSHORE_JOIN_SOURCES "Compile the sources of a folder as one" OFF)
 function(longshore_join_sources target)
   if(NOT LONGSHORE_JOIN_SOURCES)
     return()

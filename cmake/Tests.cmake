@@ -12,22 +12,23 @@ if(NOT rapidcheck_FOUND)
   message(STATUS "rapidcheck (Debian: librapidcheck-dev) not found: tests/properties are left out")
 endif()
 
-# What is tested is optimised; the tests themselves need not be, and compile twice as fast.
-set(test_optimisation -Og)
+# What is tested is optimised; the tests themselves need not be, and compile twice as fast. These come last: the later flag wins.
+add_library(longshore_test_flags INTERFACE)
 if(LONGSHORE_SANITIZE)
-  set(test_optimisation -O0)
+  target_compile_options(longshore_test_flags INTERFACE -O0)
+else()
+  target_compile_options(longshore_test_flags INTERFACE -Og)
 endif()
-if(LONGSHORE_SANITIZE MATCHES undefined)
-  list(APPEND test_optimisation -fno-sanitize=undefined)  # the library's own sources are looked at; that is a third of the compiler's time
+if(LONGSHORE_SANITIZE MATCHES undefined)  # the library's own sources are looked at; that is a third of the compiler's time
+  target_compile_options(longshore_test_flags INTERFACE -fno-sanitize=undefined)
 endif()
 
 # longshore_add_tests(<target> <room> <sources>...)
 function(longshore_add_tests target room)
   add_executable(${target} ${ARGN})
   longshore_join_some(${target} 5)  # so that all processors have something to do
-  target_compile_options(${target} PRIVATE ${test_optimisation})
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
-  target_link_libraries(${target} PRIVATE longshore::core longshore_flags GTest::gtest GTest::gtest_main)
+  target_link_libraries(${target} PRIVATE longshore::core longshore_flags GTest::gtest GTest::gtest_main longshore_test_flags)
   if(room STREQUAL properties)
     target_link_libraries(${target} PRIVATE rapidcheck)
   elseif(room STREQUAL mpi)  # what of it needs no MPI

@@ -3,10 +3,10 @@
     make stages STAGES="core python+mpich"       # the last two side by side
 
 Of `make test`: style (clang-format, ruff, mypy), core (C++ units and properties, optimised), python, stores (Python's
-tests of files and formats), and the tests under MPI: mpich (with those that need no MPI to be launched) and openmpi. Of
-`make check`: slow (what of Python's tests takes long), asan, tsan, aarch64 (the C++ tests, cross-compiled and
-emulated), packaging, lab (the benches). A stage for which this machine lacks something is skipped by name; where
-CI=true that is a failure.
+tests of files and formats), remote (those of URLs and of executors), and the tests under MPI: mpich (with those that
+need no MPI to be launched) and openmpi. Of `make check`: slow (what of Python's tests takes long), asan, tsan, aarch64
+(the C++ tests, cross-compiled and emulated), packaging, lab (the benches). A stage for which this machine lacks
+something is skipped by name; where CI=true that is a failure.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ REPORTS = ROOT / "build" / "reports"
 JOBS = os.environ.get("JOBS") or str(os.cpu_count() or 1)
 WHEEL_BUILD = "build/wheel"
 STORES = "tests/python/test_stores*.py"
+REMOTE = ("tests/python/test_stores_urls*.py", "tests/python/test_stores_executor*.py")
 COMMAND_LIMIT_S = 1200
 LINES_OF_A_FAILURE = 12
 
@@ -156,7 +157,11 @@ def python() -> bool:
 
 
 def stores() -> bool:
-    return pytest("stores", *files(STORES))
+    return pytest("stores", *sorted(set(files(STORES)) - set(files(*REMOTE))))
+
+
+def remote() -> bool:
+    return pytest("remote", *files(*REMOTE))
 
 
 def mpich() -> bool:
@@ -209,7 +214,7 @@ def lab() -> bool:
 
 STAGES = {
     stage.__name__: stage
-    for stage in (style, core, python, stores, mpich, openmpi, slow, asan, tsan, aarch64, packaging, lab)
+    for stage in (style, core, python, stores, remote, mpich, openmpi, slow, asan, tsan, aarch64, packaging, lab)
 }
 
 

@@ -37,8 +37,8 @@ def checks_of(script: str, folder: Path = SCRIPTS) -> list[str]:
 class Job:
     """A launch that is running."""
 
-    def __init__(self, family, ranks, checks: list[str], folder: Path, limit_s: float, scripts: Path, mpiexec):
-        self.left, self._limit_s = checks, limit_s
+    def __init__(self, family, ranks, checks: list[str], folder: Path, limit_s, end_limit_s, scripts: Path, mpiexec):
+        self.left, self._limit_s, self._end_limit_s = checks, limit_s, end_limit_s
         self.started = False  # the first check has begun
         self._stderr = folder / f"{family}-{ranks}-{time.monotonic_ns()}.stderr"
         self._said: list[str] = []
@@ -91,11 +91,11 @@ class Job:
     def ended(self) -> str:
         """Waits for the end of the job after its last check; what went wrong, or nothing."""
         try:
-            code = self._process.wait(START_LIMIT_S)
+            code = self._process.wait(self._end_limit_s)
             return self._told(f"all checks are done, but the job ended with exit code {code}") if code else ""
         except subprocess.TimeoutExpired:
             self.end()
-            return self._told(f"all checks are done, but the job did not end within {START_LIMIT_S} s")
+            return self._told(f"all checks are done, but the job did not end within {self._end_limit_s} s")
 
     def end(self) -> None:
         end(self._process)
@@ -110,8 +110,10 @@ class Jobs:
     """The jobs of a session: for each (family, ranks), the checks that are going to be asked for, in their order.
     `ranks` is what `mpiexec` takes."""
 
-    def __init__(self, planned: dict, folder: Path, limit_s=CHECK_LIMIT_S, scripts=SCRIPTS, mpiexec=mpiexec):
-        self._planned, self._how = planned, (folder, limit_s, scripts, mpiexec)
+    def __init__(
+        self, planned, folder: Path, limit_s=CHECK_LIMIT_S, end_limit_s=START_LIMIT_S, scripts=SCRIPTS, mpiexec=mpiexec
+    ):
+        self._planned, self._how = planned, (folder, limit_s, end_limit_s, scripts, mpiexec)
         self._running: dict[tuple, Job] = {}
         self._outcomes: dict[tuple, dict[str, str]] = {key: {} for key in planned}
 

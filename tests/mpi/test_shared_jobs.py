@@ -106,11 +106,11 @@ def test_a_job_that_does_not_end_well(scripts):
     (scripts / "bad.py").write_text(  # rank 0: another one's end might come before it has told the check's
         "import atexit, os\nfrom checks import ME, check\n@check\ndef bad():\n    ME or atexit.register(os._exit, 3)"
     )
-    jobs = Jobs({(family, 2): ["bad.bad", ENDS]}, scripts, scripts=scripts)
+    jobs = Jobs({(family, 2): ["bad.bad", ENDS]}, scripts, end_limit_s=10, scripts=scripts)
     jobs.expect(family, 2, "bad.bad")
     with pytest.raises(AssertionError, match=BADLY):
         jobs.expect(family, 2, ENDS)
-    jobs = Jobs({(family, 2): ["bad.bad"]}, scripts, scripts=scripts)
+    jobs = Jobs({(family, 2): ["bad.bad"]}, scripts, end_limit_s=10, scripts=scripts)
     jobs.expect(family, 2, "bad.bad")
     with pytest.raises(AssertionError, match=BADLY):
         jobs.close()  # where nobody asks for the end

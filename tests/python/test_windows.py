@@ -298,7 +298,7 @@ def test_rows_without_elements_are_gone_over(profile):
 def test_a_pattern_may_have_any_name(profile):
     window = ls.Window([np.arange(10.0)])
     for pattern in "", "sum, seen", 'Größe\n\t"':
-        for _ in range(100):
+        for _ in range(400):
             assert sum(float(strip.data.sum()) for strip in ls.strips(window[0], pattern=pattern)) == 45
     assert {each["pattern"] for each in kept.load(profile)} == {", seen", "sum, seen, seen", 'Größe\n\t", seen'}
 
@@ -326,7 +326,7 @@ def test_a_search_ends_and_is_kept(profile):
 
 def test_without_a_pattern_the_place_of_the_call_counts(profile):
     window = ls.Window([np.arange(5000.0)])
-    for _ in range(100):
+    for _ in range(400):
         for _strip in ls.strips(window[0]):
             pass
     assert [each["pattern"].rpartition("/")[2].split(":")[0] for each in kept.load(profile)] == ["test_windows.py"]
@@ -371,7 +371,7 @@ def test_choices_that_cannot_be_kept_are_a_warning(tmp_path, monkeypatch):
     monkeypatch.setenv("LONGSHORE_PROFILE", str(tmp_path / "file" / "machine.json"))
     window = ls.Window([np.ones(3000)])
     with pytest.warns(UserWarning, match="not kept"):
-        for _ in range(100):
+        for _ in range(400):
             assert sum(strip.data.sum() for strip in ls.strips(window[0], pattern="p")) == 3000
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -291,7 +291,7 @@ def what_is_freed_goes_back():
     with ls.share_numpy_memory(keep="16 MiB"):
         arrays = [np.ones(4 * MEBIBYTE) for _ in range(20)]
         now, held = shared_pages(), sum(a.nbytes for a in arrays)
-        assert now >= base + held, (base, now, held)
+        assert now >= base + held - (1 << 20), (base, now, held)  # something else of the process may go meanwhile
         kept = arrays.pop()
         arrays.clear()
         assert shared_pages() <= base + kept.nbytes + (18 << 20)
