@@ -184,6 +184,7 @@ class LayoutShare final : public Share {
     }
     return messages;
   }
+  bool in_step() const override { return interleaves_shortly(plan_); }
   std::vector<std::uint32_t> brought_along(std::span<const Transfer> incoming, const MessageCut& cut) const override {
     std::vector<std::uint32_t> numbers;
     for (const auto& transfer : incoming)

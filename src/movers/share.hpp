@@ -166,6 +166,8 @@ class Share {
   /// Transfers to one peer (from one) as messages, one after the other.
   virtual std::vector<std::unique_ptr<Message>> messages(std::span<const Transfer> transfers, MessageEnd end,
                                                          const MessageCut& cut) = 0;
+  /// Whether packets of several peers are best unpacked in step: parts of them lie in the same cache lines or pages.
+  virtual bool in_step() const { return false; }
   /// The numbers of local transfers that are carried out when messages of these, so cut, are unpacked.
   virtual std::vector<std::uint32_t> brought_along(std::span<const Transfer>, const MessageCut&) const { return {}; }
   /// Of the programs that tasks and messages have in common.

@@ -52,6 +52,8 @@ std::optional<Interleaved> interleaved_dimension(const MotionPlan& plan) {
   return std::nullopt;
 }
 
+bool interleaves_shortly(const MotionPlan& plan) { return short_sides(plan).has_value(); }
+
 std::optional<Direction> joint_direction(const MotionPlan& plan) {
   const auto sides = short_sides(plan);
   return sides && !sides->in_turns ? std::optional(sides->direction) : std::nullopt;

@@ -15,6 +15,8 @@ struct Interleaved {
   Index unit;             ///< bytes of one of its indices
 };
 std::optional<Interleaved> interleaved_dimension(const MotionPlan& plan);
+/// Whether they do, in runs so short that those of several ranks share cache lines or pages.
+bool interleaves_shortly(const MotionPlan& plan);
 /// Who should carry motions that share cache lines, if any do.
 std::optional<Direction> joint_direction(const MotionPlan& plan);
 /// Where they do: from so many bytes of the shared rank's part on it is faster to carry them jointly.

@@ -310,10 +310,11 @@ void nest_packed(std::byte* d, const std::byte* s, const BlockLoops& l, const Ke
       copy_streaming<W>(d + j * l.d1 + i * l.d0, s + j * l.s1 + i * l.s0, l.block, profile.ahead_bytes);
 }
 
-/// Destinations whose lines are worth claiming ahead of the stores: those that do not fit in a second-level cache.
-inline bool far_destination(const BlockLoops& l) {
+/// Destinations whose lines are worth claiming ahead of the stores: those that do not fit in a second-level cache, and
+/// parts of such that are long enough (a packet's, for one), for what is claimed beyond their end is claimed in vain.
+inline bool far_destination(const BlockLoops& l, Stores stores = Stores::cached) {
   return l.n0 * l.n1 * lesser(line_bytes, magnitude(l.d0)) >=
-         Index{1} << 19;  // a division would cost as much as a short move
+         Index{1} << (stores == Stores::streaming ? 16 : 19);  // a division would cost as much as a short move
 }
 
 template <int W>
@@ -334,7 +335,7 @@ void copy_blocks(std::byte* d, const std::byte* s, const BlockLoops& loops, Stor
       return nest<Streaming<W, 0>, Contiguous::neither, false>(d, s, l);
     }
   }
-  run_nest(!gather && far_destination(l) ? plan_nest<W, true>(l) : plan_nest<W, false>(l), d, s, l);
+  run_nest(!gather && far_destination(l, stores) ? plan_nest<W, true>(l) : plan_nest<W, false>(l), d, s, l);
 }
 
 template <int W>

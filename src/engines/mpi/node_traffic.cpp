@@ -5,6 +5,18 @@
 
 namespace longshore::mpi {
 
+namespace {
+
+/// So many looks in vain a process waits for who is behind, before it takes more from the others.
+constexpr int most_looks = 64;
+
+/// Whether it has come further, by a packet or more, of what it has to bring.
+bool is_ahead(const RingReceiver& one, const RingReceiver& other) {
+  return Wide(one.passed() - 1) * other.packets() > Wide(other.passed()) * one.packets();
+}
+
+}  // namespace
+
 NodeTraffic::NodeTraffic(int me, std::shared_ptr<ControlBlocks> control, NodeWork work)
     : me_(me),
       control_(std::move(control)),
@@ -12,6 +24,7 @@ NodeTraffic::NodeTraffic(int me, std::shared_ptr<ControlBlocks> control, NodeWor
       shown_(std::move(work.shown)),
       senders_(std::move(work.senders)),
       receivers_(std::move(work.receivers)),
+      in_step_(work.in_step),
       along_(std::move(work.along)),
       accessors_(std::move(work.accessors)),
       writers_(std::move(work.writers)),
@@ -121,6 +134,14 @@ bool NodeTraffic::run_task(const Communicator& communicator) {
   return progress;
 }
 
+/// Of those from whom something is still to come; null: none.
+const RingReceiver* NodeTraffic::furthest_behind() const {
+  const RingReceiver* last = nullptr;
+  for (const auto& receiver : receivers_)
+    if (!receiver.done() && (!last || is_ahead(*last, receiver))) last = &receiver;
+  return last;
+}
+
 bool NodeTraffic::behind_arrivals() const {
   Index packets = 0, arrived = 0;
   for (const auto& receiver : receivers_) packets += receiver.packets(), arrived += receiver.passed();
@@ -135,7 +156,13 @@ bool NodeTraffic::advance(const Communicator& communicator) {
       if (end.advance()) progress = true, communicator.wake(end.peer());
       rings_done_ &= end.done();
     };
-    std::for_each(receivers_.begin(), receivers_.end(), advance);
+    // A line that several send to is still in cache when the next part of it comes, if nobody is far ahead.
+    const RingReceiver* const last = in_step_ && looks_ < most_looks ? furthest_behind() : nullptr;
+    for (auto& receiver : receivers_)
+      if (last && is_ahead(receiver, *last))
+        rings_done_ &= receiver.done();
+      else
+        advance(receiver);
     std::for_each(senders_.begin(), senders_.end(), advance);
   }
   // Copies fill the time in which no ring has anything to do. Otherwise they keep step with what arrives: both go
@@ -148,6 +175,7 @@ bool NodeTraffic::advance(const Communicator& communicator) {
     progress |= finished != awaited_.end();
     awaited_.erase(finished, awaited_.end());
   }
+  looks_ = progress ? 0 : looks_ + 1;
   return progress;
 }
 

@@ -35,6 +35,7 @@ struct NodeWork {
   std::vector<Along> along;
   std::vector<RingSender> senders;
   std::vector<RingReceiver> receivers;
+  bool in_step = false;                              ///< packets of several are best taken in step
   std::vector<int> accessors;                        ///< by node rank: who reads or writes the arrays here
   std::vector<int> writers;                          ///< of these, who writes
   std::vector<std::shared_ptr<SegmentView>> views;   ///< what the tasks reach into
@@ -95,6 +96,7 @@ class NodeTraffic {
   bool run_task(const Communicator& communicator);
   void offer();
   bool behind_arrivals() const;
+  const RingReceiver* furthest_behind() const;
   bool runnable(const Task& task);
   void finish(const Task& task, const Communicator& communicator);
 
@@ -118,9 +120,11 @@ class NodeTraffic {
 
   std::vector<RingSender> senders_;
   std::vector<RingReceiver> receivers_;
+  bool in_step_;
   std::vector<NodeWork::Along> along_;
   std::size_t told_along_ = 0;
   bool rings_done_ = true;
+  int looks_ = 0;  ///< in vain, since something was done
 
   std::vector<int> accessors_, writers_;
   std::vector<int> awaited_;  ///< those of them who have not finished with this move

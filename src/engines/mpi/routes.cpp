@@ -421,6 +421,7 @@ NodeTraffic Routes::compile() {
   work.accessors.assign(accessors_.begin(), accessors_.end());
   work.writers.assign(writers_.begin(), writers_.end());
   work.views = views_, work.shown = shown_;
+  for (const auto* share : shares_) work.in_step |= share->in_step();
   compile_copies(work);
   compile_rings(work);
   for (const auto* share : shares_) work.workspace_bytes = checked_add(work.workspace_bytes, share->programs_bytes());

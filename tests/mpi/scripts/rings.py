@@ -75,3 +75,25 @@ def move_again_and_again():
         a += 1
         mover()
         assert np.array_equal(b, expected + k + 1)
+
+
+@check
+def do_not_wait_for_who_has_not_started():
+    """Packets of several are taken in step, but not by who would wait for ever."""
+    src, dst, a, expected = arrays(*CASES[0])
+    b = np.full(expected.shape, -1.0)
+    mover = ls.plan(src, dst, "f8").bind(a, b, comm=WORLD, node="ring")
+    for _ in range(2):
+        b[...] = -1
+        WORLD.Barrier()
+        if ME > 0:
+            WORLD.recv(source=0)
+        mover.start()
+        if ME == 0:
+            arrivals = mover.arrivals()
+            for rank in range(P - 1, 0, -1):
+                WORLD.send(None, rank)
+                arrival = next(each for each in arrivals if each.rank == rank)
+                assert np.array_equal(b[arrival.index], expected[arrival.index]), arrival
+        mover.wait()
+        assert np.array_equal(b, expected)
