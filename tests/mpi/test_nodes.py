@@ -135,7 +135,8 @@ def jobs(request, mpiexec, tmp_path_factory):
         if item.originalname == "test_check_on_nodes":
             family, ranks, check = (item.callspec.params[name] for name in ("family", "ranks", "check"))
             planned.setdefault((family, ranks), []).append(check)
-    jobs = Jobs(planned, tmp_path_factory.mktemp("nodes"), mpiexec=mpiexec)
+    # A rank that is alone on its node does not know that it shares the processors with those of the others.
+    jobs = Jobs(planned, tmp_path_factory.mktemp("nodes"), limit_s=240, mpiexec=mpiexec)
     yield jobs
     jobs.close()
 
