@@ -175,7 +175,7 @@ bool NodeTraffic::advance(const Communicator& communicator) {
     progress |= finished != awaited_.end();
     awaited_.erase(finished, awaited_.end());
   }
-  looks_ = progress ? 0 : looks_ + 1;
+  looks_ = progress ? 0 : std::min(looks_ + 1, most_looks);
   return progress;
 }
 
