@@ -20,6 +20,8 @@ option(LONGSHORE_JOIN_SOURCES "Compile the sources of a folder as one" OFF)
 # Kernels choose their instruction set at run time with target attributes, so there is no -march here.
 add_library(longshore_flags INTERFACE)
 target_compile_features(longshore_flags INTERFACE cxx_std_20)
+# What -O3 does beyond -O2 makes code a fifth longer, and gains where loops are: in targets that say so (Core.cmake).
+target_compile_options(longshore_flags INTERFACE $<$<AND:$<CONFIG:Release>,$<NOT:$<BOOL:$<TARGET_PROPERTY:LONGSHORE_LOOPS>>>>:-O2>)
 target_compile_options(longshore_flags INTERFACE -Wall -Wextra -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
 # A product and a sum round twice on every CPU: some compilers make one instruction of them where the CPU has it.
 target_compile_options(longshore_flags INTERFACE -ffp-contract=off)

@@ -3,8 +3,15 @@ find_package(Threads REQUIRED)
 file(GLOB_RECURSE core_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*.cpp)
 list(FILTER core_sources EXCLUDE REGEX "/src/(mpi|engines/mpi|profile/preload)/")
 
+# Rooms whose loops go through elements, places or ranks; what the others take is calls and memory.
+set(loop_sources ${core_sources})
+list(FILTER loop_sources INCLUDE REGEX "/src/(copies|encodings|ranks|relations|sequences)/")
+list(REMOVE_ITEM core_sources ${loop_sources})
+
 if(core_sources)
-  add_library(longshore_core STATIC ${core_sources})
+  add_library(longshore_loops OBJECT ${loop_sources})
+  set_target_properties(longshore_loops PROPERTIES LONGSHORE_LOOPS ON)
+  add_library(longshore_core STATIC ${core_sources} $<TARGET_OBJECTS:longshore_loops>)
   set(core_scope PUBLIC)
 else()
   add_library(longshore_core INTERFACE)  # no source written yet
@@ -19,11 +26,14 @@ target_link_libraries(longshore_core ${core_scope} Threads::Threads ${CMAKE_DL_L
 if(core_sources)
   target_include_directories(longshore_core PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(longshore_core PRIVATE $<BUILD_INTERFACE:longshore_flags>)
+  target_include_directories(longshore_loops PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+  target_link_libraries(longshore_loops PRIVATE longshore_flags Threads::Threads)
   # What a process does once at most is made small.
   foreach(cold kernel_measurement kernel_probe kernels/choice kernels/known_cpus)
     set_source_files_properties(${PROJECT_SOURCE_DIR}/src/copies/${cold}.cpp PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-Os>)
   endforeach()
   longshore_join_sources(longshore_core ${core_sources})
+  longshore_join_sources(longshore_loops ${loop_sources})
 endif()
 
 # The finegrain engine has its ranks' stacks from Boost.Context; one source file includes it.

@@ -133,7 +133,9 @@ Kinds kinds(const KernelTable& table, bool all_of_them) {
   });
   all.push_back([](const Profile& now) -> Kind {
     const auto wide = [](Index lines) { return [=](Profile& p) { p.tile_lines = lines; }; };
-    return {"transposes", candidates(now, wide(32), wide(8), wide(16), wide(64)),
+    return {"transposes",
+            candidates(now, wide(32), wide(8), wide(16), wide(64),
+                       [](Profile& p) { p.transposed_bytes = Profile::long_burst; }),
             [](const KernelTable& t) { return copy(turned(512), t); }};
   });
   return all;

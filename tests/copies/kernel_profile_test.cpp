@@ -67,6 +67,7 @@ TEST(KernelProfiles, AreCheckedAndKnown) {
   refused([](auto& p) { p.ahead_bytes = -64; });
   refused([](auto& p) { p.tile_lines = 0; });
   refused([](auto& p) { p.tile_lines = 257; });
+  refused([](auto& p) { p.transposed_bytes = 128; });
 }
 
 TEST(KernelProfiles, AreMeasuredHoweverShortTheTime) {

@@ -382,7 +382,7 @@ std::vector<const KernelTable*> profiled_tables() {
   static const std::vector<KernelTable> all = [] {
     std::vector<KernelTable> tables(3, *available_kernels().back());
     tables[0].profile = {1, 256, 0, 16384, KernelProfile::never, 1, false, 0, 1};
-    tables[1].profile = {2, 64, 1024, KernelProfile::never, KernelProfile::never, 4, true, 4096, 3};
+    tables[1].profile = {2, 64, 1024, KernelProfile::never, KernelProfile::never, 4, true, 4096, 3, 256};
     tables[2].profile = {4, 4096, 64, KernelProfile::never, 128, 1, true, 192, 256};
     for (const auto& table : tables) check(table.profile);
     return tables;
@@ -401,6 +401,21 @@ TEST_P(EveryTable, CopiesLongRowsSideBySide) {
                                    : BlockLoops{block, n, s, d, 1, 0, 0};
         expect_like_plain(table(), false, l, Stores::streaming, any(0, 63), any(0, 63));
       }
+}
+
+/// Rows that begin with a line, at the same lines of their pages or not, and rows that do not; parts of tiles, whole
+/// ones and several side by side.
+TEST_P(EveryTable, TransposesByWayOfTiles) {
+  for (const Index element : {1, 2, 4, 8, 16})
+    for (const Index high : {Index{256}, 320 + element, Index{1000} / element * element})
+      for (const Index wide : {64, 256, 300, 512, 777})
+        for (const Index rows_at : {512, 64, 1}) {
+          const Index n0 = high / element,
+                      row = rows_at == 1 ? high + any(1, 90) : (high + rows_at - 1) / rows_at * rows_at;
+          const Index phase = rows_at == 1 ? any(0, 63) : any(0, 64 / element - 1) * element;
+          expect_like_plain(table(), true, {element, n0, wide * element + any(0, 70), element, wide, element, row},
+                            Stores::streaming, any(0, 63), phase);
+        }
 }
 
 TEST(Kernels, TheChosenTableIsAvailable) {

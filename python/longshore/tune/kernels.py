@@ -68,4 +68,6 @@ def words(facts: dict[str, Any]) -> str:
     merged = f"{facts['merged_rows']} rows of several sources at a time, short runs {short}"
     further = [f"long runs read {facts['ahead_bytes']} bytes ahead"] if "ahead_bytes" in facts else []
     further += [f"transposes in tiles {facts['tile_lines']} lines wide"] if "tile_lines" in facts else []
+    if facts.get("transposed_bytes", 64) != 64:
+        further += [f"{facts['transposed_bytes']} bytes of a row at a time where rows compete for places of pages"]
     return "; ".join([rows, f"runs {' and '.join(long)}" if long else "runs line by line", merged, *further])

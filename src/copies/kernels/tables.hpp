@@ -27,6 +27,10 @@ extern const KernelTable avx2_kernel_table;
 extern const KernelTable avx512_kernel_table;
 #endif
 
+/// Memory of the calling thread's own, aligned to lines, for as long as a kernel runs. Null where there is none.
+inline constexpr Index scratch_bytes = 2 * 256 * (256 + 64);
+std::byte* kernel_scratch();
+
 /// Writes back what caches hold of it, and has them forget it.
 void put_out_of_caches(const std::byte* data, Index n);
 

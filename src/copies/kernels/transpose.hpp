@@ -1,91 +1,10 @@
-/// Transposition: squares of one cache line by one cache line, in registers where the elements are small powers of two.
+/// Transposition, in tiles of squares.
 #pragma once
 
-#include "blocks.hpp"
+#include "staged_transpose.hpp"
 
 namespace longshore {
 namespace {
-
-/// Elements d[j * d1 + i * E] = s[i * s0 + j * E], both sides contiguous in one direction.
-struct Matrix {
-  std::byte* d;
-  const std::byte* s;
-  Index n0, n1, s0, d1;
-};
-
-/// A square as wide as a cache line: every source line is read once and whole, every destination line written once and
-/// whole, so neither side depends on the cache remembering anything. Registers narrower than a line are written line by
-/// line too: a write-combining buffer that waits for the rest of its line is one that others lack.
-template <int W, int E, bool Stream>
-LONGSHORE_INLINE void transpose_square(std::byte* d, Index d1, const std::byte* s, Index s0) {
-  constexpr int side = line_bytes / E;  // elements
-  constexpr int step = W / E;           // elements that fit in a register: the square in registers
-  constexpr int across = Stream ? side / step : 1;
-#pragma GCC unroll 1
-  for (int j = 0; j < side; j += step) {
-#pragma GCC unroll 1
-    for (int i = 0; i < side; i += across * step) {
-      VectorType<W> r[across][step];
-#pragma GCC unroll 8
-      for (int a = 0; a < across; ++a) {
-        for (int k = 0; k < step; ++k) r[a][k] = load<W>(s + (i + a * step + k) * s0 + j * E);
-        transpose_registers<W, E>(r[a]);
-      }
-#pragma GCC unroll 16
-      for (int k = 0; k < step; ++k) {
-        std::byte* const to = d + (j + k) * d1 + i * E;
-        if constexpr (Stream) {
-          VectorType<W> line[across];
-          for (int a = 0; a < across; ++a) line[a] = r[a][k];
-          stream_registers<W>(to, line);
-        } else {
-          store<W>(to, r[0][k]);
-        }
-      }
-    }
-  }
-}
-
-/// A square whose elements are too many for the registers: its source lines are read whole, for they may compete for
-/// one set of the cache, and its destination lines are put together in the cache before they leave.
-template <int W, int E>
-LONGSHORE_INLINE void transpose_square_staged(std::byte* d, Index d1, const std::byte* s, Index s0) {
-  constexpr int side = line_bytes / E, step = W / E;
-  alignas(64) std::byte read[side * line_bytes], written[step * line_bytes];
-#pragma GCC unroll 4
-  for (int i = 0; i < side; ++i) copy_exact<W, line_bytes>(read + i * line_bytes, s + i * s0);
-#pragma GCC unroll 1
-  for (int j = 0; j < side; j += step) {
-#pragma GCC unroll 1
-    for (int i = 0; i < side; i += step) {
-      VectorType<W> r[step];
-      for (int k = 0; k < step; ++k) r[k] = load<W>(read + (i + k) * line_bytes + j * E);
-      transpose_registers<W, E>(r);
-      for (int k = 0; k < step; ++k) store<W>(written + k * line_bytes + i * E, r[k]);
-    }
-    for (int k = 0; k < step; ++k) stream_line<W>(d + (j + k) * d1, written + k * line_bytes);
-  }
-}
-
-/// The widest registers of which W / E fit in the register file.
-template <int W, int E>
-constexpr int square_width = E == 1   ? 16
-                             : E == 2 ? lesser(W, 32)
-                                      : W;
-
-/// Any part of the matrix, one element at a time, in strips that fit in few lines.
-template <int E>
-void transpose_edge(const Matrix& m, Index i0, Index i1, Index j0, Index j1) {
-  constexpr Index strip = 16;
-  for (Index i = i0; i < i1; i += strip) {
-    const Index end = lesser(i + strip, i1);
-    for (Index j = j0; j < j1; ++j) {
-      std::byte* to = m.d + j * m.d1;
-      const std::byte* from = m.s + j * E;
-      for (Index k = i; k < end; ++k) copy_exact<16, E>(to + k * E, from + k * m.s0);
-    }
-  }
-}
 
 /// The part [i0, i1) x [j0, j1), whose sides are whole squares; with Stream, destination lines begin at i0.
 ///
@@ -125,51 +44,6 @@ void transpose_squares(const Matrix& m, Index i0, Index i1, Index j0, Index j1, 
   }
 }
 
-/// Sends the whole lines of a row's segment of n bytes from buffer to destination, which lie alike in their lines. What
-/// is left of the segment before stands in front of it, and what is left of it is put there.
-template <int W>
-LONGSHORE_INLINE void empty_row(std::byte* d, std::byte* segment, Index n, bool first, bool last) {
-  const Index phase = line_phase(segment);
-  std::byte* const lines = segment - phase;
-  Index at = 0;
-  if (first && phase != 0) {
-    copy_part<W>(d, segment, line_bytes - phase);
-    at = line_bytes;
-  }
-  for (; at < n; at += line_bytes) stream_line<W>(d + (at - phase), lines + at);
-  if (phase == 0) return;
-  if (last)
-    copy_part<W>(d + (n - phase), lines + n, phase);
-  else
-    copy_exact<W, line_bytes>(lines, lines + n);
-}
-
-/// Streams the part [0, i1) x [0, j1), whose sides are whole squares, by way of a buffer in cache, for rows that do not
-/// all begin at the same place in a line: in the buffer each row lies in its lines as in the destination, and what does
-/// not fill a line stays there until more of the row arrives.
-template <int W, int E>
-void transpose_staged(const Matrix& m, Index i1, Index j1) {
-  constexpr Index side = line_bytes / E;
-  constexpr Index tile_j = 128;                  // rows in the buffer
-  constexpr Index segment = 2 * line_bytes / E;  // of a row, in elements, between two times the buffer is emptied
-  const Index pitch = 3 * line_bytes + (m.d1 & (line_bytes - 1));
-  alignas(64) std::byte buffer[tile_j * 4 * line_bytes];
-  for (Index jt = 0; jt < j1; jt += tile_j) {
-    const Index rows = lesser(tile_j, j1 - jt);
-    std::byte* const d = m.d + jt * m.d1;
-    std::byte* const staged = buffer + line_phase(d);
-    for (Index i = 0; i < i1; i += segment) {
-      const Index i_end = lesser(i + segment, i1);
-      for (Index at = i; at < i_end; at += side)
-        for (Index j = 0; j < rows; j += side)
-          transpose_square<square_width<W, E>, E, false>(staged + j * pitch + (at - i) * E, pitch,
-                                                         m.s + at * m.s0 + (jt + j) * E, m.s0);
-      for (Index j = 0; j < rows; ++j)
-        empty_row<W>(d + j * m.d1 + i * E, staged + j * pitch, (i_end - i) * E, i == 0, i_end == i1);
-    }
-  }
-}
-
 /// Matrices narrower than a square: arrays of short structures, and the other way round.
 template <int W, int E>
 void transpose_narrow(const Matrix& m, Stores stores, const KernelProfile& profile) {
@@ -186,20 +60,25 @@ void transpose_elements(const Matrix& m, Stores stores, const KernelProfile& pro
   constexpr Index side = line_bytes / E;
   constexpr Index tile = 32;  // of ordinary stores
   const bool rows_alike = m.d1 % line_bytes == 0 && line_phase(m.d) % E == 0;
-  const bool staged = stores == Stores::streaming && !rows_alike;
   // Squares start where lines do; where ordinary stores fill short rows that is not worth an edge.
-  const bool align = rows_alike && !staged && (stores == Stores::streaming || m.n0 >= 8 * side);
+  const bool align = rows_alike && (stores == Stores::streaming || m.n0 >= 8 * side);
   const Index head = align ? (-line_phase(m.d) & (line_bytes - 1)) / E : 0;
   if (m.n0 < head + side || m.n1 < side) return transpose_narrow<W, E>(m, stores, profile);
   const Index i1 = m.n0 - (m.n0 - head) % side;
   const Index j1 = m.n1 - m.n1 % side;
   transpose_edge<E>(m, 0, head, 0, m.n1);
-  if (staged)
-    transpose_staged<W, E>(m, i1, j1);
-  else if (stores == Stores::cached)
-    transpose_squares<W, E, false>(m, head, i1, 0, j1, tile);
-  else
+  const Matrix lines{m.d + head * E, m.s + head * m.s0, m.n0 - head, m.n1, m.s0, m.d1};
+  // Rows whose lines lie at the same few places of their pages are written some lines at a time, where that is faster.
+  const bool bursts = W > 16 && profile.transposed_bytes == profile.long_burst && m.d1 % 512 == 0;
+  const auto staged = [&] {
+    if constexpr (W > 16)
+      if (rows_alike) return transpose_staged<W, E, true>(lines, i1 - head, j1);
+    return transpose_staged<W, E, false>(lines, i1 - head, j1);
+  };
+  if (stores == Stores::streaming && rows_alike && !bursts)
     transpose_squares<W, E, true>(m, head, i1, 0, j1, profile.tile_lines);
+  else if (stores == Stores::cached || !staged())
+    transpose_squares<W, E, false>(m, head, i1, 0, j1, tile);
   // What is left at the far sides: squares again, which overlap those before.
   if (j1 < m.n1) transpose_squares<W, E, false>(m, head, i1, m.n1 - side, m.n1, tile);
   if (i1 < m.n0) transpose_squares<W, E, false>(m, m.n0 - side, m.n0, 0, j1, tile);
