@@ -111,7 +111,9 @@ Kinds kinds(const KernelTable& table, bool all_of_them) {
             [](const Profile& now) -> Kind {
               return {"rows put together from two sources",
                       candidates(
-                          now, [](Profile& p) { p.merged_rows = 4; }, [](Profile& p) { p.merged_rows = 1; }),
+                          now, [](Profile& p) { p.merged_rows = 4, p.merged_bytes = 64; },
+                          [](Profile& p) { p.merged_rows = 4, p.merged_bytes = 512; },
+                          [](Profile& p) { p.merged_rows = 1, p.merged_bytes = 64; }),
                       [](const KernelTable& t) -> Run {
                         return [a = join(1, 1, t), b = join(32, 32, t)](std::byte* d, const std::byte* s) {
                           a(d, s), b(d, s);

@@ -36,7 +36,8 @@ std::string numbers(const KernelProfile& p) {
          ", \"stagger_bytes\": " + from(p.stagger_bytes) + ", \"paged_bytes\": " + from(p.paged_bytes) +
          ", \"string_bytes\": " + from(p.string_bytes) + ", \"merged_rows\": " + from(p.merged_rows) +
          ", \"expands\": " + (p.expands ? "true" : "false") + ", \"ahead_bytes\": " + from(p.ahead_bytes) +
-         ", \"tile_lines\": " + from(p.tile_lines) + ", \"transposed_bytes\": " + from(p.transposed_bytes);
+         ", \"tile_lines\": " + from(p.tile_lines) + ", \"transposed_bytes\": " + from(p.transposed_bytes) +
+         ", \"merged_bytes\": " + from(p.merged_bytes);
 }
 
 std::string json_of(const KernelProbe& probe, const std::string& measured) {

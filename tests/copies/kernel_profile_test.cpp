@@ -68,6 +68,7 @@ TEST(KernelProfiles, AreCheckedAndKnown) {
   refused([](auto& p) { p.tile_lines = 0; });
   refused([](auto& p) { p.tile_lines = 257; });
   refused([](auto& p) { p.transposed_bytes = 128; });
+  refused([](auto& p) { p.merged_bytes = 0; });
 }
 
 TEST(KernelProfiles, AreMeasuredHoweverShortTheTime) {

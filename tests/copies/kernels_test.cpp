@@ -382,7 +382,7 @@ std::vector<const KernelTable*> profiled_tables() {
   static const std::vector<KernelTable> all = [] {
     std::vector<KernelTable> tables(3, *available_kernels().back());
     tables[0].profile = {1, 256, 0, 16384, KernelProfile::never, 1, false, 0, 1};
-    tables[1].profile = {2, 64, 1024, KernelProfile::never, KernelProfile::never, 4, true, 4096, 3, 256};
+    tables[1].profile = {2, 64, 1024, KernelProfile::never, KernelProfile::never, 4, true, 4096, 3, 256, 192};
     tables[2].profile = {4, 4096, 64, KernelProfile::never, 128, 1, true, 192, 256};
     for (const auto& table : tables) check(table.profile);
     return tables;

@@ -37,6 +37,8 @@ struct KernelProfile {
   /// `long_burst`, by way of two tiles in the second-level cache.
   Index transposed_bytes = 64;
   static constexpr Index long_burst = 256;
+  /// How much of each row is put together before it is the next one's turn, where several rows are side by side.
+  Index merged_bytes = 64;
 
   bool operator==(const KernelProfile&) const = default;
 };

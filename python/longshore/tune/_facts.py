@@ -24,6 +24,7 @@ KERNEL_NUMBERS = {
     "ahead_bytes?": int,
     "tile_lines?": int,
     "transposed_bytes?": int,
+    "merged_bytes?": int,
 }
 _TRIAL = {"copies": str, "seconds": float, "seconds_low": float, "seconds_high": float, "chosen": bool}
 KERNEL_PROFILE = KERNEL_NUMBERS | {

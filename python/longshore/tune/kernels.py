@@ -65,7 +65,8 @@ def words(facts: dict[str, Any]) -> str:
     long = [f"from {facts['paged_bytes']:,} bytes on by pages"] if facts["paged_bytes"] is not None else []
     long += [f"from {facts['string_bytes']:,} bytes on by rep movsb"] if facts["string_bytes"] is not None else []
     short = "expanded" if facts["expands"] else "staged"
-    merged = f"{facts['merged_rows']} rows of several sources at a time, short runs {short}"
+    each = f", {facts['merged_bytes']} bytes of each by turns" if facts.get("merged_bytes", 64) != 64 else ""
+    merged = f"{facts['merged_rows']} rows of several sources at a time{each}, short runs {short}"
     further = [f"long runs read {facts['ahead_bytes']} bytes ahead"] if "ahead_bytes" in facts else []
     further += [f"transposes in tiles {facts['tile_lines']} lines wide"] if "tile_lines" in facts else []
     if facts.get("transposed_bytes", 64) != 64:

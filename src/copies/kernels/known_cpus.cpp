@@ -62,7 +62,7 @@ const std::vector<KnownCpu>& known_cpus() {
     KernelProfile one_stream;  // for which pages by turns are slower than one run
     one_stream.paged_bytes = KernelProfile::never;
     KernelProfile zen3 = one_stream;
-    zen3.transposed_bytes = KernelProfile::long_burst;
+    zen3.transposed_bytes = KernelProfile::long_burst, zen3.merged_bytes = 512;
     return std::vector<KnownCpu>{
         {"AMD Zen 3", "prototypes on an EPYC, two cores, November 2026 (docs/performance.md)", zen3},
         {"AMD Zen 4", "longshore calibrate on an EPYC, two cores, November 2026 (docs/performance.md)", one_stream},
@@ -85,6 +85,8 @@ void check(const KernelProfile& p) {
   if (p.merged_rows != 1 && p.merged_rows != 4) refuse("merged_rows", p.merged_rows, "1 or 4");
   const auto lines = [](Index bytes) { return bytes % 64 == 0 && bytes <= 4096; };
   if (p.burst_bytes < 64 || !lines(p.burst_bytes)) refuse("burst_bytes", p.burst_bytes, "a multiple of 64, 64 to 4096");
+  if (p.merged_bytes < 64 || !lines(p.merged_bytes))
+    refuse("merged_bytes", p.merged_bytes, "a multiple of 64, 64 to 4096");
   if (p.stagger_bytes < 0 || !lines(p.stagger_bytes))
     refuse("stagger_bytes", p.stagger_bytes, "a multiple of 64, 0 to 4096");
   if (p.ahead_bytes < 0 || !lines(p.ahead_bytes)) refuse("ahead_bytes", p.ahead_bytes, "a multiple of 64, 0 to 4096");

@@ -135,6 +135,7 @@ struct RowsToMerge {
   const MergeLoops& loops;
   Index row;
   Stores stores;
+  Index burst;  // lines of a row, before it is the next one's turn
 
   Index step(const LineRun& run) const { return loops.source_steps[run.source]; }
   const std::byte* from(const LineRun& run) const { return sources[run.source] + run.offset + row * step(run); }
@@ -144,26 +145,35 @@ struct RowsToMerge {
   void whole(std::byte* d, Index lines, const LineRun& run) const {
     const std::byte* s = from(run);
     const Index across = step(run);
-    for (; lines > 0; --lines, s += line_bytes, d += line_bytes)
+    for (; lines > 0; lines -= burst, s += burst * line_bytes, d += burst * line_bytes)
       for (int k = 0; k < Rows; ++k) {
-        VectorType<W> line[line_bytes / W];
-        prefetch_read(s, k * across + source_ahead);
-        for (int v = 0; v < line_bytes / W; ++v) line[v] = load<W>(s + k * across + v * W);
-        put_line<W>(d + k * loops.destination_step, line, stores);
+        const std::byte* a = s + k * across;
+        std::byte* to = d + k * loops.destination_step;
+        for (Index n = lesser(lines, burst); n > 0; --n, a += line_bytes, to += line_bytes) {
+          VectorType<W> line[line_bytes / W];
+          prefetch_read(a, source_ahead);
+          for (int v = 0; v < line_bytes / W; ++v) line[v] = load<W>(a + v * W);
+          put_line<W>(to, line, stores);
+        }
       }
   }
 
   template <int E>
   void by_turns(std::byte* d, Index lines, const LineRun& first, const LineRun& second) const {
-    const std::byte *a = from(first), *b = from(second);
+    const std::byte *from_a = from(first), *from_b = from(second);
     const Index across_a = step(first), across_b = step(second), ahead_a = ahead(first), ahead_b = ahead(second);
-    for (; lines > 0; --lines, a += line_bytes / 2, b += line_bytes / 2, d += line_bytes)
+    constexpr Index half = line_bytes / 2;
+    for (; lines > 0; lines -= burst, from_a += burst * half, from_b += burst * half, d += burst * line_bytes)
       for (int k = 0; k < Rows; ++k) {
-        VectorType<W> line[line_bytes / W];
-        prefetch_read(a, k * across_a + ahead_a);
-        prefetch_read(b, k * across_b + ahead_b);
-        alternate<W, E>(line, a + k * across_a, b + k * across_b);
-        put_line<W>(d + k * loops.destination_step, line, stores);
+        const std::byte *a = from_a + k * across_a, *b = from_b + k * across_b;
+        std::byte* to = d + k * loops.destination_step;
+        for (Index n = lesser(lines, burst); n > 0; --n, a += half, b += half, to += line_bytes) {
+          VectorType<W> line[line_bytes / W];
+          prefetch_read(a, ahead_a);
+          prefetch_read(b, ahead_b);
+          alternate<W, E>(line, a, b);
+          put_line<W>(to, line, stores);
+        }
       }
   }
 
@@ -256,10 +266,11 @@ struct RowsToMerge {
 template <int W>
 void merge_lines(std::byte* d, const std::byte* const* sources, const LineGroup* groups, const LineRun* runs,
                  const MergeLoops& loops, Stores stores, const KernelProfile& profile) {
+  const Index burst = profile.merged_bytes / line_bytes;
   Index row = 0;
   if (profile.merged_rows == 4)
-    for (; row + 4 <= loops.rows; row += 4) RowsToMerge<W, 4>{sources, loops, row, stores}.run(d, groups, runs);
-  for (; row < loops.rows; ++row) RowsToMerge<W, 1>{sources, loops, row, stores}.run(d, groups, runs);
+    for (; row + 4 <= loops.rows; row += 4) RowsToMerge<W, 4>{sources, loops, row, stores, burst}.run(d, groups, runs);
+  for (; row < loops.rows; ++row) RowsToMerge<W, 1>{sources, loops, row, stores, burst}.run(d, groups, runs);
 }
 
 }  // namespace
