@@ -6,12 +6,16 @@
 #include <optional>
 
 #include "core/find_or_add.hpp"
+#include "movers/nest_message.hpp"
 #include "plans/interleaving.hpp"
 #include "plans/motion_relations.hpp"
 
 namespace longshore {
 
 namespace {
+
+/// Of a destination row, what a part of a transpose has at least.
+constexpr Index turned_row_bytes = 512;
 
 /// Bounds of `parts` nearly equal slices of [0, n).
 std::vector<Index> bounds(Index n, Index parts) {
@@ -33,9 +37,10 @@ class TaskMaker {
     const Motion& motion = *given;
     const auto placed = relations_.place(motion);
     const auto how = program_options(motion.destination);
-    pieces_.resize(std::max(pieces_.size(), 2 * relations_.shapes()));
-    auto& pieces = pieces_[2 * placed.shape + (how.stores == Stores::streaming)];
-    if (pieces.empty()) pieces = cut(relations_.nest(placed.shape), how);
+    const bool on_a_line = std::size_t(destination + placed.destination) % 64 == 0;
+    pieces_.resize(std::max(pieces_.size(), 4 * relations_.shapes()));
+    auto& pieces = pieces_[4 * placed.shape + 2 * (how.stores == Stores::streaming) + on_a_line];
+    if (pieces.empty()) pieces = cut(relations_.nest(placed.shape), how, on_a_line);
     for (const auto& piece : pieces)
       tasks_.push_back({CopyTask::Single{piece.program, destination + placed.destination + piece.first.destination,
                                          source + placed.source + piece.first.source, number},
@@ -129,15 +134,26 @@ class TaskMaker {
     Index bytes;
   };
   /// Programs of about so many bytes as a task should have. Parts that differ in where they begin only share one.
-  __attribute__((cold)) std::vector<Piece> cut(const LoopNest& nest, const CopyProgram::Options& how) const {
-    const Index parts = ceil_div(nest.bytes(), options_.task_bytes);
+  __attribute__((cold)) std::vector<Piece> cut(const LoopNest& nest, const CopyProgram::Options& how,
+                                               bool on_a_line) const {
+    Index parts = ceil_div(nest.bytes(), options_.task_bytes);
     if (parts <= 1 || nest.axes().empty())
       return {{std::make_shared<const CopyProgram>(nest, how), {0, 0}, nest.bytes()}};
+    std::size_t axis = 0;
+    Index unit = 1;  // positions that stay together
+    if (is_turned(nest) && on_a_line) {
+      // Some destination rows would be slivers of all source rows. A part has whole source rows, and some lines of each
+      // destination row; where these do not begin with a line, two parts would have each line that is between them.
+      axis = nest.axes().size() - 1, unit = ceil_div(turned_row_bytes, nest.element_bytes());
+      parts = std::min(parts, ceil_div(nest.axes()[axis].runs.elements(), unit));
+    }
     std::vector<Piece> pieces;
     std::vector<std::pair<LoopNest, std::shared_ptr<const CopyProgram>>> known;
-    const auto cuts = bounds(nest.axes()[0].runs.elements(), parts);
+    const Index n = nest.axes()[axis].runs.elements();
+    auto cuts = bounds(ceil_div(n, unit), parts);
+    for (auto& cut : cuts) cut = std::min(cut * unit, n);
     for (std::size_t p = 0; p + 1 < cuts.size(); ++p) {
-      const auto part = nest.restrict(0, cuts[p], cuts[p + 1]);
+      const auto part = nest.restrict(axis, cuts[p], cuts[p + 1]);
       const auto moved = part.from_origin();
       const auto k = find_or_add(
           known, [&](const auto& one) { return one.first == moved; },
@@ -153,7 +169,8 @@ class TaskMaker {
   MotionRelations relations_;
   Index last_ = -1;  ///< rank that was asked about: most follow each other
   bool last_far_ = false;
-  std::vector<std::vector<Piece>> pieces_;  ///< of each shape of relation, with cached and with streaming stores
+  /// Of each shape of relation, with cached and with streaming stores, for destinations anywhere and at lines' begins.
+  std::vector<std::vector<Piece>> pieces_;
 };
 
 }  // namespace

@@ -67,14 +67,19 @@ class NestMessage final : public Message {
   Index packets_ = 0;
 };
 
-Index step_of(const RelationAxis& axis, bool source) {
+Index source_step(const RelationAxis& axis) {
   const auto& run = axis.runs.periods().front().runs.front();
-  const Index stride = source ? axis.source_stride : axis.destination_stride;
-  if (run.length > 1) return std::abs(stride);
-  return std::abs(stride * (source ? run.source_step : run.destination_step));
+  return std::abs(axis.source_stride * (run.length > 1 ? 1 : run.source_step));
 }
 
 }  // namespace
+
+bool is_turned(const LoopNest& relation) {
+  const auto& axes = relation.axes();
+  return !axes.empty() && std::any_of(axes.begin(), axes.end() - 1, [&](const RelationAxis& axis) {
+    return source_step(axis) < source_step(axes.back());
+  });
+}
 
 std::unique_ptr<Message> nest_message(const LoopNest& given, const MessageCut& cut, PacketedMessage::Halves halves,
                                       const CopyProgram::Options& options, std::byte* data) {
@@ -82,19 +87,14 @@ std::unique_ptr<Message> nest_message(const LoopNest& given, const MessageCut& c
   if (!cut.ring)
     return std::make_unique<NestMessage>(std::vector<LoopNest>{given}, cut, capacity, halves, options, data);
   const auto relation = given.canonical();
-  // The message is in the destination's order: its innermost axis is contiguous there. If another axis is the
-  // contiguous one in the source, a packet of whole rows would take a sliver of every source row.
-  std::size_t fastest = 0;
-  const auto& axes = relation.axes();
-  for (std::size_t k = 0; k < axes.size(); ++k)
-    if (step_of(axes[k], true) < step_of(axes[fastest], true)) fastest = k;
-  const std::size_t inner = axes.empty() ? 0 : axes.size() - 1;
   std::vector<LoopNest> strips;
-  if (!axes.empty() && fastest != inner && relation.bytes() > capacity) {
+  if (is_turned(relation) && relation.bytes() > capacity) {
+    // The message is in the destination's order: a packet of whole rows would take a sliver of every source row.
+    const std::size_t inner = relation.axes().size() - 1;
     // A little longer than wide: 128 KB of doubles are 64 x 256 elements.
     Index side = 8;
     while (side * side * relation.element_bytes() * 4 <= capacity) side *= 2;
-    const Index n = axes[inner].runs.elements(), pieces = ceil_div(n, side), each = ceil_div(n, pieces);
+    const Index n = relation.axes()[inner].runs.elements(), pieces = ceil_div(n, side), each = ceil_div(n, pieces);
     for (Index first = 0; first < n; first += each)
       strips.push_back(relation.restrict(inner, first, std::min(first + each, n)));
   } else {

@@ -7,6 +7,9 @@
 
 namespace longshore {
 
+/// Whether the innermost axis is contiguous in the destination, and another one in the source.
+bool is_turned(const LoopNest& relation);
+
 /// The relation's message, and the array at this end.
 std::unique_ptr<Message> nest_message(const LoopNest& relation, const MessageCut& cut, PacketedMessage::Halves halves,
                                       const CopyProgram::Options& options, std::byte* data);
