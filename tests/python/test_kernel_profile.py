@@ -70,7 +70,14 @@ def test_a_profile_is_measured_and_kept_for_the_cpu(measured, tmp_path, monkeypa
 
 def test_every_kept_number_is_used(measured, tmp_path):
     odd = {"rows": 1, "burst_bytes": 64, "stagger_bytes": 0, "paged_bytes": None, "string_bytes": 4096}
-    odd |= {"merged_rows": 1, "expands": False, "ahead_bytes": 128, "tile_lines": 3, "transposed_bytes": 256, "merged_bytes": 192}
+    odd |= {
+        "merged_rows": 1,
+        "expands": False,
+        "ahead_bytes": 128,
+        "tile_lines": 3,
+        "transposed_bytes": 256,
+        "merged_bytes": 192,
+    }
     kept_in(tmp_path).write_text(json.dumps(measured | odd))
     out, err = used(tmp_path)
     assert str(odd) in out and err == ""
@@ -82,7 +89,11 @@ def test_a_profile_of_before_there_were_all_numbers_has_the_usual_ones(measured,
     old["trials"] = [{name: of for name, of in one.items() if name not in later} for one in measured["trials"]]
     kept_in(tmp_path).write_text(json.dumps(old))
     out, err = used(tmp_path)
-    assert "'rows': 2" in out and "'ahead_bytes': 1024, 'tile_lines': 32, 'transposed_bytes': 64, 'merged_bytes': 64" in out and err == ""
+    assert (
+        "'rows': 2" in out
+        and "'ahead_bytes': 1024, 'tile_lines': 32, 'transposed_bytes': 64, 'merged_bytes': 64" in out
+        and err == ""
+    )
     from longshore.tune.report import render
 
     shown = render(tune.MachineProfile({**tune.coarse_profile().facts, "kernel_profile": old}))
