@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 
+#include "copies/joint_row.hpp"
 #include "core/find_or_add.hpp"
 #include "movers/nest_message.hpp"
 #include "plans/interleaving.hpp"
@@ -37,7 +38,7 @@ class TaskMaker {
     const Motion& motion = *given;
     const auto placed = relations_.place(motion);
     const auto how = program_options(motion.destination);
-    const bool on_a_line = std::size_t(destination + placed.destination) % 64 == 0;
+    const bool on_a_line = std::size_t(destination + placed.destination) % line_bytes == 0;
     pieces_.resize(std::max(pieces_.size(), 4 * relations_.shapes()));
     auto& pieces = pieces_[4 * placed.shape + 2 * (how.stores == Stores::streaming) + on_a_line];
     if (pieces.empty()) pieces = cut(relations_.nest(placed.shape), how, on_a_line);
@@ -133,15 +134,21 @@ class TaskMaker {
     OffsetPair first;
     Index bytes;
   };
+  /// Whether all destination rows of a nest begin with a line where the first does.
+  static bool rows_keep_in_line(const LoopNest& nest) {
+    return std::all_of(nest.axes().begin(), nest.axes().end() - 1,
+                       [](const RelationAxis& axis) { return axis.destination_stride % line_bytes == 0; });
+  }
   /// Programs of about so many bytes as a task should have. Parts that differ in where they begin only share one.
-  __attribute__((cold)) std::vector<Piece> cut(const LoopNest& nest, const CopyProgram::Options& how,
-                                               bool on_a_line) const {
+  __attribute__((cold)) std::vector<Piece> cut(LoopNest nest, const CopyProgram::Options& how, bool on_a_line) const {
     Index parts = ceil_div(nest.bytes(), options_.task_bytes);
     if (parts <= 1 || nest.axes().empty())
       return {{std::make_shared<const CopyProgram>(nest, how), {0, 0}, nest.bytes()}};
     std::size_t axis = 0;
-    Index unit = 1;  // positions that stay together
-    if (is_turned(nest) && on_a_line) {
+    Index unit = 1;                     // positions that stay together
+    auto canonical = nest.canonical();  // else an axis of one position might seem to be the closest in the source
+    if (on_a_line && is_turned(canonical) && rows_keep_in_line(canonical)) {
+      nest = std::move(canonical);
       // Some destination rows would be slivers of all source rows. A part has whole source rows, and some lines of each
       // destination row; where these do not begin with a line, two parts would have each line that is between them.
       axis = nest.axes().size() - 1, unit = ceil_div(turned_row_bytes, nest.element_bytes());

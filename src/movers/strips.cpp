@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <chrono>
 
+#include "copies/joint_row.hpp"
+
 namespace longshore {
 
 namespace {
-
-constexpr Index line_bytes = 64;
 
 using Clock = std::chrono::steady_clock;
 

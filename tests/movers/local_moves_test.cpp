@@ -211,6 +211,20 @@ TEST(CopyTasks, parts_of_a_transpose_have_whole_source_rows_where_destination_ro
   }
 }
 
+TEST(CopyTasks, only_a_transpose_is_cut_along_its_rows) {
+  alignas(64) static std::byte source[256 * 150 * 8], destination[256 * 150 * 8];
+  const auto tasks = [&](const MotionPlan& p) {
+    return copy_tasks(p, {{0, source}}, {{0, destination}}, Direction::pull, {{}, 16 * 1024}).size();
+  };
+  const auto turned = [&](const char* to) {
+    return tasks(MotionPlan(Layout::parse("(*, *) on 1", {128, 256}), Layout::parse(to, {256, 128}), 8, {1, 0}));
+  };
+  EXPECT_EQ(turned("(*, *) on 1"), 2u) << "parts of 64 doubles of each row";
+  EXPECT_EQ(turned("(*, *) on 1, ld=131"), 16u) << "rows that do not all begin with a line";
+  EXPECT_EQ(tasks(plan("(*, *) on 1, ld=144", "(*, *) on 1", {256, 128})), 16u);
+  EXPECT_EQ(tasks(plan("(*, *, *) on 1, ld=144", "(*, *, *) on 1", {1, 256, 128})), 16u);
+}
+
 TEST(JointCopy, refuses_members_that_do_not_belong_together) {
   auto make = [](std::vector<LoopNest> members) { JointCopy(std::move(members), JointCopy::Shared::destination, {}); };
   const LoopNest row(8, {{PairedRuns::run(4), 800, 400}, {PairedRuns::run(10), 8, 8}});

@@ -33,8 +33,8 @@ struct KernelProfile {
   /// How many lines of a source row the tiles of a transpose are wide; four times as many where the destination's rows
   /// do not begin at the same place of a page.
   Index tile_lines = 32;
-  /// How many bytes of a destination row a transpose writes at a time: 64, a line straight from registers, or
-  /// `long_burst`, by way of two tiles in the second-level cache.
+  /// How many bytes of a destination row a transpose writes at a time where rows are a multiple of 512 bytes apart:
+  /// 64, a line straight from registers, or `long_burst`, by way of two tiles in the second-level cache.
   Index transposed_bytes = 64;
   static constexpr Index long_burst = 256;
   /// How much of each row is put together before it is the next one's turn, where several rows are side by side.

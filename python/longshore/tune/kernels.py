@@ -68,7 +68,8 @@ def words(facts: dict[str, Any]) -> str:
     each = f", {facts['merged_bytes']} bytes of each by turns" if facts.get("merged_bytes", 64) != 64 else ""
     merged = f"{facts['merged_rows']} rows of several sources at a time{each}, short runs {short}"
     further = [f"long runs read {facts['ahead_bytes']} bytes ahead"] if "ahead_bytes" in facts else []
-    further += [f"transposes in tiles {facts['tile_lines']} lines wide"] if "tile_lines" in facts else []
-    if facts.get("transposed_bytes", 64) != 64:
-        further += [f"{facts['transposed_bytes']} bytes of a row at a time where rows compete for places of pages"]
+    if "tile_lines" in facts:
+        bursts = facts.get("transposed_bytes", 64)
+        apart = f", or {bursts} bytes of a row at a time where rows are a multiple of 512 bytes apart"
+        further += [f"transposes in tiles {facts['tile_lines']} lines wide{apart if bursts != 64 else ''}"]
     return "; ".join([rows, f"runs {' and '.join(long)}" if long else "runs line by line", merged, *further])

@@ -64,7 +64,8 @@ const std::vector<KnownCpu>& known_cpus() {
     KernelProfile zen3 = one_stream;
     zen3.transposed_bytes = KernelProfile::long_burst, zen3.merged_bytes = 512;
     return std::vector<KnownCpu>{
-        {"AMD Zen 3", "prototypes on an EPYC, two cores, November 2026 (docs/performance.md)", zen3},
+        {"AMD Zen 3", "prototypes and longshore bench on an EPYC, two cores, November 2026 (docs/performance.md)",
+         zen3},
         {"AMD Zen 4", "longshore calibrate on an EPYC, two cores, November 2026 (docs/performance.md)", one_stream},
         {"Intel Sapphire or Emerald Rapids",
          "longshore bench on a Xeon, two cores, November 2026 (docs/performance.md)", KernelProfile{}},

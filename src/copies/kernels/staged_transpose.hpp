@@ -54,8 +54,9 @@ bool transpose_staged(const Matrix& m, Index i1, Index j1) {
       E <= 4 ? 16 : lesser(W, 32);  // longer strips of rows would compete for sets of the first-level cache
   constexpr Index side = line_bytes / E, step = V / E, strip = step < 4 ? 4 : step;
   constexpr Index tile_i = KernelProfile::long_burst / E, ahead = 2 * line_bytes;
-  std::byte* const tiles[2] = {kernel_scratch(), kernel_scratch() + tile_rows * tile_pitch};
-  if (tiles[0] == nullptr) return false;
+  std::byte* const scratch = kernel_scratch();
+  if (scratch == nullptr) return false;
+  std::byte* const tiles[2] = {scratch, scratch + tile_rows * tile_pitch};
   const Index together = Aligned ? j1 : 2 * tile_rows;
   LeavingTile leaving;
   Index turn = 0;
