@@ -13,8 +13,6 @@ namespace longshore {
 /// at a time with the high bits folded in. For accidents, not for adversaries.
 class Digest {
  public:
-  Digest() = default;
-  explicit Digest(std::uint64_t value) : value_(value) {}  ///< goes on from there
   void mix(std::uint64_t x) {
     value_ = (value_ ^ x) * 1099511628211ull;
     value_ ^= value_ >> 32;

@@ -17,7 +17,8 @@ constexpr const char* partial = ".lsrc-partial-";
 
 /// A digest of a text, from a basis of one's own.
 std::uint64_t digest(const std::string& text, std::uint64_t basis) {
-  Digest digest(basis);
+  Digest digest;
+  digest.mix(basis);
   digest.mix(text);
   return digest.value();
 }

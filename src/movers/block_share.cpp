@@ -162,8 +162,8 @@ class BlockShare final : public Share {
         });
       }
     };
-    if (!endogenous_) add(Side::source, OverlapCheck::source);
-    add(Side::destination, endogenous_ ? OverlapCheck::both : OverlapCheck::destination);
+    if (!endogenous_) add(Side::source, OverlapCheck::Role::source);
+    add(Side::destination, endogenous_ ? OverlapCheck::Role::both : OverlapCheck::Role::destination);
   }
   std::vector<BoundMemory> memory() const override {
     std::vector<BoundMemory> memory;

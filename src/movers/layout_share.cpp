@@ -84,9 +84,9 @@ class LayoutShare final : public Share {
 
   void add_to(OverlapCheck& overlaps) const override {
     for (const auto& part : sources_)
-      overlaps.add(part.array, plan_.source(), part.rank, element_bytes_, OverlapCheck::source);
+      overlaps.add(part.array, plan_.source(), part.rank, element_bytes_, OverlapCheck::Role::source);
     for (const auto& part : destinations_)
-      overlaps.add(part.array, plan_.destination(), part.rank, element_bytes_, OverlapCheck::destination);
+      overlaps.add(part.array, plan_.destination(), part.rank, element_bytes_, OverlapCheck::Role::destination);
   }
   std::vector<BoundMemory> memory() const override {
     std::vector<BoundMemory> memory;

@@ -1,6 +1,7 @@
 #include "movers/overlap_check.hpp"
 
 #include <algorithm>
+#include <string_view>
 
 namespace longshore {
 
@@ -16,10 +17,19 @@ std::pair<const std::byte*, const std::byte*> ends_of(const Grid& grid) {
   return {grid.data + low, grid.data + high};
 }
 
+std::string_view word(OverlapCheck::Role role) {
+  switch (role) {
+    case OverlapCheck::Role::source: return "source ";
+    case OverlapCheck::Role::destination: return "destination ";
+    case OverlapCheck::Role::both: break;
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string OverlapCheck::Span::name(const Span& other) const {
-  std::string text = std::string("the ") + role + "array of ";
+  std::string text = "the " + std::string(word(role)) + "array of ";
   if (array)
     for (std::size_t i = 0; i < array->grids().size(); ++i) {
       if (array->grids()[i].region.empty()) continue;
@@ -30,20 +40,20 @@ std::string OverlapCheck::Span::name(const Span& other) const {
   return text + "block " + std::to_string(block) + (rank == nobody ? "" : " (rank " + std::to_string(rank) + ")");
 }
 
-void OverlapCheck::add(const Grid& grid, const char* role, Index block, Index rank) {
+void OverlapCheck::add(const Grid& grid, Role role, Index block, Index rank) {
   if (grid.region.empty()) return;
   const auto [first, last] = ends_of(grid);
   spans_.push_back({first, last, role, block, rank});
 }
 
-void OverlapCheck::add(const XArray& array, const char* role) {
+void OverlapCheck::add(const XArray& array, Role role) {
   const auto& memory = *array.memory();
   if (memory.bytes() > 0)
     spans_.push_back({memory.data(), memory.data() + memory.bytes(), role, no_block, nobody, &array});
 }
 
 void OverlapCheck::add(const LocalArray& array, const Layout& layout, Index rank, Index element_bytes,
-                       const char* role) {
+                       Role role) {
   const Index bytes = checked_mul(layout.allocated_size(rank), element_bytes);
   if (bytes > 0) spans_.push_back({array.data, array.data + bytes, role, no_block, rank});
 }

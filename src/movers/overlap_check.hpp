@@ -9,16 +9,15 @@ namespace longshore {
 
 class OverlapCheck {
  public:
-  /// What an array is called: "destination ", or nothing where it is both.
-  static constexpr const char *source = "source ", *destination = "destination ", *both = "";
+  enum class Role { source, destination, both };
   static constexpr Index nobody = -1;
 
   /// A block's grid; with `rank` it is named too.
-  void add(const Grid& grid, const char* role, Index block, Index rank = nobody);
+  void add(const Grid& grid, Role role, Index block, Index rank = nobody);
   /// All grids of an array, which lie in one memory that is its own. It must outlive check().
-  void add(const XArray& array, const char* role);
+  void add(const XArray& array, Role role);
   /// A rank's array of a layout.
-  void add(const LocalArray& array, const Layout& layout, Index rank, Index element_bytes, const char* role);
+  void add(const LocalArray& array, const Layout& layout, Index rank, Index element_bytes, Role role);
   /// Throws `Error(buffer)` that names two arrays which should have been apart.
   void check();
 
@@ -26,10 +25,10 @@ class OverlapCheck {
   static constexpr Index no_block = -1;
   struct Span {
     const std::byte *first, *last;
-    const char* role;
+    Role role;
     Index block, rank;
     const XArray* array = nullptr;  ///< all of whose grids these are
-    bool written() const { return role != source; }
+    bool written() const { return role != Role::source; }
     /// Of what shares memory with another.
     std::string name(const Span& other) const;
   };

@@ -8,7 +8,8 @@
 namespace longshore {
 
 std::uint64_t Share::digest(std::uint64_t plan) const {
-  Digest digest(plan);
+  Digest digest;
+  digest.mix(plan);
   mix_arrays(digest);
   digest.mix(std::uint64_t(element_bytes_)), digest.mix(element_);
   const Combine& combine = update_.combine();

@@ -17,6 +17,10 @@ bool covers(const SharedSegment::Address& a, const SharedSegment::Address& b) {
 
 }  // namespace
 
+NodeMemory::~NodeMemory() {
+  for (const auto& segment : segments_) segment->seal();
+}
+
 /// Eight sizes between two powers of two, so that what is given back fits what is taken next.
 Index NodeMemory::rounded(Index bytes) {
   const Index least = std::max<Index>(bytes, 1024), step = Index(std::bit_floor(std::uint64_t(least))) / 8;

@@ -16,6 +16,8 @@ class NodeMemory {
  public:
   /// `views`: how many mappings of other processes' memory are kept that nobody uses.
   explicit NodeMemory(std::size_t views) : most_views_(views) {}
+  /// Others go on seeing what was said here last, that a move was given up too, until they let go of their views.
+  ~NodeMemory();
 
   /// Memory of this process that the others of the node can map.
   struct Block {

@@ -171,7 +171,8 @@ std::string MotionPlan::to_string() const {
 }
 
 std::uint64_t MotionPlan::digest() const {
-  Digest digest(source_.digest());
+  Digest digest;
+  digest.mix(source_.digest());
   digest.mix(destination_.digest());
   digest.mix(std::uint64_t(element_bytes_));
   for (const std::size_t axis : axes_) digest.mix(axis);

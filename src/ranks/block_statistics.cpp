@@ -109,7 +109,11 @@ constexpr Kernel baseline{baseline_load, baseline_statistics, baseline_residual}
 
 #if defined(__x86_64__)
 #define LONGSHORE_AVX2 __attribute__((target("avx2")))
+#if defined(__clang__)
+#define LONGSHORE_AVX512 __attribute__((target("avx512f,avx512dq,avx512vl"), min_vector_width(512)))
+#else
 #define LONGSHORE_AVX512 __attribute__((target("avx512f,avx512dq,avx512vl,prefer-vector-width=512")))
+#endif
 
 LONGSHORE_AVX2 std::uint64_t avx2_load(const Index* values, Index n, double* to) { return load_body(values, n, to); }
 LONGSHORE_AVX2 void avx2_statistics(const double* x, BlockStatistics& out) { statistics_body(x, out); }

@@ -103,7 +103,7 @@ int CMIteratorNext(CMIterator* iterator, int64_t* rank) {
   if (at >= size) return 1;
   if (at < first || at >= first + Index(ahead.size())) {
     constexpr Index piece = 256;
-    const int failed = map->guarded([&] {
+    const int failed = map->guarded([&, &map = map, &ahead = ahead, at = at] {
       ahead.resize(std::size_t(std::min(piece, size - at)));
       map->map.read(at, Index(ahead.size()), ahead.data());
     });

@@ -78,7 +78,7 @@ RankLookup::Shortcuts::Shortcuts(const RankMap& map) {
       to[std::size_t(cycle[std::size_t(k)])] = cycle[std::size_t(before)];
     }
   }
-  std::vector<std::uint64_t> words(std::size_t(Bitmap::words_of(Index(n))));
+  std::vector<std::uint64_t> words(static_cast<std::size_t>(Bitmap::words_of(Index(n))));
   std::vector<Index> ways;
   for (std::size_t i = 0; i < n; ++i)
     if (to[i] != nobody) words[i / 64] |= std::uint64_t{1} << (i % 64), ways.push_back(to[i]);

@@ -95,7 +95,7 @@ Reduction::Reduction(ElementType type, ReduceOp op) : type_(type), op_(op) {
 Reduction::Reduction(Index element_bytes, Function function) : op_(ReduceOp::user) {
   if (element_bytes <= 0 || !function)
     throw Error(ErrorKind::argument, "a combining function is for elements of at least one byte, and must be one");
-  user_ = std::make_shared<const User>(element_bytes, std::move(function));
+  user_ = std::make_shared<const User>(User{element_bytes, std::move(function)});
 }
 
 Index Reduction::element_bytes() const { return user_ ? user_->element_bytes : element_size(type_); }

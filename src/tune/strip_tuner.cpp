@@ -118,7 +118,7 @@ std::vector<StripSchedule> StripTuner::guesses(const Search& search, const Tuned
   const Index least = smallest(search, loop);
   if (least > loop.rows / 2) return {};
   const auto [link, body] = estimate(search, loop);
-  const auto best = [&](auto&& all) {
+  const auto best = [&, &link = link, &body = body](auto&& all) {
     std::optional<StripSchedule> found;
     double least_seconds = 0;
     for (const auto& schedule : all)

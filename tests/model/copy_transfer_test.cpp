@@ -68,7 +68,7 @@ TEST(CopyTransfer, errors_say_where_and_what_is_expected) {
   };
   for (const auto& [text, words] : cases) {
     SCOPED_TRACE(text);
-    expect_error(ErrorKind::argument, words, [&] { parse(text); });
+    expect_error(ErrorKind::argument, words, [&text = text] { parse(text); });
   }
   expect_error(ErrorKind::argument, {"longer than 65536"}, [] { parse(std::string(65537, ' ')); });
 }
@@ -93,7 +93,7 @@ TEST(CopyTransfer, nesting_has_a_limit) {
   // Each pair of parentheses can be two compositions.
   std::string text = "1C1";
   for (int i = 0; i < 60; ++i) text = "(" + text + " o 1C1 || 1C1)";
-  expect_error(ErrorKind::argument, {"at most 100", "character"}, [&] { parse(text); });
+  expect_error(ErrorKind::argument, {"at most 100", "character"}, [&text = text] { parse(text); });
   TransferExpression deep = local_copy(1, 1);
   for (int i = 0; i < 50; ++i) deep = (deep >> local_copy(1, 1)) | local_copy(1, 1);
   EXPECT_EQ(parse(deep.to_string()), deep);

@@ -140,7 +140,7 @@ TEST(Throughput, what_is_not_in_the_table_comes_from_what_is) {
         std::pair("wC1", "64[4]C1"), std::pair("0D1", "of D its table has 0Dω"),
         std::pair("Nd@1", "of Nd its table has Nd, Nd@4"), std::pair("Nadp", "of Nadp its table has none")})
     expect_error(ErrorKind::argument, {"no figure for " + parse(missing).to_string() + " of toy", has},
-                 [&] { rate(missing, table); });
+                 [&, missing = missing] { rate(missing, table); });
 }
 
 TEST(Throughput, both_sides_can_lie_between) {

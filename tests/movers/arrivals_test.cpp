@@ -143,7 +143,7 @@ TEST(Arrivals, without_blocking_are_none_when_there_is_none_yet) {
 TEST(Arrivals, that_meet_come_together_and_complete) {
   // Three sources add to the middle of one block, another one writes beside it.
   const FloorPlan sources(std::vector<Region>(4, Region::of_shape({10})), Map{{0, 1, 2, 3}});
-  const FloorPlan sink(std::vector<Region>{Region::of_shape({40})}, Map{{0}});
+  const FloorPlan sink(std::vector<Region>{Region::of_shape({40})}, Map{0});
   BlockPlan plan(sources, sink);
   plan.copy(Region({0}, {10}), 0, Region({0}, {10}), 0);
   plan.copy(Region({9}, {19}), 0, Region({0}, {10}), 1);

@@ -79,6 +79,10 @@ TEST(MotionPlan, plans_are_values) {
   EXPECT_EQ(a.digest(), b.digest());
   EXPECT_EQ(a.to_string(), "move 4x6 elements of 8 bytes from (BLOCK, *) on 2 to (*, BLOCK) on 2");
   EXPECT_NE(a.digest(), plan("(BLOCK, *) on 2", "(*, BLOCK) on 2", {4, 6}, 4).digest());
+  // Ranks that move the other way, or stay as they are in another shape, have other plans.
+  EXPECT_NE(a.digest(), plan("(*, BLOCK) on 2", "(BLOCK, *) on 2", {4, 6}).digest());
+  const char* rows = "(BLOCK, *) on 2";
+  EXPECT_NE(plan(rows, rows, {4, 6}).digest(), plan(rows, rows, {6, 4}).digest());
 }
 
 TEST(MotionPlan, says_where_the_layouts_disagree) {

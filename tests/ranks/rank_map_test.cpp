@@ -39,7 +39,8 @@ TEST_P(EveryModule, holds_what_it_was_given_or_says_why_not) {
     if (!estimate.possible) {
       EXPECT_FALSE(estimate.note.empty());
       if (!members.empty())
-        expect_error(ErrorKind::argument, {std::string(module.name())}, [&] { RankMap::of(members, world, strategy); });
+        expect_error(ErrorKind::argument, {std::string(module.name())},
+                     [&, &members = members, world = world] { RankMap::of(members, world, strategy); });
       continue;
     }
     const auto map = RankMap::of(members, world, strategy);

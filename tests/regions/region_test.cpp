@@ -24,7 +24,7 @@ TEST(Point, counts_in_any_number_of_dimensions) {
     EXPECT_EQ(moved, a);
     b = moved;
     EXPECT_EQ(b, a);
-    a = a;
+    a = std::as_const(a);
     EXPECT_EQ(-a + b, Point(dims));
   }
   EXPECT_EQ(Point({1, -2, 3}).to_string(), "(1, -2, 3)");

@@ -16,7 +16,7 @@ constexpr Index claim_ahead = 1024;
 template <int W, int E, bool Whole>
 LONGSHORE_INLINE void expand_register(std::byte* places, const std::byte* s, std::uint32_t marked) {
   prefetch_write(places, claim_ahead);
-  __m512i v;
+  std::conditional_t<W == 64, __m512i, void> v;  // of W, so that tables without the instructions do not look at it
   if constexpr (Whole) {
     v = _mm512_loadu_si512(s);
     // A load of its own: one that expands leaves out what it does not need, and takes twice the time.
