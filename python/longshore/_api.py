@@ -11,7 +11,7 @@ import numpy as np
 from . import _again, _arrays, _bind, _core, _report, _whole_blocks
 from ._core import AddressRelation, Encoding, Layout, Motion, Mover, PutSender
 from ._mistakes import check, flag
-from ._options import BindOptions, FieldOptions, OnceOptions, of_field_and_mover, takes
+from ._options import BindOptions, FieldOptions, OnceOptions, takes
 from ._report import TimeReport
 from ._words import short
 from ._xarray import XArray
@@ -110,7 +110,7 @@ class MotionPlan(_core.MotionPlan):
 
         Raises, on every rank alike and before anything moves: ShapeError, DTypeError, LocalArrayError,
         MemoryLimitError, DisagreementError, ArgumentError."""
-        return _bind.bind_plan(self, source, destination, comm, *of_field_and_mover(options, FieldOptions))
+        return _bind.bind_plan(self, source, destination, comm, options, FieldOptions)
 
     def to_json(self) -> str:
         """The plan as JSON text: a format name, a version, the
@@ -288,7 +288,7 @@ def redistribute(
     """
     own: FieldOptions = {"alpha": alpha, "beta": beta, "conjugate": conjugate, "reduce": reduce}
     asked = report is not None and report is not False
-    ways: OnceOptions = {"threads": threads, "max_mem": max_mem, "report": asked}
+    ways: OnceOptions = {"threads": threads, "max_mem": max_mem}
 
     def prepare(dtype: np.dtype, rank: int | None) -> tuple[MotionPlan, Any]:
         flag(again, "again")
@@ -312,7 +312,7 @@ def redistribute(
 
     if comm is None:
         motion_plan, result = prepare(_dtype_of(source), None)
-        mover = _bind.bind_plan(motion_plan, source, result, None, own, ways)
+        mover = _bind.bind_plan(motion_plan, source, result, None, {**own, **ways}, FieldOptions)
         _report.move(mover, motion_plan, None, threads, report if asked else None)
         kept.keep(None, key, mover)
         return result
@@ -329,7 +329,7 @@ def redistribute(
         return motion_plan, source, result
 
     # A rank that owns nothing need not know the element type: the others tell it. What fails is told to all as well.
-    mover = _bind.bind_when_made(local_dtype, sides, comm, own, ways)
+    mover = _bind.bind_when_made(local_dtype, sides, comm, own, {**ways, "report": asked})
     _report.move(mover, made[0][0], comm, threads, report if asked else None)
     kept.keep(comm, key, mover)
     return made[0][1]

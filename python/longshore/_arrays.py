@@ -203,7 +203,10 @@ def update(dtype: np.dtype, alpha: Any, beta: Any, conjugate: bool, reduce: str 
             raise ArgumentError(f"{name} has shape {given.shape}; it must be one number")
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore", ComplexWarning)
-            converted = given.astype(dtype)
+            try:
+                converted = given.astype(dtype)
+            except (TypeError, ValueError, OverflowError):
+                raise ArgumentError(f"{name} is {short(value)}; it must be a number of dtype {dtype}") from None
         if not np.can_cast(given.dtype, dtype, "same_kind") and converted != given:
             raise DTypeError(f"{name} = {given} does not fit in dtype {dtype}")
         return converted.tobytes()

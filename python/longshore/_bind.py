@@ -11,7 +11,15 @@ import numpy as np
 
 from . import _arrays, _core, _mpi
 from ._mistakes import count, flag, one_of
-from ._options import BlockBindOptions, BlockFieldOptions, MoverOptions, check_names, of_field_and_mover, takes
+from ._options import (
+    BlockBindOptions,
+    BlockFieldOptions,
+    MoverOptions,
+    OnceOptions,
+    check_names,
+    of_field_and_mover,
+    takes,
+)
 from ._words import size_in_bytes
 from ._xarray import XArray
 from .errors import ArgumentError, ArgumentTypeError, DTypeError, LongshoreError
@@ -34,9 +42,12 @@ class _Spec(NamedTuple):
     own: BlockFieldOptions
 
 
-def bind_plan(plan: Any, source: Any, destination: Any, comm: Any, own: Any, ways: Any) -> _core.Mover:
-    """What `MotionPlan.bind` and `BlockPlan.bind` do. `own`: the options of a field, `ways`: those of a mover."""
-    return _bind(comm, lambda _: specs_of_plan(plan, source, destination, comm, own), ways)
+def bind_plan(
+    plan: Any, source: Any, destination: Any, comm: Any, options: Mapping[str, Any], of_field: Any
+) -> _core.Mover:
+    """What `MotionPlan.bind` and `BlockPlan.bind` do. `of_field`: the options that are a field's, not the mover's."""
+    own, ways = of_field_and_mover(options, of_field)
+    return _bind(comm, lambda _: specs_of_plan(plan, source, destination, comm, own), ways, kinds=(of_field,))
 
 
 def specs_of_plan(plan: Any, source: Any, destination: Any, comm: Any, own: Any) -> list[_Spec]:
@@ -56,7 +67,7 @@ def bind_when_made(
         plan, source, destination = sides(known)
         return [_Spec(plan, source, destination, own)]
 
-    return _bind(comm, specs, ways, lambda: [dtype()])
+    return _bind(comm, specs, ways, lambda: [dtype()], (OnceOptions,))
 
 
 def bind_blocks(
@@ -68,7 +79,7 @@ def bind_blocks(
     **options: Unpack[BlockBindOptions],
 ) -> _core.Mover:
     """What `BlockPlan.bind` does."""
-    return bind_plan(plan, source, destination, comm, *of_field_and_mover(options, BlockFieldOptions))
+    return bind_plan(plan, source, destination, comm, options, BlockFieldOptions)
 
 
 @takes(MoverOptions)
@@ -90,7 +101,6 @@ def bind_together(*fields: tuple[Any, ...], comm: Any = None, **options: Unpack[
     [[1.0, 0.0], [0.0, 1.0]]
     """
 
-    check_names(options, MoverOptions)
     return _bind(comm, lambda _: list(specs_of_fields(fields, comm)), options)
 
 
@@ -161,12 +171,14 @@ def _bind(
     specs: Callable[[list[np.dtype] | None], list[_Spec] | None],
     options: Mapping[str, Any],
     dtypes: Callable[[], list[np.dtype | None]] | None = None,
+    kinds: tuple[Any, ...] = (),
 ) -> _core.Mover:
-    """A mover of the fields that `specs` describes. Where nobody has told what their elements are (None) it may be None
+    """A mover of the fields that `specs` describes. `kinds`: what options could be given beside a mover's. Where nobody has told what their elements are (None) it may be None
     itself; then `dtypes` is what this rank has to say about that, and everybody's is told to all."""
 
     def common() -> dict[str, Any]:
         """Those of every engine that are not what they are by default."""
+        check_names(options, *kinds, MoverOptions)
         given: dict[str, Any] = {} if options.get("max_mem") is None else {"max_mem": size_in_bytes(options["max_mem"])}
         for name in ("proxy", "checked"):
             if (value := options.get(name, False)) is not False:
@@ -179,10 +191,11 @@ def _bind(
 
     messages = {name: value for name in _OF_MESSAGES if (value := options.get(name)) is not None}
     if comm is None:
+        given = common()
         for name in messages:
             raise ArgumentError(f"{name}= is for messages between processes; it needs comm=")
         fields = [_field(spec, None, False, _known_or_bytes(spec)) for spec in specs(None) or ()]
-        return _core.bind_threads(fields, **common())
+        return _core.bind_threads(fields, **given)
 
     def prepare(told: list[np.dtype] | None) -> tuple[list[Any], dict[str, Any]] | None:
         given = common()

@@ -62,14 +62,15 @@ void for_each_part(const std::vector<Index>& start, const std::vector<Index>& ex
     const Index last = checked_add(start[d], extents[d]);
     begin[d] = std::max(start[d] / chunk, buffers.first[d]);
     end[d] = std::min(ceil_div(last, chunk), checked_add(buffers.first[d], buffers.counts[d]));
-    if (begin[d] >= end[d]) return;
     at[d] = begin[d];
   }
+  for (std::size_t d = 0; d < n; ++d)
+    if (extents[d] == 0 || begin[d] >= end[d]) return;
   while (true) {
     Index number = 0;
     for (std::size_t d = 0; d < n; ++d) {
       const Index chunk = buffers.chunk[d], low = checked_mul(at[d], chunk);
-      const Index lower = std::max(low, start[d]), upper = std::min(low + chunk, start[d] + extents[d]);
+      const Index lower = std::max(low, start[d]), upper = low + std::min(chunk, start[d] + extents[d] - low);
       from[d] = lower - start[d];
       to[d] = lower - low;
       part[d] = upper - lower;

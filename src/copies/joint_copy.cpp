@@ -62,6 +62,8 @@ struct JointCopy::Implementation {
     merge_whole_axes(members);
     const std::size_t last = members[0].axes().size() - 1;
     for (const auto& member : members) {
+      if (member.destination_base() != members[0].destination_base())
+        fail("needs members whose shared array begins at the same place");
       member_base.push_back(member.source_base());
       if (member.axes()[last].source_stride != unit || member.axes()[last].destination_stride != unit)
         fail("needs members whose innermost axis is contiguous on both sides");
@@ -285,6 +287,9 @@ JointCopy& JointCopy::operator=(JointCopy&&) noexcept = default;
 
 void JointCopy::run(std::byte* shared, const std::vector<std::byte*>& members) const {
   const auto& self = *implementation_;
+  if (members.size() != self.member_base.size())
+    throw Error(ErrorKind::argument, "a joint copy of " + std::to_string(self.member_base.size()) +
+                                         " members is given the arrays of " + std::to_string(members.size()));
   std::vector<std::vector<std::byte*>> at(self.outer.size() + 1, members);
   for (std::size_t m = 0; m < members.size(); ++m) at[0][m] += self.member_base[m];
   alignas(64) std::byte staging[chunk_bytes + 64];

@@ -46,14 +46,24 @@ bool CachedUnits::keep(const std::string& key, const std::string& name, const Ca
     ++counts.not_kept;
     return false;
   }
-  auto& unit = units_[name];
+  // What needs memory comes first, so that a cache which gets none is as it was.
+  std::string label = name.substr(1);
+  std::set<std::string> one{key};
+  Entry made{relation, name, size, make_ns, 0, hint.expected_uses, false, false, false};
+  const auto at = units_.try_emplace(name).first;
+  auto& unit = at->second;
+  try {
+    entries_.insert_or_assign(key, std::move(made));
+  } catch (...) {
+    if (unit.keys.empty()) units_.erase(at);
+    throw;
+  }
+  auto& entry = entries_.find(key)->second;
   if (unit.keys.empty())
-    unit.facts.name = name.substr(1), unit.facts.group = name[0] == 'g', unit.facts.stored = operations_ + 1;
-  unit.keys.insert(key);
+    unit.facts.name = std::move(label), unit.facts.group = name[0] == 'g', unit.facts.stored = operations_ + 1;
+  unit.keys.merge(one);
   unit.facts.relations += 1, unit.facts.bytes += size, unit.facts.make_ns += make_ns;
   unit.saved = false;
-  auto& entry = entries_[key];
-  entry = {relation, name, size, make_ns, 0, hint.expected_uses, false, false, false};
   mark(entry, &Entry::pinned, &Unit::pinned, hint.pin);
   mark(entry, &Entry::soon, &Unit::soon, hint.soon);
   bytes_ += size;

@@ -149,7 +149,7 @@ class BlockShare final : public Share {
   Index eager_bytes() const override { return eager; }
 
   void add_to(OverlapCheck& overlaps) const override {
-    auto add = [&](Side side, const char* role) {
+    auto add = [&](Side side, OverlapCheck::Role role) {
       for (const auto& array : arrays(side)) {
         if (holders_.here.empty() && array.memory()) {
           overlaps.add(array, role);

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "longshore/copies/relation_program.hpp"
 
@@ -167,6 +169,15 @@ struct Section::Body {
   Index elements = 0;
   std::vector<std::unique_ptr<const WindowPart>> parts;
 
+  /// Whether elements at `data` may lie in memory of the section's own arrays: those go by a copy of their own, as
+  /// NumPy's do.
+  bool meets(const std::byte* data, Index bytes) const {
+    return std::any_of(parts.begin(), parts.end(), [&](const auto& part) {
+      const WindowPiece& piece = *part->piece;
+      return piece.seen && data < piece.seen + piece.reach.last && piece.seen + piece.reach.first < data + bytes;
+    });
+  }
+
   void check(Index first, Index last) const {
     if (!window->is_open()) throw Error(ErrorKind::argument, "the window of this section is closed");
     check_positions(first, last, elements);
@@ -199,21 +210,28 @@ class Section::PartAccesses final : public Access {
     const std::lock_guard lock(mutex_);
     copy();
     while (!remote.empty() && remote.back()->test()) remote.pop_back();
+    if (remote.empty()) hand_over();
     return remote.empty();
   }
   void wait() override {
     const std::lock_guard lock(mutex_);
     copy();
     for (; !remote.empty(); remote.pop_back()) remote.back()->wait();
+    hand_over();
   }
 
   std::vector<Copy> copies;
   std::vector<std::unique_ptr<Access>> remote;
+  std::vector<std::byte> apart;      ///< the elements, where they are not to be where the section's arrays are
+  std::byte* destination = nullptr;  ///< of a get, where `apart` goes in the end
 
  private:
   void copy() {
     for (const auto& each : copies) each.run();
     copies.clear();
+  }
+  void hand_over() {
+    if (destination) std::memcpy(std::exchange(destination, nullptr), apart.data(), apart.size());
   }
   std::shared_ptr<const Body> body_;
   std::mutex mutex_;
@@ -323,6 +341,10 @@ std::unique_ptr<Access> Section::nbget(Index first, Index last, std::byte* to) c
   body_->check(first, last);
   auto access = std::make_unique<PartAccesses>(body_);
   if (first == last) return access;
+  if (const Index bytes = (last - first) * element_bytes(); body_->meets(to, bytes)) {
+    access->apart.resize(std::size_t(bytes));
+    access->destination = std::exchange(to, access->apart.data());
+  }
   std::byte* const begin = to - first * element_bytes();
   for (const auto& part : body_->parts) {
     const auto positions = part->positions(first, last);
@@ -338,7 +360,8 @@ std::unique_ptr<Access> Section::nbget(Index first, Index last, std::byte* to) c
 }
 
 void Section::get(Index first, Index last, std::byte* to) const {
-  if (reach() != Reach::seen) return nbget(first, last, to)->wait();
+  if (reach() != Reach::seen || body_->meets(to, (last - first) * element_bytes()))
+    return nbget(first, last, to)->wait();
   body_->check(first, last);
   if (first == last) return;  // and `to` may be null
   for (const auto& part : body_->parts) {
@@ -357,6 +380,10 @@ std::unique_ptr<Access> Section::nbput(Index first, Index last, const std::byte*
   }
   auto access = std::make_unique<PartAccesses>(body_);
   if (first == last) return access;
+  if (const Index bytes = (last - first) * element_bytes(); body_->meets(from, bytes)) {
+    access->apart.assign(from, from + bytes);
+    from = access->apart.data();
+  }
   const std::byte* const begin = from - first * element_bytes();
   for (const auto& part : body_->parts) {
     const auto positions = part->positions(first, last);

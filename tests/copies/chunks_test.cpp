@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstring>
+#include <limits>
 #include <numeric>
 #include <random>
 
@@ -143,6 +144,20 @@ TEST(Chunks, what_lies_outside_the_buffers_chunks_is_left_alone_and_missing_buff
   EXPECT_EQ(count_in_chunks({0}, {10}, buffers), std::vector<Index>{1});  // the other has no buffer
   EXPECT_EQ(missing, (std::vector<Index>{2, 0}));
   EXPECT_THROW(count_in_chunks({0, 0}, {1, 1}, buffers), Error);
+  // A box without elements completes nothing, not what is complete either.
+  EXPECT_EQ(count_in_chunks({5}, {0}, buffers), std::vector<Index>{});
+  EXPECT_EQ(scatter_to_chunks({array.data(), {5}, {0}, {4}}, buffers), std::vector<Index>{});
+}
+
+TEST(Chunks, at_the_end_of_the_largest_array) {
+  constexpr Index half = Index{1} << 62, all = std::numeric_limits<Index>::max();
+  const std::byte element{7};
+  const Index slot = -1;
+  Index missing = 1;
+  std::uint64_t digest = 0;
+  const ChunkBuffers buffers{{all}, {half}, {1}, {1}, 1, {}, nullptr, &slot, &missing, &digest};
+  EXPECT_EQ(scatter_to_chunks({&element, {half}, {1}, {1}}, buffers), std::vector<Index>{0});
+  EXPECT_EQ(digest, element_digest({&element, {half}, {1}, {1}}, {all}, 1));
 }
 
 TEST(Chunks, one_element_fills_boxes_of_any_shape) {

@@ -237,6 +237,10 @@ TEST(JointCopy, refuses_members_that_do_not_belong_together) {
   expect_error(ErrorKind::argument, {"same axes"}, [&] { make({row, flat}); });
   expect_error(ErrorKind::argument, {"differ in the innermost axis only"}, [&] { make({row, other_rows}); });
   expect_error(ErrorKind::argument, {"contiguous on both sides"}, [&] { make({row, strided}); });
+  const LoopNest elsewhere(8, {{PairedRuns::run(4), 800, 400}, {PairedRuns::run(10), 8, 8}}, 0, 80);
+  expect_error(ErrorKind::argument, {"begins at the same place"}, [&] { make({row, elsewhere}); });
+  const JointCopy one({row}, JointCopy::Shared::destination, {});
+  expect_error(ErrorKind::argument, {"of 1 members", "arrays of 2"}, [&] { one.run(nullptr, {nullptr, nullptr}); });
   CopyProgram::Options combining;
   ScalarBytes two{std::byte{2}};
   combining.combine = Combine(ElementType::uint8, two, ScalarBytes{}, false);

@@ -153,7 +153,7 @@ class MpiWindow final : public Window, public std::enable_shared_from_this<MpiWi
   }
 
   void fence() override {
-    Submission mine;
+    auto mine = submission("fence()");
     mine.attempt([&] {
       check_open();
       complete_all();
@@ -180,6 +180,15 @@ class MpiWindow final : public Window, public std::enable_shared_from_this<MpiWi
   std::unique_ptr<Access> begin_get(const WindowPiece& piece, const AddressRelation& relation, std::byte* to) override;
   std::unique_ptr<Access> begin_put(const WindowPiece& piece, const AddressRelation& relation,
                                     const std::byte* from) override;
+  /// What others must have called, too.
+  static Submission submission(const char* call) {
+    Submission mine;
+    Digest digest;
+    digest.mix(std::string_view(call));
+    mine.digest = digest.value();
+    mine.facts = [call] { return Facts{{"call", std::string(call) + " of a window"}}; };
+    return mine;
+  }
   void check_open() const {
     if (!is_open()) throw Error(ErrorKind::argument, "the window is closed");
   }
@@ -238,21 +247,30 @@ std::unique_ptr<Access> MpiWindow::begin_put(const WindowPiece& piece, const Add
 
 void MpiWindow::close() {
   if (!is_open()) return;
-  Submission mine;
+  auto mine = submission("close()");
   mine.attempt([&] {
     complete_all();
     if (remote_->window == MPI_WIN_NULL) return;
     const auto turn = turn_in_mpi();
-    check_mpi(MPI_Win_unlock_all(remote_->window), "MPI_Win_unlock_all");
+    check_mpi(MPI_Win_flush_all(remote_->window), "MPI_Win_flush_all");
   });
-  end();
   // Nobody frees what another one has not come to the end of; those who wait need the threads of all.
-  agree(*communicator_, mine);
+  try {
+    agree(*communicator_, mine);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::disagreement) end();  // else all of them still have it
+    throw;
+  }
+  end();
   communicator_->remove_besides(remote_.get());
   progress_.reset();
   if (remote_->window == MPI_WIN_NULL) return;
   if (remote_->messages) remote_->messages->close();
   OpenWindows::of_this_process().remove(remote_->window);
+  {
+    const auto turn = turn_in_mpi();
+    check_mpi(MPI_Win_unlock_all(remote_->window), "MPI_Win_unlock_all");
+  }
   check_mpi(MPI_Win_free(&remote_->window), "MPI_Win_free");
 }
 

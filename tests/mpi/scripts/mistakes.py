@@ -184,16 +184,24 @@ def binding_layouts():
                 [(value,)],
                 right=right,
             )
-        others = [ls.plan(rows, columns, "i8"), ls.plan(rows, rows, "f8")]
+        others = [ls.plan(rows, columns, "i8"), ls.plan(rows, rows, "f8"), ls.plan(columns, rows, "f8")]
         others += [ls.plan(ls.Layout(f"(BLOCK, *) on {P}, order=F", SHAPE), columns, "f8")]
-        each_rank(
-            ls.LongshoreError,
-            lambda plan: plan.bind(
-                *(ls.empty(side, plan.dtype, rank=ME) for side in (plan.source, plan.destination)), comm=WORLD
-            ),
-            [(other,) for other in others],
-            right=plan,
-        )
+        stays = [
+            ls.plan(layout, layout, "f8") for layout in (rows, columns, ls.Layout(f"(BLOCK, *) on {P}", SHAPE[::-1]))
+        ]
+        for right, wrong in ((plan, others), (stays[0], stays[1:])):
+            each_rank(
+                ls.LongshoreError,
+                lambda plan: plan.bind(
+                    *(ls.empty(side, plan.dtype, rank=ME) for side in (plan.source, plan.destination)), comm=WORLD
+                ),
+                [(other,) for other in wrong],
+                right=right,
+            )
+    each_rank(ls.ArgumentError, lambda more: plan.bind(a, b, comm=WORLD, **more), [({"speed": 1}, "speed")], right={})
+    each_rank(
+        ls.ArgumentError, lambda more: ls.bind_together((plan, a, b), comm=WORLD, **more), [({"speed": 1},)], right={}
+    )
     plan.bind(a, b, comm=WORLD)()
 
 
@@ -262,6 +270,30 @@ def element_types_that_some_do_not_know():
     )
     dealt = ls.redistribute(whole if ME == 0 else None, one, rows, comm=WORLD)
     assert np.array_equal(dealt, whole[4 * ME : 4 * ME + 4]), dealt
+
+
+@check
+def given_up_and_gone():
+    """Who lets go of a mover, and then of its communicator, leaves a word that the others still find."""
+    if P == 1:
+        return
+    rows, columns = ls.Layout(f"(BLOCK, *) on {P}", SHAPE), ls.Layout(f"(*, CYCLIC(2)) on {P}", SHAPE)
+    for node in ("auto", "direct", "ring"):
+        comm = WORLD.Dup()
+        a, b = ls.empty(rows, "f8", rank=ME), ls.empty(columns, "f8", rank=ME)
+        mover = ls.plan(rows, columns, "f8").bind(a, b, comm=comm, node=node)
+        mover()
+        WORLD.Barrier()
+        if ME == P - 1:
+            del mover
+            comm.Free()
+            WORLD.Barrier()
+        else:
+            time.sleep(0.3)
+            raises(ls.TransportError, mover, f"rank {P - 1} has given up this move")
+            del mover
+            WORLD.Barrier()
+            comm.Free()
 
 
 @check

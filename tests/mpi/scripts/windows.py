@@ -333,6 +333,41 @@ def owners_need_not_take_part():
 
 
 @check
+def one_closes_what_others_go_on_with():
+    """They are told, and still have it."""
+    for node in ("auto", "messages"):
+        mine = np.arange(10.0) + ME
+        with ls.Window(mine, comm=WORLD, node=node) as window:
+            for who in range(P if P > 1 else 0):
+                text = raises_everywhere(ls.DisagreementError, window.close if ME == who else window.fence, "close()")
+                assert "fence()" in text and f"rank {who}" in text, text
+                assert window.is_open
+                np.testing.assert_array_equal(window[(ME + 1) % P].get(), np.arange(10.0) + (ME + 1) % P)
+                window.fence()
+        assert not window.is_open
+
+
+@check
+def values_that_lie_in_the_window():
+    """Are copied as NumPy copies what overlaps, on its own array and, through a list, on several."""
+    for node in ("auto", "messages"):
+        mine = np.arange(12.0)
+        with ls.Window(mine, comm=WORLD, node=node) as window:
+            section = window[ME]
+            section[::-1].put(mine)
+            np.testing.assert_array_equal(mine, np.arange(12.0)[::-1])
+            section[::-1].get(out=mine)
+            np.testing.assert_array_equal(mine, np.arange(12.0))
+            section[::-1].nbget(out=mine).wait()
+            np.testing.assert_array_equal(mine, np.arange(12.0)[::-1])
+            section[[11, *range(11)]].put(mine)
+            np.testing.assert_array_equal(mine, np.roll(np.arange(12.0)[::-1], -1))
+            section[1:].put(mine[:-1])
+            np.testing.assert_array_equal(mine, [10, *range(10, 0, -1), 0])
+            window.fence()
+
+
+@check
 def words_that_nobody_waits_for():
     """Who gives a move up tells the others, of whom some have all they need: MPI keeps the word, and goes on."""
     rows, columns = (ls.Layout(f"({kind}) on {P}", (4 * P, 4 * P)) for kind in ("BLOCK, *", "*, BLOCK"))
