@@ -224,7 +224,7 @@ void bind_layouts(nb::module_& module) {
       .def_static(
           "from_descriptor",
           [](nb::object descriptor, nb::object grid, const std::string& rank_order) {
-            const auto values = nb::cast<std::vector<Index>>(descriptor), extents = nb::cast<std::vector<Index>>(grid);
+            const auto values = to_indices(descriptor), extents = to_indices(grid);
             if (values.size() != 9)
               throw Error(ErrorKind::layout, "a descriptor has 9 integers, not " + std::to_string(values.size()));
             if (extents.size() != 2)

@@ -1,6 +1,7 @@
 #include "longshore/ranks/rank_groups.hpp"
 
 #include "longshore/layouts/locality.hpp"
+#include "points.hpp"
 #include "rank_arguments.hpp"
 
 namespace longshore::python {
@@ -17,7 +18,7 @@ RankMap combined(const RankMap& a, const RankMap& b, bool sort) {
 std::vector<RankRange> ranges_of(const nb::handle& given) {
   std::vector<RankRange> ranges;
   for (const nb::handle item : nb::iter(given)) {
-    const auto triplet = nb::cast<std::vector<Index>>(item);
+    const auto triplet = to_indices(item);
     if (triplet.size() != 3)
       throw Error(ErrorKind::argument,
                   "a range is (first, last, stride), not " + std::to_string(triplet.size()) + " numbers");

@@ -173,8 +173,9 @@ def _bind(
     dtypes: Callable[[], list[np.dtype | None]] | None = None,
     kinds: tuple[Any, ...] = (),
 ) -> _core.Mover:
-    """A mover of the fields that `specs` describes. `kinds`: what options could be given beside a mover's. Where nobody has told what their elements are (None) it may be None
-    itself; then `dtypes` is what this rank has to say about that, and everybody's is told to all."""
+    """A mover of the fields that `specs` describes. Where nobody has told what their elements are (None) it may be None
+    itself; then `dtypes` is what this rank has to say about that, and everybody's is told to all. `kinds`: what options
+    may be beside those of a mover."""
 
     def common() -> dict[str, Any]:
         """Those of every engine that are not what they are by default."""

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 class Section:
     """Elements of a window's arrays: what is got and put. `section[...]` is a part of it, as NumPy's indexing makes one
-    (slices, integers, None of NumPy's newaxis; for a whole array also one array of indices in one dimension). A value
-    that moves nothing until asked. Made by `window[number]`, `window.whole` and `window.incoming(plan)`."""
+    (slices, integers, None, `...`, and a list of indices or a mask of one dimension, which comes where NumPy has it). A
+    value that moves nothing until asked. Made by `window[number]`, `window.whole` and `window.incoming(plan)`."""
 
     shape: tuple[int, ...]
     """Of what get() returns."""
@@ -156,6 +156,28 @@ def index_of(key: Any) -> Any:
     raise ArgumentTypeError(f"{short(key)} is no index of a section: take slices, integers, None, ..., or one list")
 
 
+def keys_of(key: Any, ndim: int) -> tuple[list[Any], int | None, bool]:
+    """The indices of a section of so many dimensions: None for a new dimension, and for each that there is a slice, an
+    integer or an array of indices; where among them the array is; and whether its dimension becomes the section's
+    first. That is NumPy's rule: an integer beside an array is an array, too, and where something else stands between
+    these, if only a `...` of no dimensions, there is no one place that they have."""
+    keys = list(map(index_of, key if isinstance(key, tuple) else (key,)))
+    arrays = [k for k, each in enumerate(keys) if isinstance(each, (int, np.ndarray))]
+    apart = len(arrays) > 0 and len(arrays) <= arrays[-1] - arrays[0]
+    taken = sum(each is not None and each is not Ellipsis for each in keys)
+    if taken > ndim:
+        raise ArgumentError(f"{taken} indices for a section of {ndim} dimensions")
+    dots = [k for k, each in enumerate(keys) if each is Ellipsis]
+    if len(dots) > 1:
+        raise ArgumentError("the indices of a section can have one ..., not several")
+    at = dots[0] if dots else len(keys)
+    keys[at : at + 1] = [slice(None)] * (ndim - taken)
+    listed = [k for k, each in enumerate(keys) if isinstance(each, np.ndarray)]
+    if len(listed) > 1:
+        raise ArgumentError("one dimension of a section can have a list of indices, not several")
+    return (keys, listed[0], apart) if listed else (keys, None, False)
+
+
 def listed_indices(indices: np.ndarray, dim: int, extent: int) -> np.ndarray:
     """What a list of indices of a dimension, or a mask of it, selects: indices in [0, extent), int64. Raises
     ArgumentError where it is neither, or one is outside."""
@@ -186,23 +208,21 @@ class PieceSection(Section):
         self._number, self._view = number, view
 
     def __getitem__(self, key: Any) -> Section:
-        keys = tuple(map(index_of, key if isinstance(key, tuple) else (key,)))
-        listed = [k for k, each in enumerate(keys) if isinstance(each, np.ndarray)]
-        if not listed:
-            if not any(each is Ellipsis for each in keys):
-                keys = (*keys, ...)  # a view in any case: without it NumPy would look at the memory of one element
-            try:
-                return PieceSection(self.window, self._number, self._view[keys])
-            except (IndexError, TypeError, ValueError) as error:
-                raise ArgumentError(f"{error}, in a section of shape {self.shape}") from None
-        if len(listed) > 1:
-            raise ArgumentError("one dimension of a section can have a list of indices, not several")
-        (k,) = listed
-        others = tuple(slice(None) if j == k else each for j, each in enumerate(keys))
-        if any(each is None or each is Ellipsis for each in keys[:k]):
-            raise ArgumentError("a list of indices comes before None and ... in the indices of a section")
-        d = sum(isinstance(each, slice) for each in others[:k])
-        return _ListedSection(self.window, self._number, self[others]._view, d, keys[k])  # type: ignore[attr-defined]
+        keys, k, to_front = keys_of(key, len(self.shape))
+        views = [slice(None) if isinstance(each, np.ndarray) else each for each in keys]
+        views.append(...)  # a view in any case: without it NumPy would look at the memory of one element
+        try:
+            view = self._view[tuple(views)]
+        except (IndexError, TypeError, ValueError) as error:
+            raise ArgumentError(f"{error}, in a section of shape {self.shape}") from None
+        if k is None:
+            return PieceSection(self.window, self._number, view)
+        dim = sum(each is not None for each in keys[:k])
+        indices = listed_indices(keys[k], dim, self.shape[dim])
+        place = sum(not isinstance(each, int) for each in keys[:k])
+        if to_front:
+            view, place = np.moveaxis(view, place, 0), 0
+        return _ListedSection(self.window, self._number, view, place, indices)
 
     def _parts(self) -> list[tuple[int, _core.AddressRelation]]:
         dense = dense_strides(self.shape, self.dtype.itemsize)
@@ -213,10 +233,9 @@ class PieceSection(Section):
 
 
 class _ListedSection(Section):
-    """Of one array, with a list of indices in one dimension."""
+    """Of one array, with a list of indices in one dimension of a view."""
 
     def __init__(self, window: Window, number: int, view: np.ndarray, dim: int, indices: np.ndarray) -> None:
-        indices = listed_indices(indices, dim, view.shape[dim])
         super().__init__(window, (*view.shape[:dim], len(indices), *view.shape[dim + 1 :]))
         self._number, self._view, self._dim, self._indices = number, view, dim, indices
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _core
-from ._sections import Handle, Section, dense_strides, index_of, listed_indices
+from ._sections import Handle, Section, dense_strides, keys_of, listed_indices
 from .errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -45,28 +45,20 @@ class WholeSection(GlobalSection):
         self._picked, self._places = picked, places
 
     def __getitem__(self, key: Any) -> Section:
-        keys = list(map(index_of, key if isinstance(key, tuple) else (key,)))
-        taken = sum(each is not None and each is not Ellipsis for each in keys)
-        if taken > len(self._places):
-            raise ArgumentError(f"{taken} indices for a section of {len(self._places)} dimensions")
-        if sum(isinstance(each, np.ndarray) for each in keys) > 1:
-            raise ArgumentError("one dimension of a section can have a list of indices, not several")
-        dots = [k for k, each in enumerate(keys) if each is Ellipsis]
-        if len(dots) > 1:
-            raise ArgumentError("the indices of a section can have one ..., not several")
-        at = dots[0] if dots else len(keys)
-        keys[at : at + 1] = [slice(None)] * (len(self._places) - taken)
+        keys, listed, to_front = keys_of(key, len(self._places))
         picked: list[Any] = list(self._picked)
         places: list[int] = []
         left = iter(enumerate(self._places))
-        for each in keys:
+        for k, each in enumerate(keys):
             if each is None:
                 places.append(len(picked))
                 picked.append(range(1))
                 continue
-            k, d = next(left)
-            picked[d] = _picked(picked[d], each, k)
-            if not isinstance(picked[d], int):
+            dim, d = next(left)
+            picked[d] = _picked(picked[d], each, dim)
+            if k == listed and to_front:
+                places.insert(0, d)
+            elif not isinstance(each, int):
                 places.append(d)
         return WholeSection(self.window, picked, places)
 

@@ -273,6 +273,7 @@ class XArray(Sequence):
             )
         self.order: Any = order
         """The memory order of every grid."""
+        self._comm = comm
         if comm is not None:
             from . import _mpi
 
@@ -319,6 +320,42 @@ class XArray(Sequence):
     def items(self) -> Iterator[tuple[int, Grid]]:
         """(block, Grid) of those that have storage here."""
         return iter(self._views.items())
+
+    def __contains__(self, grid: object) -> bool:
+        """Whether it is one of the Grids that have storage here; another array of the same elements is not."""
+        return any(each is grid for each in self)
+
+    def index(self, grid: Any, start: int = 0, stop: int | None = None) -> int:
+        """The block, among those from start to stop, whose Grid this is. Raises ValueError where it is nobody's."""
+        among = range(len(self))[start:stop]
+        for k, each in self.items():
+            if each is grid and k in among:
+                return k
+        raise ValueError(f"{short(grid)} is no grid of this XArray, or of no block in {among}")
+
+    def count(self, grid: Any) -> int:
+        """1 for a Grid that has storage here, 0 for anything else."""
+        return int(grid in self)
+
+    def __copy__(self) -> XArray:
+        """The same memory once more."""
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        return made
+
+    def __deepcopy__(self, memo: Any) -> XArray:
+        """An array of memory of its own over the same blocks, with the same elements. Not collective."""
+        rank = self.rank if self._comm is None else None
+        made = XArray(self.blocks, self.dtype, self.ghost, order=self.order, comm=self._comm, rank=rank)
+        for k, grid in self.items():
+            np.copyto(made[k], grid)
+        return made
+
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            "an XArray cannot be pickled, for its memory is of this process or node: write it with longshore.save, or "
+            "pickle its blocks and the grids of its items()"
+        )
 
     def __repr__(self) -> str:
         whose = "" if self.rank is None else f", rank {self.rank}'s {len(self._views)}"

@@ -32,10 +32,12 @@ StripCost(0.00591 s in 17 strips: issuing 0.000102, waiting 0.00162, computing 0
 
 from __future__ import annotations
 
+import copyreg
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from . import _core
@@ -185,6 +187,39 @@ class ThroughputTable(_core.ThroughputTable):
             )
         except (KeyError, TypeError, RecursionError, json.JSONDecodeError) as error:
             raise ArgumentError(f"not a table of throughputs: {type(error).__name__}: {error}") from None
+
+
+def _by_names(*names: str) -> Callable[[Any], tuple[Any, ...]]:
+    """How a value is made again that is told by the arguments of these names."""
+
+    def reduced(value: Any) -> tuple[Any, ...]:
+        kind: Callable[..., Any] = type(value)
+        return partial(kind, **{name: getattr(value, name) for name in names}), ()
+
+    return reduced
+
+
+def _by_text(value: Any) -> tuple[Any, ...]:
+    return type(value), (str(value),)
+
+
+# So that values can be copied and pickled.
+copyreg.pickle(LogGP, _by_names("L", "o_s", "o_r", "g", "G"))
+copyreg.pickle(LoopCosts, _by_names("decode_instructions", "recompute_instructions", "encode_instructions"))
+copyreg.pickle(
+    MachineRates,
+    _by_names(
+        "instructions_per_second",
+        "read_words_per_second",
+        "random_read_words_per_second",
+        "write_words_per_second",
+        "random_write_words_per_second",
+    ),
+)
+copyreg.pickle(ResourceConstraint, _by_names("resource", "bytes_per_byte", "megabytes_per_second"))
+copyreg.pickle(ThroughputTable, _by_names("machine", "megabytes_per_second", "congestion", "constraints"))
+copyreg.pickle(StripSchedule, _by_text)
+copyreg.pickle(TransferExpression, _by_text)
 
 
 def _shipped(table: _core.ThroughputTable) -> ThroughputTable:

@@ -22,7 +22,9 @@ from ._core import (
     split_keys,
     tiled_order,
 )
-from .errors import ArgumentError
+from ._mistakes import check
+from ._words import short
+from .errors import ArgumentError, ArgumentTypeError
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -55,6 +57,9 @@ def grid_section(shape: Sequence[int], section: Sequence[int | slice] = (), *, w
     >>> grid_section((128, 128, 64), (slice(None), slice(None), 5)).representation
     'stride'
     """
+    check("shape", shape, "Sequence[int]")
+    if not isinstance(section, Sequence):
+        raise ArgumentTypeError(f"section is {short(section)}; it must be a sequence of integers and slices")
     if len(section) > len(shape):
         raise ArgumentError(f"the section has {len(section)} dimensions, the grid {len(shape)}")
     if any(extent < 1 for extent in shape):
@@ -64,10 +69,15 @@ def grid_section(shape: Sequence[int], section: Sequence[int | slice] = (), *, w
     for dimension in reversed(range(len(shape))):
         extent, pick = shape[dimension], picked[dimension]
         if isinstance(pick, slice):
-            indices = range(extent)[pick]
+            try:
+                indices = range(extent)[pick]
+            except (TypeError, ValueError) as error:
+                kind = ArgumentTypeError if isinstance(error, TypeError) else ArgumentError
+                raise kind(f"{error}, in dimension {dimension} of the grid") from None
             base += (indices[0] if len(indices) else 0) * stride
             axes.append((len(indices), indices.step * stride))
         else:
+            check(f"the index of dimension {dimension}", pick, "int")
             index = pick + extent if pick < 0 else pick
             if not 0 <= index < extent:
                 raise ArgumentError(f"index {pick} of dimension {dimension} is outside [0, {extent})")

@@ -54,6 +54,42 @@ def test_reader_goes_away():
     assert done.returncode == 0 and done.stderr == ""
 
 
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&-", "<&- >&- 2>&-"])
+def test_closed_streams_change_nothing_else(tmp_path, closed):
+    array = np.arange(12.0).reshape(4, 3)
+    np.save(tmp_path / "a.npy", array)
+    for words, code, said in [
+        (f"explain --shape 64x64 --from '{BLOCKS}' --to '{CYCLIC}'", 0, ""),
+        ("move a.npy b.npy --json", 0, ""),
+        ("--help", 0, ""),
+        ("move a.npy a.npy", 2, "source itself"),
+    ]:
+        command = f"{sys.executable} -m longshore.cli {words} {closed}"
+        done = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == code and "internal" not in done.stdout + done.stderr, (words, done)
+        assert (done.stdout == "") == (code != 0 or ">&-" in closed.split())
+        assert done.stderr == "" if code == 0 or "2>&-" in closed else said in done.stderr
+    np.testing.assert_array_equal(np.load(tmp_path / "b.npy"), array)
+
+
+@pytest.mark.parametrize("module", ["click", "longshore.stores", "longshore.cli.explain", "longshore.cli.ranks"])
+def test_an_interrupt_while_it_is_imported_ends_it_quietly(module):
+    program = f"""
+import importlib.abc, sys, longshore
+
+class Interrupted(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == {module!r}:
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupted())
+from longshore.cli import main
+main(["--version"])
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 130 and done.stdout == "" and "Traceback" not in done.stderr
+
+
 def test_without_the_laboratory_it_is_said_what_to_install(call, monkeypatch):
     for name in [name for name in sys.modules if name.split(".")[0] == "longshore_lab"]:
         monkeypatch.delitem(sys.modules, name)
@@ -268,7 +304,13 @@ def test_explain_with_work_beside_it(call):
             assert seconds[cost["way"]] == pytest.approx(cost["seconds"] + 512 * 512 * 8 / 4 * 0.5e-9)
     assert seconds["gets"] > 0
     assert "threads" not in {cost["way"] for cost in apart["ways"]}
-    code, _, err = call(*given, "--work", "-1")
-    assert code == 2 and "--work" in err
+    for none in ("-1", "nan", "inf", "1e400", "-inf"):
+        for asked in (given, given[:-1]):
+            code, out, err = call(*asked, "--work", none)
+            assert code == 2 and out == "" and "--work" in err and "Usage" in err
+    given[2] = "1048576x1048576"
+    code, out, err = call(*given, "--work", "1e308")  # all of it takes more seconds than a number can say
+    assert code == 2 and out == "" and "JSON cannot hold" in err
+    assert call(*given, "--work", "1e290")[0] == 0
     code, out, _ = call(*given[:-1], "--work", "0.5")
     assert code == 0 and "with work of 0.5 ns a byte" in out and "one access to a window" in out

@@ -217,5 +217,7 @@ def test_descriptors():
         bad[entry] = value
         with pytest.raises(ls.LayoutError, match=name):
             ls.Layout.from_descriptor(bad, grid=(2, 2))
+    with pytest.raises(ls.ArgumentTypeError, match=r"descriptor\[8\] is 52.5"):
+        ls.Layout.from_descriptor([*good[:8], 52.5], grid=(2, 2))
     with pytest.raises(ls.LayoutError, match="order=F"):
         SOURCE.to_descriptor(0)

@@ -124,6 +124,9 @@ def test_ranges_of_huge_worlds_are_closed_forms():
     assert rank_map[-1] == range(5, world, 3)[-1]
     assert rank_map.rank(8) == 1 and rank_map.rank(9) is None and 8 in rank_map and 9 not in rank_map
     assert rank_map.range_incl([(0, 8, 4)]).to_array().tolist() == [5, 17, 29]
+    for pick in (rank_map.range_incl, rank_map.range_excl):
+        with pytest.raises(ls.ArgumentError, match=r"a range is \(first, last, stride\), not 1 numbers"):
+            pick([1, 2])
     assert rank_map.range_excl([(0, rank_map.size - 3, 1)]).size == 2
 
 
@@ -172,6 +175,30 @@ def test_sections_of_grids_are_those_of_arrays(shape, data):
     assert rank_map.world == grid.size
 
 
+@pytest.mark.parametrize(
+    "shape, section, kind, words",
+    [
+        ((4, 4), (slice(None, None, 0),), ls.ArgumentError, "zero, in dimension 0"),
+        ((4, 4), (0, slice("a", None)), ls.ArgumentTypeError, "integers.*, in dimension 1"),
+        ((4, 4), ("a",), ls.ArgumentTypeError, "dimension 0 is 'a'"),
+        ((4, 4), (1.5,), ls.ArgumentTypeError, "dimension 0 is 1.5"),
+        ((4, 4), (None,), ls.ArgumentTypeError, "dimension 0 is None"),
+        ((4, 4), 3, ls.ArgumentTypeError, "section is 3"),
+        ((4, 4), slice(None), ls.ArgumentTypeError, "section is slice"),
+        ((4, 4), (4,), ls.ArgumentError, "index 4 of dimension 0"),
+        ((4, 4), (0, 0, 0), ls.ArgumentError, "3 dimensions, the grid 2"),
+        ((4, 0), (), ls.ArgumentError, "at least 1"),
+        ((4, "b"), (), ls.ArgumentTypeError, "shape"),
+        (4, (), ls.ArgumentTypeError, "shape"),
+        ((2**70,), (), ls.LongshoreError, "shape"),
+        ((2**40, 2**40), (), ls.LongshoreError, "fit in 64 bits"),
+    ],
+)
+def test_what_is_no_section_of_a_grid_is_refused(shape, section, kind, words):
+    with pytest.raises(kind, match=words):
+        grid_section(shape, section)
+
+
 def test_words_for_members(tmp_path):
     assert members_of("0:1048576:64") == (range(0, 1048576, 64), 1048576)
     assert members_of("10::-2", 20) == (range(10, -1, -2), 20)
@@ -187,13 +214,19 @@ def test_words_for_members(tmp_path):
     for wrong in (
         "grid 4x3 [:, 3]",
         "grid 4 [a]",
+        "grid 4x4 [::0, :]",
+        "grid 4x4 [:, 1::-0]",
+        "grid 4 [::99999999999999999999]",
+        "grid 4 [99999999999999999999]",
+        "grid 99999999999999999999x4",
+        "grid 9999999999x9999999999",
         "1:",
         "0:9:0",
         "nowhere.npy",
         str(tmp_path / "words.txt"),
         "grid 4 [1, 2]",
     ):
-        with pytest.raises(ls.ArgumentError):
+        with pytest.raises(ls.LongshoreError):
             members_of(wrong)
 
 
@@ -207,5 +240,6 @@ def test_the_command_explains(capsys):
     assert [row["module"] for row in told["rows"] if row["chosen"]] == ["nest"]
     assert run(["ranks", "explain", "grid", "8x8", "[:,", "3]"]) == 0  # words need no quotes
     assert "8 members" in capsys.readouterr().out
-    assert run(["ranks", "explain", "1,1"]) == 2
-    assert "comes twice" in capsys.readouterr().err
+    for wrong, words in (("1,1", "comes twice"), ("grid 4x4 [::0, :]", "step cannot be zero")):
+        assert run(["ranks", "explain", wrong]) == 2
+        assert words in capsys.readouterr().err

@@ -12,10 +12,14 @@ import traceback
 from collections.abc import Sequence
 from typing import NoReturn
 
-import click
+try:
+    import click
 
-from .. import __version__, errors
-from ..stores.team import TeamError, launched_rank, launched_size
+    from .. import __version__, errors
+    from ..stores.team import TeamError, launched_rank, launched_size
+    from . import bench, explain, info, model, move, profile, ranks
+except KeyboardInterrupt:  # nothing has begun that anybody would have to be told of
+    sys.exit(130)
 
 FINE, FAILED, WRONG_INPUT, MEMORY, IO, NOT_INSTALLED = 0, 1, 2, 3, 4, 5
 
@@ -48,25 +52,23 @@ def command(debug: bool) -> None:
     """
 
 
-def _commands() -> None:
-    from .bench import bench
-    from .explain import explain
-    from .info import info
-    from .model import model
-    from .move import move
-    from .profile import calibrate, profile
-    from .ranks import ranks
-
-    for subcommand in (explain, move, info, calibrate, profile, ranks, model, bench):
-        subcommand.epilog = subcommand.epilog or _EPILOG
-        command.add_command(subcommand)
-
-
-_commands()
+for _subcommand in (
+    explain.explain,
+    move.move,
+    info.info,
+    profile.calibrate,
+    profile.profile,
+    ranks.ranks,
+    model.model,
+    bench.bench,
+):
+    _subcommand.epilog = _subcommand.epilog or _EPILOG
+    command.add_command(_subcommand)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Runs the command line; returns nothing, exits with one of the codes in `--help`."""
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):  # names of files may have what a terminal cannot show
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -74,6 +76,17 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     if code != FINE:
         _let_the_first_speak()
     sys.exit(code)
+
+
+def _open_closed_streams() -> None:
+    """Lets what is written to a standard stream that is closed go nowhere."""
+    # By number, too: else a file that is opened later gets the number of a stream, and what libraries write there.
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(number)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))
 
 
 def run(arguments: list[str]) -> int:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json as json_module
 import sys
 from typing import Any
 
 import click
 import numpy as np
 
-from .words import Axes, ElementType, Shape
+from .answers import write_json
+from .words import Axes, ElementType, Finite, Shape
 
 
 @click.command(short_help="Show what a redistribution will do. Needs no data.")
@@ -38,7 +38,7 @@ from .words import Axes, ElementType, Shape
 )
 @click.option(
     "--work",
-    type=click.FloatRange(min=0),
+    type=Finite(min=0),
     metavar="NS",
     help="Predict with a loop that computes NS nanoseconds a byte with what arrives, and can also get it in strips.",
 )
@@ -79,8 +79,7 @@ def explain(
     if work is not None:
         job["work"] = work * 1e-9
     if as_json:
-        json_module.dump({"dtype": str(dtype), **describe(made, **job)}, sys.stdout)
-        print()
+        write_json({"dtype": str(dtype), **describe(made, **job)})
         return
     if not sys.stdout.isatty():
         click.echo(render(made, element=str(dtype), **job), nl=False)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json as json_module
 import math
-import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +10,7 @@ import click
 import numpy as np
 
 from .._words import bytes_of, count_of
+from .answers import write_json
 
 if TYPE_CHECKING:
     from ..stores.array import LinkFacts
@@ -45,8 +44,7 @@ def info(path: str, as_json: bool) -> None:
     with open_store(path) as opened:
         told = _describe(opened)
     if as_json:
-        json_module.dump(told, sys.stdout, allow_nan=False)
-        print()
+        write_json(told)
     elif isinstance(opened, StoredArray):
         _print_array(told)
     else:

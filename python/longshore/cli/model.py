@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json as json_module
-import sys
 from pathlib import Path
 
 import click
+
+from .answers import write_json
 
 
 @click.command(short_help="Estimate how fast a way of moving data is. Needs no data.")
@@ -54,8 +54,7 @@ def model(expression: str, machine: str, as_json: bool) -> None:
             "bottleneck": estimate.bottleneck.name,
             "parts": parts,
         }
-        json_module.dump(told, sys.stdout)
-        print()
+        write_json(told)
         return
     click.echo(f"{parsed} on {table.machine}: {estimate.megabytes_per_second:.1f} MB/s\n")
     rows = [("", "MB/s", "of the time", "measured")] + [

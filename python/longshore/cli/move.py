@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_module
 import signal
 import sys
 from typing import TYPE_CHECKING, NoReturn
@@ -11,6 +10,7 @@ import click
 
 from ..stores.move_report import MoveReport
 from ..stores.moving import Watcher
+from .answers import write_json
 from .words import Axes, Size
 
 if TYPE_CHECKING:
@@ -134,8 +134,7 @@ def move(
     for name in told.removed_partials:
         print(f"longshore: removed {name}, which a killed run had left", file=sys.stderr)
     if as_json:
-        json_module.dump(told.as_dict(), sys.stdout)
-        print()
+        write_json(told.as_dict())
     elif not quiet:
         print(tell(told) if isinstance(told, MoveReport) else tell_chunks(told))
 

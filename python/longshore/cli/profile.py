@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json as json_module
 import os
 import sys
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import NotInstalledError
+from .answers import write_json
 
 if TYPE_CHECKING:
     from ..tune import MachineProfile
@@ -71,8 +71,7 @@ def calibrate(quick: bool, output: Path | None, no_mpi: bool, as_json: bool) -> 
             "ways": [{"way": one["way"], "pair": one["pair"]} for one in facts["exchanges"]],
             "why_no_exchanges": why,
         }
-        json_module.dump(told, sys.stdout)
-        print()
+        write_json(told)
         return
     for line in summary(profile):
         click.echo(line)

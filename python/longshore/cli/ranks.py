@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json as json_module
-import sys
 from pathlib import Path
 
 import click
+
+from .answers import write_json
 
 
 @click.group(short_help="Rank maps: what they cost, in general and in a program.")
@@ -63,7 +63,7 @@ def explain(
     if launched_rank() != 0:
         return  # under mpiexec one process is enough
     if as_json:
-        json_module.dump(
+        write_json(
             {
                 "size": told.size,
                 "world": told.world,
@@ -71,10 +71,8 @@ def explain(
                 "strategy": strategy,
                 "alpha": alpha,
                 "rows": told.rows,
-            },
-            sys.stdout,
+            }
         )
-        print()
         return
     click.echo(str(told), nl=False)
 

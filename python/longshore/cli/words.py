@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import Any
 
@@ -59,6 +60,16 @@ class Size(click.ParamType):
             return size_in_bytes(value, "")
         except ArgumentError as error:
             self.fail(str(error), param, context)
+
+
+class Finite(click.FloatRange):
+    """0.5, in a range; a range of click's may also be given nan, or inf where it is open."""
+
+    def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
+        number = super().convert(value, param, context)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not finite", param, context)
+        return number
 
 
 class ElementType(click.ParamType):

@@ -54,6 +54,9 @@ class MachineProfile:
         self.facts = facts
         _ = self.core  # it is looked at now
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return MachineProfile, (self.facts,)
+
     coarse = property(lambda self: self.facts["coarse"], doc="Whether nothing was measured here.")
     machine = property(lambda self: self.facts["machine"], doc="The name of the machine.")
 

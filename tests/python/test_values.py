@@ -1,0 +1,129 @@
+"""What can be told from nothing but its value is copied and pickled as one; arrays are copied with what they hold."""
+
+import copy
+import pickle
+
+import longshore as ls
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from longshore import model, tune
+
+POSITIVE = st.floats(1e-6, 1e12)
+NOT_NEGATIVE = st.floats(0, 1e12)
+RATES = st.dictionaries(
+    st.sampled_from(["1C1", "64C1", "1C64", "wC1", "1S0", "0D1", "Nd", "Nd@2", "Nadp@4.5"]), POSITIVE
+)
+CONSTRAINTS = st.builds(
+    model.ResourceConstraint,
+    st.text(st.characters(codec="utf-8"), min_size=1),
+    st.dictionaries(st.sampled_from(["C", "S", "R", "Nd"]), POSITIVE, min_size=1),
+    megabytes_per_second=POSITIVE,
+)
+VALUES = {
+    "LogGP": st.builds(model.LogGP, **dict.fromkeys(("L", "o_s", "o_r", "g", "G"), NOT_NEGATIVE)),
+    "StripSchedule": st.one_of(
+        st.sampled_from([model.StripSchedule.small(), model.StripSchedule.vectorized()]),
+        st.builds(model.StripSchedule.fixed, st.integers(1, 2**40), st.integers(1, 9)),
+        st.builds(model.StripSchedule.variable, st.integers(1, 2**40), st.floats(1e-3, 0.99), st.integers(1, 9)),
+    ),
+    "TransferExpression": st.builds(
+        lambda pattern, network, congestion, other: model.TransferExpression(
+            f"{pattern}C1 o (1S0 || {network}@{congestion!r} || 0D1) o 1C{other}"
+        ),
+        st.sampled_from(["64", "w", "1024[256]"]),
+        st.sampled_from(["Nd", "Nadp"]),
+        st.floats(1, 100),
+        st.integers(1, 2**40),
+    ),
+    "MachineRates": st.builds(
+        model.MachineRates,
+        **{
+            f"{name}_per_second": POSITIVE
+            for name in ("instructions", "read_words", "random_read_words", "write_words", "random_write_words")
+        },
+    ),
+    "LoopCosts": st.builds(
+        model.LoopCosts, **{f"{name}_instructions": NOT_NEGATIVE for name in ("decode", "recompute", "encode")}
+    ),
+    "ResourceConstraint": CONSTRAINTS,
+    "ThroughputTable": st.builds(
+        model.ThroughputTable,
+        st.text(st.characters(codec="utf-8")),
+        RATES,
+        congestion=st.floats(1, 100),
+        constraints=st.lists(CONSTRAINTS, max_size=2),
+    ),
+}
+
+
+def again(value):
+    """The value as it is copied and pickled, in every way there is."""
+    yield from (copy.copy(value), copy.deepcopy(value), copy.deepcopy([value])[0])
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        yield pickle.loads(pickle.dumps(value, protocol))
+
+
+@pytest.mark.parametrize("kind", VALUES)
+@given(st.data())
+def test_a_copy_of_a_value_equals_it(kind, data):
+    value = data.draw(VALUES[kind])
+    assert type(value) is getattr(model, kind)
+    for made in again(value):
+        assert type(made) is type(value) and made == value
+
+
+def test_the_tables_of_the_paper_can_be_copied():
+    for made in again(model.cray_t3d):
+        assert made == model.cray_t3d and made.to_json() == model.cray_t3d.to_json()
+
+
+@pytest.mark.parametrize(
+    "ghost, order, rank, dtype", [(0, "C", None, "f8"), (((0, 2), 1), "F", None, "i4,f8"), (1, "C", 1, "S3")]
+)
+def test_a_deep_copy_of_an_xarray_has_its_elements_and_memory_of_its_own(ghost, order, rank, dtype):
+    x = ls.XArray(ls.FloorPlan.even(ls.Region.of_shape((5, 4)), 3), dtype, ghost, order=order, rank=rank)
+    for k, grid in x.items():
+        grid[...] = np.full(grid.shape, k + 1).astype("i4").astype(dtype)
+    made, twice = copy.deepcopy([x, x])
+    assert made is twice and made is not x
+    for name in ("blocks", "dtype", "ghost", "order", "rank", "owned"):
+        assert getattr(made, name) == getattr(x, name)
+    for k, grid in made.items():
+        assert isinstance(grid, ls.Grid) and grid.region == x[k].region and grid.strides == x[k].strides
+        np.testing.assert_array_equal(np.asarray(grid), np.asarray(x[k]))
+        before = np.array(x[k])
+        grid[...] = np.zeros((), dtype)
+        np.testing.assert_array_equal(np.asarray(x[k]), before)
+    same = copy.copy(x)
+    assert all(same[k] is x[k] for k in x.owned)
+
+
+def test_an_xarray_that_is_pickled_says_what_to_do_instead():
+    x = ls.XArray(ls.FloorPlan.even(8, 2), "f8")
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        with pytest.raises(TypeError, match=r"XArray .* longshore\.save"):
+            pickle.dumps(x, protocol)
+
+
+def test_grids_of_an_xarray_are_found_by_what_they_are_not_by_what_they_hold():
+    x = ls.XArray(ls.FloorPlan.even(ls.Region.of_shape((8, 3)), 4), "f8")
+    for k, grid in x.items():
+        assert grid in x and x.index(grid) == k and x.count(grid) == 1
+        assert grid.copy() not in x and np.asarray(grid) not in x and x.count(grid.copy()) == 0
+    assert 0 not in x and None not in x and x.count(0.0) == 0
+    assert x.index(x[2], 1, 3) == x.index(x[2], -3) == x.index(x[2], 0, -1) == 2
+    for wrong in (lambda: x.index(x[2], 3), lambda: x.index(x[2], 0, 2), lambda: x.index(x[3], 0, -1)):
+        with pytest.raises(ValueError, match="is no grid of this XArray"):
+            wrong()
+    with pytest.raises(ValueError, match="is no grid of this XArray"):
+        x.index(np.zeros((2, 3)))
+    mine = ls.XArray(x.blocks, "f8", rank=2)  # of which only one block has storage
+    assert mine[2] in mine and mine.index(mine[2]) == 2 and x[2] not in mine and mine.count(x[0]) == 0
+
+
+def test_a_profile_is_copied_and_pickled():
+    profile = tune.coarse_profile()
+    for made in (copy.deepcopy(profile), copy.copy(profile), pickle.loads(pickle.dumps(profile))):
+        assert made.facts == profile.facts and made.core is not None
