@@ -241,7 +241,8 @@ void bind_movers(nb::module_& module) {
       });
 
   nb::class_<ArrivalIterator>(module, "ArrivalIterator", "The arrivals of a move, one after the other.")
-      .def("__iter__", [](nb::object self) { return self; })
+      .def(
+          "__iter__", [](nb::object self) { return self; }, nb::sig("def __iter__(self) -> ArrivalIterator"))
       .def("__next__", [](ArrivalIterator& self) {
         std::optional<Arrival> arrival;
         {

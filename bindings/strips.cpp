@@ -43,7 +43,8 @@ const nb::sig value_sig{"def __eq__(self, other: object, /) -> bool"};
 
 void bind_schedules(nb::module_& module) {
   nb::class_<StripIterator>(module, "StripIterator", "Strips one after the other, as (first, last) of [first, last)")
-      .def("__iter__", [](nb::object self) { return self; })
+      .def(
+          "__iter__", [](nb::object self) { return self; }, nb::sig("def __iter__(self) -> StripIterator"))
       .def("__next__", [](StripIterator& self) {
         if (self.next == std::default_sentinel) throw nb::stop_iteration();
         const auto strip = *self.next++;

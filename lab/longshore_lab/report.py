@@ -5,12 +5,12 @@ import contextlib
 import importlib.util
 import io
 import json as json_module
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
+from longshore.tune import write_whole
 from rich.box import SIMPLE
 from rich.cells import cell_len
 from rich.table import Table as RichTable
@@ -185,17 +185,11 @@ def check_outputs(json, plot):
 def write(bench, result, json, plot):
     """Writes the JSON and the plot that were asked for."""
     if json is not None:
-        _write_whole(json, (json_module.dumps(result, indent=2) + "\n").encode())
+        write_whole(Path(json), (json_module.dumps(result, indent=2) + "\n").encode())
     if plot is not None:
         form = Path(plot).suffix.lower()[1:]
         drawn = _drawn(bench.figure(result), "svg" if form == "html" else form)
-        _write_whole(plot, _page(bench, result, drawn.decode()).encode() if form == "html" else drawn)
-
-
-def _write_whole(target, content):
-    beside = Path(f"{target}.part")
-    beside.write_bytes(content)
-    os.replace(beside, target)
+        write_whole(Path(plot), _page(bench, result, drawn.decode()).encode() if form == "html" else drawn)
 
 
 def _drawn(figure, form):

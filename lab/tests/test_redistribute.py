@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import sys
 import time
 
@@ -193,3 +194,19 @@ def test_a_child_that_hangs_is_ended():
     end = launch.run_child({}, launcher=sleeper, stall_seconds=0.3)
     assert end.trouble is not None and "no progress" in end.trouble
     assert time.monotonic() - start < 55
+
+
+def test_what_an_ended_launcher_has_started_ends_too(tmp_path):
+    """Hydra's proxy and its ranks have process groups of their own, and outlive an mpiexec that is killed."""
+    inner = f"import os, time; open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid())); time.sleep(60)"
+    outer = (
+        "import signal, subprocess, sys; signal.signal(signal.SIGTERM, signal.SIG_IGN);"
+        "subprocess.Popen([sys.executable, '-c', sys.argv[1]], start_new_session=True).wait()"
+    )
+    sleeper = launch.Launcher((sys.executable, "-c", outer, inner), "unknown")
+    assert launch.run_child({}, launcher=sleeper, stall_seconds=1.5).trouble is not None
+    pid = int((tmp_path / "pid").read_text())
+    with pytest.raises(ProcessLookupError):
+        for _ in range(100):
+            os.kill(pid, 0)
+            time.sleep(0.1)

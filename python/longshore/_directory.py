@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import _arrays, _core, _mpi
 from ._mistakes import check
-from .errors import ArgumentError, ShapeError
+from .errors import ArgumentError, LocalArrayError, ShapeError
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -116,7 +117,8 @@ def take(local: Any, layout: _core.Layout, indices: ArrayLike, *, comm: MPI.Comm
     integers of shape (n, d) for an array of d dimensions, or (n,), in row-major order of the whole array. Any order,
     repeated ones too. Returns a new array of shape (n,). For more than once, bind `BlockPlan.gather_indices`.
     Collective over `comm`, a communicator of mpi4py. What is wrong on one rank is the same error on all: ArgumentError
-    for an index outside the array, DTypeError for indices that are no integers, ShapeError for a wrong local array.
+    for an index outside the array, DTypeError for indices that are no integers, ShapeError for a wrong local array,
+    LocalArrayError for none on a rank that owns elements.
 
     >>> from mpi4py import MPI
     >>> layout = Layout("(BLOCK, *) on 1", (3, 4))
@@ -124,8 +126,16 @@ def take(local: Any, layout: _core.Layout, indices: ArrayLike, *, comm: MPI.Comm
     array([11,  0,  7])
     """
     plan = gather_indices(layout, indices, comm)
-    dtype = _mpi.common_dtype(comm, lambda: None if local is None else _arrays.as_array(local).dtype)
     me = comm.Get_rank()
+
+    def dtype_here() -> np.dtype | None:
+        if local is not None:
+            return _arrays.as_array(local).dtype
+        if owned := math.prod(plan.source[me].shape):
+            raise LocalArrayError(f"there is no local array here, where {layout} has {owned} elements")
+        return None
+
+    dtype = _mpi.common_dtype(comm, dtype_here)
     shape = plan.destination[me].shape
     taken = np.empty(shape, dtype)
     plan.bind([np.empty(plan.source[me].shape, dtype) if local is None else local], [taken], comm=comm)()

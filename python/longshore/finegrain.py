@@ -113,6 +113,8 @@ def _move(
                 )
     if not 0 <= seed < 2**64:
         raise ArgumentError(f"seed is {seed}; it must be 0 or more and fit in 64 bits")
+    if ranks == 0:
+        raise ArgumentError("ranks is 0; it must be at least 1, or None")
     if rounds < 0:
         raise ArgumentError(f"rounds is {rounds}; it must be 0 or more")
     return _core.finegrain_move(

@@ -52,8 +52,7 @@ void OverlapCheck::add(const XArray& array, Role role) {
     spans_.push_back({memory.data(), memory.data() + memory.bytes(), role, no_block, nobody, &array});
 }
 
-void OverlapCheck::add(const LocalArray& array, const Layout& layout, Index rank, Index element_bytes,
-                       Role role) {
+void OverlapCheck::add(const LocalArray& array, const Layout& layout, Index rank, Index element_bytes, Role role) {
   const Index bytes = checked_mul(layout.allocated_size(rank), element_bytes);
   if (bytes > 0) spans_.push_back({array.data, array.data + bytes, role, no_block, rank});
 }

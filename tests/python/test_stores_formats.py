@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import longshore as ls
 import numpy as np
 import pytest
 from longshore.errors import ArgumentError, MemoryLimitError, StoreError, VerificationError
-from longshore.stores import makers, moving_chunks, publish
+from longshore.stores import journal, makers, moving_chunks, publish
+from longshore.stores.array import ArrayFacts
 from longshore.stores.kept_work import KeptWork
+from longshore.stores.zarr_reader import ZarrReader
+from zarr_stores import write
 
 zarr = pytest.importorskip("zarr")
 h5py = pytest.importorskip("h5py")
@@ -127,6 +132,28 @@ def test_shards(tmp_path):
     assert (np.load(tmp_path / "c.npy") == array).all()
 
 
+@zarr_3
+@pytest.mark.parametrize(
+    ("shape", "source", "words", "chunks", "shards"),
+    [
+        ((7,), {"chunks": (8,), "shards": (16,)}, {}, (8,), (16,)),
+        ((7, 5), {"chunks": (8, 2), "shards": (16, 4)}, {"axes": (1, 0)}, (2, 8), (4, 16)),
+        ((7,), {"chunks": (7,)}, {"chunks": (8,), "shards": (16,)}, (8,), (16,)),
+        ((7,), {"chunks": (8,)}, {"shards": (7,)}, (7,), (7,)),
+        ((7,), {"chunks": (8,), "shards": (16,)}, {"chunks": (8,)}, (7,), None),
+        ((7,), {"chunks": (8,), "shards": (16,)}, {"zarr_format": 2}, (7,), None),
+    ],
+    ids=["as it is", "turned", "asked for", "shards within the array", "without shards", "a format without shards"],
+)
+def test_shards_of_chunks_that_reach_beyond_the_array(tmp_path, shape, source, words, chunks, shards):
+    array = np.arange(np.prod(shape), dtype="i4").reshape(shape)
+    zarr.create_array(str(tmp_path / "a.zarr"), shape=shape, dtype="i4", **source)[...] = array
+    ls.move(tmp_path / "a.zarr", tmp_path / "b.zarr", verify=True, **words)
+    made = zarr.open_array(str(tmp_path / "b.zarr"), mode="r")
+    assert (made[...] == array.transpose(words.get("axes"))).all()
+    assert (made.chunks, made.shards) == (chunks, shards)
+
+
 def test_axes_and_names_of_dimensions(tmp_path):
     array = maps()
     make_zarr(tmp_path / "a.zarr", array)
@@ -154,6 +181,48 @@ def test_netcdf_is_what_xarray_reads(tmp_path):
     with xarray.open_zarr(tmp_path / "out.zarr") as out:
         xarray.testing.assert_equal(out.load(), data)
         assert out["t2m"].attrs["units"] == "K" and out.attrs["title"] == "a model"
+
+
+@pytest.mark.parametrize(
+    ("words", "compression"), [({"codecs": ["gzip:1"]}, "gzip"), ({"codecs": []}, None), ({"chunks": (3,)}, "lzf")]
+)
+def test_other_codecs_or_chunks_take_nothing_else_of_hdf5_away(tmp_path, words, compression):
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        colours = h5py.enum_dtype({"red": 0, "green": 3}, "i1")
+        made = file.create_dataset("u", data=[0, 3, 0, 3], dtype=colours, chunks=(2,), maxshape=(9,), compression="lzf")
+        file["t"] = np.arange(4.0)
+        file["t"].make_scale("time")
+        made.dims[0].attach_scale(file["t"])
+    ls.move(tmp_path / "a.h5", tmp_path / "b.h5", **words)
+    with h5py.File(tmp_path / "b.h5") as file:
+        made = file["u"]
+        assert made.maxshape == (9,) and list(made.dims[0].keys()) == ["time"] and made.dims[0][0] == file["t"]
+        assert h5py.check_enum_dtype(made.dtype) == {"red": 0, "green": 3} and made[...].tolist() == [0, 3, 0, 3]
+        assert made.compression == compression
+
+
+@pytest.mark.parametrize("words", [{"codecs": ["gzip:1"]}, {"chunks": (3,)}], ids=str)
+def test_other_codecs_or_chunks_take_no_enum_of_netcdf_away(tmp_path, words):
+    netcdf = pytest.importorskip("netCDF4")
+    with netcdf.Dataset(tmp_path / "a.nc", "w") as file:
+        file.createDimension("x", 5)
+        colours = file.createEnumType(np.uint8, "colours", {"red": 0, "green": 3})
+        file.createVariable("u", colours, ("x",), fill_value=0)[:] = 3
+    ls.move(tmp_path / "a.nc", tmp_path / "b.nc", **words)
+    with netcdf.Dataset(tmp_path / "b.nc") as file:
+        made = file["u"]
+        assert made.datatype.enum_dict == {"red": 0, "green": 3} and made[...].tolist() == [3] * 5
+        assert made.filters()["zlib"] == ("codecs" in words)
+
+
+@pytest.mark.parametrize("zarr_format", [2, pytest.param(3, marks=zarr_3)])
+def test_other_codecs_take_the_keys_of_chunks_not_away(tmp_path, zarr_format):
+    facts = ArrayFacts((4, 4), np.dtype("i4"), chunks=(2, 2), codecs=("zstd:1",))
+    keys = {"zarr.separator": "/"} if zarr_format == 2 else {"zarr.chunk_key_encoding": {"name": "v2"}}
+    write(tmp_path / "a.zarr", replace(facts, own=keys), {"": np.ones((4, 4), "i4")}, zarr_format)
+    ls.move(tmp_path / "a.zarr", tmp_path / "b.zarr", codecs=["gzip:1"], zarr_format=zarr_format, verify=True)
+    made = ZarrReader(str(tmp_path / "b.zarr")).tree
+    assert made.codecs == ("gzip:1",) and made.own.items() >= keys.items()
 
 
 def test_a_dry_run_writes_nothing_and_says_what_the_run_does(tmp_path):
@@ -434,6 +503,36 @@ def test_a_journal_of_another_job_is_refused(tmp_path):
     assert hidden.exists()
 
 
+@pytest.mark.parametrize("sharded", [False, True])
+def test_what_was_read_of_chunks_that_were_rewritten_since_is_not_gone_on_with(tmp_path, monkeypatch, sharded):
+    if sharded and int(zarr.__version__.split(".")[0]) < 3:
+        pytest.skip("zarr 2 knows no shards")
+    group = make_zarr(tmp_path / "a.zarr", maps(), **({"shards": (4, 30, 17)} if sharded else {}))
+    add, count = journal.Journal.add, itertools.count()
+
+    def stop(self, *words):
+        if next(count) == 9:
+            raise StoreError("stopped")
+        add(self, *words)
+
+    monkeypatch.setattr(journal.Journal, "add", stop)
+    words = {"chunks": (2, 30, 17), "threads": 1, "resume": True}
+    with pytest.raises(StoreError, match="stopped"):
+        ls.move(tmp_path / "a.zarr/t2m", tmp_path / "b.zarr/t2m", **words)
+    group["t2m"][:12] = -1
+    with pytest.raises(StoreError, match="belongs to another move.*the source has changed"):
+        ls.move(tmp_path / "a.zarr/t2m", tmp_path / "b.zarr/t2m", **words)
+    ls.move(tmp_path / "a.zarr/t2m", tmp_path / "b.zarr/t2m", **{**words, "resume": False}, verify=True)
+    assert (zarr.open_group(str(tmp_path / "b.zarr"), mode="r")["t2m"][...] == group["t2m"][...]).all()
+    assert sorted(os.listdir(tmp_path)) == ["a.zarr", "b.zarr"]
+
+
+def test_a_dry_run_does_not_look_at_every_chunk_for_changes(tmp_path, monkeypatch):
+    make_zarr(tmp_path / "a.zarr", maps())
+    monkeypatch.setattr(ZarrReader, "fingerprint", lambda _: pytest.fail("nothing will have been read"))
+    ls.move(tmp_path / "a.zarr", tmp_path / "b.zarr", dry_run=True)
+
+
 def test_a_source_is_read_by_url(tmp_path):
     pytest.importorskip("fsspec")
     import fsspec
@@ -447,16 +546,16 @@ def test_a_source_is_read_by_url(tmp_path):
     assert (zarr.open_group(str(tmp_path / "b.zarr"), mode="r")["t2m"][...] == maps()).all()
 
 
-def test_a_source_that_changes_meanwhile_is_noticed(tmp_path, monkeypatch):
-    from longshore.stores import moving_chunks
-
-    make_zarr(tmp_path / "a.zarr", maps())
+@pytest.mark.parametrize("changed", ["metadata", "a chunk"])
+def test_a_source_that_changes_meanwhile_is_noticed(tmp_path, monkeypatch, changed):
+    group = make_zarr(tmp_path / "a.zarr", maps())
     carried = moving_chunks._Job._copy_others
 
     def change(self, writer):
-        (tmp_path / "a.zarr/t2m/zarr.json").touch() if (tmp_path / "a.zarr/t2m/zarr.json").exists() else (
-            tmp_path / "a.zarr/t2m/.zarray"
-        ).touch()
+        if changed == "a chunk":
+            group["t2m"][3] = 0
+        else:
+            group["t2m"].attrs["units"] = "C"
         carried(self, writer)
 
     monkeypatch.setattr(moving_chunks._Job, "_copy_others", change)

@@ -1,18 +1,22 @@
 """HDF5 files as stores: read and written chunk by chunk, outside the library's lock."""
 
 import ctypes
+import json
+import os
 import re
 import struct
+import subprocess
 import sys
 import tracemalloc
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from longshore.errors import ArgumentError, StoreError
-from longshore.stores import hdf5_filters
+from longshore.stores import hdf5_chunks, hdf5_filters
 from longshore.stores.array import ArrayFacts, GroupFacts, LinkFacts
 from longshore.stores.hdf5_reader import Hdf5Reader
 from longshore.stores.hdf5_values import Text
@@ -134,6 +138,83 @@ def test_filters_that_only_the_library_undoes():
     reader.close()
     with pytest.raises(ArgumentError, match="codec 'scaleoffset' cannot be written to HDF5; what can be is gzip:0"):
         make(ArrayFacts((20, 30), np.dtype("i4"), (7, 8), codecs=("scaleoffset",)))
+
+
+READS_PLUGINS = """
+import sys
+if sys.argv[1] == "without":
+    sys.modules["hdf5plugin"] = None
+from longshore.stores.hdf5_reader import Hdf5Reader
+from longshore.errors import NotInstalledError
+reader = Hdf5Reader("a.h5")
+for name in ("left out", "empty", "lzf"):
+    array = reader.array(name)
+try:
+    array = reader.array("x")
+except NotInstalledError as error:
+    print(error)
+else:
+    for index in array.grid.indices():
+        print(*array.decode(index, array.read(index)), end=" ")
+"""
+
+
+@pytest.mark.parametrize("plugin", ["with", "without"])
+def test_filters_of_hdf5plugin_are_found(plugin):
+    """In a process that has not imported it; where no chunk has been through them, nobody misses them."""
+    hdf5plugin = pytest.importorskip("hdf5plugin")
+    with h5py.File("a.h5", "w") as file:
+        file.create_dataset("x", data=np.arange(300), chunks=(100,), **hdf5plugin.Blosc2())
+        left_out = file.create_dataset("left out", (100,), "u1", chunks=(50,), **hdf5plugin.Blosc2())
+        left_out.id.write_direct_chunk((50,), bytes(50), 1)
+        file.create_dataset("empty", (100,), "u1", chunks=(50,), **hdf5plugin.Blosc2())
+        file.create_dataset("lzf", data=np.arange(300), chunks=(100,), compression="lzf")
+    if plugin == "with":
+        says = " ".join(map(str, range(300)))
+    else:
+        says = "the filter hdf5-filter-32026 (number 32026) is not installed; pip install hdf5plugin has the usual ones"
+    command = [sys.executable, "-c", READS_PLUGINS, plugin]
+    # Where the plugins lie is what only the package knows.
+    environment = {**os.environ, "HDF5_PLUGIN_PATH": "/nowhere"}
+    found = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    assert found.stdout.strip() == says
+
+
+MEMORY = """
+import json, sys
+import h5py, zarr, longshore as ls, longshore.stores
+from longshore.stores import memory
+ls.move("warm.h5", "warm.zarr", codecs=[])
+memory.reset_peak()
+idle = memory.resident_bytes()
+ceiling = int(sys.argv[1])
+told = ls.move("a.h5::/x", "b.zarr", chunks=[4, 64, 512], max_mem=ceiling, threads=2, codecs=[])
+print(json.dumps([memory.peak_resident_bytes() - idle, told.predicted["memory_bytes"]]))
+"""
+
+
+def test_the_ceiling_holds_for_what_the_library_decodes():
+    """It holds what it reads of a chunk and what it makes of that, beside the elements that it hands over."""
+    ceiling = 80 << 20
+    values = RANDOM.integers(0, 1 << 14, (4, 1024, 4096)).astype("i4")
+    for path, part in (("a.h5", values), ("warm.h5", values[:1, :16, :16])):
+        with h5py.File(path, "w") as file:
+            file.create_dataset("x", data=part, chunks=(1, *part.shape[1:]), compression="lzf")
+    done = subprocess.run([sys.executable, "-c", MEMORY, str(ceiling)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    peak, predicted = json.loads(done.stdout)
+    assert predicted <= ceiling and peak <= ceiling
+
+
+def test_what_szip_cannot_have_is_told():
+    """However the library refuses to have its filters replaced, which is tried first."""
+    hdf5plugin = pytest.importorskip("hdf5plugin")
+    with h5py.File("held.h5", "w") as file:
+        file.create_dataset("x", data=np.arange(100), chunks=(50,), **hdf5plugin.Blosc())
+        dataset = file["x"]
+        with pytest.raises(StoreError, match="HDF5 cannot hold a.h5::/x: .*pixels"):
+            make(ArrayFacts((3,), np.dtype("i8"), (3,), codecs=("szip:nn:8",)))
+        assert dataset
 
 
 def test_masks_of_filters_left_out():
@@ -330,6 +411,32 @@ def test_a_file_behind_a_user_block():
     reader.close()
 
 
+@pytest.mark.parametrize("block", [0, 512])
+def test_what_was_never_written_behind_a_user_block(block):
+    """The library tells an offset then too: that of the user block's end, but for one byte."""
+    with h5py.File("a.h5", "w", userblock_size=block) as file:
+        file.create_dataset("never", (6,), "u1")
+        file.create_dataset("filled", (5, 4), "<i4", fillvalue=7)
+        file.create_dataset("number", (), "f8")
+        file.create_dataset("nothing", (0, 3), "f8")
+        file.create_dataset("chunked", (9, 9), "f4", chunks=(4, 4), fillvalue=2.5)
+        plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        plist.set_layout(h5py.h5d.COMPACT)
+        h5py.h5d.create(file.id, b"compact", h5py.h5t.STD_I32LE, h5py.h5s.create_simple((6,)), plist)
+        plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        plist.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
+        h5py.h5d.create(file.id, b"early", h5py.h5t.STD_I32LE, h5py.h5s.create_simple((6,)), plist)
+        file["written"] = np.arange(4)
+    reader = Hdf5Reader("a.h5")
+    with h5py.File("a.h5") as file:
+        for name in file:
+            assert elements(reader, name).tobytes() == file[name][()].tobytes(), name
+            array = reader.array(name)
+            is_read = name in ("compact", "early", "written")
+            assert array.sparse == (not is_read) and array.addressable == (name in ("early", "written"))
+    reader.close()
+
+
 def test_edges_without_filters():
     """An option of HDF5 1.10 that h5py has not: chunks at the edge are stored as they are, and no mask says so."""
     with open("/proc/self/maps") as maps:
@@ -407,10 +514,77 @@ def test_many_threads():
         assert all((file[name][...] == values).all() for name in "abcd")
 
 
+def a_shape():
+    """Extents, how far they may grow, and chunks, of two to four dimensions."""
+    shape = [int(n) for n in RANDOM.integers(1, 8, RANDOM.integers(2, 5))]
+    most = [n + int(RANDOM.integers(0, 5)) for n in shape]
+    unlimited = RANDOM.random(len(shape)) < 0.3 if RANDOM.random() < 0.4 else np.zeros(len(shape), bool)
+    unlimited[RANDOM.integers(len(shape))] |= RANDOM.random() < 0.8
+    chunks = [min(int(RANDOM.integers(1, 4)), n) for n in most]
+    return tuple(shape), tuple(None if u else n for n, u in zip(most, unlimited)), tuple(chunks)
+
+
+@pytest.mark.parametrize("versions", ["latest", ("v110", "v110"), ("v108", "latest"), ("earliest", "latest")], ids=str)
+def test_chunks_where_any_dimension_is_unlimited(versions):
+    """Each kind of index that the library has for chunks: it tells wrong places of those in an extensible array, where
+    the unlimited dimension is not the first."""
+    for _ in range(60):
+        shape, most, chunks = a_shape()
+        more = [{}, {"compression": "gzip"}, {"shuffle": True, "fletcher32": True}][RANDOM.integers(3)]
+        values = RANDOM.integers(1, 1 << 30, shape).astype("i4")
+        with h5py.File("a.h5", "w", libver=versions) as file:
+            made = file.create_dataset("x", shape, "i4", chunks=chunks, maxshape=most, fillvalue=-1, **more)
+            share = RANDOM.choice([0.1, 0.6, 1])
+            for corner in np.ndindex(*(-(-n // c) for n, c in zip(shape, chunks))):
+                if RANDOM.random() < share:
+                    part = tuple(slice(i * c, (i + 1) * c) for i, c in zip(corner, chunks))
+                    made[part] = values[part]
+            if RANDOM.random() < 0.3:
+                made.resize([max(1, n - int(RANDOM.integers(3))) for n in shape])
+        reader = Hdf5Reader("a.h5")
+        with h5py.File("a.h5") as file:
+            assert (elements(reader, "x") == file["x"][...]).all(), (shape, most, chunks)
+        reader.close()
+
+
+@pytest.mark.parametrize("versions", ["latest", ("v108", "latest")], ids=str)
+def test_one_chunk_where_the_last_dimension_is_unlimited(versions):
+    """Wherever it lies, with as many bytes as others could have."""
+    for corner in np.ndindex(3, 4, 2):
+        with h5py.File("a.h5", "w", libver=versions) as file:
+            made = file.create_dataset("x", (3, 4, 2), "u1", chunks=(1, 1, 1), maxshape=(5, 4, None))
+            made.id.write_direct_chunk(corner, b"\x01")
+        reader = Hdf5Reader("a.h5")
+        assert np.argwhere(elements(reader, "x")).tolist() == [list(corner)]
+        reader.close()
+
+
+def test_a_library_that_tells_the_right_places(monkeypatch):
+    """As one of those to come will: it is believed."""
+    values = RANDOM.integers(1, 1 << 30, (7, 9)).astype("i4")
+    with h5py.File("a.h5", "w", libver="latest") as file:
+        made = file.create_dataset("x", data=values, chunks=(2, 4), maxshape=(9, None))
+        corners = [tuple(part.start for part in box) for box in made.iter_chunks()]
+        raw = {corner: made.id.read_direct_chunk(corner)[1] for corner in corners}
+    data = open("a.h5", "rb").read()
+    told = [SimpleNamespace(chunk_offset=corner, byte_offset=data.index(chunk), size=len(chunk), filter_mask=0)
+            for corner, chunk in raw.items()]  # fmt: skip
+    monkeypatch.setattr(hdf5_chunks, "_tell_chunks", lambda _, tell: any(tell(chunk) is not None for chunk in told))
+    reader = Hdf5Reader("a.h5")
+    for only_first in (False, True):
+        told[:] = [chunk for chunk in told if not only_first or chunk.chunk_offset[0] == 0]
+        array = reader.array("x")
+        for chunk in told:
+            index = tuple(start // n for start, n in zip(chunk.chunk_offset, (2, 4)))
+            assert (array.decode(index, array.read(index)) == values[box(array.grid, index)]).all()
+    reader.close()
+
+
 @pytest.mark.skipif(not hasattr(h5py.h5d.DatasetID, "chunk_iter"), reason="HDF5 takes minutes without H5Dchunk_iter")
-def test_a_table_of_many_chunks():
-    with h5py.File("a.h5", "w") as file:
-        made = file.create_dataset("x", (300, 300), "u1", chunks=(1, 1))
+@pytest.mark.parametrize("version, most", [("earliest", (300, 300)), ("latest", (300, None))])
+def test_a_table_of_many_chunks(version, most):
+    with h5py.File("a.h5", "w", libver=(version, "latest")) as file:
+        made = file.create_dataset("x", (300, 300), "u1", chunks=(1, 1), maxshape=most)
         for i in range(300):
             for j in range(300):
                 made.id.write_direct_chunk((i, j), bytes([i * j % 251]))

@@ -115,6 +115,15 @@ def test_names_attributes_and_chunks_that_are_not_there():
     assert (np.concatenate(ls.load("few.zarr", layout)) == few[...]).all()
 
 
+def test_mappings_are_by_rank():
+    whole = values((6, 4))
+    for layout in (ls.Layout("(BLOCK, *) on 2", (6, 4)), ls.Layout("(BLOCK, *) on 2", (6, 4), ranks=[1, 0])):
+        parts = dict(zip(layout.ranks, ls.scatter(whole, layout)))
+        for order in ([0, 1], [1, 0]):
+            ls.save({rank: parts[rank] for rank in order}, layout, "a.npy", force=True)
+            assert (np.load("a.npy") == whole).all()
+
+
 def test_mistakes():
     layout = ls.Layout("(BLOCK, *) on 2", (6, 4))
     parts = ls.scatter(values((6, 4)), layout)
@@ -124,6 +133,10 @@ def test_mistakes():
     for kind, words, work in [
         (StoreError, "exists already", lambda: ls.save(parts, layout, "a.npy")),
         (ArgumentError, "2 arrays here, and 1 are given", lambda: ls.save(parts[:1], layout, "b.npy")),
+        (ArgumentError, "2 arrays here, and 1 are given", lambda: ls.save([*parts, None][1:], layout, "b.npy")),
+        (ArgumentError, "no array of rank 1 of", lambda: ls.save([parts[0], None, parts[1]], layout, "b.npy")),
+        (ArgumentError, "no array of rank 0 of", lambda: ls.save({7: parts[0], 1: parts[1]}, layout, "b.npy")),
+        (ArgumentError, "zarr_format is 0", lambda: ls.save(parts, layout, "b.npy", zarr_format=0)),
         (ShapeError, "rank 0's array has shape", lambda: ls.save([parts[0][:1], parts[1]], layout, "b.npy")),
         (DTypeError, "the dtypes", lambda: ls.save([parts[0], parts[1].astype("f4")], layout, "b.npy")),
         (ArgumentError, "not with str", lambda: ls.save(parts, rows, "b.npy")),

@@ -219,6 +219,26 @@ def test_open_arrays(stores):
         ls_open("none")
 
 
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.array("ab"),
+        np.array(b"ab"),
+        np.array(3.5),
+        np.array((1, 2), [("a", "i4"), ("b", "i4")]),
+        np.array(b"1234567").view("V7"),
+        np.array("2026-11-28", "M8[D]"),
+    ],
+    ids=lambda array: str(array.dtype),
+)
+def test_open_arrays_without_dimensions(stores, array):
+    np.save("one.npy", array)
+    with ls_open("one.npy") as one:
+        for found in (one.read(), one[...], np.asarray(one)):
+            assert isinstance(found, np.ndarray) and same(found, array)
+        assert type(one[()]) is type(array[()]) and one[()] == array[()]
+
+
 def test_open_groups(stores):
     with ls_open("x.safetensors") as group:
         assert list(group) == ["layer.0.weight", "a/b"] and len(group) == 2 and "a/b" in group and "a" not in group

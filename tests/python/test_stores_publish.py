@@ -328,3 +328,10 @@ def test_source_is_never_touched(tmp_path):
     refuse_overlap(source, tmp_path / "source2")
     with pytest.raises(StoreError, match="does not exist"):
         refuse_overlap(tmp_path / "none", tmp_path / "x")
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files/member").write_text("elements")
+    (tmp_path / "link").symlink_to("files/member")
+    for bad in ("files/member", "link", "files"):
+        refuse_overlap(source, tmp_path / bad)
+        with pytest.raises(StoreError, match="source itself|holds the source"):
+            refuse_overlap(source, tmp_path / bad, [tmp_path / "link"])

@@ -4,10 +4,12 @@ headers and indices."""
 import itertools
 import json
 import os
+import shutil
 import struct
 import tempfile
 import tracemalloc
 
+import longshore as ls
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -481,3 +483,28 @@ def test_a_checkpoint_that_was_left_is_gone_on_with(tmp_path):
     again.finish()
     reader = SafetensorsReader(str(tmp_path))
     assert same(read_all(reader.array("x")), X) and same(read_all(reader.array("y")), Y)
+
+
+@pytest.mark.parametrize(
+    ("source", "destination"),
+    [
+        ("c/model.safetensors.index.json", "c/b.safetensors"),
+        ("c/model.safetensors.index.json::x", "c/b.safetensors::x"),
+        ("hub/snapshots/1", "hub/blobs/b.safetensors"),
+        ("hub/snapshots/1", "hub/blobs"),
+        ("hub/snapshots/1/a.safetensors", "hub/blobs/a.safetensors"),
+    ],
+)
+def test_no_file_of_a_checkpoint_is_replaced_by_what_is_made_of_it(tmp_path, monkeypatch, source, destination):
+    monkeypatch.chdir(tmp_path)
+    index = {"weight_map": {"x": "a.safetensors", "y": "b.safetensors"}}
+    checkpoint(tmp_path / "c", index, a={"x": X}, b={"y": Y})
+    shutil.copytree("c", "hub/blobs")
+    os.makedirs("hub/snapshots/1")
+    for name in os.listdir("c"):
+        os.symlink(f"../../blobs/{name}", f"hub/snapshots/1/{name}")
+    before = {path: path.read_bytes() for path in tmp_path.glob("**/*.*")}
+    with pytest.raises(StoreError, match="is the source itself|holds the source"):
+        ls.move(source, destination, force=True)
+    assert {path: path.read_bytes() for path in tmp_path.glob("**/*.*")} == before
+    ls.move(source, "c/new.safetensors")  # beside them it may lie

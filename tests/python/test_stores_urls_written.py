@@ -114,6 +114,28 @@ def test_what_exists_is_replaced_with_force_only_and_neighbours_stay(source, bas
         assert fs.cat_file(path) == b"mine"
 
 
+def test_the_source_is_never_touched(source, base):
+    ls.move(source, f"{base}/a.npy")
+    ls.move(source, f"{base}/a.zarr", chunks=(2, 2))
+    ls.move(source, f"{base}/c/model-00001-of-00001.safetensors")
+    fs, root = fsspec.core.url_to_fs(f"{base}/c")
+    index = b'{"weight_map": {"array": "model-00001-of-00001.safetensors"}}'
+    fs.pipe_file(f"{root}/model.safetensors.index.json", index)
+    before = {key: fs.cat_file(key) for key in fs.find(fs._strip_protocol(base))}
+    other = base.replace("memory://", "memory:///")  # another name of the same place
+    for moved, to in [
+        (f"{base}/a.npy", f"{other}/a.npy"),
+        (f"{other}/a.npy", f"{base}/a.npy"),
+        (f"{base}/a.zarr", f"{other}/a.zarr/"),
+        (f"{base}/a.zarr", f"{other}/a.zarr/c/0/0.npy"),
+        (f"{base}/c/model.safetensors.index.json", f"{other}/c/model-00001-of-00001.safetensors"),
+    ]:
+        with pytest.raises(StoreError, match="is the source itself, lies inside it or holds it"):
+            ls.move(moved, to, force=True)
+    assert {key: fs.cat_file(key) for key in fs.find(fs._strip_protocol(base))} == before
+    ls.move(f"{base}/a.npy", f"{other}/b.npy")
+
+
 @pytest.mark.parametrize("name", ["a.zarr/notes.txt", "a.zarr/c/notes.txt"])
 def test_what_is_no_store_is_not_replaced(source, base, name):
     ls.move(source, f"{base}/a.zarr")

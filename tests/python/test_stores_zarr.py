@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,7 @@ from longshore.errors import ArgumentError, StoreError
 from longshore.stores.array import ArrayFacts, GroupFacts, LinkFacts
 from longshore.stores.zarr_build import suitable_chunk
 from longshore.stores.zarr_fill import fill_bytes, fill_json
+from longshore.stores.zarr_meta import dtype_text
 from longshore.stores.zarr_reader import ZarrReader
 from longshore.stores.zarr_types import Element, element_v2, element_v3, type_v2, type_v3
 from longshore.stores.zarr_writer import ZarrWriter
@@ -318,6 +320,21 @@ def test_types_are_written(tmp_path, dtype, zarr_format):
     assert same(elements, array) and facts.dtype == array.dtype
     if not (dtype == STRUCT and zarr_format == 2 and ZARR_3):  # which zarr-python 3.1 does not know
         assert same(values(opened(tmp_path / "a")), array)
+
+
+def test_the_text_of_a_type_says_nothing_of_its_metadata():
+    """As h5py has them for enums and texts; NumPy warns of those that a text leaves out."""
+    named = np.dtype("i1", metadata={"enum": {"a": 0}})
+    inner = np.dtype({"names": ["x"], "formats": [named], "offsets": [3], "itemsize": 8}, metadata={"m": 1})
+    plain = np.dtype({"names": ["x"], "formats": ["i1"], "offsets": [3], "itemsize": 8})
+    for dtype, without in [
+        (named, np.dtype("i1")),
+        (np.dtype([("a", named), ("b", inner, (2,))]), np.dtype([("a", "i1"), ("b", plain, (2,))])),
+        (np.dtype([(("title", "a"), named)]), np.dtype([(("title", "a"), "i1")])),
+    ]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert dtype_text(dtype) == dtype_text(without)
 
 
 @pytest.mark.parametrize("zarr_format", FORMATS)

@@ -15,7 +15,7 @@ from longshore.stores import keys
 from longshore.stores.array import ArrayFacts, Grid, GroupFacts
 from longshore.stores.zarr_reader import ZarrReader
 from longshore.stores.zarr_writer import ZarrWriter
-from zarr_stores import ZARR_3, make, opened, read, same, sample, values, write_array, write_chunk
+from zarr_stores import ZARR_3, make, opened, read, same, sample, values, write, write_array, write_chunk
 
 
 @pytest.mark.parametrize("location", ["start", "end"])
@@ -136,4 +136,49 @@ def test_a_changed_source_has_another_fingerprint(tmp_path):
     first = reader.fingerprint()
     assert first == ZarrReader(str(tmp_path / "g")).fingerprint()
     (tmp_path / "g/x/.zarray").write_bytes((tmp_path / "g/x/.zarray").read_bytes())
+    assert reader.fingerprint() != first
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        ArrayFacts((8, 6), np.dtype("<i4"), chunks=(2, 3), own={"zarr.format": 2, "zarr.separator": "."}),
+        ArrayFacts((8, 6), np.dtype("<i4"), chunks=(2, 3)),
+        ArrayFacts((8, 6), np.dtype("<i4"), chunks=(2, 3), shards=(4, 6)),
+    ],
+    ids=["a folder of chunks", "chunks in nested folders", "shards"],
+)
+def test_a_changed_chunk_gives_the_source_another_fingerprint(tmp_path, facts):
+    array = sample("<i4", (8, 6))
+    tree = GroupFacts({"x": facts, "below": GroupFacts({"y": facts})})
+    write(tmp_path / "g", tree, {"x": array, "below/y": array}, 2 if facts.own else 3)
+    whole, one = ZarrReader(str(tmp_path / "g")), ZarrReader(str(tmp_path / "g"), "x")
+    first, of_one = whole.fingerprint(), one.fingerprint()
+    values(opened(tmp_path / "g", "x"))
+    assert (whole.fingerprint(), one.fingerprint()) == (first, of_one), "reading changes nothing"
+    seen = {first}
+    for name in ("below/y", "x"):
+        *_, path = sorted(p for p in (tmp_path / "g" / name).rglob("*") if p.is_file() and p.name[0].isdigit())
+        times = path.stat()
+        path.write_bytes(path.read_bytes()[::-1])  # as many bytes as before, and at the time that they had
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+        seen.add(whole.fingerprint())
+        assert (one.fingerprint() != of_one) == (name == "x"), "what lies beside the array is not its own"
+        path.unlink()
+        seen.add(whole.fingerprint())
+    assert len(seen) == 5
+
+
+def test_a_chunk_that_vanishes_while_chunks_are_looked_at(tmp_path, monkeypatch):
+    make(tmp_path / "x", sample("<f4"), (4, 3))
+    reader = ZarrReader(str(tmp_path / "x"))
+    first, files = reader.fingerprint(), keys.LocalKeys.files
+
+    def vanishing(self, key=""):
+        for name, entry in files(self, key):
+            if name == "0.0":
+                (tmp_path / "x/0.0").unlink()
+            yield name, entry
+
+    monkeypatch.setattr(keys.LocalKeys, "files", vanishing)
     assert reader.fingerprint() != first

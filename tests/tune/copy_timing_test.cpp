@@ -57,7 +57,8 @@ TEST(CopyTimer, takes_one_sample_at_least_and_none_after_its_time) {
 
 TEST(CopyTimer, refuses_what_it_has_no_arrays_for) {
   for (const auto& [threads, bytes] : {std::pair{0, Index{8}}, {-1, Index{8}}, {1, Index{0}}, {1, Index{-8}}})
-    expect_error(ErrorKind::argument, {"one thread or more"}, [threads = threads, bytes = bytes] { CopyTimer(threads, bytes); });
+    expect_error(ErrorKind::argument, {"one thread or more"},
+                 [threads = threads, bytes = bytes] { CopyTimer(threads, bytes); });
   CopyTimer timer(2, 64);
   const auto fits = strided(8, 8);
   for (const int at_once : {0, -1, 3})

@@ -181,6 +181,8 @@ class StoreReader(ABC):
     """For people: "Zarr 3", "HDF5"."""
     path: str
     tree: Tree
+    files: Sequence[str] = ()
+    """Paths or URLs of files that are read and need not lie below the place that was opened."""
 
     @abstractmethod
     def array(self, path: str = "") -> ArrayReader:
@@ -188,8 +190,8 @@ class StoreReader(ABC):
 
     @abstractmethod
     def fingerprint(self) -> str:
-        """Something that differs once what is read has been changed: names, sizes and times of the files that say what
-        it holds (not of every chunk)."""
+        """Something that differs once what is read has been changed: names, sizes and times of all files that are read,
+        as far as their place can tell."""
 
     def close(self) -> None:  # noqa: B027
         """Closes what is open."""
@@ -253,6 +255,11 @@ class StoreWriter(ABC):
     def losses(tree: Tree) -> list[str]:
         """What of a tree this format cannot hold, a phrase each, naming it: "the dimension names of a/b". Arrays that
         cannot be moved (`dtype` None) are among them."""
+
+    @staticmethod
+    def holds(facts: ArrayFacts) -> bool:
+        """Whether the format has a type for an array's elements."""
+        return facts.dtype is not None
 
     @abstractmethod
     def create(self, tree: Tree) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -53,11 +53,8 @@ class ChunkTable:
                 flush()
 
         with library_reads(file.file), library_lock(), told(f"cannot read where the chunks of {where} lie"):
-            if hasattr(dataset, "chunk_iter"):
-                dataset.chunk_iter(add)
-            else:
-                for number in range(dataset.get_num_chunks()):
-                    add(dataset.get_chunk_info(number))
+            self._before = _counted_before(dataset, grid.chunks, where)
+            _tell_chunks(dataset, add)
         flush()
         place, self.offset, self.size, mask = (_joined(column) for column in batches)
         if (place[1:] < place[:-1]).any():
@@ -79,6 +76,8 @@ class ChunkTable:
         if (corner % chunk).any():
             raise StoreError(f"{self._where} has a chunk that does not lie on its grid; its file is damaged")
         number = corner // chunk
+        if self._before is not None:
+            number = _put_right(number, self._before)
         inside = (number < np.array(self._grid.counts, np.uint64)).all(axis=1)
         place = number[inside].astype(np.int64) @ np.array(self._strides, np.int64)
         largest = 2**63 - 1
@@ -110,6 +109,12 @@ class ChunkTable:
                 return None
         return int(self.offset[row]), int(self.size[row]), 0 if self.mask is None else int(self.mask[row])
 
+    def masks(self) -> list[int]:
+        """Every mask that some chunk has."""
+        if self.mask is None:
+            return [0] if self.size.size else []
+        return [int(mask) for mask in np.unique(self.mask)]
+
     def edge_sizes(self, shape: Sequence[int]) -> np.ndarray:
         """What those chunks take of which a part lies outside the array."""
         place = np.arange(self.size.size) if self.place is None else self.place
@@ -118,6 +123,76 @@ class ChunkTable:
             if extent % chunk:
                 edge |= place // stride % count == extent // chunk
         return self.size[edge]
+
+
+def _tell_chunks(dataset: Any, tell: Callable[[Any], Any]) -> None:
+    """Calls `tell` with what the library says of each chunk of a dataset, until it returns anything but None."""
+    if hasattr(dataset, "chunk_iter"):
+        dataset.chunk_iter(tell)
+        return
+    for number in range(dataset.get_num_chunks()):
+        if tell(dataset.get_chunk_info(number)) is not None:
+            return
+
+
+def _counted_before(dataset: Any, chunks: Sequence[int], where: str) -> list[int] | None:
+    """For a dataset of whose chunks the library tells wrong places: what `_put_right` needs, how many chunks there are
+    room for along each dimension before the unlimited one. None where it tells the right places.
+
+    Where one dimension is unlimited and is not the first, newer files list the chunks in an extensible array as if that
+    dimension were the first. The library (2.0 still) finds a chunk by that rule, but tells of all as if the dimensions
+    were in their order. Since an unlimited dimension has no end, it then tells of none beyond the first place of the
+    dimensions before it. Older files have their chunks in a tree, which says the places itself, so that the two are
+    told apart by where the library finds a chunk."""
+    from h5py import h5s
+
+    most = dataset.get_space().get_simple_extent_dims(True)
+    if most.count(h5s.UNLIMITED) != 1:
+        return None
+    unlimited = most.index(h5s.UNLIMITED)
+    before = [-(-extent // chunk) for extent, chunk in zip(most[:unlimited], chunks)]
+    if math.prod(before) <= 1:
+        return None
+    last: tuple[int, ...] | None = None
+
+    def look(chunk: Any) -> bool | None:
+        nonlocal last
+        if any(chunk.chunk_offset[:unlimited]):
+            last = None
+            return True
+        if last is None or chunk.chunk_offset[unlimited] > last[unlimited]:
+            last = chunk.chunk_offset
+        return None
+
+    _tell_chunks(dataset, look)
+    # Of chunks that are told wrong, the right places are nearer to the beginning of the unlimited dimension: none of
+    # them is where the last one is said to be.
+    if last is None or not last[unlimited] or _has_chunk(dataset, last):
+        return None
+    number = np.array([last], np.uint64) // np.array(chunks, np.uint64)
+    right = _put_right(number, before)[0].tolist()
+    if not _has_chunk(dataset, tuple(n * chunk for n, chunk in zip(right, chunks))):
+        raise StoreError(f"the HDF5 library does not find the chunk of {where} that it tells of at {last}")
+    return before
+
+
+def _has_chunk(dataset: Any, corner: tuple[int, ...]) -> bool:
+    """Whether the library finds a chunk at a place."""
+    try:
+        dataset.read_direct_chunk(corner)
+    except (OSError, RuntimeError, ValueError):
+        return False
+    return True
+
+
+def _put_right(number: np.ndarray, before: Sequence[int]) -> np.ndarray:
+    """The places of chunks in their grid, a row each, given the places that the library tells as `_counted_before` says
+    it: all their numbers along the dimensions before the unlimited one are in that of the unlimited one."""
+    right, rest = number.copy(), number[:, len(before)]
+    for d in reversed(range(len(before))):
+        rest, right[:, d] = np.divmod(rest, np.uint64(before[d]))
+    right[:, len(before)] = rest
+    return right
 
 
 def _joined(parts: list[np.ndarray]) -> np.ndarray:
@@ -142,9 +217,15 @@ class ChunkedReader(ArrayReader):
         self._held = tuple(int(n) for n in dataset.shape)
         self._pipeline = Pipeline(filters_of(plist), math.prod(chunks) * facts.dtype.itemsize)
         self._table = ChunkTable(dataset, self.grid, file, self._pipeline, where)
+        not_own = [mask for mask in self._table.masks() if not self._pipeline.own(mask)]
+        for mask in not_own:
+            self._pipeline.need_plugins(mask)
         self._plain_edges = self._edges_may_be_plain()
         self.joins = file.file.joins
-        self.held_bytes, self.thread_bytes = file.held_bytes(), file.thread_bytes(self._pipeline.chunk_bytes)
+        # The library decodes one chunk at a time: it holds what it reads and what it makes of that.
+        by_library = 2 * self._pipeline.chunk_bytes if not_own else 0
+        self.held_bytes = file.held_bytes() + by_library
+        self.thread_bytes = file.thread_bytes(self._pipeline.chunk_bytes)
 
     def _edges_may_be_plain(self) -> bool:
         """Whether chunks at the edge may be stored without filters and without a mask that says so, an option of HDF5
@@ -241,9 +322,12 @@ class ContiguousReader(ArrayReader):
         assert facts.dtype is not None
         self.where, self.facts, self._file = where, facts, file
         self.grid = rows_of(facts.shape, facts.dtype.itemsize)
+        from h5py import h5d
+
         with told(f"cannot read where {where} lies"):
-            offset = dataset.get_offset()
-        # Nothing has been written to it where it has no offset.
+            is_there = dataset.get_space_status() != h5d.SPACE_STATUS_NOT_ALLOCATED
+            # Behind a user block, one that nothing has been written to has an offset too, which means nothing.
+            offset = dataset.get_offset() if is_there else None
         self.sparse = offset is None
         self.addressable = not self.sparse
         if offset is not None and facts.nbytes > file.size - offset:

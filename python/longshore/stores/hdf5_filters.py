@@ -172,12 +172,12 @@ def need_plugin(code: int) -> None:
 
 def replace_plugins() -> bool:
     """Gives the library the filters of hdf5plugin in the place of those that it has, and returns whether that could be
-    done: netCDF4, once imported, has h5py's library find filters that are made for its own and fail."""
+    done: netCDF4, once imported, has h5py's library find filters that are made for its own and fail. The library keeps
+    those that an open dataset uses."""
     try:
-        hdf5plugin = importlib.import_module("hdf5plugin")
-    except ImportError:
+        return bool(importlib.import_module("hdf5plugin").register(force=True))
+    except (ImportError, OSError, RuntimeError, ValueError):
         return False
-    return bool(hdf5plugin.register(force=True))
 
 
 # -- the filters, undone and applied --------------------------------------------------------------------------------
@@ -429,6 +429,12 @@ class Pipeline:
         used = [place for place in range(len(self.filters)) if not mask >> place & 1]
         compressors = sum(_compresses(self.filters[place]) for place in used)
         return compressors <= 1 and all(self._own[place] for place in used)
+
+    def need_plugins(self, mask: int = 0) -> None:
+        """Makes known to the library the filters of chunks with that mask. Raises NotInstalledError."""
+        for place, filter in enumerate(self.filters):
+            if not mask >> place & 1:
+                need_plugin(filter.id)
 
     @property
     def most_stored(self) -> int:

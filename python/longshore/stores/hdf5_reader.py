@@ -21,7 +21,7 @@ from .array import ArrayFacts, ArrayReader, GroupFacts, LinkFacts, StoreReader, 
 from .hdf5_chunks import ChunkedReader, CompactReader, ContiguousReader
 from .hdf5_files import OpenFile, address_shift, check_path, library_reads, open_hdf5
 from .hdf5_filters import filters_of, words_of
-from .hdf5_values import OddError, labelled, read_attribute, told, type_of
+from .hdf5_values import OddError, fill_of, labelled, read_attribute, told, type_of
 from .npy import check_shape
 from .object_places import is_url, without_password
 from .random_access import fingerprint_of
@@ -240,7 +240,7 @@ class Hdf5Reader(StoreReader):
             raise StoreError(f"{where} cannot be used: {error}") from None
         chunked = plist.get_layout() == h5d.CHUNKED
         maxshape = tuple(dataset.maxshape or ())
-        fill, own["hdf5.fill"] = _fill_of(plist, dtype)
+        fill, own["hdf5.fill"] = _fill_of(plist, dtype, type_id)
         names, more = self._names(entry, dataset)
         own |= more
         if any(extent not in (None, n) for extent, n in zip(maxshape, dataset.shape or ())):
@@ -362,7 +362,7 @@ def _stored_bytes(dataset: Any) -> int | None:
         return None
 
 
-def _fill_of(plist: Any, dtype: np.dtype | None) -> tuple[bytes | None, str]:
+def _fill_of(plist: Any, dtype: np.dtype | None, type_id: Any) -> tuple[bytes | None, str]:
     """The bytes of the fill value, and who has said it: nobody ("undefined"), HDF5 ("default") or the user."""
     from h5py import h5d
 
@@ -371,12 +371,7 @@ def _fill_of(plist: Any, dtype: np.dtype | None) -> tuple[bytes | None, str]:
         return None, "undefined"
     if defined == h5d.FILL_VALUE_DEFAULT:
         return bytes(dtype.itemsize), "default"
-    value = np.zeros((), dtype)
-    try:
-        plist.get_fill_value(value)
-    except (TypeError, ValueError, OSError, RuntimeError):  # types that NumPy has only bytes for
-        return None, "undefined"
-    return value.tobytes(), "user"
+    return fill_of(plist, type_id), "user"
 
 
 def _group_of(path: str) -> str:

@@ -6,6 +6,8 @@ taken as bytes of its size, with its name beside it, so that it can be moved all
 
 from __future__ import annotations
 
+import ctypes
+import functools
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -177,6 +179,41 @@ def type_for(facts: ArrayFacts) -> Any:
     if dtype.subdtype is not None:
         raise TypeError("elements that are arrays")
     return h5t.py_create(opaque_dtype(dtype) if dtype.kind in "mM" else dtype, logical=True)
+
+
+# -- fill values ------------------------------------------------------------------------------------------------------
+
+
+def fill_of(plist: Any, type_id: Any) -> bytes:
+    """The bytes of the fill value of a dataset of that type, as the library has them for an element."""
+    room = ctypes.create_string_buffer(type_id.get_size())
+    with library_lock():
+        _fill_function("H5Pget_fill_value")(plist.id, type_id.id, ctypes.addressof(room))
+    return room.raw
+
+
+def set_fill(plist: Any, type_id: Any, fill: bytes) -> None:
+    """Has a dataset of that type made with a fill value of these bytes."""
+    if len(fill) != type_id.get_size():
+        raise ValueError(f"the fill value has {len(fill)} bytes, and an element {type_id.get_size()}")
+    value = ctypes.create_string_buffer(fill, len(fill))
+    with library_lock():
+        _fill_function("H5Pset_fill_value")(plist.id, type_id.id, ctypes.addressof(value))
+
+
+@functools.cache
+def _fill_function(name: str) -> Any:
+    """A function of the library, as h5py has it for modules in C. What it has for Python takes a dtype instead of the
+    type, so that texts are padded otherwise, types that NumPy has not are refused, and of a text of fixed length it
+    sets not the characters but their address."""
+    from h5py import defs
+
+    capsule = defs.__pyx_capi__[name]
+    get_name, get_pointer = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
+    get_name.restype, get_name.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    address = get_pointer(capsule, get_name(capsule))
+    return ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)(address)
 
 
 # -- attributes -------------------------------------------------------------------------------------------------------

@@ -14,8 +14,6 @@ import posixpath
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
 from ..errors import ArgumentError, NotInstalledError, StoreError
 from .array import ArrayFacts, ArrayWriter, Grid, GroupFacts, LinkFacts, StoreWriter, Tree
 from .boxes import FileArray, sync_file
@@ -37,9 +35,11 @@ from .hdf5_reader import NAMED_TYPE, NO_ELEMENTS, Hdf5Reader
 from .hdf5_values import (
     attribute_form,
     bound_metadata,
+    fill_of,
     h5py_module,
     labelled,
     library_lock,
+    set_fill,
     told,
     type_for,
     type_of,
@@ -169,7 +169,8 @@ class Hdf5Writer(StoreWriter):
             elif child.kind == "hard":
                 self._links.append((path, resolved(prefix, child.target)))
 
-    def holds(self, facts: ArrayFacts) -> bool:
+    @staticmethod
+    def holds(facts: ArrayFacts) -> bool:
         """Whether there is an HDF5 type for an array's elements."""
         return _type_loss(facts) is None
 
@@ -271,10 +272,9 @@ class Hdf5Writer(StoreWriter):
         itemsize = facts.dtype.itemsize if facts.dtype is not None else type_id.get_size()
         plist.set_attr_creation_order(h5p.CRT_ORDER_TRACKED | h5p.CRT_ORDER_INDEXED)
         plist.set_obj_track_times(False)
-        has_fill = facts.fill is not None and facts.own.get("hdf5.fill", "user") == "user"
-        if has_fill:
-            with contextlib.suppress(TypeError):  # types that NumPy has only bytes for
-                plist.set_fill_value(np.frombuffer(facts.fill or b"", facts.dtype))
+        fill = facts.fill if facts.own.get("hdf5.fill", "user") == "user" else None
+        if fill is not None:
+            set_fill(plist, type_id, fill)
         if is_chunked(facts):
             chunks = grid_of(facts, self._said(path)).chunks
             plist.set_chunk(chunks)
@@ -282,7 +282,7 @@ class Hdf5Writer(StoreWriter):
         elif facts.dtype is not None:
             plist.set_layout(h5d.CONTIGUOUS)
             plist.set_alloc_time(h5d.ALLOC_TIME_EARLY)  # so that it is known where the elements belong
-            if has_fill:
+            if fill is not None:
                 plist.set_fill_time(h5d.FILL_TIME_NEVER)
         space = h5s.create_simple(facts.shape, _most(facts)) if facts.shape else h5s.create(h5s.SCALAR)
         if facts.type_name == NO_ELEMENTS:
@@ -296,6 +296,9 @@ class Hdf5Writer(StoreWriter):
             if not facts.codecs or not replace_plugins():
                 raise
             dataset = h5d.create(group.id, name, type_id, space, plist, links)
+        if fill is not None and (made := fill_of(dataset.get_create_plist(), type_id)) != fill:
+            said = f"the fill value 0x{fill.hex()}: the HDF5 library made 0x{made.hex()} of it"
+            raise StoreError(f"{self._said(path)} cannot have {said}")
         if not is_chunked(facts) and facts.nbytes:
             self._reserve(dataset, facts, path)
         self._describe(path, facts)

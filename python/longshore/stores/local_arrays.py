@@ -8,6 +8,7 @@ the other way. So each chunk is read or written once, by one process, however th
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +20,7 @@ from .. import _core, _mpi
 from .._api import empty, plan
 from .._core import Layout
 from .._mistakes import check, flag
-from .._words import size_in_bytes
+from .._words import short, size_in_bytes
 from .._xarray import XArray
 from ..errors import ArgumentError, ArgumentTypeError, DTypeError, LayoutError, ShapeError, StoreError
 from . import blocks, memory, places
@@ -157,6 +158,8 @@ def save(
             workers, limit = _limits(threads, max_mem, team)
             flag(force, "force")
             check("zarr_format", zarr_format, "int | None")
+            if zarr_format not in (None, 2, 3):
+                raise ArgumentError(f"zarr_format is {zarr_format}; it can be 2 or 3")
             side = _saved(source, layout, dtypes, team)
             place = places.parse_place(destination, destination=True, to=layout)
             to = layout if place.format == "shards" else None
@@ -181,7 +184,18 @@ def save(
             return (place, maker), facts, grid, publication, side, cut, writers, workers
 
         (place, maker), facts, grid, publication, side, cut, writers, workers = team.together(prepare)
-        team.same(f"saving {side} to {publication.called}, {cut}, {facts.chunks}, {facts.shards}, {facts.codecs}")
+        words = [
+            maker.words,
+            getattr(maker, "zarr_format", ""),
+            cut,
+            facts.chunks,
+            facts.shards,
+            facts.codecs,
+            facts.names,
+        ]
+        of_attributes = hashlib.sha256(repr(sorted(facts.attributes.items())).encode()).hexdigest()[:16]
+        told = ", ".join(map(str, words))
+        team.same(f"saving {side} to {publication.called}, {told} (digest of attributes {of_attributes})")
         held.enter_context(publication)
 
         def begin() -> str:
@@ -388,16 +402,16 @@ def _dtypes(source: Any, team: Team) -> set[np.dtype]:
     """Collective. Of all ranks' arrays."""
     if isinstance(source, XArray):
         return {source.dtype}
-    told = team.together(lambda: {array.dtype for array in _given(source, team)})
+    told = team.together(lambda: {array.dtype for array in _given(source, team).values()})
     return set().union(*team.comm.allgather(told)) if team.comm is not None else told
 
 
-def _given(source: Any, team: Team) -> list[np.ndarray]:
-    """The local arrays that the caller has here."""
+def _given(source: Any, team: Team) -> dict[Any, np.ndarray]:
+    """The local arrays that the caller has here, by rank; those of a sequence by their place in it."""
     if team.comm is not None and not isinstance(source, Mapping):
-        source = [source]
-    arrays = source.values() if isinstance(source, Mapping) else source
-    return [np.asarray(array) for array in arrays if array is not None]
+        source = {team.rank: source}
+    items = source.items() if isinstance(source, Mapping) else enumerate(source)
+    return {rank: np.asarray(array) for rank, array in items if array is not None}
 
 
 def _saved(source: Any, layout: Any, dtypes: set[np.dtype], team: Team) -> _Side:
@@ -412,18 +426,22 @@ def _saved(source: Any, layout: Any, dtypes: set[np.dtype], team: Team) -> _Side
             f"local arrays are saved with their Layout, which knows the whole shape, not with {type(layout).__name__}"
         )
     arrays, ranks = _given(source, team), _ranks(layout, team)
+    if team.comm is None and not isinstance(source, Mapping):  # in the order of the layout's ranks
+        arrays = {ranks[k] if k < len(ranks) else f"number {k}": array for k, array in arrays.items()}
     if len(arrays) != len(ranks):
         raise ArgumentError(f"{layout} has {len(ranks)} arrays here, and {len(arrays)} are given")
+    if missing := [rank for rank in ranks if rank not in arrays]:
+        raise ArgumentError(f"there is no array of rank {missing[0]} of {layout}, but of {short(list(arrays))}")
     if len(dtypes) != 1 or next(iter(dtypes)).hasobject:
         raise DTypeError(
             f"the ranks' arrays have the dtypes {sorted(map(str, dtypes))}; they must have one, of no objects"
         )
-    for rank, array in zip(ranks, arrays):
+    for rank, array in arrays.items():
         if array.shape != layout.local_shape(rank):
             raise ShapeError(
                 f"rank {rank}'s array has shape {array.shape}, {layout} gives it {layout.local_shape(rank)}"
             )
-    return _LocalArrays(layout, next(iter(dtypes)), dict(zip(ranks, arrays)), team)
+    return _LocalArrays(layout, next(iter(dtypes)), {rank: arrays[rank] for rank in ranks}, team)
 
 
 def _ranks(layout: Layout, team: Team) -> list[int]:

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from importlib import metadata
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._core import Layout
@@ -67,6 +68,10 @@ class Maker:
     def losses(self, tree: Tree) -> list[str]:
         """What of a tree the format cannot hold."""
         return self._writer().losses(tree)
+
+    def holds(self, facts: ArrayFacts, path: str) -> bool:
+        """Whether the format can hold an array with its elements. `path`: where it is in the group that is moved."""
+        return self._writer().holds(facts)
 
     def fit(self, facts: ArrayFacts, same_format: bool, asked: tuple[str, ...] | None, path: str = "") -> ArrayFacts:
         """What is to be made of an array: chunks where it has none, and codecs. `asked`: what the caller wants; `path`:
@@ -126,14 +131,36 @@ def _usual_zarr_format() -> int:
     return 3
 
 
+def _array_around(path: str) -> str | None:
+    """The folder of a Zarr array that a place lies in, if it does."""
+    for folder in Path(os.path.abspath(path)).parents:
+        if (folder / ".zarray").exists():
+            return str(folder)
+        try:
+            node = json.loads((folder / "zarr.json").read_bytes())
+        except (OSError, ValueError, RecursionError):
+            continue
+        if isinstance(node, dict) and node.get("node_type") == "array":
+            return str(folder)
+    return None
+
+
 class ZarrMaker(Maker):
     words, module, writer = "Zarr", "zarr_writer", "ZarrWriter"
     folder, compressed = True, ("zstd:3",)
 
     def __init__(self, place: Place, to: Any, zarr_format: int | None) -> None:
         super().__init__(place, to, zarr_format)
-        self.zarr_format = zarr_format or _usual_zarr_format()
+        self.zarr_format = _usual_zarr_format() if zarr_format is None else zarr_format
+        if not place.is_url and (array := _array_around(place.publish_path)) is not None:
+            raise StoreError(f"{place.text} lies inside the array {array}; Zarr has arrays in groups alone")
         self.has_shards = self.zarr_format == 3
+
+    def losses(self, tree: Tree) -> list[str]:
+        return self._writer().losses(tree, self.zarr_format)
+
+    def holds(self, facts: ArrayFacts, path: str) -> bool:
+        return self._writer().holds(facts, self.zarr_format, path)
 
     def open(self, place: str, resume: bool) -> StoreWriter:
         return self._writer()(place, zarr_format=self.zarr_format)  # which goes on with what is there
@@ -152,6 +179,9 @@ class Hdf5Maker(Maker):
     words, module, writer = "HDF5", "hdf5_writer", "Hdf5Writer"
     compressed, needs_chunks = ("shuffle", "gzip:4"), False
     outlives_kills = False  # the library keeps the index of chunks in memory
+
+    def holds(self, facts: ArrayFacts, path: str) -> bool:
+        return super().holds(facts, path) or self._writer().copies_as_is(facts)
 
     def fit(self, facts: ArrayFacts, same_format: bool, asked: tuple[str, ...] | None, path: str = "") -> ArrayFacts:
         contiguous = facts.chunks is None and not asked and not facts.unlimited

@@ -14,6 +14,9 @@ from .makers import Maker, Wanted
 from .rechunk import Counts
 from .rechunk_plan import RechunkPlan
 
+_OF_CODECS = ("zarr.codecs", "zarr.filters", "zarr.compressor", "zarr.dtype")
+"""What `ArrayFacts.own` says of codecs, and of the type that they are for."""
+
 
 @dataclass
 class MovedArray:
@@ -62,6 +65,32 @@ def wanted_tree(reader: StoreReader, maker: Maker, wanted: Wanted, text: str) ->
         return replace(tree, children=_nested(children, text))
 
     return of_tree(reader.tree, ""), arrays
+
+
+def what_is_held(tree: Tree, arrays: list[MovedArray], maker: Maker, text: str) -> tuple[Tree, list[MovedArray]]:
+    """The destination's tree and the arrays that are moved, without the arrays that the format cannot hold. `text`: the
+    source, for messages. Raises StoreError where the source has arrays, and none of them would be left."""
+
+    def of_group(group: GroupFacts, prefix: str) -> GroupFacts:
+        children: dict[str, Any] = {}
+        for name, child in group.children.items():
+            if isinstance(child, GroupFacts):
+                children[name] = of_group(child, f"{prefix}{name}/")
+            elif isinstance(child, LinkFacts) or maker.holds(child, prefix + name):
+                children[name] = child
+        return replace(group, children=children)
+
+    if isinstance(tree, ArrayFacts):
+        is_left = maker.holds(tree, "")
+        held: Tree = tree
+    else:
+        held = of_group(tree, "")
+        is_left = next(held.arrays(), None) is not None or next(tree.arrays(), None) is None
+    if not is_left:
+        raise StoreError(
+            f"{maker.words} can hold no array of {text}, so that no array would be left; choose another format"
+        )
+    return held, [array for array in arrays if maker.holds(array.facts, array.path)]
 
 
 def with_facts(tree: Tree, arrays: list[MovedArray]) -> Tree:
@@ -126,11 +155,11 @@ def _wanted_array(
             why = f"dimension {axes.index(facts.unlimited[0])} may grow, which needs chunks"
         raise ArgumentError(f"{where} cannot be without chunks: {why}; say their extents")
     chunks = extents_of(wanted.chunks, turned, names, where, own)
-    if chunks is not None:
-        chunks = tuple(max(1, min(chunk, extent)) for chunk, extent in zip(chunks, turned))
     shards = extents_of(wanted.shards, turned, names, where, None)
     if wanted.shards is wanted.chunks is None and facts.shards is not None:
         shards = tuple(facts.shards[a] for a in axes)
+    if chunks is not None:
+        chunks = _cut(chunks, turned, shards if maker.has_shards else None)
     same = reader.format.split()[0] == maker.words.split()[0]
     turned_facts = replace(
         facts,
@@ -143,6 +172,17 @@ def _wanted_array(
         stored_bytes=None,
     )
     new = maker.fit(turned_facts, same, wanted.codecs, path)
-    if moved or new.codecs != facts.codecs:
+    if moved:
         new = replace(new, own={})
+    elif new.codecs != facts.codecs:
+        new = replace(new, own={key: value for key, value in new.own.items() if key not in _OF_CODECS})
     return MovedArray(path, new, reader.array(path), Grid((), ()), axes, facts.stored_bytes)
+
+
+def _cut(chunks: tuple[int, ...], shape: tuple[int, ...], shards: tuple[int, ...] | None) -> tuple[int, ...]:
+    """Chunks that reach no further than the array, except in shards that are a whole number of those that do."""
+    if shards is None or len(shards) != len(chunks):
+        return tuple(max(1, min(chunk, extent)) for chunk, extent in zip(chunks, shape))
+    return tuple(
+        max(1, min(chunk, extent)) if shard % chunk else chunk for chunk, extent, shard in zip(chunks, shape, shards)
+    )

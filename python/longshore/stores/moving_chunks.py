@@ -37,7 +37,7 @@ from .journal import Finished, Journal, read_journal
 from .kept_work import KeptWork
 from .makers import Maker, Wanted, maker_of, temporary_array
 from .move_report import ArrayReport, StoreMoveReport
-from .moved_array import MovedArray, wanted_tree, with_facts
+from .moved_array import MovedArray, wanted_tree, what_is_held, with_facts
 from .moving import Watcher
 from .publish import refuse_overlap
 from .publish_url import publication_of, refuse_url_overlap
@@ -130,12 +130,13 @@ class _Job:
             self.destination = places.parse_place(destination, destination=True, to=wanted.to, source=self.source)
             self.reader: StoreReader = places.open_reader(self.source)
             held.callback(self.reader.close)
-            self.fingerprint = self.reader.fingerprint()
+            # Taken before anything is read, by the process that compares it in the end.
+            self.fingerprint = "" if dry_run or team.rank > 0 else self.reader.fingerprint()
             self.maker: Maker = maker_of(self.destination, wanted.to, wanted.zarr_format)
             if self.source.is_url and self.destination.is_url:
-                refuse_url_overlap(self.source, self.destination)
+                refuse_url_overlap(self.source, self.destination, self.reader.files)
             elif not self.source.is_url and not self.destination.is_url:
-                refuse_overlap(self.source.path, self.destination.publish_path)
+                refuse_overlap(self.source.path, self.destination.publish_path, self.reader.files)
             self.publication = publication_of(
                 self.destination, folder=self.maker.folder, force=force, verify=verify, watcher=watcher
             )
@@ -152,6 +153,8 @@ class _Job:
                     f"{self.maker.words} cannot hold {'; '.join(lost[:8])}{'; ...' if len(lost) > 8 else ''}. "
                     "Leave that behind with --lossy (in Python lossy=True), or choose another format"
                 )
+            if lost:
+                self.tree, self.arrays = what_is_held(self.tree, self.arrays, self.maker, self.source.text)
             self.plans = self._planned()
             self._check_space()
             self.report = self._told(lost, dry_run)
@@ -279,10 +282,11 @@ class _Job:
         """What is to be done, equal on processes that are asked for the same."""
         facts = [(a.path, a.axes, a.facts.shape, str(a.facts.dtype), a.facts.codecs) for a in self.arrays]
         plans = [(plan.source, plan.target, plan.boxes, plan.threads) for plan in self.plans]
-        digest = hashlib.sha256(repr((facts, plans)).encode()).hexdigest()[:16]
+        made = (getattr(self.maker, "zarr_format", None), self.report.lost)
+        digest = hashlib.sha256(repr((facts, plans, made)).encode()).hexdigest()[:16]
         words = {"resume": self.resume, "dry_run": self.report.dry_run, "force": self.force}
         given = "".join(f" {word}=True" for word, value in words.items() if value)
-        return f"{self.source.text} to {self.publication.called}{given} (digest of chunks and memory {digest})"
+        return f"{self.source.text} to {self.publication.called}{given} (digest of formats, chunks and memory {digest})"
 
     def _name(self) -> str:
         """Which move this is: equal for two runs of which the second can go on where the first was killed."""

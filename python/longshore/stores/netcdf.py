@@ -418,8 +418,9 @@ class NetcdfWriter(Hdf5Writer):
                     attributes["_FillValue"] = value.astype(dtype)
         return replace(facts, dtype=dtype, fill=fill, attributes=attributes, unlimited=unlimited, own=own)
 
-    def holds(self, facts: ArrayFacts) -> bool:
-        return _has_type(facts) and super().holds(facts)
+    @staticmethod
+    def holds(facts: ArrayFacts) -> bool:
+        return _has_type(facts) and Hdf5Writer.holds(facts)
 
     def make_group(self, group: Any, facts: GroupFacts, prefix: str) -> None:
         for dimension in self._dimensions.all.values():

@@ -182,9 +182,10 @@ class StoredArray(_Opened):
         out = np.empty([len(pick) for pick in picks], dtype)
         if out.size:
             self._read_into(out, [pick if pick.step > 0 else pick[::-1] for pick in picks])
-        flipped = out[tuple(slice(None, None, -1 if pick.step < 0 else 1) for pick in picks)]
+        # With the ellipsis what is left of no dimension is an array, too, and no scalar.
+        turned: tuple[Any, ...] = (Ellipsis, *(slice(None, None, -1 if pick.step < 0 else 1) for pick in picks))
         rest: tuple[Any, ...] = (Ellipsis, *(0 if each else slice(None) for each in dropped))
-        return flipped[rest]
+        return out[turned][rest]
 
     # -- what is wanted ---------------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ import secrets
 import shutil
 import stat
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from .._words import short
@@ -373,8 +373,16 @@ def file_name(path: str | os.PathLike) -> str:
     raise StoreError(f"{short(name)} is no file name")
 
 
-def refuse_overlap(source: str | os.PathLike, destination: str | os.PathLike) -> None:
-    """The source is never touched: the destination may not be it, lie in it, or hold it."""
+def refuse_overlap(
+    source: str | os.PathLike, destination: str | os.PathLike, files: Iterable[str | os.PathLike] = ()
+) -> None:
+    """The source is never touched: the destination may not be it, lie in it, or hold it. `files`: others that belong to
+    the source, wherever they are."""
+    for each in (source, *files):
+        _refuse_overlap(each, destination)
+
+
+def _refuse_overlap(source: str | os.PathLike, destination: str | os.PathLike) -> None:
     if not os.path.exists(source):
         raise StoreError(f"{os.fspath(source)} does not exist")
     src, dst = os.path.realpath(source), os.path.realpath(destination)

@@ -47,11 +47,28 @@ def publication_of(
     return UrlPublication(place, folder=folder, force=force, verify=verify, watcher=watcher)
 
 
-def refuse_url_overlap(source: Place, destination: Place) -> None:
-    """The source is never touched: the destination may not be it, lie in it, or hold it."""
-    ours, theirs = (f"{place.path.rstrip('/')}/" for place in (destination, source))
-    if ours.startswith(theirs) or theirs.startswith(ours):
-        raise StoreError(f"{destination.text} is the source itself, lies inside it or holds it; name another place")
+def refuse_url_overlap(source: Place, destination: Place, files: Iterable[str] = ()) -> None:
+    """The source is never touched: the destination may not be it, lie in it, or hold it. `files`: URLs of others that
+    belong to the source."""
+    system, ours = _named(destination.path)
+    for url in (source.path, *files):
+        other, theirs = _named(url)
+        if system == other and (ours.startswith(theirs) or theirs.startswith(ours)):
+            raise StoreError(f"{destination.text} is the source itself, lies inside it or holds it; name another place")
+
+
+def _named(url: str) -> tuple[Any, str]:
+    """The file system of a URL and the name that it has for what is there, which several URLs may mean: with "/" at the
+    end. Where fsspec does not know it, the URL's scheme and the rest of it."""
+    scheme, _, rest = url.partition("://")
+    try:
+        import fsspec
+
+        system = fsspec.get_filesystem_class(scheme)
+        name = system._strip_protocol(url)
+    except (ImportError, ValueError):
+        system, name = scheme, rest
+    return system, f"{name.rstrip('/')}/"
 
 
 class UrlPublication(Publication):

@@ -66,7 +66,7 @@ class SafetensorsReader(StoreReader):
     def __init__(self, path: str, inner: str = "") -> None:
         self.path, self._inner, self._files = without_password(path), inner, SharedFiles()
         self._tensors: dict[str, tuple[ArrayFacts, FileArray]] = {}
-        self._paths: list[str] = []
+        self.files = self._paths = list[str]()
         attributes: Mapping[str, Any]
         # A web server may have something for a folder's own name as well, so names in it are looked for first.
         may_be_folder = not without_query(path).endswith(SUFFIXES) if is_url(path) else os.path.isdir(path)
@@ -225,6 +225,10 @@ class _SafetensorsWriter(DenseStoreWriter):
         self._files = SharedFiles()
         self._tensors: dict[str, tuple[ArrayFacts, FileArray]] = {}
         self._single = False
+
+    @staticmethod
+    def holds(facts: ArrayFacts) -> bool:
+        return _type_of(facts) is not None
 
     def _plan(self, tree: Tree) -> list[_Planned]:
         """The tensors that a tree becomes."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
 import random
 import threading
 from collections import OrderedDict
@@ -14,6 +15,7 @@ import numpy as np
 from ..errors import ArgumentError, StoreError
 from .array import ArrayReader, Index, StoreReader
 from .keys import Keys, LocalKeys, open_keys
+from .object_places import refused
 from .zarr_meta import ArrayMeta, key_below
 from .zarr_shards import check_entry
 from .zarr_tree import GroupNode, TreeReader, facts_of
@@ -53,9 +55,16 @@ class ZarrReader(StoreReader):
         return ZarrArrayReader(self._keys, key_below(self._inner, path) if path else self._inner, node, self._indices)
 
     def fingerprint(self) -> str:
+        """Of a folder it differs once any file below what is read has been written again, added or removed: metadata,
+        chunks and shards, also those that a reader has not come to yet. Inode, size and times are compared, and no
+        bytes: what is written again in place within one tick of the file system's clock, and keeps its size, is not
+        seen. Of a URL only the metadata documents are looked at, so that chunks that are written again there are not
+        seen."""
         digest = hashlib.sha256()
         for key in self._documents:
             digest.update(f"{key}\0{self._keys.stamp(key)}\0".encode())
+        if isinstance(self._keys, LocalKeys):
+            digest.update(_stamp_of_files(self._keys, self._inner))
         return digest.hexdigest()
 
     def close(self) -> None:
@@ -84,6 +93,22 @@ class ZarrReader(StoreReader):
             index = tuple(chance.randrange(count) for count in files.counts)
             total += self._keys.size(key_below(below, meta.key(index))) or 0
         return total * math.prod(files.counts) // _SAMPLE
+
+
+def _stamp_of_files(keys: LocalKeys, below: str) -> bytes:
+    """Something that differs once a file below a key has been written again, added or removed. The files are summed up
+    in any order, so that none of them is kept in memory."""
+    total = 0
+    for key, entry in keys.files(below):
+        try:
+            status = entry.stat(follow_symlinks=False)
+        except FileNotFoundError:
+            continue  # it has been removed since its folder was listed
+        except OSError as error:
+            raise refused("look at", keys.where(key), error) from None
+        said = f"{key}\0{status.st_ino} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
+        total += int.from_bytes(hashlib.blake2b(os.fsencode(said), digest_size=32).digest(), "little")
+    return (total % (1 << 256)).to_bytes(32, "little")
 
 
 class ZarrArrayReader(ArrayReader):

@@ -45,6 +45,12 @@ class ZarrWriter(StoreWriter):
     def losses(tree: Tree, zarr_format: int = 3) -> list[str]:
         return losses_of(tree, zarr_format)
 
+    @staticmethod
+    def holds(facts: ArrayFacts, zarr_format: int = 3, path: str = "") -> bool:
+        """Whether an array can be made with its elements. `path`: its own, of names that must be keys."""
+        names = path.split("/") if path else []
+        return facts.dtype is not None and can_hold(facts, zarr_format) and all(map(is_name, names))
+
     def create(self, tree: Tree) -> None:
         self._is_group = isinstance(tree, GroupFacts)
         self._make(tree, "")

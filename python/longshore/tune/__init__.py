@@ -133,7 +133,11 @@ def is_profile(content: bytes) -> bool:
 
 
 def write_whole(target: Path, content: bytes) -> None:
-    """Writes a file, whole or not at all."""
+    """Writes a file, whole or not at all. What is there and is no file, a pipe or a terminal, is written to."""
+    if target.exists() and not target.is_file():
+        target.write_bytes(content)
+        return
+    target = target.resolve()
     part = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         part.write_bytes(content)

@@ -89,13 +89,42 @@ def child_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
 
 def end(process: subprocess.Popen[bytes]) -> None:
     """Ends a process that is a session of its own, and what it has started. A launcher that is asked politely takes
-    its ranks along."""
+    its ranks along; of one that is not done with that in time, what it has started is ended as well, which has groups
+    of its own."""
     for sign, patience in ((signal.SIGTERM, 3.0), (signal.SIGKILL, 10.0)):
         if process.poll() is None:
+            if sign == signal.SIGKILL:
+                _end_all_below(process.pid)
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, sign)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(patience)
+
+
+def _end_all_below(pid: int) -> None:
+    """Kills what a process has started, and what that has started. All are stopped first, so that none starts more."""
+    stopped: list[int] = []
+    while found := [each for each in _all_below(pid) if each not in stopped]:
+        for each in found:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(each, signal.SIGSTOP)
+        stopped += found
+    for each in stopped:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(each, signal.SIGKILL)
+
+
+def _all_below(pid: int) -> list[int]:
+    """The processes that have this one as a parent, or as a parent's parent and so on; none where there is no /proc."""
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError, ValueError):
+            parent = int(entry.read_text(errors="replace").rpartition(")")[2].split()[1])
+            children.setdefault(parent, []).append(int(entry.parent.name))
+    found = [pid]
+    for each in found:
+        found += children.get(each, [])
+    return found[1:]
 
 
 def last_words(said: str) -> str:

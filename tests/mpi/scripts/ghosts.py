@@ -389,7 +389,11 @@ def mistakes_about_lists_and_boxes():
     each(
         lambda local: ls.take(local, layout, [], comm=WORLD),
         local,
-        [(ls.LongshoreError, lambda who: np.zeros((3, 3)), "(3, 3)"), (ls.LongshoreError, lambda who: 7, "")],
+        [
+            (ls.LongshoreError, lambda who: np.zeros((3, 3)), "(3, 3)"),
+            (ls.LongshoreError, lambda who: 7, ""),
+            (ls.LocalArrayError, lambda who: None, "has 6 elements"),
+        ],
     )
     large = ls.Layout(f"(BLOCK, *) on {P + 1}", (2 * P, 3))
     raises_everywhere(

@@ -113,6 +113,7 @@ def mistakes_of_one_rank():
         raises_everywhere(ls.ArgumentError, lambda: move(threads=0 if one else 1))
         raises_everywhere(ls.ArgumentError, lambda: move(zarr_format=7 if one else 3))
         raises_everywhere(ls.DisagreementError, lambda: move(chunks=(8, 2) if one else (8, 1)))
+        raises_everywhere(ls.DisagreementError, lambda: move(zarr_format=2 if one else 3))
         raises_everywhere(ls.DisagreementError, lambda: move(verify=one))
         raises_everywhere(ls.DisagreementError, lambda: move(dry_run=one))
         raises_everywhere(ls.DisagreementError, lambda: move(resume=one))

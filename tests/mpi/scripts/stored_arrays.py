@@ -107,6 +107,10 @@ def mistakes_of_one_rank():
             raises_everywhere(
                 ls.ArgumentError, lambda: ls.save(mine, layout, place, force=5 if not force else True, comm=WORLD)
             )
+            if place == "a.zarr":
+                for words in ({"zarr_format": 2}, {"names": ("t", "x")}, {"attributes": {"units": "K"}}):
+                    given = words if ME == last else {"zarr_format": 3}
+                    raises_everywhere(ls.DisagreementError, lambda: ls.save(mine, layout, place, comm=WORLD, **given))
             u = ls.XArray(FloorPlan.even(Region.of_shape((6 * P, 4)), P), "f8", comm=WORLD)
             raises_everywhere(
                 ls.DisagreementError, lambda: ls.save(*((u,) if ME == last else (mine, layout)), "b.npy", comm=WORLD)
