@@ -38,7 +38,7 @@ class Directory:
 
     def __init__(self, owned: ArrayLike, *, comm: MPI.Comm) -> None:
         module, handle = _mpi.open_comm(comm)
-        self._comm = comm
+        self._comm, self._who = comm, f"rank {comm.Get_rank()} of {comm.Get_size()}"
         self._kept = module.Directory(handle, _mpi.together(comm, lambda: _numbers(owned, "owned")))
 
     def find(self, numbers: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
@@ -73,8 +73,7 @@ class Directory:
         return self._kept.workspace_bytes
 
     def __repr__(self) -> str:
-        who = f"rank {self._comm.Get_rank()} of {self._comm.Get_size()}"
-        return f"<longshore.Directory: {who} owns {len(self)} numbers>"
+        return f"<longshore.Directory: {self._who} owns {len(self)} numbers>"
 
 
 def gather_points(blocks: _core.FloorPlan, needed: Any, comm: Any, rank: int | None) -> _core.BlockPlan:

@@ -22,7 +22,14 @@ from typing import Any, TypeVar
 import numpy as np
 
 from . import _arrays, _core
-from .errors import ArgumentError, DisagreementError, LongshoreError, MemoryLimitError, TransportError
+from .errors import (
+    ArgumentError,
+    DisagreementError,
+    LongshoreError,
+    MemoryLimitError,
+    NotInstalledError,
+    TransportError,
+)
 
 T = TypeVar("T")
 
@@ -35,7 +42,7 @@ def _mpi4py(what: str = "comm=") -> ModuleType:
     try:
         from mpi4py import MPI
     except ImportError as error:
-        raise ArgumentError(
+        raise NotInstalledError(
             f"{what} needs mpi4py, which cannot be imported ({error}); pip install 'longshore[mpi]'"
         ) from None
     return MPI

@@ -1,4 +1,4 @@
-"""An array of a Zarr store lies in a group, never in another array."""
+"""Groups of Zarr: an array lies in one, never in another array, and a group has the digest of its arrays."""
 
 import longshore as ls
 import numpy as np
@@ -26,3 +26,15 @@ def test_nothing_is_put_inside_an_array(tmp_path, monkeypatch, zarr_format):
     ls.move("a.npy", "s.zarr/g/u", zarr_format=zarr_format)
     for place in ("s.zarr/g/t", "s.zarr/g/u", "alone.zarr"):
         np.testing.assert_array_equal(ls.open(place)[...], whole)
+
+
+def test_a_group_has_one_digest_in_whatever_order_formats_have_its_arrays(tmp_path, monkeypatch):
+    pytest.importorskip("safetensors")
+    from safetensors.numpy import save_file
+
+    monkeypatch.chdir(tmp_path)
+    save_file({"weight": np.ones((4, 3)), "bias": np.full(3, 2.0), "step": np.array(7)}, "a.safetensors")
+    there = ls.move("a.safetensors", "a.zarr")
+    back = ls.move("a.zarr", "b.safetensors")
+    assert there.digest == back.digest
+    assert [each.name for each in there.arrays] != [each.name for each in back.arrays], "the formats' orders differ"

@@ -127,7 +127,7 @@ class StoreMoveReport:
     resumed_chunks: int = 0
     chunks: int = 0
     digest: str = ""
-    """Of all arrays' elements, whatever their chunks: equal digests, equal arrays."""
+    """Of all arrays' elements but those of the fill value, whatever their chunks: equal digests, equal arrays."""
     lost: list[str] = field(default_factory=list)
     made_in: str = ""
     """Of a destination at a URL: the local folder where it is made before it is uploaded, in its stored size."""
@@ -135,17 +135,18 @@ class StoreMoveReport:
 
     def sum_up(self, done: Sequence[tuple[Counts, np.ndarray]]) -> None:
         """Takes for each array what was done of it, and the digests of its chunks."""
-        whole = 0
         for of_array, (counts, digests) in zip(self.arrays, done):
             digest = int(digests.sum(dtype=np.uint64))
             of_array.digest, of_array.written_chunks = f"{digest:016x}", counts.chunks
-            whole = (whole * 31 + digest) & _WRAP
             self.bytes_read += counts.read_bytes
             self.bytes_written += counts.written_bytes
             self.bytes_spilled += counts.spilled_bytes
             self.chunks += counts.chunks
             self.resumed_chunks += of_array.resumed_chunks
             add_seconds(self.seconds_by_phase, counts.seconds)
+        whole = 0
+        for of_array in sorted(self.arrays, key=lambda each: each.name):  # formats have arrays in orders of their own
+            whole = (whole * 31 + int(of_array.digest, 16)) & _WRAP
         self.digest = f"{whole:016x}"
 
     def as_dict(self) -> dict[str, Any]:
@@ -189,7 +190,7 @@ def tell(report: StoreMoveReport) -> str:
             f"  measured   {bytes_of(report.bytes_read)} read, {bytes_of(report.bytes_written)} written, "
             f"{bytes_of(report.bytes_spilled)} to scratch files and back{resumed}",
             f"  time       {report.seconds:.2f} s{rate} ({report.sync_seconds:.2f} s of it until the disk had it all)",
-            f"  threads    {seconds_told(report.seconds_by_phase)}",
+            *([f"  threads    {threads}"] if (threads := seconds_told(report.seconds_by_phase)) else []),
             f"  memory     peak {bytes_of(report.peak_memory_bytes)} above idle, ceiling "
             f"{bytes_of(report.max_mem_bytes)}",
             f"  digest     {report.digest}, equal for source and destination",
