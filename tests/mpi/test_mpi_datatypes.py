@@ -14,7 +14,7 @@ sys.modules["mpi4py"] = None
 import longshore
 try:
     longshore.{call}
-except longshore.ArgumentError as error:
+except longshore.NotInstalledError as error:
     print(error)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
