@@ -11,16 +11,22 @@ namespace {
 
 thread_local long allocations_left = -1;  // before there are no more; negative: as many as are asked for
 
-void* allocated(std::size_t n) {
-  if (allocations_left >= 0 && allocations_left-- == 0) throw std::bad_alloc();
-  if (void* p = std::malloc(n ? n : 1)) return p;
+void* allocated(std::size_t n) noexcept {
+  if (allocations_left >= 0 && allocations_left-- == 0) return nullptr;
+  return std::malloc(n ? n : 1);
+}
+
+void* allocated_or_thrown(std::size_t n) {
+  if (void* p = allocated(n)) return p;
   throw std::bad_alloc();
 }
 
 }  // namespace
 
-void* operator new(std::size_t n) { return allocated(n); }
-void* operator new[](std::size_t n) { return allocated(n); }
+void* operator new(std::size_t n) { return allocated_or_thrown(n); }
+void* operator new[](std::size_t n) { return allocated_or_thrown(n); }
+void* operator new(std::size_t n, const std::nothrow_t&) noexcept { return allocated(n); }
+void* operator new[](std::size_t n, const std::nothrow_t&) noexcept { return allocated(n); }
 void operator delete(void* p) noexcept { std::free(p); }
 void operator delete[](void* p) noexcept { std::free(p); }
 void operator delete(void* p, std::size_t) noexcept { std::free(p); }
