@@ -220,10 +220,10 @@ class Section::PartAccesses final : public Access {
     hand_over();
   }
 
-  std::vector<Copy> copies;
-  std::vector<std::unique_ptr<Access>> remote;
   std::vector<std::byte> apart;      ///< the elements, where they are not to be where the section's arrays are
   std::byte* destination = nullptr;  ///< of a get, where `apart` goes in the end
+  std::vector<Copy> copies;
+  std::vector<std::unique_ptr<Access>> remote;  ///< gone before `apart`, which they may still use
 
  private:
   void copy() {
@@ -360,9 +360,9 @@ std::unique_ptr<Access> Section::nbget(Index first, Index last, std::byte* to) c
 }
 
 void Section::get(Index first, Index last, std::byte* to) const {
+  body_->check(first, last);
   if (reach() != Reach::seen || body_->meets(to, (last - first) * element_bytes()))
     return nbget(first, last, to)->wait();
-  body_->check(first, last);
   if (first == last) return;  // and `to` may be null
   for (const auto& part : body_->parts) {
     const auto positions = part->positions(first, last);
