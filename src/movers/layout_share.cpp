@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "copies/joint_row.hpp"
 #include "core/digest.hpp"
 #include "movers/bind_texts.hpp"
 #include "movers/block_copies.hpp"
@@ -183,6 +184,9 @@ class LayoutShare final : public Share {
                                         cut, Halves::assembly, {}, array));
     }
     return messages;
+  }
+  Index line_phase() const override {
+    return destinations_.empty() ? 0 : reinterpret_cast<Index>(destinations_.front().array.data) % line_bytes;
   }
   bool in_step() const override { return interleaves_shortly(plan_); }
   std::vector<std::uint32_t> brought_along(std::span<const Transfer> incoming, const MessageCut& cut) const override {

@@ -38,11 +38,15 @@ class TaskMaker {
     const Motion& motion = *given;
     const auto placed = relations_.place(motion);
     const auto how = program_options(motion.destination);
-    const bool on_a_line = std::size_t(destination + placed.destination) % line_bytes == 0;
-    pieces_.resize(std::max(pieces_.size(), 4 * relations_.shapes()));
-    auto& pieces = pieces_[4 * placed.shape + 2 * (how.stores == Stores::streaming) + on_a_line];
-    if (pieces.empty()) pieces = cut(relations_.nest(placed.shape), how, on_a_line);
-    for (const auto& piece : pieces)
+    const auto& nest = relations_.nest(placed.shape);
+    const Index phase =
+        nest.bytes() > options_.task_bytes ? Index(std::size_t(destination + placed.destination) % line_bytes) : 0;
+    pieces_.resize(std::max(pieces_.size(), 2 * relations_.shapes()));
+    auto& known = pieces_[2 * placed.shape + (how.stores == Stores::streaming)];
+    const auto k = find_or_add(
+        known, [&](const auto& one) { return one.first == phase; },
+        [&] { return std::pair(phase, cut(nest, how, phase)); });
+    for (const auto& piece : known[k].second)
       tasks_.push_back({CopyTask::Single{piece.program, destination + placed.destination + piece.first.destination,
                                          source + placed.source + piece.first.source, number},
                         {motion.source},
@@ -140,25 +144,28 @@ class TaskMaker {
                        [](const RelationAxis& axis) { return axis.destination_stride % line_bytes == 0; });
   }
   /// Programs of about so many bytes as a task should have. Parts that differ in where they begin only share one.
-  __attribute__((cold)) std::vector<Piece> cut(LoopNest nest, const CopyProgram::Options& how, bool on_a_line) const {
+  /// `phase`: where in a line the destination begins.
+  __attribute__((cold)) std::vector<Piece> cut(LoopNest nest, const CopyProgram::Options& how, Index phase) const {
     Index parts = ceil_div(nest.bytes(), options_.task_bytes);
     if (parts <= 1 || nest.axes().empty())
       return {{std::make_shared<const CopyProgram>(nest, how), {0, 0}, nest.bytes()}};
     std::size_t axis = 0;
-    Index unit = 1;                     // positions that stay together
+    Index unit = 1, head = 0;           // positions that stay together, after so many
     auto canonical = nest.canonical();  // else an axis of one position might seem to be the closest in the source
-    if (on_a_line && is_turned(canonical) && rows_keep_in_line(canonical)) {
+    if (is_turned(canonical) && rows_keep_in_line(canonical) && phase % nest.element_bytes() == 0) {
       nest = std::move(canonical);
-      // Some destination rows would be slivers of all source rows. A part has whole source rows, and some lines of each
-      // destination row; where these do not begin with a line, two parts would have each line that is between them.
+      // Some destination rows would be slivers of all source rows. A part has whole source rows, and some whole lines
+      // of each destination row: two parts would have each line that is between them.
       axis = nest.axes().size() - 1, unit = ceil_div(turned_row_bytes, nest.element_bytes());
+      head = (line_bytes - phase) % line_bytes / nest.element_bytes();
       parts = std::min(parts, ceil_div(nest.axes()[axis].runs.elements(), unit));
     }
     std::vector<Piece> pieces;
     std::vector<std::pair<LoopNest, std::shared_ptr<const CopyProgram>>> known;
     const Index n = nest.axes()[axis].runs.elements();
-    auto cuts = bounds(ceil_div(n, unit), parts);
-    for (auto& cut : cuts) cut = std::min(cut * unit, n);
+    auto cuts = bounds(ceil_div(std::max(n - head, Index{1}), unit), parts);
+    for (auto& cut : cuts) cut = std::min(cut * unit + head, n);
+    cuts.front() = 0;
     for (std::size_t p = 0; p + 1 < cuts.size(); ++p) {
       const auto part = nest.restrict(axis, cuts[p], cuts[p + 1]);
       const auto moved = part.from_origin();
@@ -176,8 +183,8 @@ class TaskMaker {
   MotionRelations relations_;
   Index last_ = -1;  ///< rank that was asked about: most follow each other
   bool last_far_ = false;
-  /// Of each shape of relation, with cached and with streaming stores, for destinations anywhere and at lines' begins.
-  std::vector<std::vector<Piece>> pieces_;
+  /// Of each shape of relation, with cached and with streaming stores, by where in a line destinations begin.
+  std::vector<std::vector<std::pair<Index, std::vector<Piece>>>> pieces_;
 };
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "copies/joint_row.hpp"
+
 namespace longshore {
 
 namespace {
@@ -91,12 +93,17 @@ std::unique_ptr<Message> nest_message(const LoopNest& given, const MessageCut& c
   if (is_turned(relation) && relation.bytes() > capacity) {
     // The message is in the destination's order: a packet of whole rows would take a sliver of every source row.
     const std::size_t inner = relation.axes().size() - 1;
+    const Index n = relation.axes()[inner].runs.elements(), element = relation.element_bytes();
     // A little longer than wide: 128 KB of doubles are 64 x 256 elements.
     Index side = 8;
-    while (side * side * relation.element_bytes() * 4 <= capacity) side *= 2;
-    const Index n = relation.axes()[inner].runs.elements(), pieces = ceil_div(n, side), each = ceil_div(n, pieces);
-    for (Index first = 0; first < n; first += each)
-      strips.push_back(relation.restrict(inner, first, std::min(first + each, n)));
+    while (16 * side * side * element <= capacity) side *= 2;
+    // Strips end where lines of the destination do: a line of two strips would be fetched and written back by each.
+    const Index in_line = std::max<Index>(line_bytes / element, 1);
+    const Index each = ceil_div(ceil_div(n, ceil_div(n, side)), in_line) * in_line;
+    const Index phase = (cut.line_phase + relation.at(0).destination) % line_bytes;
+    Index last = std::min(n, each + (line_bytes - phase) % line_bytes / element);
+    for (Index first = 0; first < n; first = last, last = std::min(n, last + each))
+      strips.push_back(relation.restrict(inner, first, last));
   } else {
     strips.push_back(relation);
   }

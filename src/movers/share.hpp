@@ -87,6 +87,7 @@ enum class MessageEnd { assembly, disassembly, arrival };
 struct MessageCut {
   std::optional<Index> capacity;
   bool ring = false;
+  Index line_phase = 0;  ///< bytes between the last multiple of 64 and the receiver's array: tiles end where lines do
 };
 
 class Share;
@@ -166,6 +167,8 @@ class Share {
   /// Transfers to one peer (from one) as messages, one after the other.
   virtual std::vector<std::unique_ptr<Message>> messages(std::span<const Transfer> transfers, MessageEnd end,
                                                          const MessageCut& cut) = 0;
+  /// Where in a cache line the arrays begin that packets are unpacked to (`MessageCut`).
+  virtual Index line_phase() const { return 0; }
   /// Whether packets of several peers are best unpacked in step: parts of them lie in the same cache lines or pages.
   virtual bool in_step() const { return false; }
   /// The numbers of local transfers that are carried out when messages of these, so cut, are unpacked.

@@ -20,6 +20,7 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "flags are shared
 /// How a ring lies in its receiver's segment. No slots: the receiver has no ring for this sender.
 struct RingShape {
   Index offset = 0, slot_bytes = 0, slots = 0;
+  Index line_phase = 0;  ///< where in a cache line the receiver's arrays begin
   Index bytes() const { return 2 * Index(sizeof(Flag)) + slot_bytes * slots; }
 };
 

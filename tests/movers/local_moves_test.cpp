@@ -194,19 +194,23 @@ TEST(CopyTasks, larger_than_the_cache_is_streamed) {
   expect_tasks_deliver(plan("(*, CYCLIC(3)) on 2", "(*, *) on 1, ld=4503", {rows, 4500}), {1, 0});
 }
 
-TEST(CopyTasks, parts_of_a_transpose_have_whole_source_rows_where_destination_rows_begin_with_a_line) {
+TEST(CopyTasks, parts_of_a_transpose_have_whole_source_rows_and_whole_destination_lines) {
   const MotionPlan p(Layout::parse("(*, *) on 1", {296, 136}), Layout::parse("(*, *) on 1", {136, 296}), 8, {1, 0});
   const std::size_t bytes = 296 * 136 * 8;
   Bytes source(bytes), expected(bytes), found(bytes + 128);
   for (std::size_t i = 0; i < bytes; ++i) source[i] = element_byte(Index(i), 0);
   p.relation(p.sends(0)[0]).move_plain(expected.data(), source.data());
-  for (const std::size_t phase : {0, 16}) {
+  for (const std::size_t phase : {0, 8, 16, 56, 4}) {
     std::fill(found.begin(), found.end(), std::byte{0xA5});
     std::byte* const to = found.data() + (64 - std::size_t(found.data()) % 64) + phase;
     const auto tasks = copy_tasks(p, {{0, source.data()}}, {{0, to}}, Direction::pull, {{}, 20'000});
-    // 296 columns are five times 64 and some; 136 rows are cut into as many parts as have 20,000 bytes.
-    EXPECT_EQ(tasks.size(), phase == 0 ? 5u : 17u);
-    for (const auto& task : tasks) task.run();
+    // 296 columns are five times 64 at most and some; 136 rows are cut into as many parts as have 20,000 bytes.
+    EXPECT_EQ(tasks.size(), phase == 4 ? 17u : 5u);
+    for (const auto& task : tasks) {
+      const bool begins_with_a_line = std::size_t(task.written()) % 64 == 0;
+      EXPECT_TRUE(phase == 4 || begins_with_a_line || &task == &tasks.front()) << phase;
+      task.run();
+    }
     EXPECT_TRUE(std::equal(expected.begin(), expected.end(), to)) << phase;
   }
 }

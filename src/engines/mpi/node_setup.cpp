@@ -42,7 +42,8 @@ RingShape shape_ring(Index traffic, Index senders, Index element_bytes, Index sh
 }  // namespace
 
 ControlBlocks::ControlBlocks(const std::shared_ptr<Communicator>& communicator, const std::vector<Index>& ring_bytes,
-                             const std::set<int>& partners, Index element_bytes, Index budget, Index eager_bytes)
+                             const std::set<int>& partners, Index element_bytes, Index budget, Index eager_bytes,
+                             Index line_phase)
     : communicator_(communicator),
       me_(communicator->node_rank()),
       partners_(partners.begin(), partners.end()),
@@ -57,7 +58,7 @@ ControlBlocks::ControlBlocks(const std::shared_ptr<Communicator>& communicator, 
     if (ring_bytes[i] == 0) continue;
     shapes[i] = shape_ring(ring_bytes[i], senders, element_bytes, share, eager_bytes);
     if (!shapes[i].slots) continue;
-    shapes[i].offset = bytes;
+    shapes[i].offset = bytes, shapes[i].line_phase = line_phase;
     bytes += shapes[i].bytes();
     ring_bytes_ += shapes[i].bytes();
   }

@@ -57,9 +57,10 @@ class ControlBlocks {
  public:
   /// `ring_bytes[i]`: the bytes that process i of the node sends here through a ring in one move; `partners`: the
   /// processes whose blocks are needed, and who need this one. `budget` bounds the bytes of all rings here. What a
-  /// process sends in a move finds room all at once if it is no more than `eager_bytes`. Not collective.
+  /// process sends in a move finds room all at once if it is no more than `eager_bytes`. `line_phase`: of what is
+  /// received here (`RingShape`). Not collective.
   ControlBlocks(const std::shared_ptr<Communicator>& communicator, const std::vector<Index>& ring_bytes,
-                const std::set<int>& partners, Index element_bytes, Index budget, Index eager_bytes);
+                const std::set<int>& partners, Index element_bytes, Index budget, Index eager_bytes, Index line_phase);
   /// The blocks of others are let go. This one is used again when all partners have let it go.
   ~ControlBlocks();
   ControlBlocks(const ControlBlocks&) = delete;

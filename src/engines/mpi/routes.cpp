@@ -44,12 +44,19 @@ struct ControlRecord {
   Index unseen = 0;  ///< not 0: it cannot map what it needs
 };
 
-MessageCut ring_cut(const RingShape& shape) { return {shape.slot_bytes, true}; }
+MessageCut ring_cut(const RingShape& shape) { return {shape.slot_bytes, true, shape.line_phase}; }
 
 Index bytes_of(const std::vector<Transfer>& transfers) {
   Index bytes = 0;
   for (const auto& transfer : transfers) bytes = checked_add(bytes, transfer.bytes);
   return bytes;
+}
+
+/// Of all shares; 0 where they differ.
+Index line_phase(const std::vector<Share*>& shares) {
+  const Index phase = shares.front()->line_phase();
+  const bool alike = std::all_of(shares.begin(), shares.end(), [&](auto* one) { return one->line_phase() == phase; });
+  return alike ? phase : 0;
 }
 
 /// What is as a rule what was inserted last: transfers are by peers.
@@ -184,7 +191,7 @@ void Routes::make_control(Submission& mine) {
     }
     blocked_ = obstacle_to([&] {
       control_ = std::make_shared<ControlBlocks>(communicator_, ring_bytes_, partners_, budget_.element_bytes,
-                                                 budget_.rings(messages_too), eager_bytes);
+                                                 budget_.rings(messages_too), eager_bytes, line_phase(shares_));
     });
     const auto told = gather(*communicator_, Among::node,
                              ControlRecord{control_ ? control_->offer() : ControlOffer(), unseen.has_value()});
