@@ -34,7 +34,7 @@ nb::dict facts_of(const KernelProfile& p) {
   facts["paged_bytes"] = from(p.paged_bytes), facts["string_bytes"] = from(p.string_bytes);
   facts["merged_rows"] = p.merged_rows, facts["expands"] = p.expands;
   facts["ahead_bytes"] = p.ahead_bytes, facts["tile_lines"] = p.tile_lines;
-  facts["transposed_bytes"] = p.transposed_bytes, facts["merged_bytes"] = p.merged_bytes;
+  facts["tiled_from"] = from(p.tiled_from), facts["merged_bytes"] = p.merged_bytes;
   return facts;
 }
 
@@ -59,7 +59,7 @@ KernelProfile profile_of(const nb::dict& facts) {
   // Which profiles that were measured earlier do not have.
   if (facts.contains("ahead_bytes")) p.ahead_bytes = number("ahead_bytes");
   if (facts.contains("tile_lines")) p.tile_lines = number("tile_lines");
-  if (facts.contains("transposed_bytes")) p.transposed_bytes = number("transposed_bytes");
+  if (facts.contains("tiled_from")) p.tiled_from = from("tiled_from");
   if (facts.contains("merged_bytes")) p.merged_bytes = number("merged_bytes");
   check(p);
   return p;

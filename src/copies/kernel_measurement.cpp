@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <barrier>
 #include <chrono>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <new>
@@ -24,18 +25,23 @@ double steady_seconds() {
 
 constexpr Index sample_bytes = Index{2} << 20, sample_span = 2 * sample_bytes;
 constexpr std::size_t least_rounds = 3, most_rounds = 41, most_rounds_of_probe = 9;
-constexpr double clearly = 0.97;  ///< what is no faster than that is not worth another profile
+constexpr double clearly = 0.92;  ///< what is no faster than that may be slower where arrays lie elsewhere
 /// The same of arrays of one place each: which of two is best there depends by a tenth on where that happens to be.
 constexpr double clearly_in_one_place = 0.85;
 
 using Run = std::function<void(std::byte*, const std::byte*)>;
 
-/// One kind of copy, and the profiles that are tried with it. A sample writes `sample_bytes`, and stays within
-/// `sample_span` on either side.
+/// What a sample touches of either array, and how far from there the next one lies.
+struct Extent {
+  Index bytes, step;
+};
+
+/// One kind of copy, and the profiles that are tried with it.
 struct Kind {
   const char* name;
   std::vector<KernelProfile> candidates;  ///< the first one stays where none is clearly better
   std::function<Run(const KernelTable&)> compile;
+  Extent extent{sample_span, sample_span};
 };
 
 Run copy(LoopNest nest, const KernelTable& table) {
@@ -48,10 +54,13 @@ LoopNest rows(Index elements, Index pitch) {
   return {8, {{PairedRuns::run(sample_bytes / (8 * elements)), pitch, pitch}, {PairedRuns::run(elements), 8, 8}}};
 }
 
-/// A square of so many elements of 8 bytes turned, whose rows lie at the same place of other pages.
-LoopNest turned(Index elements) {
-  constexpr Index pitch = sample_span / 512;
-  return {8, {{PairedRuns::run(elements), 8, pitch}, {PairedRuns::run(elements), pitch, 8}}};
+/// Squares are this high, and their rows as far apart as those of a large matrix: which way is best depends on that.
+constexpr Index square_bytes = Index{8} << 10, square_pitch = Index{64} << 10;
+
+/// A square of elements of so many bytes turned.
+LoopNest turned(Index element) {
+  const PairedRuns side = PairedRuns::run(square_bytes / element);
+  return {element, {{side, element, square_pitch}, {side, square_pitch, element}}};
 }
 
 /// Rows of 32 KiB put together from two sources, which take turns with runs of so many elements of 8 bytes.
@@ -133,12 +142,18 @@ Kinds kinds(const KernelTable& table, bool all_of_them) {
     return {"long runs read ahead", candidates(now, ahead(1024), ahead(0), ahead(512), ahead(2048)),
             [](const KernelTable& t) { return copy(rows(sample_bytes / 8, 0), t); }};
   });
-  all.push_back([](const Profile& now) -> Kind {
-    const auto wide = [](Index lines) { return [=](Profile& p) { p.tile_lines = lines; }; };
-    return {"transposes",
-            candidates(now, wide(32), wide(8), wide(16), wide(64),
-                       [](Profile& p) { p.transposed_bytes = Profile::long_burst; }),
-            [](const KernelTable& t) { return copy(turned(512), t); }};
+  constexpr Extent square{square_bytes / 8 * square_pitch - square_pitch + square_bytes, square_bytes};
+  all.push_back([square](const Profile& now) -> Kind {
+    const auto wide = [](Index lines) {
+      return [=](Profile& p) { p.tile_lines = lines, p.tiled_from = Profile::never; };
+    };
+    return {"transposes", candidates(now, wide(32), wide(8), wide(16), wide(64), [](Profile& p) { p.tiled_from = 1; }),
+            [](const KernelTable& t) { return copy(turned(8), t); }, square};
+  });
+  all.push_back([square](const Profile& now) -> Kind {
+    return {"transposes of large elements",
+            candidates(now, [](Profile& p) { p.tiled_from = p.tiled_from <= 8 ? p.tiled_from : 16; }),
+            [](const KernelTable& t) { return copy(turned(16), t); }, square};
   });
   return all;
 }
@@ -165,14 +180,19 @@ class Arrays {
       source_.get()[at] = destination_.get()[at] = std::byte{1};
     }
   }
-  void prepare() const {
+  void prepare(const Extent& extent) {
+    if (at_ + extent.bytes > places_.bytes) {
+      at_ = 0;
+      // Programs move what somebody has just written.
+      if (!places_.flushed) std::memset(static_cast<void*>(source_.get()), ++writes_, std::size_t(places_.bytes));
+    }
     if (!places_.flushed) return;
-    put_out_of_caches(source_.get() + at_, sample_span);
-    put_out_of_caches(destination_.get() + at_, sample_span);
+    put_out_of_caches(source_.get() + at_, extent.bytes);
+    put_out_of_caches(destination_.get() + at_, extent.bytes);
   }
-  void run(const Run& sample) {
+  void run(const Run& sample, const Extent& extent) {
     sample(destination_.get() + at_, source_.get() + at_);
-    at_ = (at_ + sample_span) % places_.bytes;
+    at_ += extent.step;
   }
 
  private:
@@ -192,6 +212,7 @@ class Arrays {
 
   Places places_;
   Index at_ = 0;
+  int writes_ = 0;
   Memory source_, destination_;
 };
 
@@ -219,8 +240,8 @@ class Team {
   Team& operator=(const Team&) = delete;
 
   /// Seconds of whoever takes longest.
-  double time(const Run& sample) {
-    sample_ = &sample;
+  double time(const Run& sample, const Extent& extent) {
+    sample_ = &sample, extent_ = extent;
     const double begin = watch_.now();
     copy(0);
     meet_.arrive_and_wait();
@@ -237,9 +258,9 @@ class Team {
   bool copy(std::size_t k) {
     meet_.arrive_and_wait();
     if (sample_ == nullptr) return false;
-    arrays_[k]->prepare();
+    arrays_[k]->prepare(extent_);
     const double begin = watch_.now();
-    arrays_[k]->run(*sample_);
+    arrays_[k]->run(*sample_, extent_);
     seconds_[k] = watch_.now() - begin;
     return true;
   }
@@ -248,6 +269,7 @@ class Team {
   Watch& watch_;
   std::vector<double> seconds_;
   const Run* sample_ = nullptr;
+  Extent extent_{};
   std::vector<std::unique_ptr<Arrays>> arrays_;
   std::vector<std::jthread> others_;
 };
@@ -266,7 +288,7 @@ std::vector<KernelTrial> tried(const Kind& kind, const KernelTable& table, Team&
   std::vector<std::vector<double>> samples(n);
   const std::size_t most = steady ? most_rounds_of_probe : most_rounds;
   for (std::size_t round = 0; watch.fits() && (round < least_rounds || (round < most && watch.now() < until)); ++round)
-    for (std::size_t k = 0; k < n && watch.fits(); ++k) samples[k].push_back(team.time(runs[k]));
+    for (std::size_t k = 0; k < n && watch.fits(); ++k) samples[k].push_back(team.time(runs[k], kind.extent));
   if (samples[n - 1].size() < least_rounds) return {};
   std::vector<KernelTrial> trials;
   std::size_t best = 0;

@@ -36,7 +36,7 @@ std::string numbers(const KernelProfile& p) {
          ", \"stagger_bytes\": " + from(p.stagger_bytes) + ", \"paged_bytes\": " + from(p.paged_bytes) +
          ", \"string_bytes\": " + from(p.string_bytes) + ", \"merged_rows\": " + from(p.merged_rows) +
          ", \"expands\": " + (p.expands ? "true" : "false") + ", \"ahead_bytes\": " + from(p.ahead_bytes) +
-         ", \"tile_lines\": " + from(p.tile_lines) + ", \"transposed_bytes\": " + from(p.transposed_bytes) +
+         ", \"tile_lines\": " + from(p.tile_lines) + ", \"tiled_from\": " + from(p.tiled_from) +
          ", \"merged_bytes\": " + from(p.merged_bytes);
 }
 

@@ -67,7 +67,7 @@ TEST(KernelProfiles, AreCheckedAndKnown) {
   refused([](auto& p) { p.ahead_bytes = -64; });
   refused([](auto& p) { p.tile_lines = 0; });
   refused([](auto& p) { p.tile_lines = 257; });
-  refused([](auto& p) { p.transposed_bytes = 128; });
+  refused([](auto& p) { p.tiled_from = 0; });
   refused([](auto& p) { p.merged_bytes = 0; });
 }
 

@@ -23,7 +23,7 @@ KERNEL_NUMBERS = {
     # Profiles that were measured before there were these have the usual ones.
     "ahead_bytes?": int,
     "tile_lines?": int,
-    "transposed_bytes?": int,
+    "tiled_from?": (int, type(None)),
     "merged_bytes?": int,
 }
 _TRIAL = {"copies": str, "seconds": float, "seconds_low": float, "seconds_high": float, "chosen": bool}

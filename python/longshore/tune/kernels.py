@@ -69,7 +69,8 @@ def words(facts: dict[str, Any]) -> str:
     merged = f"{facts['merged_rows']} rows of several sources at a time{each}, short runs {short}"
     further = [f"long runs read {facts['ahead_bytes']} bytes ahead"] if "ahead_bytes" in facts else []
     if "tile_lines" in facts:
-        bursts = facts.get("transposed_bytes", 64)
-        apart = f", or {bursts} bytes of a row at a time where rows are a multiple of 512 bytes apart"
-        further += [f"transposes in tiles {facts['tile_lines']} lines wide{apart if bursts != 64 else ''}"]
+        tiled = facts.get("tiled_from")
+        which = f" of elements from {tiled} bytes on" if tiled is not None and tiled > 1 else ""
+        bursts = f", those{which} whose rows are a multiple of 512 bytes apart 256 bytes of a row at a time"
+        further += [f"transposes in tiles {facts['tile_lines']} lines wide{bursts if tiled is not None else ''}"]
     return "; ".join([rows, f"runs {' and '.join(long)}" if long else "runs line by line", merged, *further])

@@ -61,14 +61,17 @@ const std::vector<KnownCpu>& known_cpus() {
   static const std::vector<KnownCpu> all = [] {
     KernelProfile one_stream;  // for which pages by turns are slower than one run
     one_stream.paged_bytes = KernelProfile::never;
+    one_stream.tile_lines = 32;
     KernelProfile zen3 = one_stream;
-    zen3.transposed_bytes = KernelProfile::long_burst, zen3.merged_bytes = 512;
+    zen3.tiled_from = 1, zen3.merged_bytes = 512;
+    KernelProfile sapphire;
+    sapphire.tile_lines = 32;
     return std::vector<KnownCpu>{
         {"AMD Zen 3", "prototypes and longshore bench on an EPYC, two cores, November 2026 (docs/performance.md)",
          zen3},
         {"AMD Zen 4", "longshore calibrate on an EPYC, two cores, November 2026 (docs/performance.md)", one_stream},
         {"Intel Sapphire or Emerald Rapids",
-         "longshore bench on a Xeon, two cores, November 2026 (docs/performance.md)", KernelProfile{}},
+         "longshore bench on a Xeon, two cores, November 2026 (docs/performance.md)", sapphire},
     };
   }();
   return all;
@@ -92,8 +95,7 @@ void check(const KernelProfile& p) {
     refuse("stagger_bytes", p.stagger_bytes, "a multiple of 64, 0 to 4096");
   if (p.ahead_bytes < 0 || !lines(p.ahead_bytes)) refuse("ahead_bytes", p.ahead_bytes, "a multiple of 64, 0 to 4096");
   if (p.tile_lines < 1 || p.tile_lines > 256) refuse("tile_lines", p.tile_lines, "1 to 256");
-  if (p.transposed_bytes != 64 && p.transposed_bytes != p.long_burst)
-    refuse("transposed_bytes", p.transposed_bytes, "64 or 256");
+  if (p.tiled_from < 1) refuse("tiled_from", p.tiled_from, "1 or more");
   if (p.paged_bytes < 16384) refuse("paged_bytes", p.paged_bytes, "16384 or more");
   if (p.string_bytes < 128) refuse("string_bytes", p.string_bytes, "128 or more");
 }

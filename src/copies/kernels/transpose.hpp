@@ -69,7 +69,7 @@ void transpose_elements(const Matrix& m, Stores stores, const KernelProfile& pro
   transpose_edge<E>(m, 0, head, 0, m.n1);
   const Matrix lines{m.d + head * E, m.s + head * m.s0, m.n0 - head, m.n1, m.s0, m.d1};
   // Rows whose lines lie at the same few places of their pages are written some lines at a time, where that is faster.
-  const bool bursts = W > 16 && profile.transposed_bytes == profile.long_burst && m.d1 % 512 == 0;
+  const bool bursts = W > 16 && E >= profile.tiled_from && m.d1 % 512 == 0;
   const auto staged = [&] {
     if constexpr (W > 16)
       if (rows_alike) return transpose_staged<W, E, true>(lines, i1 - head, j1);
