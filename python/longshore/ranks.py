@@ -120,15 +120,21 @@ def rank_map_of(members: MPI.Comm | MPI.Group, comm: MPI.Comm) -> RankMap:
     return _mpi.rank_map_of(members, comm)
 
 
+def _given(map: RankMap) -> RankMap:
+    if not isinstance(map, RankMap):
+        raise ArgumentError(f"map is a {type(map).__name__}; it must be a RankMap: RankMap(members, world)")
+    return map
+
+
 def to_group(map: RankMap, comm: MPI.Comm) -> MPI.Group:
     """The group of a map's members, which are ranks of `comm`. Free it with Free(). Not collective."""
-    return _mpi.to_group(map, comm)
+    return _mpi.to_group(_given(map), comm)
 
 
 def create_comm(map: RankMap, comm: MPI.Comm, tag: int = 0) -> MPI.Comm:
     """A communicator of a map's members, which are ranks of `comm`. Collective over the members only; others get
     COMM_NULL. Free it with Free(). The tag tells apart those that several threads make at a time."""
-    return _mpi.create_comm(map, comm, tag)
+    return _mpi.create_comm(_given(map), comm, tag)
 
 
 def split_ranks(comm: MPI.Comm, colour: int, key: int = 0) -> RankMap:

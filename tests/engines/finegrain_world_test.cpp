@@ -204,6 +204,23 @@ TEST_F(FinegrainWorld, exceptions_belong_to_their_rank) {
                  {5});
 }
 
+TEST_F(FinegrainWorld, names_a_rank_once) {
+  const auto said = [](const std::string& words) -> std::string {
+    try {
+      finegrain::run(2, [&](Rank& me) {
+        if (me.rank() == 1) throw Error(ErrorKind::argument, words);
+      });
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "nothing";
+  };
+  EXPECT_EQ(said("rank 1 is wrong"), "rank 1 is wrong");
+  EXPECT_EQ(said("rank 1"), "rank 1");
+  EXPECT_EQ(said("rank 12 is wrong"), "rank 1: rank 12 is wrong");
+  EXPECT_EQ(said("it is wrong"), "rank 1: it is wrong");
+}
+
 TEST_F(FinegrainWorld, says_what_is_wrong) {
   auto both = [](auto&& one, auto&& two) {
     return [one, two] { finegrain::run(2, [&](Rank& me) { me.rank() == 0 ? one(me) : two(me); }); };

@@ -239,3 +239,13 @@ def test_explain_says_what_cannot_be_predicted(call, tmp_path):
     assert told["ways"] == [] and len(told["missing"]) == 1 and told["machine"] is None
     path.unlink()
     assert json.loads(call(*plan, "--json")[1])["costs"]["missing"] == []
+
+
+def test_more_processes_than_a_machine_can_stand_are_not_started():
+    from longshore.errors import ArgumentError
+    from longshore.tune.launcher import Launcher
+
+    launcher = Launcher(("mpiexec",), "hydra")
+    assert launcher.arguments(64)[:3] == ["mpiexec", "-n", "64"]
+    with pytest.raises(ArgumentError, match=r"1000000 processes on \d+ processors; at most \d+ run here"):
+        launcher.arguments(1_000_000)

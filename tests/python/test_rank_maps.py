@@ -243,3 +243,9 @@ def test_the_command_explains(capsys):
     for wrong, words in (("1,1", "comes twice"), ("grid 4x4 [::0, :]", "step cannot be zero")):
         assert run(["ranks", "explain", wrong]) == 2
         assert words in capsys.readouterr().err
+
+
+def test_what_is_no_map_is_told():
+    for make in (ls.ranks.create_comm, ls.ranks.to_group):
+        with pytest.raises(ls.ArgumentError, match=r"map is a list; it must be a RankMap"):
+            make([0, 1], None)

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from datetime import datetime, timezone
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from .. import _core, _kernels, _mpi
 from .._kernels import kept_path
@@ -96,7 +96,7 @@ class MachineProfile:
     def from_json(cls, text: str | bytes) -> MachineProfile:
         """Raises ArgumentError where the text is no profile."""
         try:
-            return cls(json.loads(text))
+            return cls(json.loads(text, parse_constant=_no_number))
         except ArgumentError:
             raise
         except (ValueError, RecursionError) as error:
@@ -121,6 +121,10 @@ class MachineProfile:
             return cls.from_json(Path(path).read_bytes())
         except ArgumentError as error:
             raise ArgumentError(f"{path}: {error}") from None
+
+
+def _no_number(word: str) -> NoReturn:
+    raise ValueError(f"{word} is no number")
 
 
 def is_profile(content: bytes) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -78,6 +77,9 @@ PROFILE = {
 }
 
 
+_MOST = 1e18  # what is measured is less, and what is calculated from it stays a number
+
+
 class _Wrong(Exception):
     """What is wrong with a value, and from the inside out where it is."""
 
@@ -91,7 +93,8 @@ _WORDS = {int: "an integer", str: "a text", bool: "true or false", type(None): "
 
 
 def _check_of(shape: Any) -> Check:
-    """What raises _Wrong where a value is not of this shape. Numbers are finite; a float may be an int."""
+    """What raises _Wrong where a value is not of this shape. Numbers have some size, texts are one line; a float may be
+    an int."""
     if isinstance(shape, dict):
         return _object([(key.removesuffix("?"), key[-1] == "?", _check_of(inner)) for key, inner in shape.items()])
     if isinstance(shape, list):
@@ -103,13 +106,15 @@ def _check_of(shape: Any) -> Check:
     def plain(value: Any) -> None:
         if type(value) not in kinds:
             raise _Wrong(f"is {short(value)}; it must be {' or '.join(_WORDS[kind] for kind in kinds)}")
+        if type(value) is str and not value.isprintable():
+            raise _Wrong(f"is {short(value)}; a terminal cannot have it as it is")
 
     return plain
 
 
 def _number(value: Any) -> None:
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or not abs(value) <= sys.float_info.max:
-        raise _Wrong(f"is {short(value)}; it must be a finite number")
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not abs(value) <= _MOST:
+        raise _Wrong(f"is {short(value)}; it must be a number within {_MOST:.0e}")
 
 
 def _object(fields: list[tuple[str, bool, Check]]) -> Check:

@@ -15,9 +15,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ..errors import TransportError
+from ..errors import ArgumentError, TransportError
 
 _VERSION_LIMIT_S = 30.0
+_RANKS_PER_CORE = 64
 _FAMILIES = {"openmpi": ("open mpi", "openrte", "openmpi", "prrte", "prterun"), "hydra": ("hydra", "intel")}
 
 
@@ -28,8 +29,12 @@ class Launcher(NamedTuple):
     family: str  # "openmpi", "hydra" or "unknown"
 
     def arguments(self, ranks: int) -> list[str]:
-        """The command up to the program: each rank has a core of its own where there are as many."""
-        fits, words = ranks <= len(os.sched_getaffinity(0)), [*self.command, "-n", str(ranks)]
+        """The command up to the program: each rank has a core of its own where there are as many. Raises ArgumentError
+        where there are so few that the machine would stand still."""
+        cores = len(os.sched_getaffinity(0))
+        if ranks > _RANKS_PER_CORE * cores:
+            raise ArgumentError(f"{ranks} processes on {cores} processors; at most {_RANKS_PER_CORE * cores} run here")
+        fits, words = ranks <= cores, [*self.command, "-n", str(ranks)]
         if self.family == "openmpi":
             return [*words, *(["--bind-to", "core"] if fits else ["--bind-to", "none", "--oversubscribe"])]
         return [*words, "-bind-to", "core"] if self.family == "hydra" and fits else words

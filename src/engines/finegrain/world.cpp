@@ -1,7 +1,9 @@
 #include "engines/finegrain/world.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cstring>
+#include <string>
 
 #include "longshore/ranks/rank_module.hpp"
 
@@ -13,11 +15,13 @@ constexpr std::size_t most_lines = 6;
 constexpr Index least_stack_bytes = 16 << 10;
 constexpr std::size_t few_turns = 64, turns_ahead = 4;
 
-/// The exception that is being handled, as an `Error` that names the rank.
+/// The exception that is being handled, as an `Error` that names the rank, once.
 std::exception_ptr named(Index rank) {
-  auto nest = [&](ErrorKind kind, const char* what) {
+  auto nest = [&](ErrorKind kind, std::string what) {
+    const std::string name = rank_name(rank);
+    const bool said = what.starts_with(name) && !std::isdigit(static_cast<unsigned char>(what.c_str()[name.size()]));
     try {
-      std::throw_with_nested(Error(kind, rank_name(rank) + ": " + what));
+      std::throw_with_nested(Error(kind, said ? what : name + ": " + what));
     } catch (...) {
       return std::current_exception();
     }
