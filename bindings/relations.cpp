@@ -56,12 +56,13 @@ nb::object to_rows(const std::vector<T>& rows) {
   return python::to_array<Columns>(std::vector<Index>(first, first + rows.size() * Columns));
 }
 
-nb::object slice_or_pair(const AddressRelation& relation, const nb::object& key) {
-  if (nb::isinstance<nb::slice>(key)) {
-    const auto [start, stop, step, length] = nb::cast<nb::slice>(key).compute(std::size_t(relation.elements()));
-    if (step != 1) throw Error(ErrorKind::argument, "a stretch of a relation is taken without gaps: use a step of 1");
-    return nb::cast(relation.restrict(Index(start), Index(start + length)));
-  }
+AddressRelation stretch_of(const AddressRelation& relation, const nb::slice& positions) {
+  const auto [start, stop, step, length] = positions.compute(std::size_t(relation.elements()));
+  if (step != 1) throw Error(ErrorKind::argument, "a stretch of a relation is taken without gaps: use a step of 1");
+  return relation.restrict(Index(start), Index(start + length));
+}
+
+nb::tuple pair_of(const AddressRelation& relation, const nb::object& key) {
   const auto index = nb::steal(PyNumber_Index(key.ptr()));
   if (!index.is_valid()) throw nb::python_error();  // TypeError: neither an integer nor a slice
   Index position = 0;
@@ -271,9 +272,10 @@ void bind_relations(nb::module_& module) {
           "The bytes [first, last) of the destination array that are touched.")
       .def_prop_ro("workspace_bytes", &AddressRelation::workspace_bytes, "Memory that this object holds.")
       .def("__len__", &AddressRelation::elements)
-      .def("__getitem__", &slice_or_pair, nb::arg("position"),
-           "The pair (source offset, destination offset) at a position; of a slice, the relation of its positions.",
-           nb::sig("def __getitem__(self, position: int | slice) -> tuple[int, int] | AddressRelation"))
+      .def("__getitem__", &stretch_of, nb::arg("positions"), "The relation of consecutive positions.",
+           nb::sig("def __getitem__(self, positions: slice, /) -> AddressRelation"))
+      .def("__getitem__", &pair_of, nb::arg("position"), "The pair (source offset, destination offset) at a position.",
+           nb::sig("def __getitem__(self, position: int, /) -> tuple[int, int]"))
       .def(
           "__eq__",
           [](const AddressRelation& a, const nb::object& b) {
