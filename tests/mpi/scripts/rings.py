@@ -48,6 +48,33 @@ def deliver_what_messages_do():
                 assert P == 1 or words in mover.path, mover.path
 
 
+def anywhere(shape, dtype, offset):
+    """An array that begins so many bytes behind a cache line, and bytes on either side of it that stay as they are."""
+    count = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    raw = np.full(count + 256, 0xA5, "u1")
+    first = -raw.ctypes.data % 64 + 64 + offset
+    return raw, raw[first : first + count].view(dtype).reshape(shape)
+
+
+@check
+def wherever_lines_begin():
+    # Ranks tell each other where; fields of one rank may begin at different places, and then no tile ends with a line.
+    for source, destination, axes in CASES[-2:]:
+        for offsets in ([16], [8 * ME % 64], [16, 16], [0, 24 + ME]):
+            fields = []
+            for k, offset in enumerate(offsets):
+                src, dst, a, expected = arrays(source, destination, axes, ("f8", "f4")[k % 2])
+                raw, b = anywhere(expected.shape, expected.dtype, offset // 4 * 4)
+                fields.append((ls.plan(src, dst, expected.dtype, axes=axes), a, b, expected, raw))
+            mover = ls.bind_together(*(field[:3] for field in fields), comm=WORLD, node="ring")
+            for _, _, b, expected, raw in fields:
+                before = raw.copy()
+                mover()
+                assert np.array_equal(b, expected), (source, destination, offsets)
+                b[...] = before[b.ctypes.data - raw.ctypes.data :][: b.nbytes].view(b.dtype).reshape(b.shape)
+                assert np.array_equal(raw, before), (source, destination, offsets)
+
+
 @check
 def tell_what_has_arrived():
     for source, destination, axes in CASES[:3]:
