@@ -94,9 +94,10 @@ std::unique_ptr<Message> nest_message(const LoopNest& given, const MessageCut& c
     // The message is in the destination's order: a packet of whole rows would take a sliver of every source row.
     const std::size_t inner = relation.axes().size() - 1;
     const Index n = relation.axes()[inner].runs.elements(), element = relation.element_bytes();
-    // A little longer than wide: 128 KB of doubles are 64 x 256 elements.
+    // A little longer than wide: 128 KB of doubles are 64 x 256 elements; wider where they cannot be as long.
     Index side = 8;
     while (16 * side * side * element <= capacity) side *= 2;
+    side = std::max(side, capacity / (element * (relation.elements() / n)));
     // Strips end where lines of the destination do: a line of two strips would be fetched and written back by each.
     const Index in_line = std::max<Index>(line_bytes / element, 1);
     const Index each = ceil_div(ceil_div(n, ceil_div(n, side)), in_line) * in_line;

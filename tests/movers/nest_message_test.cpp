@@ -49,6 +49,16 @@ TEST(NestMessage, packets_of_a_transpose_deliver_it_wherever_lines_begin) {
         }
 }
 
+TEST(NestMessage, narrow_transposes_have_packets_of_some_size) {
+  for (const Index columns : {1, 2, 5, 60}) {
+    const Index rows = 2'000'000 / columns, capacity = 131072;
+    const auto nest = transposed(8, rows, columns, columns * 8, rows * 8);
+    const auto message = nest_message(nest, {capacity, true, 16}, Halves::assembly, {}, nullptr);
+    EXPECT_LE(message->packets(), 2 * nest.bytes() / capacity) << columns;
+    EXPECT_LE(message->workspace_bytes(), nest.bytes() / 16) << columns;
+  }
+}
+
 TEST(NestMessage, packets_of_a_transpose_share_no_line_but_those_at_the_ends_of_rows) {
   const Index rows = 500, columns = 40, pitch_there = 4096;
   const auto nest = transposed(8, rows, columns, columns * 8, pitch_there);

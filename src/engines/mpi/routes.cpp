@@ -54,7 +54,7 @@ Index bytes_of(const std::vector<Transfer>& transfers) {
 
 /// Of all shares; 0 where they differ.
 Index line_phase(const std::vector<Share*>& shares) {
-  const Index phase = shares.front()->line_phase();
+  const Index phase = shares.empty() ? 0 : shares.front()->line_phase();
   const bool alike = std::all_of(shares.begin(), shares.end(), [&](auto* one) { return one->line_phase() == phase; });
   return alike ? phase : 0;
 }
