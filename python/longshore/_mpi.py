@@ -161,6 +161,7 @@ def texts_of(comm: Any, work: Callable[[], str]) -> list[str]:
 def kept_with(comm: Any, make: Callable[[], T]) -> T:
     """What is kept with a communicator of mpi4py's under `make`, which makes it where there is nothing; it is gone with
     the communicator. Not collective."""
+    _check_running(_mpi4py())  # else MPI would end the process
     key = _attribute_key(make)
     try:
         kept = comm.Get_attr(key)

@@ -41,6 +41,17 @@ def size_in_bytes(value: Any, name: str = "max_mem") -> int:
     return size
 
 
+def why_not_read(error: Exception) -> str:
+    """Why JSON text is not what it should be, from the error that reading it has ended with."""
+    if isinstance(error, KeyError):
+        return f"it has no {error}"
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    if isinstance(error, ValueError):
+        return f"it is no JSON: {error}"
+    return f"something in it is of another kind: {error}"
+
+
 def _is_number(value: Any) -> bool:
     if isinstance(value, numbers.Integral):
         return not isinstance(value, bool)
@@ -76,3 +87,8 @@ def short(value: Any) -> str:
     """A value's repr, cut where it is long."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def printable(text: Any, keep: str = "") -> str:
+    """Text of a file as a terminal may have it: control characters, but those of `keep`, are told and not sent."""
+    return "".join(c if c.isprintable() or c in keep else c.encode("unicode_escape").decode() for c in str(text))

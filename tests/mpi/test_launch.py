@@ -70,3 +70,25 @@ def running(pid):
 def test_a_failing_rank_fails_the_run(program):
     for family in families():
         assert launch(family, 2, program("import mpi4py.MPI, sys; sys.exit(3)")).returncode != 0
+
+
+AFTER_MPI = """
+import longshore as ls, numpy as np
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+layout = ls.Layout("(BLOCK, *) on 1", (4, 4))
+if world.rank == 0:
+    MPI.Finalize()
+    for call in (ls.redistribute, ls.empty):
+        try:
+            call(*((np.ones((4, 4)), layout, layout) if call is ls.redistribute else (layout, float)), comm=world)
+        except ls.ArgumentError as error:
+            print(error)
+"""
+
+
+@pytest.mark.parametrize("family", families())
+def test_a_call_after_mpi_is_an_error_and_not_the_end(family, program):
+    done = launch(family, 1, program(AFTER_MPI))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["MPI is finalised already"] * 2

@@ -314,3 +314,13 @@ def test_explain_with_work_beside_it(call):
     assert call(*given, "--work", "1e290")[0] == 0
     code, out, _ = call(*given[:-1], "--work", "0.5")
     assert code == 0 and "with work of 0.5 ns a byte" in out and "one access to a window" in out
+
+
+def test_names_in_files_do_not_reach_the_terminal_as_they_are(call, tmp_path, monkeypatch):
+    numpy_files = pytest.importorskip("safetensors.numpy")
+    monkeypatch.chdir(tmp_path)
+    numpy_files.save_file({"a\x1b[31m/b": np.ones(3)}, "odd.safetensors")
+    code, out, _ = call("move", "odd.safetensors", "odd.zarr")
+    assert code == 0 and "\x1b" not in out and r"a\x1b[31m/b" in out
+    code, _, err = call("info", "no\x1b[31m")
+    assert code == 2 and "\x1b" not in err and r"no\x1b[31m does not exist" in err

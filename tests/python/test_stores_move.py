@@ -498,3 +498,11 @@ def test_open_store_says_what_is_there(here):
     move("a.npy", "s", "(BLOCK, *) on 2")
     assert str(open_store("s", Alone()).layout) == "(BLOCK, *) on 2"
     assert open_store("a.npy", Alone()).shape == (8, 5)
+
+
+@pytest.mark.parametrize("chunks", [(2, 1, 1), (3, 1, 2), (1, 1, 1)])
+def test_arrays_without_elements_get_chunks_that_cut_what_they_have(here, chunks):
+    zarr = pytest.importorskip("zarr")
+    np.save("none.npy", np.zeros((3, 0, 2), "f4"))
+    move("none.npy", "none.zarr", chunks=chunks)
+    assert zarr.open("none.zarr", mode="r")[...].shape == (3, 0, 2)

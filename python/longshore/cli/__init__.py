@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import signal
 import sys
 import time
 import traceback
@@ -16,9 +17,13 @@ try:
     import click
 
     from .. import __version__, errors
+    from .._words import printable
     from ..stores.team import TeamError, launched_rank, launched_size
     from . import bench, explain, info, model, move, profile, ranks
 except KeyboardInterrupt:  # nothing has begun that anybody would have to be told of
+    if {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK"} & os.environ.keys():
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # as below, in `_leave`
+        os.kill(os.getpid(), signal.SIGINT)
     sys.exit(130)
 
 FINE, FAILED, WRONG_INPUT, MEMORY, IO, NOT_INSTALLED = 0, 1, 2, 3, 4, 5
@@ -163,7 +168,7 @@ def judge(error: BaseException) -> tuple[int, str]:
 def _tell(text: str, alone: bool = False) -> None:
     """Says something on stderr, once in a job of many processes unless it may be this one's alone."""
     if alone or launched_rank() == 0:
-        print(text.rstrip("\n"), file=sys.stderr, flush=True)
+        print(printable(text.rstrip("\n"), keep="\n"), file=sys.stderr, flush=True)
         if launched_size() != 1:
             _linger(_FIRST_LINGERS_S)
 
@@ -184,4 +189,9 @@ def _leave(code: int) -> int:
     mpi = sys.modules.get("mpi4py.MPI")
     if mpi is not None and mpi.Is_initialized() and not mpi.Is_finalized() and mpi.COMM_WORLD.Get_size() > 1:
         mpi.COMM_WORLD.Abort(code)
+    if (mpi is None or not mpi.Is_initialized()) and launched_size() != 1:
+        # Others may be in MPI_Init, which waits for this one. A launcher ends them where one of them ends by a signal,
+        # not where one leaves that MPI has not heard of.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
     return code

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from .._words import bytes_of, count_of
+from .._words import bytes_of, count_of, printable
 from .answers import write_json
 
 if TYPE_CHECKING:
@@ -141,11 +141,6 @@ def _plain_value(value: Any) -> Any:
 # -- for people -------------------------------------------------------------------------------------------------------
 
 
-def _safe(text: Any) -> str:
-    """Text of a file as a terminal may have it: no control characters."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
-
-
 def _extents(extents: list[int] | None) -> str:
     if extents is None:
         return ""
@@ -153,15 +148,15 @@ def _extents(extents: list[int] | None) -> str:
 
 
 def _type(array: dict[str, Any]) -> str:
-    return _safe(array["type_name"] or array["dtype"] or "unknown") + ("" if array["movable"] else " (not movable)")
+    return printable(array["type_name"] or array["dtype"] or "unknown") + ("" if array["movable"] else " (not movable)")
 
 
 def _names(array: dict[str, Any]) -> str:
-    return ", ".join("-" if name is None else _safe(name) for name in array["names"] or ())
+    return ", ".join("-" if name is None else printable(name) for name in array["names"] or ())
 
 
 def _fill(value: Any) -> str:
-    text = _safe(value)
+    text = printable(value)
     return text if len(text) <= _FILL_SHOWN else text[: _FILL_SHOWN - 3] + "..."
 
 
@@ -185,14 +180,14 @@ def _print_array(told: dict[str, Any]) -> None:
         "unlimited": ", ".join(map(str, array["unlimited"])),
         "chunks": chunks,
         "shards": _extents(array["shards"]),
-        "codecs": _safe(", ".join(array["codecs"])) or "none",
+        "codecs": printable(", ".join(array["codecs"])) or "none",
         "layout": array["layout"] or "",
         "fill": "" if array["fill"] is None else _fill(array["fill"]),
         "attributes": str(array["attributes"]),
         "stored": stored,
         "in memory": _size(array["memory_bytes"]),
     }
-    click.echo(f"{_safe(told['path'])}: an array ({told['format']})")
+    click.echo(f"{printable(told['path'])}: an array ({told['format']})")
     for name, value in lines.items():
         if value:
             click.echo(f"  {name:<11} {value}")
@@ -205,20 +200,20 @@ def _print_group(told: dict[str, Any]) -> None:
 
     arrays = told["arrays"]
     click.echo(
-        f"{_safe(told['path'])}: {count_of(len(arrays), 'array')} ({told['format']}), "
+        f"{printable(told['path'])}: {count_of(len(arrays), 'array')} ({told['format']}), "
         f"{count_of(told['attributes'], 'attribute')}; stored {_size(told['stored_bytes'])}, in memory "
         f"{_size(told['memory_bytes'])}"
     )
     rows = [
         {
-            "array": _safe(array["name"]),
+            "array": printable(array["name"]),
             "shape": _extents(array["shape"]),
             "type": _type(array),
             "dimensions": _names(array),
             "chunks": _extents(array["chunks"]),
             "shards": _extents(array["shards"]),
             "layout": array["layout"] if told["format"] == "shards" and array["layout"] else "",
-            "codecs": _safe(", ".join(array["codecs"])),
+            "codecs": printable(", ".join(array["codecs"])),
             "fill": "" if array["fill"] is None else _fill(array["fill"]),
             "attributes": str(array["attributes"] or ""),
             "stored": _size(array["stored_bytes"]),
@@ -237,9 +232,9 @@ def _print_group(told: dict[str, Any]) -> None:
     if len(arrays) > len(rows):
         click.echo(f"… and {len(arrays) - len(rows):,} more; --json tells of all")
     for group in told["groups"]:
-        click.echo(f"group {_safe(group['name'])}: {count_of(group['attributes'], 'attribute')}")
+        click.echo(f"group {printable(group['name'])}: {count_of(group['attributes'], 'attribute')}")
     for name, dimension in told["dimensions"].items():
         grows = ", unlimited" if dimension["unlimited"] else ""
-        click.echo(f"dimension {_safe(name)}: {dimension['extent']:,}{grows}")
+        click.echo(f"dimension {printable(name)}: {dimension['extent']:,}{grows}")
     for link in told["links"]:
-        click.echo(f"link {_safe(link['name'])}: {_safe(link['kind'])}, to {_safe(link['target'])}")
+        click.echo(f"link {printable(link['name'])}: {printable(link['kind'])}, to {printable(link['target'])}")

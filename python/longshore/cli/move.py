@@ -91,6 +91,7 @@ def move(
 
     DST appears whole or not at all; SRC is never touched. Under mpiexec all processes share the work.
     """
+    from .._words import printable
     from ..stores import moving
     from ..stores.move_report import tell as tell_chunks
     from ..stores.team import find_team
@@ -132,11 +133,11 @@ def move(
     if not first:
         return
     for name in told.removed_partials:
-        print(f"longshore: removed {name}, which a killed run had left", file=sys.stderr)
+        print(f"longshore: removed {printable(name)}, which a killed run had left", file=sys.stderr)
     if as_json:
         write_json(told.as_dict())
     elif not quiet:
-        print(tell(told) if isinstance(told, MoveReport) else tell_chunks(told))
+        print(printable(tell(told) if isinstance(told, MoveReport) else tell_chunks(told), keep="\n"))
 
 
 def tell(report: MoveReport) -> str:

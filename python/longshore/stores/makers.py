@@ -48,6 +48,7 @@ class Maker:
     """The format's name for people."""
     module, writer = "", ""
     folder = False
+    has_chunks = True
     has_shards = False
     needs_chunks = True
     """Whether elements cannot lie one after the other."""
@@ -237,7 +238,7 @@ class NetcdfMaker(Hdf5Maker):
 class _FilesMaker(Maker):
     """Formats that have elements one after the other, in files: chunks are only what is written at once."""
 
-    needs_chunks = whole_chunks = False
+    has_chunks = needs_chunks = whole_chunks = False
 
     def fit(self, facts: ArrayFacts, same_format: bool, asked: tuple[str, ...] | None, path: str = "") -> ArrayFacts:
         if asked:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import ArgumentError, StoreError
 from .array import ArrayFacts, ArrayReader, Grid, GroupFacts, LinkFacts, StoreReader, Tree
-from .chunk_words import NO_CHUNKS, extents_of
+from .chunk_words import NO_CHUNKS, extents_of, parse_chunks
 from .makers import Maker, Wanted
 from .rechunk import Counts
 from .rechunk_plan import RechunkPlan
@@ -64,7 +64,29 @@ def wanted_tree(reader: StoreReader, maker: Maker, wanted: Wanted, text: str) ->
         }
         return replace(tree, children=_nested(children, text))
 
-    return of_tree(reader.tree, ""), arrays
+    tree = of_tree(reader.tree, "")
+    _check_used(reader.tree, maker, wanted, text)
+    return tree, arrays
+
+
+def _check_used(tree: Tree, maker: Maker, wanted: Wanted, text: str) -> None:
+    """Raises ArgumentError where something is wanted that no array of the source or not the format of the target has:
+    else a misspelt name would be found out once everything has been written."""
+    target = maker.place.text
+    if wanted.shards not in (None, NO_CHUNKS) and not maker.has_shards:
+        raise ArgumentError(f"{target}: shards are for Zarr 3, and this is {maker.words.replace('Zarr', 'Zarr 2')}")
+    if wanted.chunks not in (None, NO_CHUNKS) and not maker.has_chunks:
+        raise ArgumentError(f"{target}: {maker.words} holds elements as they are, without chunks")
+    arrays = [tree] if isinstance(tree, ArrayFacts) else [facts for _, facts in tree.arrays()]
+    if wanted.axes is not None and arrays and all(len(facts.shape) != len(wanted.axes) for facts in arrays):
+        axes = ",".join(map(str, wanted.axes))
+        raise ArgumentError(f"axes {axes}: no array of {text} has {len(wanted.axes)} dimensions")
+    known = list(dict.fromkeys(name for facts in arrays for name in facts.names or () if name))
+    for parsed in (parse_chunks(wanted.chunks), parse_chunks(wanted.shards)):
+        for name in parsed if isinstance(parsed, dict) else ():
+            if name not in known:
+                there = f"there are {', '.join(known)}" if known else "its dimensions have no names"
+                raise ArgumentError(f"no array of {text} has a dimension {name!r}; {there}")
 
 
 def what_is_held(tree: Tree, arrays: list[MovedArray], maker: Maker, text: str) -> tuple[Tree, list[MovedArray]]:

@@ -404,7 +404,7 @@ class Ways:
             elif width < n:
                 factor *= _read_again(n, s, width)
         if self.addressable and not whole:
-            factor *= 1 + PAGE_BYTES / run  # a page is read where two bytes of it are wanted
+            factor *= 1 + PAGE_BYTES / max(run, 1)  # a page is read where two bytes of it are wanted
         return int(self.read_once * factor)
 
     def _order(self, box: Sequence[int]) -> tuple[tuple[int, ...], int]:
