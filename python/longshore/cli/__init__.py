@@ -116,7 +116,8 @@ def run(arguments: list[str]) -> int:
     except click.UsageError as error:
         usage = error.ctx.get_usage() + "\n" if error.ctx is not None else ""
         where = f"; see '{error.ctx.command_path} --help'" if error.ctx is not None else ""
-        _tell(f"{usage}longshore: {error.format_message()}{where}")
+        words = error.format_message()
+        _tell(f"{usage}longshore: {words.rstrip('.') if where else words}{where}")
         return WRONG_INPUT
     except click.ClickException as error:
         _tell(f"longshore: {error.format_message()}")

@@ -45,7 +45,7 @@ def _extent(value: Any, whole: Any) -> int:
             f"chunks {whole!r}: {value!r} is no extent; write 8760x8x8, or time=8760,lat=8,lon=8"
         ) from None
     if not 1 <= extent < 1 << 62:
-        raise ArgumentError(f"chunks {whole!r}: an extent is {extent}; it must be at least 1")
+        raise ArgumentError(f"chunks {whole!r}: an extent is {extent}; it must lie in [1, 2^62)")
     return extent
 
 
