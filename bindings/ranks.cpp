@@ -150,6 +150,17 @@ void bind_explanation(nb::module_& module) {
 
 Index position_of(const RankMap& map, Index i) { return i < 0 ? i + map.size() : i; }
 
+nb::object rank_in(const RankMap& map, const nb::handle& ranks) {
+  if (is_scalar(ranks)) {
+    const Index found = map.rank(rank_of(ranks));
+    return found == nobody ? nb::none() : nb::object(nb::int_(found));
+  }
+  const auto list = integers(ranks, "ranks");
+  std::vector<Index> out(list.values().size());
+  unlocked([&] { map.ranks(list.values(), out); });
+  return to_array(std::move(out), list.array);
+}
+
 void bind_questions(nb::class_<RankMap>& type) {
   type.def("__len__", &RankMap::size)
       .def_prop_ro("size", &RankMap::size, "Number of members; `len` for maps that are not too large for Python's len.")
@@ -173,29 +184,12 @@ void bind_questions(nb::class_<RankMap>& type) {
           nb::arg("positions"), "SELECT: the world rank at a position, or an array of them.",
           nb::sig("def world_rank(self, positions: object) -> int | numpy.ndarray"))
       .def(
-          "rank",
-          [](const RankMap& map, const nb::handle& ranks) -> nb::object {
-            if (is_scalar(ranks)) {
-              const Index found = map.rank(rank_of(ranks));
-              return found == nobody ? nb::none() : nb::object(nb::int_(found));
-            }
-            const auto list = integers(ranks, "ranks");
-            std::vector<Index> out(list.values().size());
-            unlocked([&] { map.ranks(list.values(), out); });
-            return to_array(std::move(out), list.array);
-          },
-          nb::arg("ranks"),
-          "RANK: the position of a world rank or None; of an array, positions, -1 for those who are no members.",
-          nb::sig("def rank(self, ranks: object) -> int | numpy.ndarray | None"))
-      .def(
-          "__getitem__",
-          [](const RankMap& map, const nb::slice& slice) {
-            Py_ssize_t first, last, step;
-            if (PySlice_Unpack(slice.ptr(), &first, &last, &step) < 0) throw nb::python_error();
-            PySlice_AdjustIndices(map.size(), &first, &last, step);
-            return unlocked([&] { return map.slice(first, last, step); });
-          },
-          nb::arg("slice"), "A map of part of the members.")
+          "rank", [](const RankMap& map, const nb::int_& rank) { return rank_in(map, rank); }, nb::arg("ranks"),
+          "RANK: the position of a world rank, or None.",
+          nb::sig("def rank(self, ranks: int | numpy.integer) -> int | None"))
+      .def("rank", &rank_in, nb::arg("ranks"),  // NumPy's scalars come here, too
+           "RANK of an array: positions, -1 for those who are no members.",
+           nb::sig("def rank(self, ranks: object) -> numpy.ndarray"))
       .def(
           "__getitem__",
           [](const RankMap& map, Index i) {
@@ -205,7 +199,21 @@ void bind_questions(nb::class_<RankMap>& type) {
                   ("position " + std::to_string(i) + " is outside a map of " + std::to_string(map.size())).c_str());
             return map.select(at);
           },
-          nb::arg("position"))
+          nb::arg("position"), "The world rank at a position.",
+          nb::sig("def __getitem__(self, position: int, /) -> int"))
+      .def(
+          "__getitem__",
+          [](const RankMap& map, const nb::slice& slice) {
+            Py_ssize_t first, last, step;
+            if (PySlice_Unpack(slice.ptr(), &first, &last, &step) < 0) throw nb::python_error();
+            PySlice_AdjustIndices(map.size(), &first, &last, step);
+            return unlocked([&] { return map.slice(first, last, step); });
+          },
+          nb::arg("position"), "A map of part of the members.",
+          nb::sig("def __getitem__(self, position: slice, /) -> RankMap"))
+      .def(
+          "__iter__", [](nb::handle map) { return nb::steal(PySeqIter_New(map.ptr())); },
+          nb::sig("def __iter__(self) -> collections.abc.Iterator[int]"))
       .def(
           "__contains__",
           [](const RankMap& map, const nb::handle& w) { return is_scalar(w) && map.contains(rank_of(w)); },

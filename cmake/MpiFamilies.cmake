@@ -7,10 +7,23 @@ option(LONGSHORE_STANDARD_ABI "The family of the standard ABI, too, where its li
 set(LONGSHORE_MPICH_ROOT "$ENV{LONGSHORE_MPICH_ROOT}" CACHE PATH "Prefix of an MPICH; empty: PyPI's mpich of this Python")
 set(LONGSHORE_OPENMPI_ROOT "$ENV{LONGSHORE_OPENMPI_ROOT}" CACHE PATH "Prefix of an Open MPI; empty: its mpicc on PATH")
 
-# The prefix into which pip put the data files of PyPI's mpich, in an isolated build environment too.
+# The prefix into which pip put the data files of PyPI's mpich, in an isolated build environment too. Where nobody has
+# looked for a Python it is python3 of PATH.
 function(longshore_mpich_prefix result)
+  if(Python_EXECUTABLE)
+    set(python "${Python_EXECUTABLE}")
+  elseif(Python3_EXECUTABLE)
+    set(python "${Python3_EXECUTABLE}")
+  else()
+    unset(python)
+    find_program(python python3 NO_CACHE)
+  endif()
+  if(NOT python)
+    set(${result} "" PARENT_SCOPE)
+    return()
+  endif()
   execute_process(
-    COMMAND "${Python_EXECUTABLE}" -c "
+    COMMAND "${python}" -c "
 import importlib.metadata, pathlib, sys
 for file in importlib.metadata.files('mpich') or []:
     if file.name == 'mpi.h':
@@ -62,7 +75,7 @@ endmacro()
 
 set(LONGSHORE_MPI_FAMILIES "")
 set(mpich_root "${LONGSHORE_MPICH_ROOT}")
-if(NOT mpich_root AND Python_EXECUTABLE)
+if(NOT mpich_root)
   longshore_mpich_prefix(mpich_root)
 endif()
 if(LONGSHORE_OPENMPI_ROOT)

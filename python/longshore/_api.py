@@ -13,7 +13,7 @@ from ._core import AddressRelation, Encoding, Layout, Motion, Mover, PutSender
 from ._mistakes import check, flag
 from ._options import BindOptions, FieldOptions, OnceOptions, takes
 from ._report import TimeReport
-from ._words import short
+from ._words import short, why_not_read
 from ._xarray import XArray
 from .errors import (
     ArgumentError,
@@ -22,6 +22,7 @@ from .errors import (
     DTypeError,
     LayoutError,
     LocalArrayError,
+    LongshoreError,
     ShapeError,
 )
 
@@ -142,7 +143,7 @@ class MotionPlan(_core.MotionPlan):
             dtype = np.lib.format.descr_to_dtype(_as_descr(data["dtype"]))
             return cls(source, destination, dtype, [int(a) for a in data["axes"]])
         except (KeyError, TypeError, RecursionError, json.JSONDecodeError) as error:
-            raise LayoutError(f"not a plan: {type(error).__name__}: {error}") from None
+            raise LayoutError(f"not a plan: {why_not_read(error)}") from None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, MotionPlan) and super().__eq__(other) and self.dtype == other.dtype
@@ -180,7 +181,7 @@ def scatter(array: Any, layout: Layout | str | XArray, *, comm: Any = None, root
     Raises ShapeError where the array has another shape than the layout or that region, DTypeError where it has another
     dtype than the XArray, ArgumentError for a root outside the communicator, DisagreementError where ranks give
     different layouts, XArrays or roots, and what `redistribute` raises."""
-    _same_kind(layout, comm)
+    _same_kind(layout, comm, root)
     if isinstance(layout, XArray):
         return _whole_blocks.scatter(array, layout, comm, root)
     if comm is not None:
@@ -217,7 +218,7 @@ def gather(
 
     Raises ArgumentError, ShapeError and DTypeError, DisagreementError as `scatter` does, and what `redistribute`
     raises."""
-    _same_kind(parts, comm)
+    _same_kind(parts, comm, root)
     if isinstance(parts, XArray):
         return _whole_blocks.gather(parts, layout, out, comm, root)
     if comm is not None:
@@ -340,9 +341,13 @@ def empty(layout: Layout, dtype: Any, *, comm: Any = None, rank: int | None = No
 
     With an mpi4py communicator: this rank's local array, in memory that ranks of the same node can share (each
     call allocates for itself; not collective). With `rank`: that rank's array in ordinary memory. With
-    neither: a list, one array for each rank of the layout."""
+    neither: a list, one array for each rank of the layout. Raises ArgumentError where both are given."""
     dtype = _arrays.fixed_dtype(dtype)
     layout = _layout(layout, "layout")
+    if comm is not None and rank is not None:
+        raise ArgumentError(
+            "comm= has its own rank; give comm= for this rank's array, or rank= for one in ordinary memory, not both"
+        )
     if comm is not None:
         from . import _mpi
 
@@ -454,17 +459,30 @@ def _layout(layout: Any, name: str, shape: Sequence[int] | None = None) -> Layou
     return layout
 
 
-def _same_kind(given: Any, comm: Any) -> None:
-    """Raises where some ranks of a communicator give an XArray and others none. Collective."""
+def _same_kind(given: Any, comm: Any, root: Any) -> None:
+    """Raises where some ranks of a communicator give an XArray and others none, or other roots. Collective."""
     if comm is None:
         return
     from . import _mpi
 
     module, handle = _mpi.open_comm(comm)
-    kinds = module.gather_words(handle, "an XArray" if isinstance(given, XArray) else "no XArray", None, "")
+    kind = "an XArray" if isinstance(given, XArray) else "no XArray"
+    said = module.gather_words(handle, f"{kind}\n{_root_in_words(root, comm)}", None, "")
+    kinds, roots = zip(*(words.split("\n") for words in said))
     for rank, kind in enumerate(kinds):
         if kind != kinds[0]:
             raise DisagreementError(f"rank 0 gives {kinds[0]}, rank {rank} {kind}")
+    for rank, root in enumerate(roots if all(roots) else ()):
+        if root != roots[0]:
+            raise DisagreementError(f"root: rank 0 has {roots[0]}, rank {rank} has {root}")
+
+
+def _root_in_words(root: Any, comm: Any) -> str:
+    """A root's number, nothing for what is none: that is told of in its own words."""
+    try:
+        return str(_arrays.root_in(root, comm))
+    except LongshoreError:
+        return ""
 
 
 def _permuted(shape: tuple[int, ...], axes: Sequence[int] | None, *, back: bool = False) -> tuple[int, ...]:

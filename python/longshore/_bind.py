@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from . import _arrays, _core, _mpi
-from ._mistakes import count, flag, one_of
+from ._mistakes import at_least_one, count, flag, one_of
 from ._options import (
     BlockBindOptions,
     BlockFieldOptions,
@@ -185,9 +185,7 @@ def _bind(
             if (value := options.get(name, False)) is not False:
                 given[name] = flag(value, name)
         if (threads := options.get("threads")) is not None:
-            if (number := count(threads, "threads")) == 0:
-                raise ArgumentError("threads is 0; it must be at least 1, or None")
-            given["threads"] = number
+            given["threads"] = at_least_one(threads, "threads")
         return given
 
     messages = {name: value for name in _OF_MESSAGES if (value := options.get(name)) is not None}

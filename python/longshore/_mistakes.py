@@ -70,21 +70,48 @@ def count(value: Any, name: str) -> int:
     return number
 
 
+def at_least_one(value: Any, name: str) -> int:
+    """How many of something there are, where None leaves that to Longshore."""
+    check(name, value, "int")
+    if (number := operator.index(value)) < 1:
+        raise ArgumentError(f"{name} is {number}; it must be at least 1, or None")
+    return number
+
+
 def explain(function: Any, positional: list[Any], named: dict[str, Any]) -> LongshoreError:
     """What is wrong with a call that a function of the core could not make sense of."""
     what = function.__qualname__.removesuffix(".__init__")
-    found = [_mistake(what, signature, positional, named) for signature, *_ in function.__nb_signature__]
+    found = [_mistake(what, head, positional, named) for head in _heads(function)]
     # Of several signatures the one that was meant is the one of which most is right.
     return max(found, key=operator.itemgetter(0))[1]
 
 
-def _mistake(what: str, signature: str, positional: list[Any], named: dict[str, Any]) -> tuple[int, LongshoreError]:
+def _heads(function: Any) -> list[ast.FunctionDef]:
+    """What a function's signatures say. Those of one argument of the same name are one, of which it has either kind."""
+    heads = []
+    for signature, *_ in function.__nb_signature__:
+        text = re.sub(r"\\\d+", "...", signature[signature.index("def ") :])
+        (head,) = ast.parse(text + ": ...").body
+        assert isinstance(head, ast.FunctionDef)
+        heads.append(head)
+    alike = {tuple(argument.arg for argument in (*_ours(head), *head.args.kwonlyargs)) for head in heads}
+    if len(heads) > 1 and len(alike) == 1 and len(alike.pop()) == 1 and all(map(_ours, heads)):
+        kinds = [kind for head in heads if (kind := _ours(head)[0].annotation) is not None]
+        _ours(heads[0])[0].annotation = functools.reduce(lambda a, b: ast.BinOp(a, ast.BitOr(), b), kinds)
+        return heads[:1]
+    return heads
+
+
+def _ours(head: ast.FunctionDef) -> list[ast.arg]:
+    """The arguments that may be given without a name."""
+    return [argument for argument in head.args.posonlyargs + head.args.args if argument.arg != "self"]
+
+
+def _mistake(
+    what: str, head: ast.FunctionDef, positional: list[Any], named: dict[str, Any]
+) -> tuple[int, LongshoreError]:
     """How many arguments are right before the first mistake, and that."""
-    text = re.sub(r"\\\d+", "...", signature[signature.index("def ") :])
-    (head,) = ast.parse(text + ": ...").body
-    assert isinstance(head, ast.FunctionDef)
-    everything = head.args.posonlyargs + head.args.args
-    ours = [argument for argument in everything if argument.arg != "self"]
+    ours = _ours(head)
     needed = len(ours) - len(head.args.defaults)
     by_name = {argument.arg: argument for argument in ours + head.args.kwonlyargs}
     if len(positional) > len(ours) and head.args.vararg is None:
@@ -176,7 +203,7 @@ def _items(value: Any) -> list[Any] | None:
 
 def _words(kind: ast.expr | None) -> str:
     """An annotation in plain words."""
-    *most, last = [_one(option) for option in _options(kind)] or ["something else"]
+    *most, last = dict.fromkeys(map(_one, _options(kind))) or ["something else"]
     return f"{', '.join(most)} or {last}" if most else last
 
 
@@ -187,7 +214,7 @@ def _one(kind: ast.expr) -> str:
             return "a sequence of sequences"
         of = " or ".join(_MANY.get(_name(option), f"{_name(option)}s") for option in _options(inner))
         return f"a sequence of {of}"
-    return _NAMES.get(name, ("an " if name[:1] in "AEIOU" else "a ") + name)
+    return _NAMES.get(name, ("an " if name[:1] in "AEIOUaeiou" else "a ") + name)
 
 
 def _shown(value: Any) -> str:
@@ -234,6 +261,7 @@ _TESTS: dict[str, Callable[[Any], bool]] = {
     "bool": lambda value: isinstance(value, (bool, np.bool_)),
     "str": lambda value: isinstance(value, str),
     "bytes": lambda value: isinstance(value, bytes),
+    "slice": lambda value: isinstance(value, slice),
     "PathLike": lambda value: isinstance(value, os.PathLike),
     "None": lambda value: value is None,
 }

@@ -20,10 +20,16 @@ from .errors import ArgumentError, ArgumentTypeError, DisagreementError
 _MOST_KNOWN = 1024
 
 
-@dataclass(slots=True)
+@dataclass
 class Strip:
     """Elements that have come: `data`, rows [first, last) of a section, of shape (last - first, ...). It is what the
     loop may touch, until it asks for the next strip."""
+
+    __slots__ = {  # a dict, whose texts help() shows
+        "data": "The elements of these rows, in memory that further strips are put into: copy what is to last.",
+        "first": "The first row, counted from the section's first (elements, where it has one dimension).",
+        "last": "One behind the last row.",
+    }
 
     data: np.ndarray
     first: int

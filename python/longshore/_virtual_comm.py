@@ -164,32 +164,50 @@ class VirtualComm:
         raise AttributeError(f"a VirtualComm has no {name!r}")
 
     def send(self, obj: Any, dest: int, tag: int = 0) -> None:
+        """Sends any object, pickled, to the member at position `dest`; it may wait until that receives. Raises
+        ArgumentError where nobody is at `dest`, the tag is negative or above `tag_ub`, or this process is no member;
+        to MPI.PROC_NULL nothing is sent. Not collective."""
         self._traffic.send(obj, self._to(dest), self._tag(tag))
 
     def isend(self, obj: Any, dest: int, tag: int = 0) -> MPI.Request:
+        """`send` without waiting: the request is done when the object has gone. Raises what `send` raises. Not
+        collective."""
         return self._traffic.isend(obj, self._to(dest), self._tag(tag))
 
     def Send(self, buf: Any, dest: int, tag: int = 0) -> None:
+        """`send` from a buffer, such as an array, without pickling; counts are in the buffer's elements, as in
+        mpi4py. Raises what `send` raises. Not collective."""
         self._traffic.Send(buf, self._to(dest), self._tag(tag))
 
     def Isend(self, buf: Any, dest: int, tag: int = 0) -> MPI.Request:
+        """`Send` without waiting: leave the buffer as it is until the request is done. Raises what `send` raises. Not
+        collective."""
         return self._traffic.Isend(buf, self._to(dest), self._tag(tag))
 
     def recv(self, buf: Any = None, source: int | None = None, tag: int = 0, status: MPI.Status | None = None) -> Any:
+        """The object that the member at position `source` sent with this tag (None: any member; never any tag); `buf`
+        is memory for the pickled bytes, and the status names the member and the tag. Raises ArgumentError as `send`
+        does, DisagreementError for a message from any source whose sender is no member. Not collective."""
         status = self._status(status)
         message = self._traffic.recv(buf, self._from(source), self._tag(tag), status)
         self._tell(status, source, tag)
         return message
 
     def Recv(self, buf: Any, source: int | None = None, tag: int = 0, status: MPI.Status | None = None) -> None:
+        """`recv` into a buffer, of what was sent from one: it has room for all of the message. Raises what `recv`
+        raises, and what mpi4py raises for a message that is too long. Not collective."""
         status = self._status(status)
         self._traffic.Recv(buf, self._from(source), self._tag(tag), status)
         self._tell(status, source, tag)
 
     def irecv(self, buf: Any = None, source: int | None = None, tag: int = 0) -> MPI.Request:
+        """`recv` without waiting: the request's wait() or test() has the object. They raise what `recv` raises of a
+        sender, this what it raises of its arguments. Not collective."""
         return self._incoming(self._traffic.irecv(buf, self._from(source), self._tag(tag)), source, tag)
 
     def Irecv(self, buf: Any, source: int | None = None, tag: int = 0) -> MPI.Request:
+        """`Recv` without waiting: the buffer has the message when the request's Wait() or Test() says so. They raise
+        what `Recv` raises of a message, this what it raises of its arguments. Not collective."""
         return self._incoming(self._traffic.Irecv(buf, self._from(source), self._tag(tag)), source, tag)
 
     def sendrecv(
@@ -202,6 +220,8 @@ class VirtualComm:
         recvtag: int = 0,
         status: MPI.Status | None = None,
     ) -> Any:
+        """`send` to one member and `recv` from another at once, so that a ring of members does not stop; returns the
+        object that has come, and the status is of that. Raises what the two raise. Not collective."""
         status = self._status(status)
         message = self._traffic.sendrecv(
             sendobj, self._to(dest), self._tag(sendtag), recvbuf, self._from(source), self._tag(recvtag), status
@@ -219,6 +239,8 @@ class VirtualComm:
         recvtag: int = 0,
         status: MPI.Status | None = None,
     ) -> None:
+        """`Send` to one member and `Recv` from another at once, of two buffers that share no memory; the status is of
+        what has come. Raises what the two raise. Not collective."""
         status = self._status(status)
         self._traffic.Sendrecv(
             sendbuf, self._to(dest), self._tag(sendtag), recvbuf, self._from(source), self._tag(recvtag), status

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import _bind, _core
-from ._mistakes import count, flag, one_of
+from ._mistakes import at_least_one, flag, one_of
 from ._words import size_in_bytes
 from ._xarray import XArray
 from .errors import ArgumentError
@@ -113,13 +113,11 @@ def _move(
                 )
     if not 0 <= seed < 2**64:
         raise ArgumentError(f"seed is {seed}; it must be 0 or more and fit in 64 bits")
-    if ranks == 0:
-        raise ArgumentError("ranks is 0; it must be at least 1, or None")
     if rounds < 0:
         raise ArgumentError(f"rounds is {rounds}; it must be 0 or more")
     return _core.finegrain_move(
         _bind.everybodys_fields(specs),
-        None if ranks is None else count(ranks, "ranks"),
+        None if ranks is None else at_least_one(ranks, "ranks"),
         one_of(placement or "direct", "placement", ("direct", "wrap")) == "wrap",
         flag(checked, "checked"),
         seed,

@@ -76,7 +76,7 @@ from ._core import (
     threshold_instructions,
 )
 from ._mistakes import check, count
-from ._words import short
+from ._words import short, why_not_read
 from .errors import ArgumentError, ArgumentTypeError
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ class ThroughputTable(_core.ThroughputTable):
                 data["machine"], data["megabytes_per_second"], congestion=data["congestion"], constraints=constraints
             )
         except (KeyError, TypeError, RecursionError, json.JSONDecodeError) as error:
-            raise ArgumentError(f"not a table of throughputs: {type(error).__name__}: {error}") from None
+            raise ArgumentError(f"not a table of throughputs: {why_not_read(error)}") from None
 
 
 def _by_names(*names: str) -> Callable[[Any], tuple[Any, ...]]:

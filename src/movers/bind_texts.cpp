@@ -29,17 +29,21 @@ std::string text_of(const std::complex<T>& number) {
   return text_of(number.real()) + " + " + text_of(number.imag()) + "i";
 }
 
-std::string scalar_of(ElementType type, const ScalarBytes& bytes) {
-  return with_type(type, [&](auto number) { return text_of(load_element<decltype(number)>(bytes.data())); }) + " (" +
-         std::string(element_name(type)) + ")";
+/// A scalar with its type, but for the one that a plain copy has, which is the same in every type.
+std::string scalar_of(ElementType type, const ScalarBytes& bytes, int of_copies) {
+  return with_type(type, [&](auto zero) {
+    const auto number = load_element<decltype(zero)>(bytes.data());
+    if (number == decltype(zero)(of_copies)) return std::to_string(of_copies);
+    return text_of(number) + " (" + std::string(element_name(type)) + ")";
+  });
 }
 
 void add_update(Facts& facts, const Update& update) {
   const Combine& combine = update.combine();
   const Reduction& reduction = update.reduction();
   const bool copies = combine.is_copy();
-  facts.push_back({"alpha", copies ? "1" : scalar_of(combine.type(), combine.alpha())});
-  facts.push_back({"beta", copies ? "0" : scalar_of(combine.type(), combine.beta())});
+  facts.push_back({"alpha", copies ? "1" : scalar_of(combine.type(), combine.alpha(), 1)});
+  facts.push_back({"beta", copies ? "0" : scalar_of(combine.type(), combine.beta(), 0)});
   facts.push_back({"conjugate", combine.conjugate() ? "true" : "false"});
   facts.push_back({"reduce", reduction.is_replace()
                                  ? "none"

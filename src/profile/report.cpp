@@ -114,12 +114,14 @@ std::string line(const std::string& members, const std::string& lists, const std
          (words.empty() ? "" : "  " + words) + "\n";
 }
 
-/// "3 (2) + 8 (2)": so many were made, so many of them alive at one time; communicators and groups.
+/// "3 (2) + 8 (2)": so many were made, so many of them alive at one time; communicators and groups, of so many lists
+/// that are alike.
 std::string made_in_words(const Usage& usage, Index count) {
-  std::string text =
-      std::to_string(usage.communicators * count) + " (" + std::to_string(usage.alive_communicators) + ")";
-  if (usage.groups > 0)
-    text += " + " + std::to_string(usage.groups * count) + " (" + std::to_string(usage.alive_groups) + ")";
+  const auto of_all = [&](Index made, Index alive) {
+    return std::to_string(made * count) + " (" + std::to_string(alive * count) + ")";
+  };
+  std::string text = of_all(usage.communicators, usage.alive_communicators);
+  if (usage.groups > 0) text += " + " + of_all(usage.groups, usage.alive_groups);
   return text;
 }
 

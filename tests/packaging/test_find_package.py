@@ -101,11 +101,15 @@ def test_an_extension_module_has_the_engine_of_its_family(prefix, tmp_path, fami
 
 
 def test_a_family_that_is_not_there_is_told(prefix, tmp_path):
-    (tmp_path / "CMakeLists.txt").write_text(A_MODULE_OF_A_FAMILY.format(family="openmpi"))
+    needed = "COMPONENTS openmpi"
+    optional = f"{needed} OPTIONAL_COMPONENTS mpich abi"  # of what is missing there nothing is said
+    project = A_MODULE_OF_A_FAMILY.format(family="openmpi").replace(needed, optional)
+    (tmp_path / "CMakeLists.txt").write_text(project)
     (tmp_path / "module.cpp").write_text(A_CALL_OF_THE_ENGINE)
     root = f"-DLONGSHORE_OPENMPI_ROOT={tmp_path}"
     command = ["cmake", "-S", tmp_path, "-B", tmp_path / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}", root]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
     words = " ".join(done.stderr.split())
     assert done.returncode != 0
-    assert "headers and the library of openmpi are not found" in words or "without its engine for openmpi" in words
+    missing = "headers and the library of openmpi are not found; set LONGSHORE_OPENMPI_ROOT to the prefix"
+    assert missing in words or "without its engine for openmpi" in words

@@ -190,6 +190,7 @@ TEST(RankProfile, ReportsAlikeOnesInOneLine) {
   for (Index row = 0; row < 4; ++row) ledger.add_group("incl", map({2 * row, 2 * row + 1}), std::uint64_t(row));
   const auto text = text_report(summary_of(ledger));
   EXPECT_NE(text.find("(and 3 alike); incl"), std::string::npos) << text;
+  EXPECT_NE(text.find("0 (0) + 4 (4)"), std::string::npos) << text;
   EXPECT_NE(text.find("0 + 4"), std::string::npos) << text;
 }
 

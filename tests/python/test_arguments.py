@@ -47,6 +47,11 @@ def test_which_argument_it_is(mistake, words):
     assert isinstance(told.value, (ArgumentError, TypeError)) and "incompatible function" not in str(told.value)
 
 
+def test_an_empty_array_is_of_a_communicators_rank_or_of_another():
+    with pytest.raises(ArgumentError, match="give comm= .*, or rank= .*, not both"):
+        ls.empty(ROWS, "f8", comm=object(), rank=1)
+
+
 def test_options_of_movers_are_shown_and_no_others_taken():
     _, _, *options = inspect.signature(ls.MotionPlan.bind).parameters
     shown = re.findall(r"(\w+): ", ls.BlockPlan.bind.__doc__.partition("\n")[0])

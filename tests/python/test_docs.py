@@ -1,6 +1,7 @@
 """The documentation's examples are true."""
 
 import doctest
+import inspect
 import re
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import longshore
 import longshore._api
 import longshore._cache
 import pytest
+from longshore import _strips, _virtual_comm
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -51,6 +53,12 @@ def test_docstrings(place):
         if test.examples
     ]
     run_doctests(found)
+
+
+@pytest.mark.parametrize("place", [_strips.Strip, _virtual_comm.VirtualComm], ids=lambda place: place.__name__)
+def test_every_member_has_words(place):
+    for name, member in vars(place).items():
+        assert name.startswith("_") or inspect.getdoc(member), name
 
 
 def readme_examples():

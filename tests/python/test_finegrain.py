@@ -109,8 +109,9 @@ def test_says_what_is_wrong():
         finegrain.move(plan, array, XArray(blocks, "float32", ghost=1))
     with pytest.raises(ls.errors.ArgumentError, match="seed is -1"):
         finegrain.move(plan, array, seed=-1)
-    with pytest.raises(ls.errors.ArgumentError, match="ranks is 0"):
-        finegrain.move(plan, array, ranks=0)
+    for ranks in (0, -1):
+        with pytest.raises(ls.errors.ArgumentError, match=f"ranks is {ranks}; it must be at least 1, or None"):
+            finegrain.move(plan, array, ranks=ranks)
     with pytest.raises(ls.errors.ArgumentError, match="rounds is -1"):
         finegrain.move(plan, array, rounds=-1)
     with pytest.raises(ls.errors.ArgumentError, match="stack_bytes '7 bananas' is not a size"):

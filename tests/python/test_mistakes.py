@@ -124,8 +124,8 @@ def test_memory_limit():
 
 def test_number_of_threads():
     for wrong, words in (
-        (-1, "threads is -1"),
-        (0, "threads is 0; it must be at least 1"),
+        (-1, "threads is -1; it must be at least 1, or None"),
+        (0, "threads is 0; it must be at least 1, or None"),
         ("two", "threads is 'two'"),
     ):
         with pytest.raises(ls.LongshoreError, match=words):

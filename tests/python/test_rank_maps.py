@@ -2,6 +2,7 @@
 
 import json
 import pickle
+from collections.abc import Iterable
 
 import longshore as ls
 import numpy as np
@@ -111,6 +112,16 @@ def test_numpys_integers_are_integers():
     assert some.rank(np.int64(2)) == 2 and some.rank(np.uint8(3)) is None
     assert 2**70 not in some and some.rank(2**70) is None and -(2**70) not in some
     assert "4" not in some and 4.0 not in some
+
+
+def test_positions_are_integers_or_slices():
+    some = ls.RankMap([4, 0, 2], 5)
+    assert isinstance(some, Iterable) and [*iter(some)] == [4, 0, 2]
+    for wrong in ("a", 1.5, None):
+        with pytest.raises(ls.ArgumentTypeError, match=r"position is .*; it must be an integer or a slice"):
+            some[wrong]
+    with pytest.raises(ls.LongshoreError, match="does not fit in 64 bits"):
+        some[2**70]
 
 
 def test_slices_of_nothing_are_empty():

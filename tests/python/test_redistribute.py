@@ -211,8 +211,9 @@ def test_plans_are_values():
     "text", ["", "[]", "{}", '{"format": "longshore-plan", "version": 2}', "[" * 100000, '{"format": 1e999}']
 )
 def test_not_a_plan(text):
-    with pytest.raises(ls.LayoutError):
+    with pytest.raises(ls.LayoutError) as caught:
         ls.MotionPlan.from_json(text)
+    assert "Error" not in str(caught.value)  # words, not the name of a class of Python's
 
 
 # -- the same call again ----------------------------------------------------------------------------------------------

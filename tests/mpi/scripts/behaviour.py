@@ -476,6 +476,7 @@ def scattered_and_gathered():
     raises_everywhere(ls.ArgumentError, lambda: ls.gather(local, layout, comm=WORLD, root=-1), "root is -1")
     raises_everywhere(ls.ArgumentError, lambda: ls.gather(local, str(layout), comm=WORLD), "says no shape")
     if P > 1:
-        raises_everywhere(
-            ls.DisagreementError, lambda: ls.gather(local, layout, comm=WORLD, root=int(ME == last)), f"rank {last}"
-        )
+        words = f"root: rank 0 has 0, rank {last} has 1"
+        mine = int(ME == last)
+        raises_everywhere(ls.DisagreementError, lambda: ls.gather(local, layout, comm=WORLD, root=mine), words)
+        raises_everywhere(ls.DisagreementError, lambda: ls.scatter(whole, layout, comm=WORLD, root=mine), words)

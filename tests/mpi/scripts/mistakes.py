@@ -184,6 +184,9 @@ def binding_layouts():
                 [(value,)],
                 right=right,
             )
+        alpha = 2.0 if ME == 0 else None
+        text = raises_everywhere(ls.DisagreementError, lambda: plan.bind(a, b, comm=WORLD, alpha=alpha), "alpha: ")
+        assert "beta" not in text, text
         others = [ls.plan(rows, columns, "i8"), ls.plan(rows, rows, "f8"), ls.plan(columns, rows, "f8")]
         others += [ls.plan(ls.Layout(f"(BLOCK, *) on {P}, order=F", SHAPE), columns, "f8")]
         stays = [
