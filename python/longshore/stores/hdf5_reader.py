@@ -21,14 +21,24 @@ from .array import ArrayFacts, ArrayReader, GroupFacts, LinkFacts, StoreReader, 
 from .hdf5_chunks import ChunkedReader, CompactReader, ContiguousReader
 from .hdf5_files import OpenFile, address_shift, check_path, library_reads, open_hdf5
 from .hdf5_filters import filters_of, words_of
-from .hdf5_values import OddError, fill_of, labelled, read_attribute, told, type_of
+from .hdf5_values import (
+    OF_SCALES,
+    OddError,
+    fill_of,
+    is_vlen_text,
+    labelled,
+    read_attribute,
+    references_of,
+    scale_name,
+    told,
+    type_of,
+)
 from .npy import check_shape
 from .object_places import is_url, without_password
 from .random_access import fingerprint_of
 
 _MAX_DEPTH = 64
 _MAX_ELEMENT = 1 << 16
-_SCALE_ATTRIBUTES = frozenset({"DIMENSION_LIST", "REFERENCE_LIST", "DIMENSION_LABELS"})
 _Key = tuple[Any, Any]
 NAMED_TYPE, NO_ELEMENTS = "named HDF5 type", "no elements (a null dataspace)"
 """What `type_name` says of what is an element type itself, and of what has a type but not even a shape."""
@@ -61,7 +71,7 @@ class Hdf5Reader(StoreReader):
     """An HDF5 file at a path or a URL, or a group or array in it."""
 
     format = "HDF5"
-    hidden = _SCALE_ATTRIBUTES
+    hidden = OF_SCALES
     """Attributes that are not the user's but the format's."""
 
     def __init__(self, path: str | os.PathLike, inner: str = "") -> None:
@@ -246,7 +256,7 @@ class Hdf5Reader(StoreReader):
         if any(extent not in (None, n) for extent, n in zip(maxshape, dataset.shape or ())):
             own["hdf5.maxshape"] = maxshape
         if h5ds.is_scale(dataset.id):
-            own["hdf5.scale"] = _text(h5ds.get_scale_name(dataset.id))
+            own["hdf5.scale"] = scale_name(dataset)
         return ArrayFacts(
             shape,
             dtype,
@@ -266,17 +276,14 @@ class Hdf5Reader(StoreReader):
 
     def _names(self, entry: Entry, dataset: Any) -> tuple[tuple[str | None, ...] | None, dict[str, Any]]:
         """The names of the dimensions, by label or by scale, and what is needed to make both again."""
-        from h5py import h5ds
-
         labels: list[str | None] = [None] * len(dataset.shape or ())
-        for d in range(len(labels)):
-            if "DIMENSION_LABELS" in dataset.attrs:
-                labels[d] = dataset.dims[d].label or None
+        if is_vlen_text(dataset, "DIMENSION_LABELS", (len(labels),)):  # else the library would crash
+            labels = [dataset.dims[d].label or None for d in range(len(labels))]
         attached = self.attached(dataset)
         names = list(labels)
         for d, scales in enumerate(attached):
             for path in scales:
-                names[d] = names[d] or _text(h5ds.get_scale_name(self.opened(path).id)) or path.rpartition("/")[2]
+                names[d] = names[d] or scale_name(self.opened(path)) or path.rpartition("/")[2]
         own: dict[str, Any] = {}
         if any(attached):
             group = _group_of(entry.path)
@@ -286,21 +293,10 @@ class Hdf5Reader(StoreReader):
 
     def attached(self, dataset: Any) -> tuple[tuple[str, ...], ...]:
         """The paths of the scales of each dimension."""
-        from h5py import h5ds
-
-        scales: list[list[str]] = [[] for _ in dataset.shape or ()]
-        if "DIMENSION_LIST" not in dataset.attrs:
-            return tuple(() for _ in scales)
-        for d, of_dimension in enumerate(scales):
-
-            def note(scale: Any, to: list[str] = of_dimension) -> None:
-                path = self.scales.get(_key(scale))
-                if path is not None:
-                    to.append(path)
-
-            if h5ds.get_num_scales(dataset.id, d):
-                h5ds.iterate(dataset.id, d, note, 0)
-        return tuple(tuple(of_dimension) for of_dimension in scales)
+        # Without the library's functions for scales, which crash where the attribute is not as they write it.
+        found = references_of(dataset, "DIMENSION_LIST", len(dataset.shape or ()))
+        paths = ([self.scales.get(_key(scale)) for scale in of_dimension] for of_dimension in found)
+        return tuple(tuple(path for path in of_dimension if path is not None) for of_dimension in paths)
 
     # -- arrays -------------------------------------------------------------------------------------------------------
 
@@ -376,10 +372,6 @@ def _fill_of(plist: Any, dtype: np.dtype | None, type_id: Any) -> tuple[bytes | 
 
 def _group_of(path: str) -> str:
     return path.rpartition("/")[0]
-
-
-def _text(name: Any) -> str:
-    return name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name or "")
 
 
 def _at(tree: Tree, path: str) -> Any:

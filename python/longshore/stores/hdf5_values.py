@@ -9,14 +9,16 @@ from __future__ import annotations
 import ctypes
 import functools
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import os
+import re
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
 
 from ..errors import LongshoreError, NotInstalledError, StoreError
-from .array import ArrayFacts
+from .array import ArrayFacts, GroupFacts
 
 _MAX_ATTRIBUTE_BYTES = 64 << 20
 _MAX_TEXTS = 1 << 16
@@ -51,9 +53,18 @@ def told(what: str) -> Iterator[None]:
         raise
     except Exception as error:
         reason = str(error.args[0] if isinstance(error, KeyError) and error.args else error)
-        said = f"{what}: {(reason.splitlines() or [type(error).__name__])[0][:200]}"
+        first = (reason.splitlines() or [type(error).__name__])[0]
         number = error.errno if isinstance(error, OSError) else None
+        said = f"{what}: {_of_system(number, first) if number else first[:200]}"
         raise (StoreError(number, said) if number else StoreError(said)) from None
+
+
+def _of_system(number: int, reason: str) -> str:
+    """What the system said, and in brackets what the library was at: its own text has that at its end, behind names of
+    files and addresses."""
+    system = os.strerror(number)
+    doing = re.split("[:,]", reason.removeprefix(f"[Errno {number}] "), maxsplit=1)[0].replace(" (", ", ")[:200]
+    return system if doing.startswith(system) else f"{system} ({doing})"
 
 
 def bound_metadata(file_id: Any) -> None:
@@ -237,6 +248,73 @@ class OddError(Exception):
     """An attribute whose value neither NumPy nor JSON has anything for."""
 
 
+OF_SCALES = frozenset({"DIMENSION_LIST", "REFERENCE_LIST", "DIMENSION_LABELS"})
+"""Attributes that are not the user's but the format's: the library takes them for what it writes itself."""
+_OF_A_SCALE = "DIMENSION_SCALE"
+
+
+def reserved(facts: ArrayFacts | GroupFacts) -> set[str]:
+    """The names of those attributes that a file cannot have for the user: the format's own, and what would make an
+    array the scale of a dimension. Nor can one be without a name."""
+    found = {name for name in facts.attributes if name in OF_SCALES or not name or "\0" in str(name)}
+    if isinstance(facts, ArrayFacts) and _OF_A_SCALE in str(facts.attributes.get("CLASS")):
+        found |= facts.attributes.keys() & {"CLASS", "NAME"}
+    return found
+
+
+def is_vlen_text(owner: Any, name: str, shape: tuple[int, ...]) -> bool:
+    """Whether an attribute is there, and has texts of variable length in this shape."""
+    from h5py import h5t
+
+    attribute = _opened_attribute(owner, name)
+    if attribute is None or attribute.shape != shape:
+        return False
+    type_id = attribute.get_type()
+    return bool(type_id.get_class() == h5t.STRING and type_id.is_variable_str())
+
+
+def references_of(owner: Any, name: str, count: int) -> list[list[Any]]:
+    """The objects that an attribute refers to, which has a list of references for each of `count` places; empty lists
+    where it is not there or anything else. What refers to nothing is left out."""
+    from h5py import h5r, h5t
+
+    attribute = _opened_attribute(owner, name)
+    places: list[list[Any]] = [[] for _ in range(count)]
+    if attribute is None or attribute.shape != (count,):
+        return places
+    type_id = attribute.get_type()
+    if type_id.get_class() != h5t.VLEN or not type_id.get_super().equal(h5t.STD_REF_OBJ):
+        return places
+    for found, references in zip(places, owner.attrs[name]):
+        for reference in filter(None, references):
+            with suppress(ValueError, RuntimeError, OSError, KeyError):  # of a reference to what is not there
+                found.append(h5r.dereference(reference, owner.id))
+    return places
+
+
+def scale_name(scale: Any) -> str:
+    """The name of a dimension scale; "" where it has none that is one text. The library would read any other beyond its
+    end."""
+    from h5py import h5t
+
+    attribute = _opened_attribute(scale, "NAME")
+    is_text = attribute is not None and attribute.get_type().get_class() == h5t.STRING
+    if not is_text or attribute.shape != () or attribute.get_type().get_size() > _MAX_TEXTS:
+        return ""
+    name = scale.attrs["NAME"]
+    return name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name)
+
+
+def _opened_attribute(owner: Any, name: str) -> Any:
+    """None where it is not there, or has not even a shape."""
+    from h5py import h5a, h5s
+
+    if not h5a.exists(owner.id, name.encode()):
+        return None
+    attribute = h5a.open(owner.id, name.encode())
+    return None if attribute.get_space().get_simple_extent_type() == h5s.NULL else attribute
+
+
 def read_attribute(owner: Any, name: str, where: str, file_bytes: int) -> Any:
     """The value of an attribute: Text, lists of Text, NumPy's arrays and scalars. Raises OddError, and StoreError where
     it has more bytes than its file."""
@@ -353,11 +431,13 @@ def write_attribute(owner: Any, name: str, value: Any) -> None:
     owner.attrs.create(name, data, dtype=dtype)
 
 
-def unheld(attributes: Any, where: str) -> list[str]:
-    """The attributes that HDF5 cannot hold, a phrase each."""
+def unheld(attributes: Any, where: str, kept: Collection[str]) -> list[str]:
+    """The attributes that HDF5 cannot hold, a phrase each. `kept`: the names that are the format's own."""
     phrases = []
     for name, value in attributes.items():
         try:
+            if name in kept:
+                raise ValueError("a name that the format keeps for itself or cannot have")
             attribute_form(value)
         except (TypeError, ValueError) as error:
             phrases.append(f"the attribute {name!r} of {where} ({(str(error).splitlines() or ['odd'])[0][:80]})")

@@ -39,6 +39,7 @@ from .hdf5_values import (
     h5py_module,
     labelled,
     library_lock,
+    reserved,
     set_fill,
     told,
     type_for,
@@ -178,7 +179,7 @@ class Hdf5Writer(StoreWriter):
         """Makes what a group holds, in order. What HDF5 cannot hold is left out."""
         import h5py
 
-        self.write_attributes(group, facts.attributes, self._said(prefix))
+        self.write_attributes(group, facts, self._said(prefix))
         for name, child in facts.children.items():
             path = prefix + name
             with told(f"HDF5 cannot hold {self._said(path)}"):
@@ -236,9 +237,12 @@ class Hdf5Writer(StoreWriter):
     def _arrays_with_elements(self) -> set[str]:
         return {path for path, facts in self._arrays.items() if facts.dtype is not None}
 
-    def write_attributes(self, owner: Any, attributes: Any, where: str) -> None:
+    def write_attributes(self, owner: Any, facts: ArrayFacts | GroupFacts, where: str) -> None:
         """Writes those attributes that HDF5 can hold."""
-        for name, value in attributes.items():
+        kept = reserved(facts)
+        for name, value in facts.attributes.items():
+            if name in kept:
+                continue
             with contextlib.suppress(TypeError, ValueError):  # which are among the losses
                 attribute_form(self.attribute(value))
                 with told(f"cannot write attribute {name!r} of {where}"):
@@ -306,7 +310,7 @@ class Hdf5Writer(StoreWriter):
     def _describe(self, path: str, facts: ArrayFacts) -> None:
         """Writes the attributes of an array and names its dimensions."""
         dataset = self._file[self.stored_path(path)]
-        self.write_attributes(dataset, facts.attributes, self._said(path))
+        self.write_attributes(dataset, facts, self._said(path))
         labels = facts.own.get("hdf5.labels", facts.names)
         if labelled(labels):
             for d, label in enumerate(labels):
@@ -494,7 +498,7 @@ def _losses(tree: Any, path: str) -> Iterator[str]:
         if tree.kind not in ("soft", "external", "hard"):
             yield f"the link {path}, which leads to {tree.target}, {tree.kind} of what is moved"
         return
-    yield from unheld(tree.attributes, said)
+    yield from unheld(tree.attributes, said, reserved(tree))
     if isinstance(tree, ArrayFacts):
         loss = _type_loss(tree)
         if loss is not None and not Hdf5Writer.copies_as_is(tree):

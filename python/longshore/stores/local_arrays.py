@@ -234,12 +234,13 @@ def save(
             for window in cut.windows():
                 piece = np.empty(window.extents_of(team.rank), side.dtype)
                 side.give(window, piece)
+                piece = piece.view(facts.dtype)
 
                 def encode(index: Index, window: ChunkWindow = window, piece: np.ndarray = piece) -> Any:
                     assert target is not None
                     own = piece[window.within(index, grid, team.rank)]
                     if own.shape != grid.chunks:
-                        whole = np.full(grid.chunks, fill, side.dtype)
+                        whole = np.full(grid.chunks, fill, piece.dtype)
                         whole[tuple(map(slice, own.shape))] = own
                         own = whole
                     return target.encode(index, np.ascontiguousarray(own))
@@ -527,11 +528,15 @@ def _wanted(
         raise ArgumentError(f"{len(tuple(names))} names are given, the array has {len(shape)} dimensions")
     named = None if names is None else tuple(names)
     wanted = extents_of(chunks, shape, named, where, None)
+    dtype, type_name = side.dtype, ""
+    if dtype.type.__module__ == "ml_dtypes":  # types that NumPy has not are as `move` has them
+        dtype, type_name = np.dtype((np.void, dtype.itemsize)), dtype.name
     return ArrayFacts(
         shape,
-        side.dtype,
+        dtype,
         chunks=None if wanted is None else tuple(max(1, min(c, n)) for c, n in zip(wanted, shape)),
         shards=extents_of(shards, shape, named, where, None),
         names=named,
         attributes=dict(attributes or {}),
+        type_name=type_name,
     )

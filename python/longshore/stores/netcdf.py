@@ -22,7 +22,7 @@ from ..errors import LongshoreError, StoreError
 from .array import ArrayFacts, GroupFacts, LinkFacts, Tree
 from .hdf5_files import check_path, library_reads, open_hdf5
 from .hdf5_reader import NAMED_TYPE, Entry, Hdf5Reader
-from .hdf5_values import Text, h5py_module, labelled, told, unheld
+from .hdf5_values import Text, h5py_module, labelled, reserved, scale_name, told, unheld, write_attribute
 from .hdf5_writer import Hdf5Writer, group_of, resolved
 from .object_places import is_url, without_query
 from .random_access import open_file
@@ -32,6 +32,7 @@ _NO_VARIABLE = "This is a netCDF dimension but not a netCDF variable."
 _NO_COORDINATE = "_nc4_non_coord_"
 _NUMBER, _NUMBERS, _PROVENANCE = "_Netcdf4Dimid", "_Netcdf4Coordinates", "_NCProperties"
 _HIDDEN = frozenset({_NUMBER, _NUMBERS, _PROVENANCE, "_nc3_strict"})
+_NOT_SHOWN = frozenset({"CLASS", "NAME"})
 _NAME = re.compile(r"[^\W][^/\x00-\x1f\x7f]*(?<! )", re.UNICODE)
 _KINDS = {"i": (1, 2, 4, 8), "u": (1, 2, 4, 8), "f": (4, 8), "S": (1,)}
 _UNLIMITED_CHUNK = 1024
@@ -67,8 +68,7 @@ def _is_no_variable(dataset: Any) -> bool:
     """Whether a dataset only stands for a dimension."""
     from h5py import h5ds
 
-    name = h5ds.get_scale_name(dataset.id) if h5ds.is_scale(dataset.id) else None
-    return isinstance(name, bytes) and name.startswith(_NO_VARIABLE[:-1].encode())
+    return bool(h5ds.is_scale(dataset.id)) and scale_name(dataset).startswith(_NO_VARIABLE[:-1])
 
 
 def dimensions_of(path: str, replaced: str) -> dict[str, Dimension]:
@@ -391,19 +391,14 @@ class NetcdfWriter(Hdf5Writer):
                 children[name] = self._agreed(child, f"{prefix}{name}/")
             elif isinstance(child, ArrayFacts):
                 children[name] = self._variable(prefix + name, child)
-        if not prefix and self._added is None:
-            h5py = h5py_module()
-            said = f"version=2,hdf5={h5py.version.hdf5_version},h5py={h5py.version.version}"
-            attributes = {_PROVENANCE: Text.of(said, "fixed"), **group.attributes}
-            return replace(group, children=children, attributes=attributes)
-        return replace(group, children=children)
+        return replace(group, children=children, attributes=_kept(group))
 
     def _variable(self, path: str, facts: ArrayFacts) -> ArrayFacts:
         found = [self._dimensions.all[name] for name in self._dimensions.of_array.get(path, ())]
         own = {key: value for key, value in facts.own.items() if not key.startswith(("hdf5.scale", "hdf5.maxshape"))}
         own |= {"hdf5.labels": None}
         unlimited = tuple(d for d, dimension in enumerate(found) if dimension.unlimited)
-        attributes = dict(facts.attributes)
+        attributes = _kept(facts)
         dtype, fill = facts.dtype, facts.fill
         if dtype is not None and dtype.kind == "b":  # as xarray has them
             dtype, own = np.dtype("i1"), {key: value for key, value in own.items() if key != "hdf5.type"}
@@ -423,6 +418,10 @@ class NetcdfWriter(Hdf5Writer):
         return _has_type(facts) and Hdf5Writer.holds(facts)
 
     def make_group(self, group: Any, facts: GroupFacts, prefix: str) -> None:
+        if not prefix and self._added is None:
+            h5py = h5py_module()
+            said = f"version=2,hdf5={h5py.version.hdf5_version},h5py={h5py.version.version}"
+            write_attribute(group, _PROVENANCE, Text.of(said, "fixed"))
         for dimension in self._dimensions.all.values():
             is_made = not dimension.variable and dimension.path not in self._dimensions.existing
             if is_made and group_of(dimension.path) == prefix.rstrip("/"):
@@ -494,6 +493,18 @@ def _has_type(facts: ArrayFacts) -> bool:
     return plain and (dtype.kind == "b" or dtype.itemsize in _KINDS.get(dtype.kind, ()))
 
 
+def _reserved(facts: ArrayFacts | GroupFacts) -> set[str]:
+    """The names of attributes that NetCDF has for itself, and of those of an array that is not HDF5's what its library
+    does not show."""
+    hidden = _HIDDEN if isinstance(facts, GroupFacts) or "hdf5.type" in facts.own else _HIDDEN | _NOT_SHOWN
+    return reserved(facts) | (facts.attributes.keys() & hidden)
+
+
+def _kept(facts: ArrayFacts | GroupFacts) -> dict[str, Any]:
+    left_out = _reserved(facts)
+    return {name: value for name, value in facts.attributes.items() if name not in left_out}
+
+
 def _attribute(value: Any) -> Any:
     """An attribute as NetCDF has it: texts of plain characters with a fixed length, numbers in a row. Raises TypeError
     where it has nothing for it."""
@@ -505,7 +516,10 @@ def _attribute(value: Any) -> Any:
         return value
     if value is None or isinstance(value, dict):
         return value
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError:  # a list of lists of several lengths, which is among the losses
+        return value
     if array.dtype.kind == "S" and array.ndim == 0:
         return value
     if array.dtype.kind == "U":
@@ -556,7 +570,7 @@ def _lost_attributes(tree: ArrayFacts | GroupFacts, said: str) -> Iterator[str]:
     if isinstance(tree, ArrayFacts) and "_FillValue" in tree.attributes and _fill_of(tree) is None:
         yield f"the attribute '_FillValue' of {said}, which is no value of its type {tree.dtype}"
     attributes = {name: _attribute(value) for name, value in tree.attributes.items()}
-    yield from unheld(attributes, said)
+    yield from unheld(attributes, said, _reserved(tree))
     for name, value in attributes.items():
         was = tree.attributes[name]
         if isinstance(was, np.ndarray) and was.ndim > 1:

@@ -331,11 +331,14 @@ async def _taken(place: str, read: Callable[[int], Awaitable[bytes]], length: in
 class _Obstore:
     """Objects through obstore."""
 
+    _told = ""
+    """What tells the versions of the object at the URL itself apart, as it was told first."""
+
     def __init__(self, url: str) -> None:
         import obstore
         from obstore.store import from_url
 
-        self._library = obstore
+        self._library, self._url = obstore, url
         # The last name is a part of every key, so that there is one for the object at the URL itself.
         root, _, self._last = url.rpartition("/")
         if root.endswith(":/"):  # a whole bucket, or a whole server
@@ -348,14 +351,23 @@ class _Obstore:
 
     def get(self, key: str, limit: int) -> bytes:
         pieces = bytearray()
-        for piece in self._library.get(self._store, self._path(key)).stream():
+        for piece in self._asked(key).stream():
             pieces += memoryview(piece)
             if len(pieces) >= limit:
                 break
         return bytes(pieces)
 
     def get_range(self, key: str, start: int, length: int) -> bytes:
-        return bytes(self._library.get_range(self._store, self._path(key), start=start, length=length))
+        return bytes(self._asked(key, {"range": (start, start + length)}).bytes())
+
+    def _asked(self, key: str, options: dict[str, Any] | None = None) -> Any:
+        """An answer. Raises StoreError where the object at the URL itself has been changed since the first one."""
+        answer = self._library.get(self._store, self._path(key), options=options)
+        told = f"{answer.meta['e_tag'] or ''} {answer.meta['last_modified']}"
+        if not key and self._told not in ("", told):
+            raise StoreError(f"{without_password(self._url)} has been changed while it was read")
+        self._told = told if not key else self._told
+        return answer
 
     def put(self, key: str, data: memoryview) -> None:
         self._library.put(self._store, self._path(key), bytes(data))

@@ -226,11 +226,14 @@ class StoredArray(_Opened):
             if key.step is not None and operator.index(key.step) == 0:
                 raise ArgumentError(f"the step of the slice in dimension {d} is 0")
             return range(*key.indices(extent))
-        if isinstance(key, (bool, np.bool_)) or not hasattr(key, "__index__"):
+        try:
+            index = None if isinstance(key, (bool, np.bool_)) else operator.index(key)
+        except TypeError:  # arrays have `__index__` too, and few of them are an index
+            index = None
+        if index is None:
             raise ArgumentTypeError(
                 f"the index in dimension {d} is {short(key)}; it must be an integer, a slice or an ellipsis"
             )
-        index = operator.index(key)
         if not -extent <= index < extent:
             raise OutOfBoundsError(
                 f"index {index} is out of bounds for dimension {d} with extent {extent} of {self.where}"
