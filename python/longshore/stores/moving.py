@@ -21,11 +21,13 @@ from .._core import Layout
 from .._mistakes import check, flag
 from .._report import TimeReport
 from .._words import size_in_bytes
-from ..errors import ArgumentError, DTypeError, MemoryLimitError, VerificationError
+from ..errors import ArgumentError, DTypeError, MemoryLimitError, StoreError, VerificationError
 from . import memory
 from .boxes import Files, Work
+from .layout_json import NAME as LAYOUT_JSON
 from .move_report import MoveReport, StoreMoveReport
 from .publish import Publication, file_name, refuse_overlap
+from .random_access import fingerprint_of
 from .store import (
     Store,
     destination_layout,
@@ -200,6 +202,7 @@ def move(
         job.carry(watcher, verify, report)
         if verify:
             started = time.perf_counter()
+            team.first(job.refuse_changed)
             job.verify(watcher)
             told.verified, told.verify_seconds = True, time.perf_counter() - started
         job.publish()
@@ -228,6 +231,10 @@ class _Job:
         self.publication = Publication(destination, folder=not as_file, force=force)
         team.first(lambda: self._check_places(source, destination))
         self.source = open_store(source, team)
+        self._source_files = [array.path for array in self.source.arrays]
+        if self.source.kind == "folder":
+            self._source_files.append(os.path.join(source, LAYOUT_JSON))
+        self._fingerprint = team.first(lambda: fingerprint_of(self._source_files))
         self._check_axes(axes)
         shape = tuple(self.source.shape[a] for a in self.axes)
         if to is None and not as_file:
@@ -478,9 +485,15 @@ class _Job:
         def finish() -> None:
             if self.target.kind == "folder":
                 write_layout_json(self.target)
+            self.refuse_changed()
             self.publication.publish()
 
         self.team.first(finish)
+
+    def refuse_changed(self) -> None:
+        """The first process's: raises StoreError where the source is not what it was."""
+        if fingerprint_of(self._source_files) != self._fingerprint:
+            raise StoreError(f"{self.report.source} has been changed while it was read; nothing was published")
 
 
 class _Timing:

@@ -34,7 +34,7 @@ from .array import (
     Tree,
 )
 from .journal import Finished, Journal, read_journal
-from .kept_work import KeptWork
+from .kept_work import KeptWork, remove_work
 from .makers import Maker, Wanted, maker_of, temporary_array
 from .move_report import ArrayReport, StoreMoveReport
 from .moved_array import MovedArray, wanted_tree, what_is_held, with_facts
@@ -141,6 +141,7 @@ class _Job:
                 self.destination, folder=self.maker.folder, force=force, verify=verify, watcher=watcher
             )
             self.publication.check()
+            self.publication.resumes = resume
             together = self.destination.format == "zarr" and not self.destination.is_url
             self.writers = team.size if together else 1
             """How many processes, from the first on, write."""
@@ -156,7 +157,8 @@ class _Job:
             if lost:
                 self.tree, self.arrays = what_is_held(self.tree, self.arrays, self.maker, self.source.text)
             self.plans = self._planned()
-            self._check_space()
+            if team.rank == 0:  # what killed runs have left is locked while it is looked at
+                self._check_space()
             self.report = self._told(lost, dry_run)
             self._held = held.pop_all()
 
@@ -333,6 +335,8 @@ class _Job:
                 raise
             if journal is not None:
                 journal.remove()
+                if publication.partial is not None:
+                    remove_work(publication.work)
                 self.maker.published()
         self.report.sum_up([(array.counts, array.digests) for array in self.arrays])
 

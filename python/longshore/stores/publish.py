@@ -14,7 +14,6 @@ import fcntl
 import os
 import re
 import secrets
-import shutil
 import stat
 import time
 from collections.abc import Collection, Iterable, Iterator
@@ -24,6 +23,8 @@ from .._words import short
 from ..errors import LongshoreError, StoreError
 from .kept_work import remove_work
 from .layout_json import NAME as LAYOUT_JSON
+from .own_files import STORES_ROOTS, OwnFiles, bytes_on_disk, mounted, read_document
+from .safetensors_header import INDEX_SUFFIX
 from .shard_folders import is_group, owned_folders
 
 _PARTIAL = ".longshore-partial-"
@@ -41,7 +42,7 @@ STORES_FILES = re.compile(
     r"|(c[./])?\d+(\.\d+)*(\.index)?|c|\..+\.[0-9a-f]{16}\.partial"
     r"|.+\.safetensors(\.index\.json)?"
 )
-STORES_ROOTS = ("zarr.json", ".zgroup", ".zarray")
+"""What the files of a store are called, for where nothing tells yet which ones it has."""
 
 
 class Publication:
@@ -64,6 +65,8 @@ class Publication:
         self.copied_bytes = 0
         """What was copied of that one."""
         self.stale_removed: list[str] = []
+        self.resumes = False
+        """Whether what a killed run has left is gone on with, if it can be."""
         self._lock: int | None = None
         self._published = False
 
@@ -118,7 +121,7 @@ class Publication:
             try:
                 yield name
             finally:
-                os.close(fd)
+                _release(fd)
 
     def _beside(self) -> list[str]:
         """What lies beside this destination's hidden outputs."""
@@ -195,13 +198,30 @@ class Publication:
         return 0
 
     def check_space(self, needed: int) -> None:
-        """Refuses what the disk has no room for."""
+        """Refuses what the disk has no room for. What killed runs have left of this destination counts as free: it is
+        gone on with, or removed."""
         place = os.statvfs(self.parent)
         free = place.f_bavail * place.f_frsize
-        if place.f_blocks and needed > free:
+        if place.f_blocks and needed > free and needed > (free := free + self._bytes_there()):
             raise StoreError(
                 errno.ENOSPC, f"the disk of {self.parent} is full: {needed} bytes are needed, {free} are free"
             )
+
+    def _bytes_there(self) -> int:
+        """What the hidden output takes on the disk, or what killed runs have left that this one goes on with or
+        removes."""
+        if self.partial is not None:
+            return sum(map(bytes_on_disk, (self.partial, self.work)))
+        names = [
+            name
+            for name in self._stale(f"({_ASIDE})?")
+            if not name.endswith(_ASIDE) or os.path.lexists(self.destination)
+        ]
+        paths = [os.path.join(self.parent, name) for name in names]
+        with_journal = [path for path in paths if os.path.isfile(path + JOURNAL) and os.path.isdir(path) == self.folder]
+        if self.resumes and with_journal:  # the newest of which is gone on with, and the others stay
+            paths = [max(with_journal, key=lambda path: os.lstat(path + JOURNAL).st_mtime_ns)]
+        return sum(bytes_on_disk(path) + bytes_on_disk(path + WORK) for path in paths)
 
     # -- building ---------------------------------------------------------------------------------------------------
 
@@ -272,7 +292,7 @@ class Publication:
 
     def _unlock(self) -> None:
         if self._lock is not None:
-            os.close(self._lock)
+            _release(self._lock)
             self._lock = None
 
     def _rename(self, partial: str) -> None:
@@ -312,7 +332,7 @@ class Publication:
         lock = _open_locked(self.destination, when_unsupported=True)
         if lock is None:
             raise StoreError(errno.EBUSY, f"{self.destination} is being replaced by somebody else")
-        held.callback(os.close, lock)
+        held.callback(_release, lock)
         old = partial + _ASIDE
         os.rename(self.destination, old)
         undo.callback(os.rename, old, self.destination)
@@ -400,9 +420,13 @@ def _check_replaceable(path: str, called: str = "") -> None:
     called = called or path
     only = "--force (in Python force=True) replaces folders of shards and stores only"
     names = sorted(os.listdir(path))
+    for name in mounted(path):
+        raise StoreError(f"{called} holds {name!r}, where another file system is mounted; unmount that first")
     if LAYOUT_JSON not in names and is_store(names):
-        for name in _files_of_store(path):
-            raise StoreError(f"{called} holds {name!r}, which no Zarr or safetensors store has; move that away first")
+        for name in _foreign_files(path):
+            raise StoreError(
+                f"{called} holds {name!r}, which is not of the Zarr or safetensors store; move that away first"
+            )
         return
     if LAYOUT_JSON not in names and not is_group(path):
         what = f"holds {names[0]!r}, which is no shard, for there is" if names else "is a folder with"
@@ -413,18 +437,31 @@ def _check_replaceable(path: str, called: str = "") -> None:
 
 def is_store(names: Collection[str]) -> bool:
     """Whether a folder with these names is a Zarr group or array, or a checkpoint of safetensors."""
-    return any(name in STORES_ROOTS or name.endswith(".safetensors.index.json") for name in names)
+    return any(name in STORES_ROOTS or ("/" not in name and name.endswith(INDEX_SUFFIX)) for name in names)
 
 
-def _files_of_store(path: str) -> Iterator[str]:
-    """What lies in the folder of a store that no store has: names, as they are found."""
+def _foreign_files(path: str, *, by_name: bool | None = False) -> Iterator[str]:
+    """What lies in the folder of a store and is not the store's: names, as they are found. `by_name`: what is called as
+    a store's files are is its; None: only where no document of Zarr's tells which files the store has."""
+    own = OwnFiles(os.listdir(path), lambda name: read_document(os.path.join(path, name)))
+    if by_name is None:
+        by_name = not any(map(own.has, STORES_ROOTS))
     for folder, folders, files in os.walk(path):
+        below = f"{folder[len(path) + 1 :]}/".lstrip("/")
         for name in files:
-            if not STORES_FILES.fullmatch(name) or not stat.S_ISREG(os.lstat(os.path.join(folder, name)).st_mode):
-                yield os.path.relpath(os.path.join(folder, name), path)
+            known = STORES_FILES.fullmatch(name) if by_name else own.has(below + name)
+            if not known or not stat.S_ISREG(os.lstat(os.path.join(folder, name)).st_mode):
+                yield below + name
         for name in folders:
             if os.path.islink(os.path.join(folder, name)):
-                yield os.path.relpath(os.path.join(folder, name), path)
+                yield below + name
+
+
+def _release(fd: int) -> None:
+    """Closes a descriptor that holds a lock, also where a process that was forked meanwhile has it too."""
+    with contextlib.suppress(OSError):
+        fcntl.flock(fd, fcntl.LOCK_UN)
+    os.close(fd)
 
 
 def _open_locked(path: str, when_unsupported: bool = False) -> int | None:
@@ -451,25 +488,33 @@ def _open_locked(path: str, when_unsupported: bool = False) -> int | None:
 
 
 def _remove_at_last(path: str) -> None:
-    """Removes what `_remove` does, to which somebody may still be adding, such as a worker that is being ended."""
+    """Removes this run's own output, to which somebody may still be adding, such as a worker that is being ended."""
     until = time.monotonic() + _PATIENCE_S
     while True:
         try:
-            return _remove(path)
+            return _remove(path, by_name=True)
         except OSError as error:
             if error.errno != errno.ENOTEMPTY or time.monotonic() > until:
                 raise
         time.sleep(_PATIENCE_S / 50)
 
 
-def _remove(path: str) -> None:
-    """Removes a hidden file, or a hidden folder with what a run of ours leaves in one: a store, or a part of one.
-    OSError, with nothing removed, where it holds anything else."""
+def _remove(path: str, *, by_name: bool | None = None) -> None:
+    """Removes a hidden file, or a hidden folder with what a run of ours leaves in one: a store, or a part of one, which
+    may not tell what is its. OSError, with nothing removed, where it holds anything else."""
     if os.path.islink(path) or not os.path.isdir(path):
         os.unlink(path)
         return
-    if LAYOUT_JSON not in os.listdir(path) and next(_files_of_store(path), None) is None:
-        shutil.rmtree(path)
+    for name in mounted(path):
+        raise OSError(errno.EBUSY, "another file system is mounted there", os.path.join(path, name))
+    if LAYOUT_JSON not in os.listdir(path) and next(_foreign_files(path, by_name=by_name), None) is None:
+        # What tells of chunks goes after them, so that a run that is killed meanwhile leaves nothing unknown.
+        for _, folders, files, fd in os.fwalk(path, topdown=False):
+            for name in sorted(files, key=lambda name: name in STORES_ROOTS):
+                os.unlink(name, dir_fd=fd)
+            for name in folders:
+                os.rmdir(name, dir_fd=fd)
+        os.rmdir(path)
         return
     for owned, names in list(owned_folders(path, path, unfinished=True)):
         folder = os.open(owned, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)

@@ -7,6 +7,7 @@ find it last, the root's at the very end. A single file is one object, which app
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import stat
@@ -20,8 +21,10 @@ from .layout_json import NAME as LAYOUT_JSON
 from .layout_json import SHARD_NAME, parse_layout_json
 from .npy import MAGIC as NPY_MAGIC
 from .object_places import CLOUD, refused, without_password
+from .own_files import LONGEST_DOCUMENT, STORES_ROOTS, OwnFiles
 from .places import Place
 from .publish import STORES_FILES, Publication, is_store, sync_folder
+from .safetensors_header import INDEX_SUFFIX
 from .shard_folders import SINGLE
 
 _MARKER = ".longshore-upload"
@@ -31,6 +34,7 @@ _THREADS = 8
 _PIECE_BYTES = 8 << 20
 _LONGEST_LAYOUT = 64 << 20
 _LONGEST_HEAD = 1 << 10
+_LARGER_DISK = "what is uploaded is made there first: set TMPDIR to a larger disk"
 
 
 def publication_of(
@@ -90,6 +94,7 @@ class UrlPublication(Publication):
         self.called = without_password(place.publish_path)
         self._part_of_store = bool(place.created)
         self._verify, self._watcher = verify, watcher
+        self._uploads = False
         self._fs, self._root = self._open(place.publish_path)
 
     def check(self) -> None:
@@ -108,15 +113,25 @@ class UrlPublication(Publication):
         try:
             super().check_space(needed)
         except StoreError as error:
-            raise StoreError(
-                error.errno, f"{error.strerror}; what is uploaded is made there first: set TMPDIR to a larger disk"
-            ) from None
+            raise StoreError(error.errno, f"{error.strerror}; {_LARGER_DISK}") from None
+
+    def _name_destination(self, error: LongshoreError) -> None:
+        """Says of a full disk which one it is."""
+        super()._name_destination(error)
+        if not isinstance(error, OSError) or self._uploads or _LARGER_DISK in str(error):
+            return
+        words = f"{error.strerror or error}; the disk of {self.parent} is full, and {_LARGER_DISK}"
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            error.args, error.strerror = (error.errno, words), words
+        elif error.errno is None and os.strerror(errno.ENOSPC) in str(error):  # as HDF5 says it
+            error.args = (words,)
 
     def publish(self) -> None:
         """Uploads what has been made. On an error what was uploaded is deleted again."""
         assert self.partial is not None
         if self.folder:
             sync_folder(self.partial)
+        self._uploads = True
         old = self._existing()
         new = self._made(self.partial)
         if self._watcher is not None:
@@ -171,22 +186,37 @@ class UrlPublication(Publication):
     def _check_replaceable(self, names: list[str], unfinished: bool) -> None:
         """Raises StoreError where a prefix holds no store, or anything besides."""
         of_shards = LAYOUT_JSON in names
-        of_store = not of_shards and (unfinished or is_store(names))
         own = {_MARKER}
-        for name in [LAYOUT_JSON] if of_shards else [name for name in names if name.endswith(f"/{LAYOUT_JSON}")]:
-            own |= self._files_of_shards(name)
-        foreign = [
-            name
-            for name in names
-            if name not in own
-            and not (of_store and _is_of_store(name, unfinished))
-            and not (not of_shards and name.endswith(SINGLE) and self._is_single(f"{self._root}/{name}"))
-        ]
+        if not of_shards and not unfinished and is_store(names):
+            files = OwnFiles(names, self._documents(names).get)
+            foreign = [name for name in names if not files.has(name)]
+        else:
+            for name in [LAYOUT_JSON] if of_shards else [name for name in names if name.endswith(f"/{LAYOUT_JSON}")]:
+                own |= self._files_of_shards(name)
+            foreign = [
+                name
+                for name in names
+                if name not in own
+                and not (unfinished and not of_shards and _may_be_of_store(name))
+                and not (not of_shards and name.endswith(SINGLE) and self._is_single(f"{self._root}/{name}"))
+            ]
         if foreign:
             raise StoreError(
                 f"{self.called} holds {min(foreign)!r}, which is not of a store that can be replaced; move that away "
                 "first, or name another place"
             )
+
+    def _documents(self, names: list[str]) -> dict[str, bytes]:
+        """What tells which files a store has, by name."""
+
+        def read(name: str) -> bytes:
+            key = f"{self._root}/{name}"
+            return bytes(self._call("read", key, lambda: self._fs.cat_file(key, start=0, end=LONGEST_DOCUMENT)))
+
+        of_root = [name for name in names if "/" not in name and name.endswith(INDEX_SUFFIX)]
+        wanted = [*of_root, *(name for name in names if name.rpartition("/")[2] in STORES_ROOTS)]
+        with ThreadPoolExecutor(_THREADS, "longshore-look") as pool:
+            return dict(zip(wanted, pool.map(read, wanted)))
 
     def _files_of_shards(self, name: str) -> set[str]:
         """A `layout.json` and the shards that it names, as names below the root."""
@@ -326,6 +356,7 @@ def _upload_order(key: str) -> tuple[bool, int, str]:
     return _is_metadata(key), -key.count("/"), key
 
 
-def _is_of_store(name: str, unfinished: bool) -> bool:
+def _may_be_of_store(name: str) -> bool:
+    """Whether a key is called as one of an unfinished upload can be, for nothing tells yet which ones there are."""
     base = name.rpartition("/")[2]
-    return bool(STORES_FILES.fullmatch(base) or (unfinished and SHARD_NAME.fullmatch(base)))
+    return bool(STORES_FILES.fullmatch(base) or SHARD_NAME.fullmatch(base))

@@ -36,7 +36,8 @@ from .dense import (
 )
 from .npy import npy_header
 from .object_places import is_url, without_password
-from .publish import STORES_ROOTS, sync_folder
+from .own_files import STORES_ROOTS
+from .publish import sync_folder
 from .random_access import entries_in, exists_in, fingerprint_of, joined
 from .shard_folders import SINGLE, is_group
 from .store import ShardStore, destination_layout, open_store, shard_names, write_layout_json
