@@ -178,3 +178,19 @@ def test_what_is_no_index_is_told(key):
     np.save("a.npy", np.ones((3, 3)))
     with ls.open("a.npy") as array, pytest.raises(ArgumentTypeError, match="must be an integer, a slice"):
         array.read(key)
+
+
+@pytest.mark.parametrize("odd", ["name", "list"])
+def test_a_dataset_with_odd_scales_is_replaced(tmp_path, odd):
+    path = tmp_path / "odd.h5"
+    with h5py.File(path, "w") as file:
+        dataset, scale = file.create_dataset("y", data=np.ones(3)), file.create_dataset("s", data=np.arange(3.0))
+        scale.make_scale("s")
+        dataset.dims[0].attach_scale(scale)
+        owner, name = (scale, "NAME") if odd == "name" else (dataset, "DIMENSION_LIST")
+        del owner.attrs[name]
+        owner.attrs[name] = np.arange(4 if odd == "name" else 1)
+    np.save(tmp_path / "y.npy", np.zeros(4))
+    ls.move(tmp_path / "y.npy", f"{path}::y", force=True)
+    with h5py.File(path) as file:
+        assert file["y"].shape == (4,)

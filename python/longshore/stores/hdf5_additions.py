@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..errors import StoreError
-from .hdf5_values import h5py_module, told
+from .hdf5_values import h5py_module, references_of, told
 from .publish import Publication
 from .random_access import open_plain
 
@@ -146,9 +146,10 @@ class Room:
         if isinstance(self.group.get(self.name, getlink=True), h5py.HardLink):
             dataset = self.group[self.name]
             is_last_name = h5py.h5o.get_info(dataset.id).rc == 1
-            for d in range(len(dataset.shape or ()) if is_last_name else 0):
-                for scale in dataset.dims[d].values():
-                    dataset.dims[d].detach_scale(scale)
+            count = len(dataset.shape or ()) if is_last_name else 0
+            for d, scales in enumerate(references_of(dataset, "DIMENSION_LIST", count)):
+                for scale in scales:
+                    h5py.h5ds.detach_scale(dataset.id, scale, d)
         del self.group[self.name]
 
 
