@@ -33,8 +33,8 @@ struct KernelProfile {
   /// How many lines of a source row the tiles of a transpose are wide; four times as many where the destination's rows
   /// do not begin at the same place of a page.
   Index tile_lines = 64;
-  /// From how many bytes an element transposes whose destination rows are a multiple of 512 bytes apart go by way of two
-  /// tiles in the second-level cache, `long_burst` bytes of a row at a time; others go line by line from registers.
+  /// From how many bytes an element transposes whose destination rows are a multiple of 512 bytes apart go by way of
+  /// two tiles in the second-level cache, `long_burst` bytes of a row at a time; others go line by line from registers.
   Index tiled_from = never;
   static constexpr Index long_burst = 256;
   /// How much of each row is put together before it is the next one's turn, where several rows are side by side.
