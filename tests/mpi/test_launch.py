@@ -92,3 +92,29 @@ def test_a_call_after_mpi_is_an_error_and_not_the_end(family, program):
     done = launch(family, 1, program(AFTER_MPI))
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["MPI is finalised already"] * 2
+
+
+INTERRUPTED = """
+import os, sys
+if int(os.environ.get("PMI_RANK") or os.environ["OMPI_COMM_WORLD_RANK"]) == 1:
+    from mpi4py import MPI  # waits for the other one
+    sys.exit()
+def interrupt(*_):
+    raise KeyboardInterrupt
+if sys.argv[1] == "importing":
+    import importlib.abc, longshore
+    class Finder(importlib.abc.MetaPathFinder):
+        find_spec = interrupt
+    sys.meta_path.insert(0, Finder())
+    from longshore import cli
+else:
+    from longshore import cli
+    cli.command.invoke = interrupt
+    cli.main(["info", "a.npy"])
+"""
+
+
+@pytest.mark.parametrize("family", families())
+@pytest.mark.parametrize("moment", ["importing", "beginning"])
+def test_an_interrupt_before_mpi_begins_ends_the_job(family, program, moment):
+    assert launch(family, 2, program(INTERRUPTED), moment).returncode != 0  # not one that has to be killed
