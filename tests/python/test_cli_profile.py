@@ -249,3 +249,11 @@ def test_more_processes_than_a_machine_can_stand_are_not_started():
     assert launcher.arguments(64)[:3] == ["mpiexec", "-n", "64"]
     with pytest.raises(ArgumentError, match=r"1000000 processes on \d+ processors; at most \d+ run here"):
         launcher.arguments(1_000_000)
+
+
+@pytest.mark.parametrize("file", ["nowhere/mine.json", "/proc/mine.json"])
+def test_a_place_where_nothing_can_be_written_is_told_before_anything_is_measured(call, monkeypatch, tmp_path, file):
+    monkeypatch.setattr(tune, "calibrate", lambda *_, **__: pytest.fail("it was measured"))
+    code, out, err = call("calibrate", "--quick", "--no-mpi", "-o", file)
+    assert code == 4 and out == "" and os.path.dirname(file) in err
+    assert list(tmp_path.iterdir()) == []

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,7 +47,7 @@ def calibrate(quick: bool, output: Path | None, no_mpi: bool, as_json: bool) -> 
     team, why = find_team(), ""
     path = output or tune.profile_path()
     bar = _Bar() if team.rank == 0 and sys.stderr.isatty() else None
-    team.first(lambda: _check_writable(path))
+    team.first(lambda: _check_writable(path, output is not None))
     try:
         profile = tune.calibrate(team.comm, quick=quick, progress=bar)
         if team.size == 1:
@@ -135,16 +135,22 @@ def _with_exchanges(profile: MachineProfile, quick: bool, bar: _Bar | None) -> t
         return profile, str(error)
 
 
-def _check_writable(path: Path) -> None:
-    """Finds out before a minute is spent whether the profile can be written, and that nothing else is there."""
+def _check_writable(path: Path, named: bool) -> None:
+    """Finds out before a minute is spent whether the profile can be written, and that nothing else is there. A folder
+    is made only for a file that nobody has `named`."""
     from .. import tune
     from ..errors import ArgumentError
 
     if path.exists() and path.stat().st_size > 0 and not tune.is_profile(path.read_bytes()):
         raise ArgumentError(f"{path} is no machine profile, and is not overwritten; name another file")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if not os.access(path.parent, os.W_OK):
-        raise PermissionError(13, os.strerror(13), str(path.parent))
+    if not named:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    if path.is_file() or not path.exists():
+        try:
+            with tempfile.TemporaryFile(dir=path.parent):
+                pass
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(path.parent)) from None
 
 
 class _Bar:
