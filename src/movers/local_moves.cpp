@@ -38,14 +38,12 @@ class TaskMaker {
     const Motion& motion = *given;
     const auto placed = relations_.place(motion);
     const auto how = program_options(motion.destination);
-    const auto& nest = relations_.nest(placed.shape);
-    const Index phase =
-        nest.bytes() > options_.task_bytes ? Index(std::size_t(destination + placed.destination) % line_bytes) : 0;
+    const Index phase = Index(std::size_t(destination + placed.destination) % line_bytes);
     pieces_.resize(std::max(pieces_.size(), 2 * relations_.shapes()));
     auto& known = pieces_[2 * placed.shape + (how.stores == Stores::streaming)];
     const auto k = find_or_add(
-        known, [&](const auto& one) { return one.first == phase; },
-        [&] { return std::pair(phase, cut(nest, how, phase)); });
+        known, [&](const auto& one) { return one.first == phase || one.first == anywhere; },
+        [&] { return cut(relations_.nest(placed.shape), how, phase); });
     for (const auto& piece : known[k].second)
       tasks_.push_back({CopyTask::Single{piece.program, destination + placed.destination + piece.first.destination,
                                          source + placed.source + piece.first.source, number},
@@ -143,16 +141,20 @@ class TaskMaker {
     return std::all_of(nest.axes().begin(), nest.axes().end() - 1,
                        [](const RelationAxis& axis) { return axis.destination_stride % line_bytes == 0; });
   }
+  static constexpr Index anywhere = -1;
+  /// The parts of a motion, and for destinations that begin where in a line they are.
+  using Cut = std::pair<Index, std::vector<Piece>>;
   /// Programs of about so many bytes as a task should have. Parts that differ in where they begin only share one.
   /// `phase`: where in a line the destination begins.
-  __attribute__((cold)) std::vector<Piece> cut(LoopNest nest, const CopyProgram::Options& how, Index phase) const {
+  __attribute__((cold)) Cut cut(LoopNest nest, const CopyProgram::Options& how, Index phase) const {
     Index parts = ceil_div(nest.bytes(), options_.task_bytes);
     if (parts <= 1 || nest.axes().empty())
-      return {{std::make_shared<const CopyProgram>(nest, how), {0, 0}, nest.bytes()}};
+      return {anywhere, {{std::make_shared<const CopyProgram>(nest, how), {0, 0}, nest.bytes()}}};
     std::size_t axis = 0;
     Index unit = 1, head = 0;           // positions that stay together, after so many
     auto canonical = nest.canonical();  // else an axis of one position might seem to be the closest in the source
-    if (is_turned(canonical) && rows_keep_in_line(canonical) && phase % nest.element_bytes() == 0) {
+    const bool by_lines = is_turned(canonical) && rows_keep_in_line(canonical);
+    if (by_lines && phase % nest.element_bytes() == 0) {
       nest = std::move(canonical);
       // Some destination rows would be slivers of all source rows. A part has whole source rows, and some whole lines
       // of each destination row: two parts would have each line that is between them.
@@ -174,7 +176,7 @@ class TaskMaker {
           [&] { return std::pair(moved, std::make_shared<const CopyProgram>(moved, how)); });
       pieces.push_back({known[k].second, part.at(0), part.bytes()});
     }
-    return pieces;
+    return {by_lines ? phase : anywhere, std::move(pieces)};
   }
 
   const MotionPlan& plan_;
@@ -184,7 +186,7 @@ class TaskMaker {
   Index last_ = -1;  ///< rank that was asked about: most follow each other
   bool last_far_ = false;
   /// Of each shape of relation, with cached and with streaming stores, by where in a line destinations begin.
-  std::vector<std::vector<std::pair<Index, std::vector<Piece>>>> pieces_;
+  std::vector<std::vector<Cut>> pieces_;
 };
 
 }  // namespace
