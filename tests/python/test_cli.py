@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 
@@ -88,6 +89,57 @@ main(["--version"])
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 130 and done.stdout == "" and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("module", ["longshore", "numpy", "longshore._core", "click", "longshore.cli.explain"])
+def test_an_interrupt_while_the_command_is_imported_ends_it_as_any_program(module):
+    program = f"""
+import importlib.abc, importlib.metadata, os, signal, sys
+
+class Interrupted(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupted())
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
+sys.argv = ["longshore", "--version"]
+(script,) = importlib.metadata.entry_points(group="console_scripts", name="longshore")
+script.load()()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
+
+
+def test_an_interrupt_just_before_the_command_heeds_it_ends_it_as_any_program():
+    program = """
+import os, signal, sys
+import longshore_command
+from longshore import cli
+
+cli._open_closed_streams = lambda: os.kill(os.getpid(), signal.SIGINT)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.argv = ["longshore", "--version"]
+longshore_command.main()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
+
+
+def test_who_ignores_interrupts_goes_on_doing_so():
+    program = """
+import os, signal, sys
+import longshore_command
+from longshore import cli
+
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+real = cli.run
+cli.run = lambda words: os.kill(os.getpid(), signal.SIGINT) or real(words)
+sys.argv = ["longshore", "--version"]
+longshore_command.main()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_without_the_laboratory_it_is_said_what_to_install(call, monkeypatch):
