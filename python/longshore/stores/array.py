@@ -7,6 +7,7 @@ and hands out an `ArrayWriter` for each array, which takes chunks. What lies bet
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from abc import ABC, abstractmethod
@@ -157,6 +158,30 @@ class ArrayReader(ABC):
 
     def close(self) -> None:  # noqa: B027, most have nothing of their own to close
         """Lets go of what the array alone holds open."""
+
+
+def without_holes(elements: np.ndarray) -> np.ndarray:
+    """Elements with zeros between their fields, where a compiler would leave room (`align=True`): what lies there is no
+    part of an element, and not every format keeps it."""
+    mask = _bytes_of_fields(elements.dtype)
+    if mask.all():
+        return elements
+    plain = np.ascontiguousarray(elements).reshape(-1).view(np.uint8).reshape(-1, len(mask)) & mask
+    return plain.reshape(-1).view(elements.dtype).reshape(elements.shape)
+
+
+@functools.lru_cache(64)
+def _bytes_of_fields(dtype: np.dtype) -> np.ndarray:
+    """Of an element's bytes 255 for each that a field has, and 0 for the others."""
+    if dtype.subdtype is not None:
+        base, shape = dtype.subdtype
+        return np.tile(_bytes_of_fields(base), math.prod(shape))
+    if dtype.fields is None:
+        return np.full(dtype.itemsize, 255, np.uint8)
+    mask = np.zeros(dtype.itemsize, np.uint8)
+    for part, offset, *_ in dtype.fields.values():
+        mask[offset : offset + part.itemsize] |= _bytes_of_fields(part)
+    return mask
 
 
 _TOGETHER_BYTES, _TOGETHER = 1 << 20, 64

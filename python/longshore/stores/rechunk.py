@@ -21,7 +21,7 @@ from .array import ArrayReader, ArrayWriter, Grid, Index
 from .kept_work import KeptBuffers, KeptPieces, KeptWork
 from .phases import PhaseClock, add_seconds
 from .rechunk_plan import PIECE_BYTES, Box, RechunkPlan, split
-from .source_pieces import Piece, SourcePieces, loaded
+from .source_pieces import Piece, SourcePieces, leaves_out, loaded
 
 _DONE = 1 << 62  # what a chunk lacks that must not become complete
 _WRAP = (1 << 64) - 1
@@ -107,7 +107,7 @@ class Rechunk:
         padding = writer.facts.fill
         self.padding = np.frombuffer(padding if padding is not None else bytes(plan.itemsize), self.dtype)
         self.skipped = self.source.skipped
-        self.leaves_out = reader.sparse and writer.sparse and writer.facts.fill == self.source.fill
+        self.leaves_out = leaves_out(reader, writer)
 
     def _buffers(self) -> np.ndarray:
         size = self.plan.slots * self.chunk_bytes

@@ -21,7 +21,7 @@ from .do_all import do_all
 from .phases import PhaseClock
 from .rechunk import Counts, box_digest, corners
 from .rechunk_plan import Box, RechunkPlan, dealt_dimension
-from .source_pieces import Piece, SourcePieces, loaded
+from .source_pieces import Piece, SourcePieces, leaves_out, loaded
 from .team import Team
 
 _WRAP = (1 << 64) - 1
@@ -68,9 +68,7 @@ class SharedRechunk:
         padding = facts.fill if facts.fill is not None else bytes(plan.itemsize)
         self._padding = np.frombuffer(padding, self._dtype)[0]
         self._sparse = reader.sparse
-        self._leaves_out = (
-            writer is not None and reader.sparse and writer.sparse and writer.facts.fill == self._source.fill
-        )
+        self._leaves_out = writer is not None and leaves_out(reader, writer)
 
     def run(self) -> Counts:
         """Collective. Everything, to the last chunk; what all processes together have read and written."""

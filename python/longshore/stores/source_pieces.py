@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import StoreError
-from .array import ArrayReader, Index, together
+from .array import ArrayFacts, ArrayReader, ArrayWriter, Index, together, without_holes
 from .phases import Phase
 from .rechunk_plan import RechunkPlan
 
@@ -53,7 +53,7 @@ class SourcePieces:
         `phase` what goes on, by any thread."""
         self._plan, self._reader, self._axes, self._dtype = plan, reader, tuple(axes), dtype
         self._count, self._phase = count, phase
-        self.fill = reader.facts.fill if reader.facts.fill is not None else bytes(plan.itemsize)
+        self.fill = fill_of(reader.facts)
         """What a chunk that is not there holds."""
         self.skipped = skipped_by(reader)
 
@@ -118,7 +118,7 @@ class SourcePieces:
             raise StoreError(f"{self._reader.where}: chunk {index} has shape {elements.shape}, not {extents}")
         if elements.dtype != self._dtype:
             elements = elements.astype(self._dtype)  # the other byte order
-        return elements.transpose(self._axes)
+        return without_holes(elements).transpose(self._axes)
 
     def _own(self, of_target: Sequence[int]) -> tuple[int, ...]:
         """Numbers of the target's dimensions, for those of the source."""
@@ -135,7 +135,18 @@ def stored_size(stored: Any) -> int:
 
 def skipped_by(reader: ArrayReader) -> bytes | None:
     """The element that adds nothing to digests: that of chunks that are missing, where any may be."""
-    if not reader.sparse:
-        return None
-    assert reader.facts.dtype is not None
-    return reader.facts.fill if reader.facts.fill is not None else bytes(reader.facts.dtype.itemsize)
+    return fill_of(reader.facts) if reader.sparse else None
+
+
+def leaves_out(reader: ArrayReader, writer: ArrayWriter) -> bool:
+    """Whether what is missing in the source can stay missing."""
+    fill = writer.facts.fill
+    return reader.sparse and writer.sparse and fill is not None and fill_of(writer.facts) == fill_of(reader.facts)
+
+
+def fill_of(facts: ArrayFacts) -> bytes:
+    """The element of chunks that are not there."""
+    assert facts.dtype is not None
+    if facts.fill is None:
+        return bytes(facts.dtype.itemsize)
+    return without_holes(np.frombuffer(facts.fill, facts.dtype)).tobytes()

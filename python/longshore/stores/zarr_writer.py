@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, StoreError
-from .array import ArrayFacts, ArrayWriter, GroupFacts, Index, StoreWriter, Tree
+from .array import ArrayFacts, ArrayWriter, GroupFacts, Index, StoreWriter, Tree, without_holes
 from .boxes import must_see
 from .keys import Keys, LocalKeys, open_keys
 from .zarr_build import array_document, can_hold, is_name, losses_of
@@ -186,7 +186,7 @@ class ZarrArrayWriter(ArrayWriter):
         self._stored_dtype = meta.element.dtype
         fill = meta.fill
         if dtype is not None and dtype != self._stored_dtype and fill is not None:
-            fill = np.frombuffer(fill, self._stored_dtype).astype(dtype).tobytes()
+            fill = without_holes(np.frombuffer(fill, self._stored_dtype).astype(dtype)).tobytes()
         self.facts = replace(meta.facts(), dtype=dtype, fill=fill)
         self.grid = meta.grid
         self._keys = keys
@@ -237,7 +237,7 @@ class ZarrArrayWriter(ArrayWriter):
         if stored is None:
             return None
         chunk = reader.decode(index, stored)
-        return chunk if chunk.dtype == self.facts.dtype else chunk.astype(self.facts.dtype)
+        return chunk if chunk.dtype == self.facts.dtype else without_holes(chunk.astype(self.facts.dtype))
 
     def sync(self, index: Index) -> None:
         if self.shards is None and isinstance(self._keys, LocalKeys):
