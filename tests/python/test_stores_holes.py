@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import longshore as ls
 import numpy as np
 import pytest
+from launch import families, launch
 
 pytest.importorskip("zarr")
 h5py = pytest.importorskip("h5py")
@@ -95,4 +96,16 @@ def test_by_an_executor_and_with_chunks_that_are_missing(tmp_path):
             )
         assert told.verified and told.chunks < 25
         with ls.open(tmp_path / f"{number}.{target}") as moved:
+            assert same(moved.read(), array)
+
+
+@pytest.mark.skipif(not families(), reason="no mpiexec beside a Python with mpi4py")
+def test_shared_by_the_processes_of_a_job(tmp_path):
+    array = elements(TYPES[0])
+    np.save(tmp_path / "a.npy", array)
+    for target in ("b.zarr/u", "b.h5::/u"):
+        words = ["move", tmp_path / "a.npy", tmp_path / target, "--chunks", "7x9", "--verify", "--json"]
+        done = launch(families()[0], 2, "longshore.cli", *words, timeout=100)
+        assert done.returncode == 0, done.stderr
+        with ls.open(tmp_path / target) as moved:
             assert same(moved.read(), array)

@@ -59,14 +59,16 @@ class SharedRechunk:
         self._plan, self._writer, self._grid, self._dtype = plan, writer, array.grid, facts.dtype
         self._team, self._writers, self._tell, self._done = team, writers, written, done
         self._raw = np.dtype((np.void, plan.itemsize))  # to the engine an element is its bytes
+        # Of elements with fields NumPy would copy these alone, and not what lies between them.
+        self._copied = self._dtype if self._dtype.names is None else self._raw
         self._collector = Collector(team, self._put) if collects else None
         self._lock = threading.Lock()
         self._phase = PhaseClock()
         self._counts = Counts(seconds=self._phase.seconds)
         self._source = SourcePieces(plan, reader, array.axes, self._dtype, self._count_read, self._phase)
-        self._filler = np.frombuffer(self._source.fill, self._dtype)[0]
+        self._filler = np.frombuffer(self._source.fill, self._copied)[0]
         padding = facts.fill if facts.fill is not None else bytes(plan.itemsize)
-        self._padding = np.frombuffer(padding, self._dtype)[0]
+        self._padding = np.frombuffer(padding, self._copied)[0]
         self._sparse = reader.sparse
         self._leaves_out = writer is not None and leaves_out(reader, writer)
 
@@ -151,7 +153,7 @@ class SharedRechunk:
 
     def _room(self, box: Box | None) -> np.ndarray | None:
         """An array for a box's elements."""
-        return None if box is None else np.empty([b - a for a, b in zip(*box)], self._dtype)
+        return None if box is None else np.empty([b - a for a, b in zip(*box)], self._copied)
 
     def _read(self, pool: ThreadPoolExecutor, box: Box, held: np.ndarray, came: _Came) -> None:
         """Reads a box of the source, and notes for which chunks of the target there was something."""
@@ -167,7 +169,7 @@ class SharedRechunk:
             there = tuple(slice(s - a, e - a) for s, e, a in zip(start, end, low))
             own = tuple(slice(s - a, e - a) for s, e, a in zip(start, end, piece.start))
             with self._phase("copying"):
-                held[there] = self._filler if elements is None else elements[own]
+                held[there] = self._filler if elements is None else elements[own].view(self._copied)
             if elements is not None:
                 came.note(start, end)
 
@@ -208,11 +210,11 @@ class SharedRechunk:
             leave_out = self._leaves_out and index not in came
             if not leave_out:
                 if own.shape != grid.chunks:
-                    whole = np.full(grid.chunks, self._padding, self._dtype)
+                    whole = np.full(grid.chunks, self._padding, self._copied)
                     whole[tuple(map(slice, own.shape))] = own
                     own = whole
                 with self._phase("encoding"):
-                    stored = writer.encode(index, np.ascontiguousarray(own))
+                    stored = writer.encode(index, np.ascontiguousarray(own).view(self._dtype))
                 put(index, stored)
             with self._lock:
                 self._counts.chunks += not leave_out
