@@ -9,6 +9,7 @@ import pytest
 from launch import families
 from longshore import model, tune
 from longshore.cli import run
+from longshore.errors import ArgumentError
 from longshore.tune.copies import CopyCase
 
 
@@ -242,7 +243,6 @@ def test_explain_says_what_cannot_be_predicted(call, tmp_path):
 
 
 def test_more_processes_than_a_machine_can_stand_are_not_started():
-    from longshore.errors import ArgumentError
     from longshore.tune.launcher import Launcher
 
     launcher = Launcher(("mpiexec",), "hydra")
@@ -257,3 +257,21 @@ def test_a_place_where_nothing_can_be_written_is_told_before_anything_is_measure
     code, out, err = call("calibrate", "--quick", "--no-mpi", "-o", file)
     assert code == 4 and out == "" and os.path.dirname(file) in err
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.timeout(20)  # and not waiting for who writes into a pipe, or for the end of zeros
+@pytest.mark.parametrize("place", ["pipe", "folder", "/dev/null", "/dev/zero"])
+def test_a_kept_profile_that_is_no_file_is_told(call, monkeypatch, tmp_path, place):
+    monkeypatch.setattr(tune, "calibrate", lambda *_, **__: pytest.fail("it was measured"))
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    path = tmp_path / place
+    monkeypatch.setenv("LONGSHORE_PROFILE", str(path))
+    said = f"{path} is not a plain file, and cannot be this machine's profile; have LONGSHORE_PROFILE name one"
+    for words in (["profile", "show"], ["calibrate"]):
+        assert call(*words) == (2, "", f"longshore: {said}\n")
+    code, out, _ = call("explain", "--shape", "64x64", "--from", "(BLOCK, *) on 4", "--to", "(*, BLOCK) on 4")
+    assert code == 0 and f"not predicted    {said}" in out
+    for ask in (tune.measured_profile, tune.coarse_profile().save):
+        with pytest.raises(ArgumentError, match="is not a plain file"):
+            ask()

@@ -141,10 +141,11 @@ def _check_writable(path: Path, named: bool) -> None:
     from .. import tune
     from ..errors import ArgumentError
 
+    if not named:
+        tune.kept_status(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists() and path.stat().st_size > 0 and not tune.is_profile(path.read_bytes()):
         raise ArgumentError(f"{path} is no machine profile, and is not overwritten; name another file")
-    if not named:
-        path.parent.mkdir(parents=True, exist_ok=True)
     if path.is_file() or not path.exists():
         try:
             with tempfile.TemporaryFile(dir=path.parent):

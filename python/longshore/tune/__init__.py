@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import stat
 import time
 from collections.abc import Callable
 from datetime import datetime, timezone
@@ -106,6 +107,8 @@ class MachineProfile:
         """Writes it to a file, whole or not at all; by default where `profile` looks for it, and then also how copy
         kernels are best on this model of CPU, for all machines that share the folder. Returns the path."""
         target = Path(path) if path is not None else profile_path()
+        if path is None:
+            kept_status(target)
         target.parent.mkdir(parents=True, exist_ok=True)
         write_whole(target, self.to_json().encode())
         if path is None and not os.environ.get(ENVIRONMENT) and "kernel_profile" in self.facts:
@@ -155,11 +158,25 @@ def profile_path() -> Path:
     return Path(_core.machine_profile_path())
 
 
+def kept_status(path: Path) -> os.stat_result | None:
+    """Of the file that this machine's profile is, None where there is none yet. Raises ArgumentError where there is
+    something else, which would not end, or wait for somebody who writes."""
+    try:
+        found = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    if not stat.S_ISREG(found.st_mode):
+        raise ArgumentError(
+            f"{path} is not a plain file, and cannot be this machine's profile; have {ENVIRONMENT} name one"
+        )
+    return found
+
+
 def profile() -> MachineProfile:
-    """This machine's, where it was calibrated, else `coarse_profile()`. Raises ArgumentError where its file is no
-    profile."""
+    """This machine's, where it was calibrated, else `coarse_profile()`. Raises ArgumentError where what is kept is no
+    profile, or no file."""
     path = profile_path()
-    return MachineProfile.load(path) if path.exists() else coarse_profile()
+    return MachineProfile.load(path) if kept_status(path) is not None else coarse_profile()
 
 
 def measured_profile() -> MachineProfile | None:
@@ -167,8 +184,10 @@ def measured_profile() -> MachineProfile | None:
     Raises as `profile` does."""
     path = profile_path()
     try:
-        now = path.stat()
+        now = kept_status(path)
     except OSError:
+        return None
+    if now is None:
         return None
     known = _read(path, now.st_mtime_ns, now.st_size)
     return None if known.coarse else known
