@@ -127,6 +127,35 @@ def test_types_that_numpy_has_not_are_saved_by_name(name, held):
             assert array.type_name in (name, "BF16", "F8_E5M2") and array.read().tobytes() == values.tobytes()
         loaded = ls.load(destination, layout)
         assert [part.tobytes() for part in loaded] == [part.tobytes() for part in ls.scatter(values, layout)]
+        assert {part.dtype for part in loaded} == {dtype}
+        for of_array in (dtype, np.dtype(f"V{dtype.itemsize}")):
+            blocks = ls.XArray(ls.FloorPlan([ls.Region((0, 0), (5, 7))], [0]), of_array)
+            ls.load(destination, blocks)
+            assert blocks[0].tobytes() == values.tobytes()
+
+
+def test_types_that_numpy_has_not_are_bytes_without_ml_dtypes(monkeypatch):
+    dtype = np.dtype(pytest.importorskip("ml_dtypes").bfloat16)
+    values, layout = np.arange(35).astype(dtype).reshape(5, 7), ls.Layout("(BLOCK, *) on 2", (5, 7))
+    ls.save(ls.scatter(values, layout), layout, "a.zarr")
+    monkeypatch.setitem(sys.modules, "ml_dtypes", None)
+    loaded = ls.load("a.zarr", layout)
+    assert {part.dtype for part in loaded} == {np.dtype("V2")}
+    assert b"".join(part.tobytes() for part in loaded) == values.tobytes()
+
+
+def test_bfloat16_in_big_endian_order_is_no_bfloat16_elsewhere():
+    """Its bytes would be taken for other numbers."""
+    kind = h5py.h5t.IEEE_F16BE.copy()
+    kind.set_fields(15, 7, 8, 0, 7)
+    kind.set_ebias(127)
+    with h5py.File("a.h5", "w") as file:
+        h5py.h5d.create(file.id, b"x", kind, h5py.h5s.create_simple((7,)))
+    with pytest.raises(StoreError, match="cannot hold .*big-endian bfloat16"):
+        ls.move("a.h5::x", "a.safetensors::x")
+    ls.move("a.h5::x", "b.h5::x")
+    with h5py.File("b.h5") as file:
+        assert file["x"].id.get_type().equal(kind)
 
 
 class Answers:

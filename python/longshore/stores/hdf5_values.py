@@ -157,7 +157,9 @@ def _name_of(type_id: Any) -> str:
     if kind == h5t.COMPOUND:
         return f"compound of {', '.join(_name_of(type_id.get_member_type(i)) for i in range(type_id.get_nmembers()))}"
     if kind == h5t.FLOAT:
-        return "bfloat16" if _is_bfloat16(type_id) else f"float of {size} bytes"
+        if not _is_bfloat16(type_id):
+            return f"float of {size} bytes"
+        return "big-endian bfloat16" if type_id.get_order() == h5t.ORDER_BE else "bfloat16"
     if kind == h5t.INTEGER:
         return f"integer of {type_id.get_precision()} bits in {size} bytes"
     return f"HDF5 type of class {kind} and {size} bytes"

@@ -33,6 +33,7 @@ from .makers import maker_of, temporary_array
 from .publish import Publication
 from .publish_url import publication_of
 from .team import MpiTeam, Team, team_of
+from .zarr_types import bare_dtype, bare_element
 
 
 def load(
@@ -47,7 +48,8 @@ def load(
     """Loads an array of a store at a path or a URL, of any format that `open` knows, as a layout has it over the ranks.
 
     With an mpi4py communicator (collective) the result is this rank's local array, None where the layout gives it
-    nothing; without one it has an array for each of the layout's ranks, in their order. The layout may be a text, such
+    nothing; without one it has an array for each of the layout's ranks, in their order. Elements of a type that NumPy
+    has not (bfloat16, float8) are ml_dtypes' where that is installed, else bytes. The layout may be a text, such
     as "(BLOCK, *) on 4", and no `ld=`. Or `destination` is an XArray whose blocks' bounding region has the array's
     shape: its blocks are filled, without their ghost cells, and nothing is returned. From a plain file, or with any of
     the further options of `bind` (`dataset`, `offset`, `domain`, `ghost`, ...), it is loaded by that.
@@ -77,7 +79,7 @@ def load(
             store = places.open_reader(place)
             held.callback(store.close)
             facts = _only_array(store.tree, place.text)
-            side = _loaded(destination, facts.shape, facts.dtype, team, place.text)
+            side = _loaded(destination, facts, team, place.text)
             reader = store.array("")
             beside = reader.held_bytes + workers * reader.thread_bytes
             return reader, side, Cut(reader.grid, side.dtype.itemsize, team.size, limit, beside), workers
@@ -87,7 +89,7 @@ def load(
         fill = _filled(reader.facts)
         with ThreadPoolExecutor(workers, "longshore-load") as pool:
             for window in cut.windows():
-                piece = np.empty(window.extents_of(team.rank), side.dtype)
+                piece = np.empty(window.extents_of(team.rank), reader.facts.dtype)
 
                 def read(indices: list[Index], window: ChunkWindow = window, piece: np.ndarray = piece) -> None:
                     for index, stored in zip(indices, reader.read_each(indices)):
@@ -98,7 +100,7 @@ def load(
                     do_all(pool, read, together(reader, window.indices(reader.grid, team.rank)), 2 * workers)
 
                 team.together(read_all)
-                side.take(window, piece)
+                side.take(window, piece.view(side.dtype))
     return side.result()
 
 
@@ -380,15 +382,17 @@ def _ways(team: Team) -> dict[str, Any]:
     return {} if team.comm is None else {"comm": team.comm, "preallocate": False}
 
 
-def _loaded(over: Any, shape: tuple[int, ...], dtype: np.dtype | None, team: Team, where: str) -> _Side:
+def _loaded(over: Any, facts: ArrayFacts, team: Team, where: str) -> _Side:
     """New arrays of a layout's ranks, or the XArray that is filled."""
-    if dtype is None or dtype.hasobject:
+    shape, stored = facts.shape, facts.dtype
+    if stored is None or stored.hasobject:
         raise DTypeError(f"{where} has elements of a type that cannot be moved")
+    dtype = bare_dtype(facts.type_name) or stored
     if isinstance(over, XArray):
         side = _Blocks(_of_team(over, team), team)
         if shape != side.shape:
             raise ShapeError(f"the blocks' bounding region has shape {side.shape}, {where} has {shape}")
-        if dtype != side.dtype:
+        if side.dtype not in (dtype, stored):
             raise DTypeError(f"{where} has elements of dtype {dtype}, the XArray has {side.dtype}")
         return side
     if not isinstance(over, (Layout, str)):
@@ -528,15 +532,13 @@ def _wanted(
         raise ArgumentError(f"{len(tuple(names))} names are given, the array has {len(shape)} dimensions")
     named = None if names is None else tuple(names)
     wanted = extents_of(chunks, shape, named, where, None)
-    dtype, type_name = side.dtype, ""
-    if dtype.type.__module__ == "ml_dtypes":  # types that NumPy has not are as `move` has them
-        dtype, type_name = np.dtype((np.void, dtype.itemsize)), dtype.name
+    element = bare_element(side.dtype)
     return ArrayFacts(
         shape,
-        dtype,
+        element.dtype,
         chunks=None if wanted is None else tuple(max(1, min(c, n)) for c, n in zip(wanted, shape)),
         shards=extents_of(shards, shape, named, where, None),
         names=named,
         attributes=dict(attributes or {}),
-        type_name=type_name,
+        type_name=element.name,
     )

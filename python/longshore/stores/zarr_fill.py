@@ -11,7 +11,7 @@ import numpy as np
 
 from .._words import short
 from ..errors import NotInstalledError, StoreError
-from .zarr_types import Element
+from .zarr_types import Element, bare_dtype
 
 _WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _NAT = -(2**63)
@@ -165,8 +165,7 @@ def _bare_json(fill: bytes, element: Element, zarr_format: int) -> Any:
 
 
 def _bare_dtype(name: str) -> np.dtype:
-    try:
-        import ml_dtypes
-    except ImportError:
-        raise NotInstalledError(f"a fill value of the type {name} needs ml_dtypes: pip install ml_dtypes") from None
-    return np.dtype(getattr(ml_dtypes, name))
+    found = bare_dtype(name)
+    if found is None:
+        raise NotInstalledError(f"a fill value of the type {name} needs ml_dtypes: pip install ml_dtypes")
+    return found

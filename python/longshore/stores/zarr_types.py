@@ -24,7 +24,10 @@ BARE = {
     **dict.fromkeys(("float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn", "int2", "int4", "uint2", "uint4"), 1),
 }
 """Types that NumPy has no name for, held as bytes, and how many bytes an element takes."""
-_OTHER_NAMES = {"bf16": "bfloat16", "f8_e4m3": "float8_e4m3fn", "f8_e5m2": "float8_e5m2", "f8_e8m0": "float8_e8m0fnu"}
+_OTHER_NAMES = {
+    **{"bf16": "bfloat16", "f8_e4m3": "float8_e4m3fn", "f8_e5m2": "float8_e5m2", "f8_e8m0": "float8_e8m0fnu"},
+    **{"f8_e4m3fnuz": "float8_e4m3fnuz", "f8_e5m2fnuz": "float8_e5m2fnuz"},
+}
 _VARIABLE = ("string", "bytes", "variable_length_bytes", "variable_length_utf8", "json")
 _UNITS = ("generic", "Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as")
 _TIME = {"numpy.datetime64": "M8", "numpy.timedelta64": "m8"}
@@ -51,6 +54,24 @@ def bare_name(name: str) -> str:
     """The name in `BARE` of a type that another format may have called otherwise ("BF16"); "" where it has none."""
     name = _OTHER_NAMES.get(name.lower(), name)
     return name if name in BARE else ""
+
+
+def bare_element(dtype: np.dtype) -> Element:
+    """A dtype as stores have it: one that ml_dtypes has brought to NumPy is bytes and a name."""
+    return (
+        Element(np.dtype(f"V{dtype.itemsize}"), dtype.name) if dtype.type.__module__ == "ml_dtypes" else Element(dtype)
+    )
+
+
+def bare_dtype(name: str) -> np.dtype | None:
+    """What ml_dtypes has for a type of `BARE`, whichever format has named it; None where that has nothing for it or is
+    not installed."""
+    try:
+        import ml_dtypes
+    except ImportError:
+        return None
+    found = getattr(ml_dtypes, bare_name(name) or "-", None)
+    return None if found is None else np.dtype(found)
 
 
 def element_v2(node: Any) -> Element:
