@@ -126,6 +126,34 @@ longshore_command.main()
     assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
 
 
+def test_warnings_are_lines_of_the_commands_own(tmp_path, monkeypatch):
+    monkeypatch.delenv("LONGSHORE_PROFILE", raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    kept = longshore.tune.kept_path()
+    os.makedirs(os.path.dirname(kept))
+    with open(kept, "w") as file:
+        file.write("{")
+    program = """
+import sys, warnings, longshore_command
+
+class Warns:
+    def find_spec(self, name, path, target=None):
+        if name == "longshore.cli.explain":
+            warnings.warn("two\\nlines and \\x1b[31mred")
+
+sys.meta_path.insert(0, Warns())
+sys.argv = ["longshore", "--version"]
+longshore_command.main()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout == f"longshore {longshore.__version__}\n"
+    first, second = done.stderr.splitlines()
+    assert first.startswith(f"longshore: warning: {kept} is not used: ")
+    assert second == "longshore: warning: two lines and \\x1b[31mred"
+    quiet = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True)
+    assert quiet.returncode == 0 and quiet.stderr == ""
+
+
 def test_who_ignores_interrupts_goes_on_doing_so():
     program = """
 import os, signal, sys

@@ -1,5 +1,5 @@
 """`python -m longshore.cli`."""
 
-from . import main
+from longshore_command import main
 
 main()
