@@ -25,7 +25,7 @@ def main() -> None:
         os.kill(os.getpid(), signal.SIGINT)
 
 
-def _tell(message: Warning | str, *_: Any) -> None:
+def _tell(message: Warning | str, *_: Any, **__: Any) -> None:
     """Says a warning in a line of the command's own: where in the program it was given is nothing to its user."""
     from longshore._words import printable
 
