@@ -285,7 +285,9 @@ void bind_movers(nb::module_& module) {
           "arrays lie in memory of one process alone, and what to do about it. Empty where nothing does.")
       .def_prop_ro("path", &Mover::describe, "Which way the data takes, in words.")
       .def("leave_memory", &Mover::leave_memory,
-           "The arrays are no longer held; whoever moves knows that they are there.")
+           "The arrays are no longer held; whoever moves knows that they are there. Bytes that the mover goes on "
+           "holding; "
+           "None where it cannot do without them.")
       .def("__repr__", [](const Mover& mover) { return "<longshore.Mover: " + mover.describe() + ">"; });
 
   module.def(

@@ -138,13 +138,13 @@ NB_MODULE(LONGSHORE_MPI_MODULE, module) {
       nb::arg("comm"), nb::call_guard<nb::gil_scoped_release>(),
       "Collective, in place of `bind`: this process has to ask the others something before. All get no mover.");
 
-  module.def("outlives_arrays", &mpi::outlives_arrays, nb::arg("mover"),
-             "Whether a mover may be kept to move other arrays that lie where its own did.");
   module.def(
       "all_bring",
       [](std::uint64_t comm, const Mover* mover) { return mpi::all_bring(mpi::CommHandle::from_bits(comm), mover); },
       nb::arg("comm"), nb::arg("mover").none(), nb::call_guard<nb::gil_scoped_release>(),
-      "Collective: whether all processes bring the mover that was bound with all of them; None: this one has none.");
+      "Collective: whether all processes bring the mover that was bound with all of them, and which has left its "
+      "memory; "
+      "None: this one has none.");
 
   module.def(
       "open_window",

@@ -1,8 +1,9 @@
-"""Redistributions of small arrays that are done again and again: the mover that a call has bound is kept, with the
-communicator or by the thread, and moves when the same call comes again.
+"""Redistributions that are done again and again: the mover that a call has bound is kept, with the communicator or by
+the thread, and moves when the same call comes again.
 
 What is the same is where the arrays lie and how, and what is to be done; the arrays themselves are not kept, so that
-others may be there by then. To bind takes ten times as long as to move a few kilobytes.
+others may be there by then. To bind takes ten times as long as to move a few kilobytes, and half as long as to move
+some megabytes, which leave nothing of it in the caches.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ import numpy as np
 from . import _core, _mpi
 from ._core import Layout
 
-_MOST_BYTES = 1 << 20  # of both arrays: larger ones take little longer to be bound than to be moved
-_MOST_BYTES_HERE = 256 << 10  # of all in one process: movers of more have threads of their own
+_MOST_BYTES_HERE = 256 << 10  # of all arrays in one process: movers of more have threads of their own
 _MOST_ARRAYS = 64  # in one process
 _MOST_MOVERS = 8
+_MOST_HELD = 16 << 20  # bytes that movers hold: programs, rings, NumPy's shared memory
 _broken: list[Any] = []
 """Movers that failed in a move, and their arrays: others may still read or write there."""
 
@@ -30,12 +31,12 @@ class KeptMovers:
     """Those of one communicator, or of a thread, by what they move; the one that was used last is the last."""
 
     def __init__(self) -> None:
-        self._movers: OrderedDict[Any, _core.Mover] = OrderedDict()
+        self._movers: OrderedDict[Any, tuple[_core.Mover, int]] = OrderedDict()  # and the bytes that each holds
 
     def move(self, comm: Any, key: Any, *arrays: Any) -> bool:
         """Moves where a mover is kept for what is asked for; with a communicator, collective, where all processes have
         kept the same."""
-        mover = self._movers.get(key) if key is not None else None
+        mover, _ = self._movers.get(key, (None, 0))
         if comm is not None:
             module, handle = _mpi.open_comm(comm)
             if not module.all_bring(handle, mover):
@@ -45,18 +46,19 @@ class KeptMovers:
         try:
             mover()
         except BaseException:
-            _broken.append((self._movers.pop(key), arrays))
+            _broken.append((self._movers.pop(key)[0], arrays))
             raise
         self._movers.move_to_end(key)
         return True
 
     def keep(self, comm: Any, key: Any, mover: _core.Mover) -> None:
         """Keeps a mover that has moved, but not what it has moved."""
-        if key is None or (comm is not None and not _mpi.open_comm(comm)[0].outlives_arrays(mover)):
+        held = None if key is None else mover.leave_memory()
+        if held is None or held > _MOST_HELD:
             return
-        mover.leave_memory()
-        self._movers[key] = mover
-        if len(self._movers) > _MOST_MOVERS:
+        self._movers[key] = mover, held
+        self._movers.move_to_end(key)
+        while len(self._movers) > _MOST_MOVERS or sum(held for _, held in self._movers.values()) > _MOST_HELD:
             self._movers.popitem(last=False)
 
     def clear(self) -> None:
@@ -99,7 +101,7 @@ def key_of(
     what is given are not found here."""
     try:
         own, to = _side(comm, source, source_layout), _side(comm, out, destination_layout)
-        if own is None or to is None or own[0] + to[0] > (_MOST_BYTES_HERE if comm is None else _MOST_BYTES):
+        if own is None or to is None or (comm is None and own[0] + to[0] > _MOST_BYTES_HERE):
             return None
         return source_layout, destination_layout, axes if axes is None else tuple(axes), own, to
     except Exception:  # binding says what is wrong, to all

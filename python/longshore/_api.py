@@ -270,9 +270,9 @@ def redistribute(
     other arguments and the errors are MotionPlan.bind's.
 
     `again`: a call with `out` and no options, on the same places in memory as one before, takes the mover that that one
-    has bound, and little longer than the bound move: with `comm` where all ranks are on one node and a rank's arrays
-    have at most 1 MiB, else where all have at most 256 KiB. The last eight movers are kept, with the communicator or by
-    the thread, without the arrays. False: neither taken nor kept.
+    has bound, and little longer than the bound move: with `comm` where all ranks are on one node, without it where
+    all arrays have 256 KiB at most. The last eight movers are kept, as long as they hold 16 MiB at most, with the
+    communicator or by the thread, without the arrays. False: neither taken nor kept.
 
     `report`: tells what the move took beside what `model.predict` says that it takes on this machine's profile, a
     `TimeReport` of the slowest rank. True: rank 0 prints it; else it is called with it. All ranks ask for one or none

@@ -382,6 +382,30 @@ def test_a_file_that_changes_below_an_open_reader_is_noticed(made, tmp_path):
             opened.read()
 
 
+@pytest.mark.parametrize("name", ["a.npy", "shards", "checkpoint::w", "x.safetensors::w"])
+@pytest.mark.parametrize("kind", ["memory", "web", "bucket"])
+def test_a_file_that_takes_the_place_of_an_opened_one_is_noticed(kind, name, made, tmp_path):
+    """Parts of both would make an array that nobody has written."""
+    place = tmp_path / "s"
+    shutil.copytree(made, place)
+    with contextlib.ExitStack() as held:
+        if kind == "web":
+            url = held.enter_context(serving(place))[0]
+        else:
+            root = f"memory://replaced-{next(_numbers)}"
+            url = uploaded(place, held.enter_context(empty_bucket("longshore-replaced")) if kind == "bucket" else root)
+        opened = held.enter_context(ls.open(f"{url}/{name}"))
+        time.sleep(0.01)
+        changed = [path for path in place.rglob("*") if path.suffix in (".npy", ".safetensors")]
+        for path in changed:
+            path.write_bytes(path.read_bytes()[:-1] + b"?")
+            os.utime(path, ns=(1, 1))
+        if kind != "web":
+            uploaded(place, url)
+        with pytest.raises(StoreError, match=r"(npy|safetensors) has been changed while it was read"):
+            opened.read()
+
+
 def test_a_change_in_memory_is_noticed(made, tmp_path, monkeypatch):
     from longshore.stores import moving_chunks
 

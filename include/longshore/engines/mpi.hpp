@@ -67,11 +67,10 @@ std::unique_ptr<Mover> bind(const std::vector<Field>& fields, CommHandle comm, c
 /// element type of a plan that it has no array for. Nobody gets a mover, bind() is null for once, and all may ask and
 /// bind again. Throws what bind() throws where another process has failed.
 void postpone_bind(CommHandle comm);
-/// Whether a mover of `bind` can be kept after its arrays, to move others that lie where they did: nobody but who moves
-/// reads or writes private memory, and it holds on to what it shows to others.
-bool outlives_arrays(const Mover& mover);
-/// Collective: whether all processes bring the same mover, which `bind` made with all of them. `mover`: null where this
-/// process has none. Always false where processes are on several nodes, where asking would take as long as binding.
+/// Collective: whether all processes bring the same mover, which `bind` made with all of them, and which can move
+/// arrays that lie where its own did (`Mover::leave_memory`): what it shows to others is still there. `mover`: null
+/// where this process has none. Always false where processes are on several nodes, where asking would take as long as
+/// binding.
 bool all_bring(CommHandle comm, const Mover* mover);
 /// One plan between layouts: the parts that this process holds.
 std::unique_ptr<Mover> bind(const MotionPlan& plan, CommHandle comm, std::vector<Part> sources,

@@ -120,8 +120,11 @@ class Mover {
   /// start() and wait() at once: where nothing is to be done meanwhile, engines go another and faster way.
   void move();
   /// From now on the arrays are not this mover's to hold or to look at: whoever moves knows that they are there, and
-  /// are what they were when it was bound.
-  void leave_memory() { memory_.clear(); }
+  /// are what they were when it was bound. Bytes that it goes on holding; none where it cannot do without them.
+  virtual std::optional<Index> leave_memory() {
+    memory_.clear();
+    return workspace_bytes();
+  }
   /// Bytes this mover holds beyond the two arrays: programs, buffers, rings, what it shares with others.
   virtual Index workspace_bytes() const = 0;
   /// Of these, the rings and buffers that data goes through: what `max_mem` bounds under MPI.

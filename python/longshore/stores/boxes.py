@@ -12,7 +12,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -44,6 +44,8 @@ class FileArray:
     shape: tuple[int, ...]
     order: str
     itemsize: int
+    told: str = field(default="", compare=False)
+    """Of one at a URL: what tells it from a file that takes its place."""
 
 
 class Box:
@@ -112,7 +114,8 @@ class Files:
         """Takes over a descriptor for reading that was opened and checked, so that what was checked is what is read."""
         self._open[path, False] = LocalFile(path, fd)
 
-    def file(self, path: str, writing: bool) -> RandomAccess:
+    def file(self, array: FileArray, writing: bool) -> RandomAccess:
+        path = array.path
         key = (path, writing)
         file = self._open.get(key)
         if file is not None:
@@ -121,7 +124,7 @@ class Files:
         if len(self._open) >= self._limit:
             self._open.popitem(last=False)[1].close()
         if is_url(path):
-            file = RemoteFile(path)
+            file = RemoteFile(path, array.told)
         else:
             try:
                 file = LocalFile(path, os.open(path, (os.O_RDWR if writing else os.O_RDONLY) | os.O_CLOEXEC))
@@ -160,7 +163,7 @@ class Files:
             if len(batch) >= self._limit // 2:
                 self._run(batch, batch_bytes, writing)
                 batch, batch_bytes = [], 0
-            batch.append((self.file(box.array.path, writing), box, view))
+            batch.append((self.file(box.array, writing), box, view))
             batch_bytes += box.nbytes
         if batch:
             self._run(batch, batch_bytes, writing)

@@ -391,7 +391,7 @@ class NpyReader(StoreReader):
     def __init__(self, path: str) -> None:
         self.path, self._place = without_password(path), path
         header = npy_header(path)
-        array = FileArray(path, header.data_offset, header.shape, header.order, header.dtype.itemsize)
+        array = FileArray(path, header.data_offset, header.shape, header.order, header.dtype.itemsize, header.told)
         self.tree: ArrayFacts = ArrayFacts(
             header.shape, header.dtype, order=header.order, stored_bytes=header.data_bytes
         )

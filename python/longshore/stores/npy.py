@@ -42,6 +42,7 @@ class NpyHeader:
     dtype: np.dtype
     order: str  # "C" or "F"
     data_offset: int
+    told: str = ""  # of a file at a URL: what tells it from one that takes its place
 
     @property
     def data_bytes(self) -> int:
@@ -171,7 +172,7 @@ def read_header(file: RandomAccess) -> NpyHeader:
         raise StoreError(f"fortran_order is {short(values['fortran_order'])}, not True or False")
     dtype = parse_descr(values["descr"])
     shape = check_shape(values["shape"], dtype.itemsize)
-    return NpyHeader(shape, dtype, "F" if values["fortran_order"] else "C", prefix + length)
+    return NpyHeader(shape, dtype, "F" if values["fortran_order"] else "C", prefix + length, file.told)
 
 
 def npy_header(place: str | os.PathLike, *, follow_links: bool = True) -> NpyHeader:

@@ -62,6 +62,10 @@ class ObjectPlace(Protocol):
     """Objects below a URL, by keys; the key "" is the object at the URL itself. Methods raise what their library
     raises: FileNotFoundError where an object is missing."""
 
+    told: str
+    """What tells the versions of the object at the URL itself apart, as it was told first; "" before it is. Parts of
+    any other version are refused."""
+
     def get(self, key: str, limit: int) -> bytes | bytearray:
         """What an object holds, up to a limit."""
 
@@ -131,6 +135,10 @@ def _of_fsspec(url: str) -> ObjectPlace:
 class _Fsspec:
     """Objects through fsspec."""
 
+    told = ""
+    _looked = False
+    """Whether it is known which version of the object at the URL itself is there; looked for once."""
+
     def __init__(self, fs: Any, path: str) -> None:
         self._fs, self._root = fs, path.rstrip("/")
 
@@ -141,7 +149,16 @@ class _Fsspec:
         return bytes(self._fs.cat_file(self._path(key), start=0, end=limit))
 
     def get_range(self, key: str, start: int, length: int) -> bytes | bytearray:
+        if not key and not self._looked:
+            self._looked = True
+            self._must_be(self.stamp("") or "")
         return bytes(self._fs.cat_file(self._path(key), start=start, end=start + length))
+
+    def _must_be(self, told: str) -> None:
+        """Raises StoreError where the object at the URL itself is another one than that which was there first."""
+        if told and self.told not in ("", told):
+            raise StoreError(f"{without_password(self._path(''))} has been changed while it was read")
+        self.told = told or self.told
 
     def put(self, key: str, data: memoryview) -> None:
         self._fs.pipe_file(self._path(key), bytes(data))
@@ -185,9 +202,6 @@ class _Part(NamedTuple):
 class _InParts(_Fsspec):
     """Files of which parts are asked here, with the sessions that fsspec keeps: it would take in whatever is sent."""
 
-    _told = ""
-    """What the server has said of the file at the URL itself: it must say the same ever after."""
-
     def get(self, key: str, limit: int) -> bytearray:
         return self._ask(key, 0, limit).data
 
@@ -199,10 +213,8 @@ class _InParts(_Fsspec):
 
         place = self._path(key)
         part: _Part = sync(self._fs.loop, self._asked, place, start, length)
-        if not key and part.told:
-            if self._told not in ("", part.told):
-                raise StoreError(f"{without_password(place)} has been changed while it was read")
-            self._told = part.told
+        if not key:
+            self._must_be(part.told)
         return part
 
     async def _asked(self, place: str, start: int, length: int) -> _Part:
@@ -331,8 +343,7 @@ async def _taken(place: str, read: Callable[[int], Awaitable[bytes]], length: in
 class _Obstore:
     """Objects through obstore."""
 
-    _told = ""
-    """What tells the versions of the object at the URL itself apart, as it was told first."""
+    told = ""
 
     def __init__(self, url: str) -> None:
         import obstore
@@ -364,9 +375,9 @@ class _Obstore:
         """An answer. Raises StoreError where the object at the URL itself has been changed since the first one."""
         answer = self._library.get(self._store, self._path(key), options=options)
         told = f"{answer.meta['e_tag'] or ''} {answer.meta['last_modified']}"
-        if not key and self._told not in ("", told):
+        if not key and self.told not in ("", told):
             raise StoreError(f"{without_password(self._url)} has been changed while it was read")
-        self._told = told if not key else self._told
+        self.told = told if not key else self.told
         return answer
 
     def put(self, key: str, data: memoryview) -> None:

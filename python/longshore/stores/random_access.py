@@ -34,6 +34,8 @@ class RandomAccess(ABC):
 
     name: str
     """For messages: the path, or the URL without its password."""
+    told: str = ""
+    """Of a file at a URL that has been read: what tells it from one that takes its place. "" where nothing does."""
 
     @abstractmethod
     def size(self) -> int:
@@ -132,10 +134,16 @@ class RemoteFile(RandomAccess):
 
     joins = True
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, told: str = "") -> None:
+        """`told`: what the file told that was there before, which must still be the one; "" for any."""
         self.name = without_password(url)
         self._place: ObjectPlace = object_place(url)
+        self._place.told = told
         self._size: int | None = None
+
+    @property
+    def told(self) -> str:  # type: ignore[override]
+        return self._place.told
 
     def exists(self) -> bool:
         """Whether there is a file, and not a folder or nothing."""

@@ -87,7 +87,7 @@ class SafetensorsReader(StoreReader):
     def _open_file(self, path: str, wanted: set[str] | None = None) -> dict[str, str]:
         """Takes in the tensors of a file, which must be those that its index says; returns its metadata."""
         self._paths.append(path)
-        data, tensors, metadata = read_header(path)
+        data, tensors, metadata, told = read_header(path)
         said = without_password(path)
         if wanted is not None:
             found = {tensor.name for tensor in tensors}
@@ -98,7 +98,7 @@ class SafetensorsReader(StoreReader):
         for tensor in tensors:
             facts = tensor.facts()
             itemsize = 1 if facts.dtype is None else facts.dtype.itemsize
-            array = FileArray(path, data + tensor.start, tensor.shape, "C", itemsize)
+            array = FileArray(path, data + tensor.start, tensor.shape, "C", itemsize, told)
             self._tensors[tensor.name] = facts, array
         return metadata
 

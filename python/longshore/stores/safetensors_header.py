@@ -91,9 +91,9 @@ class Tensor(NamedTuple):
 # -- what files say of themselves -------------------------------------------------------------------------------------
 
 
-def read_header(path: str) -> tuple[int, list[Tensor], dict[str, str]]:
-    """What a file holds: where its data begins, its tensors in the order they lie in, and its metadata. Raises
-    StoreError for everything that the format forbids."""
+def read_header(path: str) -> tuple[int, list[Tensor], dict[str, str], str]:
+    """What a file holds: where its data begins, its tensors in the order they lie in, and its metadata; and what tells
+    it, at a URL, from a file that takes its place. Raises StoreError for everything that the format forbids."""
     file = open_file(path)
     try:
         size = file.size()
@@ -115,7 +115,7 @@ def read_header(path: str) -> tuple[int, list[Tensor], dict[str, str]]:
         raise StoreError(error.errno, f"cannot read {file.name}: {error.strerror}") from None
     finally:
         file.close()
-    return 8 + length, tensors, metadata
+    return 8 + length, tensors, metadata, file.told
 
 
 def _parse_header(raw: bytes | bytearray, data_bytes: int) -> tuple[list[Tensor], dict[str, str]]:

@@ -189,7 +189,8 @@ class ShardsReader(StoreReader):
                 "element without dimensions"
             )
         facts = ArrayFacts((), header.dtype, stored_bytes=header.data_bytes)
-        self._arrays[name] = facts, OneFile(FileArray(path, header.data_offset, (), "C", header.dtype.itemsize))
+        array = FileArray(path, header.data_offset, (), "C", header.dtype.itemsize, header.told)
+        self._arrays[name] = facts, OneFile(array)
         self._paths.append(path)
         return facts
 

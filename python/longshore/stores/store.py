@@ -142,7 +142,7 @@ def _open_file(path: str, team: Team) -> FileStore:
     header = npy_header(path)
     if not header.shape:
         raise StoreError(f"{path} holds a single element without dimensions; there is nothing to distribute")
-    array = FileArray(path, header.data_offset, header.shape, header.order, header.dtype.itemsize)
+    array = FileArray(path, header.data_offset, header.shape, header.order, header.dtype.itemsize, header.told)
     return FileStore(path, array, header.dtype, whole_layout(header.shape, header.order), team)
 
 
@@ -170,7 +170,7 @@ def _open_shard(path: str, rank: int, told: layout_json.ShardFolder, check: bool
         both = sum(extent != 1 for extent in wanted) <= 1 or 0 in wanted
         if header.order != told.layout.order and not both:
             raise StoreError(f"{said} is in {header.order} order, but the layout is in {told.layout.order} order")
-    return FileArray(path, header.data_offset, header.shape, told.layout.order, header.dtype.itemsize)
+    return FileArray(path, header.data_offset, header.shape, told.layout.order, header.dtype.itemsize, header.told)
 
 
 def shard_names(layout: Layout) -> list[str]:

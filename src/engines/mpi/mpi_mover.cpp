@@ -128,6 +128,12 @@ class Moves final : public Flight {
   }
 
   const std::vector<Stage>& stages() const { return stages_; }
+  /// See `NodeTraffic::leave_memory`.
+  Index leave_memory() {
+    Index held = 0;
+    for (auto& stage : stages_) held += stage.node.leave_memory();
+    return held;
+  }
   int threads() const { return helpers_.count() + 1; }
 
  private:
@@ -213,6 +219,15 @@ class MpiMover final : public Mover {
   bool within_node() const {
     return std::none_of(moves_->stages().begin(), moves_->stages().end(),
                         [](const Stage& stage) { return stage.messages.messages != nullptr; });
+  }
+  /// Nobody but who moves reads or writes private memory; messages would.
+  std::optional<Index> leave_memory() override {
+    if (!within_node()) return std::nullopt;
+    return *Mover::leave_memory() + moves_->leave_memory();
+  }
+  bool memory_is_there() const {
+    return std::all_of(moves_->stages().begin(), moves_->stages().end(),
+                       [](const Stage& stage) { return stage.node.memory_is_there(); });
   }
   Index workspace_bytes() const override {
     Index bytes = Index(sizeof *this + sizeof(Moves)) + kept_plans_bytes();
@@ -407,16 +422,11 @@ std::unique_ptr<Mover> make_mpi_mover(std::shared_ptr<Communicator> communicator
                                     std::move(obstacle), threaded, threads);
 }
 
-bool outlives_arrays(const Mover& mover) {
-  const auto* ours = dynamic_cast<const MpiMover*>(&mover);
-  return ours && ours->within_node();
-}
-
 bool all_bring(CommHandle comm, const Mover* mover) {
   const auto communicator = Communicator::of(comm);
   if (communicator->node_size() != communicator->size()) return false;
   const auto* ours = dynamic_cast<const MpiMover*>(mover);
-  const Index number = ours ? ours->number() : 0;
+  const Index number = ours && ours->memory_is_there() ? ours->number() : 0;
   Submission mine;
   mine.facts = [] { return Facts{{"call", "a redistribution"}}; };
   const auto agreed = agree(*communicator, mine, {number, -number});

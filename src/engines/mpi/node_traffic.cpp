@@ -241,4 +241,23 @@ void NodeTraffic::leave() {
   std::atomic_thread_fence(std::memory_order_release);  // before anything that is done to the arrays from now on
 }
 
+Index NodeTraffic::leave_memory() {
+  std::sort(shown_.begin(), shown_.end());
+  shown_.erase(std::unique(shown_.begin(), shown_.end()), shown_.end());
+  Index held = 0;
+  std::erase_if(shown_, [&](const std::shared_ptr<const Memory>& memory) {
+    if (memory.use_count() == 1) {
+      held += memory->bytes();
+      return false;
+    }
+    left_.push_back(memory);
+    return true;
+  });
+  return held;
+}
+
+bool NodeTraffic::memory_is_there() const {
+  return std::none_of(left_.begin(), left_.end(), [](const auto& memory) { return memory.expired(); });
+}
+
 }  // namespace longshore::mpi

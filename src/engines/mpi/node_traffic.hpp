@@ -72,6 +72,10 @@ class NodeTraffic {
   bool run_next();
   /// Tells those who wait for this process that no more is done here, and sees to it.
   void leave();
+  /// No longer holds what others reach into, but for what nobody else holds, of which it gives the bytes.
+  Index leave_memory();
+  /// Whether what others reach into is still there, since it is not held.
+  bool memory_is_there() const;
 
   /// Of the rings alone.
   Index staging_bytes() const { return control_ ? control_->ring_bytes() : 0; }
@@ -104,6 +108,7 @@ class NodeTraffic {
   std::shared_ptr<ControlBlocks> control_;
   std::vector<std::shared_ptr<SegmentView>> views_;
   std::vector<std::shared_ptr<const Memory>> shown_;
+  std::vector<std::weak_ptr<const Memory>> left_;  ///< what was shown and is not held any more
   ControlBlock mine_;
   std::uint64_t move_ = 0;
 

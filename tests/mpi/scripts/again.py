@@ -150,6 +150,68 @@ def arrays_are_not_held():
         assert gone() is None
 
 
+def shared_pages():
+    """Bytes of shared memory that this process has mapped and touched."""
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) << 10 for line in status if line.startswith("RssShmem"))
+
+
+@check
+def of_megabytes():
+    """Arrays of any size: those that are private, and those in shared memory, which goes when its arrays go."""
+    shape = 64 * P, 16384  # 8 MiB a rank
+    src, dst = (ls.Layout(text, shape) for text in TEXTS[:2])
+    for shared in (False, True):
+        a, b = made(src, shared=shared), made(dst, shared=shared)
+        with binds() as bound:
+            for turn in range(3):
+                a[...] = part(src, whole(shape, turn))
+                ls.redistribute(a, src, dst, out=b, comm=WORLD)
+                assert right(dst, whole(shape, turn), b)
+        assert bound == [1 if ONE_NODE else 3]
+        held = [held for _, held in _again.kept_with(WORLD)._movers.values()]
+        assert sum(held) <= _again._MOST_HELD
+        if shared:
+            before = shared_pages()
+            del a, b
+            assert P == 1 or shared_pages() <= before - (8 << 20)
+
+
+@check
+def where_the_memory_of_one_rank_went():
+    """Shared arrays that went, and came in the same places or in others, are bound anew by all."""
+    src, dst = (ls.Layout(text, (12, 18)) for text in TEXTS[:2])
+    a, b = made(src, shared=True), made(dst, shared=True)
+    for turn in range(4):
+        if ME == turn % P:
+            a = b = None
+            a, b = made(src, shared=True), made(dst, shared=True)
+        a[...] = part(src, whole((12, 18), turn))
+        with binds() as bound:
+            for _ in range(2):
+                b[...] = 0
+                ls.redistribute(a, src, dst, out=b, comm=WORLD)
+                assert right(dst, whole((12, 18), turn), b)
+        assert bound == [1 if ONE_NODE else 2] or P == 1  # alone, its memory is ordinary
+
+
+@check
+def what_is_held_has_a_ceiling():
+    """NumPy's shared memory has nobody else to hold it: only as much is kept as there is room for."""
+    with ls.share_numpy_memory(at_least=None) if ONE_NODE else contextlib.nullcontext():
+        for columns in (1 << 15, 1 << 16, 1 << 17, 3 << 17):  # 1, 2, 4 and 12 MiB a rank and side
+            shape = 4 * P, columns
+            src, dst = (ls.Layout(text, shape) for text in TEXTS[:2])
+            a, b = made(src), made(dst)
+            for turn in range(2):
+                a[...] = part(src, whole(shape, turn))
+                ls.redistribute(a, src, dst, out=b, comm=WORLD)
+                assert right(dst, whole(shape, turn), b)
+            kept = _again.kept_with(WORLD)._movers
+            assert sum(held for _, held in kept.values()) <= _again._MOST_HELD
+            assert P == 1 or not ONE_NODE or (list(kept)[-1][0] == src) == (columns < 3 << 17)
+
+
 @check
 def beside_other_movers():
     src, dst = (ls.Layout(text, (12, 18)) for text in TEXTS[:2])
@@ -237,7 +299,8 @@ def what_did_not_end_is_not_taken_again():
             def __call__(self):
                 raise MPI.Exception(MPI.ERR_OTHER)
 
-        mover, kept._movers[key] = kept._movers[key], Failing()
+        (mover, held), kept._movers[key] = kept._movers[key], (Failing(), 0)
+        assert held >= mover.workspace_bytes > 0
         try:  # as the same mover, which fails
             module = _again._mpi.open_comm(comm)[0]
             given = module.all_bring
