@@ -40,7 +40,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from . import _core
+from . import _core, _json
 from ._core import (
     LogGP,
     LoopCosts,
@@ -76,7 +76,7 @@ from ._core import (
     threshold_instructions,
 )
 from ._mistakes import check, count
-from ._words import short, why_not_read
+from ._words import short
 from .errors import ArgumentError, ArgumentTypeError
 
 if TYPE_CHECKING:
@@ -127,6 +127,17 @@ __all__ = [
 ]
 
 
+# What kinds its numbers must be is said where they are taken.
+_check_table = _json.check_of(
+    {
+        "machine": object,
+        "megabytes_per_second": object,
+        "congestion": object,
+        "constraints": [{"resource": object, "bytes_per_byte": object, "megabytes_per_second": object}],
+    }
+)
+
+
 class ThroughputTable(_core.ThroughputTable):
     """The measured rates of a machine's basic transfers, and what its resources have to give. A value.
 
@@ -170,23 +181,16 @@ class ThroughputTable(_core.ThroughputTable):
     @classmethod
     def from_json(cls, text: str) -> ThroughputTable:
         """The table that to_json() wrote. Raises ArgumentError for text that is not one."""
-        try:
-            data = json.loads(text)
-            if data["format"] != "longshore-throughputs" or data["version"] != 1:
-                raise ArgumentError(
-                    f"format {data['format']!r} version {data['version']!r} is not longshore-throughputs version 1"
-                )
-            constraints = [
-                ResourceConstraint(
-                    each["resource"], each["bytes_per_byte"], megabytes_per_second=each["megabytes_per_second"]
-                )
-                for each in data["constraints"]
-            ]
-            return cls(
-                data["machine"], data["megabytes_per_second"], congestion=data["congestion"], constraints=constraints
+        data = _json.read(text, "a table of throughputs", "longshore-throughputs", _check_table, ArgumentError)
+        constraints = [
+            ResourceConstraint(
+                each["resource"], each["bytes_per_byte"], megabytes_per_second=each["megabytes_per_second"]
             )
-        except (KeyError, TypeError, RecursionError, json.JSONDecodeError) as error:
-            raise ArgumentError(f"not a table of throughputs: {why_not_read(error)}") from None
+            for each in data["constraints"]
+        ]
+        return cls(
+            data["machine"], data["megabytes_per_second"], congestion=data["congestion"], constraints=constraints
+        )
 
 
 def _by_names(*names: str) -> Callable[[Any], tuple[Any, ...]]:

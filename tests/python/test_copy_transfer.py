@@ -65,6 +65,11 @@ def test_tables_are_values():
     assert keys["constraints"] == [{"resource": "bus", "bytes_per_byte": {"S": 1, "D": 1}, "megabytes_per_second": 100}]
 
 
+def but(**facts):
+    """A table as JSON text, with other facts."""
+    return json.dumps(json.loads(cray_t3d.to_json()) | facts)
+
+
 @pytest.mark.parametrize(
     "make, words",
     [
@@ -83,6 +88,13 @@ def test_tables_are_values():
         (lambda: ThroughputTable.from_json("{}"), "not a table of throughputs: it has no 'format'"),
         (lambda: ThroughputTable.from_json("[" * 100_000), "not a table of throughputs: it is nested too deeply"),
         (lambda: ThroughputTable.from_json('{"format": "x", "version": 1}'), "'x' version 1 is not"),
+        (lambda: ThroughputTable.from_json("[]"), "not a table of throughputs: it is []; it must be an object"),
+        (lambda: ThroughputTable.from_json("1" * 5_000), "not a table of throughputs: it is no JSON"),
+        (lambda: ThroughputTable.from_json(b"\xff"), "not a table of throughputs: it is no JSON"),
+        (lambda: ThroughputTable.from_json(None), "not a table of throughputs: it is no JSON"),
+        (lambda: ThroughputTable.from_json(but(constraints={})), "constraints is {}; it must be a list"),
+        (lambda: ThroughputTable.from_json(but(constraints=[{}])), "throughputs: constraints[0] has no 'resource'"),
+        (lambda: ThroughputTable.from_json(but(congestion="2")), "congestion is '2'; it must be a number"),
         (lambda: ThroughputTable.from_json(cray_t3d.to_json().replace("93.0", "null")), "'1C1': None"),
         (lambda: ThroughputTable.from_json(cray_t3d.to_json().replace(": 2.0", ": NaN")), "a congestion of nan"),
     ],

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
+from .._json import Wrong, check_of
 from .._words import short
 from ..errors import ArgumentError
+
+_MOST = 1e18  # what is measured is less, and what is calculated from it stays a number
+
+
+def _number(value: Any) -> None:
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not abs(value) <= _MOST:
+        raise Wrong(f"is {short(value)}; it must be a number within {_MOST:.0e}")
+
 
 # The names of CallTimes in the core, in its order.
 CALLS = ("start", "transfer", "wake", "leaf", "row", "block_transfer")
@@ -25,7 +33,7 @@ KERNEL_NUMBERS = {
     "tiled_from?": (int, type(None)),
     "merged_bytes?": int,
 }
-_TRIAL = {"copies": str, "seconds": float, "seconds_low": float, "seconds_high": float, "chosen": bool}
+_TRIAL = {"copies": str, "seconds": _number, "seconds_low": _number, "seconds_high": _number, "chosen": bool}
 KERNEL_PROFILE = KERNEL_NUMBERS | {
     "cpu": str,
     "kernels": str,
@@ -33,8 +41,7 @@ KERNEL_PROFILE = KERNEL_NUMBERS | {
     "chosen_by?": str,  # "probe", where it was one at first use
     "trials": [KERNEL_NUMBERS | _TRIAL],
 }
-# A dict's keys and a list's items; keys that end in "?" may be absent.
-_SAMPLE = {"bytes": int, "seconds": float, "seconds_low?": float, "seconds_high?": float, "noisy?": bool}
+_SAMPLE = {"bytes": int, "seconds": _number, "seconds_low?": _number, "seconds_high?": _number, "noisy?": bool}
 PROFILE = {
     "machine": str,
     "coarse": bool,
@@ -46,7 +53,7 @@ PROFILE = {
     "longshore?": str,
     "mpi?": str,
     "measured?": str,
-    "seconds?": float,
+    "seconds?": _number,
     "copies": [
         {
             "transfer": str,
@@ -55,102 +62,29 @@ PROFILE = {
             "working_bytes": (int, type(None)),
             "at_once": int,
             "from_another": bool,
-            "megabytes_per_second": float,
-            "megabytes_per_second_low": float,
-            "megabytes_per_second_high": float,
+            "megabytes_per_second": _number,
+            "megabytes_per_second_low": _number,
+            "megabytes_per_second_high": _number,
             "noisy": bool,
         }
     ],
-    "memory_load_seconds_per_byte?": float,
-    "calls": {f"{name}_seconds": float for name in CALLS},
-    "exchanges": [{"way": str, "pair": str, "samples": [_SAMPLE], "transfer_seconds": float}],
+    "memory_load_seconds_per_byte?": _number,
+    "calls": {f"{name}_seconds": _number for name in CALLS},
+    "exchanges": [{"way": str, "pair": str, "samples": [_SAMPLE], "transfer_seconds": _number}],
     "loggp": [
         {
             "pair": str,
-            "L_seconds": float,
-            "o_s_seconds": float,
-            "o_r_seconds": float,
-            "g_seconds": float,
-            "G_seconds_per_byte": float,
+            "L_seconds": _number,
+            "o_s_seconds": _number,
+            "o_r_seconds": _number,
+            "g_seconds": _number,
+            "G_seconds_per_byte": _number,
         }
     ],
 }
 
-
-_MOST = 1e18  # what is measured is less, and what is calculated from it stays a number
-
-
-class _Wrong(Exception):
-    """What is wrong with a value, and from the inside out where it is."""
-
-    def __init__(self, words: str) -> None:
-        super().__init__(words)
-        self.path: list[str] = []
-
-
-Check = Callable[[Any], None]
-_WORDS = {int: "an integer", str: "a text", bool: "true or false", type(None): "null"}
-
-
-def _check_of(shape: Any) -> Check:
-    """What raises _Wrong where a value is not of this shape. Numbers have some size, texts are one line; a float may be
-    an int."""
-    if isinstance(shape, dict):
-        return _object([(key.removesuffix("?"), key[-1] == "?", _check_of(inner)) for key, inner in shape.items()])
-    if isinstance(shape, list):
-        return _list(_check_of(shape[0]))
-    if shape is float:
-        return _number
-    kinds = shape if isinstance(shape, tuple) else (shape,)
-
-    def plain(value: Any) -> None:
-        if type(value) not in kinds:
-            raise _Wrong(f"is {short(value)}; it must be {' or '.join(_WORDS[kind] for kind in kinds)}")
-        if type(value) is str and not value.isprintable():
-            raise _Wrong(f"is {short(value)}; a terminal cannot have it as it is")
-
-    return plain
-
-
-def _number(value: Any) -> None:
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or not abs(value) <= _MOST:
-        raise _Wrong(f"is {short(value)}; it must be a number within {_MOST:.0e}")
-
-
-def _object(fields: list[tuple[str, bool, Check]]) -> Check:
-    def check(value: Any) -> None:
-        if not isinstance(value, dict):
-            raise _Wrong(f"is {short(value)}; it must be an object")
-        for key, optional, inner in fields:
-            if key not in value:
-                if optional:
-                    continue
-                raise _Wrong(f"has no {key!r}")
-            try:
-                inner(value[key])
-            except _Wrong as wrong:
-                wrong.path.append(f": {key}")
-                raise
-
-    return check
-
-
-def _list(inner: Check) -> Check:
-    def check(value: Any) -> None:
-        if not isinstance(value, list):
-            raise _Wrong(f"is {short(value)}; it must be a list")
-        for k, item in enumerate(value):
-            try:
-                inner(item)
-            except _Wrong as wrong:
-                wrong.path.append(f"[{k}]")
-                raise
-
-    return check
-
-
-_check = _check_of(PROFILE)
-_check_kernels = _check_of(KERNEL_PROFILE)
+_check = check_of(PROFILE)
+_check_kernels = check_of(KERNEL_PROFILE)
 
 
 def check(facts: Any, where: str, kernels: bool = False) -> None:
@@ -158,5 +92,5 @@ def check(facts: Any, where: str, kernels: bool = False) -> None:
     `kernel_profile`."""
     try:
         (_check_kernels if kernels else _check)(facts)
-    except _Wrong as wrong:
-        raise ArgumentError(f"{where}{''.join(reversed(wrong.path))} {wrong}") from None
+    except Wrong as wrong:
+        raise ArgumentError(f"{where}{wrong.place()} {wrong}") from None
