@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import itertools
 import json
@@ -393,7 +394,9 @@ def test_a_file_that_takes_the_place_of_an_opened_one_is_noticed(kind, name, mad
             url = held.enter_context(serving(place))[0]
         else:
             root = f"memory://replaced-{next(_numbers)}"
-            url = uploaded(place, held.enter_context(empty_bucket("longshore-replaced")) if kind == "bucket" else root)
+            url = uploaded(
+                place, held.enter_context(empty_bucket(f"replaced-{next(_numbers)}")) if kind == "bucket" else root
+            )
         opened = held.enter_context(ls.open(f"{url}/{name}"))
         time.sleep(0.01)
         changed = [path for path in place.rglob("*") if path.suffix in (".npy", ".safetensors")]
