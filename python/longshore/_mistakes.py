@@ -8,6 +8,7 @@ import functools
 import operator
 import os
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -68,6 +69,14 @@ def count(value: Any, name: str) -> int:
     if (number := operator.index(value)) < 0:
         raise ArgumentError(f"{name} is {number}; it must be at least 0")
     return number
+
+
+def amount(value: Any, name: str) -> float:
+    """A number that is finite and not negative."""
+    check(name, value, "float")
+    if not 0 <= value <= sys.float_info.max:
+        raise ArgumentError(f"{name} is {short(value)}; it must be finite and not negative")
+    return float(value)
 
 
 def at_least_one(value: Any, name: str) -> int:

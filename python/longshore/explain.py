@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._core import Distribution, Layout, Motion
 from ._costs import costs, print_costs
+from ._mistakes import amount, check, count
 from ._words import bytes_of, count_of
 from .errors import ArgumentError, NotInstalledError
 
@@ -29,13 +30,20 @@ _RELATIONS_AT_MOST = 256  # that access patterns are taken from
 _MAP_CELLS = 8
 
 
-def describe(plan: MotionPlan, rank: int | None = None, **job: Any) -> dict[str, Any]:
-    """The facts of a plan as a dict of numbers, lists and words (JSON can hold it). `job`: `ranks_per_node` and `work`,
-    as `model.predict` takes them.
+def describe(
+    plan: MotionPlan, rank: int | None = None, *, ranks_per_node: int | None = None, work: float | None = None
+) -> dict[str, Any]:
+    """The facts of a plan as a dict of numbers, lists and words (JSON can hold it). `ranks_per_node` and `work` are as
+    `model.predict` takes them. Raises ArgumentError for a rank that takes no part, and for work that is negative or not
+    finite.
 
     `view` says what the counts cover: "all" motions; those of "one rank" (`rank`), where there are too many to list; or
     "bounds" for one rank, where even its motions are too many: `messages_sent` is then an upper bound.
     """
+    asked: dict[str, Any] = {
+        "ranks_per_node": None if ranks_per_node is None else count(ranks_per_node, "ranks_per_node"),
+        "work": None if work is None else amount(work, "work"),
+    }
     source, destination = plan.source, plan.destination
     itemsize = plan.itemsize
     array_bytes = itemsize * source.size
@@ -51,6 +59,7 @@ def describe(plan: MotionPlan, rank: int | None = None, **job: Any) -> dict[str,
     if rank is None and source.rank_count * peers[0] <= _MOTIONS_AT_MOST:
         _describe_all(told, plan)
     else:
+        check("rank", rank, "int | None")
         rank = source.rank_map[0] if rank is None else int(rank)
         if not 0 <= rank < plan.world_size:
             raise ArgumentError(f"rank {rank} takes no part; the ranks of this plan lie in [0, {plan.world_size})")
@@ -60,7 +69,7 @@ def describe(plan: MotionPlan, rank: int | None = None, **job: Any) -> dict[str,
         else:
             _describe_bounds(told, plan, rank, peers)
     told["relabelling"] = _relabelling(plan) if told["view"] == "all" else None
-    told["costs"] = None if told["view"] == "bounds" else costs(plan, told.get("rank"), **job)
+    told["costs"] = None if told["view"] == "bounds" else costs(plan, told.get("rank"), **asked)
     return told
 
 

@@ -1,6 +1,7 @@
 """What `explain` says about plans: the facts against a dense count, the words, the drawings."""
 
 import json
+import math
 
 import longshore as ls
 import numpy as np
@@ -64,6 +65,28 @@ def test_one_rank_agrees_with_all():
     assert "rank 2 alone" in render(made, rank=2) == made.explain(rank=2)
     with pytest.raises(ls.ArgumentError):
         describe(made, rank=4)
+
+
+@pytest.mark.parametrize(
+    "asked, said",
+    [
+        ({"work": math.nan}, "work is nan; it must be finite and not negative"),
+        ({"work": math.inf}, "work is inf; it must be finite"),
+        ({"work": -1e-12}, "work is -1e-12; it must be finite and not negative"),
+        ({"work": 10**400}, "work is 1000"),
+        ({"work": "1"}, "work is '1'; it must be a number"),
+        ({"ranks_per_node": -1}, "ranks_per_node is -1; it must be at least 0"),
+        ({"ranks_per_node": 2.5}, "ranks_per_node is 2.5; it must be an integer"),
+        ({"rank": "x"}, "rank is 'x'; it must be an integer"),
+        ({"rank": 1.5}, "rank is 1.5; it must be an integer"),
+    ],
+)
+@pytest.mark.parametrize("n", [64, 2**20])  # of which the larger is told by bounds, without costs
+def test_what_nobody_can_compute_with_is_refused(asked, said, n):
+    made = plan((n, n), f"(BLOCK, *) on {n}", f"(*, BLOCK) on {n}")
+    for ask in (describe, render):
+        with pytest.raises(ls.ArgumentError, match=said):
+            ask(made, **asked)
 
 
 def test_large_plans_are_not_listed():
