@@ -9,6 +9,7 @@ slower than memory.
 
 import math
 import random
+import re
 import statistics
 import time
 from dataclasses import asdict, dataclass
@@ -61,6 +62,7 @@ MOVERS, GOT_WHOLE = "longshore movers", "longshore windows, whole"
 GOT_IN_PARTS = {2: "longshore windows, halves", 4: "longshore windows, quarters", 8: "longshore windows, eighths"}
 _WITHIN, _BEHIND = 1.1, 1.05
 _HIDEABLE = 0.1  # of the time of `vectorized`
+_RATE = re.compile(r"(?=[\d.]*[1-9])\d{1,15}(\.\d{1,15})?([kmgt]i?)?(bit|bps)?", re.IGNORECASE | re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -204,6 +206,8 @@ class Strips(Bench):
     def __init__(self, quick=False, *, link=None, seed=None, seeds=None, **options):
         """`link`: the rate of a link between nodes of one rank each, as tc writes it, such as "1gbit". `seed`: the
         first of so many `seeds` that cases are drawn from."""
+        if link is not None and not _RATE.fullmatch(link):  # else it would be found when all other cases are done
+            raise BenchError(f"the link's rate is {link!r}; write it as tc does, such as 1gbit or 200mbit")
         self.link, self._over_link = link, []
         self.seed, self.seed_count = int(time.time()) if seed is None else seed, 1 if seeds is None else seeds
         if self.seed < 0 or self.seed_count < 1:

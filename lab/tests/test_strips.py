@@ -43,6 +43,17 @@ def _has_mpi():
 needs_mpi = pytest.mark.skipif(not _has_mpi(), reason="no MPI in this environment")
 
 
+@pytest.mark.parametrize("rate", ["nope", "", "0gbit", "-1gbit", "1 gbit", "1gbyte", "1e400", "gbit"])
+def test_a_link_of_no_rate_is_found_at_once(rate):
+    with pytest.raises(BenchError, match="as tc does, such as 1gbit"):
+        Strips(True, link=rate)
+
+
+@pytest.mark.parametrize("rate", ["1gbit", "1.5Gbit", "200mbit", "1000000", "0.5mbps", "10kibit"])
+def test_rates_of_links_are_as_tc_writes_them(rate):
+    assert Strips(True, link=rate).link == rate
+
+
 def test_everybody_gets_from_somebody_else():
     assert [partner_of(ONE_TO_ONE, rank, 3) for rank in range(3)] == [1, None, None]
     assert [partner_of(ALL_TO_ONE, rank, 3) for rank in range(3)] == [2, 2, None]
