@@ -142,6 +142,29 @@ def test_where_nothing_would_be_left_nothing_is_made(source, destination):
     assert sorted(os.listdir()) == before
 
 
+def test_other_names_of_what_is_left_behind_are_told():
+    """Each object of a file is moved under the name that is met first, and its other names lead there."""
+    with h5py.File("a.h5", "w") as file:
+        file["fine"] = FINE
+        file["other name"] = file["fine"]
+        regions = file.create_dataset("below/regions", (2,), h5py.regionref_dtype)
+        regions.make_scale("r")
+        file["fine"].dims[0].attach_scale(regions)
+        file["above"] = file["within/below/regions"] = regions
+    with pytest.raises(StoreError, match="cannot hold .*elements of above.* hard link below/regions, another name of "):
+        ls.move("a.h5", "b.h5")
+    told = ls.move("a.h5", "b.h5", lossy=True, verify=True).lost
+    assert told == [
+        "the elements of above, of type region reference",
+        "the hard link below/regions, another name of above",
+        "the scale above of dimension 0 of fine",
+        "the hard link within/below/regions, another name of above",
+    ]
+    with h5py.File("b.h5") as file:
+        assert sorted(file) == ["below", "fine", "other name", "within"] and file["fine"] == file["other name"]
+        assert not list(file["below"]) and not list(file["within/below"])
+
+
 def test_groups_without_arrays_are_moved_as_before():
     with h5py.File("a.h5", "w") as file:
         file.create_group("below").attrs["a"] = 1

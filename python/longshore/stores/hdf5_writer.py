@@ -17,7 +17,7 @@ from typing import Any
 from ..errors import ArgumentError, NotInstalledError, StoreError
 from .array import ArrayFacts, ArrayWriter, Grid, GroupFacts, LinkFacts, StoreWriter, Tree
 from .boxes import FileArray, sync_file
-from .dense import DenseTarget, DenseWriter, OneFile, SharedFiles, chunk_extents
+from .dense import DenseTarget, DenseWriter, OneFile, SharedFiles, chunk_extents, nodes_of
 from .hdf5_additions import find_room
 from .hdf5_array_writers import ChunkWriter
 from .hdf5_chunks import ChunkTable, allocated_end, rows_of
@@ -125,7 +125,7 @@ class Hdf5Writer(StoreWriter):
     @staticmethod
     def losses(tree: Tree) -> list[str]:
         h5py_module()
-        return list(_losses(tree, ""))
+        return [*_losses(tree, ""), *_losses_of_names(tree)]
 
     @staticmethod
     def copies_as_is(facts: ArrayFacts) -> bool:
@@ -500,14 +500,31 @@ def _losses(tree: Any, path: str) -> Iterator[str]:
         return
     yield from unheld(tree.attributes, said, reserved(tree))
     if isinstance(tree, ArrayFacts):
-        loss = _type_loss(tree)
-        if loss is not None and not Hdf5Writer.copies_as_is(tree):
-            yield f"the elements of {path or 'the array'}, {loss}"
+        if _is_lost(tree):
+            yield f"the elements of {path or 'the array'}, {_type_loss(tree)}"
         return
     for name in _lost_dimensions(tree):
         yield f"the dimension {name} of {said}, which no array has"
     for name, child in tree.children.items():
         yield from _losses(child, f"{path}/{name}" if path else name)
+
+
+def _losses_of_names(tree: Tree) -> Iterator[str]:
+    """Further names of arrays that are left behind, and dimensions that have these as scales."""
+    nodes = dict(nodes_of(tree))
+    left = {path for path, facts in nodes.items() if isinstance(facts, ArrayFacts) and _is_lost(facts)}
+    for path, node in nodes.items():
+        group = group_of(path)
+        if isinstance(node, LinkFacts) and node.kind == "hard" and resolved(group, node.target) in left:
+            yield f"the hard link {path}, another name of {resolved(group, node.target)}"
+        if isinstance(node, ArrayFacts) and path not in left:
+            for d, scales in enumerate(node.own.get("hdf5.scales", ())):
+                for scale in left.intersection(resolved(group, said) for said in scales):
+                    yield f"the scale {scale} of dimension {d} of {path}"
+
+
+def _is_lost(facts: ArrayFacts) -> bool:
+    return _type_loss(facts) is not None and not Hdf5Writer.copies_as_is(facts)
 
 
 def _lost_dimensions(group: GroupFacts) -> Sequence[str]:
