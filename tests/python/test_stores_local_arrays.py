@@ -1,8 +1,10 @@
 """Arrays over ranks, saved to stores of every format and loaded from them, against `scatter`; mistakes."""
 
+import json
 import os
 import tempfile
 from importlib.util import find_spec
+from pathlib import Path
 
 import longshore as ls
 import numpy as np
@@ -190,3 +192,27 @@ def test_errors_name_the_destination_and_not_its_hidden_place():
             work()
         assert "partial" not in str(caught.value)
     assert os.listdir(".") == ["a.npy"]
+
+
+@pytest.mark.parametrize("place", ["a.safetensors", "checkpoint.safetensors/"])
+def test_the_only_tensor_needs_no_name(place):
+    whole, layout = values((5, 7)), ls.Layout("(BLOCK, *) on 2", (5, 7))
+    ls.save(ls.scatter(whole, layout), layout, place)
+    np.testing.assert_array_equal(ls.gather(ls.load(place, layout), layout), whole)
+    blocks = ls.XArray(FloorPlan([Region((0, 0), (5, 7))], [0]), "f8")
+    ls.load(place, blocks)
+    np.testing.assert_array_equal(blocks[0], whole)
+    Path("folder").mkdir()
+    Path(place).rename("folder/model.safetensors")
+    np.testing.assert_array_equal(ls.gather(ls.load("folder", layout), layout), whole)
+
+
+@pytest.mark.parametrize(
+    "tensors, said", [((), "it has no array"), (("a", "b"), "name one of its arrays: a, b")], ids=["none", "two"]
+)
+def test_of_several_tensors_the_names_are_told(tensors, said):
+    entries = {name: {"dtype": "U8", "shape": [0], "data_offsets": [0, 0]} for name in tensors}
+    header = json.dumps(entries).encode()
+    Path("a.safetensors").write_bytes(len(header).to_bytes(8, "little") + header)
+    with pytest.raises(ArgumentError, match=f"a.safetensors is a group; {said}$"):
+        ls.load("a.safetensors", "(BLOCK) on 2")

@@ -49,7 +49,8 @@ def load(
 
     With an mpi4py communicator (collective) the result is this rank's local array, None where the layout gives it
     nothing; without one it has an array for each of the layout's ranks, in their order. Elements of a type that NumPy
-    has not (bfloat16, float8) are ml_dtypes' where that is installed, else bytes. The layout may be a text, such
+    has not (bfloat16, float8) are ml_dtypes' where that is installed, else bytes. The only tensor of a safetensors file
+    needs no name. The layout may be a text, such
     as "(BLOCK, *) on 4", and no `ld=`. Or `destination` is an XArray whose blocks' bounding region has the array's
     shape: its blocks are filled, without their ghost cells, and nothing is returned. From a plain file, or with any of
     the further options of `bind` (`dataset`, `offset`, `domain`, `ghost`, ...), it is loaded by that.
@@ -78,9 +79,9 @@ def load(
             place = places.parse_place(source, destination=False)
             store = places.open_reader(place)
             held.callback(store.close)
-            facts = _only_array(store.tree, place.text)
+            path, facts = _only_array(store.tree, place)
             side = _loaded(destination, facts, team, place.text)
-            reader = store.array("")
+            reader = store.array(path)
             beside = reader.held_bytes + workers * reader.thread_bytes
             return reader, side, Cut(reader.grid, side.dtype.itemsize, team.size, limit, beside), workers
 
@@ -479,7 +480,7 @@ def _is_of_bind(place: Any) -> bool:
     text = os.fspath(place)
     if not isinstance(text, str) or "::" in text or "://" in text or os.path.isdir(text):
         return False
-    _, within, format = places.by_name(text)
+    _, within, format = places.by_name(text.rstrip("/"))
     return not within and format in (None, "npy", "hdf5")
 
 
@@ -505,11 +506,16 @@ def _filled(facts: ArrayFacts) -> np.generic:
     return np.frombuffer(facts.fill or bytes(facts.dtype.itemsize), facts.dtype)[0]
 
 
-def _only_array(tree: Tree, where: str) -> ArrayFacts:
+def _only_array(tree: Tree, place: places.Place) -> tuple[str, ArrayFacts]:
+    """The array that is meant, and its path: of a checkpoint also its only tensor, which has a name in any case."""
     if isinstance(tree, ArrayFacts):
-        return tree
-    names = [name for name, _ in tree.arrays()][:8]
-    raise ArgumentError(f"{where} is a group; name one of its arrays: {', '.join(names)}")
+        return "", tree
+    arrays = list(tree.arrays())
+    if len(arrays) == 1 and place.format == "safetensors":
+        return arrays[0]
+    names = ", ".join([name for name, _ in arrays[:8]])
+    there = f"name one of its arrays: {names}{', ...' if len(arrays) > 8 else ''}" if arrays else "it has no array"
+    raise ArgumentError(f"{place.text} is a group; {there}")
 
 
 def _wanted(
