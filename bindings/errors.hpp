@@ -3,6 +3,9 @@
 
 #include <nanobind/nanobind.h>
 
+#include <system_error>
+
+#include "core/start_thread.hpp"
 #include "longshore/core/error.hpp"
 
 namespace longshore::python {
@@ -23,6 +26,11 @@ inline const char* class_of(ErrorKind kind) {
   return "LongshoreError";
 }
 
+inline void set_error(const Error& error) {
+  const auto module = nanobind::module_::import_("longshore.errors");
+  PyErr_SetString(nanobind::object(module.attr(class_of(error.kind()))).ptr(), error.what());
+}
+
 /// Every extension module calls this once, in its own body.
 inline void register_errors() {
   nanobind::register_exception_translator(
@@ -30,8 +38,10 @@ inline void register_errors() {
         try {
           std::rethrow_exception(pointer);
         } catch (const Error& error) {
-          const auto module = nanobind::module_::import_("longshore.errors");
-          PyErr_SetString(nanobind::object(module.attr(class_of(error.kind()))).ptr(), error.what());
+          set_error(error);
+        } catch (const std::system_error& error) {  // of threads that are many alike
+          if (error.code() != std::errc::resource_unavailable_try_again) throw;
+          set_error(no_thread(error, "this", "ask for fewer threads"));
         }
       },
       nullptr);

@@ -5,6 +5,8 @@
 #include <mutex>
 #include <thread>
 
+#include "core/start_thread.hpp"
+
 namespace longshore {
 
 namespace {
@@ -14,7 +16,9 @@ class ProxyMover final : public Mover {
   /// The arrays are looked at by whoever starts: Python's want its lock, which who destroys a mover may hold while the
   /// thread goes on.
   explicit ProxyMover(std::unique_ptr<Mover> mover)
-      : Mover(looked_at_for(*mover)), mover_(std::move(mover)), thread_([this] { serve(); }) {}
+      : Mover(looked_at_for(*mover)),
+        mover_(std::move(mover)),
+        thread_(start_thread([this] { serve(); }, "the proxy of a mover", "bind without proxy")) {}
   ~ProxyMover() override {
     {
       std::unique_lock lock(mutex_);

@@ -167,3 +167,14 @@ def test_internal_errors_are_words(source, capfd, monkeypatch):
     err = capfd.readouterr().err
     assert "internal error" in err and "Traceback" not in err
     assert os.listdir(".") == ["a.npy"]
+
+
+def test_threads_that_cannot_be_started_are_words(source, capfd, monkeypatch):
+    def none_left(*_):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("threading.Thread.start", none_left)
+    assert run(["move", "a.npy", "a.zarr", "--chunks", "512x512"]) == 1
+    err = capfd.readouterr().err
+    assert "no thread can be started" in err and "ulimit -u" in err and "internal" not in err
+    assert os.listdir(".") == ["a.npy"]

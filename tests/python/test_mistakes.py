@@ -1,6 +1,8 @@
 """Wrong input gets a clear error, and nothing is written."""
 
 import random
+import subprocess
+import sys
 import threading
 
 import longshore as ls
@@ -221,3 +223,33 @@ def test_descriptors():
         ls.Layout.from_descriptor([*good[:8], 52.5], grid=(2, 2))
     with pytest.raises(ls.LayoutError, match="order=F"):
         SOURCE.to_descriptor(0)
+
+
+# As a user who may have one process; root may have any number.
+FEW_THREADS = """
+import os, resource
+import numpy as np, longshore as ls
+from longshore import _core
+
+src, dst = ls.Layout("(BLOCK, *) on 2", (64, 64)), ls.Layout("(*, BLOCK) on 2", (64, 64))
+plan, parts = ls.plan(src, dst, "float64"), ls.scatter(np.arange(4096.0).reshape(64, 64), src)
+moved = [ls.empty(dst, "float64", rank=rank) for rank in dst.ranks]
+if os.geteuid() == 0:
+    os.setresuid(65534, 65534, 65534)
+resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
+for start in (lambda: plan.bind(parts, moved, proxy=True), lambda: _core.measure_kernels(2, 0.1)):
+    try:
+        start()
+    except ls.TransportError as error:
+        print(error)
+plan.bind(parts, moved, threads=4)()  # by fewer
+print((ls.gather(moved, dst) == np.arange(4096.0).reshape(64, 64)).all())
+"""
+
+
+def test_threads_that_cannot_be_started_are_named():
+    done = subprocess.run([sys.executable, "-c", FEW_THREADS], capture_output=True, text=True)
+    proxy, kernels, right = done.stdout.splitlines()
+    assert "for the proxy of a mover: " in proxy and "ulimit -u" in proxy and "bind without proxy" in proxy
+    assert "ulimit -u" in kernels and "ask for fewer threads" in kernels
+    assert right == "True" and done.stderr == ""

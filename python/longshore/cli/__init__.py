@@ -162,6 +162,10 @@ def judge(error: BaseException) -> tuple[int, str]:
         return MEMORY, "out of memory; set a lower --max-mem"
     if isinstance(error, OSError):
         return IO, f"{error.filename}: {error.strerror}" if error.filename else text
+    if isinstance(error, RuntimeError) and text == "can't start new thread":  # which is Python's
+        return FAILED, (
+            "no thread can be started; allow this user more of them (ulimit -u, or the container's limit of processes)"
+        )
     surprise = text if isinstance(error, TeamError) else f"{type(error).__name__}: {text}"
     return FAILED, f"internal error, {surprise} (run again with --debug for the place, and please report it)"
 
