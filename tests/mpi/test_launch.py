@@ -94,6 +94,32 @@ def test_a_call_after_mpi_is_an_error_and_not_the_end(family, program):
     assert done.stdout.splitlines() == ["MPI is finalised already"] * 2
 
 
+MOVES_AFTER_MPI = """
+import sys
+import longshore as ls, numpy as np
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+rows, columns = (ls.Layout(text, (4, 4)) for text in ("(BLOCK, *) on 2", "(*, BLOCK) on 2"))
+move = ls.plan(rows, columns, float).bind(np.ones((2, 4)), np.zeros((4, 2)), comm=world, **eval(f"dict({sys.argv[1]})"))
+move()
+MPI.Finalize()
+try:
+    move()
+except ls.ArgumentError as error:
+    sys.stdout.write(f"{error}\\n")
+"""
+
+
+@pytest.mark.parametrize("family", families())
+@pytest.mark.parametrize(
+    "way", ["node='messages'", "node='messages', exchange='alltoall'", "node='messages', proxy=True"]
+)
+def test_messages_of_a_mover_after_mpi_are_an_error_and_not_the_end(family, program, way):
+    done = launch(family, 2, program(MOVES_AFTER_MPI), way)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["MPI is finalised already"] * 2
+
+
 INTERRUPTED = """
 import os, sys
 if int(os.environ.get("PMI_RANK") or os.environ["OMPI_COMM_WORLD_RANK"]) == 1:

@@ -154,8 +154,10 @@ class Moves final : public Flight {
   }
   void start_stage(std::size_t stage) {
     at_ = stage;
+    const auto& messages = stages_[at_].messages.messages;
+    if (messages) check_running();  // else MPI may end the process
     stages_[at_].node.start(communicator_, blocking_, helpers_.count() > 0 ? &helpers_ : nullptr);
-    if (stages_[at_].messages.messages) stages_[at_].messages.messages->start();
+    if (messages) messages->start();
   }
   void break_off(std::exception_ptr failure) {
     failure_ = std::move(failure);
