@@ -155,6 +155,37 @@ def test_what_is_mounted_in_a_store_is_not_taken_away(here, monkeypatch, kind):
     assert publication.stale_removed == [HIDDEN] and not os.path.exists(HIDDEN)
 
 
+@pytest.mark.parametrize("target", ["b.zarr", "b.h5::/u", "b.safetensors", "url"])
+@pytest.mark.parametrize("shared", [False, True], ids=["alone", "executor"])
+def test_a_disk_that_becomes_full_is_told_with_what_stays(here, monkeypatch, target, shared):
+    """Hours may have gone by, and what they have brought need not be lost."""
+    if target == "url":
+        pytest.importorskip("fsspec")
+        monkeypatch.setattr("tempfile.tempdir", str(here))
+        target = f"memory://publish-more-{next(_numbers)}/b.zarr"
+    writer = {"b.h5::/u": "hdf5_array_writers.ChunkWriter", "b.safetensors": "dense.DenseWriter"}.get(target)
+    name = f"longshore.stores.{writer or 'zarr_writer.ZarrArrayWriter'}.write"
+    chunks = {} if "safe" in target else {"chunks": (4, 4), "codecs": ["gzip:1"]}
+
+    def full(*_):
+        raise StoreError(errno.ENOSPC, f"cannot write c/0/0: {os.strerror(errno.ENOSPC)}")
+
+    for words, said in (
+        ({}, r"No space left.*; run it with --resume \(in Python resume=True\) to keep"),
+        ({"resume": True}, r"No space left.*; what has been written stays: make room, and go on with --resume"),
+    ):
+        with ThreadPoolExecutor(1) as pool, monkeypatch.context() as patch:
+            patch.setattr(name, full)
+            with pytest.raises(StoreError, match=said) as caught:
+                ls.move("a.npy", target, executor=pool if shared else None, **chunks, **words)
+            assert caught.value.errno == errno.ENOSPC and str(caught.value).count("resume=True") == 1
+            assert ("TMPDIR" in str(caught.value)) == ("://" in target)
+    assert ls.move("a.npy", target, resume=True, **chunks).removed_partials == []
+    with ls.open(target) as moved:
+        found = moved.read() if isinstance(moved, ls.stores.opened.StoredArray) else moved["array"].read()
+    np.testing.assert_array_equal(found, np.load("a.npy"))
+
+
 def _wait(begun, done):
     begun.set()
     done.wait(30)

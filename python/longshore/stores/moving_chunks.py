@@ -39,7 +39,7 @@ from .makers import Maker, Wanted, maker_of, temporary_array
 from .move_report import ArrayReport, StoreMoveReport
 from .moved_array import MovedArray, wanted_tree, what_is_held, with_facts
 from .moving import Watcher
-from .publish import refuse_overlap
+from .publish import add_to, is_full, refuse_overlap
 from .publish_url import publication_of, refuse_url_overlap
 from .read_back import ReadBack, drop_lost
 from .rechunk import Counts, Rechunk
@@ -61,6 +61,8 @@ from .source_pieces import skipped_by
 from .team import Alone, Team
 
 _METADATA_BYTES = 1 << 20
+_KEPT = "what has been written stays: make room, and go on with --resume (in Python resume=True)"
+_NOT_KEPT = "run it with --resume (in Python resume=True) to keep what has been written when the disk is full"
 _COLLECTED = 3  # chunks that wait to be sent, or are, beside those that are encoded
 
 
@@ -325,13 +327,15 @@ class _Job:
                 team.together(lambda: writer.finish() if writer is not None and team.rank == 0 else None)
                 self.report.sync_seconds += time.perf_counter() - began
                 team.together(lambda: publication.publish() if team.rank == 0 else None)
-            except BaseException:
+            except BaseException as error:
                 if self.resume:
                     with contextlib.suppress(StoreError):
                         if journal is not None and not self.maker.outlives_kills:
                             journal.sync()
                     held.close()
                     publication.keep()
+                if is_full(error):
+                    add_to(error, _KEPT if self.resume else _NOT_KEPT)
                 raise
             if journal is not None:
                 journal.remove()

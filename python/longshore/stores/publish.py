@@ -393,6 +393,22 @@ def file_name(path: str | os.PathLike) -> str:
     raise StoreError(f"{short(name)} is no file name")
 
 
+def is_full(error: BaseException) -> bool:
+    """Whether an error tells that a disk has no room, or that this user may have no more of it."""
+    if not isinstance(error, OSError) or error.errno is not None:
+        return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return os.strerror(errno.ENOSPC) in str(error)  # as HDF5 says it
+
+
+def add_to(error: BaseException, words: str) -> None:
+    """Has an error say more, at its end."""
+    if isinstance(error, OSError) and error.errno is not None:
+        error.strerror = f"{error.strerror or error}; {words}"
+        error.args = (error.errno, error.strerror)
+    else:
+        error.args = (f"{error}; {words}",)
+
+
 def refuse_overlap(
     source: str | os.PathLike, destination: str | os.PathLike, files: Iterable[str | os.PathLike] = ()
 ) -> None:

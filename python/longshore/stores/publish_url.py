@@ -7,7 +7,6 @@ find it last, the root's at the very end. A single file is one object, which app
 from __future__ import annotations
 
 import contextlib
-import errno
 import hashlib
 import os
 import stat
@@ -23,7 +22,7 @@ from .npy import MAGIC as NPY_MAGIC
 from .object_places import CLOUD, refused, without_password
 from .own_files import LONGEST_DOCUMENT, STORES_ROOTS, OwnFiles
 from .places import Place
-from .publish import STORES_FILES, Publication, is_store, sync_folder
+from .publish import STORES_FILES, Publication, add_to, is_full, is_store, sync_folder
 from .safetensors_header import INDEX_SUFFIX
 from .shard_folders import SINGLE
 
@@ -120,11 +119,8 @@ class UrlPublication(Publication):
         super()._name_destination(error)
         if not isinstance(error, OSError) or self._uploads or _LARGER_DISK in str(error):
             return
-        words = f"{error.strerror or error}; the disk of {self.parent} is full, and {_LARGER_DISK}"
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            error.args, error.strerror = (error.errno, words), words
-        elif error.errno is None and os.strerror(errno.ENOSPC) in str(error):  # as HDF5 says it
-            error.args = (words,)
+        if is_full(error):
+            add_to(error, f"the disk of {self.parent} is full, and {_LARGER_DISK}")
 
     def publish(self) -> None:
         """Uploads what has been made. On an error what was uploaded is deleted again."""
