@@ -150,6 +150,20 @@ void bind_explanation(nb::module_& module) {
 
 Index position_of(const RankMap& map, Index i) { return i < 0 ? i + map.size() : i; }
 
+nb::object world_rank_in(const RankMap& map, const nb::handle& positions) {
+  if (is_scalar(positions)) {
+    Index position = 0;
+    if (!nb::try_cast(positions, position))
+      throw Error(ErrorKind::argument, "position " + std::string(nb::str(positions).c_str()) + " is outside [0, " +
+                                           std::to_string(map.size()) + ")");
+    return nb::int_(map.world_rank(position));
+  }
+  const auto list = integers(positions, "positions");
+  std::vector<Index> out(list.values().size());
+  unlocked([&] { map.world_ranks(list.values(), out); });
+  return to_array(std::move(out), list.array);
+}
+
 nb::object rank_in(const RankMap& map, const nb::handle& ranks) {
   if (is_scalar(ranks)) {
     const Index found = map.rank(rank_of(ranks));
@@ -173,16 +187,11 @@ void bind_questions(nb::class_<RankMap>& type) {
       .def_prop_ro(
           "lookup", [](const RankMap& map) { return lookup_name(map.lookup()); }, "The index for `rank`.")
       .def(
-          "world_rank",
-          [](const RankMap& map, const nb::handle& positions) -> nb::object {
-            if (is_scalar(positions)) return nb::int_(map.world_rank(nb::cast<Index>(positions)));
-            const auto list = integers(positions, "positions");
-            std::vector<Index> out(list.values().size());
-            unlocked([&] { map.world_ranks(list.values(), out); });
-            return to_array(std::move(out), list.array);
-          },
-          nb::arg("positions"), "SELECT: the world rank at a position, or an array of them.",
-          nb::sig("def world_rank(self, positions: object) -> int | numpy.ndarray"))
+          "world_rank", [](const RankMap& map, const nb::int_& position) { return world_rank_in(map, position); },
+          nb::arg("positions"), "SELECT: the world rank at a position.",
+          nb::sig("def world_rank(self, positions: int | numpy.integer) -> int"))
+      .def("world_rank", &world_rank_in, nb::arg("positions"),  // NumPy's scalars come here, too
+           "SELECT of an array of positions.", nb::sig("def world_rank(self, positions: object) -> numpy.ndarray"))
       .def(
           "rank", [](const RankMap& map, const nb::int_& rank) { return rank_in(map, rank); }, nb::arg("ranks"),
           "RANK: the position of a world rank, or None.",

@@ -164,6 +164,8 @@ def test_mistakes():
         rank_map[2]
     with pytest.raises(ls.ArgumentError, match="position 5"):
         rank_map.world_rank([0, 5])
+    with pytest.raises(ls.ArgumentError, match=r"position 1180591620717411303424 is outside \[0, 2\)"):
+        rank_map.world_rank(2**70)
     with pytest.raises(ls.ArgumentError, match="sort"):
         rank_map.union(rank_map, sort="alphabetical")
     stored = bytearray(rank_map.to_bytes())
