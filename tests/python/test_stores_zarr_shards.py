@@ -9,8 +9,10 @@ import sys
 import threading
 from dataclasses import replace
 
+import longshore as ls
 import numpy as np
 import pytest
+from longshore.errors import ArgumentError
 from longshore.stores import keys
 from longshore.stores.array import ArrayFacts, Grid, GroupFacts
 from longshore.stores.zarr_reader import ZarrReader
@@ -182,3 +184,29 @@ def test_a_chunk_that_vanishes_while_chunks_are_looked_at(tmp_path, monkeypatch)
 
     monkeypatch.setattr(keys.LocalKeys, "files", vanishing)
     assert reader.fingerprint() != first
+
+
+@pytest.mark.parametrize("shards", [(300, 256), (64, 64), (997, 13), (1000, 700), (2000, 800)], ids=str)
+@pytest.mark.parametrize("source", ["a.npy", "save"])
+def test_shards_of_what_has_no_chunks_have_a_whole_number_of_them(tmp_path, monkeypatch, source, shards):
+    monkeypatch.chdir(tmp_path)
+    array = np.arange(1000 * 700.0).reshape(1000, 700)
+    if source == "save":
+        layout = ls.Layout("(BLOCK, *) on 2", array.shape)
+        ls.save(ls.scatter(array, layout), layout, "b.zarr", shards=shards)
+    else:
+        np.save(source, array)
+        assert ls.move(source, "b.zarr", shards=shards, verify=True).verified
+    with ls.open("b.zarr") as made:
+        assert made.shards == shards and not any(n % c for n, c in zip(shards, made.chunks))
+        assert np.prod(made.chunks) * 8 <= 4 << 20
+        np.testing.assert_array_equal(made.read(), array)
+
+
+def test_shards_that_the_sources_chunks_do_not_divide_are_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.save("a.npy", np.arange(63.0).reshape(7, 9))
+    ls.move("a.npy", "a.zarr", chunks=(2, 4))
+    with pytest.raises(ArgumentError, match=r"shards \(3, 4\) are no whole number of chunks \(2, 4\).*say chunks that"):
+        ls.move("a.zarr", "b.zarr", shards=(3, 4))
+    assert ls.move("a.zarr", "b.zarr", shards=(3, 4), chunks=(3, 2), verify=True).verified

@@ -163,6 +163,13 @@ class ZarrMaker(Maker):
             raise StoreError(f"{place.text} lies inside the array {array}; Zarr has arrays in groups alone")
         self.has_shards = self.zarr_format == 3
 
+    def fit(self, facts: ArrayFacts, same_format: bool, asked: tuple[str, ...] | None, path: str = "") -> ArrayFacts:
+        if facts.chunks is None and facts.shards and self.has_shards and facts.dtype is not None:
+            from .zarr_build import chunk_of_shards
+
+            facts = replace(facts, chunks=chunk_of_shards(facts.shards, facts.dtype.itemsize))
+        return super().fit(facts, same_format, asked, path)
+
     def losses(self, tree: Tree) -> list[str]:
         return self._writer().losses(tree, self.zarr_format)
 

@@ -238,12 +238,19 @@ def _chunk(facts: ArrayFacts) -> tuple[int, ...]:
     if facts.chunks is not None:
         chunk = tuple(facts.chunks)
         if facts.shards is not None and any(shard % part for shard, part in zip(facts.shards, chunk)):
-            raise ArgumentError(f"the shards {facts.shards} are no whole number of chunks {chunk} in each dimension")
+            raise ArgumentError(
+                f"the shards {facts.shards} are no whole number of chunks {chunk} in each dimension; say chunks that "
+                "divide them"
+            )
         return chunk
     if facts.shards is None:
         return suitable_chunk(facts.shape, facts.dtype.itemsize)
-    wanted = suitable_chunk(facts.shards, facts.dtype.itemsize)
-    return tuple(_largest_divisor(shard, part) for shard, part in zip(facts.shards, wanted))
+    return chunk_of_shards(facts.shards, facts.dtype.itemsize)
+
+
+def chunk_of_shards(shards: Sequence[int], itemsize: int) -> tuple[int, ...]:
+    """A suitable chunk shape of which shards have a whole number."""
+    return tuple(_largest_divisor(shard, part) for shard, part in zip(shards, suitable_chunk(shards, itemsize)))
 
 
 def _largest_divisor(number: int, most: int) -> int:
