@@ -140,6 +140,27 @@ nb::object to_tuple_or_none(const Axes& axes) {
   return axes.empty() ? nb::none() : nb::object(to_tuple(std::vector<Index>(axes.begin(), axes.end())));
 }
 
+/// All that tells a motion.
+nb::tuple state_of(const BlockMotion& m) {
+  return nb::make_tuple(m.source, m.destination, m.source_region, m.destination_region, to_tuple_or_none(m.axes),
+                        m.source_points.columns(), m.destination_points.columns());
+}
+
+BlockMotion block_motion_of(const nb::tuple& state) {
+  const auto region = nb::cast<Region>(state[3]);
+  const auto points = [&](std::size_t k) {
+    const auto columns = nb::cast<std::vector<std::vector<Index>>>(state[k]);
+    return columns.empty() ? PointList() : PointList(columns);
+  };
+  return {nb::cast<Index>(state[0]),
+          nb::cast<Index>(state[1]),
+          nb::cast<Region>(state[2]),
+          region,
+          to_axes(state[4], region.dims()),
+          points(5),
+          points(6)};
+}
+
 }  // namespace
 
 void bind_block_plans(nb::module_& module) {
@@ -178,6 +199,9 @@ void bind_block_plans(nb::module_& module) {
              return nb::hash(nb::make_tuple(m.source, m.destination, nb::cast(m.source_region),
                                             nb::cast(m.destination_region), m.points()));
            })
+      .def("__getstate__", [](const BlockMotion& m) { return state_of(m); })
+      .def("__setstate__",
+           [](BlockMotion& self, const nb::tuple& state) { new (&self) BlockMotion(block_motion_of(state)); })
       .def("__str__", &BlockMotion::to_string)
       .def("__repr__", [](const BlockMotion& m) { return "<longshore.BlockMotion: " + m.to_string() + ">"; });
 

@@ -12,6 +12,24 @@ namespace {
 
 std::string order_text(Order order) { return std::string(1, char(order)); }
 
+/// All that tells a distribution.
+nb::tuple state_of(const Distribution& d) {
+  return nb::make_tuple(int(d.kind()), d.extent(), d.coordinates(), d.block(), d.source(), d.origin(),
+                        to_tuple(d.sizes()));
+}
+
+Distribution distribution_of(const nb::tuple& state) {
+  const auto at = [&](std::size_t k) { return nb::cast<Index>(state[k]); };
+  switch (Distribution::Kind(at(0))) {
+    case Distribution::Kind::collapsed: return Distribution::collapsed(at(1));
+    case Distribution::Kind::block: return Distribution::block(at(1), at(2), at(3), at(4), at(5));
+    case Distribution::Kind::cyclic: return Distribution::cyclic(at(1), at(2), at(3), at(4), at(5));
+    case Distribution::Kind::general_block:
+      return Distribution::general_block(at(1), nb::cast<std::vector<Index>>(state[6]));
+  }
+  throw Error(ErrorKind::argument, "there is no distribution of kind " + std::to_string(at(0)));
+}
+
 nb::tuple ranks_of(const Layout& layout) {
   std::vector<Index> ranks;
   for (Index p = 0; p < layout.processes(); ++p) ranks.push_back(layout.grid().world_rank(p));
@@ -75,6 +93,16 @@ void bind_layouts(nb::module_& module) {
           "sizes", [](const Distribution& d) { return d.sizes(); }, "The sizes of GEN_BLOCK's blocks.",
           nb::sig("def sizes(self) -> list[int]"))
       .def_prop_ro("largest_count", &Distribution::largest_count, "The most indices that a coordinate owns.")
+      .def(
+          "__eq__",
+          [](const Distribution& a, nb::object b) {
+            return nb::isinstance<Distribution>(b) && a == nb::cast<const Distribution&>(b);
+          },
+          nb::arg("other"), nb::sig("def __eq__(self, other: object, /) -> bool"))
+      .def("__hash__", [](const Distribution& d) { return nb::hash(state_of(d)); })
+      .def("__getstate__", [](const Distribution& d) { return state_of(d); })
+      .def("__setstate__",
+           [](Distribution& self, const nb::tuple& state) { new (&self) Distribution(distribution_of(state)); })
       .def("__str__", &Distribution::to_string)
       .def("__repr__", [](const Distribution& d) { return "<longshore.Distribution: " + d.to_string() + ">"; });
 

@@ -5,11 +5,35 @@
 
 namespace longshore::python {
 
+namespace {
+
+/// All that tells a motion.
+nb::tuple state_of(const Motion& m) {
+  return nb::make_tuple(m.source, m.destination, m.elements, to_tuple(m.source_coordinates),
+                        to_tuple(m.destination_coordinates));
+}
+
+Motion motion_of(const nb::tuple& state) {
+  return {nb::cast<Index>(state[0]), nb::cast<Index>(state[1]), nb::cast<Index>(state[2]),
+          nb::cast<std::vector<Index>>(state[3]), nb::cast<std::vector<Index>>(state[4])};
+}
+
+}  // namespace
+
 void bind_plans(nb::module_& module) {
   nb::class_<Motion>(module, "Motion", "Everything one rank sends to another, or keeps (source == destination).")
       .def_ro("source", &Motion::source, "World rank it comes from.")
       .def_ro("destination", &Motion::destination, "World rank it goes to.")
       .def_ro("elements", &Motion::elements, "Elements that move.")
+      .def(
+          "__eq__",
+          [](const Motion& a, nb::object b) {
+            return nb::isinstance<Motion>(b) && state_of(a).equal(state_of(nb::cast<const Motion&>(b)));
+          },
+          nb::arg("other"), nb::sig("def __eq__(self, other: object, /) -> bool"))
+      .def("__hash__", [](const Motion& m) { return nb::hash(state_of(m)); })
+      .def("__getstate__", [](const Motion& m) { return state_of(m); })
+      .def("__setstate__", [](Motion& self, const nb::tuple& state) { new (&self) Motion(motion_of(state)); })
       .def("__repr__", [](const Motion& m) {
         return "Motion(source=" + std::to_string(m.source) + ", destination=" + std::to_string(m.destination) +
                ", elements=" + std::to_string(m.elements) + ")";

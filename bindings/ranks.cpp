@@ -127,6 +127,28 @@ nb::object row_of(const Explanation::Row& row) {
   return out;
 }
 
+/// All that tells an explanation.
+nb::tuple state_of(const Explanation& e) {
+  nb::list rows;
+  for (const auto& [module, estimate, score, chosen] : e.rows)
+    rows.append(nb::make_tuple(module, estimate.possible, estimate.bytes, estimate.select_ns, estimate.rank_ns,
+                               estimate.note, score, chosen));
+  return nb::make_tuple(e.size, e.world, e.structure, rows);
+}
+
+Explanation explanation_of(const nb::tuple& state) {
+  Explanation told{nb::cast<Index>(state[0]), nb::cast<Index>(state[1]), nb::cast<std::string>(state[2]), {}};
+  for (const nb::handle each : nb::cast<nb::list>(state[3])) {
+    const auto row = nb::cast<nb::tuple>(each);
+    const auto number = [&](std::size_t k) { return nb::cast<double>(row[k]); };
+    told.rows.push_back({nb::cast<std::string>(row[0]),
+                         {nb::cast<bool>(row[1]), number(2), number(3), number(4), nb::cast<std::string>(row[5])},
+                         number(6),
+                         nb::cast<bool>(row[7])});
+  }
+  return told;
+}
+
 void bind_explanation(nb::module_& module) {
   nb::class_<Explanation>(module, "RankExplanation",
                           "What each representation of a map would cost, and which one a strategy takes. "
@@ -144,6 +166,9 @@ void bind_explanation(nb::module_& module) {
           "A dict for each module, the best first: module, possible, bytes, select_ns, rank_ns (None: an index is "
           "needed), score, note, chosen. Numbers are estimates.",
           nb::sig("def rows(self) -> list[dict[str, object]]"))
+      .def("__getstate__", [](const Explanation& e) { return state_of(e); })
+      .def("__setstate__",
+           [](Explanation& self, const nb::tuple& state) { new (&self) Explanation(explanation_of(state)); })
       .def("__str__", &Explanation::to_string)
       .def("__repr__", &Explanation::to_string);
 }

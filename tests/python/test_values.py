@@ -58,10 +58,10 @@ VALUES = {
 }
 
 
-def again(value):
+def again(value, oldest=0):
     """The value as it is copied and pickled, in every way there is."""
     yield from (copy.copy(value), copy.deepcopy(value), copy.deepcopy([value])[0])
-    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+    for protocol in range(oldest, pickle.HIGHEST_PROTOCOL + 1):
         yield pickle.loads(pickle.dumps(value, protocol))
 
 
@@ -72,6 +72,64 @@ def test_a_copy_of_a_value_equals_it(kind, data):
     assert type(value) is getattr(model, kind)
     for made in again(value):
         assert type(made) is type(value) and made == value
+
+
+@pytest.mark.parametrize(
+    "text, more",
+    [
+        ("(*, BLOCK) on 3", {}),
+        ("(BLOCK, *) on 3", {}),
+        ("(BLOCK, *) on 3", {"origin": (1, 0)}),
+        ("(BLOCK(7), *) on 3", {"source": (1, 0), "origin": (2, 0)}),
+        ("(CYCLIC, *) on 3", {"source": (2, 0)}),
+        ("(CYCLIC(3), *) on 3", {"origin": (2, 0)}),
+        ("(GEN_BLOCK(4, 0, 6), *) on 3", {}),
+    ],
+)
+def test_a_distribution_is_copied_and_compared(text, more):
+    value = ls.Layout(text, (10, 2), **more).distributions[0]
+    for made in (ls.Layout(text, (10, 2), **more).distributions[0], *again(value, oldest=2)):
+        assert type(made) is type(value) and made == value and hash(made) == hash(value) and str(made) == str(value)
+        for name in ("kind", "extent", "coordinates", "block", "origin", "sizes", "largest_count"):
+            assert getattr(made, name) == getattr(value, name)
+    assert value != ls.Layout("(CYCLIC(2), *) on 3", (10, 2)).distributions[0] and value != text
+
+
+def test_motions_of_a_plan_are_copied_and_compared():
+    rows, tiles = ls.Layout("(BLOCK, *) on 4", (12, 9)), ls.Layout("(CYCLIC(2), CYCLIC(3)) on 2x2", (12, 9))
+    plan = ls.plan(rows, tiles, "f8")
+    motions = [motion for rank in range(4) for motion in plan.sends(rank)]
+    assert len(set(motions)) == len(motions) > 4
+    for motion, same in zip(motions, [motion for rank in range(4) for motion in plan.sends(rank)]):
+        for made in (same, *again(motion, oldest=2)):
+            assert type(made) is ls.Motion and made == motion and hash(made) == hash(motion)
+            assert repr(made) == repr(motion) and plan.relation_of(made) == plan.relation_of(motion)
+    assert motions[0] != motions[1] and motions[0] != repr(motions[0])
+
+
+def test_motions_between_blocks_are_copied():
+    blocks = ls.FloorPlan.even(ls.Region.of_shape((8, 6)), 4)
+    turned = ls.FloorPlan.even(ls.Region.of_shape((6, 8)), 4)
+    plans = [
+        ls.BlockPlan.halo(blocks, 1),
+        ls.BlockPlan.transpose(blocks, turned),
+        ls.BlockPlan.gather_points(ls.FloorPlan.even(12, 3), [[4, 8, 5], [3, 11], []]),
+    ]
+    for plan in plans:
+        motions = [motion for rank in range(4) for motion in plan.receives(rank)]
+        assert motions
+        for motion in motions:
+            for made in again(motion, oldest=2):
+                assert type(made) is ls.BlockMotion and made == motion and hash(made) == hash(motion)
+                assert str(made) == str(motion) and made.axes == motion.axes
+
+
+def test_an_explanation_of_ranks_is_copied():
+    for members in (range(0, 64, 4), [5, 1, 9, 2]):
+        told = ls.explain_ranks(members, 64)
+        for made in again(told, oldest=2):
+            assert type(made) is ls.RankExplanation and made.rows == told.rows and str(made) == str(told)
+            assert (made.size, made.world, made.structure) == (told.size, told.world, told.structure)
 
 
 def test_the_tables_of_the_paper_can_be_copied():
