@@ -52,7 +52,7 @@ VALUES = {
         model.ThroughputTable,
         st.text(st.characters(codec="utf-8")),
         RATES,
-        congestion=st.floats(1, 100),
+        congestion=st.floats(1, 100).filter(lambda congestion: congestion != 2),  # then Nd would be Nd@2
         constraints=st.lists(CONSTRAINTS, max_size=2),
     ),
 }
