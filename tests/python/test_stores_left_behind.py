@@ -165,6 +165,58 @@ def test_other_names_of_what_is_left_behind_are_told():
         assert not list(file["below"]) and not list(file["within/below"])
 
 
+COLOURS = h5py.enum_dtype({"RED": 0, "GREEN": 1}, "u1")
+TARGETS = {
+    "b.npy": {},
+    "b": {"to": "(BLOCK) on 2"},
+    "b.zarr": {"zarr_format": 3},
+    "c.zarr/u": {"zarr_format": 2},
+    "b.safetensors::u": {},
+}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", [COLOURS, np.dtype([("x", COLOURS), ("y", "f4")])], ids=["enum", "field"])
+def test_the_names_of_an_enums_values_are_told(target, dtype):
+    with h5py.File("a.h5", "w") as file:
+        file["u"] = np.zeros(5, dtype)
+    with pytest.raises(StoreError, match=r"cannot hold (the names of the values of .* \(RED, GREEN\)|the elements)"):
+        ls.move("a.h5::u", target, **TARGETS[target])
+    if dtype is not COLOURS and "safetensors" in target:
+        return
+    told = ls.move("a.h5::u", target, lossy=True, verify=True, **TARGETS[target])
+    assert len(told.lost) == 1 and told.lost[0].endswith("(RED, GREEN)")
+    with ls.open(target) as moved:
+        assert moved.read().tolist() == np.zeros(5, dtype).tolist()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("target", TARGETS)
+def test_texts_and_times_of_h5py_are_no_loss(target):
+    """Their dtypes have notes of h5py's, which NumPy warns of."""
+    with h5py.File("a.h5", "w") as file:
+        file.create_dataset("u", data=np.array([b"ab", b"c"], h5py.string_dtype("utf-8", 4)))
+        file["t"] = np.arange(5).astype("M8[s]").astype(h5py.opaque_dtype("M8[s]"))
+    if "safetensors" in target:
+        return
+    for name in "ut":
+        assert ls.move(f"a.h5::{name}", target, verify=True, force=name == "t", **TARGETS[target]).lost == []
+
+
+@pytest.mark.parametrize("target", ["b.npy", "b"])
+def test_fields_that_lie_in_another_order_are_left_behind(target):
+    dtype = np.dtype({"names": ["a", "b"], "formats": ["u2", "u1"], "offsets": [3, 1], "itemsize": 9})
+    with h5py.File("a.h5", "w") as file:
+        file["u"], file["v"] = np.zeros(3, dtype), FINE
+    source = "a.h5::u" if target == "b.npy" else "a.h5"
+    with pytest.raises(StoreError, match="cannot hold the elements of "):
+        ls.move(source, target, **TARGETS[target])
+    if target == "b":
+        ls.move(source, target, lossy=True, **TARGETS[target])
+        assert names_of("b") == {"v"}
+
+
 def test_groups_without_arrays_are_moved_as_before():
     with h5py.File("a.h5", "w") as file:
         file.create_group("below").attrs["a"] = 1

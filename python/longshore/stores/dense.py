@@ -35,7 +35,7 @@ from .array import (
     Tree,
 )
 from .boxes import Box, FileArray, Files, create_array_file, must_see, sync_file
-from .npy import encode_header, npy_header
+from .npy import descr_of, encode_header, npy_header, value_names
 from .object_places import is_url, without_password
 from .random_access import fingerprint_of, held_by_reads, open_plain
 from .store import destination_layout
@@ -443,16 +443,35 @@ def losses_of(name: str, facts: ArrayFacts, *, attributes: bool = True) -> Itera
         yield f"the attributes {of} ({', '.join(map(str, itertools.islice(facts.attributes, 8)))})"
     if facts.names and any(facts.names):
         yield f"the dimension names {of}"
+    if facts.dtype is not None:
+        yield from losses_of_values(facts.dtype, of)
     if facts.fill is not None and any(facts.fill):
         yield f"the fill value {of}"
     for d in facts.unlimited:
         yield f"that dimension {d} {of} may grow"
 
 
+def losses_of_values(dtype: np.dtype, of: str) -> Iterator[str]:
+    """What is lost of an enum where its values are held as integers."""
+    if names := value_names(dtype):
+        yield f"the names of the values {of} ({', '.join(names[:8])}{', ...' if len(names) > 8 else ''})"
+
+
+def is_npy(facts: ArrayFacts) -> bool:
+    """Whether a `.npy` file can hold an array's elements."""
+    if facts.dtype is None:
+        return False
+    try:
+        descr_of(facts.dtype)
+    except StoreError:
+        return False
+    return True
+
+
 def losses_of_npy(name: str, facts: ArrayFacts) -> Iterator[str]:
     """What `.npy` files cannot hold of an array."""
-    if facts.dtype is None:
-        yield f"the elements of {name or 'the array'}, of type {facts.type_name or 'unknown'}"
+    if facts.dtype is None or not is_npy(facts):
+        yield f"the elements of {name or 'the array'}, of type {facts.type_name or facts.dtype or 'unknown'}"
         return
     yield from losses_of(name, facts)
     own = facts.type_name or (facts.dtype.name if facts.dtype.isbuiltin == 2 else "")
@@ -520,6 +539,10 @@ class NpyWriter(DenseStoreWriter):
         self._place, self._to, self._resume = place, to, resume
         self._files = SharedFiles()
         self._made: tuple[ArrayFacts, Pieces] | None = None
+
+    @staticmethod
+    def holds(facts: ArrayFacts) -> bool:
+        return is_npy(facts)
 
     @staticmethod
     def losses(tree: Tree) -> list[str]:

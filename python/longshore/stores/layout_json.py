@@ -15,7 +15,7 @@ import numpy as np
 from .._core import Layout
 from .._words import short
 from ..errors import LongshoreError, StoreError
-from .npy import check_shape, parse_descr
+from .npy import check_shape, descr_of, parse_descr
 from .object_places import is_url, without_password
 from .random_access import LocalFile, RandomAccess, RemoteFile, joined
 
@@ -60,7 +60,7 @@ def encode_layout_json(
         "version": VERSION,
         "layout": str(layout),
         "shape": [int(n) for n in shape],
-        "dtype": np.lib.format.dtype_to_descr(dtype),
+        "dtype": descr_of(dtype),
         "order": order,
         "shards": list(shards),
     }

@@ -11,7 +11,7 @@ import ast
 import os
 import re
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -117,6 +117,45 @@ def parse_descr(descr: Any) -> np.dtype:
     return dtype
 
 
+def descr_of(dtype: np.dtype) -> Any:
+    """A header's `descr` of a dtype. Raises StoreError where there is none, for fields that lie in another order than
+    they are named in."""
+    try:
+        return np.lib.format.dtype_to_descr(without_metadata(dtype))
+    except ValueError as error:
+        raise StoreError(f"a .npy file has no words for the element type {dtype}: {_first_line(error)}") from None
+
+
+def without_metadata(dtype: np.dtype) -> np.dtype:
+    """Without what h5py, above all, notes in a dtype: names of an enum's values, the encoding of texts."""
+    if dtype.subdtype is not None:
+        base, shape = dtype.subdtype
+        return np.dtype((without_metadata(base), shape))
+    if dtype.fields is None:
+        return dtype if dtype.metadata is None else np.dtype(dtype.str)
+    fields = [dtype.fields[name] for name in dtype.names or ()]
+    return np.dtype(
+        {
+            "names": list(dtype.names or ()),
+            "formats": [without_metadata(field[0]) for field in fields],
+            "offsets": [field[1] for field in fields],
+            "titles": [field[2] if len(field) > 2 else None for field in fields],
+            "itemsize": dtype.itemsize,
+        }
+    )
+
+
+def value_names(dtype: np.dtype) -> list[str]:
+    """The names that an enum's values have, in a dtype as h5py has it, or in one of its fields."""
+    if dtype.subdtype is not None:
+        return value_names(dtype.subdtype[0])
+    if dtype.fields is not None:
+        return [name for field in dtype.fields.values() for name in value_names(field[0])]
+    notes: Mapping[str, Any] = dtype.metadata or {}
+    values = notes.get("enum") or {}
+    return sorted(values, key=values.__getitem__)
+
+
 def check_shape(shape: Any, itemsize: int) -> tuple[int, ...]:
     """A tuple of extents from an untrusted list; refuses what 64 bits cannot count."""
     if not isinstance(shape, (list, tuple)):
@@ -213,7 +252,7 @@ def _checked(file: RandomAccess) -> NpyHeader:
 
 def encode_header(shape: Sequence[int], dtype: np.dtype, order: str) -> bytes:
     """The bytes of a header, padded so that the data starts at a multiple of 64."""
-    descr = np.lib.format.dtype_to_descr(dtype)
+    descr = descr_of(dtype)
     text = f"{{'descr': {descr!r}, 'fortran_order': {order == 'F'}, 'shape': {tuple(int(n) for n in shape)!r}, }}"
     try:
         raw, version = text.encode("latin-1"), 1

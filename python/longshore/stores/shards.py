@@ -27,6 +27,7 @@ from .dense import (
     ShardFiles,
     SharedFiles,
     facts_of_npy,
+    is_npy,
     losses_of_npy,
     losses_of_tree,
     make_npy,
@@ -227,6 +228,10 @@ class ShardsWriter(DenseStoreWriter):
         self._unsynced = {place}
 
     @staticmethod
+    def holds(facts: ArrayFacts) -> bool:
+        return is_npy(facts)
+
+    @staticmethod
     def losses(tree: Tree) -> list[str]:
         found = list(losses_of_tree(tree, losses_of_npy))
         for name, node in nodes_of(tree):
@@ -237,7 +242,7 @@ class ShardsWriter(DenseStoreWriter):
     def create(self, tree: Tree) -> None:
         of_group = isinstance(tree, GroupFacts)
         for name, node in nodes_of(tree):
-            if not isinstance(node, ArrayFacts) or (node.dtype is None and of_group):
+            if not isinstance(node, ArrayFacts) or (of_group and not is_npy(node)):
                 continue
             facts = facts_of_npy(name, node)
             if not facts.shape and not of_group:

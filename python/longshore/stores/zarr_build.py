@@ -11,6 +11,7 @@ import numpy as np
 from .._words import short
 from ..errors import ArgumentError, StoreError
 from .array import ArrayFacts, LinkFacts, Tree
+from .dense import losses_of_values
 from .keys import parts_of
 from .zarr_codecs import DEFAULT_INDEX_CODECS, SHARDING, pipeline_v2, pipeline_v3
 from .zarr_fill import fill_bytes, fill_json
@@ -308,7 +309,7 @@ def _losses_of_array(facts: ArrayFacts, zarr_format: int, called: str) -> list[s
         return [f"the array {called}, whose elements are of the type {facts.type_name}"]
     element = stored_element(facts, zarr_format)
     assert element.dtype is not None
-    lost = []
+    lost = list(losses_of_values(facts.dtype, f"of {called}"))
     if zarr_format == 3 and _type_lost(facts):
         return [f"the array {called}, for {_type_lost(facts)}"]
     if facts.type_name and not element.name:

@@ -10,7 +10,7 @@ import numpy as np
 from .._words import short
 from ..errors import StoreError
 from .array import ArrayFacts, Grid, Index
-from .npy import check_shape
+from .npy import check_shape, without_metadata
 from .zarr_codecs import extents_of, named, pipeline_v2, pipeline_v3, sharding_of
 from .zarr_fill import fill_bytes
 from .zarr_json import attributes_of
@@ -249,26 +249,7 @@ def _names(node: Any, dimensions: int) -> tuple[str | None, ...] | None:
 
 def dtype_text(dtype: np.dtype) -> str:
     """A dtype in words that differ for all that differ, metadata aside."""
-    return str(np.lib.format.dtype_to_descr(_without_metadata(dtype)))
-
-
-def _without_metadata(dtype: np.dtype) -> np.dtype:
-    """Without what h5py, above all, notes in a dtype: names of an enum's values, the encoding of texts."""
-    if dtype.subdtype is not None:
-        base, shape = dtype.subdtype
-        return np.dtype((_without_metadata(base), shape))
-    if dtype.fields is None:
-        return dtype if dtype.metadata is None else np.dtype(dtype.str)
-    fields = [dtype.fields[name] for name in dtype.names or ()]
-    return np.dtype(
-        {
-            "names": list(dtype.names or ()),
-            "formats": [_without_metadata(field[0]) for field in fields],
-            "offsets": [field[1] for field in fields],
-            "titles": [field[2] if len(field) > 2 else None for field in fields],
-            "itemsize": dtype.itemsize,
-        }
-    )
+    return str(np.lib.format.dtype_to_descr(without_metadata(dtype)))
 
 
 def key_below(path: str, key: str) -> str:
