@@ -17,6 +17,9 @@ from .rechunk_plan import RechunkPlan
 _OF_CODECS = ("zarr.codecs", "zarr.filters", "zarr.compressor", "zarr.dtype")
 """What `ArrayFacts.own` says of codecs, and of the type that they are for."""
 
+_OF_DIMENSIONS = ("hdf5.maxshape", "hdf5.scales", "hdf5.labels", "netcdf.dimensions")
+"""What it has an item of for each dimension."""
+
 
 @dataclass
 class MovedArray:
@@ -194,11 +197,16 @@ def _wanted_array(
         stored_bytes=None,
     )
     new = maker.fit(turned_facts, same, wanted.codecs, path)
-    if moved:
-        new = replace(new, own={})
-    elif new.codecs != facts.codecs:
-        new = replace(new, own={key: value for key, value in new.own.items() if key not in _OF_CODECS})
+    own_facts = {key: _turned(value, axes) if key in _OF_DIMENSIONS else value for key, value in new.own.items()}
+    if new.codecs != facts.codecs:
+        own_facts = {key: value for key, value in own_facts.items() if key not in _OF_CODECS}
+    new = replace(new, own=own_facts)
     return MovedArray(path, new, reader.array(path), Grid((), ()), axes, facts.stored_bytes)
+
+
+def _turned(items: Any, axes: tuple[int, ...]) -> Any:
+    """What dimensions have, in the target's order of these."""
+    return tuple(items[axis] for axis in axes) if isinstance(items, tuple) and len(items) == len(axes) else items
 
 
 def _cut(chunks: tuple[int, ...], shape: tuple[int, ...], shards: tuple[int, ...] | None) -> tuple[int, ...]:
