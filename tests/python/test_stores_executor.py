@@ -6,6 +6,8 @@ import gc
 import os
 import shutil
 import signal
+import subprocess
+import sys
 import threading
 import time
 import tracemalloc
@@ -345,3 +347,44 @@ def test_a_cluster_whose_workers_are_killed(here):
         )
     assert killed and in_two_passes(told)
     assert (zarr.open_array("series.zarr", mode="r")[...] == array).all()
+
+
+WORKERS_THAT_MOVE = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+import longshore as ls
+
+workers, target, resume = int(sys.argv[1]), sys.argv[2], sys.argv[3] == "True"
+
+def move(number, pool):
+    words = {"chunks": (5, 4), "codecs": ["gzip:1"], "verify": True, "resume": resume}
+    return ls.move("a.npy", f"{number}.{target}", executor=pool, **words).verified
+
+with ThreadPoolExecutor(workers) as pool:
+    print(all([future.result() for future in [pool.submit(move, number, pool) for number in range(3)]]))
+"""
+
+
+@pytest.mark.parametrize("resume", [False, True])
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("target", ["zarr/u", "h5::/u"])
+def test_workers_that_ask_for_a_move_do_what_nobody_else_does(here, target, workers, resume):
+    """Or the only thread of an executor would wait for itself."""
+    array = some((17, 23), "<f8")
+    np.save("a.npy", array)
+    words = [sys.executable, "-c", WORKERS_THAT_MOVE, str(workers), target, str(resume)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0 and done.stdout == "True\n", done.stderr
+    for number in range(3):
+        with ls.open(f"{number}.{target}") as moved:
+            np.testing.assert_array_equal(moved.read(), array)
+
+
+def test_a_worker_tells_what_its_own_task_has_raised(here, monkeypatch):
+    np.save("a.npy", some((17, 23), "<f8"))
+    monkeypatch.setattr("longshore.stores.zarr_writer.ZarrArrayWriter.write", lambda *_: 1 / 0)
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(lambda: ls.move("a.npy", "b.zarr", chunks=(5, 4), executor=pool))
+        with pytest.raises(TransportError, match="failed on the executor: ZeroDivisionError"):
+            future.result(timeout=100)
+    assert os.listdir() == ["a.npy"]

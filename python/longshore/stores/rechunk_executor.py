@@ -383,6 +383,8 @@ def _run(
     run are waited for, and what they have done is taken too; then the first error is raised."""
     under_way: dict[Future[Any], Callable[[], Any]] = {}
     failure: LongshoreError | None = None
+    # One of the executor's own threads would wait for ever, were there no other: it runs what nobody has begun.
+    helps = threading.current_thread() in getattr(executor, "_threads", ())
     try:
         while True:
             while failure is None and len(under_way) < most and (task := next(tasks, None)) is not None:
@@ -392,10 +394,12 @@ def _run(
                     failure = _failure(task, target, error)
             if not under_way:
                 break
-            for future in wait(under_way, return_when=FIRST_COMPLETED).done:
+            own = next((future for future in under_way if helps and future.cancel()), None)
+            ended = wait(under_way, return_when=FIRST_COMPLETED).done if own is None else {own}
+            for future in ended:
                 task = under_way.pop(future)
                 try:
-                    done = future.result()
+                    done = task() if future is own else future.result()
                 except Exception as error:
                     failure = failure or _failure(task, target, error)
                 else:
