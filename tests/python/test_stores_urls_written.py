@@ -1,7 +1,11 @@
 """Stores written to URLs: in fsspec's memory, and on an S3 server of this machine."""
 
 import itertools
+import json
 import os
+import signal
+import subprocess
+import sys
 
 import longshore as ls
 import numpy as np
@@ -322,6 +326,58 @@ def test_an_s3_server_takes_folders_and_files(source, bucket, tmp_path):
         ls.move(source, f"{bucket}/d/a.zarr")
     ls.move(source, f"{bucket}/d/b.npy", verify=True)
     np.testing.assert_array_equal(np.load(fetched(f"{bucket}/d/b.npy", tmp_path, "b.npy")), np.load(source))
+
+
+KILLED = """
+import itertools, json, os, signal, sys, tempfile
+import longshore as ls
+from s3fs import S3FileSystem
+
+plain, counter = S3FileSystem.put_file, itertools.count()
+
+def put_file(self, *arguments, **options):
+    if next(counter) == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return plain(self, *arguments, **options)
+
+S3FileSystem.put_file = put_file
+source, destination, words, tempfile.tempdir = json.loads(sys.argv[1])
+ls.move(source, destination, **words)
+"""
+
+
+def killed(source, destination, temporary, **words):
+    """An upload that is killed when three objects have arrived, or are about to."""
+    told = json.dumps([str(source), destination, words, str(temporary)])
+    assert subprocess.run([sys.executable, "-c", KILLED, told]).returncode == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("name", ["killed.zarr", "within.zarr/g/u"])
+def test_a_killed_upload_is_gone_on_with(source, bucket, temporary, name):
+    url, words = f"{bucket}/{name}", {"chunks": (2, 2)}
+    root = f"{bucket}/{name.partition('/')[0]}"
+    killed(source, url, temporary, **words)
+    assert ".longshore-upload" in keys(root)
+    if "/" not in name:
+        with pytest.raises(StoreError, match="unfinished upload.*go on with it with --resume.*or replace it with"):
+            ls.move(source, url, **words)
+    told = ls.move(source, url, resume=True, verify=True, **words)
+    assert told.resumed_chunks == 15 and ".longshore-upload" not in keys(root)
+    with ls.open(url) as opened:
+        np.testing.assert_array_equal(opened.read(), np.load(source))
+
+
+def test_a_killed_upload_of_another_move_or_with_more_in_it_is_not_gone_on_with(source, bucket, temporary):
+    url = f"{bucket}/other.zarr"
+    killed(source, url, temporary, chunks=(2, 2))
+    put(f"{url}/c/7/7")
+    with pytest.raises(StoreError, match="other.zarr/c/7/7 has appeared meanwhile; it is not replaced"):
+        ls.move(source, url, resume=True, chunks=(2, 2))
+    put(f"{url}/.longshore-upload", b"../../etc/passwd")
+    with pytest.raises(StoreError, match="holds an unfinished upload of this or another run; name another place"):
+        ls.move(source, url, resume=True, chunks=(2, 2))
+    assert ls.move(source, url, resume=True, force=True, chunks=(2, 2)).resumed_chunks == 15
+    assert "c/7/7" not in keys(url)
 
 
 def test_a_bucket_that_is_not_there_is_told(source, bucket):

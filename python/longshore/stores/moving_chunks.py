@@ -142,8 +142,8 @@ class _Job:
             self.publication = publication_of(
                 self.destination, folder=self.maker.folder, force=force, verify=verify, watcher=watcher
             )
-            self.publication.check()
             self.publication.resumes = resume
+            self.publication.check()
             together = self.destination.format == "zarr" and not self.destination.is_url
             self.writers = team.size if together else 1
             """How many processes, from the first on, write."""

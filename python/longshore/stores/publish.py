@@ -165,6 +165,14 @@ class Publication:
         assert self.partial is not None
         return self.partial + WORK
 
+    def was_left(self, name: str) -> bool:
+        """Whether a hidden output of this name is what this run goes on with, or could."""
+        path = os.path.join(self.parent, name)
+        if self.partial is not None:
+            return path == self.partial
+        pattern = re.escape(f".{self.name}{_PARTIAL}") + "[0-9a-f]{16}"
+        return re.fullmatch(pattern, name) is not None and os.path.isfile(path + JOURNAL)
+
     def keep(self) -> None:
         """Leaves the unfinished output and its journal where they are, for another run to go on."""
         self.partial = None

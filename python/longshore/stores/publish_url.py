@@ -27,7 +27,7 @@ from .safetensors_header import INDEX_SUFFIX
 from .shard_folders import SINGLE
 
 _MARKER = ".longshore-upload"
-"""An object that lies beside an unfinished upload."""
+"""An object that lies beside an unfinished upload, and holds the hidden name of what is uploaded."""
 _METADATA = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata", LAYOUT_JSON)
 _THREADS = 8
 _PIECE_BYTES = 8 << 20
@@ -130,11 +130,15 @@ class UrlPublication(Publication):
         self._uploads = True
         old = self._existing()
         new = self._made(self.partial)
+        marker = f"{self._root}/{_MARKER}"
+        others = [key for key in old if key not in new and key != marker]
+        if others and not self.force:
+            raise StoreError(f"{self._shown(min(others))} has appeared meanwhile; it is not replaced")
         if self._watcher is not None:
             self._watcher.phase("uploading", sum(map(os.path.getsize, new.values())))
-        marker = f"{self._root}/{_MARKER}"
         if self.folder:
-            self._call("write", marker, lambda: self._fs.pipe_file(marker, b""))
+            name = os.path.basename(self.partial).encode()
+            self._call("write", marker, lambda: self._fs.pipe_file(marker, name))
         begun: list[str] = []
         arrived: set[str] = set()
         try:
@@ -164,13 +168,16 @@ class UrlPublication(Publication):
         found = self._list()
         if not found:
             return found
-        if self._part_of_store:
-            raise StoreError(f"{self.called} exists already, and what else it holds would be lost; name another store")
         unfinished = f"{self._root}/{_MARKER}" in found
-        if not self.force:
+        is_own = unfinished and self._is_own_upload()
+        goes_on = is_own and self.resumes
+        if self._part_of_store and not goes_on:
+            raise StoreError(f"{self.called} exists already, and what else it holds would be lost; name another store")
+        if not self.force and not goes_on:
             what = "holds an unfinished upload of this or another run" if unfinished else "exists already"
+            how = "go on with it with --resume (in Python resume=True), " if is_own else ""
             raise StoreError(
-                f"{self.called} {what}; name another place, or replace it with --force (in Python force=True)"
+                f"{self.called} {what}; {how}name another place, or replace it with --force (in Python force=True)"
             )
         if (self._root in found) == self.folder or (not self.folder and len(found) > 1):
             was, wanted = ("n object", " folder") if self._root in found else (" folder", "n object")
@@ -178,6 +185,12 @@ class UrlPublication(Publication):
         if self.folder:
             self._check_replaceable([key[len(self._root) + 1 :] for key in found], unfinished)
         return found
+
+    def _is_own_upload(self) -> bool:
+        """Whether the upload that has not been finished is of a hidden output that is still here."""
+        marker = f"{self._root}/{_MARKER}"
+        told = self._call("read", marker, lambda: self._fs.cat_file(marker, start=0, end=_LONGEST_HEAD))
+        return self.was_left(bytes(told).decode(errors="replace"))
 
     def _check_replaceable(self, names: list[str], unfinished: bool) -> None:
         """Raises StoreError where a prefix holds no store, or anything besides."""
