@@ -99,6 +99,23 @@ def test_by_an_executor_and_with_chunks_that_are_missing(tmp_path):
             assert same(moved.read(), array)
 
 
+@pytest.mark.parametrize("target", ["a.npy", "a.h5::/u"])
+def test_arrays_that_are_saved_have_nothing_in_their_holes(tmp_path, target):
+    """What was in this process's memory is nobody's business."""
+    array, layout = elements(TYPES[0]), ls.Layout("(BLOCK, BLOCK) on 2x2", (50, 41))
+    parts = [array[layout.indices(rank)] for rank in layout.ranks]
+    ls.save(parts, layout, tmp_path / target, **({} if target == "a.npy" else {"chunks": (7, 9)}))
+    with ls.open(tmp_path / target) as saved:
+        assert same(saved.read(), array)
+    if target == "a.npy":
+        raw = [np.load(tmp_path / target).tobytes()]
+    else:
+        with h5py.File(tmp_path / "a.h5") as file:
+            u = file["u"].id
+            raw = [u.read_direct_chunk(u.get_chunk_info(k).chunk_offset)[1] for k in range(u.get_num_chunks())]
+    assert not any(np.frombuffer(part, np.uint8).reshape(-1, 16)[:, 1:8].any() for part in raw)
+
+
 @pytest.mark.skipif(not families(), reason="no mpiexec beside a Python with mpi4py")
 def test_shared_by_the_processes_of_a_job(tmp_path):
     array = elements(TYPES[0])

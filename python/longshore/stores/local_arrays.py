@@ -24,7 +24,7 @@ from .._words import short, size_in_bytes
 from .._xarray import XArray
 from ..errors import ArgumentError, ArgumentTypeError, DTypeError, LayoutError, ShapeError, StoreError
 from . import blocks, memory, places
-from .array import ArrayFacts, ArrayReader, ArrayWriter, Grid, GroupFacts, Index, Tree, together
+from .array import ArrayFacts, ArrayReader, ArrayWriter, Grid, GroupFacts, Index, Tree, together, without_holes
 from .chunk_windows import ChunkWindow, Cut
 from .chunk_words import Chunks, extents_of
 from .collect import Collector, Put
@@ -246,7 +246,7 @@ def save(
                         whole = np.full(grid.chunks, fill, piece.dtype)
                         whole[tuple(map(slice, own.shape))] = own
                         own = whole
-                    return target.encode(index, np.ascontiguousarray(own))
+                    return target.encode(index, without_holes(np.ascontiguousarray(own)))
 
                 def work(put: Put, window: ChunkWindow = window, encode: Any = encode) -> None:
                     mine = window.indices(grid, team.rank)
