@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _again, _arrays, _bind, _core, _report, _whole_blocks
+from . import _again, _arrays, _bind, _core, _json, _report, _whole_blocks
 from ._core import AddressRelation, Encoding, Layout, Motion, Mover, PutSender
 from ._mistakes import check, flag
 from ._options import BindOptions, FieldOptions, OnceOptions, takes
 from ._report import TimeReport
-from ._words import short, why_not_read
+from ._words import short
 from ._xarray import XArray
 from .errors import (
     ArgumentError,
@@ -45,6 +45,10 @@ __all__ = [
     "scatter",
     "to_mpi_datatype",
 ]
+
+
+_SIDE = {"layout": str, "shape": [int]}
+_check_plan = _json.check_of({"source": _SIDE, "destination": _SIDE, "dtype": object, "axes": [int]})
 
 
 class MotionPlan(_core.MotionPlan):
@@ -130,20 +134,15 @@ class MotionPlan(_core.MotionPlan):
     @classmethod
     def from_json(cls, text: str) -> MotionPlan:
         """The plan that to_json() wrote. Raises LayoutError for text that is not one."""
+        data = _json.read(text, "a plan", "longshore-plan", _check_plan, LayoutError)
+        source, destination = (Layout(data[side]["layout"], data[side]["shape"]) for side in ("source", "destination"))
         try:
-            data = json.loads(text)
-            if data["format"] != "longshore-plan" or data["version"] != 1:
-                raise LayoutError(
-                    f"format {data['format']!r} version {data['version']!r} is not longshore-plan version 1"
-                )
-            source, destination = (
-                Layout(str(data[side]["layout"]), [int(n) for n in data[side]["shape"]])
-                for side in ("source", "destination")
-            )
             dtype = np.lib.format.descr_to_dtype(_as_descr(data["dtype"]))
-            return cls(source, destination, dtype, [int(a) for a in data["axes"]])
-        except (KeyError, TypeError, RecursionError, json.JSONDecodeError) as error:
-            raise LayoutError(f"not a plan: {why_not_read(error)}") from None
+        except Exception:  # NumPy has no one kind of error for it
+            raise LayoutError(
+                f"not a plan: dtype is {short(data['dtype'])}; it must be as numpy.lib.format.dtype_to_descr tells it"
+            ) from None
+        return cls(source, destination, dtype, data["axes"])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, MotionPlan) and super().__eq__(other) and self.dtype == other.dtype

@@ -41,17 +41,6 @@ def size_in_bytes(value: Any, name: str = "max_mem") -> int:
     return size
 
 
-def why_not_read(error: Exception) -> str:
-    """Why JSON text is not what it should be, from the error that reading it has ended with."""
-    if isinstance(error, KeyError):
-        return f"it has no {error}"
-    if isinstance(error, RecursionError):
-        return "it is nested too deeply"
-    if isinstance(error, ValueError):
-        return f"it is no JSON: {error}"
-    return f"something in it is of another kind: {error}"
-
-
 def _is_number(value: Any) -> bool:
     if isinstance(value, numbers.Integral):
         return not isinstance(value, bool)

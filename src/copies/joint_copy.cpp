@@ -35,6 +35,7 @@ struct JointCopy::Implementation {
   /// That are swept together where they are short: a kernel's call for a few blocks is dear.
   Index rows_at_once = 1, row_bytes = 0;
   Index phase_step = line_bytes;  ///< bytes into a line where rows of whole elements can begin are multiples of it
+  bool anywhere = false;  ///< it makes no difference where in a line rows begin: one member's, with ordinary stores
   Index shared_base = 0;
   std::vector<Index> member_base;
   struct Outer {
@@ -122,7 +123,8 @@ struct JointCopy::Implementation {
     row = all.in_blocks();
     if (shared == Shared::source || (all.gapless() && all.bytes() < short_row_bytes))
       rows_at_once = short_rows(), row_bytes = all.bytes();
-    phase_step = std::gcd(unit, line_bytes);
+    anywhere = members == 1 && options.stores == Stores::cached;
+    phase_step = anywhere ? line_bytes : std::gcd(unit, line_bytes);
     short_runs = all.most_span_bytes() < short_run_bytes;
     if (shared != Shared::destination || !all.gapless() || all.mean_run_bytes() >= merged_run_bytes ||
         Index(members) > most_merged_sources ||
@@ -133,7 +135,8 @@ struct JointCopy::Implementation {
     merged.resize(std::size_t(line_bytes / phase_step));
     std::size_t runs = 0;
     for (Index phase = 0; phase < line_bytes; phase += phase_step) {
-      if (place != nullptr && floor_mod(phase - shared_base - Index(std::size_t(place) % line_bytes), apart) != 0)
+      if (!anywhere && place != nullptr &&
+          floor_mod(phase - shared_base - Index(std::size_t(place) % line_bytes), apart) != 0)
         continue;
       auto& lines = merged[std::size_t(phase / phase_step)];
       lines = all.in_lines(phase, table->expands && table->profile.expands);
@@ -234,19 +237,20 @@ struct JointCopy::Implementation {
                          member_steps);
       return;
     }
-    if (merged.empty() || Index(std::size_t(shared_at)) % phase_step != 0 || shared_step % phase_step != 0) {
+    const auto ends_with_steps = [&](Index bytes) { return anywhere || bytes % phase_step == 0; };
+    if (merged.empty() || !ends_with_steps(Index(std::size_t(shared_at))) || !ends_with_steps(shared_step)) {
       for (Index n = 0; n < rows; ++n) sweep_row(shared_at + n * shared_step, at_row(n), staging);
       return;
     }
     // Every `cycle` rows they begin in the same phase.
-    const Index cycle = line_bytes / std::gcd(shared_step, line_bytes);
+    const Index cycle = anywhere ? 1 : line_bytes / std::gcd(shared_step, line_bytes);
     std::vector<Index> steps = member_steps;
     for (auto& step : steps) step *= cycle;
     for (Index base = 0; base < rows; base += merged_rows * cycle)
       for (Index n = base; n < std::min(base + cycle, rows); ++n) {
         std::byte* const at = shared_at + n * shared_step;
         const Index alike = std::min(ceil_div(rows - n, cycle), merged_rows);
-        const std::size_t phase = std::size_t(at) % line_bytes / std::size_t(phase_step);
+        const std::size_t phase = anywhere ? 0 : std::size_t(at) % line_bytes / std::size_t(phase_step);
         if (merged[phase].empty())
           for (Index k = n; k < n + alike * cycle; k += cycle)
             sweep_row(shared_at + k * shared_step, at_row(k), staging);

@@ -111,6 +111,21 @@ std::vector<LineRun> runs_to_expand(const std::vector<Piece>& line) {
   return runs;
 }
 
+/// Adds what is taken of one source to a group's runs, each of which looks at 64 bytes of it.
+void add_taken(const Piece& piece, LineGroup& group, std::vector<LineRun>& runs) {
+  for (Index done = 0; done < piece.bytes;) {
+    const Index from = piece.from + done;
+    const bool in_last = group.runs > 0 && from >= runs.back().offset + 4 * Index(std::bit_width(runs.back().place)) &&
+                         from < runs.back().offset + line_bytes;
+    if (!in_last) runs.push_back({from, std::uint16_t(piece.member), 0, 0, 0}), ++group.runs;
+    auto& run = runs.back();
+    const Index n = std::min(piece.bytes - done, run.offset + line_bytes - from);
+    run.place |= std::uint16_t(((1u << n / 4) - 1) << (from - run.offset) / 4);
+    run.bytes = std::uint16_t(run.bytes + n);
+    done += n;
+  }
+}
+
 /// Says the same as the blocks line by line.
 __attribute__((cold)) void find_lines(Chunk& chunk, Index phase, bool expands) {
   chunk.phase = phase;
@@ -138,8 +153,8 @@ __attribute__((cold)) void find_lines(Chunk& chunk, Index phase, bool expands) {
     Way way = way_of(line);
     if (way == Way::staged && expands &&
         std::all_of(line.begin(), line.end(), [](const auto& piece) { return (piece.to | piece.bytes) % 4 == 0; }))
-      way = Way::expanded;
-    const bool runs = way == Way::exact || way == Way::staged || way == Way::expanded;
+      way = behind.size() == 1 ? Way::taken : Way::expanded;
+    const bool runs = way == Way::exact || way == Way::staged || way == Way::expanded || way == Way::taken;
     // Where two lines are made of runs of the same sources, the second is if it goes on where the first ends.
     bool on = !chunk.groups.empty() && chunk.groups.back().way == way && way != Way::exact;
     auto* const group = on ? &chunk.groups.back() : nullptr;
@@ -154,6 +169,10 @@ __attribute__((cold)) void find_lines(Chunk& chunk, Index phase, bool expands) {
     before = line;
     if (way == Way::whole && on) chunk.runs.back().bytes = std::uint16_t(here.lines * line_bytes);
     if (!runs && on) continue;
+    if (way == Way::taken) {
+      for (const auto& piece : line) add_taken(piece, here, chunk.runs);
+      continue;
+    }
     if (way == Way::expanded) {
       const auto parts = runs_to_expand(line);
       chunk.runs.insert(chunk.runs.end(), parts.begin(), parts.end());

@@ -188,7 +188,8 @@ class LayoutShare final : public Share {
   Index line_phase() const override {
     return destinations_.empty() ? 0 : reinterpret_cast<Index>(destinations_.front().array.data) % line_bytes;
   }
-  bool in_step() const override { return interleaves_shortly(plan_); }
+  Index longest_packet() const override { return lines_go_to_several(plan_) ? Index{64} << 10 : INT64_MAX; }
+  bool in_step() const override { return joint_direction(plan_).has_value(); }
   std::vector<std::uint32_t> brought_along(std::span<const Transfer> incoming, const MessageCut& cut) const override {
     std::vector<std::uint32_t> numbers;
     for (const auto& transfer : incoming)

@@ -169,6 +169,9 @@ class Share {
                                                          const MessageCut& cut) = 0;
   /// Where in a cache line the arrays begin that packets are unpacked to (`MessageCut`).
   virtual Index line_phase() const { return 0; }
+  /// Packets through rings are best no longer: lines that are read once for a peer and once for what stays are still in
+  /// cache then.
+  virtual Index longest_packet() const { return INT64_MAX; }
   /// Whether packets of several peers are best unpacked in step: parts of them lie in the same cache lines or pages.
   virtual bool in_step() const { return false; }
   /// The numbers of local transfers that are carried out when messages of these, so cut, are unpacked.

@@ -9,30 +9,12 @@ namespace {
 /// Runs shorter than this share their cache lines and pages with their neighbours often enough to be moved jointly.
 constexpr Index joint_run_bytes = 2048;
 
+constexpr Index line_bytes = 64;
+
 /// Of a rank: what a first-level cache holds, and what no cache does that a core has to itself.
 constexpr Index near_part_bytes = Index{32} << 10, far_part_bytes = Index{3} << 20;
 
 bool short_blocks(const Distribution& d, Index unit) { return !d.intervals() && d.block() < joint_run_bytes / unit; }
-
-/// Who moves what lies in short runs: the other side's owner, unless its own are shorter.
-struct ShortSides {
-  Direction direction;
-  bool in_turns;  ///< one rank after the other, not those jointly that share cache lines
-};
-
-std::optional<ShortSides> short_sides(const MotionPlan& plan) {
-  const auto where = interleaved_dimension(plan);
-  if (!where) return std::nullopt;
-  const auto& a = plan.source().dimensions()[plan.axes()[where->dimension]];
-  const auto& b = plan.destination().dimensions()[where->dimension];
-  const bool a_short = short_blocks(a, where->unit), b_short = short_blocks(b, where->unit);
-  if (!a_short && !b_short) return std::nullopt;
-  if (a_short && (!b_short || b.block() >= a.block())) return ShortSides{Direction::pull, false};
-  // From short blocks to shorter ones, ranks are gone through jointly where each block has one run, and a whole one,
-  // for each of them. Where it has more or parts, each rank's lines are gone through faster by themselves.
-  const bool one_run_each = a.block() % b.block() == 0 && a.block() <= b.block() * b.coordinates();
-  return ShortSides{Direction::push, a_short && !one_run_each};
-}
 
 }  // namespace
 
@@ -52,11 +34,32 @@ std::optional<Interleaved> interleaved_dimension(const MotionPlan& plan) {
   return std::nullopt;
 }
 
-bool interleaves_shortly(const MotionPlan& plan) { return short_sides(plan).has_value(); }
-
+/// Whoever owns the side without short runs gathers what it needs from lines of the other side, or deals them out.
+/// Where both have some, the destination's lines are put together from all sources, in whole lines.
 std::optional<Direction> joint_direction(const MotionPlan& plan) {
-  const auto sides = short_sides(plan);
-  return sides && !sides->in_turns ? std::optional(sides->direction) : std::nullopt;
+  const auto where = interleaved_dimension(plan);
+  if (!where) return std::nullopt;
+  const auto& a = plan.source().dimensions()[plan.axes()[where->dimension]];
+  const auto& b = plan.destination().dimensions()[where->dimension];
+  const bool a_short = short_blocks(a, where->unit), b_short = short_blocks(b, where->unit);
+  if (!a_short && !b_short) return std::nullopt;
+  if (!a_short) return Direction::push;
+  // In cache, blocks that have one whole run for each destination are dealt out with fewer loads.
+  const bool one_run_each =
+      b_short && b.block() < a.block() && a.block() % b.block() == 0 && a.block() <= b.block() * b.coordinates();
+  const Wide bytes = Wide(plan.source().size()) * plan.element_bytes();
+  return one_run_each && bytes < Wide(far_part_bytes) * plan.source().processes() ? Direction::push : Direction::pull;
+}
+
+bool lines_go_to_several(const MotionPlan& plan) {
+  const auto where = interleaved_dimension(plan);
+  if (!where) return false;
+  const auto& a = plan.source().dimensions()[plan.axes()[where->dimension]];
+  const auto& b = plan.destination().dimensions()[where->dimension];
+  if (b.intervals() || b.coordinates() == 1) return false;
+  // Of a longer block of the destination, a source has every few of its own blocks, one after the other.
+  const Index run = a.intervals() ? b.block() : std::min(b.block(), std::max(a.block(), b.block() / a.coordinates()));
+  return run < line_bytes / where->unit;
 }
 
 Index joint_from_bytes(const MotionPlan& plan) {
@@ -69,15 +72,12 @@ Index joint_from_bytes(const MotionPlan& plan) {
   bool uneven = false;
   if (!a.intervals() && !b.intervals()) {
     const auto [shorter, longer] = std::minmax({a.block(), b.block()});
-    uneven = longer % shorter != 0 && shorter <= 63 / where.unit;  // shorter than a line
+    uneven = longer % shorter != 0 && shorter <= (line_bytes - 1) / where.unit;
   }
   if (parts == 2 || (parts > 4 && uneven)) return far_part_bytes;
   return std::max(near_part_bytes, far_part_bytes / parts / parts);
 }
 
-Direction preferred_direction(const MotionPlan& plan) {
-  const auto sides = short_sides(plan);
-  return sides ? sides->direction : Direction::pull;
-}
+Direction preferred_direction(const MotionPlan& plan) { return joint_direction(plan).value_or(Direction::pull); }
 
 }  // namespace longshore

@@ -15,11 +15,12 @@ struct Interleaved {
   Index unit;             ///< bytes of one of its indices
 };
 std::optional<Interleaved> interleaved_dimension(const MotionPlan& plan);
-/// Whether they do, in runs so short that those of several ranks share cache lines or pages.
-bool interleaves_shortly(const MotionPlan& plan);
-/// Who should carry motions that share cache lines, if any do.
+/// Who should carry motions whose runs are so short that those of several ranks share cache lines or pages, jointly;
+/// none where none are.
 std::optional<Direction> joint_direction(const MotionPlan& plan);
-/// Where they do: from so many bytes of the shared rank's part on it is faster to carry them jointly.
+/// Whether lines of a source hold elements for several ranks.
+bool lines_go_to_several(const MotionPlan& plan);
+/// Where motions are joint: from so many bytes of the shared rank's part on it is faster to carry them jointly.
 Index joint_from_bytes(const MotionPlan& plan);
 
 }  // namespace longshore

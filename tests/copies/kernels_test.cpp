@@ -257,7 +257,9 @@ struct Merge {
   template <class Any>
   Merge(bool expands, Index sources, Index n, Index rows_, Any any) : bytes(std::size_t(sources)), rows(rows_) {
     for (; n > 0; --n) {
-      const Way way = any(0, 2) ? Way(any(0, 6)) : expands && any(0, 1) ? Way::expanded : Way::staged;
+      const Way way = any(0, 2)              ? Way(any(0, 6))
+                      : expands && any(0, 1) ? (any(0, 1) ? Way::expanded : Way::taken)
+                                             : Way::staged;
       LineGroup group{way, std::uint16_t(any(1, way == Way::exact ? 1 : most_staged_lines)), 0};
       auto add = [&](Index source, Index place, Index length, Index read) {
         runs.push_back(
@@ -272,6 +274,14 @@ struct Merge {
           std::erase(words, 0u);
           for (std::size_t k = 0; k < words.size(); ++k)
             add(any(0, sources - 1), words[k], Index(words.size() - 1 - k), 4 * __builtin_popcount(words[k]));
+        }
+      } else if (way == Way::taken) {
+        for (Index words = 16 * group.lines; words > 0;) {
+          unsigned taken = unsigned(any(1, any(0, 3) ? 0xffff : 0xff));
+          while (__builtin_popcount(taken) > words) taken &= taken - 1;
+          words -= __builtin_popcount(taken);
+          const Index read = 4 * (32 - __builtin_clz(taken) + any(0, 2));
+          add(any(0, sources - 1), Index(taken), 4 * __builtin_popcount(taken), read);
         }
       } else if (way == Way::exact || way == Way::staged) {
         const Index longest = any(0, 3) ? 24 : 150, end = 64 * group.lines;

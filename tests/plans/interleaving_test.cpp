@@ -5,8 +5,8 @@
 namespace longshore {
 namespace {
 
-MotionPlan between_columns(const std::string& source, const std::string& destination) {
-  const std::vector<Index> shape{8, 4800};
+MotionPlan between_columns(const std::string& source, const std::string& destination, Index rows = 8) {
+  const std::vector<Index> shape{rows, 4800};
   return MotionPlan(Layout::parse("(*, " + source + ") on 3", shape),
                     Layout::parse("(*, " + destination + ") on 3", shape), 8);
 }
@@ -18,13 +18,24 @@ TEST(Interleaving, short_runs_are_moved_jointly_by_who_owns_the_other_side) {
   EXPECT_EQ(joint_direction(between_columns("BLOCK", "CYCLIC(800)")), std::nullopt);
 }
 
-TEST(Interleaving, shorter_runs_are_written_jointly_where_a_block_has_one_for_each_rank) {
-  for (const char* shorter : {"CYCLIC(4)", "CYCLIC(8)"})
-    EXPECT_EQ(joint_direction(between_columns("CYCLIC(8)", shorter)).has_value(), true) << shorter;
-  for (const char* shorter : {"CYCLIC", "CYCLIC(2)", "CYCLIC(3)", "CYCLIC(7)"}) {
-    EXPECT_EQ(joint_direction(between_columns("CYCLIC(8)", shorter)), std::nullopt) << shorter;
-    EXPECT_EQ(preferred_direction(between_columns("CYCLIC(8)", shorter)), Direction::push) << shorter;
-  }
+TEST(Interleaving, shorter_runs_are_put_together_and_in_cache_dealt_out_where_a_block_has_one_for_each_rank) {
+  for (const char* shorter : {"CYCLIC", "CYCLIC(2)", "CYCLIC(3)", "CYCLIC(7)", "CYCLIC(8)"})
+    for (const Index rows : {8, 4800})
+      EXPECT_EQ(joint_direction(between_columns("CYCLIC(8)", shorter, rows)), Direction::pull) << shorter;
+  EXPECT_EQ(joint_direction(between_columns("CYCLIC(8)", "CYCLIC(4)")), Direction::push);
+  EXPECT_EQ(joint_direction(between_columns("CYCLIC(8)", "CYCLIC(4)", 4800)), Direction::pull);
+}
+
+TEST(Interleaving, lines_of_a_source_go_to_several_where_runs_are_shorter) {
+  const auto so = [](const char* a, const char* b) { return lines_go_to_several(between_columns(a, b)); };
+  EXPECT_TRUE(so("CYCLIC(3)", "CYCLIC(5)"));
+  EXPECT_TRUE(so("CYCLIC(5)", "CYCLIC(3)"));
+  EXPECT_TRUE(so("BLOCK", "CYCLIC(7)"));
+  EXPECT_FALSE(so("BLOCK", "CYCLIC(8)"));
+  EXPECT_TRUE(so("CYCLIC", "CYCLIC(21)"));
+  EXPECT_FALSE(so("CYCLIC", "CYCLIC(24)"));
+  EXPECT_FALSE(so("CYCLIC(9)", "CYCLIC(10)"));
+  EXPECT_FALSE(so("CYCLIC", "BLOCK"));
 }
 
 TEST(Interleaving, parts_in_cache_are_carried_jointly_where_they_are_many_and_their_runs_fit) {

@@ -1,6 +1,7 @@
 """The threads engine against NumPy."""
 
 import gc
+import json
 import pickle
 import sys
 import threading
@@ -214,6 +215,34 @@ def test_not_a_plan(text):
     with pytest.raises(ls.LayoutError) as caught:
         ls.MotionPlan.from_json(text)
     assert "Error" not in str(caught.value)  # words, not the name of a class of Python's
+
+
+@pytest.mark.parametrize(
+    "way, value, said",
+    [
+        (("source", "shape"), "46", "source: shape is '46'; it must be a list"),
+        (("destination", "shape", 1), "x", r"destination: shape\[1\] is 'x'; it must be an integer"),
+        (("source", "shape", 0), 2.5, r"source: shape\[0\] is 2.5; it must be an integer"),
+        (("source", "shape", 0), float("inf"), r"source: shape\[0\] is inf; it must be an integer"),
+        (("source", "shape", 0), 2**70, "does not fit in 64 bits"),
+        (("source", "layout"), 3, "source: layout is 3; it must be a text"),
+        (("destination",), [], r"destination is \[\]; it must be an object"),
+        (("axes", 0), None, r"axes\[0\] is None; it must be an integer"),
+        (("axes",), {}, "axes is {}; it must be a list"),
+        (("dtype",), ["a"], r"dtype is \['a'\]; it must be as numpy"),
+        (("dtype",), 3, "dtype is 3; it must be as numpy"),
+        (("dtype",), "no such", "dtype is 'no such'; it must be as numpy"),
+    ],
+)
+def test_what_is_wrong_with_a_plans_text_is_named(way, value, said):
+    source, destination = ls.Layout("(BLOCK, *) on 2", (4, 6)), ls.Layout("(BLOCK, CYCLIC) on 2x2", (6, 4))
+    told = json.loads(ls.plan(source, destination, "f8", axes=(1, 0)).to_json())
+    at = told
+    for key in way[:-1]:
+        at = at[key]
+    at[way[-1]] = value
+    with pytest.raises(ls.LongshoreError, match=said):
+        ls.MotionPlan.from_json(json.dumps(told))
 
 
 # -- the same call again ----------------------------------------------------------------------------------------------

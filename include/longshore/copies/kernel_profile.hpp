@@ -20,7 +20,7 @@ struct KernelProfile {
   /// other they are: a load waits for the non-temporal stores under way to the same place of another page.
   Index rows = 4, burst_bytes = 256, stagger_bytes = 1024;
   /// From how many bytes on a contiguous run is copied four pages at a time, a burst of each by turns.
-  Index paged_bytes = Index{32} << 20;
+  Index paged_bytes = Index{256} << 10;
   /// The same of the processor's own instruction for it (`rep movsb`).
   Index string_bytes = never;
   /// How many rows are put together from several sources side by side (1 or 4).

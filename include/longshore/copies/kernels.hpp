@@ -41,9 +41,12 @@ struct LineGroup {
     /// which 4-byte words of it that goes in order, the lowest bit first, and `bytes` is how many runs of the line
     /// follow.
     expanded,
+    /// The same of one source: a run is 64 bytes of it, its `place` which 4-byte words of these are taken, one after
+    /// the other, the lowest bit first, and `bytes` how many they make.
+    taken,
   };
   Way way;
-  std::uint16_t lines;  ///< staged or expanded: at most `most_staged_lines`
+  std::uint16_t lines;  ///< staged, expanded or taken: at most `most_staged_lines`
   std::uint16_t runs;   ///< whole: 1; by turns: 2 to `most_merged_sources`
 };
 inline constexpr Index most_staged_lines = 32, most_merged_sources = 64;
@@ -114,7 +117,7 @@ struct KernelTable {
   void (*transpose_as)(Bytes, Source, const BlockLoops&, Stores, const KernelProfile&);
   void (*merge_as)(Bytes, const Source*, const LineGroup*, const LineRun*, const MergeLoops&, Stores,
                    const KernelProfile&);
-  bool expands;  ///< whether `merge` takes groups that are `expanded`
+  bool expands;  ///< whether `merge` takes groups that are `expanded` or `taken`
   /// Null where the loops are empty or take several kernels.
   PreparedBlocks (*prepare)(const BlockLoops& loops);
   /// Listed blocks of the source to a contiguous destination, block i to

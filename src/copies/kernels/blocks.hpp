@@ -23,6 +23,21 @@ inline Index write_ahead(const BlockLoops& l) {
 
 using Nest = void (*)(std::byte*, const std::byte*, const BlockLoops&);
 
+/// Long blocks with ordinary stores, four side by side, or two.
+template <int W>
+void nest_beside(std::byte* d, const std::byte* s, const BlockLoops& l) {
+  const BlockLoops o = l.n1 >= 4 ? l : BlockLoops{l.block, l.n1, l.s1, l.d1, l.n0, l.s0, l.d0};
+  Index j = 0;
+  const auto side_by_side = [&]<int Rows>() {
+    for (; j + Rows <= o.n1; j += Rows)
+      for (Index i = 0; i < o.n0; ++i)
+        copy_beside<W, Rows>(d + j * o.d1 + i * o.d0, s + j * o.s1 + i * o.s0, o.block, o.d1, o.s1);
+  };
+  side_by_side.template operator()<4>();
+  side_by_side.template operator()<2>();
+  side_by_side.template operator()<1>();
+}
+
 /// The loop nest. With Ahead, destination lines are claimed before the stores need them: strided stores that miss the
 /// cache otherwise wait for each line, the store buffer being too short to cover a memory access.
 template <class Mover, Contiguous side, bool Ahead>
@@ -111,6 +126,7 @@ Nest nest_for_ratio(const BlockLoops& l, Contiguous side) {
 /// The nest for these loops. `Ahead` where the destination is strided and too big for the cache.
 template <int W, bool Ahead>
 Nest choose_nest(const BlockLoops& l) {
+  if (l.block >= library_bytes && l.n0 * l.n1 * l.block >= beside_bytes) return &nest_beside<W>;
   const Contiguous side = l.d0 == l.block   ? Contiguous::destination
                           : l.s0 == l.block ? Contiguous::source
                                             : Contiguous::neither;
@@ -340,7 +356,7 @@ void copy_blocks(std::byte* d, const std::byte* s, const BlockLoops& loops, Stor
 
 template <int W>
 void one_block(std::byte* d, const std::byte* s, const BlockLoops& l) {
-  copy_cached<W>(d, s, l.block);
+  copy_long<W>(d, s, l.block);
 }
 
 template <int W>

@@ -186,28 +186,31 @@ struct RowsToMerge {
         put_turns<W, E>(d + k * loops.destination_step, sources, loops, row + k, Rows, group, runs, stores);
   }
 
+  static constexpr Index staged_row = (most_staged_lines + 1) * line_bytes;
   /// What is written beyond a run is written again by the next.
   void staged(std::byte* d, const LineGroup& group, const LineRun* run) const {
-    constexpr Index row_bytes = (most_staged_lines + 1) * line_bytes;
     constexpr int V = W < 32 ? W : 32;  // longer stores would mostly go to two lines
-    alignas(64) std::byte stage[Rows * row_bytes];
+    alignas(64) std::byte stage[Rows * staged_row];
     for (const LineRun* const end = run + group.runs; run != end; ++run) {
       const std::byte* const s = from(*run);
       std::byte* const to = stage + run->place;
       const Index across = step(*run), n = run->bytes, far = loops.short_runs ? Rows * across : 4 * merge_ahead;
       for (int k = 0; k < Rows; ++k) prefetch_read(s, k * across + far);
       if (run->rounded == 0) {
-        for (int k = 0; k < Rows; ++k) copy_cached<W>(to + k * row_bytes, s + k * across, n);
+        for (int k = 0; k < Rows; ++k) copy_cached<W>(to + k * staged_row, s + k * across, n);
       } else {
-        for (int k = 0; k < Rows; ++k) store<V>(to + k * row_bytes, load<V>(s + k * across));
+        for (int k = 0; k < Rows; ++k) store<V>(to + k * staged_row, load<V>(s + k * across));
         for (Index v = V; v < n; v += V)
-          for (int k = 0; k < Rows; ++k) store<V>(to + k * row_bytes + v, load<V>(s + k * across + v));
+          for (int k = 0; k < Rows; ++k) store<V>(to + k * staged_row + v, load<V>(s + k * across + v));
       }
     }
+    put_staged(d, group.lines, stage);
+  }
+  void put_staged(std::byte* d, Index lines, const std::byte* stage) const {
     for (int k = 0; k < Rows; ++k)
-      for (Index n = 0; n < group.lines; ++n) {
+      for (Index n = 0; n < lines; ++n) {
         VectorType<W> line[line_bytes / W];
-        for (int v = 0; v < line_bytes / W; ++v) line[v] = load<W>(stage + k * row_bytes + n * line_bytes + v * W);
+        for (int v = 0; v < line_bytes / W; ++v) line[v] = load<W>(stage + k * staged_row + n * line_bytes + v * W);
         put_line<W>(d + k * loops.destination_step + n * line_bytes, line, stores);
       }
   }
@@ -233,6 +236,27 @@ struct RowsToMerge {
       }
     }
   }
+
+  /// What is written beyond a run is written again by the next; where nothing follows, it is left.
+  template <int V>
+  void taken(std::byte* d, const LineGroup& group, const LineRun* run) const {
+    alignas(64) std::byte stage[Rows * staged_row];
+    const bool streams = stores == Stores::streaming;
+    std::byte* to = streams ? stage : d;
+    const Index apart = streams ? staged_row : loops.destination_step, lines = group.lines + (streams ? 1 : 0);
+    const std::byte* const last = to + (lines - 1) * line_bytes;  // where a whole register may be stored
+    for (const LineRun* const end = run + group.runs; run != end; to += run->bytes, ++run) {
+      const std::byte* const s = from(*run);
+      const Index across = step(*run), far = loops.short_runs ? Rows * across : 4 * merge_ahead;
+      const auto kept = static_cast<__mmask16>(to <= last ? 0xffff : (1 << run->bytes / 4) - 1);
+      for (int k = 0; k < Rows; ++k) {
+        prefetch_read(s, k * across + far);
+        const __m512i words = _mm512_maskz_loadu_epi32(run->place, s + k * across);
+        _mm512_mask_storeu_epi32(to + k * apart, kept, _mm512_maskz_compress_epi32(run->place, words));
+      }
+    }
+    if (streams) put_staged(d, group.lines, stage);
+  }
 #endif
 
   void exact(std::byte* d, Index runs, const LineRun* run) const {
@@ -255,6 +279,11 @@ struct RowsToMerge {
         case LineGroup::Way::expanded:
 #if LONGSHORE_KERNELS_X86
           if constexpr (expands<W>) expanded<W>(d, group->lines, run);
+#endif
+          break;
+        case LineGroup::Way::taken:
+#if LONGSHORE_KERNELS_X86
+          if constexpr (expands<W>) taken<W>(d, *group, run);
 #endif
           break;
       }

@@ -6,15 +6,6 @@
 namespace longshore {
 namespace {
 
-/// N bytes, N known: the fewest registers that hold them, stored in ascending
-/// order, which is what a line that two blocks share is best filled in.
-template <int W, int N>
-LONGSHORE_INLINE void copy_exact(std::byte* d, const std::byte* s) {
-  constexpr int piece = N >= W ? W : N >= 32 ? 32 : N >= 16 ? 16 : N >= 8 ? 8 : N >= 4 ? 4 : N >= 2 ? 2 : 1;
-  store<piece>(d, load<piece>(s));
-  if constexpr (N > piece) copy_exact<W, N - piece>(d + piece, s + piece);
-}
-
 // Movers: how to copy one block of `least` bytes at least. `bytes` is a constant where the size is known when
 // compiling.
 template <int W, int N>

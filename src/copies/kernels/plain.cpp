@@ -37,6 +37,12 @@ void merge(std::byte* destination, const std::byte* const* sources, const LineGr
         }
         continue;
       }
+      if (group.way == LineGroup::Way::taken) {
+        for (Index k = 0; k < group.runs; ++k, ++run)
+          for (int w = 0; w < 16; ++w)
+            if (run->place >> w & 1) std::memcpy(to, from(*run) + 4 * w, 4), to += 4;
+        continue;
+      }
       const bool turns = LineGroup::Way::turns2 <= group.way && group.way <= LineGroup::Way::turns16;
       const Index element = turns ? Index{2} << (int(group.way) - int(LineGroup::Way::turns2)) : 0;
       for (Index k = 0; k < group.runs; ++k, ++run) {

@@ -24,13 +24,14 @@ Index slot_for(Index traffic, Index senders) {
   return std::clamp(std::min(in_cache, in_turns), small_slot, largest_slot);
 }
 
-RingShape shape_ring(Index traffic, Index senders, Index element_bytes, Index share, Index eager_bytes) {
+RingShape shape_ring(Index traffic, Index senders, Index share, const RingTerms& terms) {
   auto round = [](Index bytes) { return ceil_div(bytes, 64) * 64; };
-  const Index least = round(std::max(std::min(smallest_slot, traffic), element_bytes));
+  const Index least = round(std::max(std::min(smallest_slot, traffic), terms.element_bytes));
   RingShape shape;
-  shape.slot_bytes = std::max(least, round(std::min(slot_for(traffic, senders), traffic)));
+  const Index best = std::min({slot_for(traffic, senders), traffic, terms.most_slot_bytes});
+  shape.slot_bytes = std::max(least, round(best));
   shape.slots = traffic <= shape.slot_bytes ? fewest_slots : most_slots;
-  if (traffic <= eager_bytes)
+  if (traffic <= terms.eager_bytes)
     shape.slots = std::max(shape.slots, ceil_div(traffic, shape.slot_bytes) + 1);  // packets end early
   while (shape.bytes() > share && shape.slot_bytes > least)
     shape.slot_bytes = std::max(least, round(shape.slot_bytes / 2));
@@ -42,8 +43,7 @@ RingShape shape_ring(Index traffic, Index senders, Index element_bytes, Index sh
 }  // namespace
 
 ControlBlocks::ControlBlocks(const std::shared_ptr<Communicator>& communicator, const std::vector<Index>& ring_bytes,
-                             const std::set<int>& partners, Index element_bytes, Index budget, Index eager_bytes,
-                             Index line_phase)
+                             const std::set<int>& partners, const RingTerms& terms)
     : communicator_(communicator),
       me_(communicator->node_rank()),
       partners_(partners.begin(), partners.end()),
@@ -51,14 +51,14 @@ ControlBlocks::ControlBlocks(const std::shared_ptr<Communicator>& communicator, 
   if (partners_.empty()) return;
   const int n = communicator->node_size();
   const Index senders = std::count_if(ring_bytes.begin(), ring_bytes.end(), [](Index b) { return b > 0; });
-  const Index share = senders ? std::min(node_ring_bytes / n, budget) / senders : 0;
+  const Index share = senders ? std::min(node_ring_bytes / n, terms.budget) / senders : 0;
   std::vector<RingShape> shapes(static_cast<std::size_t>(n));
   Index bytes = ControlBlock::header_bytes(n);
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     if (ring_bytes[i] == 0) continue;
-    shapes[i] = shape_ring(ring_bytes[i], senders, element_bytes, share, eager_bytes);
+    shapes[i] = shape_ring(ring_bytes[i], senders, share, terms);
     if (!shapes[i].slots) continue;
-    shapes[i].offset = bytes, shapes[i].line_phase = line_phase;
+    shapes[i].offset = bytes, shapes[i].line_phase = terms.line_phase;
     bytes += shapes[i].bytes();
     ring_bytes_ += shapes[i].bytes();
   }

@@ -52,15 +52,22 @@ struct ControlOffer {
   Index offset = 0;
 };
 
+/// What rings to a process must be like.
+struct RingTerms {
+  Index element_bytes = 1;
+  Index budget = INT64_MAX;           ///< bytes of all of them
+  Index eager_bytes = 0;              ///< what a process sends in a move finds room all at once if it is no more
+  Index line_phase = 0;               ///< of what is received (`RingShape`)
+  Index most_slot_bytes = INT64_MAX;  ///< if an element is no longer
+};
+
 /// Every process's control block that this process has to do with.
 class ControlBlocks {
  public:
   /// `ring_bytes[i]`: the bytes that process i of the node sends here through a ring in one move; `partners`: the
-  /// processes whose blocks are needed, and who need this one. `budget` bounds the bytes of all rings here. What a
-  /// process sends in a move finds room all at once if it is no more than `eager_bytes`. `line_phase`: of what is
-  /// received here (`RingShape`). Not collective.
+  /// processes whose blocks are needed, and who need this one. Not collective.
   ControlBlocks(const std::shared_ptr<Communicator>& communicator, const std::vector<Index>& ring_bytes,
-                const std::set<int>& partners, Index element_bytes, Index budget, Index eager_bytes, Index line_phase);
+                const std::set<int>& partners, const RingTerms& terms);
   /// The blocks of others are let go. This one is used again when all partners have let it go.
   ~ControlBlocks();
   ControlBlocks(const ControlBlocks&) = delete;

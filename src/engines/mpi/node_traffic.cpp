@@ -114,7 +114,12 @@ void NodeTraffic::offer() {
 bool NodeTraffic::run_next() {
   const auto task = queue_->take();
   if (!task) return false;
-  tasks_[*task].copy.run();
+  try {
+    tasks_[*task].copy.run();
+  } catch (...) {
+    queue_->complete(*task);  // leave() waits for what has been taken
+    throw;
+  }
   queue_->complete(*task);
   return true;
 }

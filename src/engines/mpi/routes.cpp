@@ -184,15 +184,15 @@ void Routes::make_control(Submission& mine) {
     auto unseen = mine.failure ? std::nullopt : obstacle_to([&] { map_storage(); });
     blocked_.reset(), control_.reset();
     bool messages_too = false;
-    Index eager_bytes = 0;
+    RingTerms terms{.element_bytes = budget_.element_bytes, .line_phase = line_phase(shares_)};
     for (std::size_t f = 0; f < shares_.size(); ++f) {
       messages_too |= !sorted_[f]->message_out.empty() || !sorted_[f]->message_in.empty();
-      eager_bytes = std::max(eager_bytes, shares_[f]->eager_bytes());
+      terms.eager_bytes = std::max(terms.eager_bytes, shares_[f]->eager_bytes());
+      terms.most_slot_bytes = std::min(terms.most_slot_bytes, shares_[f]->longest_packet());
     }
-    blocked_ = obstacle_to([&] {
-      control_ = std::make_shared<ControlBlocks>(communicator_, ring_bytes_, partners_, budget_.element_bytes,
-                                                 budget_.rings(messages_too), eager_bytes, line_phase(shares_));
-    });
+    terms.budget = budget_.rings(messages_too);
+    blocked_ =
+        obstacle_to([&] { control_ = std::make_shared<ControlBlocks>(communicator_, ring_bytes_, partners_, terms); });
     const auto told = gather(*communicator_, Among::node,
                              ControlRecord{control_ ? control_->offer() : ControlOffer(), unseen.has_value()});
     if (std::any_of(told.begin(), told.end(), [](const auto& one) { return one.unseen != 0; })) {
