@@ -1,6 +1,8 @@
 // A message that is unpacked together with what its receiver has itself: both deliver what they would alone.
 #include "movers/joint_message.hpp"
 
+#include <algorithm>
+
 #include "longshore/plans/motion_plan.hpp"
 #include "support/arrays.hpp"
 #include "support/expect_error.hpp"
@@ -38,9 +40,12 @@ Index deliver(const Case& of, Index capacity, Stores stores) {
   for (Index packet = 0; packet < sender->packets(); ++packet) {
     EXPECT_LE(sender->packet_bytes(packet), capacity);
     EXPECT_EQ(sender->packet_bytes(packet), receiver->packet_bytes(packet));
-    bytes += sender->packet_bytes(packet);
+    const auto n = sender->packet_bytes(packet);
+    std::fill(slot.begin() + n, slot.end(), std::byte{0xA5});
     sender->pack(packet, slot.data(), stores);
+    EXPECT_TRUE(std::all_of(slot.begin() + n, slot.end(), [](std::byte b) { return b == std::byte{0xA5}; }));
     receiver->unpack(packet, slot.data());
+    bytes += n;
   }
   EXPECT_EQ(bytes, relations[1].bytes());
   EXPECT_EQ(sender->packets(), receiver->packets());
@@ -55,6 +60,9 @@ const Case cases[] = {
     {"(*, CYCLIC(3)) on 2", "(*, CYCLIC(5)) on 2", {16, 333}, 1},
     {"(*, CYCLIC(3)) on 2", "(*, CYCLIC(5)) on 2", {16, 333}, 1, 4},
     {"(*, CYCLIC(3)) on 2", "(*, CYCLIC(5)) on 2", {16, 333}, 1, 3},
+    {"(*, CYCLIC(5)) on 2", "(*, CYCLIC(3)) on 2", {37, 333}, 1},
+    {"(*, CYCLIC(7)) on 2", "(*, CYCLIC(4)) on 2", {19, 1000}, 1, 4},
+    {"(*, CYCLIC(40)) on 2", "(*, CYCLIC(3)) on 2", {18, 777}, 1, 8},
     {"(CYCLIC(4), CYCLIC(4)) on 1x2", "(CYCLIC(10), CYCLIC(10)) on 2x1", {65, 140}, 1},
     {"(*, *, CYCLIC(2)) on 2", "(*, *, BLOCK) on 2", {5, 7, 90}, 2},
     {"(CYCLIC(4), *, CYCLIC(2)) on 1x2", "(CYCLIC, *, BLOCK) on 2x1", {9, 6, 88}, 2},
