@@ -286,8 +286,7 @@ void bind_movers(nb::module_& module) {
       .def_prop_ro("path", &Mover::describe, "Which way the data takes, in words.")
       .def("leave_memory", &Mover::leave_memory,
            "The arrays are no longer held; whoever moves knows that they are there. Bytes that the mover goes on "
-           "holding; "
-           "None where it cannot do without them.")
+           "holding; None where it cannot do without them.")
       .def("__repr__", [](const Mover& mover) { return "<longshore.Mover: " + mover.describe() + ">"; });
 
   module.def(

@@ -143,8 +143,7 @@ NB_MODULE(LONGSHORE_MPI_MODULE, module) {
       [](std::uint64_t comm, const Mover* mover) { return mpi::all_bring(mpi::CommHandle::from_bits(comm), mover); },
       nb::arg("comm"), nb::arg("mover").none(), nb::call_guard<nb::gil_scoped_release>(),
       "Collective: whether all processes bring the mover that was bound with all of them, and which has left its "
-      "memory; "
-      "None: this one has none.");
+      "memory; None: this one has none.");
 
   module.def(
       "open_window",

@@ -23,7 +23,7 @@ inline Index write_ahead(const BlockLoops& l) {
 
 using Nest = void (*)(std::byte*, const std::byte*, const BlockLoops&);
 
-/// Long blocks with ordinary stores, four side by side, or two.
+/// Long blocks with ordinary stores, four side by side, then two, then the one that is left.
 template <int W>
 void nest_beside(std::byte* d, const std::byte* s, const BlockLoops& l) {
   const BlockLoops o = l.n1 >= 4 ? l : BlockLoops{l.block, l.n1, l.s1, l.d1, l.n0, l.s0, l.d0};
@@ -35,7 +35,7 @@ void nest_beside(std::byte* d, const std::byte* s, const BlockLoops& l) {
   };
   side_by_side.template operator()<4>();
   side_by_side.template operator()<2>();
-  side_by_side.template operator()<1>();
+  for (Index i = 0; j < o.n1 && i < o.n0; ++i) copy_long<W>(d + j * o.d1 + i * o.d0, s + j * o.s1 + i * o.s0, o.block);
 }
 
 /// The loop nest. With Ahead, destination lines are claimed before the stores need them: strided stores that miss the

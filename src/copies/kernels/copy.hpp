@@ -78,11 +78,10 @@ constexpr Index beside_bytes = Index{64} << 10;
 /// lines comes at two thirds of the rate at which four do.
 template <int W, int Rows>
 LONGSHORE_INLINE void copy_beside(std::byte* d, const std::byte* s, Index block, Index d_step, Index s_step) {
-  constexpr Index burst = Rows == 1 ? 0 : 4 * line_bytes;
+  constexpr Index burst = 4 * line_bytes;
   Index at = 0;
-  if constexpr (Rows > 1)
-    for (; at + burst <= block; at += burst)
-      for (Index k = 0; k < Rows; ++k) copy_exact<W, burst>(d + k * d_step + at, s + k * s_step + at);
+  for (; at + burst <= block; at += burst)
+    for (Index k = 0; k < Rows; ++k) copy_exact<W, burst>(d + k * d_step + at, s + k * s_step + at);
   for (Index k = 0; k < Rows; ++k) copy_cached<W>(d + k * d_step + at, s + k * s_step + at, block - at);
 }
 
