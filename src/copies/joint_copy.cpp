@@ -123,7 +123,7 @@ struct JointCopy::Implementation {
     row = all.in_blocks();
     if (shared == Shared::source || (all.gapless() && all.bytes() < short_row_bytes))
       rows_at_once = short_rows(), row_bytes = all.bytes();
-    anywhere = members == 1 && options.stores == Stores::cached;
+    anywhere = members == 1 && options.stores != Stores::streaming;
     phase_step = anywhere ? line_bytes : std::gcd(unit, line_bytes);
     short_runs = all.most_span_bytes() < short_run_bytes;
     if (shared != Shared::destination || !all.gapless() || all.mean_run_bytes() >= merged_run_bytes ||

@@ -7,6 +7,9 @@ namespace longshore {
 
 namespace {
 
+/// Of an array of which so much is sent, a packet is not in a second-level cache any more, or not yet.
+constexpr Index far_source_bytes = Index{1} << 20;
+
 /// Stretches of an axis that begin at multiples of so many positions look alike; 0: none do.
 Index alike_every(const PairedRuns& runs) {
   if (runs.periods().size() != 1) return 0;
@@ -73,7 +76,7 @@ __attribute__((cold)) PacketedMessage::PacketedMessage(const LoopNest& given, In
                                              " bytes cannot hold an element of " + std::to_string(element));
   const bool wants_pack = int(halves) & int(Halves::assembly), wants_unpack = int(halves) & int(Halves::disassembly);
   auto packing = options;  // the packet is read at once by whoever sends it
-  packing.stores = Stores::cached;
+  packing.stores = relation.bytes() >= far_source_bytes ? Stores::packing : Stores::cached;
   packing.combine = Combine();
   auto streaming = packing;
   streaming.stores = Stores::streaming;

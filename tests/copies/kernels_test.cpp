@@ -72,7 +72,7 @@ class EveryTable : public ::testing::TestWithParam<const KernelTable*> {
   T one_of(std::initializer_list<T> choices) {
     return choices.begin()[any(0, static_cast<Index>(choices.size()) - 1)];
   }
-  Stores any_stores() { return one_of({Stores::cached, Stores::streaming}); }
+  Stores any_stores() { return one_of({Stores::cached, Stores::streaming, Stores::packing}); }
 
   /// Strides for one side under which blocks do not overlap; sometimes contiguous, sometimes a small ratio, sometimes
   /// negative, with either loop inside the other.
@@ -231,6 +231,17 @@ TEST_P(EveryTable, TransposesToFewColumnsApart) {
         for (Index phase = 0; phase < 64; phase += 4) {
           const BlockLoops l{e, n0, 20 * e, apart, 17, e, 384};
           expect_like_plain(table(), true, l, Stores::cached, 0, phase);
+        }
+}
+
+TEST_P(EveryTable, PacksLongBlocks) {
+  for (const Index block : {1024, 1030, 2048, 5000, 32768, 40001})
+    for (const Index n0 : {1, 2, 3, 7})
+      for (const Index n1 : {1, 2, 5})
+        for (const Index shift : {0, 16, 5}) {
+          BlockLoops l{block, n0, block + 64, block, n1, 0, n0 * block};
+          l.s1 = n0 * l.s0 + shift;
+          expect_like_plain(table(), false, l, Stores::packing, shift, 3 * shift);
         }
 }
 

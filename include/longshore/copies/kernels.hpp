@@ -92,6 +92,7 @@ struct DigestLoop {
 enum class Stores {
   cached,     ///< ordinary stores: somebody reads the destination soon, or it fits in cache
   streaming,  ///< non-temporal stores where a whole line can be completed: the destination is beyond the cache
+  packing,    ///< ordinary stores, but the source is beyond the cache: long blocks of it are read side by side
 };
 
 /// From this many bytes a destination is taken to be beyond the cache that a core has to itself, and is written with

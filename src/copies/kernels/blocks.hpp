@@ -35,7 +35,8 @@ void nest_beside(std::byte* d, const std::byte* s, const BlockLoops& l) {
   };
   side_by_side.template operator()<4>();
   side_by_side.template operator()<2>();
-  for (Index i = 0; j < o.n1 && i < o.n0; ++i) copy_long<W>(d + j * o.d1 + i * o.d0, s + j * o.s1 + i * o.s0, o.block);
+  for (Index i = 0; j < o.n1 && i < o.n0; ++i)
+    copy_in_quarters<W>(d + j * o.d1 + i * o.d0, s + j * o.s1 + i * o.s0, o.block);
 }
 
 /// The loop nest. With Ahead, destination lines are claimed before the stores need them: strided stores that miss the
@@ -126,7 +127,6 @@ Nest nest_for_ratio(const BlockLoops& l, Contiguous side) {
 /// The nest for these loops. `Ahead` where the destination is strided and too big for the cache.
 template <int W, bool Ahead>
 Nest choose_nest(const BlockLoops& l) {
-  if (l.block >= library_bytes && l.n0 * l.n1 * l.block >= beside_bytes) return &nest_beside<W>;
   const Contiguous side = l.d0 == l.block   ? Contiguous::destination
                           : l.s0 == l.block ? Contiguous::source
                                             : Contiguous::neither;
@@ -351,12 +351,13 @@ void copy_blocks(std::byte* d, const std::byte* s, const BlockLoops& loops, Stor
       return nest<Streaming<W, 0>, Contiguous::neither, false>(d, s, l);
     }
   }
+  if (stores == Stores::packing && l.block >= library_bytes) return nest_beside<W>(d, s, l);
   run_nest(!gather && far_destination(l, stores) ? plan_nest<W, true>(l) : plan_nest<W, false>(l), d, s, l);
 }
 
 template <int W>
 void one_block(std::byte* d, const std::byte* s, const BlockLoops& l) {
-  copy_long<W>(d, s, l.block);
+  copy_cached<W>(d, s, l.block);
 }
 
 template <int W>

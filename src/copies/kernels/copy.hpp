@@ -71,8 +71,8 @@ LONGSHORE_INLINE void copy_exact(std::byte* d, const std::byte* s) {
   if constexpr (N > piece) copy_exact<W, N - piece>(d + piece, s + piece);
 }
 
-/// From so many bytes on the source is worth reading in several places by turns.
-constexpr Index beside_bytes = Index{64} << 10;
+/// From so many bytes on a block is read in quarters, which then are longer than a page.
+constexpr Index quartered_bytes = Index{32} << 10;
 
 /// Some blocks side by side, a burst of each in turn, with ordinary stores: from beyond the caches a single sequence of
 /// lines comes at two thirds of the rate at which four do.
@@ -85,11 +85,11 @@ LONGSHORE_INLINE void copy_beside(std::byte* d, const std::byte* s, Index block,
   for (Index k = 0; k < Rows; ++k) copy_cached<W>(d + k * d_step + at, s + k * s_step + at, block - at);
 }
 
-/// Any n, with ordinary stores.
+/// One long block by itself, a quarter beside the others.
 template <int W>
-LONGSHORE_INLINE void copy_long(std::byte* d, const std::byte* s, Index n) {
-  const Index quarter = n >= beside_bytes ? n / (4 * line_bytes) * line_bytes : 0;
-  if (quarter > 0) copy_beside<W, 4>(d, s, quarter, quarter, quarter);
+void copy_in_quarters(std::byte* d, const std::byte* s, Index n) {
+  const Index quarter = n / (4 * line_bytes) * line_bytes;
+  copy_beside<W, 4>(d, s, quarter, quarter, quarter);
   copy_cached<W>(d + 4 * quarter, s + 4 * quarter, n - 4 * quarter);
 }
 
@@ -164,7 +164,8 @@ void copy_bytes(std::byte* d, const std::byte* s, Index n, Stores stores, const 
     if (n >= profile.paged_bytes) return copy_far<W>(d, s, n, profile.ahead_bytes);
     return copy_streaming<W>(d, s, n, profile.ahead_bytes);
   }
-  copy_long<W>(d, s, n);
+  if (stores == Stores::packing && n >= quartered_bytes) return copy_in_quarters<W>(d, s, n);
+  copy_cached<W>(d, s, n);
 }
 
 }  // namespace

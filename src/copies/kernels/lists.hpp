@@ -138,7 +138,7 @@ void move_listed(std::byte* d, const std::byte* s, const ListMove& l, Stores sto
 template <int W>
 void gather_list(std::byte* d, const std::byte* s, const BlockList& from, Stores stores) {
   const ListMove all{nullptr, from.index, from.n, from.block, from.unit};
-  if (stores == Stores::cached || from.block > LineWriter<W>::chunk_bytes / 2)
+  if (stores != Stores::streaming || from.block > LineWriter<W>::chunk_bytes / 2)
     return move_listed<W, Listed::source>(d, s, all, stores);
   if (from.n <= 0 || from.block <= 0) return;
   LineWriter<W> lines(d);

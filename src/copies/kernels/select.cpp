@@ -43,7 +43,7 @@ const KernelTable& unprofiled() {
 }  // namespace
 
 const KernelTable& kernels(Stores stores) {
-  if (stores == Stores::cached) return unprofiled();
+  if (stores != Stores::streaming) return unprofiled();
   static const KernelTable table = [] {
     KernelTable profiled = unprofiled();
     profiled.profile = kernel_choice().profile;

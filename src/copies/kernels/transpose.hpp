@@ -77,7 +77,7 @@ void transpose_elements(const Matrix& m, Stores stores, const KernelProfile& pro
   };
   if (stores == Stores::streaming && rows_alike && !bursts)
     transpose_squares<W, E, true>(m, head, i1, 0, j1, profile.tile_lines);
-  else if (stores == Stores::cached || !staged())
+  else if (stores != Stores::streaming || !staged())
     transpose_squares<W, E, false>(m, head, i1, 0, j1, tile);
   // What is left at the far sides: squares again, which overlap those before.
   if (j1 < m.n1) transpose_squares<W, E, false>(m, head, i1, m.n1 - side, m.n1, tile);
