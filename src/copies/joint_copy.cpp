@@ -237,8 +237,8 @@ struct JointCopy::Implementation {
                          member_steps);
       return;
     }
-    const auto ends_with_steps = [&](Index bytes) { return anywhere || bytes % phase_step == 0; };
-    if (merged.empty() || !ends_with_steps(Index(std::size_t(shared_at))) || !ends_with_steps(shared_step)) {
+    const auto in_known_phase = [&](Index bytes) { return anywhere || bytes % phase_step == 0; };
+    if (merged.empty() || !in_known_phase(Index(std::size_t(shared_at))) || !in_known_phase(shared_step)) {
       for (Index n = 0; n < rows; ++n) sweep_row(shared_at + n * shared_step, at_row(n), staging);
       return;
     }
