@@ -250,7 +250,7 @@ struct JointCopy::Implementation {
       for (Index n = base; n < std::min(base + cycle, rows); ++n) {
         std::byte* const at = shared_at + n * shared_step;
         const Index alike = std::min(ceil_div(rows - n, cycle), merged_rows);
-        const std::size_t phase = anywhere ? 0 : std::size_t(at) % line_bytes / std::size_t(phase_step);
+        const std::size_t phase = std::size_t(at) % line_bytes / std::size_t(phase_step);
         if (merged[phase].empty())
           for (Index k = n; k < n + alike * cycle; k += cycle)
             sweep_row(shared_at + k * shared_step, at_row(k), staging);
