@@ -380,6 +380,21 @@ def test_workers_that_ask_for_a_move_do_what_nobody_else_does(here, target, work
             np.testing.assert_array_equal(moved.read(), array)
 
 
+class _SlowSet(set[threading.Thread]):
+    def add(self, thread: threading.Thread) -> None:
+        time.sleep(0.3)
+        super().add(thread)
+
+
+def test_a_worker_that_the_executor_has_not_noted_yet_does_not_wait_for_itself(here):
+    np.save("a.npy", some((17, 23), "<f8"))
+    with ThreadPoolExecutor(1) as pool:
+        pool._threads = _SlowSet()  # its thread runs before it is there
+        future = pool.submit(lambda: ls.move("a.npy", "b.zarr", chunks=(5, 4), executor=pool))
+        future.result(timeout=100)
+    np.testing.assert_array_equal(ls.open("b.zarr").read(), np.load("a.npy"))
+
+
 def test_a_worker_tells_what_its_own_task_has_raised(here, monkeypatch):
     np.save("a.npy", some((17, 23), "<f8"))
     monkeypatch.setattr("longshore.stores.zarr_writer.ZarrArrayWriter.write", lambda *_: 1 / 0)

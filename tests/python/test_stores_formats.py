@@ -16,7 +16,7 @@ import longshore as ls
 import numpy as np
 import pytest
 from longshore.errors import ArgumentError, MemoryLimitError, StoreError, VerificationError
-from longshore.stores import journal, makers, moving_chunks, publish
+from longshore.stores import journal, moving_chunks, publish
 from longshore.stores.array import ArrayFacts
 from longshore.stores.kept_work import KeptWork
 from longshore.stores.zarr_reader import ZarrReader
@@ -336,7 +336,7 @@ def test_flipped_bits_are_found(tmp_path):
 
 def test_with_zarr_2_stores_are_written_that_it_reads(tmp_path, monkeypatch):
     make_zarr(tmp_path / "a.zarr", maps())
-    monkeypatch.setattr(makers.metadata, "version", lambda name: {"zarr": "2.18.7"}[name])
+    monkeypatch.setattr("importlib.metadata.version", lambda name: {"zarr": "2.18.7"}[name])
     ls.stores.move(tmp_path / "a.zarr", tmp_path / "b.zarr")
     assert (tmp_path / "b.zarr/t2m/.zarray").exists()
     ls.stores.move(tmp_path / "a.zarr", tmp_path / "c.zarr", zarr_format=3)

@@ -224,3 +224,40 @@ def test_groups_without_arrays_are_moved_as_before():
     assert ls.move("a.h5", "b.zarr", lossy=True).lost == ["the soft link soft to /none"]
     with ls.open("b.zarr") as opened:
         assert dict(opened["below"].attributes) == {"a": 1}
+
+
+def test_links_to_what_is_left_behind_are_told_and_left_out():
+    """They would lead to nothing in the file that is made."""
+    make_hdf5()
+    with h5py.File("a.h5", "r+") as file:
+        for name, target in {
+            "direct": "/virtual",
+            "below/relative": "more/deep",
+            "by a link": "/direct",
+            "through": "/below",
+            "into": "/through/more/deep",
+            "fine": "/below/fine",
+            "nowhere": "/nothing",
+            "a circle": "/a circle",
+        }.items():
+            file[name] = h5py.SoftLink(target)
+        file["below"].create_group("more")["deep"] = h5py.SoftLink("/external")
+        file["below/hard"] = file["external"]
+    with pytest.raises(StoreError, match="the soft link direct, which leads to virtual"):
+        ls.move("a.h5", "b.h5")
+    lost = ls.move("a.h5", "b.h5", lossy=True).lost
+    for name, end in {
+        "direct": "virtual",
+        "below/relative": "below/hard",  # which was met before its other name
+        "by a link": "virtual",
+        "into": "below/hard",
+        "below/more/deep": "below/hard",
+    }.items():
+        assert f"the soft link {name}, which leads to {end}" in lost
+    with h5py.File("b.h5") as file:
+        assert {name for name in file if isinstance(file.get(name, getlink=True), h5py.SoftLink)} == {
+            *("through", "fine", "nowhere", "a circle"),
+        }
+        assert list(file["below"]) == ["complex", "fine", "more"] and not list(file["below/more"])
+        np.testing.assert_array_equal(file["fine"][...], FINE)
+    assert sum("link" in phrase for phrase in lost) == 6  # one of them is hard

@@ -125,6 +125,8 @@ def test_types_that_numpy_has_not_are_saved_by_name(name, held):
         ls.save(ls.scatter(values, layout), layout, destination, **chunked)
         with ls.open(destination) as array:
             assert array.type_name in (name, "BF16", "F8_E5M2") and array.read().tobytes() == values.tobytes()
+            assert array.dtype == array.read().dtype == np.asarray(array).dtype == dtype
+            assert (array[::-2, 1] == values[::-2, 1]).all() and array[4, 6] == values[4, 6]
         loaded = ls.load(destination, layout)
         assert [part.tobytes() for part in loaded] == [part.tobytes() for part in ls.scatter(values, layout)]
         assert {part.dtype for part in loaded} == {dtype}
@@ -142,6 +144,8 @@ def test_types_that_numpy_has_not_are_bytes_without_ml_dtypes(monkeypatch):
     loaded = ls.load("a.zarr", layout)
     assert {part.dtype for part in loaded} == {np.dtype("V2")}
     assert b"".join(part.tobytes() for part in loaded) == values.tobytes()
+    with ls.open("a.zarr") as array:
+        assert array.dtype == np.dtype("V2") and array.read().tobytes() == values.tobytes()
 
 
 def test_bfloat16_in_big_endian_order_is_no_bfloat16_elsewhere():

@@ -7,6 +7,8 @@ import json
 import multiprocessing
 import os
 import shutil
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import longshore as ls
@@ -143,7 +145,7 @@ def test_what_is_mounted_in_a_store_is_not_taken_away(here, monkeypatch, kind):
         return os.stat_result((*status[:2], status.st_dev + 1, *status[3:]))
 
     monkeypatch.setattr(os, "lstat", lstat)
-    with pytest.raises(StoreError, match="holds 'sub', where another file system is mounted"):
+    with pytest.raises(StoreError, match="holds 'sub', where something else is mounted"):
         Publication("b", folder=True, force=True).check()
     os.rename("b", HIDDEN)
     publication = Publication("b.zarr", folder=True)
@@ -153,6 +155,30 @@ def test_what_is_mounted_in_a_store_is_not_taken_away(here, monkeypatch, kind):
     os.chdir(here)
     publication.remove_stale()
     assert publication.stale_removed == [HIDDEN] and not os.path.exists(HIDDEN)
+
+
+BIND = """
+set -e
+mount --bind mine "$1"
+"$2" -c "from longshore.cli import main; import sys; main(sys.argv[1:])" move a.npy b.zarr --chunks 5x6 --force
+"""
+
+
+@pytest.mark.parametrize("place", ["b.zarr/c", "b.zarr/a name", "b.zarr/c/0/0"])
+def test_what_is_mounted_from_the_same_file_system_is_not_taken_away(here, place):
+    """Its files may be called as those of the store are."""
+    ls.move("a.npy", "b.zarr", chunks=(4, 4))
+    mine = here / "mine" if os.path.isfile(place) else here / "mine/0/1"
+    put(mine)
+    if mine.name == "1":
+        os.makedirs(place, exist_ok=True)
+    words = ["unshare", "--mount", "sh", "-c", BIND, "sh", place, sys.executable]
+    if subprocess.run([*words[:2], "true"], capture_output=True).returncode:
+        pytest.skip("this user may mount nothing")
+    done = subprocess.run(words, capture_output=True, text=True)
+    inner = os.path.relpath(place, "b.zarr")
+    assert done.returncode == 2 and f"holds {inner!r}, where something else is mounted" in done.stderr
+    assert mine.read_text() == "mine"
 
 
 @pytest.mark.parametrize("target", ["b.zarr", "b.h5::/u", "b.safetensors", "url"])

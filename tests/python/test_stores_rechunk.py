@@ -344,6 +344,16 @@ def test_plans_of_the_studys_tasks():
     assert floor.way == "spill" and floor.floor_bytes <= floor.total_bytes
 
 
+def test_half_the_threads_where_all_of_them_would_spill():
+    """What they hold is then worth more as room for chunks."""
+    grids = Grid((1024,) * 3, (1024, 32, 32)), Grid((1024,) * 3, (32, 32, 1024))
+    size, chunk = 4 << 30, 4 << 20
+    held = {"thread_bytes": chunk, "encode_bytes": 2 * chunk}
+    plan = plan_rechunk(*grids, 4, 256 * 10**6, threads=16, **held)
+    assert plan.threads == 8 and plan.total_bytes < 2.2 * size and plan.memory_bytes <= 256 * 10**6
+    assert plan_rechunk(*grids, 4, 512 * 10**6, threads=16, **held).threads == 16  # where nothing is spilled
+
+
 @settings(max_examples=60, deadline=None)
 @given(moves(), st.integers(1, 40))
 def test_the_ways_that_lose_move_more_or_do_not_fit(move, room):

@@ -156,6 +156,10 @@ class ArrayReader(ABC):
         """Any box; where `addressable`."""
         raise NotImplementedError
 
+    def check(self) -> None:  # noqa: B027, of most every read is checked
+        """Raises StoreError where what has been read is known to be another file, or to have been written again, since
+        the store was opened."""
+
     def close(self) -> None:  # noqa: B027, most have nothing of their own to close
         """Lets go of what the array alone holds open."""
 

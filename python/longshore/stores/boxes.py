@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import functools
 import os
-import socket
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from ..errors import StoreError
+from . import writeback
 from .object_places import is_url
 from .random_access import LocalFile, RandomAccess, RemoteFile
+from .worker_threads import WorkerThreads
 
 _PIECE_BYTES = 4 << 20  # what one thread takes at a time
 _OFFSETS_AT_ONCE = 2048
@@ -28,6 +28,8 @@ _MAX_CALL_BYTES = 1 << 30  # Linux moves at most 2^31 - 4096 bytes a call
 def must_see(path: str) -> None:
     """Raises StoreError where a worker does not find what it is to write."""
     if not os.path.exists(path):
+        import socket
+
         raise StoreError(
             f"{path} is not there on {socket.gethostname()}: every worker must see the destination's folder under the "
             "same path"
@@ -45,7 +47,8 @@ class FileArray:
     order: str
     itemsize: int
     told: str = field(default="", compare=False)
-    """Of one at a URL: what tells it from a file that takes its place."""
+    """Of one that is read: what tells it from a file that takes its place, and from what it becomes when it is
+    written again; "" for any."""
 
 
 class Box:
@@ -108,11 +111,12 @@ class Files:
         self.threads = max(1, threads)
         self._limit = limit
         self._open: OrderedDict[tuple[str, bool], RandomAccess] = OrderedDict()
-        self._pool: ThreadPoolExecutor | None = None
+        self._pool: WorkerThreads | None = None
 
-    def hold(self, path: str, fd: int) -> None:
-        """Takes over a descriptor for reading that was opened and checked, so that what was checked is what is read."""
-        self._open[path, False] = LocalFile(path, fd)
+    def hold(self, path: str, fd: int, told: str = "") -> None:
+        """Takes over a descriptor for reading that was opened and checked, so that what was checked is what is read.
+        `told`: what the file told of itself then."""
+        self._open[path, False] = LocalFile(path, fd, told)
 
     def file(self, array: FileArray, writing: bool) -> RandomAccess:
         path = array.path
@@ -127,11 +131,22 @@ class Files:
             file = RemoteFile(path, array.told)
         else:
             try:
-                file = LocalFile(path, os.open(path, (os.O_RDWR if writing else os.O_RDONLY) | os.O_CLOEXEC))
+                fd = os.open(path, (os.O_RDWR if writing else os.O_RDONLY) | os.O_CLOEXEC)
             except OSError as error:
                 raise StoreError(error.errno, f"cannot open {path}: {error.strerror}") from None
+            file = LocalFile(path, fd, "" if writing else array.told)
+            try:
+                file.check()
+            except BaseException:
+                file.close()
+                raise
         self._open[key] = file
         return file
+
+    def check(self) -> None:
+        """Raises StoreError where a file that has been read is known to be another one by now."""
+        for file in self._open.values():
+            file.check()
 
     def close(self) -> None:
         if self._pool is not None:
@@ -191,7 +206,7 @@ class Files:
                     raise
 
         if self._pool is None:
-            self._pool = ThreadPoolExecutor(self.threads - 1, "longshore-files")
+            self._pool = WorkerThreads(self.threads - 1, "longshore-files")
         helpers = [self._pool.submit(drain) for _ in range(self.threads - 1)]
         try:
             drain()
@@ -245,6 +260,8 @@ def _write_runs(file: RandomAccess, offsets: list[int], view: memoryview) -> Non
             while done < size:
                 done += os.pwrite(fd, view[place + done : min(stop, place + done + _MAX_CALL_BYTES)], offset + done)
             place = stop
+        if offsets[-1] - offsets[0] == len(view) - size:  # one after the other
+            writeback.begin(fd, offsets[0], len(view))
     except OSError as error:
         raise StoreError(error.errno, f"cannot write {file.name}: {error.strerror}") from None
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from .array import Index
 from .team import Team
+from .worker_threads import WorkerThreads
 
 Put = Callable[[Index, Any], None]
 """Takes an encoded chunk. May be called from several threads at once."""
@@ -42,8 +43,14 @@ class Collector:
 
     def _receive(self, work: Callable[[Put], None]) -> None:
         failures: list[BaseException] = []
-        thread = threading.Thread(target=_guarded, args=(lambda: work(self._write), failures), daemon=True)
-        thread.start()
+        with WorkerThreads(1, "longshore-encode") as threads:
+            threads.submit(_guarded, lambda: work(self._write), failures)
+            self._write_others(failures)
+        if failures:
+            raise failures[0]
+
+    def _write_others(self, failures: list[BaseException]) -> None:
+        """Writes what the others send, to the last of it."""
         others = self._team.size - 1
         while others:
             if not self._comm.iprobe():
@@ -54,19 +61,25 @@ class Collector:
                 others -= 1
             elif not failures:
                 _guarded(lambda: self._write(*chunk), failures)
-        thread.join()
-        if failures:
-            raise failures[0]
 
     def _send(self, work: Callable[[Put], None]) -> None:
         failures: list[BaseException] = []
+        lock = threading.Lock()
         waiting: queue.Queue[tuple[Index, Any] | None] = queue.Queue(maxsize=1)
 
         def encode() -> None:
             _guarded(lambda: work(lambda index, stored: waiting.put((index, stored))), failures)
             waiting.put(None)
 
-        threading.Thread(target=encode, daemon=True).start()
+        def send(index: Index, stored: Any) -> None:
+            with lock:
+                self._comm.send((index, stored), 0)
+
+        try:
+            threading.Thread(target=encode, daemon=True).start()
+        except RuntimeError:  # this one does the work, too
+            _guarded(lambda: work(send), failures)
+            waiting.put(None)
         while (chunk := waiting.get()) is not None:
             self._comm.send(chunk, 0)
         self._comm.send(None, 0)

@@ -93,6 +93,13 @@ class SharedFiles:
                 self.changed(paths[place:])
                 raise
 
+    def check(self) -> None:
+        """Raises StoreError where a file that was read, and no call uses at the moment, is known to be another one."""
+        with self._lock:
+            free = list(self._free)
+        for files in free:
+            files.check()
+
     def close(self) -> None:
         """Closes the files that no call uses at the moment."""
         with self._lock:
@@ -255,6 +262,9 @@ class DenseReader(ArrayReader):
 
     def _box(self, start: Sequence[int], extents: Sequence[int]) -> np.ndarray:
         return read_pieces(self._pieces, self._dtype, self._files, start, extents)
+
+    def check(self) -> None:
+        self._files.check()
 
 
 def read_pieces(

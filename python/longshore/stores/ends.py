@@ -21,7 +21,7 @@ from ..errors import ArgumentError, DTypeError, LongshoreError, ShapeError, Stor
 from .boxes import Box, FileArray, Files, create_array_file, sync_file
 from .hdf5_additions import copy_file, find_room, reading
 from .npy import MAX_INDEX, encode_header, open_npy
-from .random_access import open_plain
+from .random_access import open_plain, told_by
 
 
 class ElementsFile:
@@ -78,14 +78,16 @@ class ElementsEnd:
         array, dtype = self._array, self._dtype
         if self._raw:
             fd = open_plain(self.path)
+            told = told_by(fd, self.path)
         else:
             fd, header = open_npy(self.path)
+            told = header.told
             array, dtype = (
                 replace(array, data_offset=header.data_offset, shape=header.shape, order=header.order),
                 header.dtype,
             )
         files = Files(self._threads)
-        files.hold(self.path, fd)
+        files.hold(self.path, fd, told)
         try:
             _check(self.path, array.shape, dtype, self._shape, self._dtype)
             size = os.fstat(fd).st_size

@@ -225,7 +225,7 @@ class ChunkedReader(ArrayReader):
         # The library decodes one chunk at a time: it holds what it reads and what it makes of that.
         by_library = 2 * self._pipeline.chunk_bytes if not_own else 0
         self.held_bytes = file.held_bytes() + by_library
-        self.thread_bytes = file.thread_bytes(self._pipeline.chunk_bytes)
+        self.thread_bytes = file.thread_bytes(self._pipeline.chunk_bytes) + self._pipeline.between_bytes
 
     def _edges_may_be_plain(self) -> bool:
         """Whether chunks at the edge may be stored without filters and without a mask that says so, an option of HDF5
@@ -281,6 +281,9 @@ class ChunkedReader(ArrayReader):
             chunk = np.frombuffer(plain, self.facts.dtype).reshape(self.grid.chunks)
             chunk = chunk[tuple(map(slice, held))]
         return chunk if held == extents else self._filled_up(chunk, extents)
+
+    def check(self) -> None:
+        self._file.check()
 
     def _filled_up(self, chunk: np.ndarray, extents: tuple[int, ...]) -> np.ndarray:
         plain = as_bytes(chunk)
@@ -349,6 +352,9 @@ class ContiguousReader(ArrayReader):
     def read_box(self, start: Sequence[int], extents: Sequence[int]) -> np.ndarray:
         return np.frombuffer(self._bytes(start, extents), self.facts.dtype).reshape(extents)
 
+    def check(self) -> None:
+        self._file.check()
+
     def _bytes(self, start: Sequence[int], extents: Sequence[int]) -> Any:
         box = Box(self._array, start, extents)
         if box.runs == 1:
@@ -364,10 +370,10 @@ class ContiguousReader(ArrayReader):
 class CompactReader(ArrayReader):
     """A dataset that lies in the file's metadata: 64 KiB at most, read at once."""
 
-    def __init__(self, dataset: Any, facts: ArrayFacts, where: str) -> None:
+    def __init__(self, file: OpenFile, dataset: Any, facts: ArrayFacts, where: str) -> None:
         from h5py import h5s
 
-        self.where, self.facts = where, facts
+        self.where, self.facts, self._file = where, facts, file
         self.grid = Grid(facts.shape, tuple(max(1, n) for n in facts.shape))
         if facts.nbytes > 1 << 16:
             raise StoreError(f"{where} is said to be compact, but has {facts.nbytes} bytes; its file is damaged")
@@ -382,6 +388,9 @@ class CompactReader(ArrayReader):
 
     def decode(self, index: Index, stored: Any) -> np.ndarray:
         return np.frombuffer(stored, self.facts.dtype).reshape(self.facts.shape)
+
+    def check(self) -> None:
+        self._file.check()
 
 
 def as_bytes(elements: np.ndarray) -> np.ndarray:

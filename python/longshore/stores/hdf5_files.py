@@ -59,6 +59,10 @@ class OpenFile:
         """Several parts, as `RandomAccess.read_parts` has them."""
         return self.file.read_parts(parts)
 
+    def check(self) -> None:
+        """Raises StoreError where it is known to have been changed since it was opened."""
+        self.file.check()
+
     def held_bytes(self) -> int:
         """What the library and the cache of its metadata hold of the file."""
         return _BLOCK_BYTES * _BLOCKS if self.file.joins else 0
@@ -95,7 +99,14 @@ def open_hdf5(place: str) -> tuple[Any, RandomAccess]:
         file.close()
         raise StoreError(f"cannot open {place}: this process has it open for writing; close it first")
     with told(f"cannot open {place}"):  # what the library reads is what is read beside it
-        return file, LocalFile(place, os.dup(file.id.get_vfd_handle()))
+        own = LocalFile(place, os.dup(file.id.get_vfd_handle()), checked.told)
+    try:
+        own.check()
+    except BaseException:
+        file.close()
+        own.close()
+        raise
+    return file, own
 
 
 def _refuse_netcdf3(file: RandomAccess) -> None:

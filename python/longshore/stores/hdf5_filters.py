@@ -441,6 +441,12 @@ class Pipeline:
         """More bytes than a chunk can have: no filter makes what it cannot compress twice as long."""
         return 2 * self.chunk_bytes + (1 << 16)
 
+    @property
+    def between_bytes(self) -> int:
+        """What is held beside a chunk, stored and decoded, while it is decoded: what one filter has left to the next.
+        A checksum is looked at where it is."""
+        return self.chunk_bytes if sum(filter.id != FLETCHER32 for filter in self.filters) > 1 else 0
+
     def decode(self, stored: Bytes, mask: int) -> Bytes:
         """A chunk's elements, exactly `chunk_bytes`. A bit of the mask that is set says that the filter of that place
         was left out. Raises DamagedError."""

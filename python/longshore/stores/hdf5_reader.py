@@ -310,13 +310,14 @@ class Hdf5Reader(StoreReader):
             raise StoreError(f"{where} cannot be read: it has {facts.type_name}")
         from h5py import h5d
 
+        self._open.check()
         with self.library_reads():
             dataset = self.opened(self.stored_path(path)).id
             layout = dataset.get_create_plist().get_layout()
             if layout == h5d.CHUNKED:
                 return ChunkedReader(self._open, dataset, facts, where)
             if layout == h5d.COMPACT:
-                return CompactReader(dataset, facts, where)
+                return CompactReader(self._open, dataset, facts, where)
             return ContiguousReader(self._open, dataset, facts, where)
 
     def library_reads(self) -> AbstractContextManager[None]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-import posixpath
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -47,6 +46,7 @@ from .hdf5_values import (
     unheld,
     write_attribute,
 )
+from .links import resolved, soft_links_to
 from .random_access import LocalFile
 
 _MOST_CHUNK_BYTES = (1 << 32) - 1
@@ -86,11 +86,6 @@ def is_chunked(facts: ArrayFacts) -> bool:
 def group_of(path: str) -> str:
     """The group that holds what is at a path."""
     return path.rpartition("/")[0]
-
-
-def resolved(group: str, path: str) -> str:
-    """A path that is said from a group, as said from the root."""
-    return posixpath.normpath(f"/{group}/{path}").strip("/")
 
 
 class Hdf5Writer(StoreWriter):
@@ -510,9 +505,11 @@ def _losses(tree: Any, path: str) -> Iterator[str]:
 
 
 def _losses_of_names(tree: Tree) -> Iterator[str]:
-    """Further names of arrays that are left behind, and dimensions that have these as scales."""
+    """Further names of arrays that are left behind, links to them, and dimensions that have these as scales."""
     nodes = dict(nodes_of(tree))
     left = {path for path, facts in nodes.items() if isinstance(facts, ArrayFacts) and _is_lost(facts)}
+    for path, end in soft_links_to(tree, left).items():
+        yield f"the soft link {path}, which leads to {end}"
     for path, node in nodes.items():
         group = group_of(path)
         if isinstance(node, LinkFacts) and node.kind == "hard" and resolved(group, node.target) in left:

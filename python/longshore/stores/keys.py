@@ -7,6 +7,7 @@ being written.
 from __future__ import annotations
 
 import contextlib
+import copy
 import ctypes
 import errno
 import os
@@ -16,12 +17,14 @@ import stat
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from .._words import short
 from ..errors import StoreError
-from .object_places import ObjectPlace, asked, is_url, object_place, refused, without_password
+from . import writeback
+from .known_files import KnownFiles
+from .object_places import ObjectPlace, asked, changed, is_url, object_place, refused, without_password
+from .worker_threads import WorkerThreads
 
 _MAX_KEY_BYTES = 4096
 _MAX_NAME_BYTES = 255
@@ -106,11 +109,27 @@ class LocalKeys(Keys):
             raise StoreError(f"{self.name} is not a folder") from None
         except (OSError, ValueError) as error:
             raise refused("open", self.name, error) from None
+        self._known: KnownFiles | None = None
 
     def close(self) -> None:
         if self._root >= 0:
             os.close(self._root)
             self._root = -1
+
+    def of_known(self, known: KnownFiles) -> LocalKeys:
+        """The same keys, of which none is read that has been changed. To be used as long as these are open."""
+        keys = copy.copy(self)
+        keys._known = known
+        return keys
+
+    def check(self, key: str) -> None:
+        """Raises StoreError where a key is known to have been changed."""
+        try:
+            status = os.stat(key, dir_fd=self._root, follow_symlinks=False)
+        except OSError:
+            return self._missing(key)
+        if self._known is not None and not self._known.is_as_it_was(key, status):
+            raise changed(self.where(key))
 
     # -- reading ----------------------------------------------------------------------------------------------------
 
@@ -287,7 +306,7 @@ class LocalKeys(Keys):
             for folder in folders:
                 self._sync_folder(folder)
             return
-        with ThreadPoolExecutor(_SYNC_THREADS, "longshore-sync") as pool:
+        with WorkerThreads(_SYNC_THREADS, "longshore-sync") as pool:
             for _ in pool.map(self._sync_file, files):
                 pass
             for _ in pool.map(self._sync_folder, folders):
@@ -358,11 +377,13 @@ class LocalKeys(Keys):
             raise StoreError(f"{self.name} is a folder, not a key")
         parent = self._folder(parts[:-1])
         if parent is None:
+            self._missing(key)
             return None
         try:
             # O_NONBLOCK: a FIFO in the file's place must not make us wait for ever.
             fd = os.open(parts[-1], os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
         except FileNotFoundError:
+            self._missing(key)
             return None
         except OSError as error:
             if error.errno in (errno.ELOOP, errno.ENXIO):
@@ -373,10 +394,19 @@ class LocalKeys(Keys):
         return self._plain(fd, key)
 
     def _plain(self, fd: int, key: str) -> int:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode):
             os.close(fd)
             raise StoreError(f"{self.where(key)} is not a plain file")
+        if self._known is not None and not self._known.is_as_it_was(key, status):
+            os.close(fd)
+            raise changed(self.where(key))
         return fd
+
+    def _missing(self, key: str) -> None:
+        """For a file that is not there."""
+        if self._known is not None and not self._known.is_as_it_was(key, None):
+            raise changed(self.where(key))
 
     def _not_plain(self, name: str, parent: int, place: str, wanted: str) -> StoreError:
         try:
@@ -438,15 +468,20 @@ class UrlKeys(Keys):
             raise StoreError(f"{self.where(key)} holds more than {limit} folders")
         return dict.fromkeys(sorted(names))
 
+    def stamps(self, key: str) -> dict[str, str]:
+        """The stamps of all keys below one; of none where the place lists nothing."""
+        return self._call("list", key, lambda: self._place.stamps(key)) or {}
+
     def _call(self, what: str, key: str, action: Callable[[], Any]) -> Any:
         return asked(self.name, what, self.where(key), action)
 
 
 def write_all(fd: int, view: memoryview, offset: int) -> None:
-    """Writes at an offset, in as many calls as it takes."""
+    """Writes at an offset, in as many calls as it takes, what will not be written again soon."""
     done = 0
     while done < len(view):
         done += os.pwrite(fd, view[done : done + _MAX_CALL_BYTES], offset + done)
+    writeback.begin(fd, offset, len(view))
 
 
 _syncfs_lock = threading.Lock()

@@ -19,7 +19,7 @@ _DEFAULT = 6
 _MOST_FOR_A_BYTE = 1032  # of a stream: two bits for 258 bytes
 
 
-def compress(data: Any, level: int, gzip: bool = False) -> bytes | None:
+def compress(data: Any, level: int, gzip: bool = False) -> np.ndarray | None:
     """Contiguous bytes as one zlib stream, or one gzip member; -1 is zlib's own choice of a level. None where there is
     no libdeflate, or not for this."""
     library, level = _library(), _DEFAULT if level == -1 else level
@@ -34,7 +34,10 @@ def compress(data: Any, level: int, gzip: bool = False) -> bytes | None:
     room = np.empty(getattr(library, f"libdeflate_{kind}_compress_bound")(compressor, plain.size), np.uint8)
     function = getattr(library, f"libdeflate_{kind}_compress")
     size = function(compressor, plain.ctypes.data, plain.size, room.ctypes.data, room.size)
-    return room[:size].tobytes() if size else None
+    if not size:
+        return None
+    made = room[:size]  # of which no copy is held beside it, where not much would be gained
+    return made if 2 * size > room.size else made.copy()
 
 
 def decompress(data: Any, most: int, gzip: bool = False) -> np.ndarray | None:

@@ -11,7 +11,6 @@ import contextlib
 import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
 import numpy as np
@@ -33,6 +32,7 @@ from .makers import maker_of, temporary_array
 from .publish import Publication
 from .publish_url import publication_of
 from .team import MpiTeam, Team, team_of
+from .worker_threads import WorkerThreads
 from .zarr_types import bare_dtype, bare_element
 
 
@@ -88,7 +88,7 @@ def load(
         reader, side, cut, workers = team.together(prepare)
         team.same(f"loading {reader.where} as {side}, {cut}")
         fill = _filled(reader.facts)
-        with ThreadPoolExecutor(workers, "longshore-load") as pool:
+        with WorkerThreads(workers, "longshore-load") as pool:
             for window in cut.windows():
                 piece = np.empty(window.extents_of(team.rank), reader.facts.dtype)
 
@@ -102,6 +102,7 @@ def load(
 
                 team.together(read_all)
                 side.take(window, piece.view(side.dtype))
+        team.together(reader.check)
     return side.result()
 
 
@@ -233,7 +234,7 @@ def save(
 
         collector = held.enter_context(Collector(team, write)) if writers < cut.writers else None
         fill = _filled(facts)
-        with ThreadPoolExecutor(workers, "longshore-save") as pool:
+        with WorkerThreads(workers, "longshore-save") as pool:
             for window in cut.windows():
                 piece = np.empty(window.extents_of(team.rank), side.dtype)
                 side.give(window, piece)

@@ -11,7 +11,6 @@ import os
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +57,10 @@ class Maker:
     """Whether elements cannot lie one after the other."""
     whole_chunks = True
     """Whether a chunk at an array's end is stored whole."""
+    copies_without_codecs = 1
+    """How often a chunk is copied that no codec encodes."""
+    has_orders = False
+    """Whether elements of a chunk may lie in Fortran's order."""
     outlives_kills = True
     """Whether chunks that a killed process has written are there without a `sync` after them."""
     compressed: tuple[str, ...] = ()
@@ -101,6 +104,15 @@ class Maker:
         """How elements lie in files, where any box of them can be written; None where chunks are."""
         return None
 
+    def encode_bytes(self, facts: ArrayFacts, grid: Grid) -> int:
+        """What a thread holds beside a chunk while it encodes that: what one codec has made, from which the next one
+        makes something, and that."""
+        assert facts.dtype is not None
+        chunk = math.prod(grid.chunks) * facts.dtype.itemsize
+        turned = len(facts.shape) > 1 and facts.order == "F" and self.has_orders
+        copies = max(self.copies_without_codecs, len(facts.codecs)) + turned
+        return min(2, copies) * (chunk + chunk // 8)
+
     def has_one_writer(self, facts: ArrayFacts) -> bool:
         """Whether only the process that makes the output can write chunks of an array."""
         return False
@@ -133,6 +145,8 @@ class Maker:
 
 def _usual_zarr_format() -> int:
     """3; 2 where the zarr that is installed, such as the last one for Python 3.10, reads no other."""
+    from importlib import metadata
+
     with contextlib.suppress(metadata.PackageNotFoundError):
         return 2 if metadata.version("zarr").startswith("2.") else 3
     return 3
@@ -141,7 +155,7 @@ def _usual_zarr_format() -> int:
 def _array_around(path: str) -> str | None:
     """The folder of a Zarr array that a place lies in, if it does."""
     for folder in Path(os.path.abspath(path)).parents:
-        if (folder / ".zarray").exists():
+        if os.path.exists(folder / ".zarray"):  # also where the system takes no such name
             return str(folder)
         try:
             node = json.loads((folder / "zarr.json").read_bytes())
@@ -155,6 +169,7 @@ def _array_around(path: str) -> str | None:
 class ZarrMaker(Maker):
     words, module, writer = "Zarr", "zarr_writer", "ZarrWriter"
     folder, compressed = True, ("zstd:3",)
+    copies_without_codecs, has_orders = 0, True
 
     def __init__(self, place: Place, to: Any, zarr_format: int | None) -> None:
         super().__init__(place, to, zarr_format)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
+_M_MMAP_THRESHOLD, _LARGE_BYTES = -3, 4 << 20
 _PROC, _CGROUP = Path("/proc"), Path("/sys/fs/cgroup")
 
 
@@ -25,6 +27,14 @@ def reset_peak() -> None:
             file.write("5")
     except OSError:
         pass
+
+
+def give_back_at_once() -> None:
+    """Has the C library give large blocks back to the system as soon as they are free. Left to itself it keeps blocks
+    of up to 32 MiB for the next ones, for each thread, which no ceiling counts. This is for a process of our own: it
+    stays so."""
+    with contextlib.suppress(OSError, AttributeError):  # not every C library has it
+        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE_BYTES)
 
 
 def available_bytes() -> int | None:

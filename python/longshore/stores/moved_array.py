@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from ..errors import ArgumentError, StoreError
 from .array import ArrayFacts, ArrayReader, Grid, GroupFacts, LinkFacts, StoreReader, Tree
 from .chunk_words import NO_CHUNKS, extents_of, parse_chunks
+from .links import soft_links_to
 from .makers import Maker, Wanted
 from .rechunk import Counts
 from .rechunk_plan import RechunkPlan
@@ -43,6 +45,12 @@ class MovedArray:
     counts: Counts = field(default_factory=Counts)
 
     @property
+    def converted_bytes(self) -> int:
+        """What a thread holds beside a decoded chunk of the source whose bytes are to lie in another order."""
+        dtype = self.reader.facts.dtype
+        return 0 if dtype in (None, self.facts.dtype) else math.prod(self.reader.grid.chunks) * dtype.itemsize
+
+    @property
     def source_grid(self) -> Grid:
         """In the target's order of dimensions."""
         own = self.reader.grid
@@ -61,6 +69,8 @@ def wanted_tree(reader: StoreReader, maker: Maker, wanted: Wanted, text: str) ->
                 return arrays[-1].facts
             return tree
         prefix = f"{path}/" if path else ""
+        if "" in tree.children:
+            raise StoreError(f"{text}{'/' + path if path else ''} has something without a name; rename that first")
         children: dict[str, Any] = {
             name: child if isinstance(child, LinkFacts) else of_tree(child, prefix + name)
             for name, child in tree.children.items()
@@ -93,20 +103,24 @@ def _check_used(tree: Tree, maker: Maker, wanted: Wanted, text: str) -> None:
 
 
 def what_is_held(tree: Tree, arrays: list[MovedArray], maker: Maker, text: str) -> tuple[Tree, list[MovedArray]]:
-    """The destination's tree and the arrays that are moved, without the arrays that the format cannot hold. `text`: the
-    source, for messages. Raises StoreError where the source has arrays, and none of them would be left."""
+    """The destination's tree and the arrays that are moved, without the arrays that the format cannot hold, and without
+    links to them. `text`: the source, for messages. Raises StoreError where the source has arrays, and none of them
+    would be left."""
+    found = [("", tree)] if isinstance(tree, ArrayFacts) else tree.arrays()
+    left = {path for path, facts in found if not maker.holds(facts, path)}
+    dangling = soft_links_to(tree, left)
 
     def of_group(group: GroupFacts, prefix: str) -> GroupFacts:
         children: dict[str, Any] = {}
         for name, child in group.children.items():
             if isinstance(child, GroupFacts):
                 children[name] = of_group(child, f"{prefix}{name}/")
-            elif isinstance(child, LinkFacts) or maker.holds(child, prefix + name):
+            elif prefix + name not in left and prefix + name not in dangling:
                 children[name] = child
         return replace(group, children=children)
 
     if isinstance(tree, ArrayFacts):
-        is_left = maker.holds(tree, "")
+        is_left = not left
         held: Tree = tree
     else:
         held = of_group(tree, "")

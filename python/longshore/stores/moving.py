@@ -25,7 +25,7 @@ from ..errors import ArgumentError, DTypeError, MemoryLimitError, StoreError, Ve
 from . import memory
 from .boxes import Files, Work
 from .layout_json import NAME as LAYOUT_JSON
-from .move_report import MoveReport, StoreMoveReport
+from .move_report import MoveReport
 from .publish import Publication, file_name, refuse_overlap
 from .random_access import fingerprint_of
 from .store import (
@@ -69,6 +69,10 @@ class Watcher:
         pass
 
 
+Moved = Any
+"""A `MoveReport` or a `StoreMoveReport`: the formats of both ends say which, and programs know those."""
+
+
 def move(
     source: str | os.PathLike,
     destination: str | os.PathLike,
@@ -91,9 +95,9 @@ def move(
     comm: Any = None,
     team: Team | None = None,
     watcher: Watcher | None = None,
-) -> MoveReport | StoreMoveReport:
+) -> Moved:
     """Moves the array of one store into another, or a group with all that is in it, whole or not at all, and tells what
-    that took.
+    that took in a `MoveReport`.
 
     A store is a `.npy` file, or a folder of one `.npy` a rank with a `layout.json`; a destination whose name ends in
     .npy is a file and gathers everything, any other a folder. `to`: the layout of the destination's folder, a `Layout`

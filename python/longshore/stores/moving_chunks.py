@@ -212,7 +212,8 @@ class _Job:
             "addressable": array.reader.addressable,
             "raw": not array.reader.facts.codecs and array.reader.facts.dtype == facts.dtype,
             "beside": 32 * math.prod(grid.counts) + _METADATA_BYTES + on_the_way + array.reader.held_bytes,
-            "thread_bytes": array.reader.thread_bytes,
+            "thread_bytes": array.reader.thread_bytes + array.converted_bytes,
+            "encode_bytes": self.maker.encode_bytes(facts, grid),
         }
         if self._by_tasks(array):
             how["handed_back"] = self.maker.has_one_writer(facts)

@@ -23,7 +23,8 @@ from .array import ArrayFacts, GroupFacts, LinkFacts, Tree
 from .hdf5_files import check_path, library_reads, open_hdf5
 from .hdf5_reader import NAMED_TYPE, Entry, Hdf5Reader
 from .hdf5_values import Text, h5py_module, labelled, reserved, scale_name, told, unheld, write_attribute
-from .hdf5_writer import Hdf5Writer, group_of, resolved
+from .hdf5_writer import Hdf5Writer, group_of
+from .links import resolved
 from .object_places import is_url, without_query
 from .random_access import open_file
 

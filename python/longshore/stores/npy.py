@@ -19,7 +19,7 @@ import numpy as np
 
 from .._words import short
 from ..errors import StoreError
-from .random_access import LocalFile, RandomAccess, open_file, open_plain
+from .random_access import RandomAccess, open_file, open_local
 
 MAGIC = b"\x93NUMPY"
 MAX_HEADER_BYTES = 1 << 20
@@ -42,7 +42,7 @@ class NpyHeader:
     dtype: np.dtype
     order: str  # "C" or "F"
     data_offset: int
-    told: str = ""  # of a file at a URL: what tells it from one that takes its place
+    told: str = ""  # what tells the file from one that takes its place
 
     @property
     def data_bytes(self) -> int:
@@ -223,7 +223,7 @@ def npy_header(place: str | os.PathLike, *, follow_links: bool = True) -> NpyHea
 def open_npy(path: str | os.PathLike, *, follow_links: bool = True) -> tuple[int, NpyHeader]:
     """Opens a `.npy` file of a disk for reading and checks it: (descriptor, header)."""
     name = os.fspath(path)
-    file = LocalFile(name, open_plain(name, follow_links=follow_links))
+    file = open_local(name, follow_links=follow_links)
     try:
         return file.fd, _checked(file)
     except BaseException:

@@ -6,10 +6,10 @@ no more than that part is taken in, and what does not begin where it should is r
 
 from __future__ import annotations
 
-import asyncio
+import itertools
 import re
 from abc import abstractmethod
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple, Protocol, TypeVar
 from urllib.parse import quote
 
@@ -22,6 +22,7 @@ _QUERY = re.compile(r"(https?://[^\s?]*)\?[^\s]*?=[^\s]*?(?=::|[:,;'\")]*(?:\s|$
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _CONTENT_RANGE = re.compile(r"bytes (?:(\d{1,19})-\d{1,19}|\*)/(\d{1,19}|\*)")
 _PIECE_BYTES = 1 << 20
+_ROOM_BYTES = 8 << 20  # that there is at once for an answer, so that it need not be moved while it grows
 _STAMPS = ("size", "ETag", "etag", "mtime", "LastModified", "created", "generation", "last_modified")
 _TRIES, _FIRST_WAIT = 4, 0.2  # of a request whose connection is lost, and seconds before it is made again
 _BUSY = (429, 500, 502, 503, 504)
@@ -80,8 +81,14 @@ class ObjectPlace(Protocol):
     def stamp(self, key: str) -> str | None:
         """Something that differs once an object has been written again."""
 
+    def stamps(self, key: str) -> dict[str, str]:
+        """What `stamp` says, or what it could, of every object below a key; of none where the place lists nothing."""
+
     def children(self, key: str) -> dict[str, bool]:
         """The names right below a key, and whether each is a folder."""
+
+    def check(self) -> None:
+        """Raises StoreError where the object at the URL itself, of which some has been read, is another one by now."""
 
 
 def object_place(url: str) -> ObjectPlace:
@@ -109,6 +116,13 @@ def asked(name: str, what: str, where: str, action: Callable[[], Result]) -> Res
         raise NotInstalledError(f"{name} needs more than is installed ({error}): {CLOUD}") from None
     except Exception as error:  # each library and each kind of place has its own errors
         raise refused(what, where, error) from None
+
+
+def changed(name: str) -> StoreError:
+    """For a file that is no longer what it was."""
+    return StoreError(
+        f"{name} has been changed while it was read, or after it was opened; open it again once nobody writes it"
+    )
 
 
 def refused(what: str, place: str, error: Exception) -> StoreError:
@@ -157,8 +171,12 @@ class _Fsspec:
     def _must_be(self, told: str) -> None:
         """Raises StoreError where the object at the URL itself is another one than that which was there first."""
         if told and self.told not in ("", told):
-            raise StoreError(f"{without_password(self._path(''))} has been changed while it was read")
+            raise changed(without_password(self._path("")))
         self.told = told or self.told
+
+    def check(self) -> None:
+        if self._looked:  # no answer to a request for bytes says which version they are of
+            self._must_be(self.stamp("") or "")
 
     def put(self, key: str, data: memoryview) -> None:
         self._fs.pipe_file(self._path(key), bytes(data))
@@ -175,7 +193,13 @@ class _Fsspec:
 
     def stamp(self, key: str) -> str | None:
         info = self._info(key)
-        return None if info is None else " ".join(str(info.get(what, "")) for what in _STAMPS)
+        return None if info is None else _stamp(info)
+
+    def stamps(self, key: str) -> dict[str, str]:
+        self._fs.invalidate_cache()
+        found = self._fs.find(self._path(key), detail=True)
+        self._fs.invalidate_cache()  # or what changes meanwhile would not be seen
+        return {path: _stamp(info) for path, info in found.items()}
 
     def children(self, key: str) -> dict[str, bool]:
         root = self._path(key)
@@ -187,6 +211,10 @@ class _Fsspec:
             if name != root.rstrip("/") and name.lstrip("/") != root.strip("/"):  # some list the folder itself
                 found[name.rpartition("/")[2]] = entry["type"] == "directory"
         return found
+
+
+def _stamp(info: Mapping[str, Any]) -> str:
+    return " ".join(str(info.get(what, "")) for what in _STAMPS)
 
 
 class _Part(NamedTuple):
@@ -205,6 +233,9 @@ class _InParts(_Fsspec):
     def get(self, key: str, limit: int) -> bytearray:
         return self._ask(key, 0, limit).data
 
+    def check(self) -> None:
+        """Every answer with bytes says which version they are of, and has been looked at."""
+
     def get_range(self, key: str, start: int, length: int) -> bytearray:
         return self._ask(key, start, length).data
 
@@ -219,6 +250,8 @@ class _InParts(_Fsspec):
 
     async def _asked(self, place: str, start: int, length: int) -> _Part:
         """A part, asked for again where the connection is lost or the server is busy."""
+        import asyncio  # which a process that reads no URLs is spared
+
         for waits in range(_TRIES - 1):
             try:
                 return await self._fetch(place, start, length)
@@ -247,6 +280,9 @@ class _Http(_InParts):
         size, told = self._head(key)
         return f"{size} {told}"
 
+    def stamps(self, key: str) -> dict[str, str]:
+        return {}
+
     def _head(self, key: str) -> tuple[int, str]:
         """A file's size and what tells its versions apart: of an answer to GET, which signed URLs allow alone."""
         part = self._ask(key, 0, 1)
@@ -272,10 +308,12 @@ class _Http(_InParts):
             if encoded and (start or answer.status == 206):
                 raise StoreError(f"{without_password(place)} cannot be read in parts: its server compresses it")
             size = _checked(place, start, said if answer.status == 206 else None, answer.content_length)
-            data = await _taken(place, answer.content.read, length, answer.status == 206)
+            data = await _taken(place, answer.content.read, length, answer.status == 206, answer.content_length)
         return _Part(data, None if encoded else size, told)
 
     def _may_pass(self, error: Exception) -> bool:
+        import asyncio
+
         import aiohttp
 
         if isinstance(error, aiohttp.ClientResponseError):
@@ -292,6 +330,8 @@ class _S3(_InParts):
     """Objects of a bucket, through s3fs, which makes requests again that are not answered."""
 
     async def _fetch(self, place: str, start: int, length: int) -> _Part:
+        import asyncio
+
         from aiohttp import ClientError
         from botocore.exceptions import HTTPClientError, IncompleteReadError
 
@@ -305,7 +345,8 @@ class _S3(_InParts):
             is_part = answer["ResponseMetadata"]["HTTPStatusCode"] == 206
             said = answer.get("ContentRange", "") if is_part else None
             size = _checked(place, start, said, answer.get("ContentLength"))
-            return _Part(await _taken(place, body.read, length, is_part), size, answer.get("ETag", ""))
+            data = await _taken(place, body.read, length, is_part, answer.get("ContentLength"))
+            return _Part(data, size, answer.get("ETag", ""))
         except (ClientError, HTTPClientError, IncompleteReadError, asyncio.TimeoutError) as error:
             raise _LostError(str(error)) from None
         finally:
@@ -330,12 +371,16 @@ def _checked(place: str, start: int, said: str | None, length: int | None) -> in
     return int(found[2]) if found[2] != "*" else None
 
 
-async def _taken(place: str, read: Callable[[int], Awaitable[bytes]], length: int, is_part: bool) -> bytearray:
-    """At most so many bytes of an answer. Raises StoreError where a part is longer."""
-    data = bytearray()
-    while len(data) < length and (piece := await read(min(_PIECE_BYTES, length - len(data)))):
-        data += piece
-    if is_part and len(data) == length and await read(1):
+async def _taken(
+    place: str, read: Callable[[int], Awaitable[bytes]], length: int, is_part: bool, told: int | None
+) -> bytearray:
+    """At most so many bytes of an answer, which is `told` to have so many. Raises StoreError where a part is longer."""
+    data, done = bytearray(max(0, min(length, told or 0, _ROOM_BYTES))), 0
+    while done < length and (piece := await read(min(_PIECE_BYTES, length - done))):
+        data[done : done + len(piece)] = piece  # within the room that there is, or behind it
+        done += len(piece)
+    del data[done:]
+    if is_part and done == length and await read(1):
         raise StoreError(f"{without_password(place)}: its server sent more than was asked for")
     return data
 
@@ -376,9 +421,12 @@ class _Obstore:
         answer = self._library.get(self._store, self._path(key), options=options)
         told = f"{answer.meta['e_tag'] or ''} {answer.meta['last_modified']}"
         if not key and self.told not in ("", told):
-            raise StoreError(f"{without_password(self._url)} has been changed while it was read")
+            raise changed(without_password(self._url))
         self.told = told if not key else self.told
         return answer
+
+    def check(self) -> None:
+        """Every answer with bytes says which version they are of, and has been looked at."""
 
     def put(self, key: str, data: memoryview) -> None:
         self._library.put(self._store, self._path(key), bytes(data))
@@ -389,6 +437,10 @@ class _Obstore:
     def stamp(self, key: str) -> str:
         head = self._library.head(self._store, self._path(key))
         return f"{head['size']} {head['e_tag']} {head['last_modified']}"
+
+    def stamps(self, key: str) -> dict[str, str]:
+        listed = itertools.chain.from_iterable(self._library.list(self._store, self._path(key)))
+        return {entry["path"]: f"{entry['size']} {entry['e_tag']} {entry['last_modified']}" for entry in listed}
 
     def children(self, key: str) -> dict[str, bool]:
         found = self._library.list_with_delimiter(self._store, self._path(key))

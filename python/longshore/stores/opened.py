@@ -8,7 +8,6 @@ import math
 import operator
 import threading
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from types import EllipsisType
 from typing import Any
 
@@ -17,17 +16,23 @@ import numpy as np
 from .._arrays import whole_layout
 from .._core import Layout, Region
 from .._mistakes import check
-from .._words import short
+from .._words import printable, short
 from ..errors import ArgumentError, ArgumentTypeError, StoreError
 from . import memory
 from .array import ArrayFacts, ArrayReader, GroupFacts, Index, LinkFacts, StoreReader, Tree, together
 from .places import open_reader, parse_place
+from .worker_threads import WorkerThreads
+from .zarr_types import bare_dtype
 
 _MOST_THREADS = 8
 
 Key = int | slice | EllipsisType
 Where = Region | Key | tuple[Key, ...] | None
 """What of an array is wanted: a Region, what NumPy's basic slicing takes, or None for everything."""
+
+
+Stored = Any
+"""A `StoredArray` or a `StoredGroup`. What is there says which, and programs know that: they need not ask each time."""
 
 
 class OutOfBoundsError(ArgumentError, IndexError):
@@ -37,7 +42,8 @@ class OutOfBoundsError(ArgumentError, IndexError):
 class NoSuchNameError(ArgumentError, KeyError):
     """A name that a group does not have. A KeyError too, as mappings raise it."""
 
-    __str__ = Exception.__str__  # a KeyError's would put the message into quotes
+    def __str__(self) -> str:  # a KeyError's would put the message into quotes
+        return printable(Exception.__str__(self), keep="\n")
 
 
 class _Opened:
@@ -91,12 +97,12 @@ class StoredArray(_Opened):
 
     @property
     def dtype(self) -> np.dtype:
-        """The elements' type; elements that NumPy has no type for are bytes, and `type_name` says what they are. Raises
-        StoreError where they have no fixed size."""
+        """The elements' type. Those that NumPy has no type for (bfloat16, float8) are ml_dtypes' where that is
+        installed, else bytes, and `type_name` says what they are. Raises StoreError where they have no fixed size."""
         if self._facts.dtype is None:
             kind = self._facts.type_name or "a kind that is not known"
             raise StoreError(f"{self.where} has elements of {kind}, which are not read here: they have no fixed size")
-        return self._facts.dtype
+        return bare_dtype(self._facts.type_name) or self._facts.dtype
 
     @property
     def type_name(self) -> str:
@@ -153,7 +159,7 @@ class StoredArray(_Opened):
 
     def __repr__(self) -> str:
         kind = self._facts.type_name or self._facts.dtype
-        return f"<longshore.stores.StoredArray {self.where}: {kind} of shape {self.shape}>"
+        return printable(f"<longshore.stores.StoredArray {self.where}: {kind} of shape {self.shape}>")
 
     def __enter__(self) -> StoredArray:
         return self
@@ -179,13 +185,15 @@ class StoredArray(_Opened):
         beyond the array, and StoreError."""
         picks, dropped = self._picks(where)
         dtype = self.dtype
-        out = np.empty([len(pick) for pick in picks], dtype)
+        out = np.empty([len(pick) for pick in picks], self._facts.dtype)
         if out.size:
-            self._read_into(out, [pick if pick.step > 0 else pick[::-1] for pick in picks])
+            reader = self._open_reader()
+            self._read_into(reader, out, [pick if pick.step > 0 else pick[::-1] for pick in picks])
+            reader.check()
         # With the ellipsis what is left of no dimension is an array, too, and no scalar.
         turned: tuple[Any, ...] = (Ellipsis, *(slice(None, None, -1 if pick.step < 0 else 1) for pick in picks))
         rest: tuple[Any, ...] = (Ellipsis, *(0 if each else slice(None) for each in dropped))
-        return out[turned][rest]
+        return out.view(dtype)[turned][rest]
 
     # -- what is wanted ---------------------------------------------------------------------------------------------
 
@@ -248,9 +256,8 @@ class StoredArray(_Opened):
                 self._reader = self._store.array(self._path)
             return self._reader
 
-    def _read_into(self, out: np.ndarray, picks: list[range]) -> None:
+    def _read_into(self, reader: ArrayReader, out: np.ndarray, picks: list[range]) -> None:
         """Reads ascending indices of every dimension, none of them without any."""
-        reader = self._open_reader()
         grid = reader.grid
         numbers = [_numbers(pick, chunk) for pick, chunk in zip(picks, grid.chunks)]
         many = math.prod(len(each) for each in numbers)
@@ -274,7 +281,7 @@ class StoredArray(_Opened):
                     stop.set()
                     raise
 
-        with ThreadPoolExecutor(threads, "longshore-read") as pool:
+        with WorkerThreads(threads, "longshore-read") as pool:
             for task in [pool.submit(drain) for _ in range(threads)]:
                 task.result()
 
@@ -320,7 +327,7 @@ def _read_chunk(
     out[tuple(into)] = np.frombuffer(fill, reader.facts.dtype, 1)[0]
 
 
-class StoredGroup(_Opened, Mapping[str, "StoredArray | StoredGroup"]):
+class StoredGroup(_Opened, Mapping[str, Stored]):
     """A group of an open store, as a mapping of names to arrays and groups; names further below may be given at once,
     `store["a/b"]`."""
 
@@ -348,7 +355,7 @@ class StoredGroup(_Opened, Mapping[str, "StoredArray | StoredGroup"]):
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
-    def __getitem__(self, name: str) -> StoredArray | StoredGroup:
+    def __getitem__(self, name: str) -> Stored:
         if not isinstance(name, str):
             raise ArgumentTypeError(f"a name in a group is text, not {short(name)}")
         found = _below(self._facts, name)
@@ -364,7 +371,7 @@ class StoredGroup(_Opened, Mapping[str, "StoredArray | StoredGroup"]):
         return _opened(self._store, f"{self.where}/{path}", whole, node, False)
 
     def __repr__(self) -> str:
-        return f"<longshore.stores.StoredGroup {self.where}: {', '.join(itertools.islice(self, 8))}>"
+        return printable(f"<longshore.stores.StoredGroup {self.where}: {', '.join(itertools.islice(self, 8))}>")
 
     def __enter__(self) -> StoredGroup:
         return self
@@ -396,21 +403,21 @@ def _below(group: GroupFacts, name: str) -> tuple[str, Tree] | LinkFacts | None:
     return None
 
 
-def _opened(store: StoreReader, where: str, path: str, tree: Tree, owner: bool) -> StoredArray | StoredGroup:
+def _opened(store: StoreReader, where: str, path: str, tree: Tree, owner: bool) -> Stored:
     if isinstance(tree, ArrayFacts):
         return StoredArray(store, where, path, tree, owner)
     return StoredGroup(store, where, path, tree, owner)
 
 
-def open(path: Any, *, format: str | None = None) -> StoredArray | StoredGroup:
+def open(path: Any, *, format: str | None = None) -> Stored:
     """Opens a store for reading: a Zarr store, an HDF5, NetCDF-4, safetensors or `.npy` file, a folder of shards or of
     safetensors files with an index; or one array or group of it.
 
     `path`: a path, a URL ("s3://bucket/run.h5::/fields/u"), or an open object of zarr, h5py or xarray; "era5.zarr/t2m",
     "run.h5::/fields/u". Of what lies at a URL ranges of bytes are read as they are wanted. What is there says which
-    format it is, unless `format` does ("zarr", "hdf5", "netcdf", "safetensors", "npy", "shards"). An array is read by
-    `read` or by slices, a group is a mapping of names to arrays and groups. Use as a context manager, or call `close`.
-    Raises ArgumentError, StoreError, and NotInstalledError where the format's library is missing.
+    format it is, unless `format` does ("zarr", "hdf5", "netcdf", "safetensors", "npy", "shards"). A StoredArray is read
+    by `read` or by slices, a StoredGroup is a mapping of names to arrays and groups. Use as a context manager, or call
+    `close`. Raises ArgumentError, StoreError, and NotInstalledError where the format's library is missing.
 
     >>> import numpy as np
     >>> np.save("a.npy", np.arange(12.0).reshape(4, 3))

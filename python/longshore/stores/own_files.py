@@ -17,6 +17,8 @@ STORES_ROOTS = ("zarr.json", ".zgroup", ".zarray")
 """The documents that make a folder a group or an array of Zarr's."""
 LONGEST_DOCUMENT = 100_000_000
 _BEING_WRITTEN = re.compile(r"\.(.+)\.[0-9a-f]{16}\.partial")
+_MOUNTS = "/proc/self/mountinfo"
+_ESCAPED = re.compile(rb"\\([0-7]{3})")  # as spaces in paths are there
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,18}")
 
 
@@ -132,12 +134,26 @@ def read_document(path: str) -> bytes | None:
 
 
 def mounted(path: str) -> Iterator[str]:
-    """Where in a folder other file systems are mounted."""
+    """Where in a folder something is mounted: other file systems, or files and folders from elsewhere in the same one,
+    which the system lists."""
+    root = os.path.realpath(path)
+    yield from (place[len(root) + 1 :] for place in _mount_points() if place.startswith(root.rstrip("/") + "/"))
     system = os.lstat(path).st_dev
     for folder, folders, _ in os.walk(path):
         for name in folders:
             if os.lstat(os.path.join(folder, name)).st_dev != system:
                 yield os.path.relpath(os.path.join(folder, name), path)
+
+
+def _mount_points() -> list[str]:
+    """Where anything is mounted that this process can reach; [] where the system does not list it."""
+    try:
+        with open(_MOUNTS, "rb") as file:
+            places = [line.split(b" ")[4] for line in file]
+    except (OSError, IndexError):
+        return []
+    plain = (_ESCAPED.sub(lambda found: bytes([int(found[1], 8)]), place) for place in places)
+    return [os.fsdecode(place) for place in plain]
 
 
 def bytes_on_disk(path: str) -> int:

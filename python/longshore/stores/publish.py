@@ -445,7 +445,7 @@ def _check_replaceable(path: str, called: str = "") -> None:
     only = "--force (in Python force=True) replaces folders of shards and stores only"
     names = sorted(os.listdir(path))
     for name in mounted(path):
-        raise StoreError(f"{called} holds {name!r}, where another file system is mounted; unmount that first")
+        raise StoreError(f"{called} holds {name!r}, where something else is mounted; unmount that first")
     if LAYOUT_JSON not in names and is_store(names):
         for name in _foreign_files(path):
             raise StoreError(
@@ -530,7 +530,7 @@ def _remove(path: str, *, by_name: bool | None = None) -> None:
         os.unlink(path)
         return
     for name in mounted(path):
-        raise OSError(errno.EBUSY, "another file system is mounted there", os.path.join(path, name))
+        raise OSError(errno.EBUSY, "something else is mounted there", os.path.join(path, name))
     if LAYOUT_JSON not in os.listdir(path) and next(_foreign_files(path, by_name=by_name), None) is None:
         # What tells of chunks goes after them, so that a run that is killed meanwhile leaves nothing unknown.
         for _, folders, files, fd in os.fwalk(path, topdown=False):

@@ -12,7 +12,7 @@ import os
 import stat
 import tempfile
 from collections.abc import Callable, Collection, Iterable
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import wait
 from typing import Any
 
 from ..errors import ArgumentError, LongshoreError, NotInstalledError, StoreError, VerificationError
@@ -25,6 +25,7 @@ from .places import Place
 from .publish import STORES_FILES, Publication, add_to, is_full, is_store, sync_folder
 from .safetensors_header import INDEX_SUFFIX
 from .shard_folders import SINGLE
+from .worker_threads import WorkerThreads
 
 _MARKER = ".longshore-upload"
 """An object that lies beside an unfinished upload, and holds the hidden name of what is uploaded."""
@@ -224,7 +225,7 @@ class UrlPublication(Publication):
 
         of_root = [name for name in names if "/" not in name and name.endswith(INDEX_SUFFIX)]
         wanted = [*of_root, *(name for name in names if name.rpartition("/")[2] in STORES_ROOTS)]
-        with ThreadPoolExecutor(_THREADS, "longshore-look") as pool:
+        with WorkerThreads(_THREADS, "longshore-look") as pool:
             return dict(zip(wanted, pool.map(read, wanted)))
 
     def _files_of_shards(self, name: str) -> set[str]:
@@ -279,7 +280,7 @@ class UrlPublication(Publication):
             if self._watcher is not None:
                 self._watcher.advance(os.path.getsize(files[key]))
 
-        with ThreadPoolExecutor(_THREADS, "longshore-upload") as pool:
+        with WorkerThreads(_THREADS, "longshore-upload") as pool:
             tasks = [pool.submit(put, key) for key in files]
             try:
                 for task in tasks:

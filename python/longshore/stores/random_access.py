@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ..errors import StoreError
-from .object_places import ObjectPlace, asked, below, is_http, is_url, object_place, without_password
+from .object_places import ObjectPlace, asked, below, changed, is_http, is_url, object_place, without_password
 
 _CALL_BYTES = 1 << 30  # Linux moves at most 2^31 - 4096 bytes a call
 _LARGE_BYTES = 1 << 20
@@ -35,7 +35,8 @@ class RandomAccess(ABC):
     name: str
     """For messages: the path, or the URL without its password."""
     told: str = ""
-    """Of a file at a URL that has been read: what tells it from one that takes its place. "" where nothing does."""
+    """What tells the file that has been read from one that takes its place, and from what it becomes when it is written
+    again; of a file at a URL as soon as some of it has been read. "" where nothing does."""
 
     @abstractmethod
     def size(self) -> int:
@@ -57,6 +58,10 @@ class RandomAccess(ABC):
     def read_runs(self, offsets: Sequence[int], view: memoryview) -> None:
         """Fills `view` with as many runs of equal size as there are offsets, which ascend."""
 
+    @abstractmethod
+    def check(self) -> None:
+        """Raises StoreError where the file is known to be another one than that which was opened."""
+
     def start(self, count: int) -> bytes:
         """The first bytes of the file, fewer where it has no more."""
         return bytes(self.read(min(count, self.size()), 0))
@@ -72,10 +77,11 @@ class RandomAccess(ABC):
 
 
 class LocalFile(RandomAccess):
-    """A file by its descriptor, which `close` closes."""
+    """A file by its descriptor, which `close` closes. `told`: what it must be to be read, "" for anything: whoever
+    makes a file reads it, too."""
 
-    def __init__(self, path: str, fd: int) -> None:
-        self.name, self.fd = path, fd
+    def __init__(self, path: str, fd: int, told: str = "") -> None:
+        self.name, self.fd, self.told = path, fd, told
 
     def size(self) -> int:
         return os.fstat(self.fd).st_size
@@ -83,8 +89,6 @@ class LocalFile(RandomAccess):
     def read(self, count: int, offset: int, where: str = "") -> bytes | bytearray:
         try:
             data = os.pread(self.fd, min(count, _CALL_BYTES), offset)
-            if len(data) == count:
-                return data
             parts = [data]
             done = len(data)
             while data and done < count:
@@ -95,7 +99,8 @@ class LocalFile(RandomAccess):
             raise StoreError(error.errno, f"cannot read {where or self.name}: {error.strerror}") from None
         if done < count:
             raise _shorter(where, self.name)
-        return b"".join(parts)
+        self.check()
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def read_runs(self, offsets: Sequence[int], view: memoryview) -> None:
         size = len(view) // len(offsets)
@@ -117,6 +122,11 @@ class LocalFile(RandomAccess):
             raise
         except OSError as error:
             raise StoreError(error.errno, f"cannot read {self.name}: {error.strerror}") from None
+        self.check()
+
+    def check(self) -> None:
+        if self.told and told_by(self.fd, self.name) != self.told:
+            raise changed(self.name)
 
     def close(self) -> None:
         if self.fd >= 0:
@@ -144,6 +154,14 @@ class RemoteFile(RandomAccess):
     @property
     def told(self) -> str:  # type: ignore[override]
         return self._place.told
+
+    def check(self) -> None:
+        def look() -> bool:
+            self._place.check()
+            return True
+
+        if not asked(self.name, "look at", self.name, look):
+            raise changed(self.name)
 
     def exists(self) -> bool:
         """Whether there is a file, and not a folder or nothing."""
@@ -242,10 +260,33 @@ def open_file(place: str | os.PathLike, *, follow_links: bool = True) -> RandomA
     """The file at a path or a URL, opened. Raises StoreError where there is none, or no plain one."""
     name = os.fspath(place)
     if not is_url(name):
-        return LocalFile(name, open_plain(name, follow_links=follow_links))
+        return open_local(name, follow_links=follow_links)
     remote = RemoteFile(name)
     remote.size()
     return remote
+
+
+def open_local(name: str, *, follow_links: bool = True) -> LocalFile:
+    """The file at a path, opened for reading, which must stay as it is for as long as it is read."""
+    fd = open_plain(name, follow_links=follow_links)
+    try:
+        return LocalFile(name, fd, told_by(fd, name))
+    except BaseException:
+        os.close(fd)
+        raise
+
+
+def told_by(fd: int, name: str) -> str:
+    """What tells an open file from what takes its place: size, time, inode, and whether it still has a name."""
+    try:
+        status = os.fstat(fd)
+    except OSError as error:
+        raise StoreError(error.errno, f"cannot look at {name}: {error.strerror}") from None
+    return f"{_stamp(status)}{'' if status.st_nlink else ' gone'}"
+
+
+def _stamp(status: os.stat_result) -> str:
+    return f"{status.st_size}\0{status.st_mtime_ns}\0{status.st_ino}"
 
 
 def open_plain(path: str | os.PathLike, *, follow_links: bool = True) -> int:
@@ -278,7 +319,7 @@ def fingerprint_of(places: Iterable[str]) -> str:
                 status = os.stat(place)
             except OSError as error:
                 raise StoreError(error.errno, f"cannot look at {place}: {error.strerror}") from None
-            said = f"{status.st_size}\0{status.st_mtime_ns}\0{status.st_ino}"
+            said = _stamp(status)
         digest.update(f"{without_password(place)}\0{said}\n".encode(errors="replace"))
     return digest.hexdigest()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from .do_all import do_all
 from .journal import Finished
 from .rechunk import box_digest
 from .source_pieces import skipped_by
+from .worker_threads import WorkerThreads
 
 
 class ReadBack:
@@ -38,7 +38,7 @@ class ReadBack:
 
     def all(self, indices: Iterable[Index], threads: int) -> None:
         """These chunks, by so many threads."""
-        with ThreadPoolExecutor(threads, "longshore-verify") as pool:
+        with WorkerThreads(threads, "longshore-verify") as pool:
             do_all(pool, self, indices, 2 * threads)
 
     def agrees(self, index: Index) -> bool:
@@ -63,7 +63,7 @@ def drop_lost(finished: Finished, target: ArrayWriter, source: ArrayReader, thre
         if not agrees:
             finished.done[_number(index, grid)] = False
 
-    with ThreadPoolExecutor(threads, "longshore-resume") as pool:
+    with WorkerThreads(threads, "longshore-resume") as pool:
         do_all(pool, look, (index for index in grid.indices() if finished.done[_number(index, grid)]), 2 * threads)
 
 

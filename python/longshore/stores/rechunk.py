@@ -9,7 +9,7 @@ import tempfile
 import threading
 from array import array as compact_list
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -22,6 +22,7 @@ from .kept_work import KeptBuffers, KeptPieces, KeptWork
 from .phases import PhaseClock, add_seconds
 from .rechunk_plan import PIECE_BYTES, Box, RechunkPlan, split
 from .source_pieces import Piece, SourcePieces, leaves_out, loaded
+from .worker_threads import WorkerThreads
 
 _DONE = 1 << 62  # what a chunk lacks that must not become complete
 _WRAP = (1 << 64) - 1
@@ -90,7 +91,7 @@ class Rechunk:
         self._failure: BaseException | None = None
         self._changed = threading.Condition(self._lock)
         self._under_way = threading.Semaphore(plan.threads)
-        self._pool: ThreadPoolExecutor | None = None
+        self._pool: WorkerThreads | None = None
         self._waiting: list[tuple[Piece, list[_Sink]]] = []
         self._begun: list[Future[None]] = []
         self._working = 0  # of these, how many have not ended
@@ -122,7 +123,7 @@ class Rechunk:
     def run(self, panels: Iterable[Box] | None = None) -> Counts:
         """Everything, to the last chunk; or these of the plan's panels. To be called once."""
         try:
-            with ThreadPoolExecutor(self.plan.threads, "longshore-chunks") as pool:
+            with WorkerThreads(self.plan.threads, "longshore-chunks") as pool:
                 for panel in self.plan.panels() if panels is None else panels:
                     low, high = corners(self.plan.target, panel)
                     self.pieces = math.prod(map(len, self.plan.source.over(low, high)))
@@ -133,7 +134,7 @@ class Rechunk:
 
     # -- steps ------------------------------------------------------------------------------------------------------
 
-    def _carry(self, pool: ThreadPoolExecutor, box: Box, level: int, pieces: Iterator[Piece]) -> None:
+    def _carry(self, pool: WorkerThreads, box: Box, level: int, pieces: Iterator[Piece]) -> None:
         """Brings the pieces of a box to its chunks, by way of scratch files where the plan says so."""
         if level == len(self.plan.boxes):
             whole = _Held(self, box, level)
@@ -156,7 +157,7 @@ class Rechunk:
             for file in scratch:
                 file.close()
 
-    def _deal(self, pool: ThreadPoolExecutor, pieces: Iterator[Piece], sinks: Sequence[_Sink]) -> None:
+    def _deal(self, pool: WorkerThreads, pieces: Iterator[Piece], sinks: Sequence[_Sink]) -> None:
         """Gives every piece to the sinks that it has something for; returns when all have it. Small pieces go to the
         threads together."""
         self._pool, size = pool, 0

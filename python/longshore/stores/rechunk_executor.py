@@ -14,7 +14,6 @@ import itertools
 import math
 import os
 import shutil
-import socket
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
@@ -67,6 +66,8 @@ class SourceArray:
             store = held.enter_context(contextlib.closing(places.open_reader(self.place)))
             array = held.enter_context(contextlib.closing(store.array(self.path)))
             if array.grid != self.grid:
+                import socket
+
                 raise StoreError(
                     f"{array.where} has chunks of {array.grid.chunks} in {array.grid.shape} on {socket.gethostname()}, "
                     f"not of {self.grid.chunks} in {self.grid.shape}: it has been changed, or workers have something "
@@ -383,8 +384,13 @@ def _run(
     run are waited for, and what they have done is taken too; then the first error is raised."""
     under_way: dict[Future[Any], Callable[[], Any]] = {}
     failure: LongshoreError | None = None
-    # One of the executor's own threads would wait for ever, were there no other: it runs what nobody has begun.
-    helps = threading.current_thread() in getattr(executor, "_threads", ())
+
+    def helps() -> bool:
+        """One of the executor's own threads would wait for ever, were there no other: it runs what nobody has begun.
+        That it is one is known once it has submitted something, for who starts it holds the lock of `submit` until the
+        executor has noted it."""
+        return threading.current_thread() in getattr(executor, "_threads", ())
+
     try:
         while True:
             while failure is None and len(under_way) < most and (task := next(tasks, None)) is not None:
@@ -394,7 +400,7 @@ def _run(
                     failure = _failure(task, target, error)
             if not under_way:
                 break
-            own = next((future for future in under_way if helps and future.cancel()), None)
+            own = next((future for future in under_way if helps() and future.cancel()), None)
             ended = wait(under_way, return_when=FIRST_COMPLETED).done if own is None else {own}
             for future in ended:
                 task = under_way.pop(future)

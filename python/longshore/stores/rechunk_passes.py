@@ -32,6 +32,7 @@ def plan_passes(
     raw: bool,
     beside: int,
     thread_bytes: int = 0,
+    encode_bytes: int | None = None,
     handed_back: bool = False,
 ) -> tuple[RechunkPlan, tuple[RechunkPlan, ...]]:
     """The plan of each pass, of which there are one or two, and before them what both do together. A task writes whole
@@ -39,7 +40,7 @@ def plan_passes(
     of `plan_rechunk`; `max_mem` is each task's, and `handed_back` says that it returns the chunks that it has
     encoded."""
     of_source = addressable, raw, thread_bytes
-    ways = Ways(source, target, itemsize, stored_bytes, target_bytes, *of_source)
+    ways = Ways(source, target, itemsize, stored_bytes, target_bytes, *of_source, encode_bytes)
     share, most, one = max_mem, None, 0
     if handed_back:
         share, one = max_mem // SHARES, result_bytes(target, itemsize)
@@ -59,7 +60,8 @@ def plan_passes(
     for between in _between(source, whole, itemsize, room):
         stored = math.prod(n * c for n, c in zip(between.counts, between.chunks)) * itemsize
         first = Ways(source, between, itemsize, stored_bytes, stored, *of_source).tasks(room, threads, between)
-        then = Ways(between, target, itemsize, stored, target_bytes, False, True).tasks(room, threads, whole, most)
+        then_ways = Ways(between, target, itemsize, stored, target_bytes, False, True, 0, encode_bytes)
+        then = then_ways.tasks(room, threads, whole, most)
         if first is None or then is None:
             continue
         then = replace(then, memory_bytes=then.memory_bytes + one * (most or 0))

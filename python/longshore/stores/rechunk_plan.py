@@ -36,6 +36,7 @@ _LOOKED_AT = 1 << 16  # slabs of a dimension; further ones look like these, as g
 _MOST_SCRATCH = 256  # files open at once
 _WORKERS = 16  # of an executor, which need not say how many it has
 _TASK_BYTES = 16 << 20  # moved in the time in which a worker gets a task and opens the stores
+_WORTH_HALF = 0.75  # times the bytes, for which half the threads do
 _NEAR = 1.5  # times the bytes that must be moved, where that gives more workers something to do
 
 Box = tuple[tuple[int, ...], tuple[int, ...]]
@@ -138,26 +139,29 @@ def plan_rechunk(
     writers: int = 1,
     beside: int = 0,
     thread_bytes: int = 0,
+    encode_bytes: int | None = None,
 ) -> RechunkPlan:
-    """The way that moves the fewest bytes within `max_mem`. Both grids have the same dimensions. By several processes,
-    of which so many write, it is done in windows; `max_mem` is then each one's. `beside`: bytes of it that are taken,
-    `thread_bytes`: what each thread that reads holds beside its chunk.
+    """The way that moves the fewest bytes within `max_mem`, by fewer threads where it needs what these would hold. Both
+    grids have the same dimensions. By several processes, of which so many write, it is done in windows; `max_mem` is
+    then each one's. `beside`: bytes of it that are taken, `thread_bytes`: what each thread that reads holds beside its
+    chunk, stored and decoded, `encode_bytes`: what each that writes does beside its (None: as much, and a little more).
 
     `stored_bytes`: what the source takes as it is stored, `target_bytes`: what the target is expected to take (None:
     the elements' bytes). `addressable`: any box of the source can be read by itself. `raw`: its chunks are stored as
     they are in memory, so that they need not be held decoded, too. Raises MemoryLimitError, which says the least that
     would do."""
-    ways = Ways(source, target, itemsize, stored_bytes, target_bytes, addressable, raw, thread_bytes)
-    while True:
-        room = max_mem - beside
-        plan = ways.best(room, threads) if processes == 1 else ways.windows(room, threads, processes, writers)
-        least = beside + (ways.least() if processes == 1 else ways.least_of_windows(processes, writers))
-        if plan is not None:
-            others = ways.others(room, threads, plan) if processes == 1 else ()
-            return replace(plan, memory_bytes=plan.memory_bytes + beside, least_bytes=least, others=others)
-        if threads == 1:
-            raise too_little(source, target, max_mem, least)
-        threads = max(1, threads // 2)
+    ways = Ways(source, target, itemsize, stored_bytes, target_bytes, addressable, raw, thread_bytes, encode_bytes)
+    room, alone = max_mem - beside, processes == 1
+    least = beside + (ways.least() if alone else ways.least_of_windows(processes, writers))
+    counts = (threads >> halved for halved in range(threads.bit_length()))
+    plans = (ways.best(room, n) if alone else ways.windows(room, n, processes, writers) for n in counts)
+    fitting = (plan for plan in plans if plan is not None)
+    if (plan := next(fitting, None)) is None:
+        raise too_little(source, target, max_mem, least)
+    for fewer in itertools.islice(fitting, 2 if alone and plan.way != "sweep" else 0):
+        plan = fewer if fewer.total_bytes < _WORTH_HALF * plan.total_bytes else plan
+    others = ways.others(room, plan.threads, plan) if alone else ()
+    return replace(plan, memory_bytes=plan.memory_bytes + beside, least_bytes=least, others=others)
 
 
 def too_little(source: Grid, target: Grid, max_mem: int, least: int) -> MemoryLimitError:
@@ -182,6 +186,7 @@ class Ways:
         addressable: bool,
         raw: bool = False,
         thread_bytes: int = 0,
+        encode_bytes: int | None = None,
     ) -> None:
         self.source, self.target, self.itemsize, self.addressable = source, target, itemsize, addressable
         self.raw, self.thread_bytes = raw, thread_bytes
@@ -191,6 +196,7 @@ class Ways:
         self.written = self.bytes if target_bytes is None else target_bytes
         self.source_chunk = math.prod(map(min, source.chunks, source.shape)) * itemsize
         self.target_chunk = math.prod(target.chunks) * itemsize
+        self.encode_bytes = self.target_chunk + self.target_chunk // 8 if encode_bytes is None else encode_bytes
         self.axes = [d for d in range(len(source.shape)) if source.counts[d] > 1 or target.counts[d] > 1]
         self.piece_bytes = PIECE_BYTES
         self._patterns = [_patterns(n, s, t) for n, s, t in zip(source.shape, source.chunks, target.chunks)]
@@ -199,7 +205,7 @@ class Ways:
         """Held beside the target's chunks: what is read and decoded, or encoded."""
         half = 2 if self.raw else 1  # of it goes to a scratch file
         read = self.source_chunk + self.source_chunk // half + self.thread_bytes
-        one = max(read, self.target_chunk + self.target_chunk // 8)
+        one = max(read, self.source_chunk + self.encode_bytes)  # what completes a chunk is held while that is encoded
         return _BASE_BYTES + threads * (one + _THREAD_BYTES)
 
     def least(self) -> int:
@@ -300,7 +306,7 @@ class Ways:
         of the target's if it has several."""
         room, counts = max_mem - self.fixed(threads), self.target.counts
         times = [w // t for w, t in zip(whole.chunks, self.target.chunks)]
-        ours = self.read_once, self.written, self.addressable, self.raw, self.thread_bytes
+        ours = self.read_once, self.written, self.addressable, self.raw, self.thread_bytes, self.encode_bytes
         coarse = Ways(self.source, whole, self.itemsize, *ours)
         panels = {
             tuple(min(p * k, n) for p, k, n in zip(panel, times, counts))

@@ -7,7 +7,6 @@ import contextlib
 import math
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
 import numpy as np
@@ -23,6 +22,7 @@ from .rechunk import Counts, box_digest, corners
 from .rechunk_plan import Box, RechunkPlan, dealt_dimension
 from .source_pieces import Piece, SourcePieces, leaves_out, loaded
 from .team import Team
+from .worker_threads import WorkerThreads
 
 _WRAP = (1 << 64) - 1
 
@@ -75,7 +75,7 @@ class SharedRechunk:
     def run(self) -> Counts:
         """Collective. Everything, to the last chunk; what all processes together have read and written."""
         with contextlib.ExitStack() as held:
-            pool = held.enter_context(ThreadPoolExecutor(self._plan.threads, "longshore-chunks"))
+            pool = held.enter_context(WorkerThreads(self._plan.threads, "longshore-chunks"))
             if self._collector is not None:
                 held.enter_context(self._collector)
             for panel in self._plan.panels():
@@ -91,7 +91,7 @@ class SharedRechunk:
         ranges = self._grid.over(low, high)
         return tuple(r.start for r in ranges), tuple(r.stop for r in ranges)
 
-    def _carry(self, pool: ThreadPoolExecutor, low: tuple[int, ...], high: tuple[int, ...]) -> None:
+    def _carry(self, pool: WorkerThreads, low: tuple[int, ...], high: tuple[int, ...]) -> None:
         """Collective. One window."""
         plan, team = self._plan, self._team
         extents = [
@@ -129,9 +129,7 @@ class SharedRechunk:
 
         team.together(tell)
 
-    def _gather(
-        self, pool: ThreadPoolExecutor, boxes: list[list[Box | None]], came: _Came
-    ) -> tuple[int, np.ndarray | None]:
+    def _gather(self, pool: WorkerThreads, boxes: list[list[Box | None]], came: _Came) -> tuple[int, np.ndarray | None]:
         """Collective. Reads this process's elements of the source, and brings all to where they are written: the digest
         of what was read, and this process's elements of the target, dense; None where it has none. `boxes`: of each
         side each process's."""
@@ -155,7 +153,7 @@ class SharedRechunk:
         """An array for a box's elements."""
         return None if box is None else np.empty([b - a for a, b in zip(*box)], self._copied)
 
-    def _read(self, pool: ThreadPoolExecutor, box: Box, held: np.ndarray, came: _Came) -> None:
+    def _read(self, pool: WorkerThreads, box: Box, held: np.ndarray, came: _Came) -> None:
         """Reads a box of the source, and notes for which chunks of the target there was something."""
         low, high = box
 
@@ -187,7 +185,7 @@ class SharedRechunk:
 
     def _write(
         self,
-        pool: ThreadPoolExecutor,
+        pool: WorkerThreads,
         window: ChunkWindow,
         piece: np.ndarray,
         came: _Came,

@@ -54,7 +54,7 @@ class Deflate(_Compressor):
         self._gzip = name == "gzip"
         self.word = f"{name}:{self._level}"
 
-    def encode(self, data: np.ndarray) -> bytes:
+    def encode(self, data: np.ndarray) -> Any:
         fast = libdeflate.compress(data, self._level, self._gzip)
         if fast is not None:
             return fast

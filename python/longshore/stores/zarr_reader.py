@@ -13,16 +13,19 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, StoreError
-from .array import ArrayReader, Index, StoreReader
-from .keys import Keys, LocalKeys, open_keys
-from .object_places import refused
+from .array import ArrayReader, Index, LinkFacts, StoreReader
+from .keys import Keys, LocalKeys, UrlKeys, open_keys
+from .known_files import KnownFiles
+from .object_places import changed, refused
+from .zarr_json import MAX_JSON_BYTES
 from .zarr_meta import ArrayMeta, key_below
 from .zarr_shards import check_entry
-from .zarr_tree import GroupNode, TreeReader, facts_of
+from .zarr_tree import GroupNode, Node, TreeReader, digest_of, facts_of
 
 _INDEX_CACHE_BYTES = 8 << 20
 _MOST_OF_UNKNOWN = 1 << 30  # bytes of a chunk whose elements nobody here can size
 _MOST_FILES = 200_000
+_MOST_LISTED = 20_000
 _SAMPLE = 1000
 
 
@@ -40,6 +43,7 @@ class ZarrReader(StoreReader):
             self._documents = reader.documents
             self.format = f"Zarr {self._node.zarr_format}"
             self._left = _MOST_FILES
+            self._known: dict[str, KnownFiles] = {}
             self.tree = facts_of(self._node, self._stored_bytes)
         except BaseException:
             self._keys.close()
@@ -52,19 +56,27 @@ class ZarrReader(StoreReader):
             node = node.children.get(part) if isinstance(node, GroupNode) else None
         if not isinstance(node, ArrayMeta):
             raise ArgumentError(f"{self.path} has no array {path!r}" if path else f"{self.path} is no array")
-        return ZarrArrayReader(self._keys, key_below(self._inner, path) if path else self._inner, node, self._indices)
+        below = key_below(self._inner, path) if path else self._inner
+        found = ZarrArrayReader(self._keys, below, node, self._indices, self._known.get(below))
+        own = {key: digest for key, digest in self._documents.items() if key in _documents_of(below)}
+        above = (key for key in self._documents if below.startswith("".join(key.rpartition("/")[:2])))
+        found.documents = own or {key: self._documents[key] for key in above}
+        return found
 
     def fingerprint(self) -> str:
         """Of a folder it differs once any file below what is read has been written again, added or removed: metadata,
         chunks and shards, also those that a reader has not come to yet. Inode, size and times are compared, and no
         bytes: what is written again in place within one tick of the file system's clock, and keeps its size, is not
-        seen. Of a URL only the metadata documents are looked at, so that chunks that are written again there are not
-        seen."""
+        seen. Below a URL it is the same of what its server lists, where that is not more than some ten thousand files;
+        else, and where a server lists nothing, only the metadata documents are looked at."""
         digest = hashlib.sha256()
         for key in self._documents:
             digest.update(f"{key}\0{self._keys.stamp(key)}\0".encode())
         if isinstance(self._keys, LocalKeys):
             digest.update(_stamp_of_files(self._keys, self._inner))
+        elif isinstance(self._keys, UrlKeys) and _most_files(self._node) <= _MOST_LISTED:
+            for key, stamp in sorted(self._keys.stamps(self._inner).items()):
+                digest.update(f"{key}\0{stamp}\0".encode(errors="replace"))
         return digest.hexdigest()
 
     def close(self) -> None:
@@ -77,13 +89,17 @@ class ZarrReader(StoreReader):
         below = key_below(self._inner, path) if path else self._inner
         total = 0
         if self._left > 0:
-            for _, entry in self._keys.files(below):
+            known = KnownFiles()
+            for key, entry in self._keys.files(below):
+                status = entry.stat(follow_symlinks=False)
+                known.note(key, status)
                 if entry.name not in ("zarr.json", ".zarray", ".zattrs"):
-                    total += entry.stat(follow_symlinks=False).st_size
+                    total += status.st_size
                     self._left -= 1
                     if self._left <= 0:
                         break
             else:
+                self._known[below] = known.noted()
                 return total
         files = meta.files
         if not math.prod(files.counts):
@@ -93,6 +109,13 @@ class ZarrReader(StoreReader):
             index = tuple(chance.randrange(count) for count in files.counts)
             total += self._keys.size(key_below(below, meta.key(index))) or 0
         return total * math.prod(files.counts) // _SAMPLE
+
+
+def _most_files(node: Node | LinkFacts) -> int:
+    """How many files of chunks or shards there can be."""
+    if isinstance(node, GroupNode):
+        return sum(map(_most_files, node.children.values()))
+    return math.prod(node.files.counts) if isinstance(node, ArrayMeta) else 0
 
 
 def _stamp_of_files(keys: LocalKeys, below: str) -> bytes:
@@ -116,11 +139,26 @@ class ZarrArrayReader(ArrayReader):
 
     sparse = True
 
-    def __init__(self, keys: Keys, path: str, meta: ArrayMeta, indices: _IndexCache | None = None) -> None:
+    def __init__(
+        self,
+        keys: Keys,
+        path: str,
+        meta: ArrayMeta,
+        indices: _IndexCache | None = None,
+        known: KnownFiles | None = None,
+    ) -> None:
+        """`known`: what the array's files were when the store was opened."""
         self.where = keys.where(path)
         self.facts = meta.facts()
         self.grid = meta.grid
-        self._keys = keys
+        self._store = keys
+        self._keys = keys.of_known(known) if known is not None and isinstance(keys, LocalKeys) else keys
+        self.held_bytes = 0 if known is None else known.nbytes
+        self.thread_bytes = _between(meta)
+        self.documents: dict[str, bytes] = {}
+        """What tells of the array, and digests of what that held when the store was opened."""
+        self._own = [key for key in _documents_of(path) if known is not None and known.has(key)]
+        self._checked = False
         self._path = path
         self._meta = meta
         self._indices = indices or _IndexCache()
@@ -159,6 +197,19 @@ class ZarrArrayReader(ArrayReader):
         extents = self.grid.extents(index)
         return chunk if extents == chunk.shape else chunk[tuple(map(slice, extents))]
 
+    def check(self) -> None:
+        """Of a folder whose files were noted every chunk has been looked at, and what tells of the array is now. At a
+        URL that is looked at once, for it takes a request; chunks that are written again there are not seen."""
+        if isinstance(self._keys, LocalKeys):
+            for key in self._own:
+                self._keys.check(key)
+        if not self._checked:
+            for key, digest in self.documents.items():
+                document = self._store.get(key, MAX_JSON_BYTES)
+                if document is None or digest_of(document) != digest:
+                    raise changed(self._store.where(key))
+            self._checked = True
+
     def _key(self, index: Index) -> str:
         """The key of the file that a chunk lies in."""
         shards = self._meta.index
@@ -185,6 +236,20 @@ class ZarrArrayReader(ArrayReader):
                 raise StoreError(f"the index of its shard is damaged: {error}") from None
             self._indices.put(shard, entries)
         return entries
+
+
+def _between(meta: ArrayMeta) -> int:
+    """What a thread holds beside a chunk, stored and decoded, while it decodes that: what one codec has left to the
+    next."""
+    if meta.pipeline is None or meta.element.dtype is None:
+        return 0
+    most = 2 if meta.pipeline.words else 1  # without words it is told as one that is stored as it is
+    return math.prod(meta.chunk) * meta.element.dtype.itemsize if len(meta.pipeline.steps) >= most else 0
+
+
+def _documents_of(path: str) -> tuple[str, str]:
+    """The keys of what may tell of an array."""
+    return key_below(path, "zarr.json"), key_below(path, ".zarray")
 
 
 class _Entries:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -34,8 +35,8 @@ class TreeReader:
 
     def __init__(self, keys: Keys) -> None:
         self.keys = keys
-        self.documents: list[str] = []
-        """The keys of those that were read."""
+        self.documents: dict[str, bytes] = {}
+        """The keys of those that were read, each with a digest of what it held."""
         self._nodes = 0
 
     def read(self, path: str = "") -> Node:
@@ -129,6 +130,8 @@ class TreeReader:
         if not isinstance(metadata, dict) or not all(isinstance(entry, dict) for entry in metadata.values()):
             raise StoreError(f"{self.keys.where(path)} has consolidated metadata that are no documents by name")
         for name in metadata:
+            if not name:
+                raise StoreError(f"{self.keys.where(path)} has consolidated metadata of something without a name")
             self._count(key_below(path, name), len(parts_of(name)))
         return dict(sorted(metadata.items(), key=lambda item: item[0].count("/")))
 
@@ -165,7 +168,7 @@ class TreeReader:
         raw = self.keys.get(key, MAX_JSON_BYTES)
         if raw is None:
             return None
-        self.documents.append(key)
+        self.documents[key] = digest_of(raw)
         return self._checked(key, lambda: parse_json(raw))
 
     def _checked(self, path: str, parse: Callable[[], Any]) -> Any:
@@ -173,6 +176,11 @@ class TreeReader:
             return parse()
         except StoreError as error:
             raise StoreError(f"{self.keys.where(path)} cannot be used: {error}") from None
+
+
+def digest_of(document: bytes) -> bytes:
+    """Something that differs once a document says something else."""
+    return hashlib.blake2b(document, digest_size=16).digest()
 
 
 def facts_of(node: Node, stored: Callable[[str, ArrayMeta], int | None], path: str = "") -> Tree:
