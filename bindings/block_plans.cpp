@@ -3,6 +3,7 @@
 
 #include "index_sets.hpp"
 #include "points.hpp"
+#include "states.hpp"
 
 namespace longshore::python {
 
@@ -146,30 +147,36 @@ nb::tuple state_of(const BlockMotion& m) {
                         m.source_points.columns(), m.destination_points.columns());
 }
 
-BlockMotion block_motion_of(const nb::tuple& state) {
-  const auto region = nb::cast<Region>(state[3]);
+BlockMotion block_motion_of(const State& state) {
   const auto points = [&](std::size_t k) {
-    const auto columns = nb::cast<std::vector<std::vector<Index>>>(state[k]);
+    const auto columns = state.at<std::vector<std::vector<Index>>>(k);
     return columns.empty() ? PointList() : PointList(columns);
   };
-  return {nb::cast<Index>(state[0]),
-          nb::cast<Index>(state[1]),
-          nb::cast<Region>(state[2]),
-          region,
-          to_axes(state[4], region.dims()),
-          points(5),
-          points(6)};
+  BlockMotion made{state.at<Index>(0), state.at<Index>(1), state.at<Region>(2), state.at<Region>(3), {},
+                   points(5),          points(6)};
+  const auto& [source, destination, from, to, axes, source_points, destination_points] = made;
+  made.axes = to_axes(state.at<nb::object>(4), to.dims());
+  check_axes(axes, to.dims());
+  auto inside = [](const PointList& list, const Region& region) {
+    return list.empty() || (list.dims() == region.dims() && region.contains(list.bounding()));
+  };
+  if (source < 0 || destination < 0 || !inside(source_points, from) || !inside(destination_points, to) ||
+      source_points.size() != destination_points.size() || (source_points.empty() && from.size() != to.size()))
+    state.refuse("is no motion of as many points on both sides, which lie in their regions, between blocks");
+  return made;
 }
 
 }  // namespace
 
 void bind_block_plans(nb::module_& module) {
-  nb::class_<BlockMotion>(
+  nb::class_<BlockMotion> motions(
       module, "BlockMotion",
       "One copy: the points of a region of a source block to those of a region of a destination block. The "
       "two may have different shapes, and are visited in the same order (bind()'s `visit`). With `axes` point p goes "
       "where p[axes[d]] is coordinate d, as in NumPy's transpose. Or "
-      "lists: each point of `source_points` goes to the one of `destination_points` in the same place.")
+      "lists: each point of `source_points` goes to the one of `destination_points` in the same place.");
+  def_state(
+      motions, 7, [](const BlockMotion& m) { return state_of(m); }, block_motion_of)
       .def_ro("source", &BlockMotion::source, "Which block of the source floor plan.")
       .def_ro("destination", &BlockMotion::destination, "Which block of the destination floor plan.")
       .def_ro("source_region", &BlockMotion::source_region, "The points that are read.")
@@ -199,9 +206,6 @@ void bind_block_plans(nb::module_& module) {
              return nb::hash(nb::make_tuple(m.source, m.destination, nb::cast(m.source_region),
                                             nb::cast(m.destination_region), m.points()));
            })
-      .def("__getstate__", [](const BlockMotion& m) { return state_of(m); })
-      .def("__setstate__",
-           [](BlockMotion& self, const nb::tuple& state) { new (&self) BlockMotion(block_motion_of(state)); })
       .def("__str__", &BlockMotion::to_string)
       .def("__repr__", [](const BlockMotion& m) { return "<longshore.BlockMotion: " + m.to_string() + ">"; });
 

@@ -6,6 +6,7 @@
 
 #include "longshore/model/throughput.hpp"
 #include "rooms.hpp"
+#include "states.hpp"
 
 namespace longshore::python {
 
@@ -163,15 +164,38 @@ void bind_tables(nb::module_& module) {
   module.attr("intel_paragon") = intel_paragon();
 }
 
+using Part = ThroughputEstimate::Part;
+
+nb::tuple state_of_part(const Part& part) {
+  return nb::make_tuple(part.name, part.megabytes_per_second, part.share_of_time, ascii(part.measured));
+}
+
+Part part_of(const State& state) {
+  Part part{state.at<std::string>(0), state.at<double>(1), state.at<double>(2), {}};
+  for (const auto& text : state.at<std::vector<std::string>>(3)) {
+    const auto expression = TransferExpression::parse(text);
+    if (expression.composition() != TransferExpression::Composition::basic)
+      state.refuse("names " + text + ", which is no basic transfer");
+    part.measured.push_back(expression.transfer());
+  }
+  return part;
+}
+
+void check_parts(const ThroughputEstimate& e) {
+  if (e.bottleneck >= e.parts.size())
+    throw Error(ErrorKind::argument, "the state of a ThroughputEstimate has its bottleneck in part " +
+                                         std::to_string(e.bottleneck) + " of " + std::to_string(e.parts.size()));
+}
+
 }  // namespace
 
 void bind_copy_transfer(nb::module_& module) {
   bind_expressions(module);
   bind_tables(module);
 
-  using Part = ThroughputEstimate::Part;
-  nb::class_<Part>(module, "ThroughputPart",
-                   "A basic transfer of an expression, or a constraint it was slowed down for")
+  def_state(nb::class_<Part>(module, "ThroughputPart",
+                             "A basic transfer of an expression, or a constraint it was slowed down for"),
+            4, state_of_part, part_of)
       .def_ro("name", &Part::name, "As the paper writes it, or the constraint's resource")
       .def_ro("megabytes_per_second", &Part::megabytes_per_second,
               "What it would run at by itself; of a constraint, what it allows")
@@ -183,7 +207,10 @@ void bind_copy_transfer(nb::module_& module) {
         return nb::str("ThroughputPart({}: {:.1f} MB/s, {:.0%} of the time)")
             .format(p.name, p.megabytes_per_second, p.share_of_time);
       });
-  nb::class_<ThroughputEstimate>(module, "ThroughputEstimate", "How fast an expression is, and where its time goes")
+  def_state(nb::class_<ThroughputEstimate>(module, "ThroughputEstimate",
+                                           "How fast an expression is, and where its time goes"),
+            check_parts, &ThroughputEstimate::megabytes_per_second, &ThroughputEstimate::parts,
+            &ThroughputEstimate::bottleneck)
       .def_ro("megabytes_per_second", &ThroughputEstimate::megabytes_per_second, "Of data, in 10^6 bytes")
       .def_prop_ro(
           "bottleneck", [](const ThroughputEstimate& e) { return e.parts[e.bottleneck]; },

@@ -1,3 +1,4 @@
+#include "build_identity.hpp"
 #include "errors.hpp"
 #include "mistakes.hpp"
 #include "rooms.hpp"
@@ -9,6 +10,7 @@ NB_MODULE(_core, module) {
       "Longshore's C++ core: regions, layouts, plans, relations, models and the threads engine. Use it through "
       "`longshore`.";
   module.attr("version") = LONGSHORE_VERSION;
+  module.attr("build_identity") = LONGSHORE_BUILD_IDENTITY;  // modules of another build are refused
   register_errors();
   bind_regions(module);
   bind_ranks(module);

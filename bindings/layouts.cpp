@@ -5,6 +5,7 @@
 
 #include "index_sets.hpp"
 #include "points.hpp"
+#include "states.hpp"
 
 namespace longshore::python {
 
@@ -18,14 +19,13 @@ nb::tuple state_of(const Distribution& d) {
                         to_tuple(d.sizes()));
 }
 
-Distribution distribution_of(const nb::tuple& state) {
-  const auto at = [&](std::size_t k) { return nb::cast<Index>(state[k]); };
+Distribution distribution_of(const State& state) {
+  const auto at = [&](std::size_t k) { return state.at<Index>(k); };
   switch (Distribution::Kind(at(0))) {
     case Distribution::Kind::collapsed: return Distribution::collapsed(at(1));
     case Distribution::Kind::block: return Distribution::block(at(1), at(2), at(3), at(4), at(5));
     case Distribution::Kind::cyclic: return Distribution::cyclic(at(1), at(2), at(3), at(4), at(5));
-    case Distribution::Kind::general_block:
-      return Distribution::general_block(at(1), nb::cast<std::vector<Index>>(state[6]));
+    case Distribution::Kind::general_block: return Distribution::general_block(at(1), state.at<std::vector<Index>>(6));
   }
   throw Error(ErrorKind::argument, "there is no distribution of kind " + std::to_string(at(0)));
 }
@@ -75,7 +75,9 @@ read, and ShapeError where text and shape disagree. Not collective.
 }  // namespace
 
 void bind_layouts(nb::module_& module) {
-  nb::class_<Distribution>(module, "Distribution", "How the indices of one dimension of a layout are dealt.")
+  nb::class_<Distribution> dealings(module, "Distribution", "How the indices of one dimension of a layout are dealt.");
+  def_state(
+      dealings, 7, [](const Distribution& d) { return state_of(d); }, distribution_of)
       .def_prop_ro(
           "kind",
           [](const Distribution& d) {
@@ -100,9 +102,6 @@ void bind_layouts(nb::module_& module) {
           },
           nb::arg("other"), nb::sig("def __eq__(self, other: object, /) -> bool"))
       .def("__hash__", [](const Distribution& d) { return nb::hash(state_of(d)); })
-      .def("__getstate__", [](const Distribution& d) { return state_of(d); })
-      .def("__setstate__",
-           [](Distribution& self, const nb::tuple& state) { new (&self) Distribution(distribution_of(state)); })
       .def("__str__", &Distribution::to_string)
       .def("__repr__", [](const Distribution& d) { return "<longshore.Distribution: " + d.to_string() + ">"; });
 

@@ -18,13 +18,14 @@ namespace {
 /// Where an array of NumPy's lies.
 struct Described {
   std::uintptr_t address = 0;
-  std::vector<Index> shape, strides;
+  Point shape, strides;
   bool read_only = false;
 
   explicit Described(PyObject* array) {
     if (Py_buffer now; PyObject_GetBuffer(array, &now, PyBUF_STRIDES) == 0) {
       address = reinterpret_cast<std::uintptr_t>(now.buf), read_only = now.readonly != 0;
-      shape.assign(now.shape, now.shape + now.ndim), strides.assign(now.strides, now.strides + now.ndim);
+      shape = std::span<const Index>(now.shape, std::size_t(now.ndim));
+      strides = std::span<const Index>(now.strides, std::size_t(now.ndim));
       PyBuffer_Release(&now);
       return;
     }
@@ -40,7 +41,7 @@ struct Described {
 /// An array of Python's. C++ may look at it, and let go of it, on any thread.
 class PythonArray final : public MemoryOwner {
  public:
-  PythonArray(nb::object array, const std::byte* data, std::vector<Index> shape)
+  PythonArray(nb::object array, const std::byte* data, Point shape)
       : array_(array.release().ptr()), data_(data), shape_(std::move(shape)) {}
   ~PythonArray() override {
     nb::gil_scoped_acquire gil;
@@ -51,16 +52,15 @@ class PythonArray final : public MemoryOwner {
   std::string change() const override {
     nb::gil_scoped_acquire gil;
     const Described now(array_);
-    const auto& shape = now.shape;
     const bool moved = now.address != reinterpret_cast<std::uintptr_t>(data_);
-    if (shape != shape_) return "was resized from " + Point(shape_).to_string() + " to " + Point(shape).to_string();
+    if (!(now.shape == shape_)) return "was resized from " + shape_.to_string() + " to " + now.shape.to_string();
     return moved ? "was given other memory" : "";
   }
 
  private:
   PyObject* array_;
   const std::byte* data_;
-  std::vector<Index> shape_;
+  Point shape_;
 };
 
 LocalArray local_array(nb::object array) {
@@ -186,6 +186,8 @@ void bind_movers(nb::module_& module) {
           nb::arg("plan"), nb::arg("sources"), nb::arg("destinations"), nb::arg("update"), nb::arg("element"),
           nb::arg("visit").none(), nb::arg("phases").none(), nb::keep_alive<1, 2>());
 
+  // Whoever asks knows which kind of plan it is: what may be None has `Any` in its type, so that it need not be
+  // checked.
   nb::class_<Arrival>(module, "Arrival",
                       "A piece of a destination that a move has completed: see `Mover.arrivals`. Between layouts it is "
                       "all that one rank "
@@ -201,24 +203,26 @@ void bind_movers(nb::module_& module) {
           "Between layouts what to index the destination rank's local array with, ``local[arrival.index]``: a slice or "
           "an "
           "array for each dimension, as `Layout.indices` has them; slices alone give a view. Between blocks None.",
-          nb::sig("def index(self) -> tuple[slice | numpy.typing.NDArray, ...] | None"))
+          nb::sig("def index(self) -> tuple[slice | numpy.typing.NDArray, ...] | typing.Any"))
       .def_prop_ro(
           "global_index",
           [](const Arrival& arrival) {
             return arrival.block >= 0 ? nb::object(nb::none()) : nb::object(to_index(arrival.global_indices));
           },
           "The same for the whole destination array.",
-          nb::sig("def global_index(self) -> tuple[slice | numpy.typing.NDArray, ...] | None"))
+          nb::sig("def global_index(self) -> tuple[slice | numpy.typing.NDArray, ...] | typing.Any"))
       .def_prop_ro(
           "block",
           [](const Arrival& arrival) { return arrival.block >= 0 ? std::optional(arrival.block) : std::nullopt; },
-          "Between blocks which block of the destination; between layouts None.")
+          "Between blocks which block of the destination; between layouts None.",
+          nb::sig("def block(self) -> int | typing.Any"))
       .def_prop_ro(
           "region",
           [](const Arrival& arrival) { return arrival.block >= 0 ? std::optional(arrival.region) : std::nullopt; },
           "Between blocks the points that were written, ghost cells or not: ``u[arrival.block].on(arrival.region)``. "
           "Between "
-          "layouts None.")
+          "layouts None.",
+          nb::sig("def region(self) -> Region | typing.Any"))
       .def_prop_ro(
           "points", [](const Arrival& arrival) { return to_array(arrival.points); },
           "Which points of the region were written, in an array of shape (n,) or (n, dims), where the motion lists "

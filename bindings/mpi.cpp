@@ -10,6 +10,7 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include "build_identity.hpp"
 #include "errors.hpp"
 #include "longshore/engines/mpi_window.hpp"
 #include "mpi/datatypes.hpp"
@@ -64,12 +65,24 @@ ErrorKind to_kind(const std::string& class_name) {
   return ErrorKind::argument;
 }
 
+/// Objects of classes that another build has compiled may look different.
+void check_build(const nb::module_& module, const nb::module_& core) {
+  const std::string here = LONGSHORE_BUILD_IDENTITY;
+  const nb::object there = nb::getattr(core, "build_identity", nb::str("unknown"));
+  if (here == nb::str(there).c_str()) return;
+  const std::string text = nb::cast<std::string>(module.attr("__name__")) + " is of build " + here +
+                           ", longshore._core of build " + nb::str(there).c_str() +
+                           ": install Longshore anew, whose modules all come from one build";
+  throw nb::import_error(text.c_str());
+}
+
 }  // namespace
 
 NB_MODULE(LONGSHORE_MPI_MODULE, module) {
   nb::set_leak_warnings(false);  // as in bindings/core.cpp
   module.doc() = "Longshore's mpi engine for one MPI family. Use it through `longshore`.";
   const auto core = nb::module_::import_("longshore._core");  // Field, Mover and Memory are bound there
+  check_build(module, core);
   take_kernel_choice(core);
   register_errors();
 

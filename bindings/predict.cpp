@@ -10,6 +10,7 @@
 #include "movers/helpers.hpp"
 #include "points.hpp"
 #include "rooms.hpp"
+#include "states.hpp"
 
 namespace longshore::python {
 
@@ -57,6 +58,10 @@ Prediction predict_ranks(const std::vector<Traffic>& ranks, const MachineProfile
   return predict(all, profile, job);
 }
 
+void check_ways(const Prediction& p) {
+  if (p.ways.empty()) throw Error(ErrorKind::argument, "the state of a Prediction has no way: there is one at least");
+}
+
 }  // namespace
 
 void bind_predict(nb::module_& module) {
@@ -87,7 +92,9 @@ void bind_predict(nb::module_& module) {
           "machine", [](const MachineProfile& p) { return p.machine(); }, "Its name")
       .def_prop_ro("coarse", &MachineProfile::coarse, "Whether nothing was measured on this machine");
 
-  nb::class_<WayCost>(module, "WayCost", "One way of carrying out a plan, and what it takes")
+  def_state(nb::class_<WayCost>(module, "WayCost", "One way of carrying out a plan, and what it takes"), anything,
+            &WayCost::way, &WayCost::expression, &WayCost::expression_megabytes_per_second, &WayCost::bottleneck,
+            &WayCost::seconds, &WayCost::bytes, &WayCost::messages, &WayCost::extra_bytes)
       .def_ro("way", &WayCost::way,
               "\"threads\"; within a node \"direct\", \"ring\", \"messages\" or \"collective\"; for loops \"gets\", "
               "\"strips\"")
@@ -102,7 +109,9 @@ void bind_predict(nb::module_& module) {
         return nb::str("WayCost({}: {:.3g} s, {}, {:.0f} MB/s, most of it {})")
             .format(w.way, w.seconds, w.expression.to_string(), w.expression_megabytes_per_second, w.bottleneck);
       });
-  nb::class_<Prediction>(module, "Prediction", "What a plan will take, in each way in which it can be carried out")
+  def_state(
+      nb::class_<Prediction>(module, "Prediction", "What a plan will take, in each way in which it can be carried out"),
+      check_ways, &Prediction::rank, &Prediction::coarse, &Prediction::ways)
       .def_ro("rank", &Prediction::rank, "The rank that takes longest of those that were looked at")
       .def_ro("coarse", &Prediction::coarse, "From a profile that was not measured on this machine")
       .def_prop_ro(

@@ -2,6 +2,7 @@
 
 #include "longshore/ranks/rank_module.hpp"
 #include "rank_arguments.hpp"
+#include "states.hpp"
 
 namespace longshore::python {
 
@@ -136,23 +137,25 @@ nb::tuple state_of(const Explanation& e) {
   return nb::make_tuple(e.size, e.world, e.structure, rows);
 }
 
-Explanation explanation_of(const nb::tuple& state) {
-  Explanation told{nb::cast<Index>(state[0]), nb::cast<Index>(state[1]), nb::cast<std::string>(state[2]), {}};
-  for (const nb::handle each : nb::cast<nb::list>(state[3])) {
-    const auto row = nb::cast<nb::tuple>(each);
-    const auto number = [&](std::size_t k) { return nb::cast<double>(row[k]); };
-    told.rows.push_back({nb::cast<std::string>(row[0]),
-                         {nb::cast<bool>(row[1]), number(2), number(3), number(4), nb::cast<std::string>(row[5])},
-                         number(6),
-                         nb::cast<bool>(row[7])});
+Explanation explanation_of(const State& state) {
+  Explanation told{state.at<Index>(0), state.at<Index>(1), state.at<std::string>(2), {}};
+  for (const auto& each : state.at<std::vector<nb::tuple>>(3)) {
+    const State row(nb::type<Explanation>(), each, 8);
+    told.rows.push_back(
+        {row.at<std::string>(0),
+         {row.at<bool>(1), row.at<double>(2), row.at<double>(3), row.at<double>(4), row.at<std::string>(5)},
+         row.at<double>(6),
+         row.at<bool>(7)});
   }
   return told;
 }
 
 void bind_explanation(nb::module_& module) {
-  nb::class_<Explanation>(module, "RankExplanation",
-                          "What each representation of a map would cost, and which one a strategy takes. "
-                          "str() is a table.")
+  nb::class_<Explanation> explanations(module, "RankExplanation",
+                                       "What each representation of a map would cost, and which one a strategy takes. "
+                                       "str() is a table.");
+  def_state(
+      explanations, 4, [](const Explanation& e) { return state_of(e); }, explanation_of)
       .def_ro("size", &Explanation::size, "Members.")
       .def_ro("world", &Explanation::world, "Ranks of the world.")
       .def_ro("structure", &Explanation::structure, "What was found, in words.")
@@ -166,9 +169,6 @@ void bind_explanation(nb::module_& module) {
           "A dict for each module, the best first: module, possible, bytes, select_ns, rank_ns (None: an index is "
           "needed), score, note, chosen. Numbers are estimates.",
           nb::sig("def rows(self) -> list[dict[str, object]]"))
-      .def("__getstate__", [](const Explanation& e) { return state_of(e); })
-      .def("__setstate__",
-           [](Explanation& self, const nb::tuple& state) { new (&self) Explanation(explanation_of(state)); })
       .def("__str__", &Explanation::to_string)
       .def("__repr__", &Explanation::to_string);
 }

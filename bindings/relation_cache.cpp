@@ -1,6 +1,7 @@
 #include "longshore/encodings/relation_cache.hpp"
 
 #include "relation_buffers.hpp"
+#include "states.hpp"
 
 namespace longshore::python {
 
@@ -124,7 +125,12 @@ void bind_relation_cache(nb::module_& module) {
       .def_ro("stored", &FlushUnit::stored, "The cache's operation in which the first of them was stored.")
       .def_ro("last_use", &FlushUnit::last_use, "The cache's operation in which they were last used.");
 
-  nb::class_<CacheStatistics>(module, "CacheStatistics", "What a cache has done and what it holds.")
+  def_state(nb::class_<CacheStatistics>(module, "CacheStatistics", "What a cache has done and what it holds."),
+            anything, &CacheStatistics::hits, &CacheStatistics::misses, &CacheStatistics::restores,
+            &CacheStatistics::evictions, &CacheStatistics::spills, &CacheStatistics::damaged,
+            &CacheStatistics::store_failures, &CacheStatistics::not_kept, &CacheStatistics::relations,
+            &CacheStatistics::groups, &CacheStatistics::bytes, &CacheStatistics::pinned_bytes,
+            &CacheStatistics::ceiling_bytes, &CacheStatistics::most_bytes, &CacheStatistics::largest_bytes)
       .def_ro("hits", &CacheStatistics::hits, "Asked for and kept, or being made by another thread.")
       .def_ro("misses", &CacheStatistics::misses, "Asked for and neither kept nor restored.")
       .def_ro("restores", &CacheStatistics::restores,

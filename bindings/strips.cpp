@@ -3,6 +3,7 @@
 
 #include "longshore/model/simulate.hpp"
 #include "rooms.hpp"
+#include "states.hpp"
 
 namespace longshore::python {
 
@@ -115,7 +116,8 @@ void bind_costs(nb::module_& module) {
             .format(p.attr("L"), p.attr("o_s"), p.attr("o_r"), p.attr("g"), p.attr("G"));
       });
 
-  nb::class_<StripCost>(module, "StripCost", "What a loop over remote strips takes, in seconds")
+  def_state(nb::class_<StripCost>(module, "StripCost", "What a loop over remote strips takes, in seconds"), anything,
+            &StripCost::strips, &StripCost::issuing, &StripCost::waiting, &StripCost::computing)
       .def_ro("strips", &StripCost::strips, "How many there are")
       .def_ro("issuing", &StripCost::issuing, "The sum of issue(S_i)")
       .def_ro("waiting", &StripCost::waiting, "The sum of W(S_i)")
@@ -209,7 +211,9 @@ void bind_simulation(nb::module_& module) {
            "Starts to read so many bytes of another rank, which takes nothing of that rank's processor.")
       .def("sync", &RankSteps::sync, "Waits for the first get that has not been waited for.");
 
-  nb::class_<TimeShares>(module, "TimeShares", "Where the time of ranks' processors goes, in seconds")
+  def_state(nb::class_<TimeShares>(module, "TimeShares", "Where the time of ranks' processors goes, in seconds"),
+            anything, &TimeShares::computing, &TimeShares::issuing, &TimeShares::queue, &TimeShares::gap,
+            &TimeShares::bandwidth, &TimeShares::latency, &TimeShares::waiting)
       .def_ro("computing", &TimeShares::computing, "And copying")
       .def_ro("issuing", &TimeShares::issuing, "o_s and o_r")
       .def_ro("queue", &TimeShares::queue, "Waiting until fewer messages are under way")
@@ -223,7 +227,10 @@ void bind_simulation(nb::module_& module) {
           if (nb::cast<double>(s.attr(name)) > 0) shares.append(nb::str("{} {:.3g}").format(name, s.attr(name)));
         return nb::str("TimeShares({})").format(nb::str(", ").attr("join")(shares));
       });
-  nb::class_<Simulation::Class>(module, "SimulatedRanks", "Ranks that send and receive equally many messages")
+  def_state(
+      nb::class_<Simulation::Class>(module, "SimulatedRanks", "Ranks that send and receive equally many messages"),
+      anything, &Simulation::Class::messages_out, &Simulation::Class::messages_in, &Simulation::Class::ranks,
+      &Simulation::Class::shares, &Simulation::Class::slowest, &Simulation::Class::seconds)
       .def_ro("ranks", &Simulation::Class::ranks, "How many they are")
       .def_ro("messages_out", &Simulation::Class::messages_out, "That each sends")
       .def_ro("messages_in", &Simulation::Class::messages_in, "That each receives or gets")
@@ -234,7 +241,9 @@ void bind_simulation(nb::module_& module) {
         return nb::str("SimulatedRanks({}, {} messages out and {} in, {:.3g} s)")
             .format(c.ranks, c.messages_out, c.messages_in, c.seconds);
       });
-  nb::class_<Simulation>(module, "Simulation", "What ranks take, and where the time goes")
+  def_state(nb::class_<Simulation>(module, "Simulation", "What ranks take, and where the time goes"), anything,
+            &Simulation::seconds, &Simulation::critical, &Simulation::critical_shares, &Simulation::shares,
+            &Simulation::classes, &Simulation::messages, &Simulation::bytes)
       .def_ro("seconds", &Simulation::seconds, "When the last rank ends")
       .def_ro("critical", &Simulation::critical, "That rank")
       .def_ro("critical_shares", &Simulation::critical_shares, "Where its time goes, which is all of `seconds`")

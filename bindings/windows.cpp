@@ -135,7 +135,7 @@ void bind_windows(nb::module_& module) {
           return Grid{std::move(region), nullptr, std::move(strides), itemsize};
         };
         Grid to;
-        if (block) to = {*block, nullptr, dense_strides(block->shape().to_vector(), Order::C, itemsize), itemsize};
+        if (block) to = {*block, nullptr, dense_strides(block->shape(), Order::C, itemsize), itemsize};
         auto parts = incoming_parts(motions, grid_of, Order::C, block ? &to : nullptr);
         return to_parts(parts);
       },

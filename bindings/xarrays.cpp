@@ -24,10 +24,9 @@ XArray over(const FloorPlan& blocks, std::optional<Index> rank, Index itemsize, 
     auto& array = arrays[i];
     const Region region = blocks.region(owned[i]).grow(widths.below, widths.above);
     const std::string who = "the " + name + " array of block " + std::to_string(owned[i]) + " ";
-    if (Point(array.shape) != region.shape())
-      throw Error(ErrorKind::shape, who + "has shape " + Point(array.shape).to_string() +
-                                        ", its region with ghost cells " + region.to_string() + " has " +
-                                        region.shape().to_string());
+    if (!(array.shape == region.shape()))
+      throw Error(ErrorKind::shape, who + "has shape " + array.shape.to_string() + ", its region with ghost cells " +
+                                        region.to_string() + " has " + region.shape().to_string());
     if (written && array.read_only && !region.empty())
       throw Error(ErrorKind::buffer, who + "is read-only; give the move one that can be written");
     grids.push_back({region, array.data, array.strides, itemsize});

@@ -7,17 +7,31 @@ include(cmake/MpiFamilies.cmake)
 
 add_custom_target(longshore_python)  # what a wheel needs built
 
+# Modules of different builds would take each other's objects for their own.
+file(GLOB_RECURSE identity_headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/*.hpp ${PROJECT_SOURCE_DIR}/src/*.hpp
+     ${PROJECT_SOURCE_DIR}/bindings/*.hpp)
+set(build_identity ${PROJECT_BINARY_DIR}/identity/build_identity.hpp)
+string(TOUPPER "${CMAKE_BUILD_TYPE}" build_type)
+add_custom_command(OUTPUT ${build_identity}
+                   COMMAND ${CMAKE_COMMAND} -DSOURCE=${PROJECT_SOURCE_DIR} -DOUTPUT=${build_identity}
+                           "-DWORDS=${PROJECT_VERSION} ${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION} ${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${build_type}} ${LONGSHORE_SANITIZE}"
+                           -P ${PROJECT_SOURCE_DIR}/cmake/BuildIdentity.cmake
+                   DEPENDS ${identity_headers} ${PROJECT_SOURCE_DIR}/cmake/BuildIdentity.cmake VERBATIM)
+add_custom_target(longshore_build_identity DEPENDS ${build_identity})
+
 # longshore_python_module(<name> <sources>...)
 function(longshore_python_module name)
   nanobind_add_module(${name} NB_STATIC NOMINSIZE ${ARGN})
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O2>)  # what takes time is the core
   longshore_join_some(${name} 7)
-  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/bindings)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/bindings
+                             ${PROJECT_BINARY_DIR}/identity)
   target_link_libraries(${name} PRIVATE longshore::core longshore_flags)
   target_link_options(${name} PRIVATE -Wl,--gc-sections,-z,noseparate-code)
   # Never a run path, in the build tree neither: what is tested is what ships.
   set_target_properties(${name} PROPERTIES SKIP_BUILD_RPATH ON INSTALL_RPATH "" INSTALL_RPATH_USE_LINK_PATH OFF)
   target_compile_definitions(${name} PRIVATE LONGSHORE_VERSION="${PROJECT_VERSION}")
+  add_dependencies(${name} longshore_build_identity)
   add_dependencies(longshore_python ${name})
   install(TARGETS ${name} LIBRARY DESTINATION longshore COMPONENT python)
 endfunction()

@@ -30,15 +30,16 @@ _broken: list[Any] = []
 class KeptMovers:
     """Those of one communicator, or of a thread, by what they move; the one that was used last is the last."""
 
-    def __init__(self) -> None:
+    def __init__(self, comm: Any = None) -> None:
+        self._open = None if comm is None else _mpi.open_comm(comm)
         self._movers: OrderedDict[Any, tuple[_core.Mover, int]] = OrderedDict()  # and the bytes that each holds
 
-    def move(self, comm: Any, key: Any, *arrays: Any) -> bool:
+    def move(self, key: Any, *arrays: Any) -> bool:
         """Moves where a mover is kept for what is asked for; with a communicator, collective, where all processes have
         kept the same."""
         mover, _ = self._movers.get(key, (None, 0))
-        if comm is not None:
-            module, handle = _mpi.open_comm(comm)
+        if self._open is not None:
+            module, handle = self._open
             if not module.all_bring(handle, mover):
                 return False
         if mover is None:
@@ -51,7 +52,7 @@ class KeptMovers:
         self._movers.move_to_end(key)
         return True
 
-    def keep(self, comm: Any, key: Any, mover: _core.Mover) -> None:
+    def keep(self, key: Any, mover: _core.Mover) -> None:
         """Keeps a mover that has moved, but not what it has moved."""
         held = None if key is None else mover.leave_memory()
         if held is None or held > _MOST_HELD:
@@ -76,8 +77,8 @@ _of_thread = _OfThread()
 _of_communicators: weakref.WeakSet[KeptMovers] = weakref.WeakSet()
 
 
-def _of_a_communicator() -> KeptMovers:
-    made = KeptMovers()
+def _of_a_communicator(comm: Any) -> KeptMovers:
+    made = KeptMovers(comm)
     _of_communicators.add(made)
     return made
 

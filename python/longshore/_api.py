@@ -286,35 +286,41 @@ def redistribute(
            [ 9, 11],
            [13, 15]])
     """
-    own: FieldOptions = {"alpha": alpha, "beta": beta, "conjugate": conjugate, "reduce": reduce}
+    usual = alpha is None and beta is None and conjugate is False and reduce is None
+    usual = usual and threads is None and max_mem is None and report is None
     asked = report is not None and report is not False
-    ways: OnceOptions = {"threads": threads, "max_mem": max_mem}
+    own: FieldOptions = {}
+    ways: OnceOptions = {}
+    if not usual:
+        own = {"alpha": alpha, "beta": beta, "conjugate": conjugate, "reduce": reduce}
+        ways = {"threads": threads, "max_mem": max_mem}
 
     def prepare(dtype: np.dtype, rank: int | None) -> tuple[MotionPlan, Any]:
-        flag(again, "again")
+        if again is not True:
+            flag(again, "again")
         if asked:
             _report.check_kind(report)
-        for name, value in (("beta", beta), ("reduce", reduce)):
-            if value is not None and out is None:
-                raise ArgumentError(f"{name} needs out=: there is no old destination to keep a part of")
         made = plan(source_layout, destination_layout, dtype, axes)
         if out is not None:
             return made, out
+        for name, value in (("beta", beta), ("reduce", reduce)):
+            if value is not None:
+                raise ArgumentError(f"{name} needs out=: there is no old destination to keep a part of")
         nothing = rank is not None and made.destination.local_size(rank) == 0
         return made, None if nothing else empty(made.destination, made.dtype, rank=rank)
 
-    plain = again is True and conjugate is False
-    plain = plain and all(value is None for value in (alpha, beta, reduce, threads, max_mem, report))
     kept = _again.kept_with(comm)
-    key = _again.key_of(comm, source, source_layout, destination_layout, axes, out) if plain else None
-    if kept.move(comm, key, source, out):
+    key = None
+    if usual and again is True:
+        key = _again.key_of(comm, source, source_layout, destination_layout, axes, out)
+    if kept.move(key, source, out):
         return out
 
     if comm is None:
         motion_plan, result = prepare(_dtype_of(source), None)
         mover = _bind.bind_plan(motion_plan, source, result, None, {**own, **ways}, FieldOptions)
         _report.move(mover, motion_plan, None, threads, report if asked else None)
-        kept.keep(None, key, mover)
+        kept.keep(key, mover)
         return result
 
     def local_dtype() -> np.dtype | None:
@@ -329,9 +335,9 @@ def redistribute(
         return motion_plan, source, result
 
     # A rank that owns nothing need not know the element type: the others tell it. What fails is told to all as well.
-    mover = _bind.bind_when_made(local_dtype, sides, comm, own, {**ways, "report": asked})
+    mover = _bind.bind_when_made(local_dtype, sides, comm, own, {**ways, "report": True} if asked else ways)
     _report.move(mover, made[0][0], comm, threads, report if asked else None)
-    kept.keep(comm, key, mover)
+    kept.keep(key, mover)
     return made[0][1]
 
 
@@ -450,12 +456,13 @@ def _relation_from_bytes(content: bytes) -> AddressRelation:
 
 def _layout(layout: Any, name: str, shape: Sequence[int] | None = None) -> Layout:
     """A layout, also from its text where the shape of the array is known."""
-    if isinstance(layout, str):
-        if shape is None:
-            raise ArgumentTypeError(f"{name} is a text, which says no shape; give Layout({short(layout)}, shape)")
-        return Layout(layout, shape)
-    check(name, layout, "Layout")
-    return layout
+    if isinstance(layout, Layout):
+        return layout
+    if not isinstance(layout, str):
+        check(name, layout, "Layout")
+    if shape is None:
+        raise ArgumentTypeError(f"{name} is a text, which says no shape; give Layout({short(layout)}, shape)")
+    return Layout(layout, shape)
 
 
 def _same_kind(given: Any, comm: Any, root: Any) -> None:

@@ -27,8 +27,9 @@ from .errors import ArgumentError, ArgumentTypeError, DTypeError, LongshoreError
 if TYPE_CHECKING:
     from ._options import Unpack
 
+_FLAGS = ("proxy", "checked", "report")
 _OF_MESSAGES = ("placement", "node", "aggregate", "packet_bytes", "preallocate", "exchange")
-_ASKED_FROM_BYTES = 8 << 20  # of both sides together
+_ASKED_ABOVE_BYTES = 8 << 20  # of both sides together
 _NODES = ("auto", "direct", "ring", "messages")
 _EXCHANGES = {"auto": "automatic", "p2p": "point_to_point", "neighborhood": "neighborhood", "alltoall": "all_to_all"}
 
@@ -177,31 +178,13 @@ def _bind(
     itself; then `dtypes` is what this rank has to say about that, and everybody's is told to all. `kinds`: what options
     may be beside those of a mover."""
 
-    def common() -> dict[str, Any]:
-        """Those of every engine that are not what they are by default."""
-        check_names(options, *kinds, MoverOptions)
-        given: dict[str, Any] = {} if options.get("max_mem") is None else {"max_mem": size_in_bytes(options["max_mem"])}
-        for name in ("proxy", "checked"):
-            if (value := options.get(name, False)) is not False:
-                given[name] = flag(value, name)
-        if (threads := options.get("threads")) is not None:
-            given["threads"] = at_least_one(threads, "threads")
-        return given
-
-    messages = {name: value for name in _OF_MESSAGES if (value := options.get(name)) is not None}
     if comm is None:
-        given = common()
-        for name in messages:
-            raise ArgumentError(f"{name}= is for messages between processes; it needs comm=")
+        given = _given(options, kinds, comm)
         fields = [_field(spec, None, False, _known_or_bytes(spec)) for spec in specs(None) or ()]
         return _core.bind_threads(fields, **given)
 
     def prepare(told: list[np.dtype] | None) -> tuple[list[Any], dict[str, Any]] | None:
-        given = common()
-        for name, value in messages.items():
-            given[name] = _way(name, value)
-        if options.get("report"):
-            given["report"] = True
+        given = _given(options, kinds, comm)
         if (described := specs(told)) is None:
             return None
         fields = []
@@ -221,14 +204,26 @@ def _bind(
     return _mpi.bind(comm, prepare, dtypes or known, None if dtypes else np.dtype(np.uint8))
 
 
+def _given(options: Mapping[str, Any], kinds: tuple[Any, ...], comm: Any) -> dict[str, Any]:
+    """Options that are not what they are by default, as the engines take them."""
+    if not options:
+        return {}
+    check_names(options, *kinds, MoverOptions)
+    given = {name: value for name, value in options.items() if value is not (False if name in _FLAGS else None)}
+    if comm is None and (messages := [name for name in _OF_MESSAGES if name in given]):
+        raise ArgumentError(f"{messages[0]}= is for messages between processes; it needs comm=")
+    return {name: _option(name, value) for name, value in given.items()}
+
+
 def _expected(specs: list[_Spec], rank: int) -> tuple[float, ...] | None:
     """What each way takes within a node, in seconds, where this machine was calibrated and a rank's parts are so large
     that asking the model costs next to nothing beside the move. Blocks go by rule: see docs/performance.md."""
+    bytes_ = 0
     for spec in specs:
         if not isinstance(spec.plan, _core.MotionPlan) or rank >= spec.plan.world_size:
             return None
-    parts = [(spec.plan, layout) for spec in specs for layout in (spec.plan.source, spec.plan.destination)]
-    if sum(layout.local_size(rank) * plan.dtype.itemsize for plan, layout in parts) < _ASKED_FROM_BYTES:
+        bytes_ += spec.plan.local_bytes(rank)
+    if bytes_ <= _ASKED_ABOVE_BYTES:
         return None
     from . import model, tune
 
@@ -238,14 +233,18 @@ def _expected(specs: list[_Spec], rank: int) -> tuple[float, ...] | None:
             return None
         costs = [model.predict(spec.plan, profile, rank=rank).ways for spec in specs]
     except (OSError, LongshoreError) as error:
-        warnings.warn(f"ways are chosen without this machine's profile: {error}", stacklevel=8)
+        warnings.warn(f"ways are chosen without this machine's profile: {error}", stacklevel=9)
         return None
     told = [{cost.way: cost.seconds for cost in ways} for ways in costs]
     return tuple(sum(ways.get(way, 0.0) for ways in told) for way in ("direct", "ring", "messages"))
 
 
-def _way(name: str, value: Any) -> Any:
-    """How messages travel, as the engine takes it."""
+def _option(name: str, value: Any) -> Any:
+    """One of a mover, as the engines take it."""
+    if name == "threads":
+        return at_least_one(value, name)
+    if name == "max_mem":
+        return size_in_bytes(value)
     if name == "packet_bytes":
         return size_in_bytes(value or None, name)
     if name == "placement":
@@ -276,23 +275,17 @@ def _known_or_bytes(spec: _Spec) -> np.dtype:
 
 
 def _field(spec: _Spec, rank: int | None, wrap: bool, dtype: np.dtype, kind: Any = _core.Field) -> Any:
-    _arrays.fixed_dtype(dtype)
     own = spec.own
-    conjugate = flag(own.get("conjugate", False), "conjugate")
-    update = _arrays.update(dtype, own.get("alpha"), own.get("beta"), conjugate, own.get("reduce"))
+    update = _update(dtype, own) if own else _core.Update()
     element = _name(dtype)
     if isinstance(spec.plan, _core.MotionPlan):
-        for name in ("ghost", "destination_ghost", "phases"):
+        for name in ("ghost", "destination_ghost", "phases") if own else ():
             if own.get(name) is not None:
                 raise ArgumentError(f"{name}= is for plans between blocks; local arrays of layouts have no ghost cells")
-        source, destination = [
-            _parts(side, layout, dtype, rank, name)
-            for side, layout, name in (
-                (spec.source, spec.plan.source, "source"),
-                (spec.destination, spec.plan.destination, "destination"),
-            )
-        ]
+        source = _parts(spec.source, spec.plan.source, dtype, rank, "source")
+        destination = _parts(spec.destination, spec.plan.destination, dtype, rank, "destination")
         return kind(spec.plan, source, destination, update, element)
+    _arrays.fixed_dtype(dtype)
     visit = None if own.get("visit") is None else one_of(own.get("visit"), "visit", ("C", "F"))
     phases = None if own.get("phases") is None else flag(own.get("phases"), "phases")
     blocks = (*_grids_of_sides(spec, rank, wrap, dtype, visit or "C"), update, element, visit)
@@ -301,6 +294,11 @@ def _field(spec: _Spec, rank: int | None, wrap: bool, dtype: np.dtype, kind: Any
     if phases:
         raise ArgumentError("ranks of the finegrain engine are copied for all at once, not in phases")
     return kind(spec.plan, *blocks)
+
+
+def _update(dtype: np.dtype, own: BlockFieldOptions) -> _core.Update:
+    conjugate = flag(own.get("conjugate", False), "conjugate")
+    return _arrays.update(dtype, own.get("alpha"), own.get("beta"), conjugate, own.get("reduce"))
 
 
 @functools.lru_cache(256)  # NumPy takes several microseconds to put one together

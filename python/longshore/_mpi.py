@@ -130,10 +130,10 @@ def rank_in(comm: Any) -> int:
     return comm.Get_rank()
 
 
-def _attempt(work: Callable[[], T]) -> tuple[T | None, str | None, str]:
-    """What `work` returns, or the class and the words of the error that it ended with."""
+def _attempt(work: Callable[..., T], *given: Any) -> tuple[T | None, str | None, str]:
+    """What `work` makes of what it is given, or the class and the words of the error that it ended with."""
     try:
-        return work(), None, ""
+        return work(*given), None, ""
     except LongshoreError as error:
         return None, type(error).__name__, str(error)
     except MemoryError as error:
@@ -158,9 +158,9 @@ def texts_of(comm: Any, work: Callable[[], str]) -> list[str]:
     return texts * comm.Get_size() if len(texts) == 1 else texts
 
 
-def kept_with(comm: Any, make: Callable[[], T]) -> T:
-    """What is kept with a communicator of mpi4py's under `make`, which makes it where there is nothing; it is gone with
-    the communicator. Not collective."""
+def kept_with(comm: Any, make: Callable[[Any], T]) -> T:
+    """What is kept with a communicator of mpi4py's under `make`, which makes it of the communicator where there is
+    nothing; it is gone with the communicator. Not collective."""
     _check_running(_mpi4py())  # else MPI would end the process
     key = _attribute_key(make)
     try:
@@ -169,7 +169,7 @@ def kept_with(comm: Any, make: Callable[[], T]) -> T:
         open_comm(comm)  # says what is wrong with it
         raise
     if kept is None:
-        kept = make()
+        kept = make(comm)
         comm.Set_attr(key, kept)
     return kept
 
@@ -251,11 +251,11 @@ def bind(
     module, handle = open_comm(comm)
 
     def attempt(told: list[np.dtype] | None) -> _core.Mover | None:
-        made, *failure = _attempt(lambda: prepare(told))
-        if made is None and failure[0] is None:
+        made, failure, words = _attempt(prepare, told)
+        if made is None and failure is None:
             return module.postpone_bind(handle)
         fields, options = made if made is not None else ([], {})
-        return module.bind(handle, fields, *failure, **options)
+        return module.bind(handle, fields, failure, words, **options)
 
     mover = attempt(None)
     if mover is None:

@@ -90,5 +90,7 @@ def check_names(options: Mapping[str, Any], *kinds: Any) -> None:
 
 def of_field_and_mover(options: Mapping[str, Any], of_field: Any) -> tuple[Any, Any]:
     """The options of the field, and all others, of which `check_names` tells whether they are the mover's."""
+    if not options:
+        return {}, {}
     own = {name: value for name, value in options.items() if name in of_field.__annotations__}
     return own, {name: value for name, value in options.items() if name not in own}

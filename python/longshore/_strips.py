@@ -162,7 +162,7 @@ class _Common:
     last: tuple[str, float, float] | None = None  # schedule, seconds, of these of communication
 
 
-def _patterns() -> dict[str, _Common]:
+def _patterns(_: Any) -> dict[str, _Common]:
     return {}
 
 

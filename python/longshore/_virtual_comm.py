@@ -153,6 +153,7 @@ class VirtualComm:
     @property
     def comm(self) -> MPI.Intracomm:
         """An MPI communicator of the members. Collective over them the first time; it goes with the last who has it."""
+        _mpi._check_running(self._MPI)
         if self._comm is None:
             self._comm = _mpi._object_of(self._MPI, _lasting_class(self._MPI)(), self._core.comm())
             self._comm.core = self._core
@@ -315,18 +316,21 @@ def _incoming_class(MPI: Any) -> type:
         tell: Any
 
         def Wait(self, status: Any = None) -> bool:
+            _mpi._check_running(MPI)
             status = self.status(status)
             done = super().Wait(status)
             self.tell(status)
             return done
 
         def wait(self, status: Any = None) -> Any:
+            _mpi._check_running(MPI)
             status = self.status(status)
             message = super().wait(status)
             self.tell(status)
             return message
 
         def Test(self, status: Any = None) -> bool:
+            _mpi._check_running(MPI)
             status = self.status(status)
             done = super().Test(status)
             if done:
@@ -334,6 +338,7 @@ def _incoming_class(MPI: Any) -> type:
             return done
 
         def test(self, status: Any = None) -> tuple[bool, Any]:
+            _mpi._check_running(MPI)
             status = self.status(status)
             done, message = super().test(status)
             if done:

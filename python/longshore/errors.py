@@ -23,6 +23,12 @@ __all__ = [
 class LongshoreError(Exception):
     """Everything that Longshore raises on purpose."""
 
+    def __str__(self) -> str:
+        """Names come from files, too, and a traceback is for a terminal."""
+        from ._words import printable
+
+        return printable(super().__str__(), keep="\n")
+
 
 class ArgumentError(LongshoreError, ValueError):
     """An argument outside its range."""

@@ -274,7 +274,7 @@ def _access(plan: MotionPlan, motions: Sequence[Motion]) -> list[dict[str, Any]]
     """The patterns of these motions, equal ones together, most bytes first."""
     groups: dict[str, dict[str, Any]] = {}
     for motion in motions:
-        relation = plan.relation_of(motion)
+        relation = plan.typical_relation_of(motion)
         read, written = relation.source_pattern, relation.destination_pattern
         key = repr((read, written))
         if key not in groups:

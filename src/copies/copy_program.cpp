@@ -1,7 +1,11 @@
 /// Relations compiled for execution.
 #include <algorithm>
+#include <numeric>
 #include <optional>
+#include <tuple>
 
+#include "copies/gathered_tiles.hpp"
+#include "copies/list_program.hpp"
 #include "longshore/copies/copy_program.hpp"
 
 namespace longshore {
@@ -26,6 +30,9 @@ using Axis = std::vector<Period>;
 
 /// Runs of one period are repeated by themselves as long as their lines are in the first-level cache.
 constexpr Index repeated_bytes = 8192;
+
+/// Blocks of a list that is repeated, and their bytes: it and what they are of stay in the first-level cache.
+constexpr Index most_listed = 1024, longest_listed = 32;
 
 /// The axis as loops over blocks of `block` bytes, which are what is inside it. On the innermost one, elements that
 /// follow each other are longer blocks, so that a loop is left for the repetitions: a kernel's call for each of them
@@ -110,12 +117,22 @@ struct CopyProgram::Implementation {
     rows,        ///< the last axis, run by run
     fused_rows,  ///< the last axis is one loop: the last two axes make one call
     tiles,       ///< source and destination run fastest along different axes: transpose the last two
+    gathered,    ///< the same where these are too short: all loops that make them longer are one leaf
+    listed,      ///< all of these would be of a few blocks: as many as make a list
   };
 
   Options options;
   const KernelTable* table = nullptr;
   Index block = 0, source_base = 0, destination_base = 0, bytes = 0;
-  std::vector<Axis> axes;  ///< outermost first
+  std::vector<Axis> axes;  ///< outermost first; without those of gathered tiles
+  std::optional<GatheredTiles> gathered;
+  /// The list of some turns of a loop, and that loop; without the axes that it is of.
+  struct Listed {
+    ListProgram turns;
+    Index blocks, some;  ///< of a turn, and turns
+    BlockStep loop;
+  };
+  std::optional<Listed> listed;
   Leaf leaf = Leaf::one_block;
   /// The one kernel call that is the whole program, where it is:
   /// small messages are over before loops over axes have begun.
@@ -146,7 +163,159 @@ struct CopyProgram::Implementation {
     choose_leaf(order);
     for (const auto& axis : order) axes.push_back(compile_axis(axis, block, &axis == &order.back()));
     if (leaf == Leaf::rows && axes.size() >= 2 && is_one_loop(axes.back())) leaf = Leaf::fused_rows;
-    if (options.combine.is_copy()) find_only_call();
+    if (!options.combine.is_copy()) return;
+    // A list is worth making of small blocks only, and of many times as many as it has.
+    if (block <= longest_listed && bytes / block >= 4 * most_listed) {
+      const auto plain = std::tuple(axes, leaf, source_base, destination_base);
+      find_gathered_tiles();
+      if (calls_are_short()) {
+        const auto before = std::tuple(axes, leaf, source_base, destination_base);
+        std::tie(axes, leaf, source_base, destination_base) = plain;
+        if (!find_list()) std::tie(axes, leaf, source_base, destination_base) = before;
+      }
+    } else {
+      find_gathered_tiles();
+    }
+    if (leaf != Leaf::gathered && leaf != Leaf::listed) find_only_call();
+  }
+
+  /// How often what is inside an axis is done.
+  static Index visits(const Axis& axis) {
+    Index n = 0;
+    for (const auto& period : axis)
+      for (const auto& run : period.runs) n += period.repeats * run.loops.n0 * run.loops.n1;
+    return n;
+  }
+  /// How many calls of a kernel an axis is that is the leaf's.
+  static Index calls(const Axis& axis, bool with_second_loop) {
+    Index n = 0;
+    for (const auto& period : axis)
+      for (const auto& run : period.runs) n += period.repeats * (with_second_loop ? run.loops.n1 : 1);
+    return n;
+  }
+
+  /// Whether the leaf moves so few blocks at a time that a list of them is faster: a kernel's call takes as long as a
+  /// score of a list's.
+  bool calls_are_short() const {
+    constexpr Index least_call = 20;
+    if (axes.empty()) return false;
+    const std::size_t inner = leaf == Leaf::gathered ? 0 : leaf == Leaf::rows ? 1 : 2;
+    Index done = 1;
+    for (std::size_t k = 0; k + inner < axes.size(); ++k) done *= visits(axes[k]);
+    if (inner == 1) done *= calls(axes.back(), false);
+    if (inner == 2) done *= calls(axes[axes.size() - 2], true);
+    if (leaf == Leaf::tiles) done *= calls(axes.back(), true);
+    return bytes / block / least_call < done;
+  }
+
+  /// The blocks of axes from the k-th on, for a list.
+  void add_pairs(std::size_t k, OffsetPair at, std::vector<OffsetPair>& pairs) const {
+    if (k == axes.size()) return pairs.push_back(at);
+    const bool last = k + 1 == axes.size();
+    for (const auto& period : axes[k])
+      for (Index r = 0; r < period.repeats; ++r)
+        for (const auto& [source, destination, x] : period.runs)
+          for (Index j = 0; j < x.n1; ++j)
+            for (Index i = 0; i < x.n0; ++i) {
+              const OffsetPair here{at.source + r * period.source_period + source + j * x.s1 + i * x.s0,
+                                    at.destination + r * period.destination_period + destination + j * x.d1 + i * x.d0};
+              if (!last) add_pairs(k + 1, here, pairs);
+              for (Index b = 0; last && b < x.block; b += block)
+                pairs.push_back({here.source + b, here.destination + b});
+            }
+  }
+
+  /// The axes as the loops that they are, the innermost in the destination last; what is no loop stays an axis.
+  void split_into_loops() {
+    std::vector<Axis> loops;
+    const auto add = [&](Index n, Index s, Index d) {
+      if (n > 1) loops.push_back({Period{{{0, 0, {block, n, s, d, 1, 0, 0}}}, 1, 0, 0}});
+    };
+    for (auto& axis : axes) {
+      const PlacedLoops* at = only_loops(axis);
+      if (at == nullptr) {
+        loops.push_back(std::move(axis));
+        continue;
+      }
+      const auto [source, destination, x] = *at;
+      source_base += source, destination_base += destination;
+      add(x.n1, x.s1, x.d1), add(x.n0, x.s0, x.d0);
+      if (&axis == &axes.back()) add(x.block / block, block, block);
+    }
+    const auto last = only_loops(loops.back()) != nullptr ? loops.end() : loops.end() - 1;
+    const auto reach = [](const Axis& axis) { return std::abs(axis[0].runs[0].loops.d0); };
+    std::stable_sort(loops.begin(), last, [&](const auto& a, const auto& b) { return reach(a) > reach(b); });
+    axes = std::move(loops);
+  }
+
+  /// As many of the innermost loops as make a list of `most_listed` blocks, and some turns of the one outside them.
+  /// False where they make a short one.
+  bool find_list() {
+    split_into_loops();
+    std::size_t k = axes.size();
+    Index blocks = 1;
+    const auto inside = [&](const Axis& axis) {
+      Index n = 0;
+      for (const auto& period : axis)
+        for (const auto& run : period.runs)
+          n += period.repeats * run.loops.n0 * run.loops.n1 * (&axis == &axes.back() ? run.loops.block / block : 1);
+      return n;
+    };
+    while (k > 0 && inside(axes[k - 1]) <= most_listed / blocks) blocks *= inside(axes[--k]);
+    BlockStep loop;
+    Index some = 1;
+    if (k > 0)
+      if (const auto* at = only_loops(axes[k - 1]); at != nullptr) {
+        loop = {at->loops.n0, at->loops.s0, at->loops.d0};
+        some = std::min(loop.n, most_listed / blocks);
+      }
+    if (blocks * some < most_listed / 8) return false;
+    std::vector<OffsetPair> pairs, turn;
+    add_pairs(k, {0, 0}, turn);
+    std::sort(turn.begin(), turn.end(), [](const auto& a, const auto& b) { return a.destination < b.destination; });
+    for (Index i = 0; i < some; ++i)
+      for (const auto& [source, destination] : turn)
+        pairs.push_back({source + i * loop.source, destination + i * loop.destination});
+    listed.emplace(Listed{ListProgram(block, pairs), blocks, some, loop});
+    leaf = Leaf::listed, gathered.reset();
+    axes.resize(loop.n > 1 ? k - 1 : k);
+    return true;
+  }
+
+  void run_list(std::byte* destination, const std::byte* source) const {
+    const auto& [turns, blocks, some, loop] = *listed;
+    for (Index i = 0; i < loop.n; i += some)
+      turns.run(*table, options.stores, destination + i * loop.destination, source + i * loop.source, 0,
+                std::min(some, loop.n - i) * blocks);
+  }
+
+  /// Whether loops that are no more than that make up for a short last axis.
+  void find_gathered_tiles() {
+    if (leaf != Leaf::tiles) return;
+    const auto is_long = [&](const Axis& axis) {
+      return axis[0].runs[0].loops.n0 * block >= GatheredTiles::long_enough;
+    };
+    if (is_long(axes.back()) && is_long(axes[axes.size() - 2])) return;
+    std::vector<BlockStep> steps;
+    std::vector<Axis> others;
+    Index source = source_base, destination = destination_base;
+    for (const auto& axis : axes) {
+      const PlacedLoops* at = only_loops(axis);
+      if (at == nullptr) {
+        others.push_back(axis);
+        continue;
+      }
+      const auto& [block_, n0, s0, d0, n1, s1, d1] = at->loops;
+      source += at->source, destination += at->destination;
+      if (n1 > 1) steps.push_back({n1, s1, d1});
+      if (n0 > 1) steps.push_back({n0, s0, d0});
+    }
+    gathered = GatheredTiles::find(steps, block);
+    if (!gathered) return;
+    leaf = Leaf::gathered, source_base = source, destination_base = destination, axes = std::move(others);
+    for (const auto& [n, s, d] : steps) axes.push_back({Period{{{0, 0, {block, n, s, d, 1, 0, 0}}}, 1, 0, 0}});
+    const auto reach = [](const Axis& axis) { return std::abs(axis[0].runs[0].loops.d0); };
+    std::stable_sort(axes.begin(), axes.end(), [&](const auto& a, const auto& b) { return reach(a) > reach(b); });
   }
 
   void find_only_call() {
@@ -209,6 +378,10 @@ struct CopyProgram::Implementation {
   template <class L>
   void run(const L& leaf_calls, std::size_t k, std::byte* destination, const std::byte* source) const {
     const std::size_t left = axes.size() - k;
+    if constexpr (std::is_same_v<L, CopyLeaf>) {
+      if (left == 0 && gathered) return gathered->run(*table, options.stores, destination, source);
+      if (left == 0 && listed) return run_list(destination, source);
+    }
     if (left == 0) return leaf_calls.copy(destination, source, block);
     if (left == 1 && leaf == Leaf::rows)
       return for_each_run(axes[k], destination, source, [&](const BlockLoops& x, std::byte* d, const std::byte* s) {
@@ -263,7 +436,7 @@ std::string CopyProgram::describe() const {
   using Leaf = Implementation::Leaf;
   const auto& self = *implementation_;
   if (self.bytes == 0) return "nothing";
-  static constexpr const char* leaf_name[] = {"one block", "rows", "fused rows", "tiles"};
+  static constexpr const char* leaf_name[] = {"one block", "rows", "fused rows", "tiles", "gathered tiles", "lists"};
   std::string text = std::string(leaf_name[int(self.leaf)]) + " of " + std::to_string(self.block) + "-byte blocks";
   if (self.leaf != Leaf::one_block) {
     text += " in";
@@ -273,12 +446,19 @@ std::string CopyProgram::describe() const {
         for (const auto& run : period.runs) visits += run.loops.n0 * run.loops.n1 * period.repeats;
       text += (k ? " x " : " ") + std::to_string(visits);
     }
+    if (self.listed)
+      text += (self.axes.empty() ? " " : " x ") + std::to_string(self.listed->loop.n) + " x " +
+              std::to_string(self.listed->blocks);
+    if (self.gathered)
+      text += (self.axes.empty() ? " " : " x ") + std::to_string(self.gathered->columns()) + " x " +
+              std::to_string(self.gathered->rows());
   }
   return text + (self.options.stores == Stores::streaming ? ", streaming" : "");
 }
 
 Index CopyProgram::workspace_bytes() const {
   Index bytes = sizeof(Implementation);
+  if (implementation_->listed) bytes += implementation_->listed->turns.workspace_bytes();
   for (const auto& axis : implementation_->axes)
     for (const auto& period : axis) bytes += Index(sizeof(Period) + period.runs.size() * sizeof(PlacedLoops));
   return bytes;

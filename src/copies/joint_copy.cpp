@@ -1,6 +1,7 @@
 #include "longshore/copies/joint_copy.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 
 #include "copies/joint_row.hpp"
@@ -142,8 +143,35 @@ struct JointCopy::Implementation {
       lines = all.in_lines(phase, table->expands && table->profile.expands);
       for (const auto& repeated : lines)
         for (const auto& chunk : repeated.chunks) runs += chunk.runs.size();
-      if (runs > most_line_runs) return merged.clear();
+      if (runs > most_line_runs || by_blocks(row) < by_runs(lines)) return merged.clear();
     }
+  }
+
+  /// About how long a row takes block by block, in ns: kernels' calls, and their blocks.
+  static double by_blocks(const std::vector<RepeatedChunks>& row) {
+    double time = 0;
+    for (const auto& repeated : row)
+      for (const auto& chunk : repeated.chunks)
+        for (const auto& block : chunk.blocks)
+          time += double(repeated.repeats) * (8 + 0.35 * double(block.loops.n0 * block.loops.n1));
+    return time;
+  }
+  /// The same where lines are put together run by run, if these are of few bytes; of others, which are fetched
+  /// ahead, nothing is counted.
+  static double by_runs(const std::vector<RepeatedChunks>& row) {
+    double time = 0;
+    for (const auto& repeated : row)
+      for (const auto& chunk : repeated.chunks) {
+        const LineRun* run = chunk.runs.data();
+        for (const auto& group : chunk.groups) {
+          const LineRun* const end = run + group.runs;
+          const bool staged = group.way == LineGroup::Way::staged, expanded = group.way == LineGroup::Way::expanded;
+          for (; run != end; ++run)
+            if ((staged && run->bytes <= 8) || (expanded && std::has_single_bit(run->place)))
+              time += double(repeated.repeats);
+        }
+      }
+    return time;
   }
 
   /// So many as a chunk has room for, if the second loop of all blocks is free for them.
@@ -197,7 +225,8 @@ struct JointCopy::Implementation {
             for (std::size_t b = chunk.begin[k]; b < chunk.begin[k + 1]; ++b) {
               const auto& [source, destination, x] = chunk.blocks[b];
               if (shared == Shared::source)
-                table->blocks(member + source, at + destination, {x.block, x.n0, x.d0, x.s0}, options.stores);
+                table->blocks(member + source, at + destination, {x.block, x.n0, x.d0, x.s0, x.n1, x.d1, x.s1},
+                              options.stores);
               else
                 table->blocks((staged ? stage : at) + destination, member + source, x,
                               staged ? Stores::cached : options.stores);

@@ -28,8 +28,10 @@ __attribute__((cold)) std::vector<Piece> pieces_of(const Chunk& chunk) {
   for (std::size_t k = 0; k + 1 < chunk.begin.size(); ++k)
     for (std::size_t b = chunk.begin[k]; b < chunk.begin[k + 1]; ++b) {
       const auto& [source, destination, x] = chunk.blocks[b];
-      for (Index i = 0; i < x.n0; ++i)
-        all.push_back({source + i * x.s0, destination + i * x.d0 - chunk.first + chunk.phase, x.block, k});
+      for (Index j = 0; j < x.n1; ++j)
+        for (Index i = 0; i < x.n0; ++i)
+          all.push_back({source + j * x.s1 + i * x.s0, destination + j * x.d1 + i * x.d0 - chunk.first + chunk.phase,
+                         x.block, k});
     }
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.to < b.to; });
   for (const auto& piece : all) {
@@ -306,12 +308,11 @@ __attribute__((cold)) RepeatedChunks JointRow::cut(Interval part, Index chunk) c
     for (const auto& member : members_) {
       const auto here = member.restrict(member.position_of_destination(low), member.position_of_destination(high));
       for (const auto& period : here.periods())
-        for (Index k = 0; k < period.repeats; ++k)
-          for (const auto& run : period.runs)
-            next.blocks.push_back(
-                {(run.source + k * period.source_period) * unit_,
-                 (run.destination + k * period.destination_period) * unit_,
-                 {run.length * unit_, run.count, run.source_step * unit_, run.destination_step * unit_}});
+        for (const auto& run : period.runs)
+          next.blocks.push_back({run.source * unit_,
+                                 run.destination * unit_,
+                                 {run.length * unit_, run.count, run.source_step * unit_, run.destination_step * unit_,
+                                  period.repeats, period.source_period * unit_, period.destination_period * unit_}});
       next.begin.push_back(next.blocks.size());
     }
     result.chunks.push_back(std::move(next));

@@ -92,8 +92,9 @@ namespace {
 /// Cells of the template below t that the coordinate with template position c owns.
 Index owned_below(Index t, Index c, Index block, Index coordinates) {
   const Wide cycle = Wide(block) * coordinates;
-  const Wide whole = Wide(t) / cycle, rest = Wide(t) % cycle - Wide(c) * block;
-  return Index(whole * block + std::clamp<Wide>(rest, 0, block));
+  Index whole = 0, rest = t;
+  if (cycle <= t) whole = t / Index(cycle), rest = t % Index(cycle);
+  return whole * block + Index(std::clamp<Wide>(rest - Wide(c) * block, 0, block));
 }
 
 }  // namespace

@@ -129,14 +129,7 @@ class BlockShapes {
   Grid grid(const Region& block, const Region& touched) const {
     const std::array regions{block.grow(format_.ghost.below, format_.ghost.above), touched};
     Grid grid{bounding_region(regions, block.dims()), nullptr, {}, format_.element_bytes};
-    const std::size_t n = grid.region.dims();
-    grid.strides.resize(n);
-    Index stride = format_.element_bytes;
-    for (std::size_t k = 0; k < n; ++k) {
-      const std::size_t d = format_.order == Order::C ? n - 1 - k : k;
-      grid.strides[d] = stride;
-      stride = checked_mul(stride, grid.region.extent(d));
-    }
+    grid.strides = dense_strides(grid.region.shape(), format_.order, format_.element_bytes);
     return grid;
   }
 
@@ -157,7 +150,7 @@ Traffic traffic(const MotionPlan& plan, Index rank) {
   check_rank(rank, plan.world_size());
   Traffic found;
   found.rank = rank;
-  MotionRelations relations(plan);
+  MotionRelations relations(plan, MotionRelations::Extent::typical);
   const auto joint = joint_shape(plan);
   const Index joint_from = joint ? joint_from_bytes(plan) : 0;
   auto together = [&](const Layout& layout, Index of) {

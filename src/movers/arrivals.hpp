@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "longshore/movers/mover.hpp"
@@ -18,25 +19,24 @@ struct IncomingPiece {
   int peer = 0;              ///< the process that it comes from
 };
 
-/// Copies of plans by their addresses: all that follow what one plan brings have one of it.
+/// Copies of plans between blocks by their addresses: all that follow what one plan brings have one of it.
 class KeptPlans {
  public:
-  template <class Plan>
-  std::shared_ptr<const Plan> copy(const Plan& plan) {
+  std::shared_ptr<const BlockPlan> copy(const BlockPlan& plan) {
     auto& kept = kept_[&plan];
-    if (!kept) kept = std::make_shared<const Plan>(plan);
-    return std::static_pointer_cast<const Plan>(kept);
+    if (!kept) kept = std::make_shared<const BlockPlan>(plan);
+    return kept;
   }
 
  private:
-  std::map<const void*, std::shared_ptr<const void>> kept_;
+  std::map<const BlockPlan*, std::shared_ptr<const BlockPlan>> kept_;
 };
 
 /// What processes get of one share's plan, found out when somebody asks: it needs neither the share nor the plan that
 /// was bound.
 struct Incoming {
-  std::shared_ptr<const MotionPlan> layouts;  ///< the plan, if it is between layouts
-  std::shared_ptr<const BlockPlan> blocks;    ///< else
+  std::optional<MotionPlan> layouts;        ///< the plan, if it is between layouts
+  std::shared_ptr<const BlockPlan> blocks;  ///< else
   Index field = 0, processes = 1;
   bool wrap = false;  ///< see `Holders`
   bool meet = false;  ///< whether several may bring something to a point, as in a reduction

@@ -314,7 +314,7 @@ void BlockCopies::for_each_woven(std::span<const KeptMotion> motions, Order orde
 void Batches::flush() {
   if (open_.empty()) return;
   auto stretches = std::make_shared<const std::vector<Stretch>>(std::exchange(open_, {}));
-  tasks_.push_back({CopyTask::Batch{std::move(stretches)}, {}, {}, std::exchange(bytes_, 0)});
+  tasks_.push_back({CopyTask::Batch{std::move(stretches)}, std::exchange(bytes_, 0)});
 }
 
 void Batches::add(Stretch stretch) {

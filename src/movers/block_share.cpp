@@ -143,7 +143,7 @@ class BlockShare final : public Share {
   }
 
   Incoming incoming(KeptPlans& plans) const override {
-    return {nullptr, plans.copy(plan_), field, holders_.processes, holders_.wrap, update_.is_reduction()};
+    return {std::nullopt, plans.copy(plan_), field, holders_.processes, holders_.wrap, update_.is_reduction()};
   }
   bool in_order() const override { return update_.is_reduction(); }
   Index eager_bytes() const override { return eager; }
@@ -294,7 +294,7 @@ class BlockShare final : public Share {
     const Index* const bounds = &blocks.bounds()[std::size_t(block) * 2 * dims];
     const bool empty = !std::equal(bounds, bounds + dims, bounds + dims, std::less<>());
     const auto& [below, above] = format(side).ghost;
-    bool alike = grid.region.dims() == dims && grid.strides.size() == dims && strides_elsewhere_.empty();
+    bool alike = grid.region.dims() == dims && grid.strides.dims() == dims && strides_elsewhere_.empty();
     if (grid.region.dims() != dims) grid.region = Region(Point(dims), Point(dims));
     for (std::size_t d = 0; d < dims; ++d) {
       const Index before = grid.region.extent(d);
@@ -464,7 +464,7 @@ class BlockShare final : public Share {
     }
     std::vector<CopyTask> tasks;
     for (const auto& [batch, bytes] : made.batches) {
-      auto& task = tasks.emplace_back(CopyTask{batch, {}, {}, bytes});
+      auto& task = tasks.emplace_back(CopyTask{batch, bytes});
       auto& work = std::get<CopyTask::Batch>(task.work);
       work.source_shift = source - made.source, work.destination_shift = destination - made.destination;
     }
@@ -561,9 +561,9 @@ class BlockShare final : public Share {
   std::vector<XArray> sources_, destinations_;  ///< no destinations: the sources
   Order visit_ = Order::C;
   Phases phases_ = Phases::never;
-  bool endogenous_ = false, first_ = true;  ///< of those that have what is resolved in common
-  std::size_t by_hand_ = 0;                 ///< the number of the first motion by hand
-  std::map<std::pair<Side, Index>, std::vector<Index>> strides_elsewhere_;  ///< of blocks that lie by themselves
+  bool endogenous_ = false, first_ = true;                     ///< of those that have what is resolved in common
+  std::size_t by_hand_ = 0;                                    ///< the number of the first motion by hand
+  std::map<std::pair<Side, Index>, Point> strides_elsewhere_;  ///< of blocks that lie by themselves
   std::shared_ptr<Resolved> resolved_;
 };
 

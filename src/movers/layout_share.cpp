@@ -54,6 +54,7 @@ class LayoutShare final : public Share {
       }
     Transfers found;
     std::vector<Motion> motions;
+    motions.reserve(4 * (sources_.size() + destinations_.size()));
     auto add = [&](std::vector<Transfer>& list, const Motion& motion, int peer) {
       if (motions.size() == std::numeric_limits<std::uint32_t>::max())
         throw Error(ErrorKind::memory_limit, "a process can take part in 2^32 motions at most");
@@ -78,9 +79,7 @@ class LayoutShare final : public Share {
     transfers_ = std::make_shared<const Transfers>(std::move(found));
   }
   void forget() override { transfers_.reset(), motions_.reset(); }
-  Incoming incoming(KeptPlans& plans) const override {
-    return {plans.copy(plan_), nullptr, field, holders_.processes, holders_.wrap};
-  }
+  Incoming incoming(KeptPlans&) const override { return {plan_, nullptr, field, holders_.processes, holders_.wrap}; }
   Direction direction() const override { return preferred_direction(plan_); }
 
   void add_to(OverlapCheck& overlaps) const override {
@@ -135,6 +134,7 @@ class LayoutShare final : public Share {
       return tasks;
     }
     std::vector<VisibleMotion> motions;
+    motions.reserve(transfers.size());
     for (const Transfer* transfer : transfers) {
       const auto [source, destination] = seen(*transfer);
       motions.push_back({&(*motions_)[transfer->number], source, destination, transfer->number});
@@ -144,11 +144,10 @@ class LayoutShare final : public Share {
     const auto single = [](const auto& task) { return std::holds_alternative<CopyTask::Single>(task.work); };
     if (threads > 1 && joint_direction(plan_) == direction && std::all_of(tasks.begin(), tasks.end(), single))
       spread_out(tasks, threads);
+    if (!holders_.here.empty()) return tasks;
     for (auto& task : tasks) {
-      const auto sources = std::move(task.sources), destinations = std::move(task.destinations);
-      if (!holders_.here.empty()) continue;
-      for (const auto* ranks : {&sources, &destinations})
-        for (const Index rank : *ranks)
+      for (const auto number : task.motions(0))
+        for (const Index rank : {(*motions_)[number].source, (*motions_)[number].destination})
           if (const int process = holders_.of(rank); process != me_) task.peers.push_back(process);
       std::sort(task.peers.begin(), task.peers.end());
       task.peers.erase(std::unique(task.peers.begin(), task.peers.end()), task.peers.end());
@@ -258,13 +257,13 @@ class LayoutShare final : public Share {
   }
   /// Checks one side: exactly the parts that this process should hold, each as its layout says. Sorts them by rank.
   void check_side(std::vector<Part>& parts, const Layout& layout, const char* what) const {
-    std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.rank < b.rank; });
-    std::vector<Part> kept;
-    for (auto& part : parts) {
+    const auto before = [](const Part& a, const Part& b) { return a.rank < b.rank; };
+    if (!std::is_sorted(parts.begin(), parts.end(), before)) std::sort(parts.begin(), parts.end(), before);
+    Index last = -1;
+    std::erase_if(parts, [&](const Part& part) {
       auto name = [&] { return std::string(what) + " part of layout rank " + std::to_string(part.rank); };
       if (part.rank < 0) throw Error(ErrorKind::argument, name() + ": ranks are not negative");
-      if (!kept.empty() && kept.back().rank == part.rank)
-        throw Error(ErrorKind::argument, "two arrays for the " + name());
+      if (last == part.rank) throw Error(ErrorKind::argument, "two arrays for the " + name());
       const bool takes_part = layout.process_of(part.rank).has_value();
       if (holders_.of(part.rank) != me_ && takes_part)
         throw Error(ErrorKind::argument, "the " + name() + " belongs in process " +
@@ -272,12 +271,12 @@ class LayoutShare final : public Share {
                                              std::to_string(me_));
       if (!takes_part) {
         check_no_array(part.array, layout, part.rank, what);
-        continue;
+        return true;
       }
       check_local_array(part.array, layout, part.rank, element_bytes_, what);
-      kept.push_back(std::move(part));
-    }
-    parts = std::move(kept);
+      last = part.rank;
+      return false;
+    });
 
     const Index step = holders_.wrap ? holders_.processes : layout.world_size();
     for (Index rank = me_; rank < layout.world_size(); rank += step)

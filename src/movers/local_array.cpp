@@ -7,10 +7,10 @@ namespace longshore {
 
 namespace {
 
-std::string text_of(const std::vector<Index>& values) {
+std::string text_of(const Point& values) {
   std::string text = "(";
-  for (std::size_t i = 0; i < values.size(); ++i) text += (i ? ", " : "") + std::to_string(values[i]);
-  return text + (values.size() == 1 ? ",)" : ")");
+  for (std::size_t i = 0; i < values.dims(); ++i) text += (i ? ", " : "") + std::to_string(values[i]);
+  return text + (values.dims() == 1 ? ",)" : ")");
 }
 
 }  // namespace
@@ -21,8 +21,8 @@ void check_local_array(const LocalArray& array, const Layout& layout, Index rank
   const auto shape = layout.local_shape(rank);
   if (array.shape != shape) {
     std::string where;
-    if (array.shape.size() == shape.size())
-      for (std::size_t d = 0; d < shape.size() && where.empty(); ++d)
+    if (array.shape.dims() == shape.dims())
+      for (std::size_t d = 0; d < shape.dims() && where.empty(); ++d)
         if (array.shape[d] != shape[d])
           where = "; dimension " + std::to_string(d) + " has " + std::to_string(array.shape[d]) + " instead of " +
                   std::to_string(shape[d]);
@@ -33,11 +33,11 @@ void check_local_array(const LocalArray& array, const Layout& layout, Index rank
   if (array.read_only && what == std::string_view("destination"))
     throw Error(ErrorKind::buffer, who() + "is read-only; give the move one that can be written");
   if (array.data == nullptr) throw Error(ErrorKind::buffer, who() + "has no memory");
-  if (array.strides.size() != shape.size())
-    throw Error(ErrorKind::buffer, who() + "has " + std::to_string(array.strides.size()) + " strides for " +
-                                       std::to_string(shape.size()) + " dimensions");
+  if (array.strides.dims() != shape.dims())
+    throw Error(ErrorKind::buffer, who() + "has " + std::to_string(array.strides.dims()) + " strides for " +
+                                       std::to_string(shape.dims()) + " dimensions");
   const auto strides = layout.local_strides(rank, element_bytes);
-  for (std::size_t d = 0; d < shape.size(); ++d)
+  for (std::size_t d = 0; d < shape.dims(); ++d)
     if (shape[d] > 1 && array.strides[d] != strides[d])
       throw Error(ErrorKind::buffer,
                   who() + "has a stride of " + std::to_string(array.strides[d]) + " bytes in dimension " +
@@ -47,7 +47,7 @@ void check_local_array(const LocalArray& array, const Layout& layout, Index rank
 }
 
 void check_no_array(const LocalArray& array, const Layout& layout, Index rank, const char* what) {
-  if (!array.shape.empty() && std::find(array.shape.begin(), array.shape.end(), 0) == array.shape.end())
+  if (array.shape.dims() > 0 && std::find(array.shape.begin(), array.shape.end(), 0) == array.shape.end())
     throw Error(ErrorKind::shape, "layout rank " + std::to_string(rank) + " takes no part in the " + what + " layout " +
                                       layout.to_string() + " and owns nothing, but brings an array");
 }

@@ -47,22 +47,17 @@ class TaskMaker {
     for (const auto& piece : known[k].second)
       tasks_.push_back({CopyTask::Single{piece.program, destination + placed.destination + piece.first.destination,
                                          source + placed.source + piece.first.source, number},
-                        {motion.source},
-                        {motion.destination},
                         piece.bytes});
   }
 
   __attribute__((cold)) void joint(const std::vector<const VisibleMotion*>& motions, Direction direction) {
     std::vector<LoopNest> relations;
-    std::vector<Index> sources, destinations;
     Index bytes = 0;
     for (const auto* one : motions) {
       relations.push_back(plan_.relation_by_dimension(*one->motion));
       bytes += relations.back().bytes();
-      sources.push_back(one->motion->source), destinations.push_back(one->motion->destination);
     }
     const bool pull = direction == Direction::pull;
-    (pull ? destinations : sources).resize(1);
     std::byte* const shared = pull ? motions[0]->destination : motions[0]->source;
     const auto how = program_options(motions[0]->motion->destination);
     auto add = [&](std::vector<LoopNest> part, const std::vector<const VisibleMotion*>& members) {
@@ -75,8 +70,7 @@ class TaskMaker {
       std::byte* const first = (pull ? shared : pointers[0]) + part[0].at(0).destination;
       JointCopy copy(std::move(part), pull ? JointCopy::Shared::destination : JointCopy::Shared::source, how, shared);
       const Index n = copy.bytes();
-      tasks_.push_back({CopyTask::Joint{std::move(copy), shared, std::move(pointers), std::move(numbers), first},
-                        sources, destinations, n});
+      tasks_.push_back({CopyTask::Joint{std::move(copy), shared, std::move(pointers), std::move(numbers), first}, n});
     };
 
     // Slice the longest axis outside the interleaved one; failing
@@ -194,6 +188,7 @@ class TaskMaker {
 std::vector<CopyTask> copy_tasks(const MotionPlan& plan, const std::vector<VisibleMotion>& motions, Direction direction,
                                  const CopyTaskOptions& options) {
   std::vector<CopyTask> tasks;
+  tasks.reserve(motions.size());
   TaskMaker maker(plan, options, tasks);
   const bool pull = direction == Direction::pull;
   const bool joint = options.combine.is_copy() && joint_direction(plan) == direction;
@@ -201,7 +196,7 @@ std::vector<CopyTask> copy_tasks(const MotionPlan& plan, const std::vector<Visib
   const std::size_t along = joint ? interleaved_dimension(plan)->dimension : 0;
 
   // Motions that differ in nothing but the interleaved coordinate of the other side go together.
-  using Key = std::pair<Index, std::vector<Index>>;  // the rank of the shared side, coordinates of the other
+  using Key = std::pair<Index, Point>;  // the rank of the shared side, coordinates of the other
   std::map<Key, std::vector<const VisibleMotion*>> together;
   for (const auto& one : motions) {
     const auto& motion = *one.motion;

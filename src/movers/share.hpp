@@ -66,7 +66,7 @@ struct StorageMemory {
   static constexpr Index all = -1;
   Index rank = 0, block = all;
   std::byte* data = nullptr;         ///< what offsets count from; of a block its first element
-  std::vector<Index> strides;        ///< of a block by itself
+  Point strides;                     ///< of a block by itself
   const std::byte* first = nullptr;  ///< what is touched
   Index bytes = 0;
 };
@@ -75,7 +75,7 @@ struct StorageMemory {
 struct BlockElsewhere {
   Side side;
   Index block;
-  std::vector<Index> strides;
+  Point strides;
 };
 
 /// Which end of a message: the sender's, the receiver's, or what a receiver packs again to see what has arrived.

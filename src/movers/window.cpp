@@ -56,11 +56,12 @@ void Window::give_back(StripBuffer buffer) {
 }
 
 WindowPiece window_piece(Index owner, const LocalArray& array, Index element_bytes) {
-  if (array.shape.size() != array.strides.size())
-    throw Error(ErrorKind::shape, "an array of a window has " + std::to_string(array.strides.size()) + " strides for " +
-                                      std::to_string(array.shape.size()) + " dimensions");
-  WindowPiece piece{owner, array.shape, array.strides, {0, element_bytes}, array.read_only, array.data};
-  for (std::size_t d = 0; d < array.shape.size(); ++d) {
+  if (array.shape.dims() != array.strides.dims())
+    throw Error(ErrorKind::shape, "an array of a window has " + std::to_string(array.strides.dims()) + " strides for " +
+                                      std::to_string(array.shape.dims()) + " dimensions");
+  WindowPiece piece{owner,     array.shape.to_vector(), array.strides.to_vector(), {0, element_bytes}, array.read_only,
+                    array.data};
+  for (std::size_t d = 0; d < array.shape.dims(); ++d) {
     const Index n = array.shape[d];
     if (n < 0)
       throw Error(ErrorKind::shape, "an array of a window has extent " + std::to_string(n) + " in dimension " +

@@ -13,7 +13,7 @@ namespace {
 
 // MPI runs a delete callback with whatever was stored, also inside MPI_Finalize, where communicators cannot be freed
 // any more. An attribute of MPI_COMM_SELF goes first then and tells.
-bool finalising = false;
+std::atomic<bool> finalising = false;
 bool threads_out = false;  // of keep_threads_out()
 std::mutex mpi_mutex;      // of it, of threads for progress, of those who keep them out, and of who finalises MPI
 
@@ -58,7 +58,11 @@ void check_running() {
   MPI_Initialized(&initialised);
   if (!initialised) throw Error(ErrorKind::argument, "MPI is not initialised: call MPI_Init before Longshore");
   MPI_Finalized(&finalised);
-  if (finalised) throw Error(ErrorKind::argument, "MPI is finalised already");
+  if (finalised || finalising) throw Error(ErrorKind::argument, "MPI is finalised already");
+}
+
+void check_not_finalised() {
+  if (finalising.load(std::memory_order_relaxed)) check_running();
 }
 
 MPI_Comm usable(CommHandle handle) {
@@ -139,6 +143,7 @@ void Communicator::release() {
 }
 
 MPI_Comm Communicator::world() const {
+  check_not_finalised();
   if (world_ == MPI_COMM_NULL)
     throw Error(ErrorKind::argument, "the communicator of this mover was freed: free it after the last move");
   return world_;

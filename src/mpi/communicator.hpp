@@ -134,6 +134,8 @@ void keep_threads_out();
 
 /// Throws `Error(argument)` unless MPI is initialised and not finalised.
 void check_running();
+/// The same, at the cost of a look, where there has been a `Communicator`. Else MPI may end the process.
+void check_not_finalised();
 /// Checks that MPI runs and that this is an intracommunicator.
 MPI_Comm usable(CommHandle comm);
 /// False once MPI_Finalize has been called or begun: nothing of MPI may be touched any more.

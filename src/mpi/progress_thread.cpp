@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <ctime>
 
+#include "core/start_thread.hpp"
+
 namespace longshore::mpi {
 
 namespace {
@@ -45,11 +47,12 @@ Rests::Moment moment() {
 }  // namespace
 
 ProgressThread::ProgressThread(std::shared_ptr<Communicator> communicator) : communicator_(std::move(communicator)) {
-  thread_ = std::thread([this] {
+  auto body = [this] {
     ask_for_short_turns();
+    std::unique_lock lock(mutex_);
+    stopped_.wait(lock, [this] { return begun_ || stop_; });
     Rests rests(communicator_->node_size() < communicator_->size(), moment());
     bool rested = true;
-    std::unique_lock lock(mutex_);
     while (!stop_) {
       if (communicator_->callers() > 0) {
         stopped_.wait_for(lock, rests.while_others_call(Rests::Clock::now()));
@@ -69,7 +72,16 @@ ProgressThread::ProgressThread(std::shared_ptr<Communicator> communicator) : com
         lock.lock();
       }
     }
-  });
+  };
+  thread_ = start_thread(body, "the progress of a window", "open it with progress=\"calls\"");
+}
+
+void ProgressThread::begin() {
+  {
+    const std::lock_guard lock(mutex_);
+    begun_ = true;
+  }
+  stopped_.notify_all();
 }
 
 /// Should it miss that, it is late by a pause.

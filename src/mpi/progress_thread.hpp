@@ -13,11 +13,13 @@
 namespace longshore::mpi {
 
 /// Calls MPI, and what is to be done besides, some ten thousand times a second while there is something to do, and less
-/// often where there is not, until it goes or MPI is finalised. MPI must allow calls from several threads.
+/// often where there is not, from `begin()` on until it goes or MPI is finalised. MPI must allow calls from several
+/// threads. Throws `Error(transport)` where the system has no thread for it.
 class ProgressThread {
  public:
   explicit ProgressThread(std::shared_ptr<Communicator> communicator);
   ~ProgressThread();
+  void begin();
   /// There is something to do from now on.
   void wake(Woken what);
   ProgressThread(const ProgressThread&) = delete;
@@ -27,7 +29,7 @@ class ProgressThread {
   std::shared_ptr<Communicator> communicator_;
   std::mutex mutex_;
   std::condition_variable stopped_;
-  bool stop_ = false;
+  bool begun_ = false, stop_ = false;
   std::atomic<Woken> woken_ = Woken::no;
   std::thread thread_;
 };

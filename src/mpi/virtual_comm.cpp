@@ -137,6 +137,7 @@ int VirtualComm::wire_tag(int tag) const {
 }
 
 const VirtualComm::State& VirtualComm::member() const {
+  check_running();
   if (state_->rank == nobody)
     throw Error(ErrorKind::argument, "rank " + std::to_string(state_->duplicate->facts.rank) + " is none of the " +
                                          std::to_string(size()) + " members of this virtual communicator");
@@ -201,6 +202,7 @@ Message::~Message() = default;
 
 bool Message::test() {
   if (!flying_->arrival) {
+    check_running();
     int done = 0;
     MPI_Status status;
     check_mpi(MPI_Test(&flying_->request, &done, &status), "MPI_Test");
@@ -213,6 +215,7 @@ bool Message::test() {
 
 Arrival Message::wait() {
   if (!flying_->arrival) {
+    check_running();
     MPI_Status status;
     check_mpi(MPI_Wait(&flying_->request, &status), "MPI_Wait");
     flying_->complete(status);

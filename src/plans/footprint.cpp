@@ -23,7 +23,8 @@ Footprint footprint(const BlockMotion& motion, const Region& region, const Point
   Footprint found{grid.element_bytes, 0, {}, {}, {}};
   if (points.empty()) {
     if (!region.empty()) found.offset = grid.offset_of(region.lower());
-    found.extents = permuted(region.shape().to_vector(), axes), found.strides = permuted(grid.strides, axes);
+    found.extents = permuted(region.shape().to_vector(), axes),
+    found.strides = permuted(grid.strides.to_vector(), axes);
     return found;
   }
   found.places = points.offsets(grid.region.lower(), grid.strides);
@@ -58,7 +59,7 @@ AddressRelation listed(const Footprint& from, const Footprint& to, const Reducti
 
 Footprint Footprint::message(Order visit) const {
   Footprint dense{element_bytes, 0, extents, {}, {}};
-  if (places.empty()) dense.strides = dense_strides(extents, visit, element_bytes);
+  if (places.empty()) dense.strides = dense_strides(extents, visit, element_bytes).to_vector();
   for (std::size_t k = 0; k < places.size(); ++k) dense.places.push_back(Index(k) * element_bytes);
   return dense;
 }

@@ -8,6 +8,8 @@
 #include <tuple>
 
 #include "longshore/plans/motion_plan.hpp"
+#include "plans/intersect.hpp"
+#include "plans/periodic_count.hpp"
 
 namespace longshore {
 
@@ -25,9 +27,6 @@ Family family(const Distribution& d, Index coordinate) {
   if (position < 0) position += d.coordinates();
   return {Wide(position) * d.block() - d.origin(), Wide(d.block()) * d.coordinates(), d.block()};
 }
-
-/// The number of blocks of `f` that may reach into a window of this many indices.
-Wide blocks_in(const Family& f, Wide window) { return window / f.cycle + 2; }
 
 /// Calls f with every interval of a coordinate within [first, last), in order, at O(1) each.
 template <class F>
@@ -91,6 +90,21 @@ Wide greatest_common_divisor(Wide a, Wide b) {
   return a;
 }
 
+/// Two families, and what a window of their pattern can be found from, by how much there is to look at.
+struct TwoFamilies {
+  Family f, g;
+  Wide gcd = greatest_common_divisor(f.cycle, g.cycle), period = f.cycle / gcd * g.cycle;
+
+  /// The blocks that may reach into a window of this many indices.
+  static Wide blocks(const Family& family, Wide window) { return window / family.cycle + 2; }
+  /// The solutions of the congruence.
+  Wide solutions() const { return (Wide(f.block) + g.block) / gcd + 1; }
+  Wide least(Wide window) const {
+    const Wide repeated = std::min(window, period);
+    return std::min({blocks(f, repeated), blocks(g, repeated), solutions()});
+  }
+};
+
 /// The inverse of a modulo m, coprime (extended Euclid).
 Wide inverse_modulo(Wide a, Wide m) {
   Wide r0 = m, r1 = floor_mod(a, m), t0 = 0, t1 = 1;
@@ -105,7 +119,8 @@ Wide inverse_modulo(Wide a, Wide m) {
 /// Overlaps by congruence: block k of f and block l of g overlap when (g.start + l*g.cycle) -
 /// (f.start + k*f.cycle) lies in (-g.block, f.block). Each admissible difference fixes k
 /// modulo g.cycle / gcd. Covers a window of at most one period.
-void solve(const Family& f, const Family& g, Wide gcd, Wide period, Index first, Index last, Collector& out) {
+void solve(const TwoFamilies& both, Index first, Index last, Collector& out) {
+  const auto& [f, g, gcd, period] = both;
   const Wide offset = g.start - f.start, modulus = g.cycle / gcd;
   const Wide inverse = modulus == 1 ? 0 : inverse_modulo(f.cycle / gcd, modulus);
   // Smallest difference > -g.block that is congruent to offset modulo gcd.
@@ -136,11 +151,46 @@ Interval common_interval(const Distribution& a, Index ca, const Distribution& b,
   return {std::max(ia.first, ib.first), std::min(ia.last, ib.last)};
 }
 
+/// Of two coordinates that own blocks in step.
+Index common_of_families(const Distribution& a, Index ca, const Distribution& b, Index cb) {
+  Family f = family(a, ca), g = family(b, cb);
+  if (f.cycle < g.cycle) return common_of_families(b, cb, a, ca);  // f has the fewest blocks
+  const Index extent = a.extent();
+  Index found = 0;
+  auto count = [&](Interval interval) {
+    found += b.count_below(cb, interval.last) - b.count_below(cb, interval.first);
+  };
+  constexpr Index few = 64;  // which are looked at in less time
+  const Wide first = f.start < 0 ? floor_mod(f.start, f.cycle) : f.start;
+  const Wide whole = extent - first >= f.block ? (extent - first - f.block) / f.cycle + 1 : 0;
+  if (whole < few) {
+    for_each_block(f, 0, extent, count);
+    return found;
+  }
+  const Wide last = first + whole * f.cycle;
+  for_each_block(f, 0, Index(std::min<Wide>(first, extent)), count);  // cut blocks before and behind
+  for_each_block(f, Index(std::min<Wide>(last, extent)), extent, count);
+  return found +
+         periodic_count({floor_mod(first - g.start, g.cycle), f.cycle, f.block, Index(whole)}, Index(g.cycle), g.block);
+}
+
+/// Listing more than this takes gigabytes.
+constexpr Index most_blocks = Index{1} << 25;
+
+[[noreturn]] void throw_too_many(const Distribution& a, const Distribution& b, Wide blocks) {
+  auto words = [](const Distribution& d) { return d.to_string() + " on " + std::to_string(d.coordinates()); };
+  throw Error(ErrorKind::memory_limit,
+              "to list what " + words(a) + " and " + words(b) + " have in common of a dimension of " +
+                  std::to_string(a.extent()) + ", " + std::to_string(Index(blocks)) +
+                  " blocks have to be looked at, and at most " + std::to_string(most_blocks) +
+                  " are: choose blocks of which one is a multiple of the other, or larger ones");
+}
+
 }  // namespace
 
 Index common_indices(const Distribution& a, Index ca, const Distribution& b, Index cb) {
-  if (!a.intervals() && !b.intervals()) return intersect(a, ca, b, cb).elements();
   check_extents(a, b);
+  if (!a.intervals() && !b.intervals()) return common_of_families(a, ca, b, cb);
   if (a.intervals() && b.intervals()) return std::max<Index>(common_interval(a, ca, b, cb).size(), 0);
   const Interval one = a.intervals() ? a.interval(ca) : b.interval(cb);
   auto below = [&](Index end) { return a.intervals() ? b.count_below(cb, end) : a.count_below(ca, end); };
@@ -169,14 +219,13 @@ PairedRuns intersect(const Distribution& a, Index ca, const Distribution& b, Ind
     return once();
   }
 
-  const Family f = family(a, ca), g = family(b, cb);
-  const Wide gcd = greatest_common_divisor(f.cycle, g.cycle);
-  const Wide period = f.cycle / gcd * g.cycle;
+  const TwoFamilies both{family(a, ca), family(b, cb)};
+  const auto& [f, g, gcd, period] = both;
+  if (const Wide least = both.least(extent); least > most_blocks) throw_too_many(a, b, least);
   auto collect = [&](Index first, Index last) {
-    const Wide by_f = blocks_in(f, last - first), by_g = blocks_in(g, last - first);
-    const Wide by_congruence = (Wide(f.block) + g.block) / gcd + 1;
-    if (by_congruence < by_f && by_congruence < by_g)
-      solve(f, g, gcd, period, first, last, out);
+    const Wide window = last - first, by_f = TwoFamilies::blocks(f, window), by_g = TwoFamilies::blocks(g, window);
+    if (both.solutions() < std::min(by_f, by_g))
+      solve(both, first, last, out);
     else if (by_f <= by_g)
       for_each_block(f, first, last, [&](Interval interval) { clip(g, interval, out); });
     else
@@ -192,6 +241,28 @@ PairedRuns intersect(const Distribution& a, Index ca, const Distribution& b, Ind
   std::vector<PairedPeriod> periods;
   periods.push_back({collect(0, length), repeats, length, a.count_below(ca, length), b.count_below(cb, length)});
   if (repeats * length < extent) periods.push_back({collect(repeats * length, extent), 1, 0, 0, 0});
+  return PairedRuns(std::move(periods));
+}
+
+PairedRuns beginning_of_intersection(const Distribution& a, Index ca, const Distribution& b, Index cb, Index blocks) {
+  check_extents(a, b);
+  if (a.intervals() || b.intervals()) return intersect(a, ca, b, cb);
+  const TwoFamilies both{family(a, ca), family(b, cb)};
+  if (both.least(a.extent()) <= blocks || common_indices(a, ca, b, cb) == 0) return intersect(a, ca, b, cb);
+  Index low = 0, high = a.extent() - 1;  // the first index in common is within
+  while (low < high) {
+    const Index middle = low + (high - low) / 2;
+    if (common_indices(a.window(0, middle + 1), ca, b.window(0, middle + 1), cb) > 0)
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  const Wide length = Wide(blocks) * std::max(both.f.cycle, both.g.cycle);
+  const Index last = Index(std::min<Wide>(a.extent(), low + length));
+  auto periods = intersect(a.window(low, last), ca, b.window(low, last), cb).periods();
+  for (auto& period : periods)
+    for (auto& run : period.runs)
+      run.global += low, run.source += a.count_below(ca, low), run.destination += b.count_below(cb, low);
   return PairedRuns(std::move(periods));
 }
 
@@ -236,12 +307,13 @@ std::vector<Index> partners(const Distribution& a, Index coordinate, const Distr
   }
   std::vector<bool> marked(b.coordinates(), false);
   Index left = b.coordinates();
-  for (Wide k = 0; k < blocks && left > 0; ++k)
+  const Wide looked_at = std::min(blocks, Wide{256} * left);  // they take about as long as counting for each of them
+  for (Wide k = 0; k < looked_at && left > 0; ++k)
     met_by(k, [&](Index c) {
       if (!marked[c]) marked[c] = true, --left;
     });
   for (Index c = 0; c < b.coordinates(); ++c)
-    if (marked[c]) result.push_back(c);
+    if (marked[c] || (looked_at < blocks && common_indices(a, coordinate, b, c) > 0)) result.push_back(c);
   return result;
 }
 

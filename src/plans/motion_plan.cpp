@@ -17,10 +17,10 @@ std::string text_of(const std::vector<Index>& values) {
 
 /// The process of a (possibly replicated) source that serves a destination: the destination's own copy where it has
 /// one, else the replicas take turns. A pure function, so that sender and receiver agree without asking.
-Index serving_process(const Layout& source, const std::vector<Index>& coordinates, Index destination_rank,
+Index serving_process(const Layout& source, const Point& coordinates, Index destination_rank,
                       Index destination_process) {
-  if (const auto own = source.process_of(destination_rank); own && source.owner_coordinates(*own) == coordinates)
-    return *own;
+  const auto own = source.replicas() > 1 ? source.process_of(destination_rank) : std::nullopt;
+  if (own && source.owner_coordinates(*own) == coordinates) return *own;
   return source.process_at(coordinates, destination_process % source.replicas());
 }
 
@@ -29,22 +29,22 @@ struct Partners {
   std::vector<Index> coordinates, counts;
 };
 
-/// Calls f(coordinates, elements) for every combination of partners.
+/// Calls f(elements) for every combination of partners, which `coordinates` are then.
 template <class F>
-void for_each_combination(const std::vector<Partners>& dimensions, F&& f) {
+void for_each_combination(const std::vector<Partners>& dimensions, Point& coordinates, F&& f) {
   for (const auto& dimension : dimensions)
     if (dimension.coordinates.empty()) return;
-  std::vector<std::size_t> at(dimensions.size(), 0);
-  std::vector<Index> coordinates(dimensions.size());
+  Point at(dimensions.size());
+  coordinates = Point(dimensions.size());
   while (true) {
     Index elements = 1;
     for (std::size_t d = 0; d < dimensions.size(); ++d) {
-      coordinates[d] = dimensions[d].coordinates[at[d]];
-      elements *= dimensions[d].counts[at[d]];
+      coordinates[d] = dimensions[d].coordinates[std::size_t(at[d])];
+      elements *= dimensions[d].counts[std::size_t(at[d])];
     }
-    f(coordinates, elements);
+    f(elements);
     std::size_t d = dimensions.size();
-    while (d > 0 && ++at[d - 1] == dimensions[d - 1].coordinates.size()) at[--d] = 0;
+    while (d > 0 && ++at[d - 1] == Index(dimensions[d - 1].coordinates.size())) at[--d] = 0;
     if (d == 0) return;
   }
 }
@@ -77,54 +77,52 @@ MotionPlan::MotionPlan(Layout source, Layout destination, Index element_bytes, s
   checked_mul(source_.size(), element_bytes_);
 }
 
-Index MotionPlan::world_size() const { return std::max(source_.world_size(), destination_.world_size()); }
+Index MotionPlan::world_size() const { return std::max(source().world_size(), destination().world_size()); }
 
 void MotionPlan::for_each_send(Index rank, const std::function<void(const Motion&)>& f) const {
-  const auto process = source_.process_of(rank);
+  const auto process = source().process_of(rank);
   if (!process) return;
   Motion motion;
   motion.source = rank;
-  motion.source_coordinates = source_.owner_coordinates(*process);
-  std::vector<Partners> dimensions(axes_.size());
-  for (std::size_t d = 0; d < axes_.size(); ++d) {
-    const auto& a = source_.dimensions()[axes_[d]];
-    const auto& b = destination_.dimensions()[d];
-    const Index ca = motion.source_coordinates[axes_[d]];
+  motion.source_coordinates = source().owner_coordinates(*process);
+  std::vector<Partners> dimensions(axes().size());
+  for (std::size_t d = 0; d < axes().size(); ++d) {
+    const auto& a = source().dimensions()[axes()[d]];
+    const auto& b = destination().dimensions()[d];
+    const Index ca = motion.source_coordinates[axes()[d]];
     dimensions[d].coordinates = partners(a, ca, b);
     for (const Index cb : dimensions[d].coordinates) dimensions[d].counts.push_back(common_indices(a, ca, b, cb));
   }
-  for_each_combination(dimensions, [&](const std::vector<Index>& coordinates, Index elements) {
-    motion.destination_coordinates = coordinates;
+  for_each_combination(dimensions, motion.destination_coordinates, [&](Index elements) {
     motion.elements = elements;
-    for (Index replica = 0; replica < destination_.replicas(); ++replica) {
-      const Index q = destination_.process_at(coordinates, replica);
-      motion.destination = destination_.grid().world_rank(q);
-      if (source_.replicas() == 1 ||
-          serving_process(source_, motion.source_coordinates, motion.destination, q) == *process)
+    for (Index replica = 0; replica < destination().replicas(); ++replica) {
+      const Index q = destination().process_at(motion.destination_coordinates, replica);
+      motion.destination = destination().grid().world_rank(q);
+      if (source().replicas() == 1 ||
+          serving_process(source(), motion.source_coordinates, motion.destination, q) == *process)
         f(motion);
     }
   });
 }
 
 void MotionPlan::for_each_receive(Index rank, const std::function<void(const Motion&)>& f) const {
-  const auto process = destination_.process_of(rank);
+  const auto process = destination().process_of(rank);
   if (!process) return;
   Motion motion;
   motion.destination = rank;
-  motion.destination_coordinates = destination_.owner_coordinates(*process);
-  std::vector<Partners> dimensions(axes_.size());  // in source order
-  for (std::size_t d = 0; d < axes_.size(); ++d) {
-    const auto& a = source_.dimensions()[axes_[d]];
-    const auto& b = destination_.dimensions()[d];
+  motion.destination_coordinates = destination().owner_coordinates(*process);
+  std::vector<Partners> dimensions(axes().size());  // in source order
+  for (std::size_t d = 0; d < axes().size(); ++d) {
+    const auto& a = source().dimensions()[axes()[d]];
+    const auto& b = destination().dimensions()[d];
     const Index cb = motion.destination_coordinates[d];
-    auto& mine = dimensions[axes_[d]];
+    auto& mine = dimensions[axes()[d]];
     mine.coordinates = partners(b, cb, a);
     for (const Index ca : mine.coordinates) mine.counts.push_back(common_indices(a, ca, b, cb));
   }
-  for_each_combination(dimensions, [&](const std::vector<Index>& coordinates, Index elements) {
-    motion.source_coordinates = coordinates;
+  for_each_combination(dimensions, motion.source_coordinates, [&](Index elements) {
     motion.elements = elements;
-    motion.source = source_.grid().world_rank(serving_process(source_, coordinates, rank, *process));
+    motion.source = source().grid().world_rank(serving_process(source(), motion.source_coordinates, rank, *process));
     f(motion);
   });
 }
@@ -144,38 +142,38 @@ List<Motion> MotionPlan::receives(Index rank) const {
 LoopNest MotionPlan::relation(const Motion& motion) const { return relation_by_dimension(motion).canonical(); }
 
 LoopNest MotionPlan::relation_by_dimension(const Motion& motion) const {
-  const auto source_strides = source_.local_strides(motion.source, element_bytes_);
-  const auto destination_strides = destination_.local_strides(motion.destination, element_bytes_);
-  const std::size_t n = axes_.size();
+  const auto source_strides = source().local_strides(motion.source, element_bytes());
+  const auto destination_strides = destination().local_strides(motion.destination, element_bytes());
+  const std::size_t n = axes().size();
   std::vector<RelationAxis> relation;
   for (std::size_t k = 0; k < n; ++k) {
-    const std::size_t d = destination_.order() == Order::C ? k : n - 1 - k;
-    const std::size_t s = axes_[d];
-    relation.push_back({intersect(source_.dimensions()[s], motion.source_coordinates[s], destination_.dimensions()[d],
+    const std::size_t d = destination().order() == Order::C ? k : n - 1 - k;
+    const std::size_t s = axes()[d];
+    relation.push_back({intersect(source().dimensions()[s], motion.source_coordinates[s], destination().dimensions()[d],
                                   motion.destination_coordinates[d]),
                         source_strides[s], destination_strides[d]});
   }
-  return LoopNest(element_bytes_, std::move(relation));
+  return LoopNest(element_bytes(), std::move(relation));
 }
 
 std::string MotionPlan::to_string() const {
-  std::string text = "move " + text_of(source_.shape()) + " elements of " + std::to_string(element_bytes_) +
-                     " bytes from " + source_.to_string() + " to " + destination_.to_string();
+  std::string text = "move " + text_of(source().shape()) + " elements of " + std::to_string(element_bytes()) +
+                     " bytes from " + source().to_string() + " to " + destination().to_string();
   bool permuted = false;
-  for (std::size_t d = 0; d < axes_.size(); ++d) permuted |= axes_[d] != d;
+  for (std::size_t d = 0; d < axes().size(); ++d) permuted |= axes()[d] != d;
   if (permuted) {
     text += ", axes=";
-    for (std::size_t d = 0; d < axes_.size(); ++d) text += (d ? "x" : "") + std::to_string(axes_[d]);
+    for (std::size_t d = 0; d < axes().size(); ++d) text += (d ? "x" : "") + std::to_string(axes()[d]);
   }
   return text;
 }
 
 std::uint64_t MotionPlan::digest() const {
   Digest digest;
-  digest.mix(source_.digest());
-  digest.mix(destination_.digest());
-  digest.mix(std::uint64_t(element_bytes_));
-  for (const std::size_t axis : axes_) digest.mix(axis);
+  digest.mix(source().digest());
+  digest.mix(destination().digest());
+  digest.mix(std::uint64_t(element_bytes()));
+  for (const std::size_t axis : axes()) digest.mix(axis);
   return digest.value();
 }
 

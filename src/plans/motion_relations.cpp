@@ -1,6 +1,7 @@
 #include "plans/motion_relations.hpp"
 
 #include "core/find_or_add.hpp"
+#include "plans/intersect.hpp"
 
 namespace longshore {
 
@@ -10,9 +11,12 @@ const MotionRelations::Meeting& MotionRelations::meeting(std::size_t d, const Mo
   auto& dimension = dimensions_[d];
   const auto [place, fresh] = dimension.meetings.try_emplace({ca, cb});
   if (fresh) {
-    auto runs = intersect(plan_.source().dimensions()[s], ca, plan_.destination().dimensions()[d], cb);
+    const auto &a = plan_.source().dimensions()[s], &b = plan_.destination().dimensions()[d];
+    constexpr Index enough_blocks = 1024;
+    auto runs =
+        extent_ == Extent::whole ? intersect(a, ca, b, cb) : beginning_of_intersection(a, ca, b, cb, enough_blocks);
     const auto first = runs.at(0);
-    runs = runs.from_origin();
+    runs = std::move(runs).from_origin();
     place->second = {
         find_or_add(
             dimension.runs, [&](const PairedRuns& known) { return known == runs; }, [&] { return std::move(runs); }),
@@ -55,6 +59,12 @@ MotionRelations::Placed MotionRelations::place(const Motion& motion) {
   placed.shape = find_or_add(
       shapes_, [&](const Shape& known) { return known.key == key_; }, make);
   return placed;
+}
+
+LoopNest MotionPlan::typical_relation(const Motion& motion) const {
+  MotionRelations relations(*this, MotionRelations::Extent::typical);
+  const auto shape = relations.place(motion).shape;
+  return relations.nest(shape);
 }
 
 }  // namespace longshore

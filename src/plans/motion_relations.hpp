@@ -12,8 +12,13 @@ namespace longshore {
 
 class MotionRelations {
  public:
+  enum class Extent {
+    whole,
+    typical,  ///< the beginning of those that are very long: their nests tell what they are like
+  };
   /// The plan must outlive this.
-  explicit MotionRelations(const MotionPlan& plan) : plan_(plan), dimensions_(plan.axes().size()) {}
+  explicit MotionRelations(const MotionPlan& plan, Extent extent = Extent::whole)
+      : plan_(plan), extent_(extent), dimensions_(plan.axes().size()) {}
 
   /// A motion's relation: that of its shape, so many bytes further on.
   struct Placed {
@@ -38,7 +43,7 @@ class MotionRelations {
   /// The strides of the arrays of one side.
   struct Strides {
     std::map<Index, std::size_t> of_rank;
-    std::vector<std::vector<Index>> different;
+    std::vector<Point> different;
   };
   struct Shape {
     std::vector<std::size_t> key;  ///< runs of each dimension, strides of both sides
@@ -49,6 +54,7 @@ class MotionRelations {
   std::size_t strides(Strides& side, const Layout& layout, Index rank) const;
 
   const MotionPlan& plan_;
+  const Extent extent_;
   std::vector<Dimension> dimensions_;  ///< of the destination
   Strides source_, destination_;
   std::vector<Shape> shapes_;

@@ -4,9 +4,9 @@
 
 namespace longshore {
 
-std::vector<Index> dense_strides(std::span<const Index> extents, Order order, Index element_bytes) {
+Point dense_strides(std::span<const Index> extents, Order order, Index element_bytes) {
   const std::size_t dims = extents.size();
-  std::vector<Index> strides(dims);
+  Point strides(dims);
   Index stride = element_bytes;
   for (std::size_t k = 0; k < dims; ++k) {
     const std::size_t d = order == Order::C ? dims - 1 - k : k;

@@ -172,14 +172,13 @@ PairedRuns PairedRuns::restrict(Index first, Index last) const {
   return PairedRuns(std::move(out));
 }
 
-PairedRuns PairedRuns::from_origin() const {
-  PairedRuns moved = *this;
-  if (empty()) return moved;
+PairedRuns PairedRuns::from_origin() && {
+  if (empty()) return std::move(*this);
   const Pair first = at(0);
-  for (auto& period : moved.periods_)
+  for (auto& period : periods_)
     for (auto& run : period.runs)
       run.global -= first.global, run.source -= first.source, run.destination -= first.destination;
-  return moved;
+  return std::move(*this);
 }
 
 PairedRuns PairedRuns::inverse() const {

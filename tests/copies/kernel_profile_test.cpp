@@ -47,7 +47,8 @@ TEST(KernelProfiles, AreCheckedAndKnown) {
   EXPECT_EQ(known_cpu("AuthenticAMD family 25 model 33")->family, "AMD Zen 3");
   EXPECT_EQ(known_cpu("AuthenticAMD family 25 model 17")->family, "AMD Zen 4");
   EXPECT_EQ(known_cpu("AuthenticAMD family 25 model 1")->family, "AMD Zen 3");
-  EXPECT_FALSE(known_cpu("AuthenticAMD family 26 model 2"));
+  EXPECT_EQ(known_cpu("AuthenticAMD family 26 model 2")->family, "AMD Zen 5");
+  EXPECT_FALSE(known_cpu("AuthenticAMD family 26 model 80"));
   EXPECT_FALSE(known_cpu(""));
   EXPECT_FALSE(cpu_name().empty());
   const auto refused = [](auto change) {

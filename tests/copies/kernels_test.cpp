@@ -356,8 +356,8 @@ TEST_P(EveryTable, StaysWithinItsPages) {
   for (int trial = 0; trial < 1500; ++trial) {
     BlockLoops l;
     l.block = any(0, 2) ? one_of<Index>({1, 2, 4, 8, 16, 24, 40, 64, 128}) : any(1, 300);
-    l.n0 = any(1, 70);
-    l.n1 = any(1, 20);
+    l.n0 = any(1, any(0, 7) ? 70 : 3000);
+    l.n1 = any(1, l.n0 <= 70 && any(0, 7) == 0 ? 3000 : 20);
     const bool transpose = any(0, 1);
     if (transpose && any(0, 1)) {
       l.s1 = l.d0 = l.block, l.s0 = l.n1 * l.block, l.d1 = l.n0 * l.block;
@@ -436,6 +436,27 @@ TEST_P(EveryTable, TransposesByWayOfTiles) {
           const Index phase = rows_at == 1 ? any(0, 63) : any(0, 64 / element - 1) * element;
           expect_like_plain(table(), true, {element, n0, wide * element + any(0, 70), element, wide, element, row},
                             Stores::streaming, any(0, 63), phase);
+        }
+}
+
+/// Structures to arrays of their fields, and back: dense or not, rows that overlap or go backwards.
+TEST_P(EveryTable, TransposesNarrowMatrices) {
+  std::vector<Index> widths(36);
+  std::iota(widths.begin(), widths.end(), Index{1});
+  widths.insert(widths.end(), {40, 48, 63, 64, 65, 80, 100, 127});
+  for (const Index element : {1, 2, 4, 8, 16})
+    for (const Index width : widths)
+      for (const bool to_fields : {false, true})
+        for (int trial = 0; trial < (test::quick() ? 3 : 6); ++trial) {
+          const Index length = one_of<Index>({any(1, 40), any(1, 600), any(600, 6000)});
+          BlockLoops l{element, to_fields ? length : width, 0, element, to_fields ? width : length, element, 0};
+          const Index row = l.n1 * element, column = l.n0 * element;
+          l.s0 = one_of<Index>({row, row, row + any(1, 70), (row + 4095) / 4096 * 4096, -row, any(0, row)});
+          l.d1 = one_of<Index>({column, column, column + any(1, 70), (column + 4095) / 4096 * 4096, -column});
+          if (std::abs(l.d1) * l.n1 > 1 << 20) l.d1 = column;
+          if (std::abs(l.s0) * l.n0 > 1 << 20) l.s0 = row;
+          const Index phase = any(0, 1) ? any(0, 63) : any(0, 64 / element - 1) * element;
+          expect_like_plain(table(), true, l, any_stores(), any(0, 63), phase);
         }
 }
 

@@ -38,6 +38,17 @@ TEST(Layout, memory_order_and_leading_dimension) {
   EXPECT_EQ(f.local_size(0), 30);
 }
 
+TEST(Layout, copies_share_what_they_say) {
+  auto layout = Layout::parse("(BLOCK, *) on 2", {6, 10});
+  const Layout copy = layout, other = Layout::parse("(BLOCK, *) on 2", {6, 10});
+  EXPECT_EQ(&copy.shape(), &layout.shape());
+  EXPECT_NE(&other.shape(), &layout.shape());
+  EXPECT_EQ(copy, layout);
+  EXPECT_EQ(other, layout);
+  const Layout taken = std::move(layout);
+  EXPECT_EQ(layout, taken) << "what was given away is still a layout";
+}
+
 TEST(Layout, a_rank_that_takes_no_part_owns_nothing) {
   const auto layout = Layout::parse("(BLOCK, *) on 2, ranks=[5,3]", {6, 10});
   EXPECT_EQ(layout.world_size(), 6);

@@ -125,7 +125,7 @@ TEST(TaskQueue, closed_nothing_is_taken_and_what_was_is_awaited) {
 TEST(TaskQueue, what_nobody_has_touched_is_dealt_out_by_bytes) {
   std::vector<CopyTask> tasks;
   for (const Index bytes : {60, 10, 10, 20, 5, 100}) {
-    CopyTask task{CopyTask::Single{}, {}, {}};
+    CopyTask task{CopyTask::Single{}};
     task.bytes = bytes;
     tasks.push_back(std::move(task));
   }

@@ -2,6 +2,7 @@
 
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 from launch import families, launch
@@ -118,6 +119,55 @@ def test_messages_of_a_mover_after_mpi_are_an_error_and_not_the_end(family, prog
     done = launch(family, 2, program(MOVES_AFTER_MPI), way)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["MPI is finalised already"] * 2
+
+
+# What goes through memory that processes have in common needs no MPI, and what was under way may have come before.
+WITHOUT_MPI = {
+    *(f"mover: {way}" for way in ("automatic", "rings", "under way")),
+    *(f"window, here: {call}" for call in ("get", "put", "nbget", "handle", "strips")),
+}
+
+
+@pytest.mark.parametrize("family", families())
+def test_whatever_is_called_after_mpi_says_so(family, tmp_path):
+    done = launch(family, 2, Path(__file__).parent / "scripts" / "after_mpi.py", tmp_path)
+    told = [(tmp_path / str(rank)).read_text().splitlines() for rank in range(2)]
+    assert done.returncode == 0, (done.stderr, [lines[-1:] for lines in told])
+    for lines in told:
+        assert lines.pop() == "that is all" and len(lines) > 60
+        for name, said in (line.rsplit(": ", 1) for line in lines):
+            assert said == "MPI is finalised already" or (said == "done" and name in WITHOUT_MPI), (name, said)
+
+
+ANOTHER_BUILD = """
+import sys
+from mpi4py import MPI
+import longshore as ls, numpy as np
+from longshore import _core
+known = _core.build_identity
+for other in ("0123456789abcdef", None):
+    if other is None:
+        del _core.build_identity
+    else:
+        _core.build_identity = other
+    try:
+        ls.empty(ls.Layout("(BLOCK) on 1", (4,)), float, comm=MPI.COMM_WORLD)
+    except ls.TransportError as error:
+        print(error)
+_core.build_identity = known
+print(ls.empty(ls.Layout("(BLOCK) on 1", (4,)), float, comm=MPI.COMM_WORLD).size)
+"""
+
+
+@pytest.mark.parametrize("family", families())
+def test_a_module_of_another_build_is_refused(family, program):
+    done = launch(family, 1, program(ANOTHER_BUILD))
+    assert done.returncode == 0, done.stderr
+    other, unknown, right = done.stdout.splitlines()
+    for words, build in ((other, "0123456789abcdef"), (unknown, "unknown")):
+        assert f"longshore._mpi_{family} is of build " in words and f"longshore._core of build {build}: " in words
+        assert "install Longshore anew" in words
+    assert right == "4"
 
 
 INTERRUPTED = """

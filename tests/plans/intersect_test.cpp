@@ -78,6 +78,52 @@ TEST(Intersect, partners_of_blocks_whose_template_passes_64_bits) {
   EXPECT_EQ(intersect(fine, 1, coarse, 4).elements(), Index{1} << 61);
 }
 
+TEST(Intersect, what_coprime_blocks_have_in_common_is_counted_without_a_look_at_them) {
+  const test::Clock clock(5);  // it would be minutes
+  for (const Index extent : {1'000'000'000'000, INT64_MAX}) {
+    const auto a = Distribution::cyclic(extent, 64, 1000003, 5), b = Distribution::cyclic(extent, 63, 999983, 0, 0);
+    for (const Index ca : {0, 5, 63}) {
+      Index all = 0;
+      for (Index cb = 0; cb < 63; ++cb) all += common_indices(a, ca, b, cb);
+      EXPECT_EQ(all, a.count(ca));
+    }
+    for (const Index cb : {0, 31, 62}) {
+      Index all = 0;
+      for (Index ca = 0; ca < 64; ++ca) all += common_indices(a, ca, b, cb);
+      EXPECT_EQ(all, b.count(cb));
+    }
+  }
+}
+
+TEST(Intersect, counts_are_those_of_the_list_where_blocks_are_many) {
+  for (const auto& [extent, block, other] : {std::tuple<Index, Index, Index>{Index{1} << 31, 1009, 997},
+                                             {(Index{1} << 40) + 1, 65537, 65521},
+                                             {INT64_MAX, (Index{1} << 45) + 1, Index{1} << 45},
+                                             {INT64_MAX, (Index{1} << 46) - 1, 3 * (Index{1} << 43)}}) {
+    const Index beyond = extent == INT64_MAX ? 0 : 12345;
+    const auto a = Distribution::cyclic(extent, 5, block, 2, beyond * block),
+               b = Distribution::cyclic(extent, 7, other, 0);
+    for (const Index ca : {0, 3})
+      for (const Index cb : {1, 6}) EXPECT_EQ(common_indices(a, ca, b, cb), intersect(a, ca, b, cb).elements());
+  }
+}
+
+TEST(Intersect, partners_that_are_met_late_are_found_without_a_look_at_all_before) {
+  const test::Clock clock(5);  // it would be three times that
+  // Each time one index further on: after 10^9 blocks a coordinate meets the next one.
+  const auto near = Distribution::cyclic(INT64_MAX, 4, 1'000'000'001),
+             far = Distribution::cyclic(INT64_MAX, 4, 1'000'000'000);
+  EXPECT_EQ(partners(near, 0, far), (std::vector<Index>{0, 1, 2, 3}));
+}
+
+TEST(Intersect, more_blocks_than_can_be_listed_are_refused) {
+  const auto a = Distribution::cyclic(INT64_MAX, 3, 1'000'000'007),
+             b = Distribution::cyclic(INT64_MAX, 2, 1'000'000'009);
+  test::expect_error(ErrorKind::memory_limit, {"CYCLIC(1000000007) on 3", "CYCLIC(1000000009) on 2", "33554432"},
+                     [&] { intersect(a, 0, b, 0); });
+  EXPECT_GT(common_indices(a, 0, b, 0), INT64_MAX / 7);
+}
+
 TEST(Intersect, extents_must_agree) {
   test::expect_error(ErrorKind::shape, {"extents 3 and 4"},
                      [] { intersect(Distribution::collapsed(3), 0, Distribution::collapsed(4), 0); });

@@ -117,6 +117,7 @@ RC_GTEST_PROP(Huge, intersections_add_up, ()) {
     const Index cb = shared[k];
     const auto pairs = intersect(a, ca, b, cb);
     RC_ASSERT(!pairs.empty());
+    RC_ASSERT(pairs.elements() == common_indices(a, ca, b, cb));
     total += pairs.elements();
     Index before = -1;
     for (const Index p : probes(pairs.elements())) {

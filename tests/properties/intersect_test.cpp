@@ -2,6 +2,8 @@
 #include "support/generators.hpp"
 
 #include "longshore/plans/motion_plan.hpp"
+#include "plans/intersect.hpp"
+#include "plans/periodic_count.hpp"
 #include "support/pairs.hpp"
 
 namespace longshore::test {
@@ -46,6 +48,32 @@ RC_GTEST_PROP(Intersect, equals_the_dense_intersection, ()) {
       RC_ASSERT(found.elements() == Index(expected.size()));
       RC_ASSERT(common_indices(a, ca, b, cb) == Index(expected.size()));
     }
+}
+
+RC_GTEST_PROP(Intersect, counts_of_many_blocks_are_those_of_the_list, ()) {
+  const Index extent = draw(0, 200'000);
+  auto deal = [&] {
+    const Index coordinates = draw(2, 9);
+    return Distribution::cyclic(extent, coordinates, draw(1, 60), draw(0, coordinates - 1), draw(0, 2000));
+  };
+  const auto a = deal(), b = deal();
+  RC_LOG() << extent << ": " << a.to_string() << " on " << a.coordinates() << ", " << b.to_string() << " on "
+           << b.coordinates() << '\n';
+  const Index ca = draw(0, a.coordinates() - 1), cb = draw(0, b.coordinates() - 1);
+  const auto listed = intersect(a, ca, b, cb);
+  RC_ASSERT(common_indices(a, ca, b, cb) == listed.elements());
+  const auto expected = pairs_of(listed), beginning = pairs_of(beginning_of_intersection(a, ca, b, cb, draw(1, 40)));
+  RC_ASSERT(beginning.size() <= expected.size() && beginning.empty() == expected.empty());
+  RC_ASSERT(std::equal(beginning.begin(), beginning.end(), expected.begin()));
+}
+
+RC_GTEST_PROP(Intersect, a_periodic_count_is_that_of_single_numbers, ()) {
+  const Index cycle = draw(2, 40), block = draw(1, cycle - 1);
+  const IntervalsInStep intervals{draw(0, 100), draw(0, 90), draw(0, 60), draw(0, 40)};
+  Index expected = 0;
+  for (Index k = 0; k < intervals.count; ++k)
+    for (Index i = 0; i < intervals.length; ++i) expected += (intervals.first + k * intervals.step + i) % cycle < block;
+  RC_ASSERT(periodic_count(intervals, cycle, block) == expected);
 }
 
 RC_GTEST_PROP(Intersect, partners_are_those_that_share_an_index, ()) {

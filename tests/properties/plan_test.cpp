@@ -14,7 +14,7 @@ namespace {
 
 RC_GTEST_PROP(MotionPlan, sends_and_receives_pair_exactly, (const MoveSpec& spec)) {
   const auto plan = plan_of(spec);
-  using Key = std::tuple<Index, Index, Index, Indices, Indices>;
+  using Key = std::tuple<Index, Index, Index, Point, Point>;
   std::vector<Key> sends, receives;
   auto add = [](std::vector<Key>& keys) {
     return [&keys](const Motion& m) {

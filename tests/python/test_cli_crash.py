@@ -9,6 +9,7 @@ import sys
 
 import numpy as np
 import pytest
+from longshore.cli import move as move_module
 from longshore.cli import run
 from longshore.stores import moving
 
@@ -170,11 +171,26 @@ def test_internal_errors_are_words(source, capfd, monkeypatch):
 
 
 def test_threads_that_cannot_be_started_are_words(source, capfd, monkeypatch):
+    def none_left(*_, **__):
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(moving, "make_store", none_left)
+        assert run(WORDS["d"]) == 1
+    err = capfd.readouterr().err
+    assert "no thread can be started" in err and "ulimit -u" in err and "internal" not in err
+    assert os.listdir(".") == ["a.npy"]
+    monkeypatch.setattr("threading.Thread.start", none_left)
+    assert run(["move", "a.npy", "a.zarr", "--chunks", "512x512"]) == 0  # which needs none
+
+
+def test_a_progress_bar_needs_no_thread(monkeypatch):
     def none_left(*_):
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr("threading.Thread.start", none_left)
-    assert run(["move", "a.npy", "a.zarr", "--chunks", "512x512"]) == 1
-    err = capfd.readouterr().err
-    assert "no thread can be started" in err and "ulimit -u" in err and "internal" not in err
-    assert os.listdir(".") == ["a.npy"]
+    bar = move_module._Bar()
+    bar.begin(None)
+    bar.phase("moving", 10)
+    bar.advance(5)
+    bar.close()

@@ -2,6 +2,7 @@
 
 import json
 import math
+import time
 
 import longshore as ls
 import numpy as np
@@ -99,6 +100,16 @@ def test_large_plans_are_not_listed():
     for layouts in (("(BLOCK) on 8", "(CYCLIC(1000)) on 8"), ("(CYCLIC) on 8", "(BLOCK) on 8")):
         told = describe(plan((huge,), *layouts, dtype="u1"))
         assert told["view"] == "all" and told["message_bytes"] + told["local_bytes"] == huge
+
+
+def test_blocks_that_have_no_common_divisor_are_not_listed():
+    begin, size = time.process_time(), 10**13
+    told = describe(plan((size,), "(CYCLIC(1000003)) on 64", "(CYCLIC(999983)) on 63", dtype="u1"))
+    assert told["message_bytes"] + told["local_bytes"] == size
+    assert all("mostly runs of" in one["source_words"] for one in told["access"])
+    rank = ls.model.predict(plan((size,), "(CYCLIC(1000003)) on 64", "(CYCLIC(999983)) on 63", dtype="u1"))
+    assert rank.best.seconds > 1
+    assert time.process_time() - begin < 20  # it would be minutes, and gigabytes
 
 
 def test_replicas_count():

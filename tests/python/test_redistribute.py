@@ -327,3 +327,12 @@ def test_threads_have_movers_of_their_own():
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_bytes_of_a_rank():
+    plan = ls.plan(ls.Layout("(BLOCK, *) on 2", (5, 4)), ls.Layout("(*, BLOCK) on 3", (5, 4)), "f4")
+    sides = plan.source, plan.destination
+    assert [plan.local_bytes(rank) for rank in range(4)] == [
+        4 * sum(side.local_size(rank) for side in sides) for rank in range(4)
+    ]
+    assert plan.local_bytes(0) == 4 * (3 * 4 + 5 * 2) and plan.local_bytes(3) == 0

@@ -24,7 +24,32 @@ parts = ls.scatter(np.zeros((8, 4)), rows)
 mover = plan.bind(parts, ls.redistribute(parts, rows, columns))
 mover.start()
 ranks: list[int] = [arrival.rank for arrival in mover.arrivals()]
+for arrival in mover.arrivals():
+    parts[arrival.destination_rank][arrival.index] += 1
+    whole: bool = arrival.index is None or arrival.global_index == np.s_[:, :]
 mover.wait()
+
+blocks = ls.FloorPlan.balanced(ls.regions.split_to_size(ls.Region.of_shape((16, 16)), 8), ranks=2)
+u = ls.XArray(blocks, "float64", ghost=1)
+fill = ls.BlockPlan.halo(blocks, 1).bind(u)
+fill.start()
+for arrival in fill.arrivals():
+    block: int = arrival.block
+    some = u[arrival.block].on(arrival.region)
+    points: int = arrival.region.size
+
+with ls.open("a.npy") as stored:
+    values: np.ndarray = stored.read()
+    row: np.ndarray = stored[3]
+with ls.open("run.zarr") as group:
+    for name in group:
+        print(name, group[name].shape, group["a/b"].read())
+report = ls.move("a.npy", "shards", "(BLOCK, *) on 2")
+print(report.seconds, report.windows)
+told_of_chunks = ls.move("a.npy", "a.zarr", chunks="8x8", dry_run=True)
+print(told_of_chunks.predicted["bytes_read"], ls.plan_move((8, 8), "f4", (1, 8), (8, 1)).way)
+local = ls.load("a.npy", rows)
+ls.save(parts, rows, "b")
 """
 
 

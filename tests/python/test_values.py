@@ -132,6 +132,89 @@ def test_an_explanation_of_ranks_is_copied():
             assert (made.size, made.world, made.structure) == (told.size, told.world, told.structure)
 
 
+def told(value):
+    """All that a value of the core's tells, in words."""
+    if isinstance(value, list):
+        return [told(each) for each in value]
+    names = [name for name, kind in vars(type(value)).items() if isinstance(kind, property)]
+    return {name: told(getattr(value, name)) for name in names} if names else repr(value)
+
+
+def test_what_models_and_caches_tell_is_copied():
+    rows, columns = ls.Layout("(BLOCK, *) on 4", (64, 64)), ls.Layout("(*, CYCLIC(4)) on 4", (64, 64))
+    net = model.LogGP(L=1, o_s=0.25, o_r=0.5, g=0.25, G=0.125)
+    steps = model.strip_steps("fixed(8)", 40, "all-to-one", 3)
+    values = [
+        model.predict(ls.plan(rows, columns, "f8"), tune.coarse_profile()),
+        model.strip_cost("fixed(8)", 40, net),
+        model.simulate(steps, net),
+        model.evaluate("1C1 o (1S0 || Nd || 0D1) o 1C64", model.cray_t3d),
+        ls.RelationCache(1 << 20).statistics,
+    ]
+    values += [values[0].best, values[2].shares, values[2].classes[0], values[3].bottleneck]
+    for value in values:
+        for made in again(value, oldest=2):
+            assert type(made) is type(value) and told(made) == told(value)
+
+
+def values_with_states():
+    rows, dealt = ls.Layout("(BLOCK, *) on 4", (64, 64)), ls.Layout("(*, CYCLIC(4)) on 4", (64, 64))
+    plan = ls.plan(rows, dealt, "f8")
+    blocks = ls.FloorPlan.even(ls.Region.of_shape((8, 6)), 4)
+    turned = ls.BlockPlan.transpose(blocks, ls.FloorPlan.even(ls.Region.of_shape((6, 8)), 4))
+    listed = ls.BlockPlan.gather_points(ls.FloorPlan.even(12, 3), [[4, 8, 5], [3, 11], []])
+    yield from (plan.sends(0)[1], rows.distributions[0], dealt.distributions[1])
+    yield ls.Layout("(GEN_BLOCK(4, 0, 6), *) on 3", (10, 2)).distributions[0]
+    yield from (of.receives(0)[0] for of in (ls.BlockPlan.halo(blocks, 1), turned, listed))
+    yield ls.explain_ranks([5, 1, 9, 2], 64)
+    yield model.predict(plan, tune.coarse_profile())
+    yield model.evaluate("1C1 o (1S0 || Nd || 0D1) o 1C64", model.cray_t3d)
+    yield model.evaluate("64C1", model.cray_t3d).bottleneck
+
+
+WRONG = [None, -1, 10**6, 2**62, -(2**63), 2**70, "x", b"x", (), (1,), [], [2**62, 2**62], [[1], [2, 3]], ((1,),), 1.5]
+
+
+@pytest.mark.parametrize("value", [*values_with_states()], ids=lambda value: type(value).__name__)
+def test_a_state_that_no_value_has_is_refused(value):
+    """Or makes a value that can be asked anything."""
+    state = value.__getstate__()
+    states = [*WRONG, *(state[:n] for n in range(len(state))), (*state, 1), list(state)]
+    states += [(*state[:k], wrong, *state[k + 1 :]) for k in range(len(state)) for wrong in WRONG]
+    refused = 0
+    for wrong in states:
+        made = type(value).__new__(type(value))
+        try:
+            made.__setstate__(wrong)
+        except (ls.LongshoreError, TypeError):
+            refused += 1
+        else:
+            told(made)
+    assert refused > len(states) / 3
+
+
+def test_a_motion_of_another_plan_has_no_relation():
+    plans = [
+        ls.plan(ls.Layout(source, shape), ls.Layout(destination, shape), "f8")
+        for shape, source, destination in [
+            ((64,), "(BLOCK) on 3", "(CYCLIC) on 2"),
+            ((64, 64), "(BLOCK, *) on 4", "(*, CYCLIC(4)) on 5"),
+            ((64, 64), "(*, BLOCK) on 7", "(*, CYCLIC(4)) on 4"),
+        ]
+    ]
+    for plan in plans:
+        for other in plans:
+            motion = other.sends(2)[-1]
+            if other is plan:
+                assert plan.relation_of(motion).elements == plan.typical_relation_of(motion).elements == motion.elements
+                continue
+            for relation in (plan.relation_of, plan.typical_relation_of):
+                with pytest.raises(
+                    ls.ArgumentError, match=rf"from rank 2 to rank {motion.destination} is none of move"
+                ):
+                    relation(motion)
+
+
 def test_the_tables_of_the_paper_can_be_copied():
     for made in again(model.cray_t3d):
         assert made == model.cray_t3d and made.to_json() == model.cray_t3d.to_json()

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,7 +34,8 @@ struct ProcessGrid {
 /// World ranks of processes from a list. Throws `Error(layout)` where one is negative, too large or given twice.
 RankMap process_ranks(std::span<const Index> ranks);
 
-/// A distributed array's layout. A value: immutable, comparable, printable as text that parses back.
+/// A distributed array's layout. A value: immutable, comparable, printable as text that parses back. Copies share what
+/// they say.
 class Layout {
  public:
   /// What may be said beside the text; each overrides the text's own option.
@@ -51,40 +53,42 @@ class Layout {
   /// `dimensions` in array order; the grid's non-replicated extents belong, in order, to those that are not collapsed.
   /// ld: allocated extent of the fastest dimension of every local array, or 0 for dense.
   Layout(std::vector<Distribution> dimensions, ProcessGrid grid, Order order = Order::C, Index ld = 0);
+  Layout(const Layout&) = default;  // and nothing is ever moved out of one
+  Layout& operator=(const Layout&) = default;
 
-  std::size_t rank_of_array() const { return dimensions_.size(); }  ///< number of dimensions
-  const std::vector<Index>& shape() const& { return shape_; }
-  std::vector<Index> shape() && { return std::move(shape_); }
-  Index size() const { return size_; }  ///< elements of the whole array
-  const std::vector<Distribution>& dimensions() const& { return dimensions_; }
-  std::vector<Distribution> dimensions() && { return std::move(dimensions_); }
-  const ProcessGrid& grid() const& { return grid_; }
-  ProcessGrid grid() && { return std::move(grid_); }
-  Order order() const { return order_; }
-  Index ld() const { return ld_; }
+  std::size_t rank_of_array() const { return dimensions().size(); }  ///< number of dimensions
+  const std::vector<Index>& shape() const& { return given_->shape; }
+  std::vector<Index> shape() && { return given_->shape; }
+  Index size() const { return given_->size; }  ///< elements of the whole array
+  const std::vector<Distribution>& dimensions() const& { return given_->dimensions; }
+  std::vector<Distribution> dimensions() && { return given_->dimensions; }
+  const ProcessGrid& grid() const& { return given_->grid; }
+  ProcessGrid grid() && { return given_->grid; }
+  Order order() const { return given_->order; }
+  Index ld() const { return given_->ld; }
   std::string to_string() const;
 
-  Index processes() const { return grid_.size(); }
-  Index world_size() const { return world_size_; }  ///< one more than the largest world rank
-  Index replicas() const { return replicas_; }
+  Index processes() const { return grid().size(); }
+  Index world_size() const { return given_->world_size; }  ///< one more than the largest world rank
+  Index replicas() const { return given_->replicas; }
 
   /// The process with a world rank, if it takes part. Constant or logarithmic time;
   /// of a list of ranks, after an index has been made for the first who asks.
   std::optional<Index> process_of(Index rank) const;
   /// The grid coordinate of a process along array dimension d (0 if collapsed), for every d.
-  std::vector<Index> owner_coordinates(Index process) const;
+  Point owner_coordinates(Index process) const;
   /// Which replica a process is, in [0, replicas()).
   Index replica(Index process) const;
   /// The process that has these owner coordinates (one per array dimension) in replica r.
-  Index process_at(const std::vector<Index>& owner_coordinates, Index replica) const;
+  Index process_at(std::span<const Index> owner_coordinates, Index replica) const;
 
   // By world rank; a rank that takes no part owns nothing.
-  std::vector<Index> local_shape(Index rank) const;
-  Index local_size(Index rank) const;                                       ///< elements owned
-  Index allocated_size(Index rank) const;                                   ///< elements of memory, `ld` counted
-  std::vector<Index> local_strides(Index rank, Index element_bytes) const;  ///< bytes
-  std::vector<Runs> owned(Index rank) const;                                ///< global indices, a dimension each
-  std::vector<Index> owners(const std::vector<Index>& index) const;         ///< world ranks, first replica first
+  Point local_shape(Index rank) const;
+  Index local_size(Index rank) const;                                ///< elements owned
+  Index allocated_size(Index rank) const;                            ///< elements of memory, `ld` counted
+  Point local_strides(Index rank, Index element_bytes) const;        ///< bytes
+  std::vector<Runs> owned(Index rank) const;                         ///< global indices, a dimension each
+  std::vector<Index> owners(const std::vector<Index>& index) const;  ///< world ranks, first replica first
   struct Place {
     Index rank;
     std::vector<Index> local;
@@ -98,22 +102,27 @@ class Layout {
 
   /// A 64-bit digest of everything that matters, equal on all machines: ranks compare it before they communicate.
   std::uint64_t digest() const;
-  bool operator==(const Layout&) const = default;
+  bool operator==(const Layout& other) const { return given_ == other.given_ || *given_ == *other.given_; }
 
  private:
   static constexpr std::size_t no_grid_dimension = std::size_t(-1);
-  std::vector<Index> allocated_shape(Index rank) const;
+  Point allocated_shape(Index rank) const;
   Index owner_coordinate(Index process, std::size_t dimension) const {
-    const std::size_t g = grid_dimension_[dimension];
-    return g == no_grid_dimension ? 0 : grid_.coordinate(process, g);
+    const std::size_t g = given_->grid_dimension[dimension];
+    return g == no_grid_dimension ? 0 : grid().coordinate(process, g);
   }
-  std::vector<Index> shape_;
-  std::vector<Distribution> dimensions_;
-  ProcessGrid grid_;
-  Order order_;
-  Index ld_;
-  Index size_ = 0, replicas_ = 1, world_size_ = 0;
-  std::vector<std::size_t> grid_dimension_;  ///< per array dimension: its grid dimension, if any
+  /// What it was made of, and what follows from that at once.
+  struct Given {
+    std::vector<Distribution> dimensions;
+    ProcessGrid grid;
+    Order order;
+    Index ld;
+    std::vector<Index> shape{};
+    Index size = 0, replicas = 1, world_size = 0;
+    std::vector<std::size_t> grid_dimension{};  ///< per array dimension: its grid dimension, if any
+    bool operator==(const Given&) const = default;
+  };
+  std::shared_ptr<const Given> given_;
 };
 
 /// ScaLAPACK's array descriptor: DTYPE_, CTXT_, M_, N_, MB_, NB_, RSRC_, CSRC_, LLD_.

@@ -52,7 +52,6 @@ struct CopyTask {
     Index destination_shift = 0, source_shift = 0;  ///< bytes to other arrays, in which all lies alike
   };
   std::variant<Single, Joint, Batch> work;
-  std::vector<Index> sources, destinations;  ///< the layout's ranks whose memory is read and written; of batches, none
   Index bytes = 0;
   std::vector<int> peers{};  ///< other processes whose memory is read or written, each once
 

@@ -19,8 +19,8 @@ namespace longshore {
 /// A rank's local array as its owner gives it. `strides` in bytes. Movers hold on to `owner`.
 struct LocalArray {
   std::byte* data = nullptr;
-  std::vector<Index> shape;
-  std::vector<Index> strides;
+  Point shape;
+  Point strides;
   bool read_only = false;
   std::shared_ptr<const MemoryOwner> owner;
 };

@@ -52,9 +52,10 @@ LocalArray local_array(const A& array) {
   LocalArray local;
   local.data = reinterpret_cast<std::byte*>(const_cast<std::remove_const_t<T>*>(std::to_address(array.data_handle())));
   local.read_only = std::is_const_v<T>;
+  local.shape = local.strides = Point(std::size_t(A::rank()));
   for (std::size_t d = 0; d < std::size_t(A::rank()); ++d) {
-    local.shape.push_back(Index(array.extent(d)));
-    local.strides.push_back(checked_mul(Index(array.stride(d)), Index(sizeof(T))));
+    local.shape[d] = Index(array.extent(d));
+    local.strides[d] = checked_mul(Index(array.stride(d)), Index(sizeof(T)));
   }
   return local;
 }

@@ -9,16 +9,18 @@
 
 #include "longshore/core/list.hpp"
 #include "longshore/layouts/layout.hpp"
+#include "longshore/regions/point.hpp"
 #include "longshore/relations/loop_nest.hpp"
 
 namespace longshore {
 
 /// The pairs of one dimension that `source`'s coordinate owns and `destination`'s coordinate wants, in closed form
 /// (families of line segments with the lcm of the two cycles as period). Time and memory follow the number of segments
-/// of one period. Both distributions have the same extent.
+/// of one period. Both distributions have the same extent. Throws `Error(memory_limit)` where more than 2^25 blocks
+/// would have to be looked at.
 PairedRuns intersect(const Distribution& source, Index source_coordinate, const Distribution& destination,
                      Index destination_coordinate);
-/// How many pairs that are.
+/// How many pairs that are, without a look at the segments.
 Index common_indices(const Distribution& source, Index source_coordinate, const Distribution& destination,
                      Index destination_coordinate);
 /// The coordinates of `b`, ascending, that share an index with `coordinate` of `a`.
@@ -26,15 +28,16 @@ std::vector<Index> partners(const Distribution& a, Index coordinate, const Distr
 
 /// Everything that one rank sends to another (or keeps: source == destination) in a redistribution.
 struct Motion {
-  Index source = 0, destination = 0;           ///< world ranks
-  Index elements = 0;                          ///< > 0
-  std::vector<Index> source_coordinates;       ///< per source array dimension
-  std::vector<Index> destination_coordinates;  ///< per destination array dimension
+  Index source = 0, destination = 0;  ///< world ranks
+  Index elements = 0;                 ///< > 0
+  Point source_coordinates;           ///< per source array dimension
+  Point destination_coordinates;      ///< per destination array dimension
+  bool operator==(const Motion&) const = default;
 };
 
 /// The plan that brings an array from one layout to another, optionally permuting its axes: destination dimension d is
-/// source dimension axes[d], as in NumPy's transpose. A value: immutable, comparable, serialisable. Motions are derived
-/// on demand, so the plan of one rank among millions costs only that rank's motions.
+/// source dimension axes[d], as in NumPy's transpose. A value: immutable, comparable, serialisable, and copies share
+/// what they say. Motions are derived on demand, so the plan of one rank among millions costs only that rank's motions.
 class MotionPlan {
  public:
   /// Throws `Error(shape)` naming the dimension where the two layouts disagree.
@@ -63,6 +66,8 @@ class MotionPlan {
   /// The same pairs with one axis a dimension, in the destination's memory order, nothing merged or dropped: what
   /// several motions that are carried out together have in common shows only so.
   LoopNest relation_by_dimension(const Motion& motion) const;
+  /// What the motion's relation is like, from the origin: of one with very many runs only the beginning.
+  LoopNest typical_relation(const Motion& motion) const;
 
   std::uint64_t digest() const;
   /// The plan in words that say everything: equal plans have equal texts, and a text names its layouts as they parse.

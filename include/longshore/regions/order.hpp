@@ -2,9 +2,8 @@
 #pragma once
 
 #include <span>
-#include <vector>
 
-#include "longshore/core/checked.hpp"
+#include "longshore/regions/point.hpp"
 
 namespace longshore {
 
@@ -12,6 +11,6 @@ namespace longshore {
 enum class Order : char { C = 'C', F = 'F' };
 
 /// The strides of a dense array of these extents, in bytes; extents of 0 count as 1.
-std::vector<Index> dense_strides(std::span<const Index> extents, Order order, Index element_bytes);
+Point dense_strides(std::span<const Index> extents, Order order, Index element_bytes);
 
 }  // namespace longshore

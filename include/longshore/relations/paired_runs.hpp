@@ -72,7 +72,8 @@ class PairedRuns {
   /// The same pairs with source and destination exchanged.
   PairedRuns inverse() const;
   /// The same relation moved so that its first pair is (0, 0), if it has one.
-  PairedRuns from_origin() const;
+  PairedRuns from_origin() const& { return PairedRuns(*this).from_origin(); }
+  PairedRuns from_origin() &&;
   /// Source index -> position in this relation: the assembly half of a message.
   PairedRuns source_to_position() const;
   /// Every index i replaced by the n consecutive indices [i*n,

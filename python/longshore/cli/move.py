@@ -92,10 +92,11 @@ def move(
     DST appears whole or not at all; SRC is never touched. Under mpiexec all processes share the work.
     """
     from .._words import printable
-    from ..stores import moving
+    from ..stores import memory, moving
     from ..stores.move_report import tell as tell_chunks
     from ..stores.team import find_team
 
+    memory.give_back_at_once()
     team = find_team()
     watcher = None
     first = team.rank == 0
@@ -208,7 +209,12 @@ class _Bar(Watcher):
         self._task: TaskID | None = None
 
     def begin(self, report: MoveReport) -> None:
-        self._progress.start()
+        try:
+            self._progress.start()
+        except RuntimeError:  # there is no thread that would draw it
+            self._progress.live.auto_refresh = False
+            self._progress.stop()
+            self._progress.disable = True
 
     def phase(self, name: str, total_bytes: int) -> None:
         if self._task is not None:

@@ -11,6 +11,8 @@ enum class Contiguous { neither, destination, source };
 
 /// How many destination lines ahead of the stores are claimed.
 constexpr Index write_ahead_lines = 32;
+/// The same for short rows of a source, in rows.
+constexpr Index fetched_rows = 16;
 
 /// Where the destination lines that the inner loop will need after write_ahead_lines others lie, relative to where it
 /// is: further along the row where rows are long, in a later row where they are short.
@@ -48,9 +50,12 @@ void nest(std::byte* d, const std::byte* s, const BlockLoops& l) {
   const Index d0 = side == Contiguous::destination ? n : l.d0;
   const Index ahead = Ahead ? write_ahead(l) : 0;
   const Index span = magnitude(d0) < line_bytes ? 4 * d0 : 0;
+  // Short rows of the source are fetched some rows ahead: while many small stores wait, no load gets that far.
+  const Index row = l.n0 * magnitude(s0), fetched = Ahead && row <= 8 * line_bytes ? row : 0;
   for (Index j = 0; j < l.n1; ++j) {
     std::byte* to = d + j * l.d1;
     const std::byte* from = s + j * l.s1;
+    for (Index at = 0; at < fetched; at += line_bytes) prefetch_read(from, fetched_rows * l.s1 + (s0 < 0 ? -at : at));
     Index left = l.n0;
     for (; left >= 4; left -= 4, to += 4 * d0, from += 4 * s0) {
       if constexpr (Ahead) {
@@ -108,12 +113,12 @@ Nest nest_for_size(Index block) {
 template <int W, int E, bool Ahead>
 Nest nest_for_ratio(const BlockLoops& l, Contiguous side) {
   if (side == Contiguous::destination) {
-    if constexpr (can_take<W, E, 2>)
-      if (l.s0 == 2 * E) return &nest_take<W, E, 2>;
-    if constexpr (can_take<W, E, 3>)
-      if (l.s0 == 3 * E) return &nest_take<W, E, 3>;
-    if constexpr (can_take<W, E, 4>)
-      if (l.s0 == 4 * E) return &nest_take<W, E, 4>;
+    if constexpr (take_width<W, E, 2> != 0)
+      if (l.s0 == 2 * E) return &nest_take<take_width<W, E, 2>, E, 2>;
+    if constexpr (take_width<W, E, 3> != 0)
+      if (l.s0 == 3 * E) return &nest_take<take_width<W, E, 3>, E, 3>;
+    if constexpr (take_width<W, E, 4> != 0)
+      if (l.s0 == 4 * E) return &nest_take<take_width<W, E, 4>, E, 4>;
   } else if (side == Contiguous::source) {
     if constexpr (can_spread<W, E, 2>) {
       if (l.d0 == 2 * E) return &nest_spread<W, E, 2, Ahead>;
@@ -131,6 +136,7 @@ Nest choose_nest(const BlockLoops& l) {
                           : l.s0 == l.block ? Contiguous::source
                                             : Contiguous::neither;
   Nest by_ratio = nullptr;
+  if (l.block == 1) by_ratio = nest_for_ratio<W, 1, Ahead>(l, side);
   if (l.block == 2) by_ratio = nest_for_ratio<W, 2, Ahead>(l, side);
   if (l.block == 4) by_ratio = nest_for_ratio<W, 4, Ahead>(l, side);
   if (l.block == 8) by_ratio = nest_for_ratio<W, 8, Ahead>(l, side);
@@ -194,10 +200,10 @@ inline BlockLoops merged(BlockLoops l) {
 
 /// A contiguous destination written in whole lines: what arrives is collected in a few KB that stay in the first-level
 /// cache, and leaves by non-temporal stores. The parts of lines at both ends are stored ordinarily.
-template <int W>
+template <int W, Index Chunk = 2048>
 class LineWriter {
  public:
-  static constexpr Index chunk_bytes = 2048;
+  static constexpr Index chunk_bytes = Chunk;
 
   explicit LineWriter(std::byte* d) { restart(d); }
   void restart(std::byte* d) {

@@ -21,8 +21,9 @@ struct Models {
 constexpr std::array models{
     Models{0, "AuthenticAMD", 25, 0x00, 0x0f}, Models{0, "AuthenticAMD", 25, 0x20, 0x5f},
     Models{1, "AuthenticAMD", 25, 0x10, 0x1f}, Models{1, "AuthenticAMD", 25, 0x60, 0x7f},
-    Models{1, "AuthenticAMD", 25, 0xa0, 0xaf}, Models{2, "GenuineIntel", 6, 143, 143},
-    Models{2, "GenuineIntel", 6, 207, 207},
+    Models{1, "AuthenticAMD", 25, 0xa0, 0xaf}, Models{2, "AuthenticAMD", 26, 0x00, 0x2f},
+    Models{2, "AuthenticAMD", 26, 0x40, 0x4f}, Models{2, "AuthenticAMD", 26, 0x60, 0x7f},
+    Models{3, "GenuineIntel", 6, 143, 143},    Models{3, "GenuineIntel", 6, 207, 207},
 };
 
 std::string x86_name(std::string_view vendor, int family, int model) {
@@ -64,12 +65,18 @@ const std::vector<KnownCpu>& known_cpus() {
     one_stream.tile_lines = 32;
     KernelProfile zen3 = one_stream;
     zen3.tiled_from = 1, zen3.merged_bytes = 512;
+    KernelProfile zen5;
+    zen5.rows = 1, zen5.stagger_bytes = 0;
+    zen5.paged_bytes = KernelProfile::never, zen5.string_bytes = Index{1} << 20;
+    zen5.merged_bytes = 512, zen5.tile_lines = 8;
     KernelProfile sapphire;
     sapphire.tile_lines = 32;
     return std::vector<KnownCpu>{
         {"AMD Zen 3", "prototypes and longshore bench on an EPYC, two cores, November 2026 (docs/performance.md)",
          zen3},
         {"AMD Zen 4", "longshore calibrate on an EPYC, two cores, November 2026 (docs/performance.md)", one_stream},
+        {"AMD Zen 5",
+         "longshore calibrate and longshore bench on an EPYC, two cores, November 2026 (docs/performance.md)", zen5},
         {"Intel Sapphire or Emerald Rapids",
          "longshore bench on a Xeon, two cores, November 2026 (docs/performance.md)", sapphire},
     };

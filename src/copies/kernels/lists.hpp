@@ -98,12 +98,13 @@ ListMover choose_list_mover(const ListMove& l) {
       if (l.block == 8) return &gather_elements<W, 8>;
     }
 #endif
-  return with_mover<W>(l.block, [&](auto mover) -> ListMover {
+  return with_mover<W, false>(l.block, [&](auto mover) -> ListMover {
     using Mover = decltype(mover);
     // Each of these is compiled: none that `worth_claiming` never asks for, and none where a product more costs
     // nothing.
-    constexpr bool ahead = Ahead && Mover::least < claimed_below;
-    constexpr Index unit = Mover::bytes(0) < line_bytes ? Mover::bytes(0) : 0;
+    constexpr Index block = Mover::bytes(0);  // 0: any of its range
+    constexpr bool ahead = Ahead && block > 0 && block < claimed_below;
+    constexpr Index unit = block <= 16 && (block & (block - 1)) == 0 ? block : 0;
     if constexpr (unit != 0)
       if (l.unit == unit) return &move_list<Mover, unit, side, ahead>;
     return &move_list<Mover, 0, side, ahead>;

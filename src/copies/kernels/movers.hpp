@@ -43,9 +43,14 @@ struct Streaming {
   LONGSHORE_INLINE static void move(std::byte* d, const std::byte* s, Index n) { copy_streaming<W>(d, s, n, Ahead); }
 };
 
-/// What `use` gives for the mover of blocks of this size, whose constant size the switch knows.
-template <int W, class Use>
+/// What `use` gives for the mover of blocks of this size. Common sizes are constants of theirs: up to 64 bytes, and
+/// with Long 128 and 256, too.
+template <int W, bool Long = true, class Use>
 auto with_mover(Index block, const Use& use) {
+  if constexpr (Long) {
+    if (block == 128) return use(Exact<W, 128>{});
+    if (block == 256) return use(Exact<W, 256>{});
+  }
   switch (block) {
 #define LONGSHORE_EXACT(N) \
   case N: return use(Exact<W, N>{});
@@ -58,12 +63,7 @@ auto with_mover(Index block, const Use& use) {
     LONGSHORE_EXACT(16)
     LONGSHORE_EXACT(24)
     LONGSHORE_EXACT(32)
-    LONGSHORE_EXACT(40)
-    LONGSHORE_EXACT(48)
     LONGSHORE_EXACT(64)
-    LONGSHORE_EXACT(96)
-    LONGSHORE_EXACT(128)
-    LONGSHORE_EXACT(256)
 #undef LONGSHORE_EXACT
     default: break;
   }

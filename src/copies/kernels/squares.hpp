@@ -75,7 +75,7 @@ constexpr int square_width = E == 1   ? 16
 
 /// Any part of the matrix, one element at a time, in strips that fit in few lines.
 template <int E>
-void transpose_edge(const Matrix& m, Index i0, Index i1, Index j0, Index j1) {
+__attribute__((noinline)) void transpose_edge(const Matrix& m, Index i0, Index i1, Index j0, Index j1) {
   constexpr Index strip = 16;
   for (Index i = i0; i < i1; i += strip) {
     const Index end = lesser(i + strip, i1);

@@ -30,6 +30,9 @@ extern const KernelTable avx512_kernel_table;
 /// Memory of the calling thread's own, aligned to lines, for as long as a kernel runs. Null where there is none.
 inline constexpr Index scratch_bytes = 2 * 256 * (256 + 64);
 std::byte* kernel_scratch();
+/// The same for who calls kernels: what they keep does not touch it.
+inline constexpr Index tile_scratch_bytes = Index{56} << 10;
+std::byte* tile_scratch();
 
 /// Writes back what caches hold of it, and has them forget it.
 void put_out_of_caches(const std::byte* data, Index n);

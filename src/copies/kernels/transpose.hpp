@@ -1,6 +1,7 @@
 /// Transposition, in tiles of squares.
 #pragma once
 
+#include "narrow_transpose.hpp"
 #include "staged_transpose.hpp"
 
 namespace longshore {
@@ -44,26 +45,20 @@ void transpose_squares(const Matrix& m, Index i0, Index i1, Index j0, Index j1, 
   }
 }
 
-/// Matrices narrower than a square: arrays of short structures, and the other way round.
-template <int W, int E>
-void transpose_narrow(const Matrix& m, Stores stores, const KernelProfile& profile) {
-  if (m.n0 < 8) return copy_blocks<W>(m.d, m.s, {E, m.n0, m.s0, E, m.n1, E, m.d1}, stores, profile);
-  if (m.n1 >= 8 || magnitude(m.s0) > 2 * line_bytes) return transpose_edge<E>(m, 0, m.n0, 0, m.n1);
-  // As many structures at a time as stay in the first-level cache.
-  const Index some = 16384 / (magnitude(m.s0) + (m.s0 == 0));
-  for (Index i = 0; i < m.n0; i += some)
-    copy_blocks<W>(m.d + i * E, m.s + i * m.s0, {E, lesser(some, m.n0 - i), m.s0, E, m.n1, E, m.d1}, stores, profile);
-}
-
 template <int W, int E>
 void transpose_elements(const Matrix& m, Stores stores, const KernelProfile& profile) {
   constexpr Index side = line_bytes / E;
   constexpr Index tile = 32;  // of ordinary stores
   const bool rows_alike = m.d1 % line_bytes == 0 && line_phase(m.d) % E == 0;
+  if (!rows_alike && m.d1 == m.n0 * E && m.d1 <= longest_put_together && stores == Stores::streaming)
+    return transpose_dense<W, E>(m);
+  if (stores != Stores::streaming && m.d1 % 2048 == 0 && m.n1 >= 32) return transpose_to_competing<W, E>(m);
   // Squares start where lines do; where ordinary stores fill short rows that is not worth an edge.
   const bool align = rows_alike && (stores == Stores::streaming || m.n0 >= 8 * side);
   const Index head = align ? (-line_phase(m.d) & (line_bytes - 1)) / E : 0;
-  if (m.n0 < head + side || m.n1 < side) return transpose_narrow<W, E>(m, stores, profile);
+  if (m.n0 < head + side || m.n1 < side) return transpose_narrow<W, E>(m, stores);
+  if (stores == Stores::streaming && m.n1 > side && m.n1 < 2 * side && m.n1 <= most_put_together && m.n0 > m.n1)
+    return transpose_to_few<W, E>(m, stores);
   const Index i1 = m.n0 - (m.n0 - head) % side;
   const Index j1 = m.n1 - m.n1 % side;
   transpose_edge<E>(m, 0, head, 0, m.n1);
@@ -79,10 +74,12 @@ void transpose_elements(const Matrix& m, Stores stores, const KernelProfile& pro
     transpose_squares<W, E, true>(m, head, i1, 0, j1, profile.tile_lines);
   else if (stores != Stores::streaming || !staged())
     transpose_squares<W, E, false>(m, head, i1, 0, j1, tile);
-  // What is left at the far sides: squares again, which overlap those before.
-  if (j1 < m.n1) transpose_squares<W, E, false>(m, head, i1, m.n1 - side, m.n1, tile);
+  // What is left at the far sides.
+  if (j1 < m.n1) {
+    const Index j = lesser(j1, m.n1 - 16 / E);
+    transpose_narrow<W, E>({m.d + j * m.d1, m.s + j * E, m.n0, m.n1 - j, m.s0, m.d1}, stores);
+  }
   if (i1 < m.n0) transpose_squares<W, E, false>(m, m.n0 - side, m.n0, 0, j1, tile);
-  if (i1 < m.n0 && j1 < m.n1) transpose_squares<W, E, false>(m, m.n0 - side, m.n0, m.n1 - side, m.n1, tile);
 }
 
 /// Any strides and any block: tiles small enough that their lines stay in cache, even where the strides put them all in

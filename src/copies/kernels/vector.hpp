@@ -227,11 +227,14 @@ LONGSHORE_INLINE VectorType<W> take(const std::byte* p) {
     return permute<W, T::unit, typename T::Second>(first, second);
   }
 }
-/// Which takes the instruction set does in a few instructions. NEON looks up any bytes of two registers in one.
+/// The registers in which the instruction set does a take in a few instructions; 0: none. NEON looks up any bytes of
+/// two registers in one, AVX-512BW any words; with AVX2 whatever crosses lanes takes several, and lanes by themselves
+/// do not.
 template <int W, int E, int Ratio>
-constexpr bool can_take = LONGSHORE_KERNELS_NEON ? E <= (Ratio == 2 ? 8 : 4)
-                          : W == 64              ? E >= 2
-                                                 : Ratio == 2 && (E == 4 || E == 8 || (E == 16 && W == 32));
+constexpr int take_width = LONGSHORE_KERNELS_NEON ? (E <= (Ratio == 2 ? 8 : 4) ? W : 0)
+                           : (W == 64 && E >= 2) || (Ratio == 2 && (E == 4 || E == 8 || E * W == 512)) ? W
+                           : W >= 32 && E < 16                                                         ? 16
+                                                                                                       : 0;
 
 /// Spreads the elements of v to places Ratio elements apart, leaving what lies between alone.
 template <int W, int E, int Ratio>

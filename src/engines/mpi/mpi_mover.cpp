@@ -141,6 +141,7 @@ class Moves final : public Flight {
     if (!active_ || failure_) return false;
     try {
       auto& [node, messages, shares] = stages_[at_];
+      if (messages.messages) check_not_finalised();
       const bool progress = messages.messages && messages.messages->advance();
       const bool any = node.advance(communicator_) || progress;
       if (!node.done() || (messages.messages && !messages.messages->done())) return any;
@@ -155,7 +156,7 @@ class Moves final : public Flight {
   void start_stage(std::size_t stage) {
     at_ = stage;
     const auto& messages = stages_[at_].messages.messages;
-    if (messages) check_running();  // else MPI may end the process
+    if (messages) check_not_finalised();
     stages_[at_].node.start(communicator_, blocking_, helpers_.count() > 0 ? &helpers_ : nullptr);
     if (messages) messages->start();
   }

@@ -35,6 +35,7 @@ class PeerSums final : public SumsExchange {
       end.requests.send(communicator_->world(), peer, tag_, end.data(), end.bytes(), Requests::Mode::eager);
   }
   bool test() override {
+    check_not_finalised();
     bool done = true;
     for (auto* ends : {&out_, &in_})
       for (auto& [peer, end] : *ends) {

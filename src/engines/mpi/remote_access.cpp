@@ -164,6 +164,7 @@ void RemoteAccess::begin_put(const AddressRelation& given, const std::byte* from
 
 bool RemoteAccess::test() {
   if (done_) return true;
+  check_not_finalised();
   const auto turn = turn_in_mpi();
   all_->go_on();
   if (!in_pieces_) go_on();

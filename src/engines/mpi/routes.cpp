@@ -126,7 +126,7 @@ void Routes::share_storage(Submission& mine) {
             shown_.push_back(memory);
             if (storage.block == StorageMemory::all) continue;
             ++record.blocks;
-            const BlockRecord block{storage.block, Index(storage.strides.size()), record};
+            const BlockRecord block{storage.block, Index(storage.strides.dims()), record};
             words.resize(words.size() + block_words);
             std::memcpy(&words[words.size() - block_words], &block, sizeof block);
             words.insert(words.end(), storage.strides.begin(), storage.strides.end());
@@ -166,10 +166,10 @@ void Routes::share_blocks(Submission& mine, const std::vector<Index>& words) {
   for (std::size_t at = 0; at < all.size();) {
     BlockRecord record;
     std::memcpy(static_cast<void*>(&record), &all[at], sizeof record);
-    const auto strides = all.begin() + Index(at += block_words);
+    const auto strides = std::span(all).subspan(at += block_words, std::size_t(record.dims));
     const auto& [field, side, rank, offset, unused, address] = record.storage;
     storage_[{std::size_t(field), Side(side), rank, record.block}] = {address, offset, 0, nullptr};
-    blocks[std::size_t(field)].push_back({Side(side), record.block, {strides, strides + record.dims}});
+    blocks[std::size_t(field)].push_back({Side(side), record.block, Point(strides)});
     at += std::size_t(record.dims);
   }
   here(mine, [&] {

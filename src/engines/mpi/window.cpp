@@ -123,8 +123,11 @@ class MpiWindow final : public Window, public std::enable_shared_from_this<MpiWi
     static_cast<void>(progress_.release());
   }
 
-  /// Collective: for what some process has to get at through MPI.
-  void make(const std::optional<OwnRange>& range, bool thread, bool threads_everywhere) {
+  /// Collective: for what some process has to get at through MPI. Without a thread `why_none` may say what was in its
+  /// way.
+  void make(const std::optional<OwnRange>& range, std::unique_ptr<ProgressThread> thread, std::string why_none,
+            bool threads_everywhere) {
+    why_no_thread_ = std::move(why_none);
     if (range) {
       check_mpi(MPI_Win_create(range->first, MPI_Aint(range->bytes), 1, MPI_INFO_NULL, communicator_->world(),
                                &remote_->window),
@@ -148,11 +151,13 @@ class MpiWindow final : public Window, public std::enable_shared_from_this<MpiWi
     }
     if (!thread) return;
     communicator_->add_besides(remote_.get(), [remote = remote_] { remote->go_on(); });
-    progress_ = std::make_unique<ProgressThread>(communicator_);
+    progress_ = std::move(thread);
     remote_->progress = progress_.get();
+    progress_->begin();
   }
 
   void fence() override {
+    check_not_finalised();
     auto mine = submission("fence()");
     mine.attempt([&] {
       check_open();
@@ -172,8 +177,10 @@ class MpiWindow final : public Window, public std::enable_shared_from_this<MpiWi
   std::string progress() const override {
     if (remote_->window == MPI_WIN_NULL) return "all arrays are reached within the node: whoever waits copies";
     if (progress_) return "a thread calls MPI for what others ask of this process";
-    return "what others ask of this process gets on while it calls MPI, not while it does something else: initialise "
-           "MPI with MPI_THREAD_MULTIPLE, and leave progress as it is, for a thread that calls it";
+    return "what others ask of this process gets on while it calls MPI, not while it does something else: " +
+           (why_no_thread_.empty() ? "initialise MPI with MPI_THREAD_MULTIPLE, and leave progress as it is, for a "
+                                     "thread that calls it"
+                                   : why_no_thread_);
   }
 
  private:
@@ -194,6 +201,7 @@ class MpiWindow final : public Window, public std::enable_shared_from_this<MpiWi
   }
   Index number(const WindowPiece& piece) const { return &piece - pieces().data(); }
   std::unique_ptr<RemoteAccess> remote_access(const WindowPiece& piece, bool put) {
+    check_not_finalised();
     return std::make_unique<RemoteAccess>(remote_, shared_from_this(), int(piece.owner), number(piece),
                                           reached(piece).displacement, put);
   }
@@ -206,6 +214,7 @@ class MpiWindow final : public Window, public std::enable_shared_from_this<MpiWi
   /// The thread outlives a window that nobody closes.
   const std::shared_ptr<RemoteAccesses> remote_;
   std::unique_ptr<ProgressThread> progress_;
+  std::string why_no_thread_;
 };
 
 /// A get from the memory of a process of this node, which is copied when it is waited for, when it is wanted in the
@@ -247,6 +256,7 @@ std::unique_ptr<Access> MpiWindow::begin_put(const WindowPiece& piece, const Add
 
 void MpiWindow::close() {
   if (!is_open()) return;
+  check_not_finalised();
   auto mine = submission("close()");
   mine.attempt([&] {
     complete_all();
@@ -403,10 +413,18 @@ std::shared_ptr<Window> open_window(CommHandle comm, Index pieces, std::vector<P
   auto window = std::make_shared<MpiWindow>(communicator, element_bytes, std::move(all), std::move(mine),
                                             std::move(reached), std::move(views), std::move(shown));
   // Nobody goes on while others may look at its proof.
-  const bool thread = options.progress != Progress::calls && threads_may_call_mpi();
-  if (const auto all = agree(*communicator, seen, {all_reached, thread}); !all[0]) {
+  if (!agree(*communicator, seen, {all_reached})[0]) {
+    // A thread that one process alone cannot have must be known before the others are in MPI with it.
+    std::unique_ptr<ProgressThread> thread;
+    std::optional<Error> no_thread;
+    if (options.progress != Progress::calls && threads_may_call_mpi())
+      no_thread = attempt([&] { thread = std::make_unique<ProgressThread>(communicator); });
+    Submission started;
+    if (options.progress == Progress::thread) started.failure = no_thread;
+    const bool threads_everywhere = agree(*communicator, started, {thread != nullptr})[0];
     Submission made;
-    made.attempt([&] { window->make(range, thread, all[1]); });
+    made.attempt(
+        [&] { window->make(range, std::move(thread), no_thread ? no_thread->what() : "", threads_everywhere); });
     agree(*communicator, made);
   }
   return window;

@@ -19,6 +19,10 @@ class TasksMover final : public Mover {
   TasksMover(StagesOfTasks stages, int threads, const MoveOptions& options, std::vector<BoundMemory> memory,
              Index shared_workspace_bytes, const MemoryNodes& nodes)
       : Mover(std::move(memory)), workspace_(shared_workspace_bytes) {
+    std::size_t all = 0;
+    for (const auto& stage : stages)
+      for (const auto& of_share : stage) all += of_share.size();
+    tasks_.reserve(all);
     for (auto& stage : stages) {
       const std::size_t before = tasks_.size();
       for (auto& of_share : stage) {
@@ -36,8 +40,9 @@ class TasksMover final : public Mover {
                                                std::to_string(options.max_mem) + "; allow at least that much");
     const auto helpers = moved_ < least_threaded_bytes ? 0 : std::min<Index>(threads, Index(widest_)) - 1;
     std::vector<const CopyTask*> tasks;
-    for (const auto& task : tasks_) tasks.push_back(&task);
-    queue_.emplace(helpers > 0 ? nodes_of(tasks, nodes) : std::vector<int>(tasks.size()), nodes);
+    if (helpers > 0)
+      for (const auto& task : tasks_) tasks.push_back(&task);
+    queue_.emplace(helpers > 0 ? nodes_of(tasks, nodes) : std::vector<int>(tasks_.size()), nodes);
     if (helpers > 0) helpers_.start(int(helpers));
   }
   ~TasksMover() override {

@@ -41,6 +41,7 @@ std::unique_ptr<Mover> bind_threads(const std::vector<Field>& fields, const Move
   for (std::size_t k = 0; k < stages.size(); ++k)
     for (const auto& share : stages[k]) {
       std::vector<const Transfer*> transfers;
+      transfers.reserve(share->transfers().local.size());
       for (const auto& transfer : share->transfers().local) transfers.push_back(&transfer);
       auto seen = [&share](const Transfer& transfer) {
         return Seen{share->data(Side::source, transfer), share->data(Side::destination, transfer)};

@@ -95,3 +95,4 @@ def a_profile_that_is_broken_is_a_warning():
         warnings.simplefilter("always")
         path = moved(LONG, ROWS, "{" if ME == 0 else None)
     assert "straight" in path and [str(one.message).count("machine.json") for one in told] == [1] * (ME == 0)
+    assert all(one.filename == __file__ for one in told), "it is told of the line that binds"

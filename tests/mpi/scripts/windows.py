@@ -2,8 +2,10 @@
 wrong."""
 
 import contextlib
+import ctypes
 import os
 import random
+import resource
 import time
 from pathlib import Path
 
@@ -330,6 +332,42 @@ def owners_need_not_take_part():
             assert "thread" in window.progress
             Path(f"rank {ME} has all").touch()
         window.fence()
+
+
+@contextlib.contextmanager
+def no_more_threads():
+    """As a user who may have one process, but for files; root may have any number."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NPROC)
+    users = os.getresuid()
+    if users[1] == 0:
+        os.setresuid(65534, 65534, 0)
+        ctypes.CDLL(None).setfsuid(0)
+    resource.setrlimit(resource.RLIMIT_NPROC, (1, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NPROC, (soft, hard))
+        os.setresuid(*users)
+
+
+@check
+def a_thread_that_one_rank_cannot_have():
+    """All ranks say which rank that is, or do without it; afterwards they have what they ask for."""
+    mine, last = np.arange(9.0) + ME, P - 1
+    got = np.arange(9.0) + (ME + 1) % P
+
+    def opened(progress, limited=True):
+        with no_more_threads() if limited and ME == last > 0 else contextlib.nullcontext():
+            return ls.Window(mine, comm=WORLD, node="messages", progress=progress)
+
+    if P > 1:
+        text = raises_everywhere(ls.TransportError, lambda: opened("thread"), f"rank {last}: ", "ulimit -u")
+        assert "progress of a window" in text and 'progress="calls"' in text, text
+    for progress, limited in (("auto", True), ("thread", False)):
+        with opened(progress, limited) as window:
+            np.testing.assert_array_equal(window[(ME + 1) % P].get(), got)
+            if P > 1:
+                assert ("ulimit -u" in window.progress) == (limited and ME == last), window.progress
 
 
 @check
