@@ -276,7 +276,7 @@ def open_window(
 ) -> _core.OpenWindow:
     """A window of so many arrays, of which these are here; `what` is compared. Collective."""
     module, handle = open_comm(comm)
-    _stop_threads_at_exit(module)
+    _stop_threads_before_finalize(module)
     mine, *failure = _attempt(lambda: _core.Parts(arrays))
     element = f"{dtype} {what}".strip()
     return module.open_window(
@@ -285,9 +285,19 @@ def open_window(
 
 
 @functools.cache
-def _stop_threads_at_exit(module: ModuleType) -> None:
-    """mpi4py finalises MPI after all that is registered here, also where windows are still open."""
+def _stop_threads_before_finalize(module: ModuleType) -> None:
+    """Also where windows are still open: MPI must not be finalised while a thread is in it, and MPICH ends the process
+    where one is. Either the program does that, or mpi4py at exit, after all that is registered here."""
     atexit.register(module.stop_progress_threads)
+    MPI = _mpi4py("a window")
+    finalize = MPI.Finalize
+
+    @functools.wraps(finalize)
+    def stop_threads_and_finalize() -> None:
+        module.stop_progress_threads()
+        finalize()
+
+    MPI.Finalize = stop_threads_and_finalize
 
 
 def make_grids(blocks: _core.FloorPlan, comm: Any, itemsize: int, ghost: tuple[Any, ...], order: str) -> _core.Grids:
