@@ -63,7 +63,7 @@ class MemoryWriter(ArrayWriter):
         self.chunks = {}
         self._lock = threading.Lock()
 
-    def encode(self, index, chunk):
+    def encode(self, index, chunk, *, at_once=False):
         assert chunk.shape == self.grid.chunks and chunk.flags.c_contiguous and chunk.dtype == self.facts.dtype
         return chunk.tobytes()
 
@@ -239,7 +239,7 @@ def test_what_a_killed_run_had_read_need_not_be_read_again(
             return super().read_box(start, extents)
 
     class Writer(MemoryWriter):
-        def encode(self, index, chunk):
+        def encode(self, index, chunk, *, at_once=False):
             step()
             return super().encode(index, chunk)
 

@@ -237,9 +237,10 @@ class ArrayWriter(ABC):
     """Whether a chunk that is never written reads as `facts.fill`."""
 
     @abstractmethod
-    def encode(self, index: Index, chunk: np.ndarray) -> Any:
+    def encode(self, index: Index, chunk: np.ndarray, *, at_once: bool = False) -> Any:
         """What `write` takes for a chunk: its elements encoded. `chunk` has the extents `grid.chunks`, dense, in C
-        order, of `facts.dtype`; beyond the array's end it holds the fill value. It is not used after the return."""
+        order, of `facts.dtype`; beyond the array's end it holds the fill value. It is not used after the return, unless
+        what is returned is written `at_once`, before the chunk's memory is used for something else."""
 
     @abstractmethod
     def write(self, index: Index, stored: Any) -> int:

@@ -22,6 +22,7 @@ import numpy as np
 from .._core import Layout
 from .._words import short
 from ..errors import ArgumentError, StoreError
+from . import writeback
 from .array import (
     ArrayFacts,
     ArrayReader,
@@ -85,13 +86,12 @@ class SharedFiles:
     def sync(self) -> None:
         """Brings to the disk what has been written since the last time."""
         with self._lock:
-            paths, self._unsynced = sorted(self._unsynced), set()
-        for place, path in enumerate(paths):
-            try:
-                sync_file(path)
-            except BaseException:
-                self.changed(paths[place:])
-                raise
+            paths, self._unsynced = self._unsynced, set()
+        try:
+            writeback.wait_for_each(sync_file, paths)
+        except BaseException:
+            self.changed(paths)
+            raise
 
     def check(self) -> None:
         """Raises StoreError where a file that was read, and no call uses at the moment, is known to be another one."""
@@ -305,12 +305,12 @@ class DenseWriter(ArrayWriter):
         self._stored = facts.dtype if stored is None else stored  # differs at most in the order of bytes
         self.grid = Grid(pieces.shape, facts.boxes or chunk_extents(pieces, self._dtype.itemsize))
 
-    def encode(self, index: Index, chunk: np.ndarray) -> Encoded:
+    def encode(self, index: Index, chunk: np.ndarray, *, at_once: bool = False) -> Encoded:
         extents = self.grid.extents(index)
-        return self._encode(self.grid.start(index), chunk[tuple(slice(n) for n in extents)])
+        return self._encode(self.grid.start(index), chunk[tuple(slice(n) for n in extents)], at_once)
 
-    def _encode(self, start: Sequence[int], box: np.ndarray) -> Encoded:
-        """What goes into each file, in that file's order, copied."""
+    def _encode(self, start: Sequence[int], box: np.ndarray, at_once: bool) -> Encoded:
+        """What goes into each file, in that file's order."""
         encoded: Encoded = []
         order: Any = self._pieces.order
         if box.size == 0:
@@ -320,8 +320,8 @@ class DenseWriter(ArrayWriter):
             stored = np.dtype((np.void, stored.itemsize))
             box = box.view(stored)
         for part in self._pieces.parts(start, box.shape):
-            elements = np.empty(part.shape, stored, order=order)
-            elements[...] = box if part.indices is None else box[part.indices]
+            own = box if part.indices is None else box[part.indices]
+            elements = np.asarray(own, stored, order=order) if at_once else np.array(own, stored, order=order)
             encoded += [(to, elements) for to in part.boxes]
         return encoded
 
@@ -332,7 +332,7 @@ class DenseWriter(ArrayWriter):
     def write_box(self, start: Sequence[int], box: np.ndarray) -> int:
         """Writes any box, elements of `facts.dtype` in any strides, and returns how many bytes that took."""
         with _told(f"the box of extents {box.shape} at {tuple(start)} of {self.where}"):
-            return self._files.write(self._encode(start, box))
+            return self._files.write(self._encode(start, box, at_once=True))
 
     def read(self, index: Index) -> np.ndarray:
         """A chunk as it is in the files now; zeros where none was written."""

@@ -39,14 +39,13 @@ class ChunkWriter(ArrayWriter):
         self._table: ChunkTable | None = None
         self._new: dict[Index, int] = {}
 
-    def encode(self, index: Index, chunk: np.ndarray) -> Any:
+    def encode(self, index: Index, chunk: np.ndarray, *, at_once: bool = False) -> Any:
         flat = np.ascontiguousarray(chunk).reshape(-1).view(np.uint8)
         if self._library is not None:
             with told(f"{self.where}: chunk {index} cannot be encoded"):
                 return self._library.encode(flat)
         stored = self._pipeline.encode(flat)
-        # The caller may use the chunk's memory again.
-        return (flat.copy() if stored is flat else stored), 0
+        return (flat.copy() if stored is flat and not at_once else stored), 0
 
     def write(self, index: Index, stored: Any) -> int:
         data, mask = stored

@@ -24,13 +24,11 @@ from ..errors import StoreError
 from . import writeback
 from .known_files import KnownFiles
 from .object_places import ObjectPlace, asked, changed, is_url, object_place, refused, without_password
-from .worker_threads import WorkerThreads
 
 _MAX_KEY_BYTES = 4096
 _MAX_NAME_BYTES = 255
 _MAX_CALL_BYTES = 1 << 30  # Linux moves at most 2^31 - 4096 bytes a call
 _PARTIAL = re.compile(r"\..+\.[0-9a-f]{16}\.partial")
-_SYNC_THREADS = 8
 
 
 def open_keys(place: str) -> Keys:
@@ -301,16 +299,8 @@ class LocalKeys(Keys):
         for key in files:
             parts = parts_of(key)
             folders.update("/".join(parts[:depth]) for depth in range(1, len(parts)))
-        if len(files) == 1:
-            self._sync_file(files[0])
-            for folder in folders:
-                self._sync_folder(folder)
-            return
-        with WorkerThreads(_SYNC_THREADS, "longshore-sync") as pool:
-            for _ in pool.map(self._sync_file, files):
-                pass
-            for _ in pool.map(self._sync_folder, folders):
-                pass
+        writeback.wait_for_each(self._sync_file, files)
+        writeback.wait_for_each(self._sync_folder, folders)
 
     def sync_all(self) -> None:
         """Brings everything below the root to the disk."""

@@ -247,7 +247,8 @@ def save(
                         whole = np.full(grid.chunks, fill, piece.dtype)
                         whole[tuple(map(slice, own.shape))] = own
                         own = whole
-                    return target.encode(index, without_holes(np.ascontiguousarray(own)))
+                    stored = without_holes(np.ascontiguousarray(own))
+                    return target.encode(index, stored, at_once=collector is None)
 
                 def work(put: Put, window: ChunkWindow = window, encode: Any = encode) -> None:
                     mine = window.indices(grid, team.rank)

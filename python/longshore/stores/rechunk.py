@@ -277,7 +277,7 @@ class Rechunk:
         written = 0
         if chunk is not None:
             with self.phase("encoding"):
-                stored = self.writer.encode(index, chunk)
+                stored = self.writer.encode(index, chunk, at_once=True)
             with self.phase("writing"):
                 written = self.writer.write(index, stored)
         self.count(written=written, chunks=chunk is not None, digest=digest)

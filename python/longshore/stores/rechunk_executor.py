@@ -102,7 +102,7 @@ class _Encoded(ArrayWriter):
         self.where, self.facts, self.grid, self.sparse = encoder.where, encoder.facts, encoder.grid, encoder.sparse
         self.chunks: list[tuple[Index, Any]] = []
 
-    def encode(self, index: Index, chunk: np.ndarray) -> Any:
+    def encode(self, index: Index, chunk: np.ndarray, *, at_once: bool = False) -> Any:
         return self._encoder.encode(index, chunk)
 
     def write(self, index: Index, stored: Any) -> int:

@@ -43,6 +43,7 @@ from .random_access import entries_in, exists_in, fingerprint_of, joined
 from .shard_folders import SINGLE, is_group
 from .store import ShardStore, destination_layout, open_store, shard_names, write_layout_json
 from .team import Alone
+from .writeback import wait_for_each
 
 _MOST_DEPTH = 64
 _LAYOUT = re.compile(r"\s*\((?P<words>.*)\)\s*on\s+(?P<grid>[^,]*)(?P<options>,.*)?", re.IGNORECASE | re.DOTALL)
@@ -294,14 +295,12 @@ class ShardsWriter(DenseStoreWriter):
 
     def sync(self) -> None:
         super().sync()
-        for folder in sorted(self._unsynced):
-            sync_folder(folder)
-            self._unsynced.remove(folder)
+        wait_for_each(sync_folder, self._unsynced)
+        self._unsynced.clear()
 
     def finish(self) -> None:
         """What says how arrays are dealt is the last to come: without it a folder is none of shards."""
         self.sync()
-        for store in self._stores:
-            write_layout_json(store)
-            sync_folder(store.path)
+        wait_for_each(write_layout_json, self._stores)
+        wait_for_each(sync_folder, [store.path for store in self._stores])
         self.close()

@@ -201,7 +201,7 @@ class ZarrArrayWriter(ArrayWriter):
                 raise ArgumentError(f"{self.where} cannot be written in shards: below a URL nothing can be appended")
             self.shards = ShardFiles(keys, path, meta.index)
 
-    def encode(self, index: Index, chunk: np.ndarray) -> Any:
+    def encode(self, index: Index, chunk: np.ndarray, *, at_once: bool = False) -> Any:
         if self._meta.pipeline is None:
             raise StoreError(f"{self.where} has elements of the type {self.facts.type_name!r}, which cannot be moved")
         stored = chunk if chunk.dtype == self._stored_dtype else chunk.astype(self._stored_dtype)
@@ -209,7 +209,7 @@ class ZarrArrayWriter(ArrayWriter):
             encoded = self._meta.pipeline.encode(stored)
         except StoreError as error:
             raise StoreError(f"{self.where}: chunk {list(index)} cannot be encoded: {error}") from None
-        return encoded.copy() if np.may_share_memory(encoded, chunk) else encoded
+        return encoded if at_once or not np.may_share_memory(encoded, chunk) else encoded.copy()
 
     def write(self, index: Index, stored: Any) -> int:
         shard, slot = self._shard(index)
