@@ -297,7 +297,7 @@ def _stop_threads_before_finalize(module: ModuleType) -> None:
         module.stop_progress_threads()
         finalize()
 
-    MPI.Finalize = stop_threads_and_finalize
+    MPI.Finalize = stop_threads_and_finalize  # type: ignore[attr-defined]
 
 
 def make_grids(blocks: _core.FloorPlan, comm: Any, itemsize: int, ghost: tuple[Any, ...], order: str) -> _core.Grids:
