@@ -212,7 +212,8 @@ class SharedRechunk:
                     whole[tuple(map(slice, own.shape))] = own
                     own = whole
                 with self._phase("encoding"):
-                    stored = writer.encode(index, np.ascontiguousarray(own).view(self._dtype))
+                    chunk = np.ascontiguousarray(own).view(self._dtype)
+                    stored = writer.encode(index, chunk, at_once=self._collector is None)
                 put(index, stored)
             with self._lock:
                 self._counts.chunks += not leave_out

@@ -141,15 +141,15 @@ def encoded_by_all_and_written_by_the_first():
     whole, encoded = np.random.default_rng(4).random((8 * P, 10)), []
     encode, write, last = ChunkWriter.encode, ChunkWriter.write, P - 1
 
-    def noting(self, index, chunk):
+    def noting(self, index, chunk, *, at_once=False):
         encoded.append(index)
         return encode(self, index, chunk)
 
     def failing(kept, rank):
-        def fails(*words):
+        def fails(*words, **named):
             if ME == rank:
                 raise ls.StoreError("it cannot be done")
-            return kept(*words)
+            return kept(*words, **named)
 
         return fails
 
