@@ -5,6 +5,7 @@ import os
 import tempfile
 from importlib.util import find_spec
 from pathlib import Path
+from unittest.mock import patch
 
 import longshore as ls
 import numpy as np
@@ -13,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from longshore import FloorPlan, Region
 from longshore.errors import ArgumentError, DTypeError, LayoutError, MemoryLimitError, ShapeError, StoreError
+from longshore.stores import local_arrays
 from strategies import EXTENTS, layouts
 
 PLACES = ["a.npy", "shards"]
@@ -45,6 +47,13 @@ def words_for(place, shape, draw):
     return words
 
 
+def rows(shape, order, draw):
+    """The text of a layout that deals out the dimension in which neighbours lie farthest from each other."""
+    words = ["*"] * len(shape)
+    words[0 if order == "C" else -1] = draw(st.sampled_from(["BLOCK", "CYCLIC", "CYCLIC(3)"]))
+    return f"({', '.join(words)}) on {draw(st.integers(1, 5))}"
+
+
 @settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_there_and_back(data):
@@ -61,12 +70,28 @@ def test_there_and_back(data):
     with ls.open(place) as stored:
         found = stored.read()
     assert found.dtype == whole.dtype and found.shape == shape and (found == whole).all()
-    parts = ls.load(place, to_layout, max_mem=max_mem, threads=threads)
+    if data.draw(st.booleans()):  # of what the file has in rows each rank reads its own, some at a time
+        to_layout = ls.Layout(f"{rows(shape, from_layout.order, data.draw)}, order={from_layout.order}", shape)
+    with (
+        patch.object(local_arrays, "LEAST_ROW_BYTES", data.draw(st.sampled_from([1, 100]))),
+        patch.object(local_arrays, "ROWS_BYTES", data.draw(st.sampled_from([1, 50, 1000]))),
+    ):
+        parts = ls.load(place, to_layout, max_mem=max_mem, threads=threads)
     wanted = ls.scatter(whole, to_layout)
     assert len(parts) == len(wanted)
     for part, expected in zip(parts, wanted):
         assert part.dtype == expected.dtype and part.shape == expected.shape and (part == expected).all()
     assert os.listdir(folder) == [name.split("/")[0].split("::")[0]]
+
+
+@pytest.mark.parametrize("place", ["a.npy", "shards"])
+def test_rows_are_read_to_where_they_belong(place, monkeypatch):
+    """Without a plan, which nobody is asked for then."""
+    whole, layout = values((6000, 30)), ls.Layout("(CYCLIC(700), *) on 3", (6000, 30))
+    ls.save(ls.scatter(whole, layout), layout, place)
+    monkeypatch.setattr(local_arrays, "plan", None)
+    for part, expected in zip(ls.load(place, layout), ls.scatter(whole, layout)):
+        assert (part == expected).all()
 
 
 @pytest.mark.parametrize("place", PLACES)

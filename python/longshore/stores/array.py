@@ -156,6 +156,10 @@ class ArrayReader(ABC):
         """Any box; where `addressable`."""
         raise NotImplementedError
 
+    def read_into(self, start: Sequence[int], out: np.ndarray) -> None:
+        """Fills an array of `facts.dtype`, in any strides, with the box of its shape; where `addressable`."""
+        out[...] = self.read_box(start, out.shape)
+
     def check(self) -> None:  # noqa: B027, of most every read is checked
         """Raises StoreError where what has been read is known to be another file, or to have been written again, since
         the store was opened."""

@@ -260,6 +260,10 @@ class DenseReader(ArrayReader):
         with _told(f"the box of extents {tuple(extents)} at {tuple(start)} of {self.where}"):
             return self._box(start, extents)
 
+    def read_into(self, start: Sequence[int], out: np.ndarray) -> None:
+        with _told(f"the box of extents {out.shape} at {tuple(start)} of {self.where}"):
+            read_pieces_into(self._pieces, self._files, start, out)
+
     def _box(self, start: Sequence[int], extents: Sequence[int]) -> np.ndarray:
         return read_pieces(self._pieces, self._dtype, self._files, start, extents)
 
@@ -272,19 +276,24 @@ def read_pieces(
 ) -> np.ndarray:
     """A box of an array, put together from the files that have something of it."""
     order: Any = pieces.order
-    if 0 in extents:
-        return np.empty(extents, dtype, order=order)
-    whole = None
-    for part in pieces.parts(start, extents):
-        elements = np.empty(part.shape, dtype, order=order)
+    box = np.empty(extents, dtype, order=order)
+    read_pieces_into(pieces, files, start, box)
+    return box
+
+
+def read_pieces_into(pieces: Pieces, files: SharedFiles, start: Sequence[int], out: np.ndarray) -> None:
+    """The same, to an array in any strides."""
+    order: Any = pieces.order
+    if out.size == 0:
+        return
+    dense = out.flags.c_contiguous if order == "C" else out.flags.f_contiguous
+    for part in pieces.parts(start, out.shape):
+        if part.indices is None and dense:
+            files.read(part.boxes[0], out)
+            continue
+        elements = np.empty(part.shape, out.dtype, order=order)
         files.read(part.boxes[0], elements)
-        if part.indices is None:
-            return elements
-        if whole is None:
-            whole = np.empty(extents, dtype, order=order)
-        whole[part.indices] = elements
-    assert whole is not None  # somebody owns every element
-    return whole
+        out[... if part.indices is None else part.indices] = elements
 
 
 Encoded = list[tuple[Box, np.ndarray]]

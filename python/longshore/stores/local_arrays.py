@@ -2,15 +2,17 @@
 
 A store's chunk grid is cut into windows of whole chunks, and a window into a piece of whole chunks for each process.
 Every process reads and decodes its own piece, and one plan carries the pieces to where the ranks want them; saving goes
-the other way. So each chunk is read or written once, by one process, however the array lies over the ranks.
+the other way. So each chunk is read or written once, by one process, however the array lies over the ranks. What lies
+in a file in long runs as a rank has it is read by that rank, to where it belongs.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -34,6 +36,13 @@ from .publish_url import publication_of
 from .team import MpiTeam, Team, team_of
 from .worker_threads import WorkerThreads
 from .zarr_types import bare_dtype, bare_element
+
+Point = tuple[int, ...]
+
+LEAST_ROW_BYTES = 64 << 10
+"""Of what a rank has of a file in one piece, on average: less is read with what lies beside it, by one process."""
+ROWS_BYTES = 4 << 20
+"""Of what is read at once."""
 
 
 def load(
@@ -89,7 +98,9 @@ def load(
         team.same(f"loading {reader.where} as {side}, {cut}")
         fill = _filled(reader.facts)
         with WorkerThreads(workers, "longshore-load") as pool:
-            for window in cut.windows():
+            if (rows := side.rows(reader)) is not None:
+                team.together(lambda: do_all(pool, lambda box: reader.read_into(*box), rows, 2 * workers))
+            for window in cut.windows() if rows is None else ():
                 piece = np.empty(window.extents_of(team.rank), reader.facts.dtype)
 
                 def read(indices: list[Index], window: ChunkWindow = window, piece: np.ndarray = piece) -> None:
@@ -276,6 +287,10 @@ class _Side(Protocol):
     shape: tuple[int, ...]
     dtype: np.dtype
 
+    def rows(self, reader: ArrayReader) -> Iterator[tuple[Point, np.ndarray]] | None:
+        """Where all that this process wants lies in the reader's file in long runs, and here as it does there: where
+        boxes begin that are read at once, and the arrays to read them into. Else None, on every process."""
+
     def take(self, window: ChunkWindow, piece: np.ndarray) -> None:
         """Collective. Brings the window's elements here, from each process's piece."""
 
@@ -297,6 +312,21 @@ class _LocalArrays:
 
     def __str__(self) -> str:
         return f"{self.dtype} in {self._layout}"
+
+    def rows(self, reader: ArrayReader) -> Iterator[tuple[Point, np.ndarray]] | None:
+        layout, facts, slowest = self._layout, reader.facts, 0 if self._layout.order == "C" else len(self.shape) - 1
+        if not reader.addressable or math.prod(self.shape) < 2 or facts.order != layout.order or layout.replicas > 1:
+            return None
+        row_bytes = math.prod(self.shape) // self.shape[slowest] * self.dtype.itemsize
+        dealt = {d for d, dim in enumerate(layout.distributions) if dim.coordinates > 1}
+        if dealt - {slowest} or row_bytes * layout.distributions[slowest].block < LEAST_ROW_BYTES:
+            return None
+        most = max(1, ROWS_BYTES // row_bytes)
+        return (
+            (first, array[index].view(facts.dtype or self.dtype))
+            for rank, array in self._arrays.items()
+            for first, index in _cut_rows(layout.owned(rank), slowest, most)
+        )
 
     def take(self, window: ChunkWindow, piece: np.ndarray) -> None:
         parts = self._parts(window)
@@ -344,6 +374,20 @@ class _LocalArrays:
         return list(self._arrays.values()) if self._team.comm is None else next(iter(self._arrays.values()), None)
 
 
+def _cut_rows(owned: Any, slowest: int, most: int) -> Iterator[tuple[Point, tuple[slice, ...]]]:
+    """Of what a rank owns, all of it in all dimensions but one, up to `most` in that at once: where it begins in the
+    whole array, and which part of the local one that is."""
+    local = 0
+    for first, length, count, stride in owned[slowest]:
+        for begin in range(first, first + count * stride, stride) if stride else [first]:
+            for done in range(0, length, most):
+                there, here = [0] * len(owned), [slice(None)] * len(owned)
+                there[slowest] = begin + done
+                here[slowest] = slice(local + done, local + min(done + most, length))
+                yield tuple(there), tuple(here)
+            local += length
+
+
 class _Blocks:
     """The blocks of an XArray."""
 
@@ -354,6 +398,9 @@ class _Blocks:
 
     def __str__(self) -> str:
         return f"{self.dtype} on {self._array.blocks} (digest {self._array.blocks.digest:x})"
+
+    def rows(self, reader: ArrayReader) -> None:
+        return None
 
     def take(self, window: ChunkWindow, piece: np.ndarray) -> None:
         pieces, own = self._pieces(window, piece)
