@@ -567,7 +567,7 @@ def _patterns(n: int, s: int, t: int) -> tuple[tuple[int, int, int], ...]:
         return ((0, 0, 0),)
     slabs = -(-n // s)
     period = math.lcm(s, t) // s
-    looked = np.unique(np.r_[: min(slabs, period, _LOOKED_AT), max(0, slabs - 2) : slabs])
+    looked = np.array(sorted({*range(min(slabs, period, _LOOKED_AT)), *range(max(0, slabs - 2), slabs)}), np.int64)
     low = looked * s
     high = np.minimum(low + s, n)
     first, last = low // t, (high - 1) // t
@@ -580,7 +580,7 @@ def _patterns(n: int, s: int, t: int) -> tuple[tuple[int, int, int], ...]:
     starting = (after & ~(one & before)).astype(np.int64)
     inside = rows - through - ending - starting
     held = np.stack([through + np.maximum(ending, starting), ending + starting + inside, rows], 1)
-    found = np.unique(held, axis=0)[::-1].tolist()  # what may be less than another comes after it
+    found = sorted(set(map(tuple, held.tolist())), reverse=True)  # what may be less than another comes after it
     kept: list[tuple[int, int, int]] = []
     for whole, part, all_ in found:
         if not any(whole <= a and part <= b and all_ <= c for a, b, c in kept):
