@@ -121,3 +121,28 @@ def test_moves_with_few_threads(few, tmp_path, monkeypatch):
     ls.move("b.zarr/x", "c.npy", threads=4, verify=True, max_mem="64MiB")
     assert (np.load("c.npy") == values).all() and (zarr.open_array("b.zarr/x")[...] == values).all()
     assert (ls.open("b.zarr/x").read() == values).all()
+
+
+def test_what_needs_a_thread_says_so(tmp_path, monkeypatch):
+    """The library that gathers a store's metadata starts one."""
+    monkeypatch.chdir(tmp_path)
+    zarr.create_group("a.zarr")
+    zarr.consolidate_metadata("a.zarr")
+    parts = ls.scatter(np.arange(12.0).reshape(4, 3), "(BLOCK, *) on 2")
+
+    def none_left(*_):
+        raise RuntimeError(NO_THREAD)
+
+    monkeypatch.setattr(zarr, "consolidate_metadata", none_left)
+    with pytest.raises(ls.TransportError, match="no thread can be started; allow this user more of them .ulimit -u"):
+        ls.save(parts, ls.Layout("(BLOCK, *) on 2", (4, 3)), "a.zarr/x", threads=4)
+
+
+def test_a_mover_of_files_whose_proxy_cannot_be_started(few, tmp_path):
+    values = np.arange(12.0).reshape(4, 3)
+    np.save(tmp_path / "a.npy", values)
+    loaded = ls.XArray(ls.FloorPlan([ls.Region((0, 0), (4, 3))], [0]), "float64")
+    mover = ls.stores.bind(tmp_path / "a.npy", loaded, proxy=True)
+    mover.start()
+    mover.wait()
+    assert (np.asarray(loaded[0]) == values).all()

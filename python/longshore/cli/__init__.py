@@ -19,6 +19,7 @@ try:
     from .. import __version__, errors
     from .._words import printable
     from ..stores.team import TeamError, launched_rank, launched_size
+    from ..stores.worker_threads import in_words
     from . import bench, explain, info, model, move, profile, ranks
 except KeyboardInterrupt:  # nothing has begun that anybody would have to be told of
     if {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK"} & os.environ.keys():
@@ -145,6 +146,7 @@ def run(arguments: list[str]) -> int:
 
 def judge(error: BaseException) -> tuple[int, str]:
     """The exit code of an error and its words."""
+    error = in_words(error)
     text = str(error)
     if isinstance(error, errors.VerificationError):
         return FAILED, text
@@ -162,10 +164,6 @@ def judge(error: BaseException) -> tuple[int, str]:
         return MEMORY, "out of memory; set a lower --max-mem"
     if isinstance(error, OSError):
         return IO, f"{error.filename}: {error.strerror}" if error.filename else text
-    if isinstance(error, RuntimeError) and text == "can't start new thread":  # which is Python's
-        return FAILED, (
-            "no thread can be started; allow this user more of them (ulimit -u, or the container's limit of processes)"
-        )
     surprise = text if isinstance(error, TeamError) else f"{type(error).__name__}: {text}"
     return FAILED, f"internal error, {surprise} (run again with --debug for the place, and please report it)"
 

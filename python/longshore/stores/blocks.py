@@ -63,7 +63,10 @@ class _Flight:
         self._steps = self._carry_out()
         self._thread = threading.Thread(target=self._run, name="longshore-file-mover") if proxy else None
         if self._thread is not None:
-            self._thread.start()
+            try:
+                self._thread.start()
+            except RuntimeError:  # wait() does the work, or test() a step at a time
+                self._thread = None
 
     def _carry_out(self) -> Generator[bool, None, None]:
         """A step at a time. After a failure nothing is read or written
@@ -250,9 +253,10 @@ def bind(
 
     With an mpi4py communicator the call is collective, the XArray must be made with it, and all ranks read and
     write side by side (HDF5 is written by rank 0, to which the others send). Without one, `threads` (None: as many
-    as the process may use) share the work. `proxy`: a thread of the mover's own does it while the caller computes;
-    with `comm` MPI must have been initialised with MPI_THREAD_MULTIPLE, as mpi4py does. `max_mem`: bytes (or
-    "64MiB") that a rank may take for it; None is about 10 MiB.
+    as the process may use) share the work. `proxy`: a thread of the mover's own does it while the caller computes
+    (wait() does it where no thread can be started); with `comm` MPI must have been initialised with
+    MPI_THREAD_MULTIPLE, as mpi4py does. `max_mem`: bytes (or "64MiB") that a rank may take for it; None is about
+    10 MiB.
 
     Raises ArgumentError, ShapeError, DTypeError, StoreError and MemoryLimitError, with `comm` on every rank alike, and
     DisagreementError where ranks ask for different things.

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from .. import errors
+from .worker_threads import in_words
 
 T = TypeVar("T")
 
@@ -55,7 +56,7 @@ class Team(ABC):
         try:
             result = work()
         except Exception as caught:
-            error = caught
+            error = in_words(caught)
         self.agree(error)
         return result
 

@@ -8,8 +8,19 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
+from ..errors import TransportError
+
 NO_THREAD = "can't start new thread"
 """What Python says then, in a RuntimeError."""
+
+
+def in_words(error: BaseException) -> BaseException:
+    """An error as users are told of it: what Python says where no thread can be started becomes what one may do."""
+    if not isinstance(error, RuntimeError) or str(error) != NO_THREAD:
+        return error
+    return TransportError(
+        "no thread can be started; allow this user more of them (ulimit -u, or the container's limit of processes)"
+    )
 
 
 class WorkerThreads(ThreadPoolExecutor):
