@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from . import _core, _mpi
+from ._arrays import has_mask
 from ._core import Layout
 
 _MOST_BYTES_HERE = 256 << 10  # of all arrays in one process: movers of more have threads of their own
@@ -114,11 +115,11 @@ def _side(comm: Any, side: Any, layout: Any) -> tuple[Any, ...] | None:
     if comm is None:
         if type(side) not in (list, tuple) or len(side) > _MOST_ARRAYS or not isinstance(layout, (Layout, str)):
             return None
-        if not all(isinstance(array, np.ndarray) for array in side):
+        if not all(isinstance(array, np.ndarray) and not has_mask(array) for array in side):
             return None
         kinds = tuple(array.dtype for array in side)
         return sum(array.nbytes for array in side), kinds, tuple(map(_core.place_of, side))
-    if isinstance(side, np.ndarray) and isinstance(layout, (Layout, str)):
+    if isinstance(side, np.ndarray) and not has_mask(side) and isinstance(layout, (Layout, str)):
         return side.nbytes, side.dtype, _core.place_of(side)
     if side is None and isinstance(layout, Layout) and layout.local_size(comm.Get_rank()) == 0:
         return 0, None, None

@@ -49,8 +49,10 @@ def fixed_dtype(dtype: Any) -> np.dtype:
 
 
 def as_array(value: Any) -> np.ndarray:
-    """A NumPy view of an array, a buffer or a DLPack capsule's owner; never a copy."""
+    """A NumPy view of an array, a buffer or a DLPack capsule's owner; never a copy. Raises ArgumentError where an array
+    has a mask."""
     if isinstance(value, np.ndarray):
+        check_unmasked(value)
         return value
     if hasattr(value, "__dlpack__"):
         return np.from_dlpack(value)
@@ -58,6 +60,20 @@ def as_array(value: Any) -> np.ndarray:
         return np.asarray(memoryview(value))
     except TypeError:
         raise ArgumentError(f"expected an array, a buffer or a DLPack tensor, got {type(value).__name__}") from None
+
+
+def has_mask(value: Any) -> bool:
+    """Whether NumPy keeps elsewhere which elements of an array count."""
+    return isinstance(value, np.ma.MaskedArray) and value.mask is not np.ma.nomask
+
+
+def check_unmasked(value: Any) -> None:
+    """Raises ArgumentError where an array has a mask, which its elements would leave behind."""
+    if has_mask(value):
+        raise ArgumentError(
+            "an array has a mask, which does not move with its elements; give its .filled(), with a value in place of "
+            "what is masked, or its .data, to move what lies under the mask"
+        )
 
 
 def local_array(array: np.ndarray) -> _core.LocalArray:
@@ -68,6 +84,7 @@ def local_array(array: np.ndarray) -> _core.LocalArray:
 def index_array(values: Any, name: str, columns: int) -> tuple[np.ndarray, int, int, bool]:
     """Integers as relations take them, (n,) or (n, columns): the
     array, its address, its rows, and whether it has 32 bits."""
+    check_unmasked(values)
     array = np.asarray(values)
     if array.size == 0 and array.dtype == np.float64:  # what NumPy makes of an empty list
         array = array.astype(np.int64)

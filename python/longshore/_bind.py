@@ -318,8 +318,6 @@ def _parts(side: Any, layout: _core.Layout, dtype: np.dtype, rank: int | None, w
                 raise ArgumentError(f"no {what} array for rank {missing[0]} of the layout {layout}")
             if surplus := sorted(arrays.keys() - set(ranks)):
                 raise ArgumentError(f"a {what} array for rank {surplus[0]}, which is not in the layout {layout}")
-    elif isinstance(side, np.ndarray):
-        arrays = {rank: side}
     elif isinstance(side, Mapping):
         arrays = {count(r, "a layout rank"): _arrays.as_array(a) for r, a in side.items()}
     elif side is None:

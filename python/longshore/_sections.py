@@ -80,6 +80,7 @@ class Section:
         """Writes values of this shape, or which NumPy broadcasts to it, to where the elements are. When it returns they
         are in the owners' memory; whoever reads them needs a fence before. Raises what get() raises, LocalArrayError
         where an array is read-only, and DTypeError for values that NumPy does not convert to this dtype."""
+        _arrays.check_unmasked(values)
         try:
             given = np.asarray(values, self.dtype)
         except (TypeError, ValueError, OverflowError) as error:

@@ -253,3 +253,35 @@ def test_threads_that_cannot_be_started_are_named():
     assert "for the proxy of a mover: " in proxy and "ulimit -u" in proxy and "bind without proxy" in proxy
     assert "ulimit -u" in kernels and "ask for fewer threads" in kernels
     assert right == "True" and done.stderr == ""
+
+
+MASKED = np.ma.masked_greater(np.arange(24.0).reshape(6, 4), 5.0)
+PLAIN = [MASKED.data[:3], MASKED.data[3:]]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda parts: ls.scatter(MASKED, SOURCE),
+        lambda parts: ls.gather(parts, SOURCE),
+        lambda parts: ls.gather(PLAIN, SOURCE, out=MASKED.copy()),
+        lambda parts: ls.redistribute(parts, SOURCE, DESTINATION, out=ls.empty(DESTINATION, "f8")),
+        lambda parts: bind(parts),
+        lambda parts: bind(PLAIN, [np.ma.masked_less(np.zeros((6, 2)), 1.0) for _ in range(2)]),
+        lambda parts: ls.save(parts, SOURCE, "a.npy"),
+        lambda parts: ls.Window(parts),
+        lambda parts: ls.scatter(MASKED, ls.XArray(ls.FloorPlan.even(ls.Region((0, 0), (6, 4)), 2), float)),
+    ],
+)
+def test_a_mask_is_not_left_behind_in_silence(call, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    # A call with the same memory, without the mask, is remembered.
+    ls.redistribute(PLAIN, SOURCE, DESTINATION, out=ls.empty(DESTINATION, "f8"))
+    with pytest.raises(ls.ArgumentError, match=r"has a mask, which does not move with its elements; give its .filled"):
+        call([MASKED[:3], MASKED[3:]])
+    assert not any(tmp_path.iterdir())
+
+
+def test_an_array_that_could_have_a_mask_and_has_none_moves():
+    parts = ls.scatter(np.ma.array(MASKED.data), SOURCE)
+    assert (np.concatenate(parts) == MASKED.data).all()

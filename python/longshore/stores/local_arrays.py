@@ -19,6 +19,7 @@ import numpy as np
 
 from .. import _core, _mpi
 from .._api import empty, plan
+from .._arrays import check_unmasked
 from .._core import Layout
 from .._mistakes import check, flag
 from .._words import short, size_in_bytes
@@ -466,7 +467,10 @@ def _given(source: Any, team: Team) -> dict[Any, np.ndarray]:
     if team.comm is not None and not isinstance(source, Mapping):
         source = {team.rank: source}
     items = source.items() if isinstance(source, Mapping) else enumerate(source)
-    return {rank: np.asarray(array) for rank, array in items if array is not None}
+    given = {rank: array for rank, array in items if array is not None}
+    for array in given.values():
+        check_unmasked(array)
+    return {rank: np.asarray(array) for rank, array in given.items()}
 
 
 def _saved(source: Any, layout: Any, dtypes: set[np.dtype], team: Team) -> _Side:
