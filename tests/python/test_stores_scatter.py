@@ -180,6 +180,8 @@ def test_a_killed_run_goes_on(here, small, monkeypatch):
         patched.setattr(dense.DenseWriter, "write", failing)
         with pytest.raises((StopIteration, RuntimeError)):
             ls.move("in.h5::/x", "out.npy", **options)
+    with pytest.raises(StoreError, match="give --max-mem 24000 again to go on, or run without --resume"):
+        ls.move("in.h5::/x", "out.npy", **{**options, "max_mem": "1MiB"})
     told = ls.move("in.h5::/x", "out.npy", verify=True, **options)
     assert told.arrays[0].resumed_chunks == 7 and told.bytes_written < array.nbytes
     np.testing.assert_array_equal(np.load("out.npy"), array)

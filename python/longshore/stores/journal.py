@@ -32,14 +32,34 @@ _LEAST_PAUSE_S = 1.0
 _PAUSE_OF_SYNC = 20  # so many times what bringing everything to the disk takes goes by before it is done again
 
 
+@dataclass(frozen=True)
+class JobName:
+    """Which move a journal belongs to."""
+
+    whole: str
+    """Equal for two runs of which one can go on where the other was killed."""
+    without_boxes: str
+    """Equal where only the boxes differ in which files without chunks are written, which the ceiling bounds."""
+    max_mem: int
+
+
 class Journal:
     """The journal of a move that goes on. Its methods may be called from several threads."""
 
-    def __init__(self, path: str, job: str, sync: Callable[[], None]) -> None:
+    def __init__(self, path: str, job: JobName, sync: Callable[[], None]) -> None:
         """Begins a journal. `job`: which move it is; `sync`: brings to the disk what has been written."""
         self.path, self._sync = path, sync
         self._lock, self._syncing = threading.Lock(), threading.Lock()
-        head = json.dumps({"longshore": "journal", "version": _VERSION, "job": job, "start": start_of_system()})
+        head = json.dumps(
+            {
+                "longshore": "journal",
+                "version": _VERSION,
+                "job": job.whole,
+                "without_boxes": job.without_boxes,
+                "max_mem": job.max_mem,
+                "start": start_of_system(),
+            }
+        )
         try:
             self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
             os.write(self._file, head.encode() + b"\n")
@@ -93,7 +113,7 @@ class Finished:
     digests: np.ndarray
 
 
-def read_journal(path: str, job: str, counts: list[int], *, only_synced: bool = False) -> list[Finished] | None:
+def read_journal(path: str, job: JobName, counts: list[int], *, only_synced: bool = False) -> list[Finished] | None:
     """What a killed run has finished of each array, of so many chunks; None where there is no journal that can be read.
     `only_synced`: what it had brought to the disk. Raises StoreError where the journal is that of another move."""
     try:
@@ -109,11 +129,17 @@ def read_journal(path: str, job: str, counts: list[int], *, only_synced: bool = 
         return None
     if not readable:
         return None
-    if head.get("job") != job:
+    if head.get("job") != job.whole:
+        before = head.get("max_mem")
+        if head.get("without_boxes") == job.without_boxes and isinstance(before, int) and before != job.max_mem:
+            raise StoreError(
+                f"{path} is that of a run with --max-mem {before}, and in which boxes files without chunks are written "
+                f"depends on it; give --max-mem {before} again to go on, or run without --resume to begin anew"
+            )
         raise StoreError(
             f"{path} belongs to another move: source, destination, chunks or codecs are not the same, or the source "
-            "has changed, or files without chunks were to be written within another --max-mem; run without --resume to "
-            "begin anew"
+            "has changed, or files without chunks were to be written with other --threads or processes; run without "
+            "--resume to begin anew"
         )
     records = np.frombuffer(raw, _RECORD, len(raw) // _RECORD.itemsize)
     whole = [zlib.crc32(raw[at : at + _CHECKED]) for at in range(0, records.nbytes, _RECORD.itemsize)]

@@ -33,7 +33,7 @@ from .array import (
     StoreWriter,
     Tree,
 )
-from .journal import Finished, Journal, read_journal
+from .journal import Finished, JobName, Journal, read_journal
 from .kept_work import KeptWork, remove_work
 from .makers import Maker, Wanted, maker_of, temporary_array
 from .move_report import ArrayReport, StoreMoveReport
@@ -293,15 +293,18 @@ class _Job:
         given = "".join(f" {word}=True" for word, value in words.items() if value)
         return f"{self.source.text} to {self.publication.called}{given} (digest of formats, chunks and memory {digest})"
 
-    def _name(self) -> str:
+    def _name(self) -> JobName:
         """Which move this is: equal for two runs of which the second can go on where the first was killed."""
         place = self.source.path if self.source.is_url else os.path.abspath(self.source.path)
         parts: list[Any] = [place, self.source.inner, self.destination.publish_path]
         parts += [self.destination.created, self.fingerprint, self.maker.words, self.publication.base]
         for array, plan in zip(self.arrays, self.plans):
-            parts += [array.path, array.axes, array.facts.shape, str(array.facts.dtype), array.grid.chunks]
+            parts += [array.path, array.axes, array.facts.shape, str(array.facts.dtype)]
             parts += [array.facts.shards, array.facts.codecs, plan.itemsize]
-        return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
+            parts += [array.grid.chunks if array.facts.boxes is None else None]
+        boxes = [array.grid.chunks for array in self.arrays if array.facts.boxes is not None]
+        digests = [hashlib.sha256(repr(told).encode()).hexdigest()[:32] for told in ([*parts, boxes], parts)]
+        return JobName(*digests, self.max_mem)
 
     # -- doing it ---------------------------------------------------------------------------------------------------
 
