@@ -163,6 +163,16 @@ def test_a_kept_probe_is_used_and_gives_way_to_calibrate(measured, tmp_path, mon
     assert f"measured by longshore calibrate on {measured['measured']}" in used(tmp_path)[0]
 
 
+def test_the_file_of_a_kept_profile_is_named(measured, tmp_path):
+    kept = kept_in(tmp_path)
+    kept.write_text(json.dumps(measured | {"chosen_by": "probe"}))
+    program = "from longshore.tune import coarse_profile, report; print(report.render(coarse_profile()))"
+    told = used(tmp_path, program)[0]
+    assert f"probed at first use on {measured['measured']}, kept in {kept}\n" in told
+    assert "longshore calibrate measures them anew; where that file is deleted" in told
+    assert "kept in" not in used(tmp_path / "nothing", program)[0]
+
+
 def test_where_nothing_can_be_kept_nothing_is_said():
     out, err = used("/proc/no/such/folder", LONGSHORE_KERNEL_PROBE="always")
     assert "at first use" in out and err == ""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import _core
+from .._words import printable
 from ..errors import LongshoreError
 from ._facts import KERNEL_NUMBERS, check
 
@@ -42,7 +43,8 @@ def choose(kept: str, whole: bool) -> None:
             return
         check(facts, "the kernel profile", kernels=True)
         if (facts["cpu"], facts["kernels"]) == (_core.cpu_name(), _core.kernels_name()):
-            _core.choose_kernel_profile({name: facts[name] for name in NUMBERS if name in facts}, chosen_by(facts))
+            by = f"{chosen_by(facts)}, kept in {printable(kept)}"
+            _core.choose_kernel_profile({name: facts[name] for name in NUMBERS if name in facts}, by)
     except (OSError, LongshoreError, ValueError, TypeError, OverflowError, RecursionError) as error:
         warnings.warn(f"{kept} is not used: {error}", RuntimeWarning, stacklevel=2)
 

@@ -9,7 +9,8 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .._words import bytes_of, count_of
+from .._kernels import kept_path
+from .._words import bytes_of, count_of, printable
 
 if TYPE_CHECKING:
     from . import MachineProfile
@@ -99,6 +100,11 @@ def _kernels(facts: dict[str, Any]) -> list[str]:
     else:
         used, by = _core.kernel_choice()
         lines = [f"{here}: {words(used)}", f"  {by}"]
+        if by.endswith(f", kept in {printable(kept_path())}"):
+            lines.append(
+                "  longshore calibrate measures them anew; where that file is deleted, what is built in for this CPU "
+                "counts, or a probe at first use"
+            )
     measured = facts.get("kernel_profile")
     if measured is None:
         return lines
