@@ -404,3 +404,25 @@ def test_names_in_files_do_not_reach_the_terminal_as_they_are(call, tmp_path, mo
     assert code == 0 and "\x1b" not in out and r"a\x1b[31m/b" in out
     code, _, err = call("info", "no\x1b[31m")
     assert code == 2 and "\x1b" not in err and r"no\x1b[31m does not exist" in err
+
+
+def test_a_move_of_one_element_says_so(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    np.save("a.npy", np.float64(3))
+    assert run(["move", "a.npy", "b.zarr/x"]) == 0
+    assert capsys.readouterr().out.startswith("moved one element of float64 (8 B) from a.npy (.npy) to b.zarr/x")
+
+
+@pytest.mark.parametrize("words", [["", "b.npy"], ["a.npy", ""], ["", "b.zarr"]])
+def test_an_empty_path_is_named(words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    np.save("a.npy", np.arange(3))
+    assert run(["move", *words]) == 2
+    assert capsys.readouterr().err == "longshore: the path is empty\n"
+
+
+def test_what_zarr_cannot_hold_of_an_array_without_a_name(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    np.save("a.npy", np.zeros(3, "g"))
+    assert run(["move", "a.npy", "b.zarr/x"]) == 2
+    assert "Zarr cannot hold the array, for" in capsys.readouterr().err

@@ -187,6 +187,8 @@ def test_destinations_that_depend(stores):
 
 
 BAD_DESTINATIONS = [
+    ("new.zarr/\udcff", "nothing within a store can be called '\\\\udcff', which is no Unicode text"),
+    ("new.h5::a/\udcff", "nothing within a store can be called"),
     ("out::x", "does not say which format"),
     ("b.npy::x", "one array"),
     ("new.h5::../x", "the name .."),

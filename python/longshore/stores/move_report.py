@@ -159,8 +159,8 @@ def tell(report: StoreMoveReport) -> str:
     what = "would move" if report.dry_run else "moved"
     arrays = report.arrays
     if len(arrays) == 1:
-        shape = " x ".join(f"{n:,}" for n in arrays[0].shape)
-        subject = f"{shape} {arrays[0].dtype} ({bytes_of(report.array_bytes)})"
+        shape = " x ".join(f"{n:,}" for n in arrays[0].shape) or "one element"
+        subject = f"{shape} {'' if arrays[0].shape else 'of '}{arrays[0].dtype} ({bytes_of(report.array_bytes)})"
     else:
         subject = f"{len(arrays)} arrays ({bytes_of(report.array_bytes)})"
     lines = [

@@ -87,8 +87,6 @@ def parse_place(
             raise ArgumentError(f"a destination is named by a path or a URL, not by a {type(text).__name__}")
         text = path_of(text)
     name = file_name(text)
-    if not name:
-        raise ArgumentError("the path is empty")
     path, inner = _split(name)
     if path.startswith("file://"):
         parts = urlsplit(path)
@@ -97,10 +95,10 @@ def parse_place(
         path = unquote(parts.path)
     if is_url(path):
         if destination:
-            return _destination_of_url(without_password(name), path, inner, format, to, source)
+            return _in_unicode(_destination_of_url(without_password(name), path, inner, format, to, source))
         return _of_url(without_password(name), path, inner, format)
     if destination:
-        return _destination(name, path, inner, format, to, source)
+        return _in_unicode(_destination(name, path, inner, format, to, source))
     return _source(name, path, inner, format)
 
 
@@ -126,6 +124,15 @@ def _words_of(inner: str) -> list[str]:
         if word in words:
             raise ArgumentError(f"{short(inner)} is no path within a store, for it has the name {word}")
     return words
+
+
+def _in_unicode(place: Place) -> Place:
+    """A place where names within the store are text, which files and folders need not be called by."""
+    try:
+        place.inner.encode()
+    except UnicodeEncodeError:
+        raise ArgumentError(f"nothing within a store can be called {place.inner!r}, which is no Unicode text") from None
+    return place
 
 
 def _within(text: str, format: str, *inner: str) -> str:

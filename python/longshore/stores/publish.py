@@ -20,7 +20,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from .._words import short
-from ..errors import LongshoreError, StoreError
+from ..errors import ArgumentError, LongshoreError, StoreError
 from .kept_work import remove_work
 from .layout_json import NAME as LAYOUT_JSON
 from .own_files import STORES_ROOTS, OwnFiles, bytes_on_disk, mounted, read_document
@@ -391,8 +391,10 @@ def _identity(status: os.stat_result) -> tuple[int, ...]:
 
 
 def file_name(path: str | os.PathLike) -> str:
-    """A path as text. Raises StoreError for what no file can be called."""
+    """A path as text. Raises ArgumentError where there is none, and StoreError for what no file can be called."""
     name = os.fspath(path)
+    if not name:
+        raise ArgumentError("the path is empty")
     try:
         if b"\0" not in os.fsencode(name):
             return name

@@ -22,6 +22,7 @@ from .zarr_words import configs_of, configs_of_v2, configs_of_v3, format_2, form
 from .zarr_xarray import NAMES, fill_of_format_2, missing_to_format_2, missing_to_format_3
 
 _CHUNK_BYTES = 4 << 20
+_ROOT = "the root"
 _RESERVED = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")
 
 
@@ -108,8 +109,9 @@ def can_hold(facts: ArrayFacts, zarr_format: int) -> bool:
 def is_name(name: str) -> bool:
     """Whether a group or an array may be called so."""
     try:
+        name.encode()  # metadata in one place has names as text
         return len(parts_of(name)) == 1 and name not in _RESERVED
-    except StoreError:
+    except (StoreError, UnicodeEncodeError):
         return False
 
 
@@ -275,7 +277,7 @@ def _all_named(facts: ArrayFacts) -> bool:
 
 
 def _losses(tree: Tree, zarr_format: int, path: str) -> list[str]:
-    called = path or "the root"
+    called = path or _ROOT
     lost = [f"the attribute {name!r} of {called}" for name in lost_attributes(tree.attributes)]
     if isinstance(tree, ArrayFacts):
         return lost + _losses_of_array(tree, zarr_format, called)
@@ -305,13 +307,14 @@ def _type_lost(facts: ArrayFacts) -> str:
 
 
 def _losses_of_array(facts: ArrayFacts, zarr_format: int, called: str) -> list[str]:
+    array = "the array" if called == _ROOT else f"the array {called}"
     if facts.dtype is None:
-        return [f"the array {called}, whose elements are of the type {facts.type_name}"]
+        return [f"{array}, whose elements are of the type {facts.type_name}"]
     element = stored_element(facts, zarr_format)
     assert element.dtype is not None
     lost = list(losses_of_values(facts.dtype, f"of {called}"))
     if zarr_format == 3 and _type_lost(facts):
-        return [f"the array {called}, for {_type_lost(facts)}"]
+        return [f"{array}, for {_type_lost(facts)}"]
     if facts.type_name and not element.name:
         lost.append(f"the type {facts.type_name} of {called}")
     fill = stored_fill(facts, element)
