@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from longshore.cli import info as info_module
 from longshore.cli.info import info
-from longshore.errors import ArgumentError, LongshoreError, StoreError
+from longshore.errors import ArgumentError, ArgumentTypeError, LongshoreError, StoreError
 from longshore.stores.array import ArrayFacts, ArrayReader, Grid, GroupFacts, LinkFacts, StoreReader
 from longshore.stores.opened import StoredArray, StoredGroup
 from longshore.stores.opened import open as ls_open
@@ -425,3 +425,12 @@ def test_info_of_many_arrays_is_cut(stores, call):
     lines = call("many.safetensors").splitlines()
     assert len(lines) == 203 and "100 more" in lines[-1]
     assert len(json.loads(call("many.safetensors", "--json"))["arrays"]) == 300
+
+
+def test_another_dimension_is_no_index(tmp_path):
+    """NumPy's None would make one."""
+    np.save(tmp_path / "a.npy", np.arange(6.0).reshape(2, 3))
+    with ls.open(tmp_path / "a.npy") as array:
+        with pytest.raises(ArgumentTypeError, match="dimension 0 is None; it must be an integer"):
+            array[None]
+        assert (array.read(None) == np.load(tmp_path / "a.npy")).all()

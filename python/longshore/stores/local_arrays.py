@@ -12,7 +12,7 @@ import contextlib
 import hashlib
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -466,6 +466,8 @@ def _given(source: Any, team: Team) -> dict[Any, np.ndarray]:
     """The local arrays that the caller has here, by rank; those of a sequence by their place in it."""
     if team.comm is not None and not isinstance(source, Mapping):
         source = {team.rank: source}
+    if not isinstance(source, Iterable):
+        raise ArgumentTypeError(f"the source is {short(source)}; give an XArray, or one array for each of the ranks")
     items = source.items() if isinstance(source, Mapping) else enumerate(source)
     given = {rank: array for rank, array in items if array is not None}
     for array in given.values():
@@ -587,6 +589,9 @@ def _wanted(
     check("names", names, "Sequence[str] | None")
     if attributes is not None and not isinstance(attributes, Mapping):
         raise ArgumentTypeError(f"attributes must be a mapping of names to values, not {type(attributes).__name__}")
+    for name in attributes or ():
+        if not isinstance(name, str):
+            raise ArgumentTypeError(f"an attribute is called {short(name)}; its name must be text")
     if names is not None and len(tuple(names)) != len(shape):
         raise ArgumentError(f"{len(tuple(names))} names are given, the array has {len(shape)} dimensions")
     named = None if names is None else tuple(names)
