@@ -413,6 +413,13 @@ def test_a_move_of_one_element_says_so(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out.startswith("moved one element of float64 (8 B) from a.npy (.npy) to b.zarr/x")
 
 
+def test_a_dry_run_says_nothing_of_phases_that_take_no_time(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    np.save("a.npy", np.zeros((0, 4)))
+    assert run(["move", "a.npy", "b.zarr/x", "--dry-run"]) == 0
+    assert not [line for line in capsys.readouterr().out.splitlines() if line.split() == ["threads"]]
+
+
 @pytest.mark.parametrize("words", [["", "b.npy"], ["a.npy", ""], ["", "b.zarr"]])
 def test_an_empty_path_is_named(words, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

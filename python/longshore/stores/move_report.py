@@ -199,7 +199,7 @@ def tell(report: StoreMoveReport) -> str:
         if report.seconds_predicted is not None:
             lines += [
                 f"  time       about {report.seconds_predicted:.2g} s by samples, with {report.threads} threads",
-                f"  threads    {seconds_told(report.seconds_by_phase)}",
+                *([f"  threads    {threads}"] if (threads := seconds_told(report.seconds_by_phase)) else []),
             ]
         lines.append(
             f"  memory     {bytes_of(predicted['memory_bytes'])}, ceiling {bytes_of(report.max_mem_bytes)}; the least "
