@@ -196,6 +196,27 @@ def test_mistakes():
     assert sorted(os.listdir(".")) == sorted([*before, "shards"])
 
 
+@pytest.mark.parametrize(
+    ("name", "words", "options"),
+    [
+        ("b.npy", "without chunks", {"chunks": (2, 2)}),
+        ("folder", "without chunks", {"chunks": "2x2"}),
+        ("b.safetensors::x", "without chunks", {"chunks": (2, 2)}),
+        ("b.h5::x", "shards are for Zarr 3, and this is HDF5", {"shards": (2, 2)}),
+        ("b.zarr/x", "shards are for Zarr 3, and this is Zarr 2", {"shards": (2, 2), "zarr_format": 2}),
+        ("b.zarr/x", "cannot be without chunks: Zarr has chunks", {"chunks": "none"}),
+        ("b.h5::x", "cannot be without chunks: codecs need", {"chunks": "none", "codecs": ["shuffle"]}),
+        ("b.zarr/x", "the array has no dimension 't'; its dimensions have no names", {"chunks": {"t": 2}}),
+        ("b.zarr/x", "the array has no dimension 't'; there are y, x", {"chunks": "t=2", "names": ("y", "x")}),
+    ],
+)
+def test_chunks_that_a_format_does_not_have_are_not_left_out_in_silence(name, words, options):
+    layout = ls.Layout("(BLOCK, *) on 2", (6, 4))
+    with pytest.raises(ArgumentError, match=words):
+        ls.save(ls.scatter(values((6, 4)), layout), layout, name, **options)
+    assert os.listdir(".") == []
+
+
 @pytest.mark.skipif("a.zarr" not in PLACES, reason="zarr is missing")
 def test_a_broken_chunk_leaves_nothing_half_done():
     layout = ls.Layout("(BLOCK, *) on 2", (6, 4))

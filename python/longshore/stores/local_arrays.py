@@ -28,10 +28,11 @@ from ..errors import ArgumentError, ArgumentTypeError, DTypeError, LayoutError, 
 from . import blocks, memory, places
 from .array import ArrayFacts, ArrayReader, ArrayWriter, Grid, GroupFacts, Index, Tree, together, without_holes
 from .chunk_windows import ChunkWindow, Cut
-from .chunk_words import Chunks, extents_of
+from .chunk_words import NO_CHUNKS, Chunks, extents_of, parse_chunks
 from .collect import Collector, Put
 from .do_all import do_all
 from .makers import maker_of, temporary_array
+from .moved_array import check_has, check_names, check_without
 from .publish import Publication
 from .publish_url import publication_of
 from .team import MpiTeam, Team, team_of
@@ -182,6 +183,9 @@ def save(
             if place.format == "shards" and to is None:
                 raise ArgumentError(f"{place.text} is a folder of shards, and XArrays have no layout; name a file")
             maker = maker_of(place, to, zarr_format)
+            check_has(maker, chunks, shards)
+            if parse_chunks(chunks) == NO_CHUNKS:
+                check_without(maker, codecs, place.text)
             facts = _wanted(side, place.text, chunks, shards, codecs, names, attributes)
             asked = tuple(codecs) if codecs is not None else None
             facts = maker.fit(facts, False, asked)
@@ -595,6 +599,7 @@ def _wanted(
     if names is not None and len(tuple(names)) != len(shape):
         raise ArgumentError(f"{len(tuple(names))} names are given, the array has {len(shape)} dimensions")
     named = None if names is None else tuple(names)
+    check_names(named or (), "the array has no", chunks, shards)
     wanted = extents_of(chunks, shape, named, where, None)
     element = bare_element(side.dtype)
     return ArrayFacts(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from ..errors import ArgumentError, StoreError
 from .array import ArrayFacts, ArrayReader, Grid, GroupFacts, LinkFacts, StoreReader, Tree
-from .chunk_words import NO_CHUNKS, extents_of, parse_chunks
+from .chunk_words import NO_CHUNKS, Chunks, extents_of, parse_chunks
 from .links import soft_links_to
 from .makers import Maker, Wanted
 from .rechunk import Counts
@@ -85,21 +86,39 @@ def wanted_tree(reader: StoreReader, maker: Maker, wanted: Wanted, text: str) ->
 def _check_used(tree: Tree, maker: Maker, wanted: Wanted, text: str) -> None:
     """Raises ArgumentError where something is wanted that no array of the source or not the format of the target has:
     else a misspelt name would be found out once everything has been written."""
-    target = maker.place.text
-    if wanted.shards not in (None, NO_CHUNKS) and not maker.has_shards:
-        raise ArgumentError(f"{target}: shards are for Zarr 3, and this is {maker.words.replace('Zarr', 'Zarr 2')}")
-    if wanted.chunks not in (None, NO_CHUNKS) and not maker.has_chunks:
-        raise ArgumentError(f"{target}: {maker.words} holds elements as they are, without chunks")
+    check_has(maker, wanted.chunks, wanted.shards)
     arrays = [tree] if isinstance(tree, ArrayFacts) else [facts for _, facts in tree.arrays()]
     if wanted.axes is not None and arrays and all(len(facts.shape) != len(wanted.axes) for facts in arrays):
         axes = ",".join(map(str, wanted.axes))
         raise ArgumentError(f"axes {axes}: no array of {text} has {len(wanted.axes)} dimensions")
     known = list(dict.fromkeys(name for facts in arrays for name in facts.names or () if name))
-    for parsed in (parse_chunks(wanted.chunks), parse_chunks(wanted.shards)):
+    check_names(known, f"no array of {text} has a", wanted.chunks, wanted.shards)
+
+
+def check_has(maker: Maker, chunks: Chunks | None, shards: Chunks | None) -> None:
+    """Raises ArgumentError where chunks or shards are wanted that a format does not have."""
+    target = maker.place.text
+    if parse_chunks(shards) not in (None, NO_CHUNKS) and not maker.has_shards:
+        raise ArgumentError(f"{target}: shards are for Zarr 3, and this is {maker.words.replace('Zarr', 'Zarr 2')}")
+    if parse_chunks(chunks) not in (None, NO_CHUNKS) and not maker.has_chunks:
+        raise ArgumentError(f"{target}: {maker.words} holds elements as they are, without chunks")
+
+
+def check_names(known: Sequence[str], none: str, *wanted: Chunks | None) -> None:
+    """Raises ArgumentError where chunks are wanted by the name of a dimension that is not `known`. `none`: that
+    there is no such one."""
+    for parsed in map(parse_chunks, wanted):
         for name in parsed if isinstance(parsed, dict) else ():
             if name not in known:
                 there = f"there are {', '.join(known)}" if known else "its dimensions have no names"
-                raise ArgumentError(f"no array of {text} has a dimension {name!r}; {there}")
+                raise ArgumentError(f"{none} dimension {name!r}; {there}")
+
+
+def check_without(maker: Maker, codecs: Sequence[str] | None, where: str) -> None:
+    """Raises ArgumentError where an array cannot be without chunks."""
+    if maker.needs_chunks or codecs:
+        why = f"{maker.words} has chunks" if maker.needs_chunks else "codecs need chunks"
+        raise ArgumentError(f"{where} cannot be without chunks: {why}; say their extents")
 
 
 def what_is_held(tree: Tree, arrays: list[MovedArray], maker: Maker, text: str) -> tuple[Tree, list[MovedArray]]:
@@ -188,11 +207,11 @@ def _wanted_array(
     names = None if facts.names is None else tuple(facts.names[a] for a in axes)
     moved = axes != tuple(range(len(axes)))
     own = None if facts.chunks is None else tuple(facts.chunks[a] for a in axes)
-    if wanted.chunks == NO_CHUNKS and (maker.needs_chunks or wanted.codecs or facts.unlimited):
-        why = f"{maker.words} has chunks" if maker.needs_chunks else "codecs need chunks"
-        if facts.unlimited and not (maker.needs_chunks or wanted.codecs):
+    if wanted.chunks == NO_CHUNKS:
+        check_without(maker, wanted.codecs, where)
+        if facts.unlimited:
             why = f"dimension {axes.index(facts.unlimited[0])} may grow, which needs chunks"
-        raise ArgumentError(f"{where} cannot be without chunks: {why}; say their extents")
+            raise ArgumentError(f"{where} cannot be without chunks: {why}; say their extents")
     chunks = extents_of(wanted.chunks, turned, names, where, own)
     shards = extents_of(wanted.shards, turned, names, where, None)
     if wanted.shards is wanted.chunks is None and facts.shards is not None:

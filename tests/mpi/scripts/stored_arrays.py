@@ -32,7 +32,7 @@ def words_for(random, place, shape):
         return {}
     words = {"chunks": tuple(int(random.integers(1, n + 1)) for n in shape)}
     if ".zarr" in place and random.integers(2):
-        words["shards"] = tuple(2 * n for n in words["chunks"])
+        words |= {"shards": tuple(2 * n for n in words["chunks"]), "zarr_format": 3}
     return words | ({"codecs": ["zstd:1"]} if ".zarr" in place else {"codecs": ["gzip:1"]})
 
 
