@@ -117,8 +117,10 @@ std::vector<LineRun> runs_to_expand(const std::vector<Piece>& line) {
 void add_taken(const Piece& piece, LineGroup& group, std::vector<LineRun>& runs) {
   for (Index done = 0; done < piece.bytes;) {
     const Index from = piece.from + done;
-    const bool in_last = group.runs > 0 && from >= runs.back().offset + 4 * Index(std::bit_width(runs.back().place)) &&
-                         from < runs.back().offset + line_bytes;
+    // Of what the last run looks at, whole words that come later: a gap in the source may be of any bytes.
+    const Index in_run = group.runs > 0 ? from - runs.back().offset : line_bytes;
+    const bool in_last =
+        in_run % 4 == 0 && in_run < line_bytes && in_run >= 4 * Index(std::bit_width(runs.back().place));
     if (!in_last) runs.push_back({from, std::uint16_t(piece.member), 0, 0, 0}), ++group.runs;
     auto& run = runs.back();
     const Index n = std::min(piece.bytes - done, run.offset + line_bytes - from);

@@ -43,5 +43,28 @@ TEST(JointCopy, runs_of_few_bytes_go_by_blocks_and_longer_ones_line_by_line) {
     }
 }
 
+/// What is packed of a row whose gaps are not of whole words.
+TEST(JointCopy, what_is_taken_of_a_single_source_may_lie_any_bytes_apart) {
+  for (const Index element : {1, 2, 4})
+    for (const Index gap : {1, 2, 3, 5}) {
+      constexpr Index length = 24, blocks = 40, rows = 5;
+      const Index row = length * blocks, source_row = (length + gap) * blocks;
+      const PairedRuns runs({PairedPeriod{{PairedRun{0, 0, 0, length, blocks, length + gap, length + gap, length}}}});
+      const LoopNest nest(element,
+                          {{PairedRuns::run(rows), source_row * element, row * element}, {runs, element, element}});
+      std::vector<std::byte> source(std::size_t(source_row * rows * element)), expected(std::size_t(nest.bytes()));
+      for (std::size_t k = 0; k < source.size(); ++k) source[k] = std::byte(k * 7 + k / 251);
+      nest.move_plain(expected.data(), source.data());
+      for (const auto* table : available_kernels())
+        for (const auto stores : {Stores::cached, Stores::streaming}) {
+          CopyProgram::Options options;
+          options.stores = stores, options.table = table;
+          std::vector<std::byte> copied(expected.size());
+          JointCopy({nest}, JointCopy::Shared::destination, options).run(copied.data(), {source.data()});
+          EXPECT_TRUE(copied == expected) << table->name << ", " << element << " bytes, " << gap << " apart";
+        }
+    }
+}
+
 }  // namespace
 }  // namespace longshore
