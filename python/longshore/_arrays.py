@@ -64,6 +64,8 @@ def as_array(value: Any) -> np.ndarray:
 
 def has_mask(value: Any) -> bool:
     """Whether NumPy keeps elsewhere which elements of an array count."""
+    if type(value) is np.ndarray or not isinstance(value, np.ndarray):  # nearly all: `np.ma` takes long to import
+        return False
     return isinstance(value, np.ma.MaskedArray) and value.mask is not np.ma.nomask
 
 

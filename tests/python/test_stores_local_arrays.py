@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from longshore import FloorPlan, Region
 from longshore.errors import ArgumentError, DTypeError, LayoutError, MemoryLimitError, ShapeError, StoreError
 from longshore.stores import local_arrays
+from longshore.stores import rows as file_rows
 from strategies import EXTENTS, layouts
 
 PLACES = ["a.npy", "shards"]
@@ -73,8 +74,8 @@ def test_there_and_back(data):
     if data.draw(st.booleans()):  # of what the file has in rows each rank reads its own, some at a time
         to_layout = ls.Layout(f"{rows(shape, from_layout.order, data.draw)}, order={from_layout.order}", shape)
     with (
-        patch.object(local_arrays, "LEAST_ROW_BYTES", data.draw(st.sampled_from([1, 100]))),
-        patch.object(local_arrays, "ROWS_BYTES", data.draw(st.sampled_from([1, 50, 1000]))),
+        patch.object(file_rows, "LEAST_BYTES", data.draw(st.sampled_from([1, 100]))),
+        patch.object(file_rows, "MOST_BYTES", data.draw(st.sampled_from([1, 50, 1000]))),
     ):
         parts = ls.load(place, to_layout, max_mem=max_mem, threads=threads)
     wanted = ls.scatter(whole, to_layout)

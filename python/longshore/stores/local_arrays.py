@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
@@ -35,16 +34,10 @@ from .makers import maker_of, temporary_array
 from .moved_array import check_has, check_names, check_without
 from .publish import Publication
 from .publish_url import publication_of
+from .rows import Point, has_rows, rows_of
 from .team import MpiTeam, Team, team_of
 from .worker_threads import WorkerThreads
 from .zarr_types import bare_dtype, bare_element
-
-Point = tuple[int, ...]
-
-LEAST_ROW_BYTES = 64 << 10
-"""Of what a rank has of a file in one piece, on average: less is read with what lies beside it, by one process."""
-ROWS_BYTES = 4 << 20
-"""Of what is read at once."""
 
 
 def load(
@@ -319,18 +312,12 @@ class _LocalArrays:
         return f"{self.dtype} in {self._layout}"
 
     def rows(self, reader: ArrayReader) -> Iterator[tuple[Point, np.ndarray]] | None:
-        layout, facts, slowest = self._layout, reader.facts, 0 if self._layout.order == "C" else len(self.shape) - 1
-        if not reader.addressable or math.prod(self.shape) < 2 or facts.order != layout.order or layout.replicas > 1:
+        if not has_rows(self._layout, reader):
             return None
-        row_bytes = math.prod(self.shape) // self.shape[slowest] * self.dtype.itemsize
-        dealt = {d for d, dim in enumerate(layout.distributions) if dim.coordinates > 1}
-        if dealt - {slowest} or row_bytes * layout.distributions[slowest].block < LEAST_ROW_BYTES:
-            return None
-        most = max(1, ROWS_BYTES // row_bytes)
         return (
-            (first, array[index].view(facts.dtype or self.dtype))
+            (first, array[index].view(reader.facts.dtype or self.dtype))
             for rank, array in self._arrays.items()
-            for first, index in _cut_rows(layout.owned(rank), slowest, most)
+            for first, index in rows_of(self._layout, rank, self.dtype.itemsize)
         )
 
     def take(self, window: ChunkWindow, piece: np.ndarray) -> None:
@@ -377,20 +364,6 @@ class _LocalArrays:
 
     def result(self) -> Any:
         return list(self._arrays.values()) if self._team.comm is None else next(iter(self._arrays.values()), None)
-
-
-def _cut_rows(owned: Any, slowest: int, most: int) -> Iterator[tuple[Point, tuple[slice, ...]]]:
-    """Of what a rank owns, all of it in all dimensions but one, up to `most` in that at once: where it begins in the
-    whole array, and which part of the local one that is."""
-    local = 0
-    for first, length, count, stride in owned[slowest]:
-        for begin in range(first, first + count * stride, stride) if stride else [first]:
-            for done in range(0, length, most):
-                there, here = [0] * len(owned), [slice(None)] * len(owned)
-                there[slowest] = begin + done
-                here[slowest] = slice(local + done, local + min(done + most, length))
-                yield tuple(there), tuple(here)
-            local += length
 
 
 class _Blocks:

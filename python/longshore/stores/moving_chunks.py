@@ -303,8 +303,10 @@ class _Job:
             parts += [array.facts.shards, array.facts.codecs, plan.itemsize]
             parts += [array.grid.chunks if array.facts.boxes is None else None]
         boxes = [array.grid.chunks for array in self.arrays if array.facts.boxes is not None]
-        digests = [hashlib.sha256(repr(told).encode()).hexdigest()[:32] for told in ([*parts, boxes], parts)]
-        return JobName(*digests, self.max_mem)
+        whole, without_boxes = (
+            hashlib.sha256(repr(told).encode()).hexdigest()[:32] for told in ([*parts, boxes], parts)
+        )
+        return JobName(whole, without_boxes, self.max_mem)
 
     # -- doing it ---------------------------------------------------------------------------------------------------
 

@@ -174,7 +174,8 @@ class StoredArray(_Opened):
 
     def __getitem__(self, key: Where) -> Any:
         """As `read`; a scalar where every index is an integer and none an ellipsis, as NumPy has it."""
-        found = self.read((key,) if key is None else key)  # which is another dimension for NumPy, and no index here
+        wanted: Any = (key,) if key is None else key  # None is another dimension for NumPy, and no index here
+        found = self.read(wanted)
         if found.ndim or key is Ellipsis or (isinstance(key, tuple) and any(each is Ellipsis for each in key)):
             return found
         return found[()]
