@@ -6,6 +6,7 @@
 #include <array>
 
 #include "mpi/attribute.hpp"
+#include "mpi/byte_count.hpp"
 
 namespace longshore::mpi {
 
@@ -44,6 +45,25 @@ void check_mpi(int code, const char* call) {
   int length = 0;
   if (MPI_Error_string(code, text.data(), &length) != MPI_SUCCESS) length = 0;
   throw Error(ErrorKind::transport, std::string(call) + ": " + std::string(text.data(), std::size_t(length)));
+}
+
+MPI_Comm duplicate(MPI_Comm comm) {
+  MPI_Comm made = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_dup(comm, &made), "MPI_Comm_dup");
+  check_mpi(MPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  check_mpi(MPI_Barrier(made), "MPI_Barrier");  // what is on its way comes meanwhile
+  for (;;) {
+    int left = 0;
+    MPI_Message message = MPI_MESSAGE_NULL;
+    MPI_Status status;
+    check_mpi(MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, made, &left, &message, &status), "MPI_Improbe");
+    if (!left) break;
+    std::vector<std::byte> ignored(std::size_t(ByteCount::received(status)));
+    const ByteCount bytes(Index(ignored.size()));
+    check_mpi(MPI_Mrecv(ignored.data(), bytes.count(), bytes.type(), &message, MPI_STATUS_IGNORE), "MPI_Mrecv");
+  }
+  check_mpi(MPI_Barrier(made), "MPI_Barrier");
+  return made;
 }
 
 bool mpi_alive() {
@@ -90,8 +110,7 @@ std::shared_ptr<Communicator> Communicator::of(CommHandle handle) {
 }
 
 Communicator::Communicator(MPI_Comm comm) {
-  check_mpi(MPI_Comm_dup(comm, &world_), "MPI_Comm_dup");
-  check_mpi(MPI_Comm_set_errhandler(world_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  world_ = duplicate(comm);
   check_mpi(MPI_Comm_rank(world_, &rank_), "MPI_Comm_rank");
   check_mpi(MPI_Comm_size(world_, &size_), "MPI_Comm_size");
   int* bound = nullptr;

@@ -34,6 +34,11 @@ class Flight {
 /// Throws `Error(transport)` with MPI's own words unless `code` is MPI_SUCCESS.
 void check_mpi(int code, const char* call);
 
+/// Collective. A duplicate for this library's own messages, which returns errors. MPICH gives a new communicator the
+/// context of one that was freed, and with it the messages that were sent there and that nobody has received: they are
+/// taken out before anybody sends.
+MPI_Comm duplicate(MPI_Comm comm);
+
 /// One for each communicator of the user's, cached as its attribute and freed with it.
 class Communicator {
  public:

@@ -14,9 +14,7 @@ namespace longshore::mpi {
 
 /// The duplicate that virtual communicators send on, and the contexts that they have at this process.
 struct VirtualComm::Duplicate {
-  explicit Duplicate(MPI_Comm given) {
-    check_mpi(MPI_Comm_dup(given, &comm), "MPI_Comm_dup");
-    check_mpi(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  explicit Duplicate(MPI_Comm given) : comm(duplicate(given)) {
     facts = comm_facts(comm);
     int* bound = nullptr;
     int found = 0;

@@ -28,6 +28,7 @@ class Collector:
 
     def __enter__(self) -> Collector:
         self._comm = self._team.comm.Dup()  # nobody else's messages come here
+        _take_out_what_was_left(self._comm)
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -85,6 +86,17 @@ class Collector:
         self._comm.send(None, 0)
         if failures:
             raise failures[0]
+
+
+def _take_out_what_was_left(comm: Any) -> None:
+    """Collective. MPICH gives a new communicator the context of one that was freed, and with it the messages that
+    nobody has received there."""
+    from mpi4py import MPI
+
+    comm.barrier()  # what is on its way comes meanwhile
+    while (message := comm.Improbe(status=(status := MPI.Status()))) is not None:
+        message.Recv([bytearray(status.Get_count(MPI.BYTE)), MPI.BYTE])
+    comm.barrier()
 
 
 def _guarded(work: Callable[[], None], failures: list[BaseException]) -> None:

@@ -42,10 +42,7 @@ AddressRelation addresses_of(WordReader& in, Index element_bytes, Side side) {
 }  // namespace
 
 AccessMessages::AccessMessages(const Communicator& communicator, std::map<Index, Array> arrays)
-    : communicator_(communicator), arrays_(std::move(arrays)) {
-  check_mpi(MPI_Comm_dup(communicator.world(), &comm_), "MPI_Comm_dup");
-  check_mpi(MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-}
+    : communicator_(communicator), comm_(duplicate(communicator.world())), arrays_(std::move(arrays)) {}
 
 int AccessMessages::expect(int rank, void* here, Index bytes, MPI_Request& request) {
   const int tag = first_answer + asked_;

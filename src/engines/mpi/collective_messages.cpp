@@ -115,12 +115,6 @@ MPI_Comm make_graph(MPI_Comm comm, const std::vector<int>& senders, const std::v
   return graph;
 }
 
-MPI_Comm duplicate(MPI_Comm comm) {
-  MPI_Comm made = MPI_COMM_NULL;
-  check_mpi(MPI_Comm_dup(comm, &made), "MPI_Comm_dup");
-  return made;
-}
-
 /// Messages up to this size are chosen to go in one collective; larger ones go better by themselves.
 constexpr Index most_collective_bytes = Index{1} << 20;
 

@@ -254,6 +254,34 @@ def an_owner_that_sleeps_does_not_make_large_accesses_slow():
 
 
 @check
+def what_was_left_in_a_freed_communicator_is_nobodys():
+    """MPICH gives new communicators the contexts of freed ones, and the messages there that nobody has received."""
+    if P == 1:
+        return
+    peer, mine = (ME + 1) % P, np.arange(300.0) + ME
+    left = [WORLD.Dup() for _ in range(6)]
+    sent = [comm.Isend(mine[:3], peer, tag) for comm in left for tag in range(12)]
+    WORLD.barrier()
+    MPI.Request.Waitall(sent)
+    for comm in left:
+        comm.Free()
+    with ls.Window(mine, comm=WORLD, node="messages") as window:
+        for _ in range(8):
+            assert (window[peer][5::3].get() == (mine - ME + peer)[5::3]).all()
+        window.fence()
+    comm, rows, columns = WORLD.Dup(), *(ls.Layout(f"({dims}) on {P}", (6, 6)) for dims in ("BLOCK, *", "*, BLOCK"))
+    whole = np.arange(36.0).reshape(6, 6)
+    for exchange in ("p2p", "alltoall"):
+        moved = np.zeros(columns.local_shape(ME))
+        way = {"node": "messages", "exchange": exchange}
+        ls.plan(rows, columns, float).bind(whole[rows.indices(ME)].copy(), moved, comm=comm, **way)()
+        assert (moved == whole[columns.indices(ME)]).all()
+    virtual = ls.VirtualComm.over(WORLD)
+    assert virtual.sendrecv(ME, peer, source=(ME - 1) % P) == (ME - 1) % P
+    comm.Free()
+
+
+@check
 def strips_that_ranks_find_together():
     """All try the same schedules and settle on one, also where a rank leaves a loop early or has nothing to get."""
     rows = 20_000
