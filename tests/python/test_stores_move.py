@@ -130,12 +130,6 @@ def test_shapes(here, small_windows, shape):
     assert np.load("back.npy").shape == shape
 
 
-def test_a_single_element(here):
-    np.save("a.npy", np.array(3.5))
-    move("a.npy", "b.npy", verify=True)
-    assert np.load("b.npy").shape == () and np.load("b.npy") == 3.5
-
-
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_any_window_covers_everything_once(data):

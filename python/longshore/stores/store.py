@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -34,19 +33,16 @@ def is_file_name(path: str | os.PathLike) -> bool:
 
 
 def of_other_formats(source: Any, destination: Any) -> bool:
-    """Whether an end of a move is something else than a `.npy` file with dimensions or a folder of shards, by its name
-    or by what is there; a source may also be an object of zarr, h5py or xarray."""
+    """Whether an end of a move is something else than a `.npy` file or a folder of shards, by its name or by what is
+    there; a source may also be an object of zarr, h5py or xarray."""
     if not isinstance(source, (str, os.PathLike)):
         return type(source).__module__.partition(".")[0] in ("zarr", "h5py", "xarray")
     names = [os.fspath(end) for end in (source, destination) if isinstance(end, (str, os.PathLike))]
     if any("::" in name or "://" in name or _OTHER_NAMES.search(name) for name in names if isinstance(name, str)):
         return True
-    if os.path.isdir(source):
-        others = (name in _OTHER_ROOTS or name.endswith(".safetensors") for name in os.listdir(source))
-        return any(others) or is_group(source)
-    with contextlib.suppress(StoreError):
-        return os.path.isfile(source) and not npy_header(os.fspath(source)).shape
-    return False
+    return os.path.isdir(source) and (
+        any(name in _OTHER_ROOTS or name.endswith(".safetensors") for name in os.listdir(source)) or is_group(source)
+    )
 
 
 class FileStore:
