@@ -255,7 +255,9 @@ def an_owner_that_sleeps_does_not_make_large_accesses_slow():
 
 @check
 def what_was_left_in_a_freed_communicator_is_nobodys():
-    """MPICH gives new communicators the contexts of freed ones, and the messages there that nobody has received."""
+    """MPICH gives new communicators the contexts of freed ones, and the messages there that nobody has received. With
+    Open MPI they have arrived before the communicators are freed: those that come later upset its numbering of the
+    messages in the next communicator, some of which it then never delivers, also without this library."""
     if P == 1:
         return
     peer, mine = (ME + 1) % P, np.arange(300.0) + ME
@@ -264,6 +266,8 @@ def what_was_left_in_a_freed_communicator_is_nobodys():
     WORLD.barrier()
     MPI.Request.Waitall(sent)
     for comm in left:
+        while "Open MPI" in MPI.Get_library_version() and not comm.Iprobe((ME - 1) % P, 11):
+            pass
         comm.Free()
     with ls.Window(mine, comm=WORLD, node="messages") as window:
         for _ in range(8):
