@@ -8,6 +8,7 @@
 #include "longshore/plans/block_algebra.hpp"
 #include "longshore/plans/block_builders.hpp"
 #include "support/expect_error.hpp"
+#include "support/quick.hpp"
 
 namespace longshore::test {
 namespace {
@@ -67,8 +68,8 @@ TEST(Arrivals, of_a_halo_are_all_motions_each_once_when_it_is_there) {
       for (const bool checked : {false, true}) {
         MoveOptions options;
         options.threads = threads, options.proxy = proxy, options.checked = checked, options.phases = Phases::never;
-        const HaloMove halo({240, 320}, 12, options);
-        for (int repeat = 0; repeat < 5; ++repeat) {
+        const HaloMove halo(quick() ? Point{120, 160} : Point{240, 320}, 12, options);
+        for (int repeat = 0; repeat < (quick() ? 3 : 5); ++repeat) {
           halo.fill();
           halo.mover->start();
           std::vector<Arrival> arrived;
