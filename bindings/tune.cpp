@@ -35,6 +35,7 @@ nb::dict facts_of(const KernelProfile& p) {
   facts["merged_rows"] = p.merged_rows, facts["expands"] = p.expands;
   facts["ahead_bytes"] = p.ahead_bytes, facts["tile_lines"] = p.tile_lines;
   facts["tiled_from"] = from(p.tiled_from), facts["merged_bytes"] = p.merged_bytes;
+  facts["cached_bytes"] = p.cached_bytes;
   return facts;
 }
 
@@ -61,6 +62,7 @@ KernelProfile profile_of(const nb::dict& facts) {
   if (facts.contains("tile_lines")) p.tile_lines = number("tile_lines");
   if (facts.contains("tiled_from")) p.tiled_from = from("tiled_from");
   if (facts.contains("merged_bytes")) p.merged_bytes = number("merged_bytes");
+  if (facts.contains("cached_bytes")) p.cached_bytes = number("cached_bytes");
   check(p);
   return p;
 }

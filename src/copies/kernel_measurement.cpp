@@ -5,6 +5,7 @@
 #include <limits>
 #include <memory>
 #include <new>
+#include <numeric>
 #include <thread>
 
 #ifdef __linux__
@@ -31,21 +32,23 @@ constexpr double clearly_in_one_place = 0.85;
 
 using Run = std::function<void(std::byte*, const std::byte*)>;
 
-/// What a sample touches of either array, and how far from there the next one lies.
+/// What a sample touches of either array, and how far from there the next one lies. Samples in one place come in a
+/// loop: before each of them its source is written, and what the last one brought is read.
 struct Extent {
   Index bytes, step;
+  bool in_one_place() const { return step == 0; }
 };
 
 /// One kind of copy, and the profiles that are tried with it.
 struct Kind {
-  const char* name;
+  std::string name;
   std::vector<KernelProfile> candidates;  ///< the first one stays where none is clearly better
   std::function<Run(const KernelTable&)> compile;
   Extent extent{sample_span, sample_span};
 };
 
-Run copy(LoopNest nest, const KernelTable& table) {
-  auto program = std::make_shared<const CopyProgram>(nest, CopyProgram::Options{Stores::streaming, &table, {}});
+Run copy(LoopNest nest, const KernelTable& table, Stores stores = Stores::streaming) {
+  auto program = std::make_shared<const CopyProgram>(nest, CopyProgram::Options{stores, &table, {}});
   return [program](std::byte* d, const std::byte* s) { program->run(d, s); };
 }
 
@@ -85,7 +88,7 @@ Run join(Index first, Index second, const KernelTable& table) {
 template <class... Changes>
 std::vector<KernelProfile> candidates(const KernelProfile& now, const Changes&... changes) {
   std::vector<KernelProfile> all{now};
-  const auto add = [&](const auto& change) {
+  [[maybe_unused]] const auto add = [&](const auto& change) {
     KernelProfile other = now;
     change(other);
     if (std::find(all.begin(), all.end(), other) == all.end()) all.push_back(other);
@@ -96,8 +99,20 @@ std::vector<KernelProfile> candidates(const KernelProfile& now, const Changes&..
 
 using Kinds = std::vector<std::function<Kind(const KernelProfile&)>>;
 
+/// Moves between arrays that stay where they are, of so many bytes and of fewer: with ordinary stores or without.
+Kind again(const KernelProfile& now, Index bytes, Index fewer, int threads) {
+  const Index mine = std::max(bytes / threads / 64, Index{1}) * 64;
+  const auto cached = [](Index most) { return [=](KernelProfile& p) { p.cached_bytes = most; }; };
+  return {"moves of " + std::to_string(bytes >> 20) + " MiB in a loop",
+          now.cached_bytes < fewer ? candidates(now) : candidates(now, cached(bytes), cached(fewer)),
+          [=](const KernelTable& t) {
+            return copy(LoopNest(8, {{PairedRuns::run(mine / 8), 8, 8}}), t, far_stores(bytes, t.profile));
+          },
+          {mine, 0}};
+}
+
 /// Of the copies; a probe has no time but for those that differ most from CPU to CPU.
-Kinds kinds(const KernelTable& table, bool all_of_them) {
+Kinds kinds(const KernelTable& table, int threads, bool all_of_them) {
   using Profile = KernelProfile;
   constexpr Index long_run = Index{1} << 20, long_row = Index{16} << 10;
   Kinds all{[](const Profile& now) -> Kind {
@@ -155,6 +170,11 @@ Kinds kinds(const KernelTable& table, bool all_of_them) {
             candidates(now, [](Profile& p) { p.tiled_from = p.tiled_from <= 8 ? p.tiled_from : 16; }),
             [](const KernelTable& t) { return copy(turned(16), t); }, square};
   });
+  Index fewer = 0;
+  for (const Index bytes : {Index{8} << 20, Index{12} << 20, Index{16} << 20, Index{24} << 20, Index{32} << 20}) {
+    all.push_back([=](const Profile& now) { return again(now, bytes, fewer, threads); });
+    fewer = bytes;
+  }
   return all;
 }
 
@@ -181,6 +201,13 @@ class Arrays {
     }
   }
   void prepare(const Extent& extent) {
+    if (extent.in_one_place()) {
+      at_ = 0;
+      std::memset(static_cast<void*>(source_.get()), ++writes_, std::size_t(extent.bytes));
+      read_ = std::accumulate(destination_.get(), destination_.get() + extent.bytes, std::byte{},
+                              [](std::byte a, std::byte b) { return a ^ b; });
+      return;
+    }
     if (at_ + extent.bytes > places_.bytes) {
       at_ = 0;
       // Programs move what somebody has just written.
@@ -213,6 +240,7 @@ class Arrays {
   Places places_;
   Index at_ = 0;
   int writes_ = 0;
+  volatile std::byte read_{};
   Memory source_, destination_;
 };
 
@@ -310,12 +338,12 @@ KernelProbe carry_out(const KernelTable& table, int threads, Places places, doub
   const double begin = watch.now();
   KernelProbe done{{table.profile, {}}, {}, 0};
   Team team(threads, places, watch);
-  const auto all = kinds(table, !steady);
+  const auto all = kinds(table, threads, !steady);
   for (std::size_t k = 0; k < all.size(); ++k) {
     const double now = watch.now(), left = std::max(0.0, begin + seconds - now) / double(all.size() - k);
     const Kind kind = all[k](done.found.profile);
     auto trials = tried(kind, table, team, watch, now + left, steady);
-    if (trials.empty()) done.untried.emplace_back(kind.name);
+    if (trials.empty()) done.untried.push_back(kind.name);
     for (auto& trial : trials) {
       if (trial.chosen) done.found.profile = trial.profile;
       done.found.trials.push_back(std::move(trial));

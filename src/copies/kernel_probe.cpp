@@ -37,7 +37,7 @@ std::string numbers(const KernelProfile& p) {
          ", \"string_bytes\": " + from(p.string_bytes) + ", \"merged_rows\": " + from(p.merged_rows) +
          ", \"expands\": " + (p.expands ? "true" : "false") + ", \"ahead_bytes\": " + from(p.ahead_bytes) +
          ", \"tile_lines\": " + from(p.tile_lines) + ", \"tiled_from\": " + from(p.tiled_from) +
-         ", \"merged_bytes\": " + from(p.merged_bytes);
+         ", \"merged_bytes\": " + from(p.merged_bytes) + ", \"cached_bytes\": " + from(p.cached_bytes);
 }
 
 std::string json_of(const KernelProbe& probe, const std::string& measured) {

@@ -4,6 +4,7 @@
 
 #include "copies/joint_row.hpp"
 #include "core/digest.hpp"
+#include "longshore/movers/local_moves.hpp"
 #include "movers/bind_texts.hpp"
 #include "movers/block_copies.hpp"
 #include "movers/joint_message.hpp"
@@ -243,7 +244,7 @@ class LayoutShare final : public Share {
     return plan_.destination().local_size(transfer.destination) * element_bytes_ >= far_bytes;
   }
   CopyProgram::Options unpacking(const Transfer& transfer) const {
-    return {is_far(transfer) ? Stores::streaming : Stores::cached, nullptr, update_.combine()};
+    return {is_far(transfer) ? stores_of_far_parts(plan_) : Stores::cached, nullptr, update_.combine()};
   }
 
   /// Whether arrays of the same ranks are here for the same plan.

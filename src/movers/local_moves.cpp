@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <optional>
 
 #include "copies/joint_row.hpp"
 #include "core/find_or_add.hpp"
@@ -40,7 +39,7 @@ class TaskMaker {
     const auto how = program_options(motion.destination);
     const Index phase = Index(std::size_t(destination + placed.destination) % line_bytes);
     pieces_.resize(std::max(pieces_.size(), 2 * relations_.shapes()));
-    auto& known = pieces_[2 * placed.shape + (how.stores == Stores::streaming)];
+    auto& known = pieces_[2 * placed.shape + (how.stores != Stores::cached)];
     const auto k = find_or_add(
         known, [&](const auto& one) { return one.first == phase || one.first == anywhere; },
         [&] { return cut(relations_.nest(placed.shape), how, phase); });
@@ -121,7 +120,8 @@ class TaskMaker {
   CopyProgram::Options program_options(Index destination_rank) {
     if (last_ != destination_rank)
       last_far_ = part_bytes(plan_.destination(), last_ = destination_rank) >= options_.far;
-    return {last_far_ ? Stores::streaming : Stores::cached, options_.table, options_.combine};
+    if (last_far_ && !far_) far_ = options_.stores.value_or(stores_of_far_parts(plan_, options_.table));
+    return {last_far_ ? *far_ : Stores::cached, options_.table, options_.combine};
   }
 
   /// A part of a motion, and where it begins.
@@ -179,11 +179,22 @@ class TaskMaker {
   MotionRelations relations_;
   Index last_ = -1;  ///< rank that was asked about: most follow each other
   bool last_far_ = false;
-  /// Of each shape of relation, with cached and with streaming stores, by where in a line destinations begin.
+  std::optional<Stores> far_;  ///< how far parts are written, once there was one
+  /// Of each shape of relation, with cached stores and as far parts, by where in a line destinations begin.
   std::vector<std::vector<Cut>> pieces_;
 };
 
 }  // namespace
+
+Stores stores_of_far_parts(const MotionPlan& plan, const KernelTable* table) {
+  // What is turned, or put together line by line, gains nothing: ordinary stores fetch a line that is written whole.
+  const auto& axes = plan.axes();
+  const Layout& all = plan.destination();
+  if (plan.source().order() != all.order() || !std::is_sorted(axes.begin(), axes.end()) || joint_direction(plan))
+    return Stores::streaming;
+  return far_stores(Wide(all.size()) * all.replicas() * plan.element_bytes(),
+                    (table ? *table : kernels(Stores::streaming)).profile);
+}
 
 std::vector<CopyTask> copy_tasks(const MotionPlan& plan, const std::vector<VisibleMotion>& motions, Direction direction,
                                  const CopyTaskOptions& options) {

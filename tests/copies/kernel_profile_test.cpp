@@ -70,6 +70,16 @@ TEST(KernelProfiles, AreCheckedAndKnown) {
   refused([](auto& p) { p.tile_lines = 257; });
   refused([](auto& p) { p.tiled_from = 0; });
   refused([](auto& p) { p.merged_bytes = 0; });
+  refused([](auto& p) { p.cached_bytes = -1; });
+}
+
+TEST(KernelProfiles, SayWhichMovesStayInCaches) {
+  KernelProfile profile;
+  for (const Wide bytes : {Wide(0), Wide(1), Wide(INT64_MAX) * 4})
+    EXPECT_EQ(far_stores(bytes, profile) == Stores::streaming, bytes > 0);
+  profile.cached_bytes = 1000;
+  EXPECT_EQ(far_stores(1000, profile), Stores::packing);
+  EXPECT_EQ(far_stores(1001, profile), Stores::streaming);
 }
 
 TEST(KernelProfiles, AreMeasuredHoweverShortTheTime) {

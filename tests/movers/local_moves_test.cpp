@@ -40,9 +40,11 @@ void expect_tasks_deliver(const MotionPlan& p, const std::vector<Index>& senders
   const auto expected = destination.memory;
   const auto all = available_kernels();
   for (const auto* table : quick() ? std::vector{all.front(), all.back()} : all)
-    for (const Index far : {far_bytes, Index{0}}) {
+    for (const auto& [far, stores] : {std::pair{far_bytes, Stores::cached}, std::pair{Index{0}, Stores::streaming},
+                                      std::pair{Index{0}, Stores::packing}}) {
       destination.clear();
-      for (const auto& task : copy_tasks(p, from, to, preferred_direction(p), {{}, task_bytes, far, table})) task.run();
+      const CopyTaskOptions options{{}, task_bytes, far, stores, table};
+      for (const auto& task : copy_tasks(p, from, to, preferred_direction(p), options)) task.run();
       EXPECT_TRUE(destination.memory == expected) << p.to_string() << ", " << table->name << " kernels";
     }
 }
@@ -57,7 +59,7 @@ TEST(CopyTasks, interleaved_parts_go_together) {
   EXPECT_EQ(copy_tasks(p, from, to, Direction::pull, options).size(), 8u) << "parts that fit in cache";
   const auto larger = plan("(*, CYCLIC) on 4", "(*, BLOCK) on 2", {16, 4096});
   EXPECT_EQ(copy_tasks(larger, from, to, Direction::pull, options).size(), 2u);
-  options.far = 1000;
+  options.far = 1000, options.stores = Stores::streaming;
   options.table = &plain_kernels();
   const auto together = copy_tasks(p, from, to, Direction::pull, options);
   ASSERT_EQ(together.size(), 2u);
@@ -67,6 +69,29 @@ TEST(CopyTasks, interleaved_parts_go_together) {
   EXPECT_EQ(copy_tasks(p, from, to, Direction::push, options).size(), 8u);
   options.task_bytes = 32 * 1024;
   EXPECT_GE(copy_tasks(p, from, to, Direction::pull, options).size(), 8u);
+}
+
+TEST(CopyTasks, far_parts_are_written_as_the_profile_says) {
+  KernelTable table = plain_kernels();
+  table.profile.cached_bytes = Index{8} << 20;
+  const auto stores = [&](const char* source, const char* destination, Index rows) {
+    return stores_of_far_parts(plan(source, destination, {rows, 1024}), &table);
+  };
+  EXPECT_EQ(stores("(BLOCK, *) on 2", "(*, BLOCK) on 2", 1024), Stores::packing);
+  EXPECT_EQ(stores("(BLOCK, *) on 2", "(*, BLOCK) on 2", 1025), Stores::streaming);
+  EXPECT_EQ(stores("(BLOCK, *) on 2", "(BLOCK, *) on 2, order=F", 1024), Stores::streaming) << "turned";
+  EXPECT_EQ(stores("(*, CYCLIC) on 2", "(*, BLOCK) on 2", 1024), Stores::streaming) << "put together line by line";
+  EXPECT_EQ(stores("(BLOCK, *) on 2", "(*, *) on REPLICATED(2)", 1024), Stores::streaming) << "two of it";
+  const auto p = plan("(BLOCK, *) on 2", "(*, BLOCK) on 2", {1024, 1024});
+  Arrays source(p.source(), 8), destination(p.destination(), 8);
+  CopyTaskOptions options;
+  options.table = &table;
+  for (const bool cached : {true, false}) {
+    for (const auto& task :
+         copy_tasks(p, {{0, source.memory[0].data()}}, {{1, destination.memory[1].data()}}, Direction::pull, options))
+      EXPECT_EQ(task.describe().find("streaming") == std::string::npos, cached) << task.describe();
+    table.profile.cached_bytes = 0;
+  }
 }
 
 TEST(CopyTasks, are_spread_out_for_threads) {

@@ -1,6 +1,7 @@
 // The threads engine and the tasks under it against the dense oracle.
 #include "support/generators.hpp"
 
+#include <array>
 #include <cstring>
 
 #include "longshore/movers/local_moves.hpp"
@@ -121,6 +122,7 @@ RC_GTEST_PROP(Movers, tasks_carry_exactly_the_visible_motions, ()) {
   CopyTaskOptions options;
   if (chance(60)) options.task_bytes = spec.element_bytes * draw(1, 100);
   if (chance(70)) options.far = draw(0, 2000);
+  options.stores = std::array{Stores::cached, Stores::streaming, Stores::packing}[std::size_t(draw(0, 2))];
   const auto tables = available_kernels();
   options.table = tables[std::size_t(draw(0, Index(tables.size()) - 1))];
   const auto direction = chance(70) ? preferred_direction(plan) : chance(50) ? Direction::pull : Direction::push;

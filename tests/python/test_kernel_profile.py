@@ -77,6 +77,7 @@ def test_every_kept_number_is_used(measured, tmp_path):
         "tile_lines": 3,
         "tiled_from": 16,
         "merged_bytes": 192,
+        "cached_bytes": 5 << 20,
     }
     kept_in(tmp_path).write_text(json.dumps(measured | odd))
     out, err = used(tmp_path)
@@ -84,14 +85,14 @@ def test_every_kept_number_is_used(measured, tmp_path):
 
 
 def test_a_profile_of_before_there_were_all_numbers_has_the_usual_ones(measured, tmp_path):
-    later = ("ahead_bytes", "tile_lines", "tiled_from", "merged_bytes")
+    later = ("ahead_bytes", "tile_lines", "tiled_from", "merged_bytes", "cached_bytes")
     old = {name: of for name, of in measured.items() if name not in later} | {"rows": 2}
     old["trials"] = [{name: of for name, of in one.items() if name not in later} for one in measured["trials"]]
     kept_in(tmp_path).write_text(json.dumps(old))
     out, err = used(tmp_path)
     assert (
         "'rows': 2" in out
-        and "'ahead_bytes': 1024, 'tile_lines': 64, 'tiled_from': None, 'merged_bytes': 64" in out
+        and "'ahead_bytes': 1024, 'tile_lines': 64, 'tiled_from': None, 'merged_bytes': 64, 'cached_bytes': 0" in out
         and err == ""
     )
     from longshore.tune.report import render

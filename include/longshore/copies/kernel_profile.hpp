@@ -39,6 +39,9 @@ struct KernelProfile {
   static constexpr Index long_burst = 256;
   /// How much of each row is put together before it is the next one's turn, where several rows are side by side.
   Index merged_bytes = 64;
+  /// How many bytes the destinations of a move may have together, those of all ranks, to stay in a cache that cores
+  /// share, beside as much of sources: they are written with ordinary stores then, however large each is. None: 0.
+  Index cached_bytes = 0;
 
   bool operator==(const KernelProfile&) const = default;
 };

@@ -166,6 +166,10 @@ const KernelTable& plain_kernels();
 /// profiles make no difference, and none is chosen. LONGSHORE_KERNELS=plain|baseline|avx2|avx512|neon in the
 /// environment asks for another table (ignored where the CPU cannot run it).
 const KernelTable& kernels(Stores stores = Stores::cached);
+/// How parts of `far_bytes` and more are written where all destinations of a move have so many bytes together.
+inline Stores far_stores(Wide all_bytes, const KernelProfile& profile) {
+  return all_bytes <= profile.cached_bytes ? Stores::packing : Stores::streaming;
+}
 /// Every table this CPU can run, for tests and benchmarks.
 std::vector<const KernelTable*> available_kernels();
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <variant>
@@ -70,11 +71,15 @@ struct CopyTask {
 struct CopyTaskOptions {
   Combine combine;
   Index task_bytes = INT64_MAX;  ///< split into tasks of about this size
-  /// Parts of so many bytes are beyond the cache: they are streamed, and lines that belong to several are visited once
-  /// for all of them, as those of smaller parts are where `joint_from_bytes` says so.
+  /// Parts of so many bytes are beyond the cache of a core: they are written as `stores` say, and lines that belong to
+  /// several are visited once for all of them, as those of smaller parts are where `joint_from_bytes` says so.
   Index far = far_bytes;
+  std::optional<Stores> stores = {};   ///< none: as `stores_of_far_parts` says
   const KernelTable* table = nullptr;  ///< null: the fastest this CPU has
 };
+
+/// How those are written: as the profile of a table says, null: of the one that this CPU is best with.
+Stores stores_of_far_parts(const MotionPlan& plan, const KernelTable* table = nullptr);
 
 /// A motion between two parts that can be seen.
 struct VisibleMotion {

@@ -32,6 +32,7 @@ KERNEL_NUMBERS = {
     "tile_lines?": int,
     "tiled_from?": (int, type(None)),
     "merged_bytes?": int,
+    "cached_bytes?": int,
 }
 _TRIAL = {"copies": str, "seconds": _number, "seconds_low": _number, "seconds_high": _number, "chosen": bool}
 KERNEL_PROFILE = KERNEL_NUMBERS | {

@@ -65,6 +65,8 @@ const std::vector<KnownCpu>& known_cpus() {
     one_stream.tile_lines = 32;
     KernelProfile zen3 = one_stream;
     zen3.tiled_from = 1, zen3.merged_bytes = 512;
+    KernelProfile zen4 = one_stream;
+    zen4.cached_bytes = Index{8} << 20;
     KernelProfile zen5;
     zen5.rows = 1, zen5.stagger_bytes = 0;
     zen5.paged_bytes = KernelProfile::never, zen5.string_bytes = Index{1} << 20;
@@ -74,7 +76,7 @@ const std::vector<KnownCpu>& known_cpus() {
     return std::vector<KnownCpu>{
         {"AMD Zen 3", "prototypes and longshore bench on an EPYC, two cores, November 2026 (docs/performance.md)",
          zen3},
-        {"AMD Zen 4", "longshore calibrate on an EPYC, two cores, November 2026 (docs/performance.md)", one_stream},
+        {"AMD Zen 4", "longshore calibrate on an EPYC, two cores, November 2026 (docs/performance.md)", zen4},
         {"AMD Zen 5",
          "longshore calibrate and longshore bench on an EPYC, two cores, November 2026 (docs/performance.md)", zen5},
         {"Intel Sapphire or Emerald Rapids",
@@ -105,6 +107,7 @@ void check(const KernelProfile& p) {
   if (p.tiled_from < 1) refuse("tiled_from", p.tiled_from, "1 or more");
   if (p.paged_bytes < 16384) refuse("paged_bytes", p.paged_bytes, "16384 or more");
   if (p.string_bytes < 128) refuse("string_bytes", p.string_bytes, "128 or more");
+  if (p.cached_bytes < 0) refuse("cached_bytes", p.cached_bytes, "0 or more");
 }
 
 }  // namespace longshore
