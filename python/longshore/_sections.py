@@ -150,7 +150,7 @@ def index_of(key: Any) -> Any:
     try:
         if isinstance(key, (list, range, np.ndarray)) and np.ndim(key):
             return np.asarray(key)
-        if not isinstance(key, bool):
+        if not isinstance(key, (bool, np.bool_)):  # NumPy before 2.3 takes its own for integers
             return operator.index(key)
     except (TypeError, ValueError):  # nor is a list of lists of different lengths an array
         pass
@@ -244,7 +244,7 @@ class _ListedSection(Section):
         raise ArgumentError("a section with a list of indices has no parts of its own; index the list")
 
     def _parts(self) -> list[tuple[int, _core.AddressRelation]]:
-        places = np.full((), _place(self._view), np.int64)
+        places: np.ndarray = np.full((), _place(self._view), np.int64)
         for d, (extent, stride) in enumerate(zip(self._view.shape, self._view.strides)):
             along = (self._indices if d == self._dim else np.arange(extent, dtype=np.int64)) * stride
             places = places[..., None] + along

@@ -431,5 +431,5 @@ def test_an_empty_path_is_named(words, tmp_path, monkeypatch, capsys):
 def test_what_zarr_cannot_hold_of_an_array_without_a_name(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     np.save("a.npy", np.zeros(3, "g"))
-    assert run(["move", "a.npy", "b.zarr/x"]) == 2
+    assert run(["move", "a.npy", "b.zarr/x", "--zarr-format", "3"]) == 2
     assert "Zarr cannot hold the array, for" in capsys.readouterr().err

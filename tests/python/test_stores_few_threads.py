@@ -126,7 +126,7 @@ def test_moves_with_few_threads(few, tmp_path, monkeypatch):
 def test_what_needs_a_thread_says_so(tmp_path, monkeypatch):
     """The library that gathers a store's metadata starts one."""
     monkeypatch.chdir(tmp_path)
-    zarr.create_group("a.zarr")
+    zarr.open_group("a.zarr", mode="w")
     zarr.consolidate_metadata("a.zarr")
     parts = ls.scatter(np.arange(12.0).reshape(4, 3), "(BLOCK, *) on 2")
 

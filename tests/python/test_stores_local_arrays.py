@@ -131,8 +131,7 @@ def test_blocks(place):
 
 @pytest.mark.skipif("a.zarr" not in PLACES, reason="zarr is missing")
 def test_names_attributes_and_chunks_that_are_not_there():
-    import zarr
-
+    zarr = pytest.importorskip("zarr", "3", reason="zarr 2 knows no names of dimensions")
     layout = ls.Layout("(BLOCK, *) on 2", (6, 4))
     parts = ls.scatter(values((6, 4)), layout)
     ls.save(parts, layout, "a.zarr", chunks="t=2,x=4", names=("t", "x"), attributes={"units": "K"})
@@ -221,7 +220,7 @@ def test_chunks_that_a_format_does_not_have_are_not_left_out_in_silence(name, wo
 @pytest.mark.skipif("a.zarr" not in PLACES, reason="zarr is missing")
 def test_a_broken_chunk_leaves_nothing_half_done():
     layout = ls.Layout("(BLOCK, *) on 2", (6, 4))
-    ls.save(ls.scatter(values((6, 4)), layout), layout, "a.zarr", chunks=(2, 2), codecs=["zstd:1"])
+    ls.save(ls.scatter(values((6, 4)), layout), layout, "a.zarr", chunks=(2, 2), codecs=["zstd:1"], zarr_format=3)
     victim = os.path.join("a.zarr", "c", "1", "0")
     raw = open(victim, "rb").read()
     open(victim, "wb").write(raw[:-3])
@@ -235,8 +234,8 @@ def test_errors_name_the_destination_and_not_its_hidden_place():
     parts = ls.scatter(values((6, 4)), layout)
     np.save("a.npy", values((6, 4)))
     for work in (
-        lambda: ls.save(parts, layout, "b.zarr", chunks=(4, 2), shards=(5, 2)),
-        lambda: ls.move("a.npy", "b.zarr", chunks=(4, 2), shards=(5, 2)),
+        lambda: ls.save(parts, layout, "b.zarr", chunks=(4, 2), shards=(5, 2), zarr_format=3),
+        lambda: ls.move("a.npy", "b.zarr", chunks=(4, 2), shards=(5, 2), zarr_format=3),
     ):
         with pytest.raises(ArgumentError, match=r"[^.]b.zarr cannot be made") as caught:
             work()

@@ -65,7 +65,7 @@ def a_full_file(path):
         file.createVariable("lon", ">i4", ("lon",), endian="big")[:] = np.arange(7)
         file.createVariable("crs", "i4", ()).grid_mapping_name = "latitude_longitude"
         file.createVariable("names", str, ("lat",))[:] = np.array(["a", "", "ccc", "d", "é"], object)
-        letters = netcdf4.stringtochar(np.array(["ab", "cd", "e", "", "f"], "S10"))
+        letters = np.array(["ab", "cd", "e", "", "f"], "S10").view("S1").reshape(5, 10)
         file.createVariable("letters", "S1", ("lat", "nchar"), fill_value="x")[:] = letters
         file.createVariable("flags", "u1", ("lon",), zlib=True)[:] = 4
         file.createVariable("never", "i2", ("time", "lat"))

@@ -44,8 +44,8 @@ def checkpoint(folder):
 
 
 WORDS = {
-    "v3": {"chunks": (4, 4)},
-    "v3 in shards": {"chunks": (2, 3), "shards": (4, 6)},
+    "v3": {"chunks": (4, 4), "zarr_format": 3},
+    "v3 in shards": {"chunks": (2, 3), "shards": (4, 6), "zarr_format": 3},
     "v2": {"chunks": (4, 4), "zarr_format": 2},
 }
 OTHERS = ["model.safetensors", "2024", "notes/1.5", "c/9/9", "c/9", "0.0.0", "9.0", "c/00/0", "c/9/0/0"]
@@ -67,6 +67,8 @@ def test_force_takes_nothing_that_is_not_the_arrays(here, words, other):
 
 @pytest.mark.parametrize("zarr_format", [2, 3])
 def test_force_takes_nothing_that_is_not_the_groups(here, zarr_format):
+    if zarr_format == 3:
+        pytest.importorskip("zarr", "3", reason="zarr 2 brings no metadata of Zarr 3 up to date")
     words = {"chunks": (4, 4), "zarr_format": zarr_format}
     for other in ("c/0/0", "0.0", "h/0.0", "g/c/0/0", "g/1", "g/u/zattrs", "g/u/more/zarr.json", "h/.zattrs"):
         ls.move("a.npy", "b.zarr/g/u", **words, force=True)
@@ -115,14 +117,14 @@ def test_force_takes_nothing_that_is_not_the_stores_at_a_url(here, monkeypatch, 
     fsspec = pytest.importorskip("fsspec")
     monkeypatch.setattr("tempfile.tempdir", str(here))
     url = f"memory://publish-more-{next(_numbers)}/b.zarr"
-    ls.move("a.npy", url, chunks=(4, 4))
+    ls.move("a.npy", url, chunks=(4, 4), zarr_format=3)
     fs, root = fsspec.core.url_to_fs(url)
     fs.pipe_file(f"{root}/{other}", b"mine")
     with pytest.raises(StoreError, match=f"holds '{other}'"):
         ls.move("a.npy", url, force=True)
     assert fs.cat_file(f"{root}/{other}") == b"mine"
     fs.rm_file(f"{root}/{other}")
-    ls.move("a.npy", url, chunks=(5, 6), force=True)
+    ls.move("a.npy", url, chunks=(5, 6), zarr_format=3, force=True)
     assert {key[len(root) + 1 :] for key in fs.find(root)} == {"zarr.json", "c/0/0", "c/1/0"}
 
 

@@ -190,7 +190,10 @@ def test_a_killed_run_goes_on(here, small, monkeypatch):
 def test_memory_that_is_held(here):
     """At full size: cubes of an image stack into planes, within a ceiling that holds no row of cubes."""
     shape, chunks = (64, 512, 2048), (64, 64, 64)
-    group = zarr.create_array("in.zarr", shape=shape, chunks=chunks, dtype="u2", compressors=None)
+    if hasattr(zarr, "create_array"):
+        group = zarr.create_array("in.zarr", shape=shape, chunks=chunks, dtype="u2", compressors=None)
+    else:
+        group = zarr.create(shape, store="in.zarr", chunks=chunks, dtype="u2", compressor=None)
     array = (np.arange(math.prod(shape), dtype=np.uint32) * np.uint32(2654435761) >> np.uint32(16)).astype("u2")
     group[...] = array.reshape(shape)
     told = ls.move("in.zarr", "out.npy", max_mem="80 MB", threads=2)

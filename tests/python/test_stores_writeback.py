@@ -37,8 +37,8 @@ def covered(begun, path):
     ("target", "file", "words"),
     [
         ("b.npy", "b.npy", {}),
-        ("b.zarr", "b.zarr/c/0/0", {"chunks": (512, 512), "codecs": []}),
-        ("b.zarr", "b.zarr/c/0/0", {"chunks": (256, 512), "shards": (512, 512), "codecs": []}),
+        ("b.zarr", "b.zarr/c/0/0", {"chunks": (512, 512), "codecs": [], "zarr_format": 3}),
+        ("b.zarr", "b.zarr/c/0/0", {"chunks": (256, 512), "shards": (512, 512), "codecs": [], "zarr_format": 3}),
         ("b.safetensors::x", "b.safetensors", {}),
         ("b", "b/rank-00001.npy", {"to": "(BLOCK, *) on 2"}),
     ],
@@ -49,7 +49,7 @@ def test_all_that_is_written_at_once_is_begun_with(begun, target, file, words):
 
 
 def test_small_parts_are_left_to_the_system(begun):
-    ls.move("a.npy", "b.zarr", chunks=(64, 64), codecs=[])
+    ls.move("a.npy", "b.zarr", chunks=(64, 64), codecs=[], zarr_format=3)
     ls.move("a.npy", "b", "(*, CYCLIC) on 2")
     assert not covered(begun, "b.zarr/c/0/0")
 

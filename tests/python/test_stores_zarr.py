@@ -82,6 +82,8 @@ def test_zarr_python_makes_any_type(tmp_path, dtype, zarr_format):
     array = sample(dtype)
     for order in "CF":
         more = {"order": order} if zarr_format == 2 else {}
+        if dtype == "V3" and not ZARR_3:
+            more["fill_value"] = None  # zarr 2 makes none of 0, which it takes otherwise
         made = make(tmp_path / order, array, (4, 3), zarr_format, **more)
         facts, elements = read(tmp_path / order)
         assert same(elements, array) and facts.shape == (10, 7) and facts.chunks == (4, 3)
@@ -447,8 +449,14 @@ def test_fill_values(tmp_path, dtype, zarr_format):
         write(path, ArrayFacts((3,), fill.dtype, chunks=(2,), fill=fill.tobytes()), {}, zarr_format)
         facts, elements = read(path)
         assert facts.fill == fill.tobytes() == elements[2:].tobytes()
-        assert values(opened(path)).astype(dtype).tobytes() == fill.tobytes() * 3
-        make(tmp_path / f"z{number}", fill.reshape(1), (1,), zarr_format, fill_value=fill[()])
+        elements = values(opened(path)).astype(dtype)
+        if ZARR_3 or dtype != "<c8":
+            assert elements.tobytes() == fill.tobytes() * 3
+        else:  # zarr 2 makes 0 of an imaginary part that is -0.0
+            assert np.array_equal(elements, np.full(3, fill), equal_nan=True)
+        made = make(tmp_path / f"z{number}", fill.reshape(1), (1,), zarr_format, fill_value=fill[()])
+        if not ZARR_3 and not fill[()]:
+            fill = np.array(made.fill_value, dtype)  # zarr 2 makes 0 of -0.0
         facts = read(tmp_path / f"z{number}")[0]
         assert np.frombuffer(facts.fill, facts.dtype).astype(dtype).tobytes() == fill.tobytes()
 

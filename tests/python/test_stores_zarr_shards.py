@@ -156,7 +156,8 @@ def test_a_changed_chunk_gives_the_source_another_fingerprint(tmp_path, facts):
     write(tmp_path / "g", tree, {"x": array, "below/y": array}, 2 if facts.own else 3)
     whole, one = ZarrReader(str(tmp_path / "g")), ZarrReader(str(tmp_path / "g"), "x")
     first, of_one = whole.fingerprint(), one.fingerprint()
-    values(opened(tmp_path / "g", "x"))
+    if ZARR_3 or facts.own:
+        values(opened(tmp_path / "g", "x"))
     assert (whole.fingerprint(), one.fingerprint()) == (first, of_one), "reading changes nothing"
     seen = {first}
     for name in ("below/y", "x"):
@@ -193,10 +194,10 @@ def test_shards_of_what_has_no_chunks_have_a_whole_number_of_them(tmp_path, monk
     array = np.arange(1000 * 700.0).reshape(1000, 700)
     if source == "save":
         layout = ls.Layout("(BLOCK, *) on 2", array.shape)
-        ls.save(ls.scatter(array, layout), layout, "b.zarr", shards=shards)
+        ls.save(ls.scatter(array, layout), layout, "b.zarr", shards=shards, zarr_format=3)
     else:
         np.save(source, array)
-        assert ls.move(source, "b.zarr", shards=shards, verify=True).verified
+        assert ls.move(source, "b.zarr", shards=shards, zarr_format=3, verify=True).verified
     with ls.open("b.zarr") as made:
         assert made.shards == shards and not any(n % c for n, c in zip(shards, made.chunks))
         assert np.prod(made.chunks) * 8 <= 4 << 20
@@ -208,5 +209,5 @@ def test_shards_that_the_sources_chunks_do_not_divide_are_refused(tmp_path, monk
     np.save("a.npy", np.arange(63.0).reshape(7, 9))
     ls.move("a.npy", "a.zarr", chunks=(2, 4))
     with pytest.raises(ArgumentError, match=r"shards \(3, 4\) are no whole number of chunks \(2, 4\).*say chunks that"):
-        ls.move("a.zarr", "b.zarr", shards=(3, 4))
-    assert ls.move("a.zarr", "b.zarr", shards=(3, 4), chunks=(3, 2), verify=True).verified
+        ls.move("a.zarr", "b.zarr", shards=(3, 4), zarr_format=3)
+    assert ls.move("a.zarr", "b.zarr", shards=(3, 4), chunks=(3, 2), zarr_format=3, verify=True).verified

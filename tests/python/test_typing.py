@@ -6,16 +6,19 @@ import sys
 import pytest
 
 ANSWERS = """
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 import longshore as ls
 
 column = ls.RankMap(range(5, 1024, 64), 1024)
 one: int = column.world_rank(0)
 scalar: int = column.world_rank(np.int64(3))
-some: np.ndarray = column.world_rank([0, 1])
-many: np.ndarray = column.world_rank(np.arange(3))
+some: npt.NDArray[Any] = column.world_rank([0, 1])
+many: npt.NDArray[Any] = column.world_rank(np.arange(3))
 each: int = column[3]
-places: np.ndarray = column.rank([5, 69])
+places: npt.NDArray[Any] = column.rank([5, 69])
 told: list[dict[str, object]] = ls.explain_ranks([1, 2], 4).rows
 
 rows, columns = ls.Layout("(BLOCK, *) on 4", (8, 4)), ls.Layout("(*, BLOCK) on 4", (8, 4))
@@ -39,8 +42,8 @@ for arrival in fill.arrivals():
     points: int = arrival.region.size
 
 with ls.open("a.npy") as stored:
-    values: np.ndarray = stored.read()
-    row: np.ndarray = stored[3]
+    values: npt.NDArray[Any] = stored.read()
+    row: npt.NDArray[Any] = stored[3]
 with ls.open("run.zarr") as group:
     for name in group:
         print(name, group[name].shape, group["a/b"].read())

@@ -89,7 +89,7 @@ class Box:
 
     def offsets(self, first: int, last: int) -> list[int]:
         """The file offsets of the runs [first, last), in the order of the buffer."""
-        positions = np.arange(first, last, dtype=np.int64)
+        positions: np.ndarray = np.arange(first, last, dtype=np.int64)
         offsets = np.full(last - first, self._base, dtype=np.int64)
         for extent, stride in zip(reversed(self._outer), reversed(self._strides)):
             positions, index = np.divmod(positions, extent)

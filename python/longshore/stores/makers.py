@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._core import Layout
-from ..errors import ArgumentError, StoreError
+from ..errors import ArgumentError, NotInstalledError, StoreError
 from .array import ArrayFacts, ArrayWriter, Grid, GroupFacts, StoreWriter, Tree
 from .boxes import FileArray
 from .chunk_words import Chunks
@@ -63,6 +63,8 @@ class Maker:
     """Whether elements of a chunk may lie in Fortran's order."""
     outlives_kills = True
     """Whether chunks that a killed process has written are there without a `sync` after them."""
+    why = ""
+    """Of an error: why a Zarr store has the format that it has, where nobody has said it."""
     compressed: tuple[str, ...] = ()
     """Codecs of an array that was compressed, with codecs that are not this format's."""
 
@@ -143,13 +145,37 @@ class Maker:
         return getattr(importlib.import_module(f".{self.module}", __package__), self.writer)
 
 
-def _usual_zarr_format() -> int:
-    """3; 2 where the zarr that is installed, such as the last one for Python 3.10, reads no other."""
+def _zarr_installed() -> str:
+    """The version of the zarr that is installed; "" without one."""
     from importlib import metadata
 
     with contextlib.suppress(metadata.PackageNotFoundError):
-        return 2 if metadata.version("zarr").startswith("2.") else 3
-    return 3
+        return metadata.version("zarr")
+    return ""
+
+
+def _usual_zarr_format() -> int:
+    """3; 2 where the zarr that is installed, such as the last one for Python 3.10, reads no other."""
+    return 2 if _zarr_installed().startswith("2.") else 3
+
+
+def _format_of_store(root: str) -> int | None:
+    """The format of a Zarr store in a folder; None where there is none."""
+    if os.path.lexists(os.path.join(root, "zarr.json")):
+        return 3
+    return 2 if any(os.path.lexists(os.path.join(root, name)) for name in (".zgroup", ".zmetadata")) else None
+
+
+def _check_consolidation(place: Place) -> None:
+    """Raises NotInstalledError where a store has its metadata in one place, and the zarr that is installed cannot bring
+    them up to date when something is added."""
+    if not _consolidated(place.path):
+        return
+    version, told = _zarr_installed(), f"{place.path} has its metadata in one place, and to bring them up to date needs"
+    if not version:
+        raise NotInstalledError(f"{told} zarr: pip install 'longshore[zarr]'")
+    if version.startswith("2.") and _format_of_store(place.path) == 3:
+        raise NotInstalledError(f"{told} zarr 3, for Python 3.11 and newer: pip install 'zarr>=3' (here is {version})")
 
 
 def _array_around(path: str) -> str | None:
@@ -173,9 +199,17 @@ class ZarrMaker(Maker):
 
     def __init__(self, place: Place, to: Any, zarr_format: int | None) -> None:
         super().__init__(place, to, zarr_format)
-        self.zarr_format = _usual_zarr_format() if zarr_format is None else zarr_format
+        is_added = not place.is_url and place.publish_path not in ("", place.path)
+        if zarr_format is None:  # as the store is that it goes into, which would not find it otherwise
+            zarr_format = _format_of_store(place.path) if is_added else None
+        if zarr_format is None and (zarr_format := _usual_zarr_format()) == 2:
+            self.why = f", as zarr {_zarr_installed()} reads no other; say zarr_format 3, or install zarr 3 (for Python"
+            self.why += " 3.11 and newer): pip install 'zarr>=3'"
+        self.zarr_format = zarr_format
         if not place.is_url and (array := _array_around(place.publish_path)) is not None:
             raise StoreError(f"{place.text} lies inside the array {array}; Zarr has arrays in groups alone")
+        if is_added:
+            _check_consolidation(place)
         self.has_shards = self.zarr_format == 3
 
     def fit(self, facts: ArrayFacts, same_format: bool, asked: tuple[str, ...] | None, path: str = "") -> ArrayFacts:

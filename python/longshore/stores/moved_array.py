@@ -99,7 +99,8 @@ def check_has(maker: Maker, chunks: Chunks | None, shards: Chunks | None) -> Non
     """Raises ArgumentError where chunks or shards are wanted that a format does not have."""
     target = maker.place.text
     if parse_chunks(shards) not in (None, NO_CHUNKS) and not maker.has_shards:
-        raise ArgumentError(f"{target}: shards are for Zarr 3, and this is {maker.words.replace('Zarr', 'Zarr 2')}")
+        found = maker.words.replace("Zarr", "Zarr 2")
+        raise ArgumentError(f"{target}: shards are for Zarr 3, and this is {found}{maker.why}")
     if parse_chunks(chunks) not in (None, NO_CHUNKS) and not maker.has_chunks:
         raise ArgumentError(f"{target}: {maker.words} holds elements as they are, without chunks")
 

@@ -99,7 +99,7 @@ class ShardFiles:
         """Makes the index beside a new shard, or beside one that is finished and gets a chunk again."""
         size = self._keys.size(shard)
         if size is None:
-            table = np.full((self._index.chunks, 2), MISSING, "<u8")
+            table: np.ndarray = np.full((self._index.chunks, 2), MISSING, "<u8")
         else:
             raw = self._keys.get_range(shard, self._index.start(size), self._index.size)
             table = np.ascontiguousarray(self._index.decode(raw).astype("<u8"))
