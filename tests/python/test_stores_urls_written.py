@@ -70,7 +70,7 @@ FORMATS = [
     ("shards", "shards", {"to": "(BLOCK, *) on 3"}),
     ("a.zarr", "a.zarr", {"chunks": (4, 4)}),
     ("a.zarr/g/u", "a.zarr", {"chunks": (4, 4), "zarr_format": 2}),
-    ("a.zarr", "a.zarr", {"chunks": (2, 3), "shards": (4, 6)}),
+    ("a.zarr", "a.zarr", {"chunks": (2, 3), "shards": (4, 6), "zarr_format": 3}),
 ]
 
 
@@ -106,12 +106,12 @@ def test_what_exists_is_replaced_with_force_only_and_neighbours_stay(source, bas
     neighbours = (f"{base}/a.zarrx/zarr.json", f"{base}/a.zar", f"{base}/a.zarr.bak/c/0")
     for neighbour in neighbours:
         put(neighbour)
-    ls.move(source, f"{base}/a.zarr", chunks=(2, 2))
+    ls.move(source, f"{base}/a.zarr", chunks=(2, 2), zarr_format=3)
     before = keys(f"{base}/a.zarr")
     with pytest.raises(StoreError, match="exists already"):
-        ls.move(source, f"{base}/a.zarr", chunks=(5, 6))
+        ls.move(source, f"{base}/a.zarr", chunks=(5, 6), zarr_format=3)
     assert keys(f"{base}/a.zarr") == before
-    ls.move(source, f"{base}/a.zarr", chunks=(5, 6), force=True)
+    ls.move(source, f"{base}/a.zarr", chunks=(5, 6), zarr_format=3, force=True)
     assert keys(f"{base}/a.zarr") == {"zarr.json", "c/0/0", "c/1/0"}
     for neighbour in neighbours:
         fs, path = fsspec.core.url_to_fs(neighbour)
@@ -120,7 +120,7 @@ def test_what_exists_is_replaced_with_force_only_and_neighbours_stay(source, bas
 
 def test_the_source_is_never_touched(source, base):
     ls.move(source, f"{base}/a.npy")
-    ls.move(source, f"{base}/a.zarr", chunks=(2, 2))
+    ls.move(source, f"{base}/a.zarr", chunks=(2, 2), zarr_format=3)
     ls.move(source, f"{base}/c/model-00001-of-00001.safetensors")
     fs, root = fsspec.core.url_to_fs(f"{base}/c")
     index = b'{"weight_map": {"array": "model-00001-of-00001.safetensors"}}'
@@ -205,16 +205,16 @@ def test_a_failed_upload_leaves_nothing(source, base, failing, count, words):
 
 
 def test_a_failed_replacement_can_be_replaced(source, base, failing):
-    ls.move(source, f"{base}/a.zarr", chunks=(2, 2))
+    ls.move(source, f"{base}/a.zarr", chunks=(2, 2), zarr_format=3)
     mend = failing(2)
     with pytest.raises(StoreError, match="the line was cut"):
-        ls.move(source, f"{base}/a.zarr", chunks=(5, 6), force=True)
+        ls.move(source, f"{base}/a.zarr", chunks=(5, 6), zarr_format=3, force=True)
     with pytest.raises(LongshoreError):
         ls.open(f"{base}/a.zarr")
     mend()
     with pytest.raises(StoreError, match="unfinished upload"):
-        ls.move(source, f"{base}/a.zarr", chunks=(5, 6))
-    ls.move(source, f"{base}/a.zarr", chunks=(5, 6), force=True)
+        ls.move(source, f"{base}/a.zarr", chunks=(5, 6), zarr_format=3)
+    ls.move(source, f"{base}/a.zarr", chunks=(5, 6), zarr_format=3, force=True)
     assert keys(f"{base}/a.zarr") == {"zarr.json", "c/0/0", "c/1/0"}
 
 
@@ -318,7 +318,7 @@ def bucket():
 def test_an_s3_server_takes_folders_and_files(source, bucket, tmp_path):
     put(f"{bucket}/d/a.zarrx")
     for chunks in ((2, 2), (5, 6)):
-        ls.move(source, f"{bucket}/d/a.zarr", chunks=chunks, verify=True, force=True)
+        ls.move(source, f"{bucket}/d/a.zarr", chunks=chunks, zarr_format=3, verify=True, force=True)
     assert keys(f"{bucket}/d") == {"a.zarr/zarr.json", "a.zarr/c/0/0", "a.zarr/c/1/0", "a.zarrx"}
     with ls.open(f"{bucket}/d/a.zarr") as opened:
         np.testing.assert_array_equal(opened.read(), np.load(source))

@@ -33,7 +33,10 @@ if TYPE_CHECKING:
 @click.option("--shards", metavar="SHARDS", help="What lies in one file of DST, in the same words (Zarr 3).")
 @click.option("--codec", metavar="CODECS", help="Codecs of DST, the first applied first: shuffle,zstd:3; none.")
 @click.option(
-    "--zarr-format", type=click.IntRange(2, 3), metavar="2|3", help="Of a Zarr DST.  [default: 3, or 2 with zarr 2]"
+    "--zarr-format",
+    type=click.IntRange(2, 3),
+    metavar="2|3",
+    help="Of a Zarr DST.  [default: that of a store it goes into, else 3, or 2 with zarr 2]",
 )
 @click.option(
     "--max-mem",
