@@ -123,9 +123,8 @@ def mistakes_of_one_rank():
         WORLD.Barrier()
         assert os.listdir(".") == []
         WORLD.Barrier()
-        ls.save(
-            mine, layout, place, comm=WORLD, **({"chunks": (3, 2), "codecs": ["zstd:1"]} if place != "a.npy" else {})
-        )
+        words = {"chunks": (3, 2), "codecs": ["zstd:1"], "zarr_format": 3} if place != "a.npy" else {}
+        ls.save(mine, layout, place, comm=WORLD, **words)
         raises_everywhere(ls.StoreError, lambda: ls.save(mine, layout, place, comm=WORLD))
         raises_everywhere(
             ls.ArgumentError, lambda: ls.load(place, ls.Layout(f"(BLOCK, *) on {P + 1}", (6 * P, 4)), comm=WORLD)
