@@ -111,10 +111,11 @@ def memory_copy(context, case, how):
     """The yardstick: each rank copies its own source bytes once, all ranks at the same time.
 
     The destinations lie 2112 bytes further in their pages than the sources: where they lie alike, loads wait for the
-    stores under way to the same place of a page, and whoever is compared with the copy looks good."""
+    stores under way to the same place of a page, and whoever is compared with the copy looks good. Each kind of copy
+    has destinations of its own, as all contenders have: what several write by turns stays in the last cache."""
     arrays = (all_arrays if context.comm is None else local_arrays)(context, case)
     sources = [part.array.reshape(-1) for part in arrays.sources]
-    room = context.once("copies", lambda: [np.zeros(s.size + _COPY_SHIFT + 512) for s in sources])
+    room = context.once(f"copies, {how}", lambda: [np.zeros(s.size + _COPY_SHIFT + 512) for s in sources])
     offset = [(s.ctypes.data - r.ctypes.data) // 8 % 512 + _COPY_SHIFT for s, r in zip(sources, room)]
     pairs = [(r[at % 512 :][: s.size], s) for r, s, at in zip(room, sources, offset)]
     copies = [partial(_loops.copy_bytes, d.ctypes.data, s.ctypes.data, s.nbytes, how) for d, s in pairs]
