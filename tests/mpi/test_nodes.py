@@ -168,7 +168,7 @@ for move in range(1_000_000):
 @pytest.mark.parametrize("family, victim", [*zip(families(), (1, 3))])  # with others on its node, and alone
 def test_a_rank_that_dies_ends_the_job(needs_nodes, mpiexec, family, victim, tmp_path):
     (tmp_path / "dies.py").write_text(DIES)
-    done = launch.run(mpiexec(family, "3+1", tmp_path / "dies.py", victim), family, timeout=40)
+    done = launch.run(mpiexec(family, "3+1", tmp_path / "dies.py", victim), family, timeout=140)
     assert done.returncode != 0 and "dies" in done.stdout, done.stderr[-2000:]
 
 
@@ -176,7 +176,7 @@ def test_a_rank_that_dies_ends_the_job(needs_nodes, mpiexec, family, victim, tmp
 def test_launchers_keep_their_files_apart(needs_nodes, mpiexec, tmp_path):
     """Whose names have process numbers in them, which are the same on each node: one would remove the other's."""
     (tmp_path / "place.py").write_text("import os; print(os.environ['PMIX_SERVER_TMPDIR'])")
-    done = launch.run(mpiexec("openmpi", "1+2+1+1", tmp_path / "place.py"), "openmpi", timeout=40)
+    done = launch.run(mpiexec("openmpi", "1+2+1+1", tmp_path / "place.py"), "openmpi", timeout=140)
     places = [Path(place) for place in done.stdout.split()]
     assert len(places) == 5 and len({place.parent for place in places}) == 4, done.stdout + done.stderr[-2000:]
 
