@@ -99,7 +99,8 @@ std::vector<KernelProfile> candidates(const KernelProfile& now, const Changes&..
 
 using Kinds = std::vector<std::function<Kind(const KernelProfile&)>>;
 
-/// Moves between arrays that stay where they are, of so many bytes and of fewer: with ordinary stores or without.
+/// A move of so many bytes, all threads together, that comes again and again between the same arrays: whether ordinary
+/// stores are better for it, too, or at most for moves of `fewer` bytes.
 Kind again(const KernelProfile& now, Index bytes, Index fewer, int threads) {
   const Index mine = std::max(bytes / threads / 64, Index{1}) * 64;
   const auto cached = [](Index most) { return [=](KernelProfile& p) { p.cached_bytes = most; }; };

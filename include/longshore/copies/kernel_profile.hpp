@@ -79,9 +79,10 @@ struct KernelMeasurement {
   KernelProfile profile;
   std::vector<KernelTrial> trials;
 };
-/// Finds out which profile is best for a table on this machine, copying between arrays that are beyond the caches, with
-/// so many threads at once, in about so many seconds: kind of copy after kind of copy, all candidates by turns, each of
-/// them three times at least. The table's own profile stays where nothing is clearly better. Each thread takes 128 MiB.
+/// Finds out which profile is best for a table on this machine, copying between arrays that are beyond the caches (for
+/// `cached_bytes`: between the same ones in a loop), with so many threads at once, in about so many seconds: kind of
+/// copy after kind of copy, all candidates by turns, each of them three times at least. The table's own profile stays
+/// where nothing is clearly better. Each thread takes 128 MiB.
 KernelMeasurement measure_kernels(const KernelTable& table, int threads, double seconds);
 
 /// For the kernels that this process uses from now on. False where it is too late: they have been chosen already.

@@ -78,7 +78,7 @@ struct CopyTaskOptions {
   const KernelTable* table = nullptr;  ///< null: the fastest this CPU has
 };
 
-/// How those are written: as the profile of a table says, null: of the one that this CPU is best with.
+/// How parts beyond the cache of a core are written, by the profile of a table; null: of the one this CPU is best with.
 Stores stores_of_far_parts(const MotionPlan& plan, const KernelTable* table = nullptr);
 
 /// A motion between two parts that can be seen.

@@ -76,5 +76,5 @@ def words(facts: dict[str, Any]) -> str:
         bursts = f", those{which} whose rows are a multiple of 512 bytes apart 256 bytes of a row at a time"
         further += [f"transposes in tiles {facts['tile_lines']} lines wide{bursts if tiled is not None else ''}"]
     if facts.get("cached_bytes"):
-        further += [f"moves of up to {facts['cached_bytes']:,} bytes to where cores share a cache"]
+        further += [f"moves of up to {facts['cached_bytes']:,} bytes by ordinary stores"]
     return "; ".join([rows, f"runs {' and '.join(long)}" if long else "runs line by line", merged, *further])
